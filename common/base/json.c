@@ -267,6 +267,14 @@ void baton_json_put_string(struct baton_json_out *out, const char *key, const ch
     baton_json_put_text(out, key, text, strlen(text));
 }
 
+void baton_json_put_string_or_null(struct baton_json_out *out, const char *key, const char *text)
+{
+    if (text)
+        baton_json_put_string(out, key, text);
+    else
+        baton_json_put_null(out, key);
+}
+
 void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value)
 {
     begin(out, key);

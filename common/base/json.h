@@ -107,6 +107,8 @@ void baton_json_close(struct baton_json_out *out, char bracket);                
 void baton_json_put_text(struct baton_json_out *out, const char *key, const char *text, size_t n);
 /* Text that ends with a zero. */
 void baton_json_put_string(struct baton_json_out *out, const char *key, const char *text);
+/* The same; NULL is null. */
+void baton_json_put_string_or_null(struct baton_json_out *out, const char *key, const char *text);
 void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value);
 void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value);
 /* NaN and infinities, which JSON has no word for, become null. */

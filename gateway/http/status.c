@@ -63,14 +63,6 @@ static const char *error_type(int status)
     }
 }
 
-static void put_or_null(struct baton_json_out *out, const char *key, const char *text)
-{
-    if (text)
-        baton_json_put_string(out, key, text);
-    else
-        baton_json_put_null(out, key);
-}
-
 void gw_error_put(struct baton_buf *out, const struct gw_error *error)
 {
     struct baton_json_out json = baton_json_out(out);
@@ -78,8 +70,8 @@ void gw_error_put(struct baton_buf *out, const struct gw_error *error)
     baton_json_open(&json, "error", '{');
     baton_json_put_string(&json, "message", error->message);
     baton_json_put_string(&json, "type", error_type(error->status));
-    put_or_null(&json, "param", error->param);
-    put_or_null(&json, "code", error->code);
+    baton_json_put_string_or_null(&json, "param", error->param);
+    baton_json_put_string_or_null(&json, "code", error->code);
     if (error->retry_after_s)
         baton_json_put_int(&json, "retry_after_s", error->retry_after_s);
     if (error->usage)

@@ -31,11 +31,8 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
     baton_json_open(&json, "error", '{');
     baton_json_put_string(&json, "type", type_of(error->status));
     baton_json_put_string(&json, "message", error->message);
-    baton_json_put_string(&json, "code", error->code);
-    if (error->param)
-        baton_json_put_string(&json, "param", error->param);
-    else
-        baton_json_put_null(&json, "param");
+    baton_json_put_string_or_null(&json, "code", error->code);
+    baton_json_put_string_or_null(&json, "param", error->param);
     if (error->retry_after_s)
         baton_json_put_int(&json, "retry_after_s", error->retry_after_s);
     if (error->usage)
