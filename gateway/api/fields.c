@@ -233,6 +233,8 @@ void gw_fields_refuse_unknown(struct gw_fields *fields)
 static bool append(char *list, size_t cap, const char *name)
 {
     static const char more[] = ", ...";
+    if (!*name)
+        name = "?";
     size_t n = strlen(list), n_name = strlen(name);
     if (n + 2 + n_name + sizeof more > cap)
         return false;

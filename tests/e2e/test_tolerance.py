@@ -48,6 +48,7 @@ def test_an_error_has_the_name_that_the_client_wrote(fleet):
 def test_unknown_fields_are_ignored_and_told(fleet, path):
     status, _, headers = ask(fleet, path, max_tokens=1, num_ctx=4096, **{"a b,\r\nc": 1})
     assert status == 200 and headers["x-baton-ignored"] == "num_ctx, a?b???c"
+    assert ask(fleet, path, max_tokens=1, **{"": 1, "b": 2})[2]["x-baton-ignored"] == "?, b"
     status, _, headers = ask(fleet, path, max_tokens=1, **{f"field_{i:03}": 1 for i in range(100)})
     assert status == 200 and headers["x-baton-ignored"].endswith(", ...") and len(headers["x-baton-ignored"]) < 512
 
