@@ -37,7 +37,7 @@ struct baton_kv_disk_options {
     BATON_ROW_TEXT(type, in.dir, "kv-disk", "",                                                    \
                    "directory for KV blocks of earlier prompts that memory has no room for; "      \
                    "workers of a host and user may share it; \"\": none"),                         \
-        BATON_ROW_INT(type, in.bytes, "kv-disk-bytes", "17179869184", 1, 1LL << 50, "bytes",       \
+        BATON_ROW_INT(type, in.bytes, "kv-disk-bytes", "17179869184", 1, 1LL << 48, "bytes",       \
                       "that the files in this directory take, at most")
 
 /* One reading. Zeroed there is none. The caller may change it when it is over. */
