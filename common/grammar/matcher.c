@@ -1,0 +1,195 @@
+#include "common/grammar/matcher.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/list.h"
+
+/* Beyond so many positions those that no sequence stands at are forgotten. */
+enum { MANY_POSITIONS = BATON_MAX_POSITIONS / 4 };
+
+struct baton_matcher {
+    struct baton_node in_grammar;
+    struct baton_grammar *grammar;
+    uint32_t position;
+    uint32_t before[BATON_MATCHER_MAX_DROPS]; /* a ring: those of the last tokens */
+    unsigned n_noted;
+};
+
+BATON_LIST(matcher_list, struct baton_matcher, in_grammar)
+
+struct baton_grammar {
+    pthread_mutex_t lock; /* over all that follows */
+    size_t n_holds;
+    struct baton_network *network;
+    const struct baton_token_trie *trie;
+    struct baton_automaton *automaton;
+    struct baton_masks *masks;
+    struct matcher_list matchers;
+};
+
+static void destroy(struct baton_grammar *grammar)
+{
+    baton_masks_destroy(grammar->masks);
+    baton_automaton_destroy(grammar->automaton);
+    baton_network_destroy(grammar->network);
+    (void)pthread_mutex_destroy(&grammar->lock);
+    free(grammar);
+}
+
+enum baton_err baton_grammar_create(const struct baton_grammar_text *text,
+                                    const struct baton_token_trie *trie, struct baton_grammar **out,
+                                    struct baton_why *why)
+{
+    struct baton_network *network;
+    enum baton_err err = baton_grammar_read(text->kind, text->bytes, text->n, &network, why);
+    if (err)
+        return err;
+    struct baton_grammar *grammar = calloc(1, sizeof *grammar);
+    if (!grammar) {
+        baton_network_destroy(network);
+        return BATON_NO_MEMORY;
+    }
+    *grammar = (struct baton_grammar){.n_holds = 1, .network = network, .trie = trie};
+    (void)pthread_mutex_init(&grammar->lock, NULL);
+    matcher_list_init(&grammar->matchers);
+    grammar->automaton = baton_automaton_create(network);
+    if (grammar->automaton)
+        grammar->masks = baton_masks_create(grammar->automaton, trie);
+    if (!grammar->masks) {
+        destroy(grammar);
+        return BATON_NO_MEMORY;
+    }
+    *out = grammar;
+    return BATON_OK;
+}
+
+static void lock(struct baton_grammar *grammar)
+{
+    (void)pthread_mutex_lock(&grammar->lock);
+}
+
+static void unlock(struct baton_grammar *grammar)
+{
+    (void)pthread_mutex_unlock(&grammar->lock);
+}
+
+void baton_grammar_release(struct baton_grammar *grammar)
+{
+    if (!grammar)
+        return;
+    lock(grammar);
+    bool was_last = !--grammar->n_holds;
+    unlock(grammar);
+    if (was_last)
+        destroy(grammar);
+}
+
+struct baton_matcher *baton_matcher_create(struct baton_grammar *grammar)
+{
+    struct baton_matcher *matcher = calloc(1, sizeof *matcher);
+    if (!matcher)
+        return NULL;
+    matcher->grammar = grammar;
+    lock(grammar);
+    grammar->n_holds++;
+    matcher->position = baton_automaton_start(grammar->automaton);
+    matcher_list_push_back(&grammar->matchers, matcher);
+    unlock(grammar);
+    return matcher;
+}
+
+void baton_matcher_destroy(struct baton_matcher *matcher)
+{
+    if (!matcher)
+        return;
+    struct baton_grammar *grammar = matcher->grammar;
+    lock(grammar);
+    matcher_list_remove(&grammar->matchers, matcher);
+    unlock(grammar);
+    free(matcher);
+    baton_grammar_release(grammar);
+}
+
+/* Every matcher's positions stay, under new names. */
+static void collect(struct baton_grammar *grammar)
+{
+    size_t n = 0;
+    uint32_t **kept =
+        calloc(grammar->matchers.n * (BATON_MATCHER_MAX_DROPS + 1) + 1, sizeof(uint32_t *));
+    for (struct baton_matcher *m = matcher_list_first(&grammar->matchers); m && kept;
+         m = matcher_list_next(&grammar->matchers, m)) {
+        kept[n++] = &m->position;
+        for (int i = 0; i < BATON_MATCHER_MAX_DROPS; i++)
+            kept[n++] = &m->before[i];
+    }
+    if (kept && baton_automaton_collect(grammar->automaton, kept, n))
+        baton_masks_forget_positions(grammar->masks);
+    free(kept);
+}
+
+static void tidy(struct baton_grammar *grammar)
+{
+    if (baton_automaton_n_positions(grammar->automaton) > MANY_POSITIONS)
+        collect(grammar);
+}
+
+void baton_matcher_note(struct baton_matcher *matcher, uint32_t token)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    size_t n;
+    const char *bytes = baton_token_trie_bytes(grammar->trie, token, &n);
+    lock(grammar);
+    tidy(grammar);
+    uint32_t position = n ? matcher->position : BATON_NOWHERE;
+    for (size_t i = 0; i < n; i++)
+        position = baton_automaton_step(grammar->automaton, position, (uint8_t)bytes[i]);
+    matcher->before[matcher->n_noted++ % BATON_MATCHER_MAX_DROPS] = matcher->position;
+    matcher->position = position;
+    unlock(grammar);
+}
+
+void baton_matcher_drop(struct baton_matcher *matcher)
+{
+    lock(matcher->grammar); /* others may rename all positions */
+    matcher->position = matcher->before[--matcher->n_noted % BATON_MATCHER_MAX_DROPS];
+    unlock(matcher->grammar);
+}
+
+bool baton_matcher_accepts(struct baton_matcher *matcher)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    lock(grammar);
+    bool accepts = baton_automaton_accepts(grammar->automaton, matcher->position);
+    unlock(grammar);
+    return accepts;
+}
+
+static bool is_empty(const uint64_t *mask, size_t n_words)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < n_words; i++)
+        any |= mask[i];
+    return !any;
+}
+
+void baton_matcher_mask(struct baton_matcher *matcher, const uint32_t *stops, size_t n,
+                        size_t n_vocab, uint64_t *mask)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    size_t n_words = baton_mask_words(n_vocab);
+    lock(grammar);
+    tidy(grammar);
+    baton_masks_get(grammar->masks, matcher->position, mask);
+    bool ends = baton_automaton_accepts(grammar->automaton, matcher->position);
+    unlock(grammar);
+    for (size_t i = 0; i < n; i++)
+        if (stops[i] < n_vocab)
+            mask[stops[i] / 64] &= ~((uint64_t)1 << (stops[i] % 64));
+    if (!ends && !is_empty(mask, n_words))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (stops[i] < n_vocab)
+            mask[stops[i] / 64] |= (uint64_t)1 << (stops[i] % 64);
+}

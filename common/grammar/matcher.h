@@ -1,0 +1,47 @@
+/* A grammar over a model's vocabulary, and where a sequence stands in it.
+ *
+ *     grammar   network, automaton and masks; many sequences share one
+ *     matcher   one sequence's position, and the last few before it
+ *
+ * Ownership: a grammar is counted: who makes it and every matcher hold it. It borrows the tree of
+ *            tokens.
+ * Threading: a grammar may be used from any thread, a matcher by one at a time.
+ * Errors:    create: those of baton_grammar_read, NO_MEMORY.
+ */
+#ifndef BATON_GRAMMAR_MATCHER_H
+#define BATON_GRAMMAR_MATCHER_H
+
+#include "common/grammar/grammar.h"
+#include "common/grammar/masks.h"
+
+enum { BATON_MATCHER_MAX_DROPS = 32 };
+
+struct baton_grammar;
+struct baton_matcher;
+
+enum baton_err baton_grammar_create(const struct baton_grammar_text *text,
+                                    const struct baton_token_trie *trie,
+                                    struct baton_grammar **grammar,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+/* Gives one hold back; NULL is fine. */
+void baton_grammar_release(struct baton_grammar *grammar);
+
+/* At the start of the text. NULL: no memory. */
+struct baton_matcher *baton_matcher_create(struct baton_grammar *grammar);
+/* NULL is fine. */
+void baton_matcher_destroy(struct baton_matcher *matcher);
+
+/* The token became part of the text. One that is not allowed leads nowhere: nothing may follow. */
+void baton_matcher_note(struct baton_matcher *matcher, uint32_t token);
+/* The last token noted is no part of it after all; at most BATON_MATCHER_MAX_DROPS in a row. */
+void baton_matcher_drop(struct baton_matcher *matcher);
+
+/* Whether the text may end here. */
+bool baton_matcher_accepts(struct baton_matcher *matcher);
+
+/* Writes a bit per token id, [baton_mask_words(n_vocab)]: those that may come next. Of stops [n],
+ * all may where the text may end or where nothing else can come, and none elsewhere. */
+void baton_matcher_mask(struct baton_matcher *matcher, const uint32_t *stops, size_t n,
+                        size_t n_vocab, uint64_t *mask);
+
+#endif

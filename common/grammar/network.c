@@ -1,0 +1,456 @@
+#include "common/grammar/network.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_FIRST = 64, MAX_WORK = 1 << 26, MAX_DEPTH = 512 };
+
+/* ---- building: Thompson's construction, a piece of network per expression ---- */
+
+struct builder {
+    const struct baton_exprs *exprs;
+    struct baton_network *network;
+    uint32_t *rule_of; /* [exprs->n] of an expression that became a rule, plus one */
+    uint32_t *extra;   /* [n_extra] their expressions */
+    size_t n_extra, cap_extra;
+    int depth;
+    enum baton_err err;
+};
+
+static void *grown(struct builder *b, void *items, size_t n, size_t *cap, size_t size, size_t max)
+{
+    if (b->err || n < *cap)
+        return items;
+    if (n >= max) {
+        b->err = BATON_LIMIT;
+        return items;
+    }
+    size_t more = *cap ? *cap * 2 : N_FIRST;
+    void *made = realloc(items, more * size);
+    if (!made) {
+        b->err = BATON_NO_MEMORY;
+        return items;
+    }
+    *cap = more;
+    return made;
+}
+
+static uint32_t add_state(struct builder *b, uint32_t rule)
+{
+    struct baton_network *net = b->network;
+    net->states = grown(b, net->states, net->n_states, &net->cap_states, sizeof *net->states,
+                        BATON_MAX_STATES);
+    if (b->err)
+        return 0;
+    net->states[net->n_states] = (struct baton_state){.rule = rule};
+    return (uint32_t)net->n_states++;
+}
+
+static void add_edge(struct builder *b, uint32_t from, struct baton_edge edge)
+{
+    struct baton_network *net = b->network;
+    net->edges = grown(b, net->edges, net->n_edges, &net->cap_edges, sizeof *net->edges,
+                       (size_t)BATON_MAX_STATES * 4);
+    if (b->err)
+        return;
+    edge.next = net->states[from].edges;
+    net->edges[net->n_edges] = edge;
+    net->states[from].edges = (uint32_t)++net->n_edges;
+}
+
+static void add_empty(struct builder *b, uint32_t from, uint32_t to)
+{
+    add_edge(b, from, (struct baton_edge){.kind = BATON_EDGE_EMPTY, .to = to});
+}
+
+static uint32_t state_like(struct builder *b, uint32_t state)
+{
+    return b->err ? 0 : add_state(b, b->network->states[state].rule);
+}
+
+static uint32_t build(struct builder *b, uint32_t id, uint32_t from);
+
+static uint32_t build_call(struct builder *b, uint32_t rule, uint32_t from)
+{
+    uint32_t to = state_like(b, from);
+    add_edge(b, from, (struct baton_edge){.kind = BATON_EDGE_CALL, .to = to, .rule = rule});
+    return to;
+}
+
+/* A repeated part is built once, as a rule of its own, unless it is a byte. */
+static uint32_t build_copy(struct builder *b, uint32_t id, uint32_t from)
+{
+    enum baton_expr_kind kind = b->exprs->items[id].kind;
+    if (b->err || kind == BATON_EXPR_BYTE || kind == BATON_EXPR_RULE || kind == BATON_EXPR_EMPTY)
+        return build(b, id, from);
+    if (!b->rule_of[id]) {
+        b->extra = grown(b, b->extra, b->n_extra, &b->cap_extra, sizeof *b->extra, BATON_MAX_EXPRS);
+        if (b->err)
+            return from;
+        b->extra[b->n_extra++] = id;
+        b->rule_of[id] = (uint32_t)(b->exprs->n_rules + b->n_extra);
+    }
+    return build_call(b, b->rule_of[id] - 1, from);
+}
+
+static uint32_t build_repeat(struct builder *b, const struct baton_expr *expr, uint32_t from)
+{
+    uint32_t last = expr->max == BATON_NO_MAX ? expr->min : expr->max;
+    for (uint32_t i = 0; i < expr->min && !b->err; i++)
+        from = build_copy(b, expr->a, from);
+    if (last == 1 && !expr->min) {
+        uint32_t end = build(b, expr->a, from);
+        add_empty(b, from, end);
+        return end;
+    }
+    uint32_t end = state_like(b, from);
+    if (expr->max == BATON_NO_MAX) {
+        uint32_t loop = state_like(b, from);
+        add_empty(b, from, loop);
+        add_empty(b, expr->min ? build_copy(b, expr->a, loop) : build(b, expr->a, loop), loop);
+        from = loop;
+    }
+    for (uint32_t i = expr->min; i < last && !b->err; i++) {
+        add_empty(b, from, end);
+        from = build_copy(b, expr->a, from);
+    }
+    add_empty(b, from, end);
+    return end;
+}
+
+static uint32_t build_alt(struct builder *b, uint32_t id, uint32_t from)
+{
+    const struct baton_expr *items = b->exprs->items;
+    uint32_t end = state_like(b, from);
+    for (; !b->err && items[id].kind == BATON_EXPR_ALT; id = items[id].b)
+        add_empty(b, build(b, items[id].a, from), end);
+    add_empty(b, build(b, id, from), end);
+    return end;
+}
+
+/* The part for an expression that begins at from, which no edge of the part comes back to. Returns
+ * its end. */
+static uint32_t build(struct builder *b, uint32_t id, uint32_t from)
+{
+    const struct baton_expr *items = b->exprs->items;
+    uint32_t to = from;
+    if (b->depth >= MAX_DEPTH)
+        b->err = b->err ? b->err : BATON_LIMIT;
+    b->depth++;
+    for (; !b->err && items[id].kind == BATON_EXPR_SEQ; id = items[id].b)
+        from = build(b, items[id].a, from);
+    const struct baton_expr *expr = &items[id];
+    switch (b->err ? BATON_EXPR_EMPTY : expr->kind) {
+    case BATON_EXPR_EMPTY:
+    case BATON_EXPR_SEQ: /* only after an error */
+        to = from;
+        break;
+    case BATON_EXPR_NEVER:
+        to = state_like(b, from);
+        break;
+    case BATON_EXPR_BYTE:
+        to = state_like(b, from);
+        add_edge(b, from,
+                 (struct baton_edge){.kind = BATON_EDGE_BYTE,
+                                     .to = to,
+                                     .low = (uint8_t)expr->a,
+                                     .high = (uint8_t)expr->b});
+        break;
+    case BATON_EXPR_ALT:
+        to = build_alt(b, id, from);
+        break;
+    case BATON_EXPR_REPEAT:
+        to = build_repeat(b, expr, from);
+        break;
+    case BATON_EXPR_RULE:
+        to = build_call(b, expr->a, from);
+        break;
+    }
+    b->depth--;
+    return to;
+}
+
+static void build_rule(struct builder *b, uint32_t rule, uint32_t expr)
+{
+    struct baton_network *net = b->network;
+    uint32_t start = add_state(b, rule);
+    if (b->err)
+        return;
+    net->starts[rule] = start;
+    uint32_t end = build(b, expr, start);
+    if (!b->err)
+        net->states[end].is_final = true;
+}
+
+static void build_all(struct builder *b)
+{
+    struct baton_network *net = b->network;
+    const struct baton_exprs *exprs = b->exprs;
+    for (size_t i = 0; i < exprs->n_rules && !b->err; i++)
+        build_rule(b, (uint32_t)i, exprs->rules[i].expr);
+    for (size_t i = 0; i < b->n_extra && !b->err; i++) { /* the list grows meanwhile */
+        uint32_t *starts = realloc(net->starts, (net->n_rules + 1) * sizeof *starts);
+        if (!starts) {
+            b->err = BATON_NO_MEMORY;
+            return;
+        }
+        net->starts = starts;
+        net->starts[net->n_rules++] = 0;
+        build_rule(b, (uint32_t)(exprs->n_rules + i), b->extra[i]);
+    }
+}
+
+static enum baton_err copy_labels(struct baton_network *net, const struct baton_exprs *exprs)
+{
+    net->labels = calloc(exprs->n_rules + 1, sizeof *net->labels);
+    net->starts = calloc(exprs->n_rules + 1, sizeof *net->starts);
+    if (!net->labels || !net->starts)
+        return BATON_NO_MEMORY;
+    net->n_rules = exprs->n_rules;
+    for (; net->n_labels < exprs->n_rules; net->n_labels++)
+        if (!(net->labels[net->n_labels] = strdup(exprs->rules[net->n_labels].label)))
+            return BATON_NO_MEMORY;
+    return BATON_OK;
+}
+
+/* ---- what can come to an end ---- */
+
+static bool edge_ends(const struct baton_network *net, const bool *ends,
+                      const struct baton_edge *edge)
+{
+    return ends[edge->to] && (edge->kind != BATON_EDGE_CALL || ends[net->starts[edge->rule]]);
+}
+
+static bool state_ends(const struct baton_network *net, const bool *ends, size_t state)
+{
+    if (net->states[state].is_final)
+        return true;
+    for (uint32_t i = net->states[state].edges; i; i = net->edges[i - 1].next)
+        if (edge_ends(net, ends, &net->edges[i - 1]))
+            return true;
+    return false;
+}
+
+/* Backwards, as most edges lead to later states: few rounds. */
+static enum baton_err find_ends(const struct baton_network *net, bool *ends)
+{
+    size_t work = 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = net->n_states; i-- > 0;)
+            if (!ends[i] && state_ends(net, ends, i))
+                changed = ends[i] = true;
+        work += net->n_states + net->n_edges;
+        if (work > MAX_WORK)
+            return BATON_LIMIT;
+    }
+    return BATON_OK;
+}
+
+static void cut_edges(struct baton_network *net, const bool *ends)
+{
+    for (size_t i = 0; i < net->n_states; i++)
+        for (uint32_t *at = &net->states[i].edges; *at;) {
+            struct baton_edge *edge = &net->edges[*at - 1];
+            if (edge_ends(net, ends, edge))
+                at = &edge->next;
+            else
+                *at = edge->next;
+        }
+}
+
+static enum baton_err prune(struct baton_network *net, struct baton_why *why)
+{
+    bool *ends = calloc(net->n_states, sizeof *ends);
+    enum baton_err err = ends ? find_ends(net, ends) : BATON_NO_MEMORY;
+    if (!err && !ends[net->starts[0]])
+        err = baton_fail(why, BATON_INVALID, "no text matches");
+    if (!err)
+        cut_edges(net, ends);
+    free(ends);
+    return err;
+}
+
+/* ---- left recursion ---- */
+
+struct look {
+    const struct baton_network *network;
+    bool *can_be_empty; /* [n_rules] */
+    uint32_t *seen;     /* [n_states] by the walk of that number */
+    uint32_t *stack;    /* [n_states] */
+    uint8_t *colors;    /* [n_rules] 0: not looked at, 1: under way, 2: done */
+    size_t work;
+};
+
+/* Walks from a rule's start over all that reads nothing; on_call may stop it. Returns whether the
+ * rule can be empty. */
+static bool walk(struct look *look, uint32_t rule, uint32_t number, bool *called)
+{
+    const struct baton_network *net = look->network;
+    size_t n = 0;
+    bool is_empty = false;
+    look->stack[n++] = net->starts[rule];
+    look->seen[net->starts[rule]] = number;
+    while (n) {
+        const struct baton_state *state = &net->states[look->stack[--n]];
+        is_empty |= state->is_final;
+        for (uint32_t i = state->edges; i; i = net->edges[i - 1].next) {
+            const struct baton_edge *edge = &net->edges[i - 1];
+            look->work++;
+            if (called && edge->kind == BATON_EDGE_CALL)
+                called[edge->rule] = true;
+            bool reads = edge->kind == BATON_EDGE_BYTE ||
+                         (edge->kind == BATON_EDGE_CALL && !look->can_be_empty[edge->rule]);
+            if (!reads && look->seen[edge->to] != number) {
+                look->seen[edge->to] = number;
+                look->stack[n++] = edge->to;
+            }
+        }
+    }
+    return is_empty;
+}
+
+static enum baton_err find_empty(struct look *look, uint32_t *number)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = look->network->n_rules; i-- > 0;)
+            if (!look->can_be_empty[i] && walk(look, (uint32_t)i, ++*number, NULL))
+                changed = look->can_be_empty[i] = true;
+        if (look->work > MAX_WORK)
+            return BATON_LIMIT;
+    }
+    return BATON_OK;
+}
+
+/* Depth first over the rules that are called before a byte is read. */
+static enum baton_err visit(struct look *look, uint32_t rule, uint32_t *number, int depth,
+                            struct baton_why *why)
+{
+    const struct baton_network *net = look->network;
+    enum baton_err err = BATON_OK;
+    if (look->colors[rule] == 2)
+        return BATON_OK;
+    if (look->colors[rule] == 1)
+        return baton_fail(why, BATON_INVALID, "%s refers to itself before it reads anything",
+                          rule < net->n_labels ? net->labels[rule] : "a repeated part");
+    bool *called = depth < MAX_DEPTH ? calloc(net->n_rules, sizeof *called) : NULL;
+    if (!called)
+        return depth < MAX_DEPTH ? BATON_NO_MEMORY : BATON_LIMIT;
+    look->colors[rule] = 1;
+    (void)walk(look, rule, ++*number, called);
+    look->work += net->n_rules;
+    for (size_t i = 0; i < net->n_rules && !err; i++)
+        if (called[i])
+            err = visit(look, (uint32_t)i, number, depth + 1, why);
+    look->colors[rule] = 2;
+    free(called);
+    return err ? err : look->work > MAX_WORK ? BATON_LIMIT : BATON_OK;
+}
+
+static enum baton_err refuse_left_recursion(struct baton_network *net, struct baton_why *why)
+{
+    uint32_t number = 0;
+    struct look look = {.network = net,
+                        .can_be_empty = calloc(net->n_rules, sizeof(bool)),
+                        .seen = calloc(net->n_states, sizeof(uint32_t)),
+                        .stack = calloc(net->n_states, sizeof(uint32_t)),
+                        .colors = calloc(net->n_rules, 1)};
+    enum baton_err err = BATON_NO_MEMORY;
+    if (look.can_be_empty && look.seen && look.stack && look.colors)
+        err = find_empty(&look, &number);
+    for (size_t i = 0; i < net->n_rules && !err; i++)
+        err = visit(&look, (uint32_t)i, &number, 0, why);
+    free(look.can_be_empty);
+    free(look.seen);
+    free(look.stack);
+    free(look.colors);
+    return err;
+}
+
+/* ---- what a walk wants to know at once ---- */
+
+static void mark_states(struct baton_network *net)
+{
+    for (size_t i = 0; i < net->n_states; i++) {
+        struct baton_state *state = &net->states[i];
+        for (uint32_t e = state->edges; e; e = net->edges[e - 1].next)
+            state->reads |= net->edges[e - 1].kind == BATON_EDGE_BYTE;
+        state->only_ends = state->is_final && !state->edges;
+    }
+    /* A state from which one empty edge leads to the end is as good as the end. */
+    for (size_t i = net->n_states; i-- > 0;) {
+        uint32_t at = (uint32_t)i;
+        for (int n = 0; n < MAX_DEPTH && net->states[at].edges; n++) {
+            const struct baton_edge *edge = &net->edges[net->states[at].edges - 1];
+            if (edge->next || edge->kind != BATON_EDGE_EMPTY)
+                break;
+            at = edge->to;
+        }
+        net->states[i].only_ends = net->states[at].only_ends;
+    }
+}
+
+static void find_classes(struct baton_network *net)
+{
+    bool begins[257] = {true};
+    for (size_t i = 0; i < net->n_edges; i++)
+        if (net->edges[i].kind == BATON_EDGE_BYTE)
+            begins[net->edges[i].low] = begins[net->edges[i].high + 1] = true;
+    for (int byte = 0; byte < 256; byte++) {
+        if (begins[byte])
+            net->byte_of[net->n_classes++] = (uint8_t)byte;
+        net->class_of[byte] = (uint8_t)(net->n_classes - 1);
+    }
+}
+
+enum baton_err baton_network_create(const struct baton_exprs *exprs, struct baton_network **out,
+                                    struct baton_why *why)
+{
+    struct builder b = {.exprs = exprs, .err = exprs->err};
+    b.network = calloc(1, sizeof *b.network);
+    b.rule_of = calloc(exprs->n + 1, sizeof *b.rule_of);
+    if (!b.err && (!b.network || !b.rule_of || !exprs->items))
+        b.err = BATON_NO_MEMORY;
+    if (!b.err)
+        b.err = copy_labels(b.network, exprs);
+    if (!b.err)
+        build_all(&b);
+    free(b.rule_of);
+    free(b.extra);
+    enum baton_err err = b.err;
+    if (!err)
+        err = prune(b.network, why);
+    if (!err)
+        err = refuse_left_recursion(b.network, why);
+    if (err) {
+        baton_network_destroy(b.network);
+        return err == BATON_LIMIT ? baton_fail(why, err,
+                                               "takes more than %d states, or too much "
+                                               "work to make them",
+                                               BATON_MAX_STATES)
+                                  : err;
+    }
+    mark_states(b.network);
+    find_classes(b.network);
+    *out = b.network;
+    return BATON_OK;
+}
+
+const char *baton_network_label(const struct baton_network *net, uint32_t rule)
+{
+    return rule < net->n_labels ? net->labels[rule] : "";
+}
+
+void baton_network_destroy(struct baton_network *net)
+{
+    if (!net)
+        return;
+    for (size_t i = 0; i < net->n_labels; i++)
+        free(net->labels[i]);
+    free(net->labels);
+    free(net->starts);
+    free(net->states);
+    free(net->edges);
+    free(net);
+}
