@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/worker/grammars.h"
 #include "common/worker/prompt.h"
 
 #define TO(state) (1u << DC_##state)
@@ -87,14 +88,15 @@ static bool fits(const struct dc_context *context, const Baton__V1__PrefillReque
 }
 
 enum baton_err dc_context_take_prompt(struct dc_context *context,
-                                      const Baton__V1__PrefillRequest *request, int64_t n_vocab)
+                                      const Baton__V1__PrefillRequest *request, int64_t n_vocab,
+                                      struct baton_grammar_set *grammars)
 {
     struct dc_prompt prompt = {.received_ns = baton_now_ns(),
                                .is_all = context->max_new_tokens == 1};
     if (!fits(context, request, n_vocab))
         return BATON_INVALID;
     prompt.tokens = malloc(request->n_tokens * sizeof *prompt.tokens);
-    if (!prompt.tokens || baton_prompt_sampling(request, 1, &prompt.sampling)) {
+    if (!prompt.tokens || baton_prompt_sampling(request, 1, grammars, &prompt.sampling)) {
         free(prompt.tokens);
         return BATON_NO_MEMORY;
     }
@@ -138,6 +140,7 @@ void dc_context_finish_prompt(struct dc_context *context)
 
 enum baton_err dc_context_take_start(struct dc_context *context,
                                      const Baton__V1__DecodeStart *start, int64_t n_vocab,
+                                     struct baton_grammar_set *grammars,
                                      const struct dc_draft_model *draft)
 {
     if (context->started || start->n_prompt_tokens != (uint32_t)context->n_prompt ||
@@ -149,7 +152,10 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         return err;
     err = baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
                                     start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
+    if (!err)
+        err = baton_worker_hold(&context->sampling, grammars);
     if (err) {
+        baton_sampling_state_fini(&context->sampling);
         dc_speculation_fini(&context->speculation);
         return err;
     }

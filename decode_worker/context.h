@@ -117,8 +117,8 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
 /* RESERVED -> PREFILLING, for a prompt that runs here. INVALID: the request does not fit the
  * reservation; NO_MEMORY. */
 enum baton_err dc_context_take_prompt(struct dc_context *context,
-                                      const Baton__V1__PrefillRequest *request,
-                                      int64_t n_vocab) BATON_MUST_CHECK;
+                                      const Baton__V1__PrefillRequest *request, int64_t n_vocab,
+                                      struct baton_grammar_set *grammars) BATON_MUST_CHECK;
 
 /* The context has arrived: one that grew is as long as KvEnd says. Then as finish_prompt. */
 void dc_context_finish_receive(struct dc_context *context);
@@ -131,6 +131,7 @@ void dc_context_finish_prompt(struct dc_context *context);
  * Errors as take_prompt. */
 enum baton_err dc_context_take_start(struct dc_context *context,
                                      const Baton__V1__DecodeStart *start, int64_t n_vocab,
+                                     struct baton_grammar_set *grammars,
                                      const struct dc_draft_model *draft) BATON_MUST_CHECK;
 
 /* The blocks of its sequence that are whole may be sent. Called by who has the sequence. */

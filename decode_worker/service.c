@@ -304,7 +304,8 @@ static void drop_foreign_hashes(const struct dc_service *service, struct dc_cont
 static void take_prompt(struct dc_service *service, struct dc_context *context,
                         const Baton__V1__PrefillRequest *request)
 {
-    enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab);
+    enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab,
+                                                &service->host->grammars);
     if (!err) {
         drop_foreign_hashes(service, context, request);
         dc_engine_submit(service->engine, context);
@@ -319,8 +320,8 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
 static void take_start(struct dc_service *service, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
-    enum baton_err err =
-        dc_context_take_start(context, start, service->host->facts.n_vocab, service->draft);
+    enum baton_err err = dc_context_take_start(context, start, service->host->facts.n_vocab,
+                                               &service->host->grammars, service->draft);
     if (!err)
         run_if_ready(service, context);
     else if (err == BATON_INVALID)

@@ -67,13 +67,14 @@ static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_c
     return BATON_OK;
 }
 
-static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
+static struct pf_job *new_job(const Baton__V1__PrefillRequest *request,
+                              struct baton_grammar_set *grammars)
 {
     struct pf_job *job = pf_job_create();
     if (!job)
         return NULL;
     if (copy_tokens(job, request) ||
-        baton_prompt_sampling(request, request->max_new_tokens, &job->sampling)) {
+        baton_prompt_sampling(request, request->max_new_tokens, grammars, &job->sampling)) {
         pf_job_destroy(job);
         return NULL;
     }
@@ -92,7 +93,8 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request)
 }
 
 struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
-                              const struct baton_prefix_cache *cache, struct baton_link *gateway,
+                              const struct baton_prefix_cache *cache,
+                              struct baton_grammar_set *grammars, struct baton_link *gateway,
                               const baton_envelope *envelope)
 {
     const Baton__V1__PrefillRequest *request = envelope->prefill_request;
@@ -102,7 +104,7 @@ struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
     struct pf_job *job = NULL;
     if (check(facts, request, &why) || check_pool(cache->kv, request, &why))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
-    else if (!(job = new_job(request)))
+    else if (!(job = new_job(request, grammars)))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     if (!job) {
         baton_origin_fini(&origin);

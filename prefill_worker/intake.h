@@ -12,7 +12,8 @@
 
 /* The job for the gateway's PrefillRequest, WAITING; NULL when the request was refused. */
 struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
-                              const struct baton_prefix_cache *cache, struct baton_link *gateway,
+                              const struct baton_prefix_cache *cache,
+                              struct baton_grammar_set *grammars, struct baton_link *gateway,
                               const baton_envelope *envelope);
 
 #endif

@@ -180,7 +180,8 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
         job =
             job ? NULL
-                : pf_intake_take(&service->host->facts, &service->prefix_cache, gateway, envelope);
+                : pf_intake_take(&service->host->facts, &service->prefix_cache,
+                                 &service->host->grammars, gateway, envelope);
         if (job)
             add_job(service, job);
         break;

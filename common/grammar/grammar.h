@@ -27,6 +27,11 @@ struct baton_grammar_text {
     size_t n;
 };
 
+/* With bytes of its own; to is untouched on an error. */
+enum baton_err baton_grammar_text_copy(struct baton_grammar_text *to,
+                                       const struct baton_grammar_text *from) BATON_MUST_CHECK;
+void baton_grammar_text_fini(struct baton_grammar_text *text);
+
 enum baton_err baton_grammar_read(enum baton_grammar_kind kind, const char *text, size_t n,
                                   struct baton_network **network,
                                   struct baton_why *why) BATON_MUST_CHECK;

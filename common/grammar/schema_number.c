@@ -94,7 +94,7 @@ static uint32_t naturals(struct baton_exprs *x, long long low, long long high)
             expr = baton_expr_alt(x, same_length(x, from, to, 0, true, true), expr);
         }
         least = most + 1;
-        most = most * 10 + 9;
+        most = n + 1 < MAX_DIGITS ? most * 10 + 9 : MOST;
     }
     return expr;
 }
@@ -126,6 +126,8 @@ uint32_t baton_schema_integer(struct baton_schema *s, const struct baton_json *s
 {
     struct bound low = bound_of(s, schema, "minimum", "exclusiveMinimum", true);
     struct bound high = bound_of(s, schema, "maximum", "exclusiveMaximum", false);
+    if (low.is_none && high.is_none)
+        return baton_schema_shared(s, BATON_SHARED_INTEGER);
     long long least = whole(low, 1), most = -whole(high, -1);
     if (least > MOST || most < -MOST)
         return baton_expr_never(s->exprs);

@@ -185,6 +185,8 @@ static uint32_t make_shared(struct baton_schema *s, enum baton_schema_shared whi
     case BATON_SHARED_NUMBER:
         return regex(s,
                      "-?(0|[1-9]" DIGIT "{0,17})(\\." DIGIT "{1,16})?([eE][+-]?" DIGIT "{1,2})?");
+    case BATON_SHARED_INTEGER:
+        return regex(s, "-?(0|[1-9]" DIGIT "{0,17})");
     case BATON_SHARED_VALUE:
         return any_value(s);
     case BATON_SHARED_ARRAY:
@@ -197,7 +199,7 @@ static uint32_t make_shared(struct baton_schema *s, enum baton_schema_shared whi
 uint32_t baton_schema_shared(struct baton_schema *s, enum baton_schema_shared which)
 {
     static const char *const labels[] = {"white space", "a character", "a string", "a number",
-                                         "a value",     "an array",    "an object"};
+                                         "an integer",  "a value",     "an array", "an object"};
     if (!s->shared[which]) {
         uint32_t rule = baton_expr_rule_add(s->exprs, labels[which]);
         s->shared[which] = rule + 1;

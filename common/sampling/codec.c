@@ -58,6 +58,17 @@ static void encode_bias(struct baton_sampling_message *out,
     out->message.n_logit_bias = params->n_bias;
 }
 
+static void encode_grammar(struct baton_sampling_message *out,
+                           const struct baton_grammar_text *grammar)
+{
+    if (grammar->kind == BATON_GRAMMAR_NONE)
+        return;
+    baton__v1__grammar__init(&out->grammar);
+    out->grammar.kind = (Baton__V1__Grammar__Kind)grammar->kind; /* numbered alike */
+    out->grammar.text = (ProtobufCBinaryData){.len = grammar->n, .data = (uint8_t *)grammar->bytes};
+    out->message.grammar = &out->grammar;
+}
+
 void baton_sampling_encode(struct baton_sampling_message *out,
                            const struct baton_sampling_params *params)
 {
@@ -69,6 +80,7 @@ void baton_sampling_encode(struct baton_sampling_message *out,
     out->message.stop_token_ids = (uint32_t *)(uintptr_t)params->stop_ids; /* packed, only read */
     out->message.n_stop_token_ids = params->n_stop_ids;
     encode_bias(out, params);
+    encode_grammar(out, &params->grammar);
 }
 
 static enum baton_err decode_bias(struct baton_sampling_params *params,
@@ -87,6 +99,15 @@ static enum baton_err decode_bias(struct baton_sampling_params *params,
     return BATON_OK;
 }
 
+static enum baton_err decode_grammar(struct baton_grammar_text *grammar,
+                                     const Baton__V1__Grammar *message)
+{
+    const struct baton_grammar_text given = {.kind = (enum baton_grammar_kind)message->kind,
+                                             .bytes = (char *)message->text.data,
+                                             .n = message->text.len};
+    return baton_grammar_text_copy(grammar, &given);
+}
+
 enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
                                      const Baton__V1__Sampling *message)
 {
@@ -101,7 +122,11 @@ enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
     if (made.n_stop_ids)
         memcpy(made.stop_ids, message->stop_token_ids, made.n_stop_ids * sizeof made.stop_ids[0]);
     enum baton_err err = decode_bias(&made, message);
-    if (!err)
+    if (!err && message->grammar)
+        err = decode_grammar(&made.grammar, message->grammar);
+    if (err)
+        baton_sampling_params_fini(&made);
+    else
         *params = made;
     return err;
 }

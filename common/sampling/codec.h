@@ -17,6 +17,7 @@
 /* The message, with the room it needs. */
 struct baton_sampling_message {
     Baton__V1__Sampling message;
+    Baton__V1__Grammar grammar;
     Baton__V1__LogitBias bias[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
 };
 

@@ -79,11 +79,18 @@ static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 /* All that the candidates of one decision are described from. */
 struct scene {
     const struct baton_sampler *sampler;
-    const float *raw_logits, *adjusted;
+    const float *raw_logits, *adjusted, *allowed; /* allowed: after the mask */
     struct softmax raw, unfiltered;
     struct baton_shaped shaped;
     bool greedy;
 };
+
+static enum baton_removal removal_of(const struct scene *scene, float adjusted, uint32_t token)
+{
+    if (!baton_sampler_allows(scene->sampler, token))
+        return BATON_REMOVED_BY_GRAMMAR;
+    return baton_shaped_removal(&scene->shaped, adjusted, token);
+}
 
 static struct baton_candidate describe(const struct scene *scene, uint32_t token)
 {
@@ -95,8 +102,7 @@ static struct baton_candidate describe(const struct scene *scene, uint32_t token
                                         .logit_penalized = adjusted,
                                         .prob_raw = probability(&scene->raw, raw),
                                         .prob_shaped = probability(&scene->unfiltered, adjusted),
-                                        .removed_by =
-                                            baton_shaped_removal(shaped, adjusted, token)};
+                                        .removed_by = removal_of(scene, adjusted, token)};
     if (candidate.removed_by != BATON_KEPT)
         return candidate;
     size_t place = place_of(shaped, token);
@@ -123,14 +129,14 @@ static uint32_t choose(struct baton_sampler *sampler, const struct baton_samplin
                        struct scene *scene, double uniform)
 {
     const struct baton_sampling_params plain = {BATON_SAMPLING_DEFAULTS};
-    float max = sampler->kernels->max(scene->adjusted, sampler->n_vocab);
+    float max = sampler->kernels->max(scene->allowed, sampler->n_vocab);
     scene->greedy = baton_pipeline_is_greedy(params, max);
     if (scene->greedy)
         params = &plain;
-    uint32_t best = baton_pipeline_argmax(sampler, scene->adjusted, max);
+    uint32_t best = baton_pipeline_argmax(sampler, scene->allowed, max);
     scene->raw = softmax_of(sampler, scene->raw_logits, 1);
     scene->unfiltered = softmax_of(sampler, scene->adjusted, params->temperature);
-    baton_pipeline_filter(sampler, scene->adjusted, max, params, &scene->shaped);
+    baton_pipeline_filter(sampler, scene->allowed, max, params, &scene->shaped);
     if (scene->greedy)
         return best;
     return baton_shaped_id(&scene->shaped, baton_pipeline_draw(sampler, &scene->shaped, uniform));
@@ -145,6 +151,7 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
     double uniform = baton_philox_uniform(params->seed, position);
     struct scene scene = {.sampler = sampler, .raw_logits = logits};
     scene.adjusted = baton_pipeline_adjust(sampler, logits, params, history);
+    scene.allowed = baton_pipeline_mask(sampler, scene.adjusted);
     uint32_t token = choose(sampler, params, &scene, uniform);
     int n = n_candidates < BATON_MAX_LISTED ? n_candidates : BATON_MAX_LISTED;
     n = sampler->n_vocab < (size_t)n ? (int)sampler->n_vocab : n;

@@ -97,6 +97,10 @@ enum baton_err baton_sampling_params_copy(struct baton_sampling_params *to,
             return BATON_NO_MEMORY;
         memcpy(copy.bias, from->bias, from->n_bias * sizeof *copy.bias);
     }
+    if (baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
+        free(copy.bias);
+        return BATON_NO_MEMORY;
+    }
     *to = copy;
     return BATON_OK;
 }
@@ -106,4 +110,5 @@ void baton_sampling_params_fini(struct baton_sampling_params *params)
     free(params->bias);
     params->bias = NULL;
     params->n_bias = 0;
+    baton_grammar_text_fini(&params->grammar);
 }

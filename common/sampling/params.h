@@ -4,7 +4,7 @@
  * Sampling and in the struct, and their range is checked from the same row at both doors. A new one
  * is a member of the struct, a row of the table, a field of the message and the stage that uses it.
  *
- * Ownership: params own their bias; zeroed they are valid to fini.
+ * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
  * Threading: plain data; one owner at a time.
  * Errors:    copy: NO_MEMORY.
  */
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/grammar/grammar.h"
 
 enum {
     BATON_MAX_STOP_IDS = 72,
@@ -49,12 +50,13 @@ struct baton_sampling_params {
     size_t n_bias;
     uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* [n_stop_ids] generation ends with one of these */
     size_t n_stop_ids;
+    struct baton_grammar_text grammar; /* the output is held to; kind NONE: to nothing */
 };
 
 /* What a client gets that says nothing: the model's own distribution. */
 #define BATON_SAMPLING_DEFAULTS .temperature = 1, .top_p = 1, .repetition_penalty = 1
 
-/* With a bias of its own; to is untouched on an error. */
+/* With a bias and a grammar of its own; to is untouched on an error. */
 enum baton_err
 baton_sampling_params_copy(struct baton_sampling_params *to,
                            const struct baton_sampling_params *from) BATON_MUST_CHECK;
@@ -68,6 +70,12 @@ static inline bool baton_sampling_needs_history(const struct baton_sampling_para
 {
     return params->repetition_penalty != 1 || params->presence_penalty != 0 ||
            params->frequency_penalty != 0;
+}
+
+/* True when a worker that goes on with the sequence needs the output so far. */
+static inline bool baton_sampling_needs_output(const struct baton_sampling_params *params)
+{
+    return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE;
 }
 
 /* True when that history begins with the prompt: a worker that did not compute it needs its ids. */

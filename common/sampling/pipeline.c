@@ -60,7 +60,7 @@ static void penalize(float *row, size_t n_vocab, const struct baton_sampling_par
     }
 }
 
-/* In this order. A mask of the tokens that a grammar allows would be the last one. */
+/* In this order. */
 static const struct adjustment {
     bool (*is_on)(const struct baton_sampling_params *params, const struct baton_history *history);
     void (*apply)(float *row, size_t n_vocab, const struct baton_sampling_params *params,
@@ -85,6 +85,26 @@ const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *l
         adjustments[i].apply(row, sampler->n_vocab, params, history);
     }
     return is_copied ? row : logits;
+}
+
+static void mask_block(float *to, const float *from, size_t n, uint64_t mask)
+{
+    if (mask == UINT64_MAX)
+        memcpy(to, from, n * sizeof *to);
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = mask >> i & 1 ? from[i] : -INFINITY;
+}
+
+const float *baton_pipeline_mask(struct baton_sampler *sampler, const float *adjusted)
+{
+    size_t n_vocab = sampler->n_vocab;
+    if (!sampler->mask)
+        return adjusted;
+    for (size_t i = 0; i < n_vocab; i += 64)
+        mask_block(sampler->masked + i, adjusted + i, n_vocab - i < 64 ? n_vocab - i : 64,
+                   sampler->mask[i / 64]);
+    return sampler->masked;
 }
 
 bool baton_pipeline_is_greedy(const struct baton_sampling_params *params, float max)

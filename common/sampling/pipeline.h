@@ -4,7 +4,7 @@
  *               adjustments         filters
  *
  * Adjustments change logits and also hold for greedy choices. Filters remove tokens from the draw.
- * A mask of allowed tokens would be an adjustment: it sets the others to -infinity, which no later
+ * A mask of allowed tokens stands between the two: it sets the others to -infinity, which no later
  * stage keeps while any logit is above it.
  *
  * Ownership: everything points into the sampler or the caller's logits.
@@ -32,6 +32,9 @@ struct baton_sampler {
     float *maxima;            /* [V / 16], of groups of logits */
     struct baton_item *items; /* [V] */
     double *block_sums;       /* [V / BATON_DRAW_BLOCK] */
+    const uint64_t *mask;     /* [V / 64] of allowed tokens; NULL: all */
+    uint64_t *mask_room;      /* [V / 64] */
+    float *masked;            /* [V] */
 };
 
 /* What one filter did: it kept every token above least, and of those equal to it the ids up to
@@ -63,6 +66,15 @@ struct baton_shaped {
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
                                    const struct baton_sampling_params *params,
                                    const struct baton_history *history);
+
+/* The logits of the tokens that the mask allows, -infinity for the others; adjusted itself without
+ * a mask. */
+const float *baton_pipeline_mask(struct baton_sampler *sampler, const float *adjusted);
+
+static inline bool baton_sampler_allows(const struct baton_sampler *sampler, uint32_t token)
+{
+    return !sampler->mask || (sampler->mask[token / 64] >> (token % 64) & 1);
+}
 
 /* True when nothing is drawn: temperature 0, or no logit to tell from -infinity. */
 bool baton_pipeline_is_greedy(const struct baton_sampling_params *params, float max);

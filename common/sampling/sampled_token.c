@@ -57,6 +57,15 @@ void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sample
     }
 }
 
+static void allow(struct baton_sampler *sampler, const struct baton_sampling_state *state)
+{
+    uint64_t *mask = state->matcher ? baton_sampler_mask_room(sampler) : NULL;
+    if (mask)
+        baton_matcher_mask(state->matcher, state->params.stop_ids, state->params.n_stop_ids,
+                           (size_t)baton_sampler_n_vocab(sampler), mask);
+    baton_sampler_allow(sampler, mask);
+}
+
 void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,
                               const struct baton_sampling_state *state, const float *logits,
                               uint64_t position)
@@ -64,6 +73,7 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
     const struct baton_sampling_params *params = &state->params;
     sampled->decision = NULL;
     sampled->logprobs = NULL;
+    allow(sampler, state);
     if (params->explain) {
         struct baton_decision decision;
         sampled->token = baton_sampler_explain(sampler, logits, params, &state->history, position,

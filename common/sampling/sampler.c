@@ -26,9 +26,12 @@ struct baton_sampler *baton_sampler_create(int n_vocab)
         .places = calloc(n_padded, sizeof *sampler->places),
         .maxima = baton_floats_create(n / VECTOR + VECTOR),
         .items = calloc(n, sizeof *sampler->items),
-        .block_sums = calloc(n / BATON_DRAW_BLOCK + 1, sizeof *sampler->block_sums)};
+        .block_sums = calloc(n / BATON_DRAW_BLOCK + 1, sizeof *sampler->block_sums),
+        .mask_room = calloc(n / 64 + 1, sizeof *sampler->mask_room),
+        .masked = baton_floats_create(n_padded)};
     if (!sampler->adjusted || !sampler->kept_logits || !sampler->kept_ids || !sampler->weights ||
-        !sampler->places || !sampler->maxima || !sampler->items || !sampler->block_sums) {
+        !sampler->places || !sampler->maxima || !sampler->items || !sampler->block_sums ||
+        !sampler->mask_room || !sampler->masked) {
         baton_sampler_destroy(sampler);
         return NULL;
     }
@@ -47,7 +50,19 @@ void baton_sampler_destroy(struct baton_sampler *sampler)
     free(sampler->maxima);
     free(sampler->items);
     free(sampler->block_sums);
+    free(sampler->mask_room);
+    free(sampler->masked);
     free(sampler);
+}
+
+void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask)
+{
+    sampler->mask = mask;
+}
+
+uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler)
+{
+    return sampler->mask_room;
 }
 
 int baton_sampler_n_vocab(const struct baton_sampler *sampler)
@@ -60,7 +75,8 @@ uint32_t baton_sampler_pick(struct baton_sampler *sampler, const float *logits,
                             const struct baton_history *history, uint64_t position)
 {
     struct baton_shaped shaped;
-    const float *adjusted = baton_pipeline_adjust(sampler, logits, params, history);
+    const float *adjusted =
+        baton_pipeline_mask(sampler, baton_pipeline_adjust(sampler, logits, params, history));
     float max = sampler->kernels->max(adjusted, sampler->n_vocab);
     if (baton_pipeline_is_greedy(params, max))
         return baton_pipeline_argmax(sampler, adjusted, max);

@@ -1,7 +1,7 @@
 /* From one row of logits to one token, and why it was that one.
  *
  *     logits -> bias -> repetition, presence, frequency penalties -> temperature
- *            -> top-k -> top-p -> min-p -> softmax -> draw
+ *            -> mask of a grammar -> top-k -> top-p -> min-p -> softmax -> draw
  *
  * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
  * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
@@ -26,7 +26,8 @@ enum baton_removal {
     BATON_KEPT,
     BATON_REMOVED_BY_TOP_K,
     BATON_REMOVED_BY_TOP_P,
-    BATON_REMOVED_BY_MIN_P
+    BATON_REMOVED_BY_MIN_P,
+    BATON_REMOVED_BY_GRAMMAR
 };
 
 /* One token as the pipeline saw it. */
@@ -65,6 +66,11 @@ struct baton_sampler;
 /* For rows of n_vocab logits; NULL when memory is out. */
 struct baton_sampler *baton_sampler_create(int n_vocab);
 void baton_sampler_destroy(struct baton_sampler *sampler);
+
+/* The tokens that choices may fall on from now on, a bit per id; NULL: all. Borrowed. */
+void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask);
+/* Room for such a mask: the sampler's own. */
+uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler);
 
 /* V, as it was created for. */
 int baton_sampler_n_vocab(const struct baton_sampler *sampler);

@@ -21,8 +21,17 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
     return BATON_OK;
 }
 
+enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
+                                         struct baton_grammar_set *grammars, struct baton_why *why)
+{
+    if (state->params.grammar.kind == BATON_GRAMMAR_NONE)
+        return BATON_OK;
+    return baton_grammar_set_match(grammars, &state->params.grammar, &state->matcher, why);
+}
+
 void baton_sampling_state_fini(struct baton_sampling_state *state)
 {
+    baton_matcher_destroy(state->matcher);
     baton_sampling_params_fini(&state->params);
     baton_history_fini(&state->history);
     *state = (struct baton_sampling_state){0};
@@ -32,12 +41,16 @@ void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t toke
 {
     if (state->keeps_history)
         baton_history_add_output(&state->history, token);
+    if (state->matcher)
+        baton_matcher_note(state->matcher, token);
 }
 
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token)
 {
     if (state->keeps_history)
         baton_history_drop_output(&state->history, token);
+    if (state->matcher)
+        baton_matcher_drop(state->matcher);
 }
 
 void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,

@@ -11,6 +11,7 @@
 #ifndef BATON_SAMPLING_STATE_H
 #define BATON_SAMPLING_STATE_H
 
+#include "common/grammar/grammar_set.h"
 #include "common/sampling/codec.h"
 #include "common/sampling/history.h"
 
@@ -18,12 +19,18 @@ struct baton_sampling_state {
     struct baton_sampling_params params;
     struct baton_history history; /* empty unless the parameters need one */
     bool keeps_history;
+    struct baton_matcher *matcher; /* NULL: held to no grammar */
 };
 
 /* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. */
 enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
                                          const Baton__V1__Sampling *message, const uint32_t *prompt,
                                          size_t n_prompt, size_t max_new_tokens) BATON_MUST_CHECK;
+/* Holds the sequence to the grammar of its parameters, if there is one, before any output is noted.
+ * Errors: those of baton_grammar_set_match. */
+enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
+                                         struct baton_grammar_set *grammars,
+                                         struct baton_why *why) BATON_MUST_CHECK;
 void baton_sampling_state_fini(struct baton_sampling_state *state);
 
 /* The token became part of the output. */

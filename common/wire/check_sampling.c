@@ -27,6 +27,12 @@ static void check_bias(struct checker *c, const Baton__V1__Sampling *m)
     }
 }
 
+static void check_grammar(struct checker *c, const Baton__V1__Grammar *m)
+{
+    known(c, "sampling.grammar.kind", (int)m->kind, &baton__v1__grammar__kind__descriptor);
+    range(c, "sampling.grammar.text", m->text.len, 1, BATON_GRAMMAR_MAX_BYTES);
+}
+
 void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
 {
     const struct baton_sampling_field *field;
@@ -36,6 +42,8 @@ void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
     for (int i = 0; (field = baton_sampling_field_at(i)); i++)
         check_field(c, field, baton_sampling_message_get(field, m));
     check_bias(c, m);
+    if (m->grammar)
+        check_grammar(c, m->grammar);
     token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
               BATON_MAX_STOP_IDS);
 }

@@ -186,6 +186,7 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
                                 .role = role,
                                 .epoch = baton_random_id(),
                                 .bell = {.fd = -1}};
+    baton_grammars_init(&host->grammars, host);
     name_blas_threads();
     baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
     enum baton_err err = set_id(host, why);
@@ -430,6 +431,7 @@ void baton_host_close(struct baton_host *host)
     if (host->inbox)
         baton_inbox_close(host->inbox);
     baton_peer_tls_close();
+    baton_grammar_set_fini(&host->grammars);
     if (host->model)
         baton_model_close(host->model);
     baton_memory_claim_close(host->claim);

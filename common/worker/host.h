@@ -24,6 +24,7 @@
 #include "common/engine/model/model.h"
 #include "common/wire/cluster_token.h"
 #include "common/wire/member.h"
+#include "common/worker/grammars.h"
 #include "common/worker/kv_budget.h"
 #include "common/worker/kv_send.h"
 #include "common/worker/memory_claims.h"
@@ -144,6 +145,7 @@ struct baton_host {
     struct baton_inbox *inbox;
     struct baton_member *member;
     struct baton_cluster_token token;
+    struct baton_grammar_set grammars;
     bool draining, told_to_drain; /* by a gateway */
     int64_t drain_until_ns, alive_next_ns;
 };

@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/worker/grammars.h"
 
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab)
 {
@@ -12,12 +13,18 @@ bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab)
 }
 
 enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, size_t n_more,
+                                     struct baton_grammar_set *grammars,
                                      struct baton_sampling_state *state)
 {
     size_t n_output = request->n_output_tokens, n_prompt = request->n_tokens - n_output;
     enum baton_err err = baton_sampling_state_init(state, request->sampling, request->tokens,
                                                    n_prompt, n_output + n_more);
-    if (!err)
+    if (err)
+        return err;
+    err = baton_worker_hold(state, grammars);
+    if (err)
+        baton_sampling_state_fini(state);
+    else
         baton_sampling_state_note_all(state, request->tokens + n_prompt, n_output);
     return err;
 }

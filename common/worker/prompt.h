@@ -16,6 +16,7 @@ bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
 /* The sampling state at the end of the request's tokens, of which the last n_output_tokens count as
  * output, with room for n_more. NO_MEMORY. */
 enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, size_t n_more,
+                                     struct baton_grammar_set *grammars,
                                      struct baton_sampling_state *state) BATON_MUST_CHECK;
 
 /* How a prompt came to its first token. */

@@ -172,7 +172,7 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;
     }
-    if (start.speculation || baton_sampling_needs_history(&request->params.sampling)) {
+    if (start.speculation || baton_sampling_needs_output(&request->params.sampling)) {
         start.output = gw_request_input(request)->ids + request->params.prompt.n;
         start.n_output = start.n_output_tokens;
     }

@@ -5,7 +5,7 @@ import { drawBand } from "./draw.js";
 import { stagesOf } from "./stages.js";
 import { whatIf } from "./whatif.js";
 
-const REMOVALS = { top_k: "top-k", top_p: "top-p", min_p: "min-p" };
+const REMOVALS = { top_k: "top-k", top_p: "top-p", min_p: "min-p", grammar: "grammar" };
 const KNOBS = ["temperature", "top_k", "top_p", "min_p"];
 
 function share({ low, high }) {

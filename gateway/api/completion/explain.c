@@ -36,6 +36,8 @@ static const char *removal_name(Baton__V1__Candidate__Removal removal)
         return "top_p";
     case BATON__V1__CANDIDATE__REMOVAL__MIN_P:
         return "min_p";
+    case BATON__V1__CANDIDATE__REMOVAL__GRAMMAR:
+        return "grammar";
     default:
         return NULL;
     }

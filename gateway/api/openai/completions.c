@@ -17,9 +17,9 @@ static const char *const ignored[] = {"user",
                                       "safety_identifier",
                                       "parallel_tool_calls"};
 
-static const char *const unsupported[] = {"functions",          "function_call", "response_format",
-                                          "modalities",         "audio",         "prediction",
-                                          "web_search_options", "verbosity",     "suffix"};
+static const char *const unsupported[] = {"functions", "function_call", "modalities",
+                                          "audio",     "prediction",    "web_search_options",
+                                          "verbosity", "suffix"};
 
 /* The chat template is given these; a prompt has no place for them. */
 static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort"};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
+#include "gateway/api/params/grammar.h"
 #include "gateway/api/params/samplers.h"
 #include "gateway/api/params/speculation.h"
 
@@ -172,6 +173,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     gw_speculation_read(fields, &shared->speculation);
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
+    gw_grammar_read(fields, &shared->sampling, shared->ignore_eos);
     params->seed = -1;
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;

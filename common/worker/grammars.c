@@ -1,0 +1,67 @@
+#include "common/worker/grammars.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/checkpoint/checkpoint.h"
+#include "common/checkpoint/tokenizer_tables.h"
+#include "common/tokenizer/tokenizer.h"
+#include "common/worker/host.h"
+
+/* Special tokens are no text: none of them is in a grammar. */
+static const char *text_of(void *arg, uint32_t id, size_t *n)
+{
+    const struct baton_tokenizer *tokenizer = arg;
+    return baton_tokenizer_is_special(tokenizer, id) ? NULL
+                                                     : baton_tokenizer_bytes(tokenizer, id, n);
+}
+
+static enum baton_err open_tokenizer(const struct baton_host *host,
+                                     struct baton_tokenizer **tokenizer, struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint;
+    struct baton_tokenizer_tables *tables = NULL;
+    struct baton_cache_dirs cache;
+    baton_cache_dirs_find(host->options->pack_dir, host->options->model, &cache);
+    enum baton_err err = baton_checkpoint_open(host->options->model, &checkpoint, why);
+    if (err)
+        return err;
+    err = baton_checkpoint_tokenizer(checkpoint, *host->options->pack_dir ? &cache : NULL,
+                                     host->fingerprint.tokenizer, &tables, why);
+    if (!err)
+        err = baton_tokenizer_create(tables, tokenizer, why);
+    baton_tokenizer_tables_free(tables);
+    baton_checkpoint_close(checkpoint);
+    return err;
+}
+
+static enum baton_err load(void *arg, struct baton_token_trie **trie, struct baton_why *why)
+{
+    const struct baton_host *host = arg;
+    struct baton_tokenizer *tokenizer;
+    int64_t begin_ns = baton_now_ns();
+    enum baton_err err = open_tokenizer(host, &tokenizer, why);
+    if (err)
+        return err;
+    err = baton_token_trie_create((size_t)host->facts.n_vocab, text_of, tokenizer, trie);
+    baton_tokenizer_close(tokenizer);
+    if (!err)
+        baton_log(BATON_LOG_INFO, "vocabulary_loaded", BATON_I("tokens", (*trie)->n_tokens),
+                  BATON_F("load_s", baton_seconds(baton_now_ns() - begin_ns)));
+    return err;
+}
+
+void baton_grammars_init(struct baton_grammar_set *grammars, struct baton_host *host)
+{
+    baton_grammar_set_init(grammars, load, host);
+}
+
+enum baton_err baton_worker_hold(struct baton_sampling_state *state,
+                                 struct baton_grammar_set *grammars)
+{
+    struct baton_why why = {""};
+    enum baton_err err = baton_sampling_state_hold(state, grammars, &why);
+    if (err)
+        baton_log(BATON_LOG_ERROR, "grammar_failed", BATON_S("error", baton_err_name(err)),
+                  BATON_S("why", why.text));
+    return err;
+}

@@ -1,0 +1,107 @@
+#include "gateway/api/params/grammar.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of all JSON texts OpenAI's json_object means the objects. */
+static const char any_object[] = "{\"type\":\"object\"}";
+
+/* Compiles the text for its errors alone: workers compile it again. */
+static void hold_to(struct gw_fields *fields, struct baton_sampling_params *params,
+                    const char *name, enum baton_grammar_kind kind, const char *text, size_t n)
+{
+    const struct baton_grammar_text given = {
+        .kind = kind, .bytes = (char *)(uintptr_t)text, .n = n};
+    struct baton_network *network = NULL;
+    struct baton_why why = {""};
+    if (fields->failed)
+        return;
+    if (params->grammar.kind != BATON_GRAMMAR_NONE) {
+        gw_fields_fail(fields, name, "invalid_value",
+                       "%s: only one of response_format, grammar and regex may be given", name);
+        return;
+    }
+    enum baton_err err = n ? baton_grammar_read(kind, text, n, &network, &why)
+                           : baton_fail(&why, BATON_INVALID, "must not be empty");
+    baton_network_destroy(network);
+    if (!err)
+        err = baton_grammar_text_copy(&params->grammar, &given);
+    if (err)
+        gw_fields_fail(fields, name, err == BATON_LIMIT ? "out_of_range" : "invalid_value",
+                       "%s: %.280s", name, *why.text ? why.text : baton_err_text(err));
+}
+
+static void read_text(struct gw_fields *fields, struct baton_sampling_params *params,
+                      const char *name, enum baton_grammar_kind kind)
+{
+    size_t n = 0;
+    const struct baton_json *value = gw_field(fields, name);
+    const char *text = baton_json_string(value, &n);
+    if (!value)
+        return;
+    if (!text)
+        gw_fields_fail(fields, name, "invalid_type", "%s: must be a string", name);
+    else
+        hold_to(fields, params, name, kind, text, n);
+}
+
+static void read_schema(struct gw_fields *fields, struct baton_sampling_params *params,
+                        const struct baton_json *format)
+{
+    struct baton_buf buf;
+    const struct baton_json *given = baton_json_get(format, "json_schema");
+    const struct baton_json *schema = baton_json_get(given, "schema");
+    const struct baton_json *strict = baton_json_get(given, "strict");
+    if (!schema || (strict && baton_json_kind(strict) != BATON_JSON_BOOL &&
+                    baton_json_kind(strict) != BATON_JSON_NULL)) {
+        gw_fields_fail(fields, "response_format", "invalid_value",
+                       "response_format: json_schema must be an object {\"name\": string, "
+                       "\"schema\": object, \"strict\": bool}");
+        return;
+    }
+    baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES * 4);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_put_value(&out, NULL, schema);
+    if (baton_buf_err(&buf))
+        gw_fields_fail(fields, "response_format", "out_of_range",
+                       "response_format: the schema is longer than %d bytes",
+                       BATON_GRAMMAR_MAX_BYTES);
+    else
+        hold_to(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&buf),
+                buf.len);
+    baton_buf_fini(&buf);
+}
+
+static void read_format(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    const struct baton_json *format = gw_field(fields, "response_format");
+    const char *type = baton_json_string(baton_json_get(format, "type"), NULL);
+    if (!format || (type && !strcmp(type, "text")))
+        return;
+    if (type && !strcmp(type, "json_object"))
+        hold_to(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, any_object,
+                sizeof any_object - 1);
+    else if (type && !strcmp(type, "json_schema"))
+        read_schema(fields, params, format);
+    else
+        gw_fields_fail(fields, "response_format", "invalid_value",
+                       "response_format: must be an object whose type is text, json_object or "
+                       "json_schema");
+}
+
+void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
+                     bool ignore_eos)
+{
+    read_format(fields, params);
+    read_text(fields, params, "grammar", BATON_GRAMMAR_GBNF);
+    read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
+    if (params->grammar.kind == BATON_GRAMMAR_NONE || fields->failed)
+        return;
+    if (ignore_eos)
+        gw_fields_fail(fields, "ignore_eos", "invalid_value",
+                       "ignore_eos: not together with response_format, grammar or regex");
+    else if (!params->n_stop_ids)
+        gw_fields_fail(fields, "stop_token_ids", "missing_field",
+                       "stop_token_ids: this model has no token that ends a text, which "
+                       "response_format, grammar and regex need; give one here");
+}
