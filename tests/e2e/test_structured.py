@@ -1,0 +1,114 @@
+#!/usr/bin/python3 -B
+"""Outputs that are held to a schema, a pattern or a grammar: each is valid by a judge of its own (python3-jsonschema, re),
+however it is sampled and whatever happens to its workers."""
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from fleet import Fleet
+
+SCHEMAS = json.loads((Path(__file__).parent / "schemas.json").read_text())
+PROMPT = "Once upon a time there was a"
+SPECULATION = {"mode": "prompt_lookup", "max_tokens": 8, "min_tokens": 4}
+GREEDY, WARM, HOT = {"temperature": 0}, {"temperature": 1, "seed": 5}, {"temperature": 30, "seed": 9}
+PEOPLE = {"type": "object", "properties": {
+    "people": {"type": "array", "minItems": 2, "maxItems": 2, "items": {
+        "type": "object", "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 99,
+                                                                                             "minimum": 0}},
+        "required": ["name", "age"], "additionalProperties": False}}}, "required": ["people"]}
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(prefill=2, decode=2) as fleet:
+        yield fleet
+
+
+def of_schema(schema):
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+
+
+def check(schema, text):
+    jsonschema.validate(json.loads(text), schema, format_checker=jsonschema.draft202012_format_checker)
+
+
+def generate(fleet, **body):
+    status, answer, _ = fleet.request("POST", "/generate", {"prompt": PROMPT, "max_new_tokens": 400, **body})
+    assert status == 200, answer
+    answer["text"] = answer["text"].removeprefix(PROMPT)
+    return answer
+
+
+def held(fleet, schema, **body):
+    """The text, and whether it came to its end: an output may be cut by its length."""
+    answer = generate(fleet, response_format=of_schema(schema), **body)
+    if answer["finish_reason"] == "length":
+        return None
+    assert answer["finish_reason"] == "eos", answer["finish_reason"]
+    check(schema, answer["text"])
+    return answer["text"]
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, WARM, HOT], ids=["greedy", "warm", "hot"])
+def test_every_answer_is_valid(fleet, sampling):
+    whole = [i for i, schema in enumerate(SCHEMAS) if held(fleet, schema, **sampling) is not None]
+    assert len(whole) > len(SCHEMAS) * 3 // 5, f"cut by their length: {set(range(len(SCHEMAS))) - set(whole)}"
+
+
+def test_speculation_changes_no_answer(fleet):
+    for sampling in (GREEDY, WARM):
+        assert held(fleet, PEOPLE, **sampling, speculation=SPECULATION) == held(fleet, PEOPLE, **sampling)
+
+
+def test_a_pattern_and_a_grammar(fleet):
+    for sampling in (GREEDY, WARM, HOT):
+        assert re.fullmatch(r"(cat|dog): [0-9]{3}", generate(fleet, regex="(cat|dog): [0-9]{3}", **sampling)["text"])
+        text = generate(fleet, grammar='root ::= pair ("," pair){1,3}\npair ::= [a-c]+ "=" [0-9]', **sampling,
+                        max_new_tokens=300)
+        if text["finish_reason"] == "eos":
+            assert re.fullmatch(r"[a-c]+=[0-9](,[a-c]+=[0-9]){1,3}", text["text"])
+
+
+def test_explain_names_the_grammar(fleet):
+    answer = generate(fleet, regex="[0-9]{4}", explain=5, temperature=0)
+    assert re.fullmatch("[0-9]{4}", answer["text"])
+    removed = [c["removed_by"] for step in answer["steps"] for c in step["candidates"]]
+    assert "grammar" in removed
+
+
+BAD = [
+    ({"response_format": of_schema({"type": "object", "properties": {"a": {"not": {}}}})}, "#/properties/a: not is not supported"),
+    ({"response_format": of_schema({"type": "string", "format": "iban"})}, "format: iban is not supported"),
+    ({"response_format": of_schema({"$ref": "http://x/y"})}, "$ref"),
+    ({"response_format": of_schema({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})}, "no text matches"),
+    ({"response_format": of_schema({"oneOf": [{"type": "integer"}, {"type": "number"}]})}, "oneOf"),
+    ({"response_format": of_schema({"enum": []})}, "no text matches"),
+    ({"response_format": {"type": "yaml"}}, "json_object"),
+    ({"response_format": {"type": "json_schema"}}, "json_schema"),
+    ({"regex": "a(?=b)"}, "(?:"),
+    ({"regex": "("}, ") is missing"),
+    ({"regex": ""}, "empty"),
+    ({"grammar": "root ::= x"}, "the rule x is not given"),
+    ({"grammar": "root ::= root \"a\" | \"b\""}, "root refers to itself"),
+    ({"regex": "a", "grammar": "root ::= \"a\""}, "only one"),
+    ({"regex": "a", "ignore_eos": True}, "ignore_eos"),
+    ({"regex": "a{10000}" * 14}, "states"),
+    ({"regex": 5}, "must be a string"),
+]
+
+
+@pytest.mark.parametrize("body,message", BAD, ids=range(len(BAD)))
+def test_what_is_refused(fleet, body, message):
+    status, answer, _ = fleet.request("POST", "/generate", {"prompt": PROMPT, **body})
+    assert status == 400 and message in answer["error"]["message"], answer
+
+
+def test_openai_routes(fleet):
+    body = {"model": "tale", "prompt": PROMPT, "max_tokens": 200, "response_format": of_schema(PEOPLE), "n": 3, "seed": 3}
+    status, answer, _ = fleet.request("POST", "/v1/completions", body)
+    assert status == 200, answer
+    for choice in answer["choices"]:
+        if choice["finish_reason"] == "stop":
+            check(PEOPLE, choice["text"])

@@ -1,0 +1,125 @@
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/grammar/automaton.h"
+#include "common/grammar/grammar.h"
+
+/* Texts of a grammar and texts that are none, up to a NULL each. */
+struct row {
+    enum baton_grammar_kind kind;
+    const char *grammar;
+    const char *accepted[8], *refused[8];
+};
+
+static const struct row rows[] = {
+    {BATON_GRAMMAR_REGEX, "^a(b|c)*[^x-z]{2,3}$", {"abbcaa", "add"}, {"abxy", "ad", "baa"}},
+    {BATON_GRAMMAR_REGEX, "\\d+(\\.\\d{2})?", {"1", "12.34"}, {"", "1.2", ".5", "1.234"}},
+    {BATON_GRAMMAR_REGEX, "[^a]", {"b", "\xe6\x97\xa5"}, {"a", "\xe6\x97", "\xff"}},
+    {BATON_GRAMMAR_GBNF,
+     "root ::= \"(\" root \")\" | digit+ # nested\ndigit ::= [0-9]",
+     {"1", "((12))"},
+     {"", "((1)", "()"}},
+    {BATON_GRAMMAR_GBNF, "root ::= (\"a\"\n  | \"b\"){2,3}", {"ab", "bbb"}, {"a", "abab"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"type\":\"object\"}",
+     {"{}", "{\"a\":[1,{\"b\":null}]}", "{\"a\": \"\\u00e9\\n\"}"},
+     {"[]", "{\"a\":}", "{\"a\":1,}", "{\"a\":\"\\ud800\"}"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"properties\":{\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"boolean\"}},"
+     "\"required\":[\"b\"]}",
+     {"{\"b\":true}", "{\"a\":-7,\"b\":false}"},
+     {"{}", "{\"a\":1}", "{\"b\":true,\"a\":1}", "{\"b\":true,\"c\":1}", "{,\"b\":true}"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"properties\":{\"ab\":{}},\"additionalProperties\":{\"type\":\"integer\"}}",
+     {"{\"ab\":null,\"a\":1}", "{\"abc\":1,\"b\":2}", "{\"\":0}"},
+     {"{\"a\":null}", "{\"a\":1,\"ab\":2}", "{\"\\u0061b\":1}"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"type\":\"number\",\"minimum\":-2.5,\"exclusiveMaximum\":10.25}",
+     {"-2.5", "-2.49", "10.249", "9", "-0", "10", "10.24999"},
+     {"-2.6", "-3", "10.25", "10.3", "11", "-2.51"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"type\":\"integer\",\"minimum\":-12,\"maximum\":105}",
+     {"-12", "-9", "0", "99", "105"},
+     {"-13", "106", "200", "-0", "01", "1.0"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"type\":\"string\",\"pattern\":\"^\\\"x.$\"}",
+     {"\"\\\"xy\"", "\"\\\"x\\\\\""},
+     {"\"\"xy\"", "\"\\\"x\\\"", "\"x\""}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"type\":\"string\",\"format\":\"date\"}",
+     {"\"2024-02-29\"", "\"1999-12-31\""},
+     {"\"2023-02-29\"", "\"1900-02-29\"", "\"2024-13-01\"", "\"2024-04-31\""}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"$defs\":{\"t\":{\"properties\":{\"c\":{\"type\":\"array\",\"items\":{\"$ref\":\"#/$defs/"
+     "t\"}}},\"required\":[\"c\"]}},\"$ref\":\"#/$defs/t\"}",
+     {"{\"c\":[]}", "{\"c\":[{\"c\":[]},{\"c\":[]}]}"},
+     {"{}", "{\"c\":[1]}", "{\"c\":[{\"c\":[]}}"}},
+    {BATON_GRAMMAR_JSON_SCHEMA,
+     "{\"allOf\":[{\"type\":\"integer\",\"minimum\":3},{\"maximum\":5}]}",
+     {"3", "5"},
+     {"2", "6", "4.5"}},
+};
+
+static bool matches(struct baton_automaton *automaton, const char *text)
+{
+    uint32_t position = baton_automaton_start(automaton);
+    for (; *text; text++)
+        position = baton_automaton_step(automaton, position, (uint8_t)*text);
+    return baton_automaton_accepts(automaton, position);
+}
+
+TEST(a_grammar_accepts_its_texts_and_no_others)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct baton_network *network;
+        struct baton_why why = {""};
+        if (baton_grammar_read(rows[i].kind, rows[i].grammar, strlen(rows[i].grammar), &network,
+                               &why))
+            fail_msg("%s: %s", rows[i].grammar, why.text);
+        struct baton_automaton *automaton = baton_automaton_create(network);
+        assert_non_null(automaton);
+        for (int j = 0; j < 8 && rows[i].accepted[j]; j++)
+            if (!matches(automaton, rows[i].accepted[j]))
+                fail_msg("%s refuses %s", rows[i].grammar, rows[i].accepted[j]);
+        for (int j = 0; j < 8 && rows[i].refused[j]; j++)
+            if (matches(automaton, rows[i].refused[j]))
+                fail_msg("%s accepts %s", rows[i].grammar, rows[i].refused[j]);
+        baton_automaton_destroy(automaton);
+        baton_network_destroy(network);
+    }
+}
+
+TEST(what_matches_nothing_or_refers_to_itself_is_refused)
+{
+    static const struct {
+        enum baton_grammar_kind kind;
+        const char *text, *why;
+    } bad[] = {
+        {BATON_GRAMMAR_GBNF, "root ::= root \"a\" | \"b\"", "refers to itself"},
+        {BATON_GRAMMAR_GBNF, "root ::= \"a\" root", "no text matches"},
+        {BATON_GRAMMAR_GBNF, "root ::= x", "the rule x is not given"},
+        {BATON_GRAMMAR_REGEX, "a(?!b)", "(?:"},
+        {BATON_GRAMMAR_REGEX, "a{3,2}", "below the lower"},
+        {BATON_GRAMMAR_JSON_SCHEMA, "{\"$ref\":\"#\"}", "circle"},
+        {BATON_GRAMMAR_JSON_SCHEMA, "{\"properties\":{\"a\":{\"if\":{}}}}", "#/properties/a: if"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct baton_network *network;
+        struct baton_why why = {""};
+        assert_int_equal(
+            baton_grammar_read(bad[i].kind, bad[i].text, strlen(bad[i].text), &network, &why),
+            BATON_INVALID);
+        if (!strstr(why.text, bad[i].why))
+            fail_msg("%s: %s", bad[i].text, why.text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_grammar_accepts_its_texts_and_no_others),
+        cmocka_unit_test(what_matches_nothing_or_refers_to_itself_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
