@@ -35,7 +35,7 @@ static const struct baton_option table[] = {
                   "that a row sees, its own included; 0: all before it"),
     BATON_ROW_TEXT(struct options, kernels, "kernels", "auto",
                    "auto, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
-    BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "f16", "of the KV cache: f32 or f16"),
+    BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "f16", "of the KV cache: f32, f16 or q8"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_TEXT(struct options, positions, "positions", "512,4096,16384",
                    "that the last row looks at"),

@@ -29,7 +29,7 @@ static const struct baton_option table[] = {
         struct options, kernels, "kernels", "auto",
         "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
-                   "of the KV cache: auto, f32 or f16"),
+                   "of the KV cache: auto, f32, f16 or q8"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_TEXT(struct options, prompt, "prompt", "16,64,256,512", "lengths, in tokens"),
     BATON_ROW_INT(struct options, new, "new", "64", 1, MAX_NEW, "tokens",

@@ -28,7 +28,7 @@ static const struct baton_option table[] = {
     {"kernels", BATON_OPTION_TEXT, AT(kernels), "auto", 0, 0, "",
      "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"},
     {"kv-dtype", BATON_OPTION_TEXT, AT(kv_dtype), "auto", 0, 0, "",
-     "of the KV cache: auto, f32 or f16"},
+     "of the KV cache: auto, f32, f16 or q8"},
     {"tokens", BATON_OPTION_TEXT, AT(tokens), NULL, 0, 0, "", "the prompt as ids: 1,2,3"},
     {"prompt", BATON_OPTION_TEXT, AT(prompt), NULL, 0, 0, "", "the prompt as text"},
     {"max-new", BATON_OPTION_INT, AT(max_new), "20", 1, MAX_CONTEXT, "tokens",

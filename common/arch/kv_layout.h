@@ -14,7 +14,7 @@
 #include "common/base/digest.h"
 
 /* The layout of K and V in blocks of block_tokens tokens whose elements are kv_dtype ("f32",
- * "f16"), in hex. NO_MEMORY. */
+ * "f16", "q8"), in hex. NO_MEMORY. */
 enum baton_err baton_kv_layout_digest(const struct baton_spec *spec, const char *kv_dtype,
                                       int block_tokens,
                                       char hex[BATON_SHA256_HEX]) BATON_MUST_CHECK;

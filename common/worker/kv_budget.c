@@ -154,7 +154,7 @@ static enum baton_err check_blocks(const struct baton_kv *kv, struct baton_why *
             return baton_fail(
                 why, BATON_INVALID,
                 "KV cache: a block of layer %d takes %zu bytes, and a message carries "
-                "%d; kv-dtype f16 takes the least",
+                "%d; kv-dtype q8 takes the least",
                 i, baton_kv_block_bytes(kv, i), BATON_FRAME_MAX_PAYLOAD);
     return BATON_OK;
 }

@@ -1,4 +1,4 @@
-"""The KV cache in 32 or 16 bits: the bytes on the wire, which workers may talk, and the options that choose it."""
+"""The KV cache in 32, 16 or 8 bits: the bytes on the wire, which workers may talk, and the options that choose it."""
 import re
 import subprocess
 
@@ -24,6 +24,14 @@ def test_half_the_bytes_travel_in_f16():
     assert same_text == text
 
 
+def test_about_half_of_that_travels_in_q8():
+    """The model's heads are 32 wide: 64 bytes and two scales a position instead of 128."""
+    narrow, text = handed_over(["--dtype", "f32", "--kv-dtype", "f16"])
+    bytes_, found = handed_over(["--dtype", "f32", "--kv-dtype", "q8"])
+    assert bytes_ * 128 == narrow * 68
+    assert found and len(found) > 10 and text
+
+
 def test_auto_is_f16_beside_narrow_weights():
     wide, _ = handed_over(["--dtype", "f32"])
     narrow, _ = handed_over(["--dtype", "bf16"])
@@ -44,4 +52,4 @@ def test_a_worker_of_another_kv_dtype_is_refused():
 def test_an_unknown_kv_dtype_is_answered_with_those_there_are(role):
     done = subprocess.run([BIN / f"baton-{role}", "--model", MODEL, "--pack-dir", "", "--kv-dtype", "f8"],
                           capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.returncode != 0 and 'kv-dtype: "f8" is none of auto, f32, f16' in done.stderr, done.stderr
+    assert done.returncode != 0 and 'kv-dtype: "f8" is none of auto, f32, f16, q8' in done.stderr, done.stderr

@@ -270,8 +270,7 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
     const int group = spec->n_heads / layer->n_kv_heads, dim = layer->head_dim;
     const int n_blocks = baton_kv_blocks_for(N_POSITIONS);
     size_t n = N_POSITIONS * (size_t)dim, width = (size_t)(group * dim);
-    size_t block_bytes =
-        baton_kv_head_elements(dim) * baton_kv_element_bytes(baton_kv_element(probe->kv));
+    size_t block_bytes = baton_kv_head_bytes(baton_kv_element(probe->kv), dim);
     float *k = draw_floats(probe, n), *v = draw_floats(probe, n),
           *q = draw_floats(probe, N_ATTENDING * width), *sinks = draw_floats(probe, (size_t)group);
     float *out = allocate(probe, N_ATTENDING * width * sizeof *out);

@@ -5,6 +5,7 @@
  * and 2 MiB of cache a core, a product of tiles every 16 cycles) and were measured there. */
 #define REG_BYTES   64
 #define N_REGISTERS 32
+#include "common/engine/kernels/amx_attend.h"
 #include "common/engine/kernels/amx_bf16.h"
 #include "common/engine/kernels/amx_f32.h"
 #include "common/engine/kernels/amx_native.h"
@@ -33,6 +34,17 @@ static void linear_q8_by_rows(const struct baton_linear *job, int first_out, int
         baton_kernels_avx512vnni.dtypes[BATON_Q8].linear(job, first_out, end_out);
 }
 
+static void attend_some_by_tiles(const struct baton_attend *job, int first_head, int end_head)
+{
+    if (!fills_tiles(job)) {
+        attend(job, first_head, end_head);
+        return;
+    }
+    configure_tiles(TILE_ROWS, TILE_ROWS);
+    attend_by_tiles(job, first_head, end_head);
+    _tile_release();
+}
+
 void baton_amx_fill(struct baton_kernels *kernels)
 {
     *kernels = baton_kernels_avx512vnni;
@@ -43,4 +55,5 @@ void baton_amx_fill(struct baton_kernels *kernels)
     kernels->dtypes[BATON_Q8].linear = linear_q8_by_rows;
 #define NATIVE_DTYPE(name, NAME, ...) kernels->dtypes[BATON_##NAME].linear = linear_##name;
     BATON_NATIVE_DTYPES(NATIVE_DTYPE)
+    kernels->attend = attend_some_by_tiles;
 }

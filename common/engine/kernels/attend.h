@@ -9,7 +9,7 @@
 #include "common/engine/kernels/attend_tile.h"
 
 /* The heads of a call, and the state of their queries: [end_head - first_head][n_rows * group] {
- * mixed [D'], sum [16], max [1], unused [15] }. */
+ * mixed [D'], sum [16], max [1], q_scale [1], unused [14], words [D'] }, the last of 16 bits. */
 struct heads {
     const struct baton_attend *job;
     int first_head, end_head, n_queries;
@@ -26,6 +26,8 @@ static void set_query(const struct heads *heads, int head, int i, struct query *
     query->mixed = job->state + index * heads->query_floats;
     query->sum = query->mixed + baton_kv_value_elements(job->head_dim);
     query->max = query->sum + LANES;
+    query->q_scale = query->max + 1;
+    query->words = (int16_t *)(void *)(query->max + LANES);
 }
 
 /* A sink is a score that was seen before, whose value is zero. */
@@ -40,6 +42,8 @@ static void begin_query(const struct heads *heads, int head, int i)
         *query.max = job->sinks[head * job->group + i % job->group];
         query.sum[0] = 1;
     }
+    if (job->dtype == BATON_KV_Q8)
+        round_query(&query, job->head_dim, job->scale);
 }
 
 /* The first position that the row at `position` looks at. */
@@ -57,7 +61,8 @@ static const char *keys_of(const struct heads *heads, int head, int block)
 static void set_step(const struct heads *heads, int head, int at, struct kv_step *step)
 {
     const struct baton_attend *job = heads->job;
-    size_t key_bytes = baton_kv_key_elements(job->head_dim) * baton_kv_element_bytes(job->dtype);
+    size_t key_bytes = baton_kv_key_bytes(job->dtype, job->head_dim),
+           value_bytes = baton_kv_value_bytes(job->dtype, job->head_dim);
     int n_blocks = baton_kv_blocks_for(job->first_position + job->n_rows);
     int first_block = first_seen_from(job, job->first_position) / LANES;
     bool is_last = head + 1 == heads->end_head;
@@ -71,6 +76,7 @@ static void set_step(const struct heads *heads, int head, int at, struct kv_step
         int ahead = is_last && b + STEP_BLOCKS < n_blocks ? b + STEP_BLOCKS : b;
         step->k[i] = keys_of(heads, head, b);
         step->v[i] = step->k[i] + key_bytes;
+        step->scales[i] = (const uint16_t *)(const void *)(step->v[i] + value_bytes);
         step->next[i] = keys_of(heads, is_last ? heads->first_head : head + 1, ahead);
     }
 }
@@ -133,8 +139,7 @@ static void attend(const struct baton_attend *job, int first_head, int end_head)
                                 .end_head = end_head,
                                 .n_queries = job->n_rows * job->group,
                                 .query_floats = baton_attend_query_floats(job->head_dim),
-                                .head_bytes = baton_kv_head_elements(job->head_dim) *
-                                              baton_kv_element_bytes(job->dtype)};
+                                .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
     int first = first_seen_from(job, job->first_position) / STEP * STEP;
     for (int head = first_head; head < end_head; head++)
         for (int i = 0; i < heads.n_queries; i++)

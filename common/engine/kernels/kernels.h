@@ -80,7 +80,8 @@ enum { BATON_ATTEND_QUERY_FLOATS = 32 };
 
 static inline size_t baton_attend_query_floats(int head_dim)
 {
-    return baton_kv_value_elements(head_dim) + BATON_ATTEND_QUERY_FLOATS;
+    size_t n = baton_kv_value_elements(head_dim), words = (n + 31) / 32 * 16; /* of 16 bits */
+    return n + words + BATON_ATTEND_QUERY_FLOATS;
 }
 
 /* What a set of kernels does with weights of one dtype; all NULL: nothing. */

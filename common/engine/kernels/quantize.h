@@ -6,7 +6,7 @@
 #define BATON_KERNELS_QUANTIZE_H
 
 #include "common/engine/kernels/quantized.h"
-#include "common/engine/kernels/registers.h"
+#include "common/engine/kernels/round.h"
 
 /* Elements k..k + n - 1 of a row of n_in: in place, or as a copy with zeros past the row's end. */
 INLINE const float *block_at(const float *x, int k, int n_in, int n, float *copy)
@@ -74,44 +74,6 @@ static size_t row_bytes_q8(int n_in)
     return baton_quantized_row_bytes(BATON_Q8, n_in);
 }
 
-/* As integers, magnitudes compare like the numbers, and NaN is the greatest. */
-INLINE ireg magnitude_bits(reg v)
-{
-    return (ireg)v & 0x7fffffff;
-}
-
-INLINE ireg max_bits(ireg a, ireg b)
-{
-#if defined(__AVX512F__)
-    return (ireg)_mm512_max_epi32((__m512i)a, (__m512i)b); /* GCC 12 takes three for the other */
-#elif defined(USES_NEON)
-    return (ireg)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
-#else
-    ireg greater = a > b;
-    return (a & greater) | (b & ~greater);
-#endif
-}
-
-INLINE float max_lane_of(ireg v)
-{
-    union {
-        ireg whole;
-        iquarter part[REG_LANES / 4];
-    } lanes = {v};
-    iquarter max = lanes.part[0];
-    for (int i = 1; i < REG_LANES / 4; i++) {
-        iquarter greater = lanes.part[i] > max;
-        max = (lanes.part[i] & greater) | (max & ~greater);
-    }
-    union {
-        int32_t bits;
-        float value;
-    } most = {max[0]};
-    for (int i = 1; i < 4; i++)
-        most.bits = max[i] > most.bits ? max[i] : most.bits;
-    return most.value;
-}
-
 INLINE uint32_t sum_lanes_of(ureg v)
 {
     union {
@@ -122,26 +84,6 @@ INLINE uint32_t sum_lanes_of(ureg v)
     for (int i = 1; i < REG_LANES / 4; i++)
         sum += lanes.part[i];
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
-/* The lanes as bytes, which they fit. */
-INLINE void store_bytes(int8_t *to, ureg v)
-{
-#if defined(__AVX512F__)
-    _mm_storeu_si128((__m128i *)(void *)to, _mm512_cvtepi32_epi8((__m512i)v));
-#elif defined(__AVX2__)
-    __m128i low = _mm256_castsi256_si128((__m256i)v),
-            high = _mm256_extracti128_si256((__m256i)v, 1);
-    __m128i words = _mm_packs_epi32(low, high);
-    _mm_storel_epi64((__m128i *)(void *)to, _mm_packs_epi16(words, words));
-#elif defined(USES_NEON)
-    int16x4_t words = vmovn_s32((int32x4_t)v);
-    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
-    memcpy(to, &bytes, REG_LANES);
-#else
-    for (int i = 0; i < REG_LANES; i++)
-        to[i] = (int8_t)v[i];
-#endif
 }
 
 /* The greatest magnitude of x [64]. */
@@ -156,12 +98,11 @@ INLINE float most_of(const float *x)
 /* x [n] of a group with that greatest magnitude as bytes, whose sum is returned. */
 INLINE uint32_t store_q8(const float *x, float most, int n, int8_t *bytes)
 {
-    const float least = 1e-30F;    /* anything smaller counts as zero */
-    const float magic = 0x1.8p23F; /* adding it rounds, and leaves the integer in the low bits */
+    const float least = 1e-30F; /* anything smaller counts as zero */
     float inverse = most > least ? 127 / most : 0;
     ureg sum = {0};
     for (int i = 0; i < n; i += REG_LANES) {
-        ureg rounded = (ureg)(load_reg(x + i) * inverse + magic) - (ureg)splat_reg(magic);
+        ureg rounded = round_reg(load_reg(x + i), inverse);
         store_bytes(bytes + i, rounded);
         sum += rounded;
     }

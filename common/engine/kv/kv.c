@@ -28,7 +28,7 @@ struct baton_kv {
     int *held;               /* [n_held], ascending */
 };
 
-static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16"};
+static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16", "q8"};
 
 static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                    const char *name, struct baton_why *why)
@@ -40,14 +40,14 @@ static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_la
             kv->dtype = (enum baton_kv_dtype)i;
             return BATON_OK;
         }
-    return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16", name);
+    return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16, q8", name);
 }
 
 /* Bytes of one block of a layer, as kv_block.h draws it. */
 static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dtype dtype,
                           size_t *bytes)
 {
-    size_t head_bytes = baton_kv_head_elements(layer->head_dim) * baton_kv_element_bytes(dtype);
+    size_t head_bytes = baton_kv_head_bytes(dtype, layer->head_dim);
     return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
 }
 
@@ -69,6 +69,10 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
         if (layer->from != i)
             continue;
         kv->held[kv->n_held++] = i;
+        if (kv->dtype == BATON_KV_Q8 && spec->layers[i].head_dim > BATON_KV_Q8_MAX_HEAD_DIM)
+            return baton_fail(why, BATON_INVALID,
+                              "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
+                              BATON_KV_Q8_MAX_HEAD_DIM, i, spec->layers[i].head_dim);
         if (!measure_layer(&spec->layers[i], kv->dtype, &layer->block_bytes) ||
             __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
             return baton_fail(why, BATON_NO_MEMORY,

@@ -47,7 +47,8 @@ struct baton_kv_layout {
     const char *auto_dtype;        /* what the dtype "auto" stands for: "f32" or "f16" */
 };
 
-/* dtype of the elements: "f32", "f16", or "auto" (or NULL): the layout's. */
+/* dtype of the elements: "f32", "f16", "q8", or "auto" (or NULL): the layout's. INVALID also when
+ * a head is too wide for q8. */
 enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
                                struct baton_kv **kv, struct baton_why *why) BATON_MUST_CHECK;
 /* The same in memory that other processes may map to read (common/engine/system/reserve.h). Also

@@ -2,6 +2,7 @@
 
 #include "tests/unit/engine/unit.h"
 
+#include "common/base/bf16.h"
 #include "common/base/f16.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = ATTENTION_SPARE, MAX_DIM = 512 };
@@ -16,34 +17,90 @@ void *attention_allocate(size_t n_bytes)
 
 size_t context_block_bytes(const struct context *c)
 {
-    return baton_kv_head_elements(c->dim) * (size_t)c->n_heads * baton_kv_element_bytes(c->dtype);
+    return baton_kv_head_bytes(c->dtype, c->dim) * (size_t)c->n_heads;
 }
 
-/* Element `index` of a head's share of a block. */
-void context_put(const struct context *c, void *block, int head, size_t index, float value)
+static size_t padded_dim(const struct context *c)
 {
-    size_t at = (size_t)head * baton_kv_head_elements(c->dim) + index;
+    return ((size_t)c->dim + 15) / 16 * 16;
+}
+
+/* Where the block has element d of a slot's K or V of a head, counted in elements. */
+static size_t place_of(const struct context *c, int head, bool is_key, int d, int slot)
+{
+    size_t n = padded_dim(c), at = (size_t)d, p = (size_t)slot, dim = (size_t)c->dim;
+    if (c->dtype == BATON_KV_Q8) {
+        size_t begin = (size_t)head * (2 * n * BLOCK + 64);
+        return begin +
+               (is_key ? at / 4 * 64 + p * 4 + at % 4 : n * BLOCK + p / 4 * n * 4 + at * 4 + p % 4);
+    }
+    size_t begin = (size_t)head * (dim + n) * BLOCK;
+    return begin + (is_key ? at * BLOCK + p : dim * BLOCK + p * n + at);
+}
+
+/* Of a slot's K or V of a head. */
+static uint16_t *q8_scale(const struct context *c, void *block, int head, bool is_key, int slot)
+{
+    size_t n = padded_dim(c);
+    char *of_head = (char *)block + (size_t)head * (2 * n * BLOCK + 64);
+    return (uint16_t *)(void *)(of_head + 2 * n * BLOCK) + (is_key ? 0 : BLOCK) + slot;
+}
+
+float context_get(const struct context *c, const void *block, int head, bool is_key, int d,
+                  int slot)
+{
+    size_t at = place_of(c, head, is_key, d, slot);
     if (c->dtype == BATON_KV_F16)
-        ((uint16_t *)block)[at] = baton_f16_from(value);
-    else
-        ((float *)block)[at] = value;
+        return baton_f16_to(((const uint16_t *)block)[at]);
+    if (c->dtype == BATON_KV_F32)
+        return ((const float *)block)[at];
+    return (float)((const int8_t *)block)[at] *
+           baton_bf16_to(*q8_scale(c, (void *)block, head, is_key, slot));
 }
 
-float context_get(const struct context *c, const void *block, int head, size_t index)
+static void put_q8(const struct context *c, void *block, int head, bool is_key, int slot,
+                   const float *x)
 {
-    size_t at = (size_t)head * baton_kv_head_elements(c->dim) + index;
-    return c->dtype == BATON_KV_F16 ? baton_f16_to(((const uint16_t *)block)[at])
-                                    : ((const float *)block)[at];
+    float most = 0;
+    for (int d = 0; d < c->dim; d++)
+        most = fmaxf(most, fabsf(x[d]));
+    float scale = baton_bf16_to(baton_bf16_from(most / 127));
+    for (int d = 0; d < (int)padded_dim(c); d++)
+        ((int8_t *)block)[place_of(c, head, is_key, d, slot)] =
+            d < c->dim ? (int8_t)lrintf(x[d] / scale) : 0;
+    *q8_scale(c, block, head, is_key, slot) = baton_bf16_from(scale);
 }
 
-size_t context_key_index(int d, int slot)
+/* x [D] as a slot's K or V. */
+static void put(const struct context *c, void *block, int head, bool is_key, int slot,
+                const float *x)
 {
-    return (size_t)d * BLOCK + (size_t)slot;
+    if (c->dtype == BATON_KV_Q8) {
+        put_q8(c, block, head, is_key, slot, x);
+        return;
+    }
+    for (int d = 0; d < c->dim; d++) {
+        size_t at = place_of(c, head, is_key, d, slot);
+        if (c->dtype == BATON_KV_F16)
+            ((uint16_t *)block)[at] = baton_f16_from(x[d]);
+        else
+            ((float *)block)[at] = x[d];
+    }
 }
 
-size_t context_value_index(const struct context *c, int d, int slot)
+void context_poison(const struct context *c, int position, int head)
 {
-    return (size_t)c->dim * BLOCK + (size_t)slot * ((size_t)(c->dim + 15) / 16 * 16) + (size_t)d;
+    for (int i = 0; i < 2; i++)
+        for (int d = 0; d < c->dim; d++) {
+            size_t at = place_of(c, head, i == 0, d, position % BLOCK);
+            void *block = context_block(c, position);
+            if (c->dtype == BATON_KV_Q8)
+                *q8_scale(c, block, head, i == 0, position % BLOCK) = baton_bf16_from(NAN);
+            else if (c->dtype == BATON_KV_F16)
+                ((uint16_t *)block)[at] = baton_f16_from(NAN);
+            else
+                ((float *)block)[at] = NAN;
+        }
 }
 
 char *context_block(const struct context *c, int position)
@@ -51,24 +108,16 @@ char *context_block(const struct context *c, int position)
     return c->layer + (size_t)c->blocks[position / BLOCK] * context_block_bytes(c);
 }
 
-static float as_stored(const struct context *c, float value)
-{
-    return c->dtype == BATON_KV_F16 ? baton_f16_to(baton_f16_from(value)) : value;
-}
-
 static void place(struct context *c, int position)
 {
     size_t row = (size_t)position * (size_t)(c->n_heads * c->dim);
+    void *block = context_block(c, position);
     for (int g = 0; g < c->n_heads; g++)
-        for (int d = 0; d < c->dim; d++) {
-            float *k = &c->k[row + (size_t)(g * c->dim + d)];
-            float *v = &c->v[row + (size_t)(g * c->dim + d)];
-            *k = as_stored(c, *k);
-            *v = as_stored(c, *v);
-            context_put(c, context_block(c, position), g, context_key_index(d, position % BLOCK),
-                        *k);
-            context_put(c, context_block(c, position), g,
-                        context_value_index(c, d, position % BLOCK), *v);
+        for (int i = 0; i < 2; i++) {
+            float *x = (i ? c->v : c->k) + row + (size_t)(g * c->dim);
+            put(c, block, g, i == 0, position % BLOCK, x);
+            for (int d = 0; d < c->dim; d++)
+                x[d] = context_get(c, block, g, i == 0, d, position % BLOCK);
         }
 }
 
@@ -166,6 +215,8 @@ float *context_make_out(const struct context *c, int n_rows)
 void context_assert_row(const struct context *c, int position, const float *row)
 {
     double exact[MAX_DIM], tolerance = 4e-6 * fmax(1, c->dim / 64.0); /* a score's rounding */
+    if (c->dtype == BATON_KV_Q8) /* queries and weights have 15 bits */
+        tolerance = 3e-4 * fmax(1, sqrt(c->dim / 64.0));
     for (int h = 0; h < c->n_heads * c->group; h++) {
         attend_naively(c, position, h, exact);
         for (int d = 0; d < c->dim; d++)

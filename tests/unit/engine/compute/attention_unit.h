@@ -38,13 +38,11 @@ void context_fini(struct context *c);
 size_t context_block_bytes(const struct context *c);
 char *context_block(const struct context *c, int position);
 
-/* Element `index` of a head's share of a block. */
-void context_put(const struct context *c, void *block, int head, size_t index, float value);
-float context_get(const struct context *c, const void *block, int head, size_t index);
-
-/* Of element d of a slot's K and V, in a head's share of a block. */
-size_t context_key_index(int d, int slot);
-size_t context_value_index(const struct context *c, int d, int slot);
+/* Element d of a slot's K or V of a head, as the number that it stands for. */
+float context_get(const struct context *c, const void *block, int head, bool is_key, int d,
+                  int slot);
+/* K and V of a position become NaN. */
+void context_poison(const struct context *c, int position, int head);
 
 float *context_make_out(const struct context *c, int n_rows);
 /* Rows first..first + n - 1 into out [n][H][D], ATTENTION_SPARE floats behind each row. */

@@ -101,12 +101,7 @@ TEST(a_row_sees_nothing_of_later_positions)
             float *before = context_make_out(&c, N), *after = context_make_out(&c, N);
             context_run(kernels, &c, 0, N, 0, 1, before);
             for (int poisoned = 70; poisoned < N; poisoned++)
-                for (int d = 0; d < DIM; d++) {
-                    context_put(&c, context_block(&c, poisoned), 0,
-                                context_key_index(d, poisoned % BLOCK), NAN);
-                    context_put(&c, context_block(&c, poisoned), 0,
-                                context_value_index(&c, d, poisoned % BLOCK), NAN);
-                }
+                context_poison(&c, poisoned, 0);
             context_run(kernels, &c, 0, N, 0, 1, after);
             assert_memory_equal(before, after, (size_t)70 * (DIM + SPARE) * sizeof *before);
             assert_true(isnan(after[(N - 1) * (DIM + SPARE)]));
@@ -138,6 +133,34 @@ TEST(sets_that_compute_alike_give_the_same_bits)
             assert_same_bits(a, b, (enum baton_kv_dtype)dtype);
 }
 
+/* Sums over q8 are integers, by tiles as well as by vectors. The portable set rounds a few products
+ * of floats apart. */
+TEST(q8_gives_the_same_bits_in_every_set_but_the_portable_one)
+{
+    enum { N = 420, DIM = 128, ROWS = 72 };
+    const struct baton_kernels *exact = baton_kernels_find("portable"), *kernels;
+    for (int variant = 0; variant < 4; variant++) {
+        struct context c;
+        context_init(&c, BATON_KV_Q8, 2, 2 + 2 * (variant % 2), DIM, N);
+        c.window = variant / 2 ? 100 : 0;
+        size_t width = (size_t)(2 * c.group * DIM + SPARE), n = ROWS * width;
+        float *wanted = context_make_out(&c, ROWS), *near = context_make_out(&c, ROWS),
+              *out = context_make_out(&c, ROWS);
+        context_run(exact, &c, N - ROWS, ROWS, 0, 2, near);
+        context_run(baton_kernels_at(0), &c, N - ROWS, ROWS, 0, 2, wanted);
+        for (size_t i = 0; i < n; i++)
+            assert_true(i % width >= width - SPARE || fabsf(wanted[i] - near[i]) < 4e-5F);
+        for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
+            context_run(kernels, &c, N - ROWS, ROWS, 0, 2, out);
+            assert_true(kernels->attend == exact->attend || !memcmp(out, wanted, n * sizeof *out));
+        }
+        free(wanted);
+        free(near);
+        free(out);
+        context_fini(&c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +170,7 @@ int main(void)
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
         cmocka_unit_test(a_row_sees_nothing_of_later_positions),
         cmocka_unit_test(sets_that_compute_alike_give_the_same_bits),
+        cmocka_unit_test(q8_gives_the_same_bits_in_every_set_but_the_portable_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ TEST(stored_rows_are_where_the_block_says_and_nowhere_else)
                 for (int g = 0; g < HEADS; g++)
                     for (int j = 0; j < BLOCK * dims[i]; j++) {
                         int p = j / dims[i], d = j % dims[i], at = (p * HEADS + g) * dims[i] + d;
-                        assert_true(context_get(&c, block, g, context_key_index(d, p)) == c.k[at]);
-                        assert_true(context_get(&c, block, g, context_value_index(&c, d, p)) ==
-                                    c.v[at]);
+                        assert_true(context_get(&c, block, g, true, d, p) == c.k[at]);
+                        assert_true(context_get(&c, block, g, false, d, p) == c.v[at]);
                     }
                 for (size_t j = n; j < n + 64; j++)
                     assert_int_equal((uint8_t)block[j], 0xff);
@@ -72,8 +71,9 @@ TEST(all_kernels_round_as_the_scalar_functions_do)
         uint16_t *block = attention_allocate(context_block_bytes(&c));
         kernels->store_kv(c.dtype, odd, odd, 1, DIM, block, 5);
         for (int d = 0; d < DIM; d++) {
-            assert_int_equal(block[context_key_index(d, 5)], baton_f16_from(odd[d]));
-            assert_int_equal(block[context_value_index(&c, d, 5)], baton_f16_from(odd[d]));
+            assert_int_equal(block[d * BLOCK + 5], baton_f16_from(odd[d]));
+            assert_int_equal(block[DIM * BLOCK + 5 * ((DIM + 15) / 16 * 16) + d],
+                             baton_f16_from(odd[d]));
         }
         free(block);
     }

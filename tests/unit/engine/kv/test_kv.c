@@ -42,6 +42,9 @@ TEST(a_block_holds_k_and_v_of_sixteen_positions)
     assert_int_equal(baton_kv_all_block_bytes(half), n_all * 2);
     assert_int_equal(baton_kv_measure(layout, "f16", &all_bytes, NULL), BATON_OK);
     assert_int_equal(all_bytes, n_all * 2);
+    assert_int_equal(baton_kv_measure(layout, "q8", &all_bytes, NULL), BATON_OK);
+    /* K and V of D rounded up to 16, and sixteen scales of two bytes for each. */
+    assert_int_equal(all_bytes, 5 * (2 * 16 * 16 + 64) + (2 * 48 * 16 + 64));
     assert_int_equal(baton_kv_n_blocks(kv), N_BLOCKS);
     assert_int_equal(baton_kv_n_blocks(half), 4);
     baton_kv_destroy(half);
@@ -64,7 +67,9 @@ static void assert_dtype(struct baton_kv_layout of, const char *asked, const cha
     struct baton_kv *made;
     assert_int_equal(baton_kv_create(of, asked, 1, &made, NULL), BATON_OK);
     assert_string_equal(baton_kv_dtype(made), wanted);
-    assert_int_equal(baton_kv_element(made), strcmp(wanted, "f16") ? BATON_KV_F32 : BATON_KV_F16);
+    assert_int_equal(baton_kv_element(made), !strcmp(wanted, "q8")    ? BATON_KV_Q8
+                                             : !strcmp(wanted, "f16") ? BATON_KV_F16
+                                                                      : BATON_KV_F32);
     baton_kv_destroy(made);
 }
 
@@ -78,6 +83,7 @@ TEST(elements_are_as_asked_or_as_the_layout_says)
         assert_dtype(of, "auto", by_layout[i]);
         assert_dtype(of, "f32", "f32");
         assert_dtype(of, "f16", "f16");
+        assert_dtype(of, "q8", "q8");
     }
 }
 
@@ -88,6 +94,19 @@ TEST(an_unknown_dtype_is_refused_by_name)
     assert_int_equal(baton_kv_create(layout, "f8", 1, &none, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "\"f8\""));
     assert_null(none);
+}
+
+TEST(heads_whose_sums_could_overflow_are_refused_for_q8)
+{
+    struct baton_spec wide = {.n_layers = 1, .layers = {{.n_kv_heads = 1, .head_dim = 512}}};
+    const struct baton_kv_layout of = {.spec = &wide, .auto_dtype = "f16"};
+    size_t n_bytes;
+    struct baton_why why;
+    assert_int_equal(baton_kv_measure(of, "q8", &n_bytes, &why), BATON_OK);
+    wide.layers[0].head_dim = 513;
+    assert_int_equal(baton_kv_measure(of, "f16", &n_bytes, &why), BATON_OK);
+    assert_int_equal(baton_kv_measure(of, "q8", &n_bytes, &why), BATON_INVALID);
+    assert_string_equal(why.text, "kv-dtype: q8 is for heads of at most 512; layer 0 has 513");
 }
 
 TEST(a_sequence_takes_whole_blocks_and_gives_them_back)
@@ -155,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_layer_that_reads_anothers_k_and_v_holds_none),
         cmocka_unit_test(elements_are_as_asked_or_as_the_layout_says),
         cmocka_unit_test(an_unknown_dtype_is_refused_by_name),
+        cmocka_unit_test(heads_whose_sums_could_overflow_are_refused_for_q8),
         cmocka_unit_test(a_sequence_takes_whole_blocks_and_gives_them_back),
         cmocka_unit_test(an_exhausted_pool_says_limit_and_takes_nothing),
         cmocka_unit_test(senseless_sizes_are_refused),
