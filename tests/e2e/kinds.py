@@ -4,7 +4,13 @@ from fleet import SLOW
 STORY = "Once upon a time"
 N_TOKENS = 440 if SLOW == 1 else 200
 LONG = dict(prompt=STORY, max_new_tokens=N_TOKENS, temperature=0, seed=1, ignore_eos=True)
+HELD = {name: value for name, value in LONG.items() if name != "ignore_eos"}  # and what holds it lets it not end
 CHAT = dict(messages=[{"role": "user", "content": "Tell me a story."}], ignore_eos=True)
+
+
+def of_schema(schema):
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+
 
 # Every kind of request whose tokens a decode worker makes: path, body.
 DECODED = {
@@ -16,6 +22,10 @@ DECODED = {
     "stop text": ("/generate", {**LONG, "temperature": 0.8, "seed": 3, "stop": ["no such text", "zebra"]}),
     "stop token": ("/generate", {**LONG, "temperature": 0.3, "seed": 5, "stop_token_ids": [2558]}),
     "explained": ("/generate", {**LONG, "temperature": 0.8, "seed": 6, "explain": 3, "max_new_tokens": 200}),
+    "held to a schema": ("/generate", {**HELD, "temperature": 0.8, "seed": 10, "explain": 2, "max_new_tokens": 200,
+                                       "response_format": of_schema({"type": "array", "items": {"type": "string"},
+                                                                     "minItems": 1000})}),
+    "held to a pattern": ("/generate/stream", {**HELD, "temperature": 0.9, "seed": 13, "regex": "([a-z]+[ ,.]){1000}"}),
     "batch": ("/generate", {**LONG, "prompt": [[7, 8, 9], [400, 11], [7, 8, 9, 10]], "temperature": 0.8, "seed": 7}),
     "uncached": ("/generate", {**LONG, "cache_prompt": False}),
     "stream": ("/generate/stream", {**LONG, "temperature": 0.8, "seed": 8}),
@@ -29,6 +39,9 @@ DECODED = {
                                                   stream_options={"include_usage": True})),
     "chat": ("/v1/chat/completions", {**CHAT, "max_tokens": N_TOKENS, "seed": 4, "logprobs": True,
                                       "top_logprobs": 2}),
+    "chat held to a grammar": ("/v1/chat/completions", {
+        "messages": CHAT["messages"], "max_tokens": N_TOKENS, "seed": 6, "n": 2,
+        "grammar": 'root ::= (word " "){1000}\nword ::= [a-z]+ ("-" word)?'}),
     "chat stream": ("/v1/chat/completions", {**CHAT, "max_tokens": N_TOKENS, "seed": 5, "stream": True}),
 }
 # Of one in the naive loop the prefill worker makes them.

@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from fleet import Fleet
+from kinds import of_schema
 
 SCHEMAS = json.loads((Path(__file__).parent / "schemas.json").read_text())
 PROMPT = "Once upon a time there was a"
@@ -24,10 +25,6 @@ PEOPLE = {"type": "object", "properties": {
 def fleet():
     with Fleet(prefill=2, decode=2) as fleet:
         yield fleet
-
-
-def of_schema(schema):
-    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
 
 
 def check(schema, text):
