@@ -118,10 +118,9 @@ static bool push(struct baton_automaton *a, uint32_t state, uint32_t rest, uint3
         }
     }
     void *items = a->returns;
-    bool fits =
-        grow(&items, a->n_returns + 1, &a->cap_returns, sizeof *a->returns) && widen_returns(a);
-    a->returns = items;
-    if (!fits)
+    bool fits = grow(&items, a->n_returns + 1, &a->cap_returns, sizeof *a->returns);
+    a->returns = items; /* it may have moved, and widen_returns reads it */
+    if (!fits || !widen_returns(a))
         return false;
     a->returns[a->n_returns] = wanted;
     *list = (uint32_t)a->n_returns++;

@@ -1,0 +1,1 @@
+baton_fuzzer(grammar LIBS baton_grammar)
