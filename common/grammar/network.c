@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_FIRST = 64, MAX_WORK = 1 << 26, MAX_DEPTH = 512 };
+enum { N_FIRST = 64, MAX_WORK = 1 << 25, MAX_DEPTH = 512 };
 
 /* ---- building: Thompson's construction, a piece of network per expression ---- */
 

@@ -34,7 +34,7 @@ static const char *text_of(void *arg, uint32_t id, size_t *n)
 
 static uint32_t after(struct baton_automaton *automaton, uint32_t position, uint32_t id)
 {
-    size_t n;
+    size_t n = 0;
     const char *text = text_of(NULL, id, &n);
     for (size_t i = 0; i < n; i++)
         position = baton_automaton_step(automaton, position, (uint8_t)text[i]);
