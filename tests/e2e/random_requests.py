@@ -162,14 +162,22 @@ NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLE
 REFUSED = {
     "tool_choice": [one_of("required", {"type": "function", "function": {"name": "f"}})],
     "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
-    "response_format": [one_of({"type": "json_object"}, {"type": "json_schema", "json_schema": {}})],
+    "response_format": [one_of({"type": "yaml"}, {"type": "json_schema", "json_schema": {}})],
     "modalities": [one_of(["text", "audio"], ["audio"])], "audio": [one_of({"voice": "alloy", "format": "wav"})],
     "prediction": [one_of({"type": "content", "content": "x"})], "web_search_options": [one_of({"user_location": {}})],
     "verbosity": [one_of("low", "high")],
     "suffix": [one_of("end")], "best_of": [one_of(2, 5)],
 }
+
+
+def integer_or_off(low, high=None):
+    """-1 is as if it were absent."""
+    return [value_but("int"), lambda rng: rng.choice([low - 3, low - 10**9, *([high + 1] if high else [])])]
+
+
 OPENAI = {
-    **SAMPLING, **REFUSED, "n": integer(1), "stream": BOOLEAN, "max_tokens": integer(1, N_CONTEXT),
+    **SAMPLING, **REFUSED, "n": integer(1), "stream": BOOLEAN, "max_tokens": integer_or_off(1, N_CONTEXT),
+    "seed": integer_or_off(0), "top_k": integer_or_off(0, 2**31 - 1),
     "model": [value_but("string"), one_of("gpt-4", "", "Tale", "tale ")],
     "stream_options": [value_but("object"), one_of({"include_usage": True}, {})],
 }
@@ -206,7 +214,7 @@ ENDPOINTS = {
     "/v1/chat/completions": ({"messages": message(), "max_tokens": 2},
                              {**OPENAI, **TEMPLATE, "messages": MESSAGES, "logprobs": BOOLEAN,
                               "top_logprobs": integer(0, 20) + [lambda rng: rng.randint(1, 20)],
-                              "max_completion_tokens": integer(1, N_CONTEXT)}),
+                              "max_completion_tokens": integer_or_off(1, N_CONTEXT)}),
 }
 
 

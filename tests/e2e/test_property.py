@@ -97,7 +97,7 @@ def prefills(fleet):
 def test_random_invalid_requests_get_a_4xx_that_names_the_field():
     rng = random.Random(4)
     requests = [random_requests.invalid(rng) for _ in range(N_INVALID)]
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as fleet:
+    with Fleet(gateway_args=["--chat-template", "chatml", "--unknown-fields", "refuse", "--overlong", "refuse"]) as fleet:
         before = fleet.generate(prompt="The fox", temperature=0)["generated_text"], prefills(fleet)
         complaints = in_parallel(lambda request: complaint(fleet, request), requests)
         wrong = {(c, path, name): body[:400] for c, (path, body, name) in zip(complaints, requests) if c}
