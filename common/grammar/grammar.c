@@ -10,6 +10,8 @@ static enum baton_err read_exprs(struct baton_exprs *exprs, enum baton_grammar_k
         return baton_regex_read(exprs, text, n, why);
     case BATON_GRAMMAR_GBNF:
         return baton_gbnf_read(exprs, text, n, why);
+    case BATON_GRAMMAR_STRUCTURE:
+        return baton_structure_read(exprs, text, n, why);
     case BATON_GRAMMAR_NONE:
         break;
     }

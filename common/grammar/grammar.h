@@ -10,7 +10,12 @@
 
 #include "common/grammar/network.h"
 
-enum { BATON_GRAMMAR_MAX_BYTES = 64 << 10 };
+enum {
+    BATON_GRAMMAR_MAX_BYTES = 64 << 10,
+    /* In a vocabulary's texts a special token's name stands behind this byte, which is in no UTF-8:
+     * only a structure that asks for the token reads it. */
+    BATON_SPECIAL_MARK = 0xff,
+};
 
 /* Numbered as in the message Grammar. */
 enum baton_grammar_kind {
@@ -18,6 +23,7 @@ enum baton_grammar_kind {
     BATON_GRAMMAR_JSON_SCHEMA, /* a JSON text that is valid by the schema */
     BATON_GRAMMAR_REGEX,       /* the whole output matches */
     BATON_GRAMMAR_GBNF,        /* llama.cpp's notation; the rule root */
+    BATON_GRAMMAR_STRUCTURE,   /* text, special tokens, schemas and patterns, as JSON */
 };
 
 /* A grammar as it was given. */
@@ -43,5 +49,7 @@ enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size
                                struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, size_t n,
                                  struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_structure_read(struct baton_exprs *exprs, const char *text, size_t n,
+                                    struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

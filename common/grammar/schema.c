@@ -468,7 +468,13 @@ uint32_t baton_schema_value(struct baton_schema *s, const struct baton_json *sch
     return expr;
 }
 
-static void fini(struct baton_schema *s)
+uint32_t baton_schema_root(struct baton_schema *s, const struct baton_json *schema)
+{
+    s->root = schema;
+    return s->err ? 0 : rule_of(s, schema);
+}
+
+void baton_schema_fini(struct baton_schema *s)
 {
     for (size_t i = 0; i < s->n_made; i++)
         baton_json_free(s->made[i].tree);
@@ -484,12 +490,11 @@ enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, si
     enum baton_err err = baton_json_parse(text, n, &root, why);
     if (err)
         return err;
-    s.root = root;
     uint32_t rule = baton_expr_rule_add(exprs, "#");
-    uint32_t expr = rule_of(&s, root);
+    uint32_t expr = baton_schema_root(&s, root);
     if (!s.err)
         baton_expr_rule_set(exprs, rule, expr);
-    fini(&s);
+    baton_schema_fini(&s);
     baton_json_free(root);
     return s.err ? s.err : exprs->err;
 }

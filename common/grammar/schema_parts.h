@@ -66,6 +66,11 @@ struct baton_schema {
     uint32_t shared[BATON_N_SHARED]; /* rules, plus one */
 };
 
+/* The values of a whole schema, which references in it are into. Several may share what the struct
+ * notes. */
+uint32_t baton_schema_root(struct baton_schema *s, const struct baton_json *schema);
+void baton_schema_fini(struct baton_schema *s);
+
 /* The problem with a keyword, after the path of the schema. */
 void baton_schema_fail(struct baton_schema *s, const char *fmt, ...) BATON_PRINTF(2, 3);
 /* A keyword, or a mixture of them, that is valid and not supported. */

@@ -1,5 +1,7 @@
 #include "common/worker/grammars.h"
 
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/checkpoint/checkpoint.h"
@@ -7,12 +9,24 @@
 #include "common/tokenizer/tokenizer.h"
 #include "common/worker/host.h"
 
-/* Special tokens are no text: none of them is in a grammar. */
+struct texts {
+    const struct baton_tokenizer *tokenizer;
+    char marked[BATON_TRIE_MAX_DEPTH]; /* of a special token */
+};
+
+/* Special tokens are no text, so their names are marked. No other token may look as if it were. */
 static const char *text_of(void *arg, uint32_t id, size_t *n)
 {
-    const struct baton_tokenizer *tokenizer = arg;
-    return baton_tokenizer_is_special(tokenizer, id) ? NULL
-                                                     : baton_tokenizer_bytes(tokenizer, id, n);
+    struct texts *texts = arg;
+    const char *text = baton_tokenizer_bytes(texts->tokenizer, id, n);
+    if (!text || !baton_tokenizer_is_special(texts->tokenizer, id))
+        return text && memchr(text, BATON_SPECIAL_MARK, *n) ? NULL : text;
+    if (*n + 1 > sizeof texts->marked)
+        return NULL;
+    texts->marked[0] = (char)BATON_SPECIAL_MARK;
+    memcpy(texts->marked + 1, text, *n);
+    ++*n;
+    return texts->marked;
 }
 
 static enum baton_err open_tokenizer(const struct baton_host *host,
@@ -42,7 +56,8 @@ static enum baton_err load(void *arg, struct baton_token_trie **trie, struct bat
     enum baton_err err = open_tokenizer(host, &tokenizer, why);
     if (err)
         return err;
-    err = baton_token_trie_create((size_t)host->facts.n_vocab, text_of, tokenizer, trie);
+    struct texts texts = {.tokenizer = tokenizer};
+    err = baton_token_trie_create((size_t)host->facts.n_vocab, text_of, &texts, trie);
     baton_tokenizer_close(tokenizer);
     if (!err)
         baton_log(BATON_LOG_INFO, "vocabulary_loaded", BATON_I("tokens", (*trie)->n_tokens),

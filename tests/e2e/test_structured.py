@@ -68,6 +68,18 @@ def test_a_pattern_and_a_grammar(fleet):
             assert re.fullmatch(r"[a-c]+=[0-9](,[a-c]+=[0-9]){1,3}", text["text"])
 
 
+def test_a_structure(fleet):
+    call = {"type": "tag", "begin": {"type": "token", "token": "<call>"}, "end": "</call>",
+            "content": {"type": "json_schema", "json_schema": {"type": "object", "properties": {"x": {"enum": [1, 22]}}}}}
+    tags = {"type": "triggered_tags", "triggers": ["<call>"], "tags": [call], "at_least_one": True, "stop_after_first": True}
+    for sampling in (GREEDY, WARM, HOT):
+        text = generate(fleet, response_format={"type": "structural_tag", "format": {
+            "type": "sequence", "elements": [{"type": "regex", "pattern": "[a-z ]{3,9}"}, call, tags]}}, **sampling)
+        if text["finish_reason"] == "eos":
+            call_of = r"<call>\{\s*(\"x\":\s*(1|22)\s*)?\}</call>"
+            assert re.fullmatch(rf"[a-z ]{{3,9}}{call_of}(?s:.*){call_of}", text["text"]), text["text"]
+
+
 def test_explain_names_the_grammar(fleet):
     answer = generate(fleet, regex="[0-9]{4}", explain=5, temperature=0)
     assert re.fullmatch("[0-9]{4}", answer["text"])
@@ -84,6 +96,8 @@ BAD = [
     ({"response_format": of_schema({"enum": []})}, "no text matches"),
     ({"response_format": {"type": "yaml"}}, "json_object"),
     ({"response_format": {"type": "json_schema"}}, "json_schema"),
+    ({"response_format": {"type": "structural_tag"}}, "structural_tag"),
+    ({"response_format": {"type": "structural_tag", "format": {"type": "any_texts"}}}, "#: type: must be const_string"),
     ({"regex": "a(?=b)"}, "(?:"),
     ({"regex": "("}, ") is missing"),
     ({"regex": ""}, "empty"),

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (!trie)
         check(!baton_token_trie_create(N_VOCAB, text_of, NULL, &trie));
-    struct baton_grammar_text text = {.kind = (enum baton_grammar_kind)(1 + data[0] % 3),
+    struct baton_grammar_text text = {.kind = (enum baton_grammar_kind)(1 + data[0] % 4),
                                       .bytes = calloc(1, size - 1),
                                       .n = size - 2};
     check(text.bytes != NULL);

@@ -45,10 +45,30 @@ static void read_text(struct gw_fields *fields, struct baton_sampling_params *pa
         hold_to(fields, params, name, kind, text, n);
 }
 
+/* A schema or a structure as text again. */
+static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
+                         enum baton_grammar_kind kind, const struct baton_json *value)
+{
+    struct baton_buf buf;
+    if (!value) {
+        gw_fields_fail(fields, "response_format", "invalid_value",
+                       "response_format: structural_tag must have a format, an object");
+        return;
+    }
+    baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES * 4);
+    struct baton_json_out out = baton_json_out(&buf);
+    baton_json_put_value(&out, NULL, value);
+    if (baton_buf_err(&buf))
+        gw_fields_fail(fields, "response_format", "out_of_range",
+                       "response_format: is longer than %d bytes", BATON_GRAMMAR_MAX_BYTES);
+    else
+        hold_to(fields, params, "response_format", kind, baton_buf_text(&buf), buf.len);
+    baton_buf_fini(&buf);
+}
+
 static void read_schema(struct gw_fields *fields, struct baton_sampling_params *params,
                         const struct baton_json *format)
 {
-    struct baton_buf buf;
     const struct baton_json *given = baton_json_get(format, "json_schema");
     const struct baton_json *schema = baton_json_get(given, "schema");
     const struct baton_json *strict = baton_json_get(given, "strict");
@@ -59,17 +79,7 @@ static void read_schema(struct gw_fields *fields, struct baton_sampling_params *
                        "\"schema\": object, \"strict\": bool}");
         return;
     }
-    baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES * 4);
-    struct baton_json_out out = baton_json_out(&buf);
-    baton_json_put_value(&out, NULL, schema);
-    if (baton_buf_err(&buf))
-        gw_fields_fail(fields, "response_format", "out_of_range",
-                       "response_format: the schema is longer than %d bytes",
-                       BATON_GRAMMAR_MAX_BYTES);
-    else
-        hold_to(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&buf),
-                buf.len);
-    baton_buf_fini(&buf);
+    hold_to_json(fields, params, BATON_GRAMMAR_JSON_SCHEMA, schema);
 }
 
 static void read_format(struct gw_fields *fields, struct baton_sampling_params *params)
@@ -83,10 +93,12 @@ static void read_format(struct gw_fields *fields, struct baton_sampling_params *
                 sizeof any_object - 1);
     else if (type && !strcmp(type, "json_schema"))
         read_schema(fields, params, format);
+    else if (type && !strcmp(type, "structural_tag"))
+        hold_to_json(fields, params, BATON_GRAMMAR_STRUCTURE, baton_json_get(format, "format"));
     else
         gw_fields_fail(fields, "response_format", "invalid_value",
-                       "response_format: must be an object whose type is text, json_object or "
-                       "json_schema");
+                       "response_format: must be an object whose type is text, json_object, "
+                       "json_schema or structural_tag");
 }
 
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,

@@ -59,6 +59,30 @@ static const struct row rows[] = {
      "{\"allOf\":[{\"type\":\"integer\",\"minimum\":3},{\"maximum\":5}]}",
      {"3", "5"},
      {"2", "6", "4.5"}},
+    {BATON_GRAMMAR_STRUCTURE,
+     "{\"type\":\"sequence\",\"elements\":[{\"type\":\"token\",\"token\":\"<t>\"},{\"type\":"
+     "\"or\",\"elements\":[{\"type\":\"const_string\",\"value\":\"x\"},{\"type\":\"json_schema\","
+     "\"json_schema\":{\"$ref\":\"#/$defs/n\",\"$defs\":{\"n\":{\"const\":7}}}}]},{\"type\":"
+     "\"repeat\",\"content\":{\"type\":\"regex\",\"pattern\":\"[ab]\"},\"min\":1,\"max\":2}]}",
+     {"<t>xa", "\xff<t>7ab", "<t>7b"},
+     {"<t>x", "<t>8a", "t7a", "\xff<t>7aba", "\xff\xff<t>7a"}},
+    {BATON_GRAMMAR_STRUCTURE,
+     "{\"type\":\"any_text\",\"excludes\":[\"aab\",\"\xc3\xa9\"]}",
+     {"", "ab", "aac",
+      "\xc3\xa8"
+      "aa"},
+     {"aab", "aaab", "xaabx", "\xc3\xa9", "\xff", "abaab"}},
+    {BATON_GRAMMAR_STRUCTURE,
+     "{\"type\":\"triggered_tags\",\"triggers\":[\"<f\"],\"at_least_one\":true,\"tags\":[{\"type\":"
+     "\"tag\",\"begin\":\"<f>\",\"content\":{\"type\":\"json_schema\",\"json_schema\":{\"type\":"
+     "\"boolean\"}},\"end\":[\"</f>\",\"/\"]}]}",
+     {"<f>true</f>", "a <b <f>false/ c", "<f>true/<f>true/"},
+     {"", "a", "<f>1/", "<f", "<f>true/<f"}},
+    {BATON_GRAMMAR_STRUCTURE,
+     "{\"type\":\"tags_with_separator\",\"separator\":\", \",\"tags\":[{\"type\":\"tag\",\"begin\":"
+     "\"[\",\"content\":{\"type\":\"any_text\",\"excludes\":[\"]\"]},\"end\":\"]\"}]}",
+     {"", "[]", "[a[], [b]"},
+     {"[a]]", "[a],[b]", "[a], "}},
 };
 
 static bool matches(struct baton_automaton *automaton, const char *text)
@@ -103,6 +127,14 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         {BATON_GRAMMAR_REGEX, "a{3,2}", "below the lower"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"$ref\":\"#\"}", "circle"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"properties\":{\"a\":{\"if\":{}}}}", "#/properties/a: if"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"grammar\"}", "type: must be const_string"},
+        {BATON_GRAMMAR_STRUCTURE,
+         "{\"type\":\"sequence\",\"elements\":[{\"type\":\"const_string\"}]}",
+         "#/elements/0: value: must be a string"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"json_schema\",\"json_schema\":{\"not\":{}}}",
+         "#/json_schema: not is not supported"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"excludes\":[\"\"]}", "not empty"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"more\":1}", "more is not supported"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct baton_network *network;
