@@ -15,7 +15,7 @@
 enum { MAX_PROMPT = 1 << 15, MAX_BATCH = 256, MAX_NEW = 4096, OUTPUT_MAX_BYTES = 1 << 20 };
 
 struct options {
-    const char *model, *dtype, *kernels, *kv_dtype, *prompt, *batch;
+    const char *model, *dtype, *kernels, *kv_dtype, *pack_dir, *prompt, *batch;
     int64_t threads, new, runs;
     bool json;
 };
@@ -30,6 +30,8 @@ static const struct baton_option table[] = {
         "auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, portable or openblas"),
     BATON_ROW_TEXT(struct options, kv_dtype, "kv-dtype", "auto",
                    "of the KV cache: auto, f32, f16 or q8"),
+    BATON_ROW_TEXT(struct options, pack_dir, "pack-dir", "",
+                   "where packed weights lie for workers to share, as their option; \"\": nowhere"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_TEXT(struct options, prompt, "prompt", "16,64,256,512", "lengths, in tokens"),
     BATON_ROW_INT(struct options, new, "new", "64", 1, MAX_NEW, "tokens",
@@ -48,7 +50,7 @@ struct stand {
     struct bench_probes probes;
     struct bench_subject subject;
     struct bench_sizes sizes;
-    uint32_t *ids;          /* as many as the longest prompt or the largest batch has */
+    uint32_t *ids;          /* of a prompt; step i of a batch has those from number i on */
     struct baton_seq *seqs; /* [largest batch]; the first one holds the prompt */
     struct baton_seq **batch;
     struct baton_buf buf; /* of --json */
@@ -83,7 +85,7 @@ static enum baton_err time_decode(void *arg, const struct bench_line *line, doub
         stand->seqs[b].n_tokens = line->prompt;
     int64_t start = baton_now_ns();
     for (int64_t i = 0; i < n_new && !err; i++)
-        err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids, line->batch,
+        err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids + i, line->batch,
                                   stand->machine.logits);
     *seconds = baton_seconds(baton_now_ns() - start) / (double)n_new;
     return err;
@@ -193,6 +195,7 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BATON_KV_BLOCK_TOKENS;
     const struct bench_machine_options machine_options = {
         .name = options->model,
+        .pack_dir = options->pack_dir,
         .model = {.dtype = options->dtype,
                   .kernels = options->kernels,
                   .n_threads = n_threads,
@@ -249,11 +252,12 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     return err;
 }
 
-/* Any ids do: the work does not depend on them. */
+/* Any ids do, but they must differ: what a mixture reads depends on them. */
 static enum baton_err init_sequences(struct stand *stand)
 {
-    int n_seqs = cli_list_greatest(&stand->batches), n_ids = cli_list_greatest(&stand->prompts);
-    n_ids = n_ids > n_seqs ? n_ids : n_seqs;
+    int n_seqs = cli_list_greatest(&stand->batches), n_ids = cli_list_greatest(&stand->prompts),
+        n_steps = (int)stand->options->new;
+    n_ids = n_ids > n_steps + n_seqs ? n_ids : n_steps + n_seqs;
     stand->ids = calloc((size_t)n_ids, sizeof *stand->ids);
     stand->seqs = calloc((size_t)n_seqs, sizeof *stand->seqs);
     stand->batch = calloc((size_t)n_seqs, sizeof *stand->batch);

@@ -11,6 +11,7 @@ static const struct {
 } mixes[] = {
     {"Q4_K_M", {.base = BATON_BLOCK_Q4_K, .is_mix = true}},
     {"Q5_K_M", {.base = BATON_BLOCK_Q5_K, .is_mix = true}},
+    {"MXFP4_MOE", {.base = BATON_BLOCK_MXFP4, .is_mix = true, .of_experts = true}},
 };
 
 enum { N_MIXES = sizeof mixes / sizeof mixes[0] };
@@ -67,6 +68,13 @@ static bool has_more_bits(int layer, int n_layers)
     return layer < eighth || layer >= 7 * n_layers / 8 || (layer - eighth) % 3 == 2;
 }
 
+static bool is_of_experts(const struct baton_spec *spec, const struct bench_tensor *tensor)
+{
+    enum baton_slot slot = tensor->named.row->slot;
+    return (slot == BATON_SLOT_UP || slot == BATON_SLOT_DOWN) &&
+           spec->layers[tensor->named.layer].is_moe;
+}
+
 static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
                                          const struct baton_spec *spec,
                                          const struct bench_tensor *tensor)
@@ -75,6 +83,8 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
     bool is_head = row->slot == BATON_SLOT_HEAD ||
                    (row->slot == BATON_SLOT_TOKEN_EMBEDDING && spec->has_tied_head);
     bool is_v = row->slot == BATON_SLOT_QKV && row->part == BATON_PART_V;
+    if (mix->of_experts)
+        return is_of_experts(spec, tensor) ? mix->base : BATON_BLOCK_Q8_0;
     bool is_down = row->slot == BATON_SLOT_DOWN || row->slot == BATON_SLOT_SHARED_DOWN;
     if (is_head)
         return BATON_BLOCK_Q6_K;

@@ -15,7 +15,9 @@
 
 struct bench_gguf_mix {
     enum baton_block_type base;
-    bool is_mix; /* Q4_K_M, Q5_K_M: Q6_K where it matters most */
+    bool is_mix;
+    bool of_experts; /* MXFP4_MOE: the base is the experts', all else Q8_0; other mixes: Q6_K where
+                        it matters most */
 };
 
 /* A name of ggml's types, or of a mix; option is what it was given with. */

@@ -5,6 +5,28 @@
 
 #include "bench/shape_model.h"
 #include "bench/shapes.h"
+#include "common/checkpoint/cache_dir.h"
+#include "common/checkpoint/checkpoint.h"
+
+/* As a worker loads it: packed once, then mapped. */
+static enum baton_err open_shared(const struct bench_machine_options *options,
+                                  struct baton_model **model, struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint = NULL;
+    struct baton_cache_dirs cache;
+    struct baton_fingerprint fingerprint;
+    struct baton_model_options model_options = options->model;
+    model_options.cache = &cache;
+    model_options.fingerprint = &fingerprint;
+    baton_cache_dirs_find(options->pack_dir, options->name, &cache);
+    enum baton_err err = baton_checkpoint_open(options->name, &checkpoint, why);
+    if (!err)
+        err = baton_checkpoint_fingerprint(checkpoint, &cache, true, &fingerprint, why);
+    if (!err)
+        err = baton_model_load(checkpoint, &model_options, model, why);
+    baton_checkpoint_close(checkpoint);
+    return err;
+}
 
 static enum baton_err open_model(const struct bench_machine_options *options,
                                  struct baton_model **model, struct baton_why *why)
@@ -12,6 +34,8 @@ static enum baton_err open_model(const struct bench_machine_options *options,
     const char *shape_name = bench_shape_name(options->name);
     const struct baton_arch *arch;
     struct baton_spec spec;
+    if (!shape_name && options->pack_dir && *options->pack_dir)
+        return open_shared(options, model, why);
     if (!shape_name)
         return baton_model_open(options->name, &options->model, model, why);
     enum baton_err err = bench_shape_find("--model", shape_name, &arch, &spec, why);

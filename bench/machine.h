@@ -17,7 +17,8 @@ struct bench_machine {
 };
 
 struct bench_machine_options {
-    const char *name; /* a model directory, or "shape:NAME" for random weights (shapes.h) */
+    const char *name;     /* a model directory, or "shape:NAME" for random weights (shapes.h) */
+    const char *pack_dir; /* where packed weights lie as workers share them; NULL or "": nowhere */
     struct baton_model_options model;
     const char *kv_dtype;
     int n_kv_tokens;

@@ -33,7 +33,7 @@ static const struct baton_option table[] = {
     BATON_ROW_TEXT(
         struct options, gguf, "gguf", NULL,
         "one file in GGUF, of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a mix: "
-        "Q4_K_M, Q5_K_M"),
+        "Q4_K_M, Q5_K_M, MXFP4_MOE"),
     {"encode", BATON_OPTION_BOOL, offsetof(struct options, encode), "false", 0, 0, "",
      "with --gguf: blocks of the shape's weights in place of random ones, which takes longer"},
     BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,

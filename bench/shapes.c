@@ -38,6 +38,24 @@ static const char prefix[] = "shape:";
     "'model_type': 'qwen3_moe', " CLASS("Qwen3Moe") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"  \
                                                     " 'rope_theta': 1000000, 'norm_topk_prob': "   \
                                                     "true, 'tie_word_embeddings': false, "
+#define QWEN3_30B(n_layers, n_vocab)                                                               \
+    QWEN3_MOE "'num_hidden_layers': " #n_layers ", 'hidden_size': 2048, 'head_dim': 128,"          \
+              " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'intermediate_size': 6144,"   \
+              " 'moe_intermediate_size': 768, 'num_experts': 128, 'num_experts_per_tok': 8,"       \
+              " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 40960"
+#define GPT_OSS_20B(n_layers)                                                                      \
+    "'model_type': 'gpt_oss', " CLASS(                                                             \
+        "GptOss") "'hidden_act': 'silu', 'rms_norm_eps': 1e-5,"                                    \
+                  " 'num_hidden_layers': " #n_layers ", 'hidden_size': 2880, 'head_dim': 64,"      \
+                  " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'intermediate_size': "    \
+                  "2880,"                                                                          \
+                  " 'num_local_experts': 32, 'num_experts_per_tok': 4, 'vocab_size': 201088,"      \
+                  " 'max_position_embeddings': 131072, 'sliding_window': 128, 'attention_bias': "  \
+                  "true,"                                                                          \
+                  " 'tie_word_embeddings': false, 'rope_theta': 150000, 'rope_scaling': "          \
+                  "{'rope_type': 'yarn',"                                                          \
+                  " 'factor': 32, 'beta_fast': 32, 'beta_slow': 1, 'truncate': false,"             \
+                  " 'original_max_position_embeddings': 4096}"
 
 /* Configurations without their braces, with ' for ". */
 /* clang-format off: texts */
@@ -86,17 +104,12 @@ static const struct {
                           " 'intermediate_size': 10240, 'vocab_size': 262208,"
                           " 'max_position_embeddings': 131072, 'sliding_window': 1024,"
                           " 'rope_scaling': {'rope_type': 'linear', 'factor': 8}"},
-    {"qwen3-30b-a3b", QWEN3_MOE "'num_hidden_layers': 48, 'hidden_size': 2048, 'head_dim': 128,"
-                                " 'num_attention_heads': 32, 'num_key_value_heads': 4,"
-                                " 'intermediate_size': 6144, 'moe_intermediate_size': 768,"
-                                " 'num_experts': 128, 'num_experts_per_tok': 8,"
-                                " 'vocab_size': 151936, 'max_position_embeddings': 40960"},
-    /* Two layers of it and a small vocabulary: its experts' speed without its memory. */
-    {"qwen3-30b-a3b-2l", QWEN3_MOE "'num_hidden_layers': 2, 'hidden_size': 2048, 'head_dim': 128,"
-                                   " 'num_attention_heads': 32, 'num_key_value_heads': 4,"
-                                   " 'intermediate_size': 6144, 'moe_intermediate_size': 768,"
-                                   " 'num_experts': 128, 'num_experts_per_tok': 8,"
-                                   " 'vocab_size': 8192, 'max_position_embeddings': 40960"},
+    /* Fewer layers, and a small vocabulary: its experts' speed without its memory. */
+    {"qwen3-30b-a3b", QWEN3_30B(48, 151936)},
+    {"qwen3-30b-a3b-12l", QWEN3_30B(12, 151936)},
+    {"qwen3-30b-a3b-2l", QWEN3_30B(2, 8192)},
+    {"gpt-oss-20b", GPT_OSS_20B(24)},
+    {"gpt-oss-20b-6l", GPT_OSS_20B(6)},
     {"tiny", GPT2 "'n_layer': 2, 'n_embd': 80, 'n_head': 4, 'vocab_size': 2560,"
                   " 'n_positions': 256"},
     {"tiny-gpt_neo",
@@ -203,7 +216,7 @@ const char *bench_shape_name(const char *model)
 
 static enum baton_err refuse(const char *option, const char *name, struct baton_why *why)
 {
-    char names[256] = "";
+    char names[512] = "";
     for (int i = 0; i < N_SHAPES; i++) {
         size_t n = strlen(names);
         if (strncmp(shapes[i].name, "tiny", 4) != 0)
