@@ -18,6 +18,7 @@ enum baton_err bench_attention(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why);
+enum baton_err bench_masks(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_products(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_sample(int argc, char **argv, struct baton_why *why);
 enum baton_err bench_selftest(int argc, char **argv, struct baton_why *why);

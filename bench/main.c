@@ -12,6 +12,7 @@ static const struct cli_command commands[] = {
      NULL},
     {"make-model", "random weights of a known shape as a Hugging Face directory or a GGUF file",
      bench_make_model, NULL},
+    {"masks", "what grammars cost a token, over a large vocabulary", bench_masks, NULL},
     {"products", "one product by every kernel set of this CPU, in turn", bench_products, NULL},
     {"sample", "time of one choice, by setting and vocabulary", bench_sample, NULL},
     {"selftest", "the sampler against figures computed by hand, expected beside got",

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_FIRST = 256, UNKNOWN = 0, ROOT = 0, OUTSIDE = 1, FIRST_POSITION = 1 };
+#include "common/grammar/plain.h"
+
+enum { N_FIRST = 256, UNKNOWN = 0, MIXED = 1, ROOT = 0, OUTSIDE = 1, FIRST_POSITION = 1 };
 
 /* A list of states to return to: this one, then the rest. ROOT is the empty list; OUTSIDE stands
  * for whatever a local walk would return to. */
@@ -15,6 +17,7 @@ struct returns {
 struct position {
     uint32_t first_way, n_ways;
     uint32_t hash;
+    uint32_t plain; /* where plain characters lead, plus two; UNKNOWN, MIXED */
     bool accepts, leaves;
 };
 
@@ -328,6 +331,45 @@ uint32_t baton_automaton_step(struct baton_automaton *a, uint32_t position, uint
         a->steps[at] = to + 1; /* the table may have moved */
     }
     return a->steps[at] - 1;
+}
+
+/* Follows the bytes of one kind from the i-th on, one of each class. *to is where those before led;
+ * false: they do not all lead there. */
+static bool step_kind(struct baton_automaton *a, uint32_t position,
+                      const struct baton_plain_bytes *kind, int i, bool *is_first, uint32_t *to)
+{
+    const struct baton_network *net = a->network;
+    if (i == 4 || !kind->bytes[i].high || position == BATON_NOWHERE) {
+        bool is_same = *is_first || *to == position;
+        *to = position;
+        *is_first = false;
+        return is_same;
+    }
+    for (int byte = kind->bytes[i].low; byte <= kind->bytes[i].high; byte++) {
+        if (byte > kind->bytes[i].low && net->class_of[byte] == net->class_of[byte - 1])
+            continue;
+        uint32_t next = baton_automaton_step(a, position, (uint8_t)byte);
+        if (!step_kind(a, next, kind, i + 1, is_first, to))
+            return false;
+    }
+    return true;
+}
+
+bool baton_automaton_step_plain(struct baton_automaton *a, uint32_t position, uint32_t *next)
+{
+    bool is_first = true, is_one = true;
+    uint32_t to = BATON_NOWHERE;
+    if (position == BATON_NOWHERE) {
+        *next = BATON_NOWHERE;
+        return true;
+    }
+    if (a->positions[position].plain == UNKNOWN) {
+        for (int i = 0; i < BATON_N_PLAIN_KINDS && is_one; i++)
+            is_one = step_kind(a, position, &baton_plain_kinds[i], 0, &is_first, &to);
+        a->positions[position].plain = is_one ? to + 2 : MIXED;
+    }
+    *next = a->positions[position].plain - 2;
+    return a->positions[position].plain != MIXED;
 }
 
 bool baton_automaton_accepts(const struct baton_automaton *a, uint32_t position)

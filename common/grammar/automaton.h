@@ -60,6 +60,10 @@ uint32_t baton_automaton_return(struct baton_automaton *automaton, struct baton_
  * off. */
 bool baton_automaton_is_deep(const struct baton_automaton *automaton, struct baton_way way);
 
+/* Where all plain characters (plain.h) lead, which may be NOWHERE. False: not to one position. */
+bool baton_automaton_step_plain(struct baton_automaton *automaton, uint32_t position,
+                                uint32_t *next);
+
 size_t baton_automaton_n_positions(const struct baton_automaton *automaton);
 
 /* Forgets all positions but those at kept [n], which it replaces by their new names. False: no

@@ -3,15 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With more ways than these, one walk for all of them is less work than one for each. */
-enum { MAX_LOCAL_WAYS = 8, MAX_LOCALS = 1024 };
+#include "common/grammar/plain.h"
+
+/* With more ways than these, or more nodes to go on from, one walk for all of them is less work than
+ * one for each. */
+enum { MAX_LOCAL_WAYS = 8, MANY_EXITS = 1024, MAX_LOCALS = 1024 };
 
 /* What a state allows, whatever its rule returns to. */
 struct local {
     uint32_t state;
     uint64_t used; /* when, counted in requests for masks */
     uint64_t *mask;
-    uint32_t *exits; /* nodes at which the rule may end */
+    const struct baton_token_trie *trie;
+    uint32_t *exits; /* its nodes at which the rule may end */
     size_t n_exits, cap_exits;
 };
 
@@ -32,10 +36,16 @@ struct baton_masks {
     uint32_t path[BATON_TRIE_MAX_DEPTH + 1]; /* positions on the way to a node */
 };
 
-static void mark(struct baton_masks *m, uint32_t first, uint32_t end, uint64_t *mask)
+static void mark(const struct baton_token_trie *trie, uint32_t first, uint32_t end, uint64_t *mask)
 {
     for (uint32_t i = first; i < end; i++)
-        mask[m->trie->tokens[i] / 64] |= (uint64_t)1 << (m->trie->tokens[i] % 64);
+        mask[trie->tokens[i] / 64] |= (uint64_t)1 << (trie->tokens[i] % 64);
+}
+
+static void add_mask(const struct baton_masks *m, uint64_t *mask, const uint64_t *more)
+{
+    for (size_t i = 0; i < m->n_words; i++)
+        mask[i] |= more[i];
 }
 
 static bool add_exit(struct local *local, uint32_t node)
@@ -52,12 +62,12 @@ static bool add_exit(struct local *local, uint32_t node)
     return true;
 }
 
-/* Marks the tokens below a node that go on from position; notes into local, if there is one, where
- * its rule ends. False: no memory. */
-static bool walk(struct baton_masks *m, uint32_t node, uint32_t position, uint64_t *mask,
-                 struct local *local)
+/* Marks the tokens below a node of a tree that go on from position; notes into local, if there is
+ * one, where its rule ends. False: no memory. */
+static bool walk(struct baton_masks *m, const struct baton_token_trie *trie, uint32_t node,
+                 uint32_t position, uint64_t *mask, struct local *local)
 {
-    const struct baton_trie_node *nodes = m->trie->nodes;
+    const struct baton_trie_node *nodes = trie->nodes;
     uint32_t *path = m->path, end = nodes[node].end;
     path[nodes[node].depth] = position;
     for (uint32_t i = node + 1; i < end;) {
@@ -70,9 +80,51 @@ static bool walk(struct baton_masks *m, uint32_t node, uint32_t position, uint64
         path[at.depth] = next;
         if (local && baton_automaton_leaves(m->automaton, next) && !add_exit(local, i))
             return false;
-        mark(m, at.first, nodes[++i].first, mask);
+        mark(trie, at.first, nodes[++i].first, mask);
     }
     return true;
+}
+
+/* The positions after 0, 1, 2 ... plain characters, chain [n + 1], up to BATON_PLAIN_MAX_CHARS or
+ * where none may come. False: plain characters are not alike there, or a local rule may end. */
+static bool find_chain(struct baton_masks *m, uint32_t position, bool is_local, uint32_t *chain,
+                       size_t *n)
+{
+    uint32_t next;
+    chain[0] = position;
+    for (*n = 0; *n < BATON_PLAIN_MAX_CHARS; ++*n, chain[*n] = next) {
+        if (!baton_automaton_step_plain(m->automaton, chain[*n], &next))
+            return false;
+        if (next == BATON_NOWHERE)
+            break;
+        if (is_local && baton_automaton_leaves(m->automaton, next))
+            return false;
+    }
+    return *n > 0;
+}
+
+/* As walk from the root, where plain characters are alike: then only tails are walked. */
+static bool walk_plain(struct baton_masks *m, const uint32_t *chain, size_t n, uint64_t *mask,
+                       struct local *local)
+{
+    const struct baton_plain_vocab *plain = m->trie->plain;
+    const struct baton_trie_node *nodes = plain->tails->nodes;
+    add_mask(m, mask, plain->masks + n * m->n_words);
+    for (uint32_t i = 1; i < plain->tails->n_nodes && nodes[i].byte <= n; i = nodes[i].end)
+        if (!walk(m, plain->tails, i, chain[nodes[i].byte], mask, local))
+            return false;
+    return true;
+}
+
+static bool walk_all(struct baton_masks *m, uint32_t position, uint64_t *mask, struct local *local)
+{
+    uint32_t chain[BATON_PLAIN_MAX_CHARS + 1];
+    size_t n;
+    bool is_plain = m->trie->plain && find_chain(m, position, local, chain, &n);
+    if (local)
+        local->trie = is_plain ? m->trie->plain->tails : m->trie;
+    return is_plain ? walk_plain(m, chain, n, mask, local)
+                    : walk(m, m->trie, 0, position, mask, local);
 }
 
 /* ---- of states ---- */
@@ -121,7 +173,7 @@ static const struct local *local_of(struct baton_masks *m, uint32_t state)
     make_room(m);
     uint32_t position = baton_automaton_local(m->automaton, state);
     made.mask = position ? calloc(m->n_words, sizeof *made.mask) : NULL;
-    if (!made.mask || !walk(m, 0, position, made.mask, &made)) {
+    if (!made.mask || !walk_all(m, position, made.mask, &made)) {
         free(made.mask);
         free(made.exits);
         return NULL;
@@ -138,11 +190,12 @@ static bool add_way(struct baton_masks *m, struct baton_way way, uint64_t *mask)
     const struct local *local = local_of(m, way.state);
     if (!local)
         return false;
-    for (size_t i = 0; i < m->n_words; i++)
-        mask[i] |= local->mask[i];
+    if (local->n_exits > MANY_EXITS && m->trie->plain)
+        return false;
+    add_mask(m, mask, local->mask);
     uint32_t after = local->n_exits ? baton_automaton_return(m->automaton, way) : BATON_NOWHERE;
     for (size_t i = 0; i < local->n_exits && after; i++)
-        (void)walk(m, local->exits[i], after, mask, NULL);
+        (void)walk(m, local->trie, local->exits[i], after, mask, NULL);
     return true;
 }
 
@@ -178,7 +231,7 @@ static void compute(struct baton_masks *m, uint32_t position, uint64_t *mask)
     if (add_ways(m, position, mask))
         return;
     memset(mask, 0, m->n_words * sizeof *mask);
-    (void)walk(m, 0, position, mask, NULL);
+    (void)walk_all(m, position, mask, NULL);
 }
 
 void baton_masks_get(struct baton_masks *m, uint32_t position, uint64_t *mask)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/grammar/plain.h"
+
 static enum baton_err copy_bytes(struct baton_token_trie *trie, baton_token_text_fn text, void *arg)
 {
     size_t n, total = 0, at = 0;
@@ -101,6 +103,7 @@ void baton_token_trie_destroy(struct baton_token_trie *trie)
 {
     if (!trie)
         return;
+    baton_plain_vocab_destroy(trie->plain);
     free(trie->nodes);
     free(trie->tokens);
     free(trie->bytes);

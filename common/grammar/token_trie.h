@@ -26,14 +26,17 @@ struct baton_trie_node {
     uint8_t byte;
 };
 
+struct baton_plain_vocab;
+
 struct baton_token_trie {
     struct baton_trie_node *nodes; /* [n_nodes + 1]; 0 is the root; the last only ends the tokens */
     size_t n_nodes;
     uint32_t *tokens; /* [n_tokens] */
     size_t n_tokens;
-    size_t n_vocab;    /* one more than the highest id may be */
-    char *bytes;       /* of all ids, one after the other */
-    uint32_t *offsets; /* [n_vocab + 1] */
+    size_t n_vocab;                  /* one more than the highest id may be */
+    char *bytes;                     /* of all ids, one after the other */
+    uint32_t *offsets;               /* [n_vocab + 1] */
+    struct baton_plain_vocab *plain; /* of the same tokens (plain.h); NULL: not made */
 };
 
 /* The n bytes of an id's text; NULL: no text that may be generated under a grammar. */

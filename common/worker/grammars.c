@@ -7,6 +7,7 @@
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/tokenizer_tables.h"
 #include "common/tokenizer/tokenizer.h"
+#include "common/grammar/plain.h"
 #include "common/worker/host.h"
 
 struct texts {
@@ -59,6 +60,8 @@ static enum baton_err load(void *arg, struct baton_token_trie **trie, struct bat
     struct texts texts = {.tokenizer = tokenizer};
     err = baton_token_trie_create((size_t)host->facts.n_vocab, text_of, &texts, trie);
     baton_tokenizer_close(tokenizer);
+    if (!err)
+        err = baton_plain_vocab_add(*trie);
     if (!err)
         baton_log(BATON_LOG_INFO, "vocabulary_loaded", BATON_I("tokens", (*trie)->n_tokens),
                   BATON_F("load_s", baton_seconds(baton_now_ns() - begin_ns)));

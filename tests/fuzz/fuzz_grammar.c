@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/grammar/matcher.h"
+#include "common/grammar/plain.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -85,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     if (!trie)
-        check(!baton_token_trie_create(N_VOCAB, text_of, NULL, &trie));
+        check(!baton_token_trie_create(N_VOCAB, text_of, NULL, &trie) &&
+              !baton_plain_vocab_add(trie));
     struct baton_grammar_text text = {.kind = (enum baton_grammar_kind)(1 + data[0] % 4),
                                       .bytes = calloc(1, size - 1),
                                       .n = size - 2};

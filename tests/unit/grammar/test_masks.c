@@ -4,12 +4,44 @@
 #include <string.h>
 
 #include "common/grammar/matcher.h"
+#include "common/grammar/plain.h"
 
 /* Tokens of one byte for all texts, and longer ones that cross the borders of rules. */
-static const char *const longer[] = {"\":",  "\",\"", "{\"",      "}]",  "],", "true", "null",
-                                     "12",   "abc",   "\\\"",     "[[",  "]]", "\": ", ", \"",
-                                     "a\"}", "1]",    "\"a\":",   "{}",  "}}", "}}}}", "[1,",
-                                     "\xc3", "\xa9",  "\xc3\xa9", "0.5", "-1", "false"};
+static const char *const longer[] = {"\":",
+                                     "\",\"",
+                                     "{\"",
+                                     "}]",
+                                     "],",
+                                     "true",
+                                     "null",
+                                     "12",
+                                     "abc",
+                                     "\\\"",
+                                     "[[",
+                                     "]]",
+                                     "\": ",
+                                     ", \"",
+                                     "a\"}",
+                                     "1]",
+                                     "\"a\":",
+                                     "{}",
+                                     "}}",
+                                     "}}}}",
+                                     "[1,",
+                                     "\xc3",
+                                     "\xa9",
+                                     "\xc3\xa9",
+                                     "0.5",
+                                     "-1",
+                                     "false",
+                                     "abc\",",
+                                     "\xe6\x97\xa5\xf0\x9f\x98\x80",
+                                     "ab\n",
+                                     "\xe6\x97\xa5\xe6",
+                                     "a  b",
+                                     "\xed\xa0",
+                                     "n the string of more than 32 characters\"",
+                                     "abcdefghijklmnopqrstuvwxyz0123456789"};
 enum { N_LONGER = sizeof longer / sizeof longer[0], N_VOCAB = 256 + N_LONGER + 1 };
 static const uint32_t stop = N_VOCAB - 1;
 static char bytes[256];
@@ -29,6 +61,8 @@ static const struct baton_grammar_text grammars[] = {
     }
     TEXT(JSON_SCHEMA, "{\"type\":\"object\"}"),
     TEXT(JSON_SCHEMA, "{\"type\":\"array\",\"items\":{\"type\":\"string\",\"maxLength\":3}}"),
+    TEXT(JSON_SCHEMA, "{\"type\":\"string\",\"minLength\":2,\"maxLength\":50}"),
+    TEXT(STRUCTURE, "{\"type\":\"any_text\",\"excludes\":[\"bc\",\"}}\"]}"),
     TEXT(JSON_SCHEMA, "{\"properties\":{\"a\":{},\"abc\":{\"$ref\":\"#\"}}}"),
     TEXT(JSON_SCHEMA, "{\"anyOf\":[{\"type\":\"number\",\"minimum\":0.25},{\"enum\":[\"a\",12]}]}"),
     TEXT(REGEX, "(a|ab|abc|b)*[^0-9]{0,3}"),
@@ -91,20 +125,33 @@ static void compare(const struct baton_grammar_text *text, const struct baton_to
     baton_network_destroy(network);
 }
 
-TEST(masks_are_those_of_each_token_by_itself)
+static void compare_all(bool with_plain)
 {
     struct baton_token_trie *trie;
     assert_int_equal(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie), BATON_OK);
+    if (with_plain)
+        assert_int_equal(baton_plain_vocab_add(trie), BATON_OK);
     for (size_t i = 0; i < sizeof grammars / sizeof grammars[0]; i++)
         for (unsigned seed = 1; seed <= 10; seed++)
             compare(&grammars[i], trie, seed);
     baton_token_trie_destroy(trie);
 }
 
+TEST(masks_are_those_of_each_token_by_itself)
+{
+    compare_all(false);
+}
+
+TEST(plain_characters_are_told_by_their_number)
+{
+    compare_all(true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_of_each_token_by_itself),
+        cmocka_unit_test(plain_characters_are_told_by_their_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
