@@ -36,10 +36,11 @@ static const struct baton_option option_table[] = {
 
 static enum baton_err run(void *arg, struct baton_why *why)
 {
-    const struct options *options = arg;
+    struct options *options = arg;
     struct baton_host host;
     struct dc_service *service = NULL;
     struct dc_draft_model draft = {0};
+    dc_service_size(&options->kv, options->max_batch, options->colocated_prefill_chunk);
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err && *options->draft_model)

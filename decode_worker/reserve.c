@@ -18,7 +18,7 @@ static void answer_rejected(const struct dc_reserve *reserve, const struct baton
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     rejected.blocks_needed = (uint32_t)n_blocks;
-    rejected.blocks_free = (uint32_t)baton_kv_n_free(reserve->cache->kv);
+    rejected.blocks_free = (uint32_t)baton_kv_n_reservable(reserve->cache->kv);
     rejected.draining = reserve->host->draining;
     rejected.batch_full = batch_full;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;

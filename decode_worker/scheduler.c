@@ -7,6 +7,12 @@ static int most_prompt_tokens(int chunk)
     return chunk > DC_ALONE_TOKENS ? chunk : DC_ALONE_TOKENS;
 }
 
+int dc_scheduler_max_sequence_rows(int chunk)
+{
+    return most_prompt_tokens(chunk) > 1 + BATON_MAX_DRAFTS ? most_prompt_tokens(chunk)
+                                                            : 1 + BATON_MAX_DRAFTS;
+}
+
 int dc_scheduler_max_rows(int max_batch, int chunk)
 {
     return max_batch + DC_STEP_DRAFTS + most_prompt_tokens(chunk);

@@ -53,6 +53,9 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch,
                                  int chunk) BATON_MUST_CHECK;
 void dc_scheduler_fini(struct dc_scheduler *scheduler);
 
+/* The most rows of one sequence in a step. chunk: as for init. */
+int dc_scheduler_max_sequence_rows(int chunk);
+
 /* The most rows of a step, and of its logits: its engine must be made for so many. */
 int dc_scheduler_max_rows(int max_batch, int chunk);
 int dc_scheduler_max_logits(int max_batch);

@@ -5,11 +5,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/policy/reservations.h"
 #include "common/worker/kv_report.h"
 #include "decode_worker/context.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
+#include "decode_worker/scheduler.h"
 
 struct dc_service {
     struct baton_host *host;
@@ -25,12 +27,19 @@ struct dc_service {
     uint64_t n_shared, n_wired; /* contexts received */
 };
 
+void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t colocated_chunk)
+{
+    kv->n_sequences = baton_reservations_max((int)max_batch);
+    kv->n_step_rows = dc_scheduler_max_sequence_rows((int)colocated_chunk);
+}
+
 static enum baton_err create_pool(struct dc_service *service,
                                   const struct dc_service_options *options, struct baton_why *why)
 {
     struct baton_host *host = options->host;
     struct baton_kv_options kv = options->kv;
     kv.draft = options->draft ? options->draft->model : NULL;
+    dc_service_size(&kv, options->max_batch, options->colocated_chunk);
     enum baton_err err = baton_kv_budget_create(&kv, host->model, host->options->kv_dtype, true,
                                                 host->claim, &service->kv, why);
     service->reserve = (struct dc_reserve){.host = options->host,
@@ -551,9 +560,11 @@ static void status(void *arg, Baton__V1__Status *out)
             out->n_queued_tokens +=
                 (uint32_t)(context->n_prompt - context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
     out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(service->kv);
-    out->kv_blocks_free = (uint32_t)baton_kv_n_free(service->kv);
+    out->kv_blocks_free = (uint32_t)baton_kv_n_reservable(service->kv);
     out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
     out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
+    if (out->kv_blocks_cached > out->kv_blocks_free) /* windows may be what bounds those free */
+        out->kv_blocks_cached = out->kv_blocks_free;
     out->last_step_s = stats.steps.last_step_s;
     out->busy_s = stats.steps.busy_s;
     out->tokens_per_s = stats.steps.tokens_per_s;

@@ -25,6 +25,9 @@ struct dc_service_options {
     bool prefix_cache;            /* prompts with the same prefix share its blocks */
 };
 
+/* What the worker's pool must know of how it runs sequences. */
+void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t colocated_chunk);
+
 enum baton_err dc_service_create(const struct dc_service_options *options,
                                  struct dc_service **service,
                                  struct baton_why *why) BATON_MUST_CHECK;

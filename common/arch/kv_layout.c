@@ -37,6 +37,16 @@ static void add_layer(struct baton_sha256 *sha, const struct baton_layer_spec *l
         layer->kv_from, layer->window, layer->rope);
 }
 
+/* Of layers with a window only the window's blocks are sent, which both ends must know. */
+static void add_windows(struct baton_sha256 *sha, const struct baton_spec *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].window) {
+            add(sha, "windows alone are sent\n");
+            return;
+        }
+}
+
 enum baton_err baton_kv_layout_digest(const struct baton_spec *spec, const char *kv_dtype,
                                       int block_tokens, char hex[BATON_SHA256_HEX])
 {
@@ -48,6 +58,7 @@ enum baton_err baton_kv_layout_digest(const struct baton_spec *spec, const char 
         add_rope(sha, &spec->ropes[i]);
     for (int i = 0; i < spec->n_layers; i++)
         add_layer(sha, &spec->layers[i]);
+    add_windows(sha, spec);
     baton_sha256_final(sha, hex);
     return BATON_OK;
 }

@@ -17,6 +17,14 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
     return BATON_OK;
 }
 
+void baton_kv_arrival_begin_at(struct baton_kv_arrival *arrival, const int *layers, int n,
+                               uint32_t first)
+{
+    for (int i = 0; i < n; i++)
+        if (arrival->next_block[layers[i]] < first)
+            arrival->next_block[layers[i]] = first;
+}
+
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival)
 {
     free(arrival->next_block);

@@ -26,6 +26,9 @@ struct baton_kv_arrival {
 enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t n_layers,
                                      const int *held, int n_held, uint32_t first_block,
                                      uint32_t end_block) BATON_MUST_CHECK;
+/* Of these layers [n], of which nothing has arrived, blocks before first do not come. */
+void baton_kv_arrival_begin_at(struct baton_kv_arrival *arrival, const int *layers, int n,
+                               uint32_t first);
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
 
 /* Notes blocks first..first + n - 1 of layer; false, and nothing noted, when one of them is not

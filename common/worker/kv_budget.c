@@ -42,19 +42,87 @@ static int64_t blocks_for(int64_t tokens)
     return (tokens + BLOCK - 1) / BLOCK;
 }
 
-static int64_t default_blocks(const struct baton_kv_needs *needs)
+static int64_t lesser(int64_t a, int64_t b)
 {
-    int64_t wanted = needs->n_contexts * blocks_for(needs->context_tokens);
-    uint64_t most = needs->share_bytes / needs->block_bytes;
-    return most < (uint64_t)wanted ? (int64_t)most : wanted;
+    return a < b ? a : b;
 }
 
-static int64_t wanted_blocks(const struct baton_kv_options *options,
-                             const struct baton_kv_needs *needs)
+/* How many blocks there are of layers that keep all positions, and of those that keep a window. */
+struct sizes {
+    int64_t n_blocks, n_window_blocks;
+};
+
+static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
+{
+    if (!needs->window_blocks)
+        return (double)sizes.n_blocks * (double)needs->block_bytes;
+    return (double)sizes.n_blocks * (double)(needs->block_bytes - needs->window_bytes) +
+           (double)sizes.n_window_blocks * (double)needs->window_bytes;
+}
+
+/* Every sequence finds its window. */
+static struct sizes sizes_for(const struct baton_kv_options *options,
+                              const struct baton_kv_needs *needs, int64_t n_blocks)
+{
+    int64_t n = (int64_t)options->n_sequences * needs->window_blocks;
+    return (struct sizes){n_blocks, lesser(n, n_blocks)};
+}
+
+static int64_t default_blocks(const struct baton_kv_needs *needs)
+{
+    return needs->n_contexts * blocks_for(needs->context_tokens);
+}
+
+/* Windows that go with as many whole contexts as bytes hold. */
+static double windows_of_contexts(const struct baton_kv_needs *needs, double bytes)
+{
+    double whole = (double)blocks_for(needs->context_tokens);
+    double n = whole < needs->window_blocks ? whole : needs->window_blocks;
+    return n * bytes /
+           (whole * (double)(needs->block_bytes - needs->window_bytes) +
+            n * (double)needs->window_bytes);
+}
+
+/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts want. Where
+ * a window of one sequence takes too much of them, all layers keep the same positions. */
+static struct sizes sizes_in(const struct baton_kv_options *options,
+                             const struct baton_kv_needs *needs, uint64_t bytes)
+{
+    int64_t n_alike = (int64_t)(bytes / needs->block_bytes);
+    if (!needs->window_blocks)
+        return (struct sizes){n_alike, 0};
+    double half = (double)bytes / 2 / (double)needs->window_bytes,
+           least = windows_of_contexts(needs, (double)bytes);
+    int64_t n_windows = lesser((int64_t)options->n_sequences * needs->window_blocks,
+                               (int64_t)(half > least ? half : least));
+    size_t rest = needs->block_bytes - needs->window_bytes;
+    int64_t left = (int64_t)bytes - n_windows * (int64_t)needs->window_bytes;
+    int64_t n_blocks = rest ? left / (int64_t)rest : default_blocks(needs);
+    if (n_windows < needs->window_blocks || n_blocks < n_windows)
+        return (struct sizes){n_alike, n_alike};
+    return (struct sizes){n_blocks, n_windows};
+}
+
+static struct sizes default_sizes(const struct baton_kv_options *options,
+                                  const struct baton_kv_needs *needs)
+{
+    int64_t n_wanted = default_blocks(needs);
+    struct sizes wanted = sizes_for(options, needs, n_wanted);
+    if (bytes_of(needs, wanted) <= (double)needs->share_bytes)
+        return wanted;
+    struct sizes most = sizes_in(options, needs, needs->share_bytes);
+    most.n_blocks = lesser(most.n_blocks, n_wanted);
+    most.n_window_blocks = lesser(most.n_window_blocks, most.n_blocks);
+    return most;
+}
+
+static struct sizes wanted_sizes(const struct baton_kv_options *options,
+                                 const struct baton_kv_needs *needs)
 {
     if (options->bytes)
-        return options->bytes / (int64_t)needs->block_bytes;
-    return options->tokens ? blocks_for(options->tokens) : default_blocks(needs);
+        return sizes_in(options, needs, (uint64_t)options->bytes);
+    return options->tokens ? sizes_for(options, needs, blocks_for(options->tokens))
+                           : default_sizes(options, needs);
 }
 
 static const char *option_name(const struct baton_kv_options *options)
@@ -81,10 +149,11 @@ static enum baton_err check_least(const struct baton_kv_options *options,
 }
 
 static enum baton_err check_most(const struct baton_kv_options *options,
-                                 const struct baton_kv_needs *needs, int64_t n_blocks,
+                                 const struct baton_kv_needs *needs, struct sizes sizes,
                                  struct baton_why *why)
 {
-    double mib = (double)n_blocks * (double)needs->block_bytes / (1 << 20);
+    double mib = bytes_of(needs, sizes) / (1 << 20);
+    int64_t n_blocks = sizes.n_blocks;
     if (n_blocks > max_blocks)
         return baton_fail(why, BATON_INVALID, "%s: must hold at most %" PRId64 " tokens",
                           option_name(options), max_blocks * BLOCK);
@@ -110,18 +179,19 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       const struct baton_kv_needs *needs,
                                       struct baton_kv_budget *budget, struct baton_why *why)
 {
-    int64_t n_blocks = wanted_blocks(options, needs),
-            n_cached = options->prefix_cache_tokens / BLOCK;
+    struct sizes sizes = wanted_sizes(options, needs);
+    int64_t n_blocks = sizes.n_blocks, n_cached = options->prefix_cache_tokens / BLOCK;
     if (options->tokens && options->bytes)
         return baton_fail(why, BATON_INVALID, "kv-bytes: not beside kv-tokens; give one of them");
     enum baton_err err = check_least(options, needs, n_blocks, why);
     if (!err)
-        err = check_most(options, needs, n_blocks, why);
+        err = check_most(options, needs, sizes, why);
     if (!err)
         err = check_cache(options, why);
     if (err)
         return err;
     budget->n_blocks = (int)n_blocks;
+    budget->n_window_blocks = (int)sizes.n_window_blocks;
     budget->n_cached =
         (int)(options->prefix_cache_tokens < 0 || n_cached > n_blocks ? n_blocks : n_cached);
     return BATON_OK;
@@ -159,13 +229,19 @@ static enum baton_err check_blocks(const struct baton_kv *kv, struct baton_why *
     return BATON_OK;
 }
 
+static double pool_bytes(const struct baton_kv_needs *needs, const struct baton_kv_budget *budget)
+{
+    return bytes_of(needs, (struct sizes){budget->n_blocks, budget->n_window_blocks});
+}
+
 static void log_pool(const struct baton_kv *kv, const struct baton_kv_needs *needs,
                      const struct baton_kv_budget *budget)
 {
     int64_t n_tokens = (int64_t)budget->n_blocks * BLOCK;
     baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", n_tokens),
               BATON_I("prefix_cache_tokens", budget->n_cached * BLOCK),
-              BATON_F("mib", (double)budget->n_blocks * (double)needs->block_bytes / (1 << 20)),
+              BATON_F("mib", pool_bytes(needs, budget) / (1 << 20)),
+              BATON_I("window_tokens", budget->n_window_blocks * BLOCK),
               BATON_F("mib_left", (double)needs->memory_bytes / (1 << 20)),
               BATON_S("bound_by", needs->limit), BATON_S("dtype", baton_kv_dtype(kv)));
     if (n_tokens < needs->context_tokens)
@@ -189,6 +265,19 @@ static enum baton_err check_weights(const struct baton_model *model,
         (double)bytes / (1 << 20), left->limit);
 }
 
+/* Of what is served, and, where a worker says how it runs sequences, of its windows. */
+static enum baton_err measure_model(const struct baton_kv_options *options,
+                                    const struct baton_model *model, const char *dtype,
+                                    struct baton_kv_needs *needs, struct baton_why *why)
+{
+    struct baton_kv_layout layout = baton_model_kv_layout(model);
+    enum baton_err err = baton_kv_measure(layout, dtype, &needs->block_bytes, why);
+    if (!err && options->n_sequences)
+        err = baton_kv_measure_window(layout, dtype, options->n_step_rows, &needs->window_bytes,
+                                      &needs->window_blocks, why);
+    return err;
+}
+
 enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         const struct baton_kv_options *options,
                                         const struct baton_model *model, const char *dtype,
@@ -201,7 +290,7 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
     baton_memory_claim_look(claim, &peers);
     enum baton_err err = check_weights(model, left, &peers, why);
     if (!err)
-        err = baton_kv_measure(baton_model_kv_layout(model), dtype, &needs.block_bytes, why);
+        err = measure_model(options, model, dtype, &needs, why);
     measure_memory(left, &peers, baton_model_all_bytes(model), decodes, &needs);
     return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
 }
@@ -218,11 +307,17 @@ enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
 
 /* What decode workers compute with stays in memory of their own: it lies on huge pages. */
 static enum baton_err create_pool(const struct baton_kv_options *options,
-                                  const struct baton_model *model, const char *dtype, int n_blocks,
-                                  bool decodes, struct baton_kv **kv, struct baton_why *why)
+                                  const struct baton_model *model, const char *dtype,
+                                  const struct baton_kv_budget *budget, bool decodes,
+                                  struct baton_kv **kv, struct baton_why *why)
 {
     struct baton_kv_layout layout = baton_model_kv_layout(model);
     struct baton_why reason = {""};
+    const struct baton_kv_sliding sliding = {.n_blocks = budget->n_window_blocks,
+                                             .n_rows = options->n_step_rows};
+    int n_blocks = budget->n_blocks;
+    if (sliding.n_blocks)
+        return baton_kv_create_sliding(layout, dtype, n_blocks, sliding, kv, why);
     if (decodes || options->path == BATON_KV_PATH_WIRE)
         return baton_kv_create(layout, dtype, n_blocks, kv, why);
     enum baton_err err = baton_kv_create_shared(layout, dtype, n_blocks, kv, &reason);
@@ -239,8 +334,7 @@ static enum baton_err measure_blocks(const struct baton_kv_options *options,
                                      struct baton_kv_needs *needs, struct baton_why *why)
 {
     size_t draft_bytes = 0;
-    enum baton_err err =
-        baton_kv_measure(baton_model_kv_layout(model), dtype, &needs->block_bytes, why);
+    enum baton_err err = measure_model(options, model, dtype, needs, why);
     if (!err && options->draft)
         err = baton_kv_measure(baton_model_kv_layout(options->draft), dtype, &draft_bytes, why);
     if (!err)
@@ -268,7 +362,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);
     if (!err)
-        err = create_pool(options, model, dtype, budget.n_blocks, decodes, &made, why);
+        err = create_pool(options, model, dtype, &budget, decodes, &made, why);
     if (!err)
         err = check_blocks(made, why);
     if (err) {
@@ -276,7 +370,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
         return err;
     }
     *kv = made;
-    baton_memory_claim_take(claim, (uint64_t)budget.n_blocks * needs.block_bytes);
+    baton_memory_claim_take(claim, (uint64_t)pool_bytes(&needs, &budget));
     baton_kv_bound_cache(*kv, budget.n_cached);
     log_pool(*kv, &needs, &budget);
     return BATON_OK;

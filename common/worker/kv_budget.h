@@ -23,6 +23,9 @@ struct baton_kv_options {
     int path;                    /* enum baton_kv_path */
     /* A draft model, of whose own pool a block comes with each block: both are counted. NULL: none. */
     const struct baton_model *draft;
+    /* The sequences that a worker takes at a time, and the positions that one advances by in a
+     * step: layers with a window keep that alone. 0: they keep all positions. */
+    int n_sequences, n_step_rows;
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
@@ -40,7 +43,9 @@ struct baton_kv_options {
 
 /* What the options are measured against. */
 struct baton_kv_needs {
-    size_t block_bytes; /* in all layers */
+    size_t block_bytes;  /* in all layers */
+    size_t window_bytes; /* of them, in layers that keep a window */
+    int window_blocks;   /* that one sequence sets aside there; 0: no layer keeps a window */
     int64_t context_tokens;
     int n_contexts;        /* the default: this many times context_tokens, */
     uint64_t share_bytes;  /* but no more than this */
@@ -57,10 +62,14 @@ uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
 
 struct baton_kv_budget {
     int n_blocks;
-    int n_cached; /* of them, at most so many are kept for others */
+    int n_window_blocks; /* of layers that keep a window; 0: none do */
+    int n_cached;        /* of them, at most so many are kept for others */
 };
 
-/* Capacity for at least one block, in whole blocks: tokens are rounded up, bytes and
+/* Layers that keep a window have that of n_sequences; of a bound in bytes half at most goes to
+ * these, or what whole contexts need.
+ *
+ * Capacity for at least one block, in whole blocks: tokens are rounded up, bytes and
  * prefix_cache_tokens down. It may be less than a context: then prompts and outputs are bounded by
  * it. */
 enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,

@@ -11,8 +11,11 @@ void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_
                                      .block = first_block};
 }
 
+/* Of no layers everything is complete. */
 static int count_complete(const struct baton_kv_order *order, struct baton_kv_progress progress)
 {
+    if (!order->n_layers)
+        return order->n_blocks;
     return baton_kv_progress_complete(progress, order->layers[order->n_layers - 1]);
 }
 
@@ -34,6 +37,8 @@ static bool is_ready(const struct baton_kv_order *order, struct baton_kv_progres
 bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,
                          struct baton_kv_extent *extent)
 {
+    if (!order->n_layers)
+        return false;
     if (!order->layer && order->block == order->begin)
         begin_span(order, progress);
     if (order->begin == order->end || !is_ready(order, progress))
@@ -64,5 +69,5 @@ bool baton_kv_order_is_ready(const struct baton_kv_order *order, struct baton_kv
 
 bool baton_kv_order_is_over(const struct baton_kv_order *order)
 {
-    return order->begin == order->n_blocks;
+    return !order->n_layers || order->begin == order->n_blocks;
 }

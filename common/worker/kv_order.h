@@ -27,7 +27,7 @@ struct baton_kv_extent {
     int layer, block, n_blocks;
 };
 
-/* The blocks first_block..n_blocks - 1 of layers [n_layers], at least one. */
+/* The blocks first_block..n_blocks - 1, at least one, of layers [n_layers]. Zeroed it is over. */
 void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_layers,
                          int first_block, int n_blocks);
 

@@ -131,8 +131,11 @@ static bool has_ticket(const struct baton_kv_receiver *receiver, const baton_env
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
                              struct baton_seq *seq, int n_tokens, int n_tokens_max)
 {
-    *receive = (struct baton_kv_receive){
-        .origin = origin, .seq = seq, .n_tokens = n_tokens, .n_tokens_max = n_tokens_max};
+    *receive = (struct baton_kv_receive){.origin = origin,
+                                         .seq = seq,
+                                         .n_tokens = n_tokens,
+                                         .n_tokens_max = n_tokens_max,
+                                         .first_window = -1};
 }
 
 static void leave_sender(struct baton_kv_receive *receive)
@@ -184,8 +187,7 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
 /* The size of the blocks of n_tokens that the sequence does not share. */
 static uint64_t bytes_to_come(const struct baton_kv_receive *receive, int n_tokens)
 {
-    int n_blocks = baton_kv_blocks_for(n_tokens) - receive->seq->n_shared;
-    return (uint64_t)n_blocks * baton_kv_all_block_bytes(receive->seq->kv);
+    return baton_kv_context_bytes(receive->seq->kv, receive->seq->n_shared, n_tokens);
 }
 
 static bool grows(const struct baton_kv_receive *receive)
@@ -211,6 +213,63 @@ static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__
            kv->total_bytes == bytes_to_come(receive, receive->n_tokens);
 }
 
+/* The first block that comes of layers with a window, of a context of n_tokens; -1: no layer has
+ * one. */
+static int first_window_block(const struct baton_kv_receive *receive, int n_tokens)
+{
+    int n;
+    const struct baton_seq *seq = receive->seq;
+    const int *layers = baton_kv_layers_with(seq->kv, true, &n);
+    int first = n ? baton_kv_first_block(seq->kv, layers[0], n_tokens) : -1;
+    return n && first < seq->n_shared ? seq->n_shared : first;
+}
+
+/* Room for blocks first..end - 1 of layers with a window; those before them that are there stay, as
+ * far as the sequence may hold them. */
+static bool hold_window(struct baton_seq *seq, int first, int end)
+{
+    if (first == seq->n_shared) /* the shared ones may be in the window */
+        first = seq->first_window;
+    if (first < end - seq->n_set_aside)
+        first = end - seq->n_set_aside;
+    return baton_seq_hold_window(seq, first > seq->first_window ? first : seq->first_window, end);
+}
+
+/* Layers with a window begin with that block. Of a sequence that grows only the sender knows which,
+ * and KvEnd shows whether it was right. */
+static bool begin_window(struct baton_kv_receive *receive, int first)
+{
+    int n;
+    const int *layers = baton_kv_layers_with(receive->seq->kv, true, &n);
+    if (receive->first_window >= 0 || first < 0)
+        return true;
+    if (first >= (int)receive->arrival.end_block)
+        return false;
+    receive->first_window = first;
+    baton_kv_arrival_begin_at(&receive->arrival, layers, n, (uint32_t)first);
+    return true;
+}
+
+/* All of a window that does not move any more. */
+static bool expect_window(struct baton_kv_receive *receive)
+{
+    int first = first_window_block(receive, receive->n_tokens);
+    return grows(receive) || first < 0 ||
+           (begin_window(receive, first) &&
+            hold_window(receive->seq, first, baton_kv_blocks_for(receive->n_tokens)));
+}
+
+/* The window of a sequence that grew comes when it has stopped. */
+static bool takes_window(struct baton_kv_receive *receive, const Baton__V1__KvChunk *chunk)
+{
+    if (!grows(receive) || !baton_kv_has_window(receive->seq->kv, (int)chunk->layer))
+        return true;
+    return begin_window(receive, (int)chunk->first_block) &&
+           hold_window(receive->seq, receive->first_window,
+                       (int)(chunk->first_block + chunk->n_blocks)) &&
+           (int)chunk->first_block >= receive->seq->first_window;
+}
+
 static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                   struct baton_kv_receive *receive, const baton_envelope *envelope, int64_t now_ns)
 {
@@ -228,7 +287,8 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
         return;
     }
     if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, held, n_held, kv->first_block,
-                              (uint32_t)baton_kv_blocks_for(most_tokens(receive)))) {
+                              (uint32_t)baton_kv_blocks_for(most_tokens(receive))) ||
+        !expect_window(receive)) {
         fail(receiver, receive, "no memory to receive the context");
         return;
     }
@@ -254,7 +314,7 @@ static bool is_awaited(struct baton_kv_receive *receive, const struct baton_mess
         chunk->layer >= (uint32_t)baton_kv_n_layers(kv))
         return false;
     *n_bytes = chunk->n_blocks * baton_kv_block_bytes(kv, (int)chunk->layer);
-    return (chunk->place || message->payload_bytes == *n_bytes) &&
+    return (chunk->place || message->payload_bytes == *n_bytes) && takes_window(receive, chunk) &&
            baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
                                  chunk->n_blocks);
 }
@@ -307,7 +367,8 @@ static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd
         return false;
     receive->n_tokens = n_tokens;
     receive->total_bytes = bytes_to_come(receive, n_tokens);
-    return baton_kv_arrival_ends_at(&receive->arrival, (uint32_t)baton_kv_blocks_for(n_tokens));
+    return receive->first_window == first_window_block(receive, n_tokens) &&
+           baton_kv_arrival_ends_at(&receive->arrival, (uint32_t)baton_kv_blocks_for(n_tokens));
 }
 
 /* Each block came at most once, so the right number of bytes means that every block is here. */

@@ -56,6 +56,7 @@ struct baton_kv_receive {
     struct baton_kv_remote *sender; /* NULL unless RECEIVING */
     uint64_t link;                  /* id of the one it came in over; 0: nothing came */
     struct baton_kv_arrival arrival;
+    int first_window; /* block that layers with a window began with, of a sequence that grows; -1 */
     uint64_t total_bytes, received_bytes, acked_bytes;
     uint64_t shared_bytes; /* of those received: out of the sender's pool */
     uint32_t n_chunks;

@@ -248,6 +248,19 @@ void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
 
 /* ---- a transfer ---- */
 
+/* A layer that sees only a window begins where n_tokens need it. */
+static void begin_order(struct baton_kv_send *send, bool window, int n_tokens, int n_blocks)
+{
+    int n_layers, first = send->source.target->first_block;
+    const struct baton_kv *kv = send->source.seq->kv;
+    const int *layers = baton_kv_layers_with(kv, window, &n_layers);
+    if (!n_layers)
+        return;
+    int first_needed = baton_kv_first_block(kv, layers[0], n_tokens);
+    baton_kv_order_init(&send->orders[window], layers, n_layers,
+                        first_needed > first ? first_needed : first, n_blocks);
+}
+
 enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_kv_send *send,
                                   const struct baton_kv_source *source)
 {
@@ -265,25 +278,37 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
                                                    source->n_tokens - source->n_cached_tokens),
         .credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES};
     send_list_push_back(&peer->sends, send);
-    int n_layers;
-    const int *layers = baton_kv_held_layers(source->seq->kv, &n_layers);
-    baton_kv_order_init(&send->order, layers, n_layers, source->target->first_block,
-                        source->grows ? INT_MAX : baton_kv_blocks_for(source->n_tokens));
+    int n_blocks = baton_kv_blocks_for(source->n_tokens);
+    begin_order(send, false, source->n_tokens, source->grows ? INT_MAX : n_blocks);
+    if (!source->grows)
+        begin_order(send, true, source->n_tokens, n_blocks);
+    send->is_whole = !source->grows;
     return BATON_OK;
+}
+
+static bool next_extent(struct baton_kv_send *send, struct baton_kv_progress progress,
+                        struct baton_kv_extent *extent, struct baton_kv_order **order)
+{
+    for (int i = 0; i < 2; i++)
+        if (baton_kv_order_next(*order = &send->orders[i], progress, extent))
+            return true;
+    return false;
 }
 
 bool baton_kv_send_has_caught_up(struct baton_kv_send *send)
 {
     struct baton_kv_extent extent;
+    struct baton_kv_order *order;
     return send->answered && send->sent_bytes - send->acked_bytes < BATON_HANDOFF_ACK_EVERY_BYTES &&
-           !baton_kv_order_next(&send->order, baton_kv_progress_read(send->source.progress),
-                                &extent);
+           !next_extent(send, baton_kv_progress_read(send->source.progress), &extent, &order);
 }
 
 void baton_kv_send_stop(struct baton_kv_send *send, int n_tokens)
 {
     send->source.n_tokens = n_tokens;
-    send->order.n_blocks = baton_kv_blocks_for(n_tokens);
+    send->orders[false].n_blocks = baton_kv_blocks_for(n_tokens);
+    begin_order(send, true, n_tokens, baton_kv_blocks_for(n_tokens));
+    send->is_whole = true;
 }
 
 void baton_kv_send_close(struct baton_kv_send *send)
@@ -308,7 +333,6 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     const struct baton_kv_source *source = &send->source;
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    int n_blocks = baton_kv_blocks_for(source->n_tokens) - source->target->first_block;
     enum baton_err err = send->peer->link ? BATON_OK : dial(sender, send->peer);
     if (err)
         return err;
@@ -318,7 +342,8 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
-    begin.total_bytes = (uint64_t)n_blocks * baton_kv_all_block_bytes(source->seq->kv);
+    begin.total_bytes =
+        baton_kv_context_bytes(source->seq->kv, source->target->first_block, source->n_tokens);
     begin.first_block = (uint32_t)source->target->first_block;
     begin.grows = source->grows;
     begin.shares = send->peer->share == OFFERED;
@@ -341,14 +366,15 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
 static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_extent *extent,
                              int max_blocks)
 {
-    const int *blocks = seq->blocks + extent->block;
+    const int *blocks = baton_seq_numbers(seq, extent->layer) + extent->block;
     int n = 1;
     while (n < extent->n_blocks && n < max_blocks && blocks[n] == blocks[0] + n)
         n++;
     return n;
 }
 
-static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_kv_extent *extent)
+static enum baton_err send_chunk(struct baton_kv_send *send, struct baton_kv_order *order,
+                                 const struct baton_kv_extent *extent)
 {
     const struct baton_seq *seq = send->source.seq;
     size_t block_bytes = baton_kv_block_bytes(seq->kv, extent->layer);
@@ -361,7 +387,7 @@ static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_
     chunk.n_blocks = (uint32_t)n;
     Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
     bool is_shared = send->peer->share == SHARED;
-    place.block = (uint32_t)seq->blocks[extent->block];
+    place.block = (uint32_t)baton_seq_numbers(seq, extent->layer)[extent->block];
     place.as_of = baton_kv_clock(seq->kv);
     chunk.place = is_shared ? &place : NULL;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
@@ -373,7 +399,7 @@ static enum baton_err send_chunk(struct baton_kv_send *send, const struct baton_
         return err;
     send->sent_bytes += (uint64_t)n * block_bytes;
     send->n_chunks++;
-    baton_kv_order_sent(&send->order, n);
+    baton_kv_order_sent(order, n);
     return BATON_OK;
 }
 
@@ -421,18 +447,31 @@ static bool has_no_way(const struct baton_kv_sender *sender, const struct baton_
            (peer->share == NOT_OFFERED || peer->share == REFUSED);
 }
 
+static bool is_computed(const struct baton_kv_send *send, struct baton_kv_progress progress)
+{
+    return baton_kv_order_is_ready(&send->orders[false], progress) &&
+           baton_kv_order_is_ready(&send->orders[true], progress);
+}
+
+static bool is_over(const struct baton_kv_send *send)
+{
+    return send->is_whole && baton_kv_order_is_over(&send->orders[false]) &&
+           baton_kv_order_is_over(&send->orders[true]);
+}
+
 /* Sends until ready blocks, credit or the link's queue run out. */
 static enum baton_err send_ready(const struct baton_kv_sender *sender, struct baton_kv_send *send)
 {
     struct baton_kv_progress progress = baton_kv_progress_read(send->source.progress);
     struct baton_kv_extent extent;
+    struct baton_kv_order *order;
     enum baton_err err = BATON_OK;
     /* Without overlap nothing leaves before all is computed: sending would slow the computation. */
-    if (!send->overlaps && !baton_kv_order_is_ready(&send->order, progress))
+    if (!send->overlaps && !is_computed(send, progress))
         return BATON_OK;
     if (send->source.grows && send->state == BATON_KV_SEND_OPEN)
         err = send_begin(sender, send); /* its answer is awaited before the sequence stops */
-    while (!err && has_credit(send) && baton_kv_order_next(&send->order, progress, &extent)) {
+    while (!err && has_credit(send) && next_extent(send, progress, &extent, &order)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
         if (!err && has_no_way(sender, send->peer))
@@ -440,9 +479,9 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
         if (!err && !may_send_blocks(sender, send))
             return BATON_OK;
         if (!err)
-            err = send_chunk(send, &extent);
+            err = send_chunk(send, order, &extent);
     }
-    if (!err && send->state == BATON_KV_SEND_SENDING && baton_kv_order_is_over(&send->order))
+    if (!err && send->state == BATON_KV_SEND_SENDING && is_over(send))
         err = send_end(send);
     return err == BATON_AGAIN ? BATON_OK : err; /* a full queue: the link wakes us when it drains */
 }

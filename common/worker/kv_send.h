@@ -13,7 +13,8 @@
  * Once the receiver says that it has mapped it, chunks only tell where their blocks lie.
  *
  * A sequence that still runs grows while it is sent: whole blocks leave as they become complete,
- * and once the sequence has stopped, stop says how long it became.
+ * and once the sequence has stopped, stop says how long it became. Layers with a window send that
+ * alone: of a sequence that grows it is not known before stop, and leaves then.
  *
  * Ownership: the sender owns links; transfers are their callers' and borrow their source
  *            from open to close.
@@ -80,10 +81,11 @@ struct baton_kv_send {
     enum baton_kv_send_state state;
     struct baton_kv_source source;
     struct baton_kv_peer *peer;
-    bool overlaps;        /* blocks leave while later ones are computed */
-    bool answered;        /* a KvAck came: the receiver takes it */
-    bool waits_for_share; /* its blocks, for the receiver's word on the pool */
-    struct baton_kv_order order;
+    bool overlaps;                   /* blocks leave while later ones are computed */
+    bool answered;                   /* a KvAck came: the receiver takes it */
+    bool is_whole;                   /* how long the sequence becomes is known */
+    bool waits_for_share;            /* its blocks, for the receiver's word on the pool */
+    struct baton_kv_order orders[2]; /* of layers without a window, and of those with one */
     uint64_t sent_bytes, acked_bytes, credit_bytes;
     uint32_t n_chunks;
     int64_t began_ns;

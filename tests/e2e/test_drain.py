@@ -6,10 +6,12 @@ import json
 import math
 import re
 import shlex
+import shutil
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from balancer import Balancer
@@ -17,6 +19,7 @@ from fleet import PATIENCE_S, WORDY, Clients, Fleet, wait_for
 from test_migration import ARGS, DECODED, ask, n_generations
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=200, temperature=0, ignore_eos=True)
+FIXTURES = Path(__file__).parents[1] / "fixtures/models"
 KEY = "alpha-key-0001"
 
 
@@ -76,6 +79,30 @@ def test_streams_that_nobody_reads_move_with_their_context_and_their_worker_leav
             assert read == text and (served["attempts"], served["hand_overs"]) == (2, 1)
             assert (served["prefill"], served["decode"]) == ("prefill-0", "decode-1")
         assert fleet.worker("prefill-0")["routed"] == 10  # no prompt was computed twice
+        fleet.wait_all_free()
+
+
+def with_context(name, n_tokens, tmp_path):
+    """A model of the fixtures, told to serve longer texts than it was made for."""
+    model = tmp_path / name
+    shutil.copytree(FIXTURES / name, model)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps(config | {"max_position_embeddings": n_tokens}))
+    return model
+
+
+# Of layers with a window the window alone moves: from where the stream stopped, which nobody knows before.
+@pytest.mark.parametrize("name", ("gemma3", "phi3"))
+def test_streams_of_a_model_with_windows_move_with_these(name, tmp_path):
+    with Fleet(model=with_context(name, 1024, tmp_path), worker_args=["--kv-tokens", 4096]) as fleet:
+        alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
+        held = fleet.hold(3)
+        fleet.start_worker("decode", "decode-1", args=["--kv-tokens", 4096])
+        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        assert drain(fleet, "decode-0")[0] == 202
+        wait_gone(fleet, "decode-0")
+        assert moved(fleet) == 3 and fleet.active("decode-1") == 3
+        assert [stream.text()[0] for stream in held] == alone
         fleet.wait_all_free()
 
 

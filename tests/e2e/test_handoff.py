@@ -131,6 +131,18 @@ def test_a_worker_that_stood_still_and_goes_on_leaves_exact_texts(role, state):
         assert [answer.result() for answer in ask_all(fleet, pool)] == expected
 
 
+# Of five layers, four have a window of 9: one block of it, and one that a later prompt may begin behind.
+@pytest.mark.parametrize("path", ("shared", "wire"))
+def test_layers_with_a_window_send_that_alone(path):
+    model = Path(__file__).parents[1] / "fixtures/models/gemma3"
+    with Fleet(model=model, prefill_args=["--kv-path", path], decode_args=["--prefix-cache", "off"]) as fleet:
+        def sent(n):
+            return fleet.generate(prompt=[i % 600 for i in range(n)], max_new_tokens=4, temperature=0,
+                                  ignore_eos=True)["handoff"]["bytes"]
+        block_bytes = sent(1) / 5
+        assert [sent(n) / block_bytes for n in (16, 32, 33, 100, 112, 113)] == [5, 10, 3 + 8, 7 + 8, 7 + 8, 8 + 8]
+
+
 def test_workers_that_may_not_share_hand_over_by_the_wire():
     with Fleet(decode_args=["--kv-path", "wire"]) as fleet:
         assert ask(fleet, 200)["handoff"]["path"] == "wire"

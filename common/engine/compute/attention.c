@@ -57,7 +57,7 @@ static void attend_together(const struct layer_loop *loop, int first, int n, int
         .out = forward->attn_out + at * q_width,
         .out_stride = q_width,
         .layer = baton_kv_layer(row->seq->kv, of->kv_from),
-        .blocks = row->seq->blocks,
+        .blocks = baton_seq_numbers(row->seq, of->kv_from),
         .dtype = baton_kv_element(row->seq->kv),
         .n_rows = n,
         .first_position = row->position,

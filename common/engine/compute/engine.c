@@ -162,10 +162,10 @@ static void finish_rows(struct baton_engine *engine, struct baton_forward *forwa
 
 /* One more row per token of the chunk; false when they do not fit. */
 static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
-                     const struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
+                     struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
     if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
-        !fits(&forward->model->spec, seq, tokens, n_tokens))
+        !fits(&forward->model->spec, seq, tokens, n_tokens) || !baton_seq_slide(seq, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =
@@ -184,7 +184,7 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
 /* Only the rows that want logits go on, moved to the front. Each moves to its own index or a lower
  * one, so none overwrites a row that is still to move. */
 static void keep_logits_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
-                           int n_chunks)
+                             int n_chunks)
 {
     int n_kept = 0;
     for (int i = 0, end = 0; i < n_chunks; i++) {

@@ -1,32 +1,9 @@
-#include "common/engine/kv/kv.h"
+#include "common/engine/kv/kv_pool.h"
 
-#include <assert.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arch/kv_layout.h"
-#include "common/engine/kv/kv_blocks.h"
 #include "common/engine/system/reserve.h"
-
-struct kv_layer {
-    int from;           /* the layer whose K and V it reads: itself, or an earlier one */
-    size_t block_bytes; /* 0: it holds none */
-    char *memory;       /* [n_blocks][block_bytes], of the layer it reads */
-};
-
-struct baton_kv {
-    struct baton_kv_blocks blocks;
-    enum baton_kv_dtype dtype;
-    size_t all_block_bytes;
-    char layout_name[BATON_SHA256_HEX];
-    struct baton_reserve *reserve;
-    uint64_t clock;
-    _Atomic uint64_t *stamps; /* [n_blocks] */
-    int n_layers, n_held;
-    struct kv_layer *layers; /* [L] */
-    int *held;               /* [n_held], ascending */
-};
 
 static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16", "q8"};
 
@@ -51,6 +28,35 @@ static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dt
     return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
 }
 
+/* Whether all layers that read the layer's K and V see a window only. */
+static bool is_windowed(const struct baton_spec *spec, int layer)
+{
+    for (int i = layer; i < spec->n_layers; i++)
+        if (spec->layers[i].kv_from == layer && !spec->layers[i].window)
+            return false;
+    return true;
+}
+
+static int widest_window(const struct baton_spec *spec)
+{
+    int widest = 0;
+    for (int i = 0; i < spec->n_layers; i++)
+        widest = spec->layers[i].window > widest ? spec->layers[i].window : widest;
+    return widest;
+}
+
+static enum baton_err make_tables(struct baton_kv *kv, int n_layers)
+{
+    kv->n_layers = n_layers;
+    kv->layers = calloc((size_t)n_layers, sizeof *kv->layers);
+    kv->held = calloc(3 * (size_t)n_layers, sizeof *kv->held);
+    if (!kv->layers || !kv->held)
+        return BATON_NO_MEMORY;
+    kv->of[false] = kv->held + n_layers;
+    kv->of[true] = kv->of[false] + n_layers;
+    return BATON_OK;
+}
+
 static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                const char *dtype, struct baton_why *why)
 {
@@ -58,17 +64,16 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
     enum baton_err err = choose_dtype(kv, layout, dtype, why);
     if (err)
         return err;
-    kv->n_layers = spec->n_layers;
-    kv->layers = calloc((size_t)spec->n_layers, sizeof *kv->layers);
-    kv->held = calloc((size_t)spec->n_layers, sizeof *kv->held);
-    if (!kv->layers || !kv->held)
+    if (make_tables(kv, spec->n_layers))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
     for (int i = 0; i < spec->n_layers; i++) {
         struct kv_layer *layer = &kv->layers[i];
         layer->from = spec->layers[i].kv_from;
         if (layer->from != i)
             continue;
+        layer->is_windowed = is_windowed(spec, i);
         kv->held[kv->n_held++] = i;
+        kv->of[layer->is_windowed][kv->n_of[layer->is_windowed]++] = i;
         if (kv->dtype == BATON_KV_Q8 && spec->layers[i].head_dim > BATON_KV_Q8_MAX_HEAD_DIM)
             return baton_fail(why, BATON_INVALID,
                               "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
@@ -77,7 +82,9 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
             __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
             return baton_fail(why, BATON_NO_MEMORY,
                               "KV cache: no memory holds a block of this model");
+        kv->window_block_bytes += layer->is_windowed ? layer->block_bytes : 0;
     }
+    kv->window = kv->n_of[true] ? widest_window(spec) : 0;
     return BATON_OK;
 }
 
@@ -98,31 +105,72 @@ enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype
     return err;
 }
 
+/* Those behind, one more (baton_kv_first_block), and what n_rows positions touch that begin
+ * anywhere in a block. */
+static int window_blocks(const struct baton_kv *kv, int n_rows)
+{
+    return kv->window ? kv_blocks_behind(kv) + 1 + baton_kv_blocks_for(n_rows) : 0;
+}
+
+enum baton_err baton_kv_measure_window(struct baton_kv_layout layout, const char *dtype, int n_rows,
+                                       size_t *bytes, int *n_blocks, struct baton_why *why)
+{
+    struct baton_kv kv = {0};
+    enum baton_err err = describe(&kv, &layout, dtype, why);
+    if (!err) {
+        *bytes = kv.window_block_bytes;
+        *n_blocks = window_blocks(&kv, n_rows);
+    }
+    forget_layers(&kv);
+    return err;
+}
+
 /* Layer behind layer; one that holds nothing reads the memory of an earlier one. */
 static void divide(struct baton_kv *kv, char *memory, int n_blocks)
 {
     for (int i = 0; i < kv->n_layers; i++) {
         struct kv_layer *layer = &kv->layers[i];
         layer->memory = layer->from == i ? memory : kv->layers[layer->from].memory;
-        memory += layer->block_bytes * (size_t)n_blocks;
+        int n = kv->windows && layer->is_windowed ? kv->windows->blocks.n_blocks : n_blocks;
+        memory += layer->block_bytes * (size_t)n;
     }
+}
+
+/* blocks_bytes of blocks, then stamps. */
+static bool add_stamps(size_t blocks_bytes, int n_blocks, size_t *stamps_at, size_t *n_bytes)
+{
+    const size_t stamp = sizeof *((struct baton_kv *)NULL)->stamps;
+    if (__builtin_add_overflow(blocks_bytes, stamp - 1, stamps_at))
+        return false;
+    *stamps_at -= *stamps_at % stamp;
+    return !__builtin_add_overflow(*stamps_at, (size_t)n_blocks * stamp, n_bytes);
 }
 
 bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
                            size_t *n_bytes)
 {
-    size_t n = (size_t)n_blocks;
-    if (__builtin_mul_overflow(kv->all_block_bytes, n, stamps_at) ||
-        __builtin_add_overflow(*stamps_at, sizeof *kv->stamps - 1, stamps_at))
-        return false;
-    *stamps_at -= *stamps_at % sizeof *kv->stamps;
-    return !__builtin_add_overflow(*stamps_at, n * sizeof *kv->stamps, n_bytes);
+    size_t bytes;
+    return !__builtin_mul_overflow(kv->all_block_bytes, (size_t)n_blocks, &bytes) &&
+           add_stamps(bytes, n_blocks, stamps_at, n_bytes);
+}
+
+static bool measure_own(const struct baton_kv *kv, int n_blocks, size_t *stamps_at, size_t *n_bytes)
+{
+    size_t whole, windows;
+    if (!kv->windows)
+        return baton_kv_measure_pool(kv, n_blocks, stamps_at, n_bytes);
+    return !__builtin_mul_overflow(kv->all_block_bytes - kv->window_block_bytes, (size_t)n_blocks,
+                                   &whole) &&
+           !__builtin_mul_overflow(kv->window_block_bytes, (size_t)kv->windows->blocks.n_blocks,
+                                   &windows) &&
+           !__builtin_add_overflow(whole, windows, &whole) &&
+           add_stamps(whole, n_blocks, stamps_at, n_bytes);
 }
 
 static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared)
 {
     size_t stamps_at, n_bytes;
-    if (!baton_kv_measure_pool(kv, n_blocks, &stamps_at, &n_bytes))
+    if (!measure_own(kv, n_blocks, &stamps_at, &n_bytes))
         return BATON_NO_MEMORY;
     enum baton_err err = is_shared ? baton_reserve_create_shared(n_bytes, &kv->reserve)
                                    : baton_reserve_create(n_bytes, &kv->reserve);
@@ -134,34 +182,49 @@ static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared
     return baton_kv_blocks_init(&kv->blocks, n_blocks);
 }
 
-static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *layout,
-                             const char *dtype, int n_blocks, bool is_shared, struct baton_why *why)
+/* What a pool is made for. */
+struct wish {
+    struct baton_kv_layout layout;
+    const char *dtype;
+    int n_blocks;
+    bool is_shared;
+    struct baton_kv_sliding sliding;
+};
+
+static enum baton_err create_windows(struct baton_kv *kv, const struct wish *wish)
 {
-    enum baton_err err = describe(kv, layout, dtype, why);
+    int n = wish->sliding.n_blocks, n_sequence = window_blocks(kv, wish->sliding.n_rows);
+    return n && n_sequence ? baton_kv_windows_create(n, n_sequence, &kv->windows) : BATON_OK;
+}
+
+static enum baton_err create(struct baton_kv *kv, const struct wish *wish, struct baton_why *why)
+{
+    enum baton_err err = describe(kv, &wish->layout, wish->dtype, why);
     if (err)
         return err;
-    if (baton_kv_layout_digest(layout->spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
-                               kv->layout_name))
+    if (baton_kv_layout_digest(wish->layout.spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
+                               kv->layout_name) ||
+        create_windows(kv, wish))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    err = allocate(kv, n_blocks, is_shared);
+    err = allocate(kv, wish->n_blocks, wish->is_shared);
     if (err == BATON_IO)
         return baton_fail(why, err, "KV cache: no memory to be had that others can map");
     if (err)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
-                          n_blocks, BATON_KV_BLOCK_TOKENS);
+                          wish->n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;
 }
 
-static enum baton_err create_pool(struct baton_kv_layout layout, const char *dtype, int n_blocks,
-                                  bool is_shared, struct baton_kv **kv, struct baton_why *why)
+static enum baton_err create_pool(const struct wish *wish, struct baton_kv **kv,
+                                  struct baton_why *why)
 {
-    if (n_blocks < 1)
+    if (wish->n_blocks < 1)
         return baton_fail(why, BATON_INVALID, "KV cache: needs at least one block, not %d",
-                          n_blocks);
+                          wish->n_blocks);
     struct baton_kv *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    enum baton_err err = create(made, &layout, dtype, n_blocks, is_shared, why);
+    enum baton_err err = create(made, wish, why);
     if (err)
         baton_kv_destroy(made);
     else
@@ -172,13 +235,25 @@ static enum baton_err create_pool(struct baton_kv_layout layout, const char *dty
 enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
                                struct baton_kv **kv, struct baton_why *why)
 {
-    return create_pool(layout, dtype, n_blocks, false, kv, why);
+    return create_pool(&(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks}, kv,
+                       why);
 }
 
 enum baton_err baton_kv_create_shared(struct baton_kv_layout layout, const char *dtype,
                                       int n_blocks, struct baton_kv **kv, struct baton_why *why)
 {
-    return create_pool(layout, dtype, n_blocks, true, kv, why);
+    return create_pool(
+        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .is_shared = true},
+        kv, why);
+}
+
+enum baton_err baton_kv_create_sliding(struct baton_kv_layout layout, const char *dtype,
+                                       int n_blocks, struct baton_kv_sliding sliding,
+                                       struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(
+        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .sliding = sliding},
+        kv, why);
 }
 
 void baton_kv_destroy(struct baton_kv *kv)
@@ -187,6 +262,7 @@ void baton_kv_destroy(struct baton_kv *kv)
         return;
     baton_reserve_destroy(kv->reserve);
     baton_kv_blocks_fini(&kv->blocks);
+    baton_kv_windows_destroy(kv->windows);
     forget_layers(kv);
     free(kv);
 }
@@ -224,6 +300,21 @@ size_t baton_kv_unbacked_bytes(const struct baton_kv *kv)
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
 {
     baton_kv_blocks_bound(&kv->blocks, n_blocks);
+    if (kv->windows)
+        baton_kv_windows_bound(kv->windows, n_blocks < kv->windows->blocks.n_blocks
+                                                ? n_blocks
+                                                : kv->windows->blocks.n_blocks);
+}
+
+int baton_kv_n_reservable(const struct baton_kv *kv)
+{
+    int n = baton_kv_n_free(kv), n_left = kv->windows ? baton_kv_windows_n_left(kv->windows) : n;
+    return kv->windows && n_left < baton_kv_windows_share(kv->windows, n) ? n_left : n;
+}
+
+int baton_kv_n_set_aside(const struct baton_kv *kv)
+{
+    return kv->windows ? kv->windows->n_set_aside : 0;
 }
 
 int baton_kv_n_holders(const struct baton_kv *kv, int block)
@@ -239,7 +330,8 @@ int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv)
 
 bool baton_kv_is_consistent(const struct baton_kv *kv)
 {
-    return baton_kv_blocks_are_consistent(&kv->blocks);
+    return baton_kv_blocks_are_consistent(&kv->blocks) &&
+           (!kv->windows || baton_kv_windows_are_consistent(kv->windows));
 }
 
 int baton_kv_n_layers(const struct baton_kv *kv)
@@ -251,6 +343,33 @@ const int *baton_kv_held_layers(const struct baton_kv *kv, int *n)
 {
     *n = kv->n_held;
     return kv->held;
+}
+
+const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n)
+{
+    *n = kv->n_of[window];
+    return kv->of[window];
+}
+
+bool baton_kv_has_window(const struct baton_kv *kv, int layer)
+{
+    return kv->layers[layer].is_windowed;
+}
+
+int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens)
+{
+    return kv->layers[layer].is_windowed ? kv_first_kept(kv, n_tokens) : 0;
+}
+
+uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens)
+{
+    uint64_t n_bytes = 0;
+    for (int i = 0, end = baton_kv_blocks_for(n_tokens); i < kv->n_held; i++) {
+        int first = baton_kv_first_block(kv, kv->held[i], n_tokens);
+        first = first > first_block ? first : first_block;
+        n_bytes += (uint64_t)(end - first) * kv->layers[kv->held[i]].block_bytes;
+    }
+    return n_bytes;
 }
 
 size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer)
@@ -281,88 +400,4 @@ const char *baton_kv_layout_name(const struct baton_kv *kv)
 const char *baton_kv_dtype(const struct baton_kv *kv)
 {
     return names[kv->dtype];
-}
-
-enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_tokens)
-{
-    return baton_seq_init_shared(seq, kv, n_tokens, NULL, 0);
-}
-
-/* Before any block is allocated: an allocation could evict a block that the sequence shares. */
-static void acquire_registered(struct baton_seq *seq, const struct baton_block_hash *hashes,
-                               int n_hashes)
-{
-    for (int i = 0, block; i < n_hashes; i++) {
-        block = baton_kv_blocks_acquire(&seq->kv->blocks, &hashes[i]);
-        if (block == BATON_KV_NO_BLOCK)
-            return;
-        seq->blocks[seq->n_blocks++] = block;
-        seq->n_shared++;
-    }
-}
-
-/* Readers in other processes must see the stamp before anything that is written to the block from
- * now on: the fence orders it before the hand-over to the thread that writes. */
-static int take_block(struct baton_kv *kv)
-{
-    int block = baton_kv_blocks_allocate(&kv->blocks);
-    atomic_store_explicit(&kv->stamps[block], ++kv->clock, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    return block;
-}
-
-enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
-                                     const struct baton_block_hash *hashes, int n_hashes)
-{
-    if (n_hashes < 0 || n_tokens <= (int64_t)n_hashes * BATON_KV_BLOCK_TOKENS)
-        return BATON_INVALID;
-    int n_blocks = n_tokens / BATON_KV_BLOCK_TOKENS + (n_tokens % BATON_KV_BLOCK_TOKENS != 0);
-    if (n_blocks > kv->blocks.n_blocks)
-        return BATON_LIMIT;
-    struct baton_seq made = {.kv = kv, .blocks = calloc((size_t)n_blocks, sizeof *made.blocks)};
-    if (!made.blocks)
-        return BATON_NO_MEMORY;
-    acquire_registered(&made, hashes, n_hashes);
-    if (n_blocks - made.n_shared > baton_kv_n_free(kv)) {
-        baton_seq_fini(&made);
-        return BATON_LIMIT;
-    }
-    while (made.n_blocks < n_blocks)
-        made.blocks[made.n_blocks++] = take_block(kv);
-    made.n_tokens = made.n_shared * BATON_KV_BLOCK_TOKENS;
-    *seq = made;
-    return BATON_OK;
-}
-
-void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
-                        int n)
-{
-    assert(first >= 0 && n >= 0 && n <= seq->n_blocks - first);
-    for (int i = 0; i < n; i++)
-        baton_kv_blocks_register(&seq->kv->blocks, seq->blocks[first + i], &hashes[i]);
-}
-
-/* From the last on: of blocks that are kept, those that need the others before them go first. */
-void baton_seq_shorten(struct baton_seq *seq, int n_blocks)
-{
-    while (seq->n_blocks > n_blocks)
-        baton_kv_blocks_release(&seq->kv->blocks, seq->blocks[--seq->n_blocks]);
-    if (seq->n_shared > n_blocks)
-        seq->n_shared = n_blocks;
-    if (seq->n_tokens > n_blocks * BATON_KV_BLOCK_TOKENS)
-        seq->n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
-}
-
-void baton_seq_fini(struct baton_seq *seq)
-{
-    baton_seq_shorten(seq, 0);
-    free(seq->blocks);
-    *seq = (struct baton_seq){0};
-}
-
-void *baton_seq_block(const struct baton_seq *seq, int layer, int index)
-{
-    const struct kv_layer *at = &seq->kv->layers[layer];
-    assert(index >= 0 && index < seq->n_blocks && at->from == layer);
-    return at->memory + (size_t)seq->blocks[index] * at->block_bytes;
 }

@@ -16,7 +16,8 @@
 
 struct baton_kv_account {
     const struct baton_kv *kv;
-    int *n_claims; /* [n_blocks] */
+    int *n_claims;   /* [n_blocks] */
+    int n_set_aside; /* that the claimed sequences have, for layers with a window */
 };
 
 enum baton_err baton_kv_account_init(struct baton_kv_account *account,
@@ -32,7 +33,7 @@ void baton_kv_account_begin(struct baton_kv_account *account);
 int baton_kv_account_claim(struct baton_kv_account *account, const struct baton_seq *seq);
 
 /* Blocks that have other holders than those who claimed them; one more when the pool is
- * inconsistent in itself. O(n_blocks). */
+ * inconsistent in itself, and one when others have set blocks aside. O(n_blocks). */
 int baton_kv_account_n_faults(const struct baton_kv_account *account);
 
 #endif

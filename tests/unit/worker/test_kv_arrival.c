@@ -52,11 +52,23 @@ TEST(nothing_else_comes)
     assert_true(baton_kv_arrival_take(&arrival, 0, 2, 7));
 }
 
+TEST(layers_with_a_window_begin_later)
+{
+    const int layer = 1;
+    baton_kv_arrival_begin_at(&arrival, &layer, 1, 7);
+    assert_false(baton_kv_arrival_take(&arrival, 1, 2, 1));
+    assert_true(baton_kv_arrival_take(&arrival, 1, 7, 2));
+    baton_kv_arrival_begin_at(&arrival, &layer, 1, 3); /* never earlier */
+    assert_false(baton_kv_arrival_take(&arrival, 1, 3, 1));
+    assert_true(baton_kv_arrival_take(&arrival, 0, 2, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(layers_come_in_any_order_and_in_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_block_comes_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(layers_with_a_window_begin_later, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_else_comes, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -126,6 +126,40 @@ TEST(more_than_the_memory_left_is_refused_by_name)
                    "kv-tokens:", "16016");
 }
 
+/* Of a block's 1000 bytes 800 are of layers with a window, of which a sequence keeps 3 blocks. */
+static void assert_windows(const struct baton_kv_options *options, uint64_t share_bytes,
+                           int n_blocks, int n_window_blocks)
+{
+    struct baton_kv_needs windowed = needs;
+    struct baton_kv_budget budget;
+    struct baton_why why = {""};
+    windowed.window_bytes = 800;
+    windowed.window_blocks = 3;
+    windowed.share_bytes = share_bytes;
+    assert_int_equal(baton_kv_budget_choose(options, &windowed, &budget, &why), BATON_OK);
+    assert_int_equal(budget.n_blocks, n_blocks);
+    assert_int_equal(budget.n_window_blocks, n_window_blocks);
+}
+
+TEST(layers_with_a_window_have_that_of_each_sequence)
+{
+    assert_windows(&(struct baton_kv_options){.tokens = 1600, .n_sequences = 10}, 0, 100, 30);
+    assert_windows(&(struct baton_kv_options){.tokens = 320, .n_sequences = 10}, 0, 20, 20);
+    /* Eight contexts of 7 blocks: 56 * 200 + 30 * 800. */
+    assert_windows(&(struct baton_kv_options){.n_sequences = 10}, 35200, 56, 30);
+}
+
+TEST(bytes_are_divided_among_layers_with_a_window_and_the_others)
+{
+    /* As many windows as there are sequences; what whole contexts need; less than the window of one
+     * sequence. */
+    assert_windows(&(struct baton_kv_options){.bytes = 20000, .n_sequences = 2}, 0, 76, 6);
+    assert_windows(&(struct baton_kv_options){.bytes = 32000, .n_sequences = 10}, 0, 60, 25);
+    assert_windows(&(struct baton_kv_options){.n_sequences = 10}, 16000, 32, 12);
+    assert_windows(&(struct baton_kv_options){.bytes = 4000, .n_sequences = 10}, 0, 8, 3);
+    assert_windows(&(struct baton_kv_options){.bytes = 3000, .n_sequences = 10}, 0, 3, 3);
+}
+
 TEST(a_count_beyond_int_is_refused)
 {
     assert_refused(&(struct baton_kv_options){.bytes = INT64_MAX}, BATON_INVALID,
@@ -255,6 +289,8 @@ int main(void)
         cmocka_unit_test(both_at_once_are_refused),
         cmocka_unit_test(less_than_a_context_is_allowed_and_less_than_a_block_is_not),
         cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
+        cmocka_unit_test(layers_with_a_window_have_that_of_each_sequence),
+        cmocka_unit_test(bytes_are_divided_among_layers_with_a_window_and_the_others),
         cmocka_unit_test(a_count_beyond_int_is_refused),
         cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
         cmocka_unit_test(a_model_without_room_is_refused_before_it_is_loaded),
