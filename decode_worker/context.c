@@ -73,6 +73,7 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
         return err;
     context->n_prompt = (int)wanted->n_prompt_tokens;
     context->max_new_tokens = (int)wanted->max_new_tokens;
+    context->priority = baton_prompt_priority(wanted->priority);
     baton_kv_receive_expect(&context->receive, &context->origin, &context->seq, context->n_prompt,
                             wanted->hand_over ? dc_positions_for(wanted) : 0);
     return BATON_OK;

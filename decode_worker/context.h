@@ -22,6 +22,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
+#include "common/policy/priority.h"
 #include "common/sampling/state.h"
 #include "common/worker/kv_receive.h"
 #include "common/worker/prefix_cache.h"
@@ -62,6 +63,7 @@ struct dc_context {
     struct baton_origin origin;
     int n_prompt;       /* with what earlier attempts made */
     int max_new_tokens; /* as reserved: to be made here */
+    enum baton_priority priority;
     struct baton_seq seq;
     struct baton_prefix prefix; /* until the prompt's blocks are registered */
 

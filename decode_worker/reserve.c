@@ -3,13 +3,14 @@
 #include "common/policy/reservations.h"
 
 /* A canceled context counts no longer, even while the engine thread still has it. */
-static bool is_batch_full(const struct dc_reserve *reserve, int n_paused)
+static bool is_batch_full(const struct dc_reserve *reserve, int n_paused,
+                          enum baton_priority priority)
 {
-    int n_active = 0;
+    int n_active[BATON_N_PRIORITIES] = {0};
     for (struct dc_context *context = dc_context_list_first(&reserve->contexts->list); context;
          context = dc_context_list_next(&reserve->contexts->list, context))
-        n_active += !atomic_load(&context->canceled);
-    return n_active - n_paused >= baton_reservations_max(reserve->max_batch);
+        n_active[context->priority] += !atomic_load(&context->canceled);
+    return !baton_reservations_may(reserve->max_batch, priority, n_active, n_paused);
 }
 
 static void answer_rejected(const struct dc_reserve *reserve, const struct baton_origin *origin,
@@ -56,7 +57,7 @@ void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_li
     struct dc_context *context = dc_context_create();
     baton_origin_init(&origin, gateway, envelope);
     /* The batch first: a look-up in the prefix cache counts as a use of the blocks it finds. */
-    bool batch_full = is_batch_full(reserve, n_paused);
+    bool batch_full = is_batch_full(reserve, n_paused, baton_prompt_priority(wanted->priority));
     enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(reserve, context, wanted);
     if (!err) {
         context->origin = origin; /* moved */

@@ -27,8 +27,10 @@ enum baton_err dc_scheduler_init(struct dc_scheduler *scheduler, int max_batch, 
 {
     size_t n = (size_t)max_batch + DC_MAX_PROMPTS;
     *scheduler = (struct dc_scheduler){.max_batch = max_batch, .chunk = chunk};
-    dc_scheduler_list_init(&scheduler->sequences);
-    dc_scheduler_list_init(&scheduler->prompts);
+    for (int i = 0; i < BATON_N_PRIORITIES; i++) {
+        dc_scheduler_list_init(&scheduler->sequences[i]);
+        dc_scheduler_list_init(&scheduler->prompts[i]);
+    }
     scheduler->step.contexts = calloc(n, sizeof(struct dc_context *));
     scheduler->step.chunks = calloc(n, sizeof(struct baton_chunk));
     scheduler->step.first_logits = calloc(n, sizeof(int));
@@ -49,7 +51,8 @@ void dc_scheduler_fini(struct dc_scheduler *scheduler)
 static struct dc_scheduler_list *list_of(struct dc_scheduler *scheduler,
                                          const struct dc_context *context)
 {
-    return context->state == DC_PREFILLING ? &scheduler->prompts : &scheduler->sequences;
+    return context->state == DC_PREFILLING ? &scheduler->prompts[context->priority]
+                                           : &scheduler->sequences[context->priority];
 }
 
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context)
@@ -81,8 +84,13 @@ static struct dc_context *take_leaver(struct dc_scheduler_list *list)
 
 struct dc_context *dc_scheduler_take_leaver(struct dc_scheduler *scheduler)
 {
-    struct dc_context *context = take_leaver(&scheduler->sequences);
-    return context ? context : take_leaver(&scheduler->prompts);
+    struct dc_context *context = NULL;
+    for (int i = 0; i < BATON_N_PRIORITIES && !context; i++) {
+        context = take_leaver(&scheduler->sequences[i]);
+        if (!context)
+            context = take_leaver(&scheduler->prompts[i]);
+    }
+    return context;
 }
 
 /* True when context may not be tried yet; *until_ns becomes the earliest such time. */
@@ -105,18 +113,41 @@ static void add_chunk(struct dc_step *step, struct dc_context *context, const ui
     step->n_logits += n_logits;
 }
 
-/* Arrival alone decides: a sequence that has credit again takes its slot back from a later one. */
+/* A walk through the sequences of one class. */
+struct walk {
+    struct dc_scheduler_list *list;
+    struct dc_context *next;
+    int64_t now_ns, *until_ns;
+};
+
+/* Adds sequences until the step has n_end. Arrival alone decides: a sequence that has credit again
+ * takes its slot back from a later one. */
+static void add_until(struct dc_scheduler *scheduler, struct walk *walk, int n_end)
+{
+    for (; walk->next && scheduler->step.n_chunks < n_end;
+         walk->next = dc_scheduler_list_next(walk->list, walk->next)) {
+        if (!dc_context_has_credit(walk->next))
+            scheduler->n_paused++;
+        else if (!is_held(walk->next, walk->now_ns, walk->until_ns))
+            add_chunk(&scheduler->step, walk->next, &walk->next->next_token, 1, 1);
+    }
+}
+
+/* Batch sequences have the slots that they are sure of, and those that interactive ones leave. */
 static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
-    struct dc_context *context = dc_scheduler_list_first(&scheduler->sequences);
+    struct walk walks[BATON_N_PRIORITIES];
+    int max_batch = scheduler->max_batch;
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        walks[i] = (struct walk){.list = &scheduler->sequences[i],
+                                 .next = dc_scheduler_list_first(&scheduler->sequences[i]),
+                                 .now_ns = now_ns,
+                                 .until_ns = until_ns};
     scheduler->n_paused = 0;
-    for (; context && scheduler->step.n_chunks < scheduler->max_batch;
-         context = dc_scheduler_list_next(&scheduler->sequences, context)) {
-        if (!dc_context_has_credit(context))
-            scheduler->n_paused++;
-        else if (!is_held(context, now_ns, until_ns))
-            add_chunk(&scheduler->step, context, &context->next_token, 1, 1);
-    }
+    add_until(scheduler, &walks[BATON_PRIORITY_BATCH],
+              baton_batch_slots(max_batch, scheduler->n_steps));
+    add_until(scheduler, &walks[BATON_PRIORITY_INTERACTIVE], max_batch);
+    add_until(scheduler, &walks[BATON_PRIORITY_BATCH], max_batch);
     scheduler->step.n_sequences = scheduler->step.n_chunks;
 }
 
@@ -174,23 +205,40 @@ static void add_drafts(struct dc_scheduler *scheduler)
     step->n_logits += n_drafts;
 }
 
-/* Prompts share n_most tokens in order of arrival, more when no sequence waits for the step. A
- * prompt's next tokens follow those that its sequence holds. */
+/* Prompts of one class share *n_most tokens in order of arrival, in chunks before `end`. A prompt's
+ * next tokens follow those that its sequence holds. */
+static void add_prompts_of(struct dc_step *step, struct walk *walk, int *n_most, int end)
+{
+    for (struct dc_context *context = walk->next; context && *n_most && step->n_chunks < end;
+         context = dc_scheduler_list_next(walk->list, context)) {
+        if (is_held(context, walk->now_ns, walk->until_ns))
+            continue;
+        int n_done = context->seq.n_tokens, n_left = context->n_prompt - n_done;
+        int n = n_left < *n_most ? n_left : *n_most;
+        add_chunk(step, context, context->prompt.tokens + n_done, n, n == n_left);
+        *n_most -= n;
+    }
+}
+
+/* More tokens when no sequence waits for the step. */
 static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_step *step = &scheduler->step;
     int n_most = step->n_sequences ? scheduler->chunk : most_prompt_tokens(scheduler->chunk);
     int end = step->n_chunks + DC_MAX_PROMPTS;
-    struct dc_context *context = dc_scheduler_list_first(&scheduler->prompts);
-    for (; context && n_most && step->n_chunks < end;
-         context = dc_scheduler_list_next(&scheduler->prompts, context)) {
-        if (is_held(context, now_ns, until_ns))
-            continue;
-        int n_done = context->seq.n_tokens, n_left = context->n_prompt - n_done;
-        int n = n_left < n_most ? n_left : n_most;
-        add_chunk(step, context, context->prompt.tokens + n_done, n, n == n_left);
-        n_most -= n;
+    bool batch_waits = scheduler->prompts[BATON_PRIORITY_BATCH].n > 0;
+    enum baton_priority first =
+        baton_priority_next(scheduler->n_prompt_turns,
+                            scheduler->prompts[BATON_PRIORITY_INTERACTIVE].n > 0, batch_waits);
+    for (int i = 0; i < BATON_N_PRIORITIES; i++) {
+        struct dc_scheduler_list *list = &scheduler->prompts[i ? !first : first];
+        struct walk walk = {.list = list,
+                            .next = dc_scheduler_list_first(list),
+                            .now_ns = now_ns,
+                            .until_ns = until_ns};
+        add_prompts_of(step, &walk, &n_most, end);
     }
+    baton_priority_take(&scheduler->n_prompt_turns, first, batch_waits);
 }
 
 int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns)
@@ -200,5 +248,6 @@ int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns)
     add_sequences(scheduler, now_ns, &until_ns);
     add_drafts(scheduler);
     add_prompts(scheduler, now_ns, &until_ns);
+    scheduler->n_steps += scheduler->step.n_chunks > 0;
     return scheduler->step.n_chunks ? 0 : until_ns;
 }

@@ -1,9 +1,10 @@
 /* The decode scheduler: which contexts take part in the next step. Running sequences step one token
  * each, and beside them run some tokens of colocated prompts.
  *
- * Of the sequences that may step, the max_batch that arrived first do, so none starves. A sequence
+ * Of the sequences that may step, the max_batch that arrived first do, so none starves: interactive
+ * ones before batch ones, which have an eighth of the slots (common/policy/priority.h). A sequence
  * without credit (its client reads too slowly) or with a full link keeps its rank, but its slot
- * goes to the next one until it may step again. Prompts run in order of arrival. Beside sequences
+ * goes to the next one until it may step again. Prompts run in order of arrival, of each class. Beside sequences
  * they get at most chunk tokens of a step, which bounds the delay of the sequences' tokens.
  *
  * Sequences that speculate bring drafts to be checked, as many as are worth their rows.
@@ -41,10 +42,13 @@ struct dc_step {
 BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)
 
 struct dc_scheduler {
-    struct dc_scheduler_list sequences, prompts; /* in order of arrival */
+    struct dc_scheduler_list sequences[BATON_N_PRIORITIES]; /* in order of arrival */
+    struct dc_scheduler_list prompts[BATON_N_PRIORITIES];
     int max_batch, chunk;
-    int n_paused;         /* sequences without credit that were passed over, when last filled */
-    double base_s, row_s; /* what a step costs (draft_length.h); 0: not known */
+    uint64_t n_steps;        /* filled so far */
+    uint32_t n_prompt_turns; /* baton_priority_next's */
+    int n_paused;            /* sequences without credit that were passed over, when last filled */
+    double base_s, row_s;    /* what a step costs (draft_length.h); 0: not known */
     struct dc_draft_state draft;
     struct dc_step step;
 };

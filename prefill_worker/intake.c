@@ -83,6 +83,7 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request,
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
     job->n_resumed = (int)request->n_output_tokens;
     job->naive = request->naive;
+    job->priority = baton_prompt_priority(request->priority);
     job->prompt_logprobs = request->prompt_logprobs;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, (uint64_t)request->n_output_tokens + request->credit_tokens);

@@ -21,6 +21,7 @@
 
 #include "common/base/list.h"
 #include "common/engine/kv/kv.h"
+#include "common/policy/priority.h"
 #include "common/sampling/state.h"
 #include "common/worker/kv_disk.h"
 #include "common/worker/kv_send.h"
@@ -44,6 +45,7 @@ struct pf_job {
     int max_new_tokens;     /* to be made here */
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs;
+    enum baton_priority priority;
     struct baton_seq seq;
 
     /* prefix cache, main thread */

@@ -7,6 +7,7 @@
 void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens)
 {
     scheduler->n_held = 0;
+    scheduler->n_turns = 0;
     scheduler->step.n_chunks = 0;
     scheduler->limits = (struct baton_prefill_limits){
         .max_tokens = max_tokens / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS,
@@ -58,20 +59,28 @@ static int count_remaining(const struct pf_job *job)
 bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double tokens_per_s)
 {
     struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
+    int n_of[BATON_N_PRIORITIES] = {0};
     for (int i = 0; i < scheduler->n_held; i++) {
         const struct pf_job *job = scheduler->held[i];
         scheduler->candidates[i] =
             (struct baton_prefill_candidate){.n_remaining = count_remaining(job),
                                              .waited_s = baton_seconds(now_ns - job->runnable_ns),
-                                             .alone = is_alone(job)};
+                                             .alone = is_alone(job),
+                                             .priority = job->priority};
+        n_of[job->priority]++;
     }
     scheduler->limits.tokens_per_s = tokens_per_s;
+    scheduler->limits.first = baton_priority_next(
+        scheduler->n_turns, n_of[BATON_PRIORITY_INTERACTIVE] > 0, n_of[BATON_PRIORITY_BATCH] > 0);
     int n = baton_prefill_schedule(scheduler->candidates, scheduler->n_held, &scheduler->limits,
                                    chunks);
     for (int i = 0; i < n; i++)
         scheduler->step.chunks[i] = (struct pf_chunk){.job = scheduler->held[chunks[i].candidate],
                                                       .n_tokens = chunks[i].n_tokens};
     scheduler->step.n_chunks = n;
+    if (n)
+        baton_priority_take(&scheduler->n_turns, scheduler->step.chunks[0].job->priority,
+                            n_of[BATON_PRIORITY_BATCH] > 0);
     if (n) /* a job alone in its step and the others take turns */
         scheduler->limits.others_turn = is_alone(scheduler->step.chunks[0].job);
     return n > 0;

@@ -32,6 +32,7 @@ struct pf_scheduler {
     struct baton_prefill_candidate candidates[PF_MAX_HELD];
     int n_held;
     struct baton_prefill_limits limits;
+    uint32_t n_turns; /* baton_priority_next's */
     struct pf_step step;
 };
 

@@ -23,6 +23,9 @@ static int fitting(const struct list *list, int i, int n_free)
 /* Equal ranks are ordered by their index in the list, so no two candidates are equal. */
 static bool is_before(const struct list *list, int a, int b)
 {
+    enum baton_priority of_a = list->candidates[a].priority, of_b = list->candidates[b].priority;
+    if (of_a != of_b)
+        return of_a == list->limits->first;
     double rank_a = rank_of(list, a), rank_b = rank_of(list, b);
     return rank_a < rank_b || (rank_a == rank_b && a < b);
 }

@@ -8,6 +8,9 @@
  * first come, first served to a short one; the quarter lets the short one pass, and no prompt
  * starves.)
  *
+ * Batch prompts run after all interactive ones, but in steps where it is their turn before
+ * (common/policy/priority.h): among themselves by the same rule.
+ *
  * A chunk ends where its prompt ends or at a whole KV block, so that chunks begin at whole blocks.
  * What one prompt leaves of a step's tokens goes to the next prompts.
  *
@@ -18,6 +21,8 @@
 
 #include <stdbool.h>
 
+#include "common/policy/priority.h"
+
 enum { BATON_PREFILL_MAX_CHUNKS = 32 }; /* prompts of a worker's step */
 
 /* A prompt that could run. */
@@ -25,14 +30,16 @@ struct baton_prefill_candidate {
     int n_remaining; /* tokens to compute, at least 1 */
     double waited_s;
     bool alone; /* shares no step: such prompts and the others take turns */
+    enum baton_priority priority;
 };
 
 struct baton_prefill_limits {
-    int max_tokens;      /* of a step, a multiple of block_tokens */
-    int block_tokens;    /* of a KV block */
-    int max_chunks;      /* prompts of a step */
-    double tokens_per_s; /* at which prompts are computed; 0: not known, no prompt ages */
-    bool others_turn;    /* the last step was that of a prompt alone */
+    int max_tokens;            /* of a step, a multiple of block_tokens */
+    int block_tokens;          /* of a KV block */
+    int max_chunks;            /* prompts of a step */
+    double tokens_per_s;       /* at which prompts are computed; 0: not known, no prompt ages */
+    bool others_turn;          /* the last step was that of a prompt alone */
+    enum baton_priority first; /* whose turn it is */
 };
 
 /* The next n_tokens of candidates[candidate]. */

@@ -6,3 +6,13 @@ int baton_reservations_max(int max_batch)
 {
     return max_batch + COMING + max_batch / SLOTS_PER_COMING;
 }
+
+bool baton_reservations_may(int n_slots, enum baton_priority priority, const int *n_held,
+                            int n_paused)
+{
+    int n_batch = n_held[BATON_PRIORITY_BATCH], n_sure = (int)baton_batch_spare(n_slots);
+    if (priority == BATON_PRIORITY_INTERACTIVE && n_batch > n_sure)
+        n_batch = n_sure;
+    return n_held[BATON_PRIORITY_INTERACTIVE] + n_batch - n_paused <
+           baton_reservations_max(n_slots);
+}

@@ -6,12 +6,23 @@
  * first token out: clients would see the first gap grow, and their prompts would have been run at
  * the cost of steps. They wait at the gateway instead, before their prompt.
  *
+ * Batch sequences give their slots up to interactive ones (common/policy/priority.h). So they count
+ * for an interactive request only as far as their share of the slots is sure: a batch that is full
+ * of batch sequences is not full to it.
+ *
  * Pure.
  */
 #ifndef BATON_POLICY_RESERVATIONS_H
 #define BATON_POLICY_RESERVATIONS_H
 
+#include "common/policy/priority.h"
+
 /* The requests, running and promised, beyond which a worker of max_batch slots accepts no more. */
 int baton_reservations_max(int max_batch);
+
+/* Whether one more request of the class is promised a slot of n_slots, beside those that have or are
+ * promised one: n_held [BATON_N_PRIORITIES], by class. Of these n_paused use none. */
+bool baton_reservations_may(int n_slots, enum baton_priority priority, const int *n_held,
+                            int n_paused);
 
 #endif

@@ -7,11 +7,19 @@
 #ifndef BATON_WORKER_PROMPT_H
 #define BATON_WORKER_PROMPT_H
 
+#include "common/policy/priority.h"
 #include "common/sampling/sampled_token.h"
 #include "common/worker/origin.h"
 
 /* Whether every one of tokens [n] is in the vocabulary. */
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
+
+/* The class that a message says; one of a later version that is not known is the first. */
+static inline enum baton_priority baton_prompt_priority(Baton__V1__Priority priority)
+{
+    return priority == BATON__V1__PRIORITY__BATCH ? BATON_PRIORITY_BATCH
+                                                  : BATON_PRIORITY_INTERACTIVE;
+}
 
 /* The sampling state at the end of the request's tokens, of which the last n_output_tokens count as
  * output, with room for n_more. NO_MEMORY. */

@@ -93,9 +93,31 @@ static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughp
     return fmax(fmax(too_long_s, too_late_s), 0);
 }
 
-bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
+/* Half of the queue is kept for interactive requests, however many batch requests come. */
+static struct gw_bounds bounds_of(const struct gw_bounds *bounds, enum baton_priority priority)
+{
+    struct gw_bounds own = *bounds;
+    if (priority == BATON_PRIORITY_BATCH) {
+        own.max_queued -= own.max_queued / 2;
+        own.max_queued_tokens -= own.max_queued_tokens / 2;
+    }
+    return own;
+}
+
+/* Without the requests that go after the load. */
+static struct gw_throughput ahead_of(const struct gw_throughput *throughput,
+                                     const struct gw_load *load)
+{
+    struct gw_throughput ahead = *throughput;
+    ahead.n_waiting -= load->n_behind < ahead.n_waiting ? load->n_behind : ahead.n_waiting;
+    return ahead;
+}
+
+bool gw_admission_judge(const struct gw_bounds *of_all, const struct gw_throughput *throughput,
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
+    const struct gw_bounds own = bounds_of(of_all, load->priority), *bounds = &own;
+    const struct gw_throughput ahead = ahead_of(throughput, load);
     if (can_never_wait(bounds, load, verdict)) /* 400, so that no client comes back for it */
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     double fits_s = fits_in_s(bounds, throughput, load);
@@ -105,8 +127,8 @@ bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughp
             throughput->n_waiting, throughput->n_waiting_tokens, gw_throughput_retry_s(fits_s));
         return refuse(verdict, 429, "queue_full", GW_REJECTION_queue_full, fits_s);
     }
-    double turn_s = gw_throughput_wait_s(throughput, 0, 0);
-    double late_s = late_by_s(bounds, throughput, load, turn_s);
+    double turn_s = gw_throughput_wait_s(&ahead, 0, 0);
+    double late_s = late_by_s(bounds, &ahead, load, turn_s);
     if (late_s > 0) {
         SAY(verdict, "the answer would come too late, with %.1f s of waiting; try again in %d s",
             turn_s, gw_throughput_retry_s(late_s));
@@ -145,7 +167,10 @@ bool gw_admission_admit(const struct gw_admission *admission, const struct gw_re
         verdict->retry_s = 0;
         return false;
     }
-    return gw_admission_judge(&admission->bounds, &admission->lifecycle->throughput, load, verdict);
+    struct gw_load own = *load;
+    if (load->priority == BATON_PRIORITY_INTERACTIVE)
+        own.n_behind = admission->lifecycle->options.requests->queued[BATON_PRIORITY_BATCH].n;
+    return gw_admission_judge(&admission->bounds, &admission->lifecycle->throughput, &own, verdict);
 }
 
 void gw_admission_refused(const struct gw_admission *admission, const struct gw_load *load,
@@ -154,8 +179,10 @@ void gw_admission_refused(const struct gw_admission *admission, const struct gw_
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
     admission->lifecycle->options.metrics->outcomes[GW_OUTCOME_rejected]++;
     admission->lifecycle->options.metrics->rejections[verdict->reason]++;
+    admission->lifecycle->options.metrics->of[load->priority].outcomes[GW_OUTCOME_rejected]++;
     baton_log(BATON_LOG_INFO, "rejected", BATON_O("id", load->id),
               BATON_S("reason", gw_rejection_name(verdict->reason)),
+              BATON_S("priority", baton_priority_name(load->priority)),
               BATON_I("generations", load->n_requests), BATON_I("prompt_tokens", load->n_tokens),
               BATON_I("waiting", throughput->n_waiting),
               BATON_F("wait_s", gw_throughput_wait_s(throughput, 0, 0)),

@@ -21,7 +21,7 @@
 #include "gateway/lifecycle/lifecycle.h"
 #include "gateway/routing/routing.h"
 
-/* The bounds of the queue. */
+/* The bounds of the queue. Batch requests may wait while it is less than half full. */
 struct gw_bounds {
     int64_t max_queued, max_queued_tokens; /* requests, and tokens of their prompts */
     double max_wait_s;                     /* as predicted; 0: any time */
@@ -38,8 +38,10 @@ struct gw_admission {
 struct gw_load {
     size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
     int64_t max_new_tokens;      /* of the longest */
-    const char *id;              /* that its client knows; NULL: none */
-    double left_s;               /* until its deadline; INFINITY: it has none */
+    enum baton_priority priority;
+    size_t n_behind; /* requests that wait and go after it, as they are batch requests */
+    const char *id;  /* that its client knows; NULL: none */
+    double left_s;   /* until its deadline; INFINITY: it has none */
 };
 
 /* Why a completion was refused. */

@@ -109,8 +109,9 @@ static void ask_again(const struct gw_dispatcher *dispatcher)
     bool is_queue = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED)->n > 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        worker->backing_off = false;
-        worker->recently_rejected &= is_queue;
+        gw_worker_may_have_room(worker);
+        for (int i = 0; i < BATON_N_PRIORITIES; i++)
+            worker->recently_rejected[i] &= is_queue;
     }
 }
 

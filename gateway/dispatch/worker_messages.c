@@ -37,8 +37,8 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     if (request->state != GW_RESERVING)
         return;
     struct gw_worker *decode = request->attempt.decode;
-    gw_attempt_release(&request->attempt); /* first: it clears backing_off */
-    decode->backing_off = decode->recently_rejected = true;
+    gw_attempt_release(&request->attempt); /* first: it may have room then */
+    gw_worker_rejected(decode, request->params.priority);
     if (rejected->batch_full)
         dispatcher->lifecycle.options.metrics->n_batch_full++;
     else

@@ -61,7 +61,19 @@ void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *st
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,
                           .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
-    worker->backing_off = false; /* the Status is newer than the rejection */
+    gw_worker_may_have_room(worker); /* the Status is newer than the rejection */
+}
+
+void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority)
+{
+    for (int i = (int)priority; i < BATON_N_PRIORITIES; i++)
+        worker->backing_off[i] = worker->recently_rejected[i] = true;
+}
+
+void gw_worker_may_have_room(struct gw_worker *worker)
+{
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        worker->backing_off[i] = false;
 }
 
 enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope)

@@ -27,6 +27,7 @@
 #include "common/base/fingerprint.h"
 #include "common/base/list.h"
 #include "common/checkpoint/facts.h"
+#include "common/policy/priority.h"
 #include "common/wire/link.h"
 #include "gateway/fleet/numeric_classes.h"
 #include "gateway/fleet/worker_load.h"
@@ -71,9 +72,9 @@ struct gw_worker {
     uint32_t n_stalls;          /* how often it was STALLED */
     uint64_t n_routed, turn;    /* in all; when the last one was, counted in routings */
     double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
-    bool backing_off;           /* it rejected a reservation after its last Status: ask none */
-    bool recently_rejected;     /* and requests wait that were not offered to it since: ask one
-                                   at a time */
+    /* By class (enum baton_priority). It rejected a reservation after its last Status: ask none. And
+     * requests wait that were not offered to it since: ask one at a time. */
+    bool backing_off[BATON_N_PRIORITIES], recently_rejected[BATON_N_PRIORITIES];
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
@@ -85,6 +86,11 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
 
 /* Keeps the Status that the worker sent, and derives its load from it. */
 void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
+
+/* It rejected a reservation for a request of the class: it has less for batch requests than for
+ * interactive ones. And: it may have room again. */
+void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority);
+void gw_worker_may_have_room(struct gw_worker *worker);
 
 /* Sends a message; request id and attempt, if any, are set by the caller. INVALID or LIMIT: the
  * worker would refuse it, so it was not sent. Any other failure takes the worker's link down, and

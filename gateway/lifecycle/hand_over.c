@@ -50,9 +50,9 @@ void gw_hand_over_reserved(struct gw_lifecycle *lifecycle, struct gw_request *re
 void gw_hand_over_rejected(struct gw_request *request)
 {
     struct gw_worker *receiver = request->successor.decode;
-    gw_attempt_release(&request->successor); /* first: it clears backing_off */
+    gw_attempt_release(&request->successor); /* first: it may have room then */
     request->successor = (struct gw_attempt){0};
-    receiver->backing_off = receiver->recently_rejected = true;
+    gw_worker_rejected(receiver, request->params.priority);
 }
 
 void gw_hand_over_broke(struct gw_lifecycle *lifecycle, struct gw_request *request,

@@ -81,6 +81,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
         BATON_REQUEST(request->id, request->tag),
         BATON_S("outcome", gw_outcome_name(outcome)),
         BATON_S("reason", reason),
+        BATON_S("priority", baton_priority_name(request->params.priority)),
         BATON_I("attempt", request->attempt.number),
         BATON_I("migrations", request->migration.n),
         BATON_S("numeric_class", request->numeric_class.hex),
@@ -107,8 +108,11 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
 
 void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
-    if (!request->is_ttft_counted)
-        baton_hist_observe(&lifecycle->options.metrics->ttft, gw_request_ttft_s(request));
+    struct gw_metrics *metrics = lifecycle->options.metrics;
+    if (!request->is_ttft_counted) {
+        baton_hist_observe(&metrics->ttft, gw_request_ttft_s(request));
+        baton_hist_observe(&metrics->of[request->params.priority].ttft, gw_request_ttft_s(request));
+    }
     request->is_ttft_counted = true;
 }
 
@@ -129,6 +133,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
     note_end(request, baton_now_ns());
     gw_request_stages(request, spans);
     metrics->outcomes[outcome]++;
+    metrics->of[request->params.priority].outcomes[outcome]++;
     if (request->output.first_ns)
         gw_lifecycle_count_ttft(lifecycle, request);
     if (outcome == GW_OUTCOME_ok) {
@@ -144,6 +149,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
             gw_throughput_finished(&lifecycle->throughput, request->output.tokens.n,
                                    gw_request_e2el_s(request) - gw_request_ttft_s(request));
         count_stages(lifecycle, spans);
+        baton_hist_observe(&metrics->of[request->params.priority].queue,
+                           spans[BATON_STAGE_queue].duration_s);
     }
     log_summary(request, outcome, reason, spans);
     gw_spans_tell_request(lifecycle->options.spans, request, gw_outcome_name(outcome), reason,

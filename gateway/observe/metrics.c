@@ -59,6 +59,28 @@ static void write_by_mode(struct baton_buf *out, const char *name, const char *h
                           baton_speculation_mode_name((enum baton_speculation_mode)i), NULL);
 }
 
+static void write_by_priority(const struct gw_metrics *metrics, struct baton_buf *out)
+{
+    baton_prom_family(out, "baton_priority_requests_total", "counter",
+                      "Requests by their class and how they ended.");
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        for (int outcome = 0; outcome < GW_N_OUTCOMES; outcome++)
+            baton_prom_sample(out, "baton_priority_requests_total",
+                              (double)metrics->of[i].outcomes[outcome], "priority",
+                              baton_priority_name((enum baton_priority)i), "outcome",
+                              outcome_names[outcome], NULL);
+    baton_prom_family(out, "baton_priority_queue_seconds", "histogram",
+                      "Wait of a request for its workers, by its class.");
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        baton_prom_hist(out, "baton_priority_queue_seconds", &metrics->of[i].queue, "priority",
+                        baton_priority_name((enum baton_priority)i));
+    baton_prom_family(out, "baton_priority_time_to_first_token_seconds", "histogram",
+                      "Last byte of the request read to first token at the gateway, by class.");
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        baton_prom_hist(out, "baton_priority_time_to_first_token_seconds", &metrics->of[i].ttft,
+                        "priority", baton_priority_name((enum baton_priority)i));
+}
+
 static void write_slo(struct baton_buf *out, const struct gw_metrics *metrics)
 {
     write_counter(out, "baton_requests_good_total",
@@ -89,6 +111,7 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < GW_N_OUTCOMES; i++)
         baton_prom_sample(out, "baton_requests_total", (double)metrics->outcomes[i], "outcome",
                           outcome_names[i], NULL);
+    write_by_priority(metrics, out);
     write_slo(out, metrics);
     baton_prom_family(out, "baton_requests_rejected_total", "counter",
                       "Requests refused before any work, by the reason.");
@@ -141,8 +164,14 @@ static void write_gauge(struct baton_buf *out, const char *name, const char *hel
     baton_prom_sample(out, name, value, NULL);
 }
 
-void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out)
+void gw_metrics_write_queue(const struct gw_throughput *throughput,
+                            const struct gw_requests *requests, struct baton_buf *out)
 {
+    baton_prom_family(out, "baton_priority_queue_requests", "gauge",
+                      "Requests that wait for a worker, by their class.");
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        baton_prom_sample(out, "baton_priority_queue_requests", (double)requests->queued[i].n,
+                          "priority", baton_priority_name((enum baton_priority)i), NULL);
     write_gauge(out, "baton_queue_requests", "Requests that wait for a worker.",
                 (double)throughput->n_waiting);
     write_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",

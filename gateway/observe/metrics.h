@@ -10,6 +10,7 @@
 #include "common/base/buf.h"
 #include "common/obs/hist.h"
 #include "common/obs/stage.h"
+#include "common/policy/priority.h"
 #include "common/sampling/speculation.h"
 #include "common/wire/inbox.h"
 #include "gateway/fleet/fleet.h"
@@ -46,12 +47,19 @@ struct gw_slo {
     double ttft_s, itl_s;
 };
 
+/* Of the requests of one class (common/policy/priority.h). */
+struct gw_priority_metrics {
+    uint64_t outcomes[GW_N_OUTCOMES];
+    struct baton_hist queue, ttft;
+};
+
 struct gw_metrics {
     struct gw_slo slo;
     struct baton_hist stages[BATON_N_STAGES];
     struct gw_handoff_stats handoff_stats;
     struct baton_hist ttft, itl, e2el, cold_first_token, migration_gap;
     uint64_t outcomes[GW_N_OUTCOMES];
+    struct gw_priority_metrics of[BATON_N_PRIORITIES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_migrations, n_pauses;
@@ -73,7 +81,8 @@ void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double l
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 
 /* What waits for a worker, what clients do, and what arrived from workers. */
-void gw_metrics_write_queue(const struct gw_throughput *throughput, struct baton_buf *out);
+void gw_metrics_write_queue(const struct gw_throughput *throughput,
+                            const struct gw_requests *requests, struct baton_buf *out);
 void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out);
 void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out);
 

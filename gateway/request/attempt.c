@@ -142,7 +142,7 @@ static void release_decode(struct gw_attempt *attempt)
         leave_prompt(attempt);
     gw_worker_load_add(&attempt->decode->load,
                        &(struct gw_work){.n_requests = -1, .n_blocks = -attempt->n_blocks});
-    attempt->decode->backing_off = false; /* the capacity freed here may be what it lacked */
+    gw_worker_may_have_room(attempt->decode); /* the capacity freed here may be what it lacked */
     attempt->decode->n_active--;
     attempt->decode = NULL;
 }

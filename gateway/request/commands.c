@@ -3,6 +3,9 @@
 #include "common/base/clock.h"
 #include "common/sampling/codec.h"
 
+_Static_assert((int)BATON_PRIORITY_BATCH == (int)BATON__V1__PRIORITY__BATCH,
+               "the classes have the numbers that travel");
+
 /* An explained token takes kilobytes. The tokens in flight when the client is paused must fit into
  * the output that a connection may hold. */
 enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
@@ -55,6 +58,7 @@ static Baton__V1__Reserve reserve_for(const struct gw_request *request,
     reserve.n_prompt_tokens = (uint32_t)gw_request_input(request)->n;
     reserve.max_new_tokens = (uint32_t)gw_request_n_more(request);
     reserve.block_hashes = hashes_of(attempt);
+    reserve.priority = (Baton__V1__Priority)request->params.priority;
     return reserve;
 }
 
@@ -120,6 +124,7 @@ void gw_command_prefill(struct gw_request *request)
     prefill.max_new_tokens = (uint32_t)gw_request_n_more(request);
     prefill.credit_tokens = credit_now(request);
     prefill.prompt_logprobs = request->params.prompt_logprobs && !prefill.n_output_tokens;
+    prefill.priority = (Baton__V1__Priority)request->params.priority;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->attempt.prompt_at == request->attempt.prefill) {
         /* a decode worker that runs the prompt has them since Reserve */

@@ -35,6 +35,8 @@ void gw_requests_init(struct gw_requests *requests)
 {
     for (int i = 0; i < GW_N_STATES; i++)
         gw_request_list_init(&requests->by_state[i]);
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        gw_request_queue_init(&requests->queued[i]);
     for (int i = 0; i < GW_REQUEST_BUCKETS; i++)
         gw_request_bucket_init(&requests->buckets[i]);
 }
@@ -87,6 +89,8 @@ static void leave_state(struct gw_requests *requests, struct gw_request *request
     if (requests->looked_at_next == request)
         requests->looked_at_next = gw_request_list_next(list, request);
     gw_request_list_remove(list, request);
+    if (request->state == GW_QUEUED)
+        gw_request_queue_remove(&requests->queued[request->params.priority], request);
 }
 
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request)
@@ -111,12 +115,30 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
 }
 
 /* A request that returns to the queue goes before requests that arrived after it. */
-static void queue_again(struct gw_request_list *queued, struct gw_request *request)
+static void queue_again(struct gw_requests *requests, struct gw_request *request)
 {
-    struct gw_request *later = gw_request_list_first(queued);
+    struct gw_request_list *all = &requests->by_state[GW_QUEUED];
+    struct gw_request_queue *own = &requests->queued[request->params.priority];
+    struct gw_request *later = gw_request_list_first(all);
     while (later && later->arrival < request->arrival)
-        later = gw_request_list_next(queued, later);
-    gw_request_list_insert_before(queued, request, later);
+        later = gw_request_list_next(all, later);
+    gw_request_list_insert_before(all, request, later);
+    later = gw_request_queue_first(own);
+    while (later && later->arrival < request->arrival)
+        later = gw_request_queue_next(own, later);
+    gw_request_queue_insert_before(own, request, later);
+}
+
+static void join_state(struct gw_requests *requests, struct gw_request *request,
+                       enum gw_state state)
+{
+    if (state == GW_QUEUED && request->state != GW_TOKENIZING) {
+        queue_again(requests, request);
+        return;
+    }
+    gw_request_list_push_back(&requests->by_state[state], request);
+    if (state == GW_QUEUED)
+        gw_request_queue_push_back(&requests->queued[request->params.priority], request);
 }
 
 void gw_request_set_state(struct gw_requests *requests, struct gw_request *request,
@@ -130,10 +152,7 @@ void gw_request_set_state(struct gw_requests *requests, struct gw_request *reque
         abort();
     }
     leave_state(requests, request);
-    if (state == GW_QUEUED && from != GW_TOKENIZING)
-        queue_again(&requests->by_state[state], request);
-    else
-        gw_request_list_push_back(&requests->by_state[state], request);
+    join_state(requests, request, state);
     request->state = state;
     baton_log(BATON_LOG_DEBUG, "state", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number), BATON_S("from", state_names[from]),

@@ -6,7 +6,8 @@
  *                                +-- retry, migration ----+            +--> CANCELING (client left)
  *
  * A state is membership of one list. gw_request_set_state is the only way from one to another: it
- * checks the edge, stamps the clock, moves the object and logs. QUEUED is in order of arrival.
+ * checks the edge, stamps the clock, moves the object and logs. QUEUED is in order of arrival, and
+ * so are the requests of each class in it.
  *
  * Ownership: the table owns every request from create to destroy.
  * Threading: loop thread.
@@ -17,6 +18,7 @@
 
 #include "common/base/list.h"
 #include "common/base/request_tag.h"
+#include "common/policy/priority.h"
 #include "common/sampling/params.h"
 #include "common/sampling/speculation.h"
 #include "common/wire/envelope.h"
@@ -49,6 +51,7 @@ struct gw_params {
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
+    enum baton_priority priority;
 };
 
 /* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */
@@ -58,6 +61,7 @@ struct gw_times {
 
 struct gw_request {
     struct baton_node in_state, in_bucket;
+    struct baton_node in_queue; /* while QUEUED */
     enum gw_state state;
     int64_t state_ns;  /* since when it is in its state */
     int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
@@ -89,11 +93,13 @@ struct gw_request {
 
 BATON_LIST(gw_request_list, struct gw_request, in_state)
 BATON_LIST(gw_request_bucket, struct gw_request, in_bucket)
+BATON_LIST(gw_request_queue, struct gw_request, in_queue)
 
 enum { GW_REQUEST_BUCKETS = 1024 };
 
 struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
+    struct gw_request_queue queued[BATON_N_PRIORITIES]; /* by_state[GW_QUEUED], by class */
     struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
     struct gw_request *looked_at_next; /* of those that are QUEUED; NULL: the first */
     uint64_t n_arrived;

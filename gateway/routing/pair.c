@@ -44,10 +44,12 @@ static int64_t matched_tokens(struct matches *matches, const struct gw_numeric_c
 
 /* ---- one worker ---- */
 
-static bool is_backlogged(const struct gw_worker *worker)
+/* To a batch request with half as many prompts, so that there is room for interactive ones. */
+static bool is_backlogged(const struct gw_worker *worker, enum baton_priority priority)
 {
-    return baton_routing_is_backlogged(gw_worker_load_now(&worker->load).n_requests,
-                                       gw_worker_wait_s(worker));
+    int counts = priority == BATON_PRIORITY_BATCH ? 2 : 1;
+    return baton_routing_is_backlogged(counts * gw_worker_load_now(&worker->load).n_requests,
+                                       counts * gw_worker_wait_s(worker));
 }
 
 /* is_handed_off: the context goes on to a decode worker, which must be within reach. */
@@ -62,7 +64,8 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || !gw_worker_is_there(worker) ||
-            !(gw_class_set_of(worker->numeric_class) & classes) || is_backlogged(worker) ||
+            !(gw_class_set_of(worker->numeric_class) & classes) ||
+            is_backlogged(worker, request->params.priority) ||
             !gw_needs_fit(routing, worker, request) ||
             (is_handed_off && !gw_routing_reaches_any(routing, worker)))
             continue;
@@ -81,11 +84,12 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
 
 /* Whether the worker may get a Reserve now. A worker that has just rejected one gets them one at a
  * time, so that a full queue does not cause a burst of rejections. */
-static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker)
+static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker,
+                    enum baton_priority priority)
 {
     struct gw_request_list *reserving = gw_lifecycle_list(routing->lifecycle, GW_RESERVING);
-    if (worker->backing_off || !worker->recently_rejected)
-        return !worker->backing_off;
+    if (worker->backing_off[priority] || !worker->recently_rejected[priority])
+        return !worker->backing_off[priority];
     struct gw_request *asked = gw_request_list_first(reserving);
     while (asked && asked->attempt.decode != worker)
         asked = gw_request_list_next(reserving, asked);
@@ -107,11 +111,24 @@ static int64_t n_free_blocks(const struct gw_worker *worker)
     return (int64_t)worker->status.kv_blocks_total - gw_worker_load_now(&worker->load).n_blocks;
 }
 
-static bool may_decode(const struct gw_routing *routing, const struct gw_worker *worker,
+/* Blocks come back only at a request's end. So batch requests leave some, but on a worker that has
+ * nothing else to do. */
+static bool has_blocks(const struct gw_worker *worker, const struct gw_request *request,
                        int64_t n_wanted)
 {
+    int64_t n_free = n_free_blocks(worker);
+    if (request->params.priority == BATON_PRIORITY_BATCH &&
+        gw_worker_load_now(&worker->load).n_requests)
+        n_free -= baton_batch_spare((int64_t)worker->status.kv_blocks_total);
+    return n_free >= n_wanted;
+}
+
+static bool may_decode(const struct gw_routing *routing, const struct gw_worker *worker,
+                       const struct gw_request *request, int64_t n_wanted)
+{
     return worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker) &&
-           n_free_blocks(worker) >= n_wanted && may_ask(routing, worker);
+           has_blocks(worker, request, n_wanted) &&
+           may_ask(routing, worker, request->params.priority);
 }
 
 /* The classes in which a decode worker has capacity for the request now. */
@@ -124,7 +141,7 @@ static gw_class_set classes_with_room(const struct gw_routing *routing,
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
         if (!(gw_class_set_of(worker->numeric_class) & set) &&
-            may_decode(routing, worker, n_wanted))
+            may_decode(routing, worker, request, n_wanted))
             set |= gw_class_set_of(worker->numeric_class);
     return set;
 }
@@ -142,7 +159,7 @@ struct gw_worker *gw_pair_choose_decode(struct gw_routing *routing, struct gw_re
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         const struct gw_worker *computes = sender ? sender : worker;
         if (!(gw_class_set_of(worker->numeric_class) & classes) ||
-            !may_decode(routing, worker, n_wanted) || !may_send(routing, sender, worker))
+            !may_decode(routing, worker, request, n_wanted) || !may_send(routing, sender, worker))
             continue;
         routing->candidates[n] = worker;
         routing->decode_views[n++] = (struct baton_routing_decode_view){

@@ -164,7 +164,7 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
         routing->n_colocated++;
     }
     run_prompt(routing, request);
-    if (request->attempt.decode->recently_rejected)
+    if (request->attempt.decode->recently_rejected[request->params.priority])
         routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
@@ -254,18 +254,41 @@ static void fail(struct gw_routing *routing, struct gw_request *request,
                                            : failure);
 }
 
-/* First come, first served. No request overtakes one that no worker has capacity for; otherwise a
- * large request would wait for ever. The loop restarts at the first request each time, because
- * failing one request may end others of the same completion. */
+/* The class's first request, if there is one. False: it waits on, for capacity. */
+static bool route_first(struct gw_routing *routing, enum baton_priority priority)
+{
+    const struct gw_requests *requests = routing->lifecycle->options.requests;
+    struct gw_request *request = gw_request_queue_first(&requests->queued[priority]);
+    const struct gw_failure *failure = request ? gw_servable_failure(routing, request) : NULL;
+    bool batch_waits = requests->queued[BATON_PRIORITY_BATCH].n > 0;
+    if (failure)
+        fail(routing, request, failure);
+    else if (!request || !route(routing, request))
+        return false;
+    else
+        baton_priority_take(&routing->n_batch_turns, priority, batch_waits);
+    return true;
+}
+
+/* First come, first served in each class, and the classes in turns. No request overtakes one of its
+ * class that no worker has capacity for; otherwise a large request would wait for ever. */
+static bool route_next(struct gw_routing *routing)
+{
+    const struct gw_requests *requests = routing->lifecycle->options.requests;
+    size_t n_interactive = requests->queued[BATON_PRIORITY_INTERACTIVE].n;
+    size_t n_batch = requests->queued[BATON_PRIORITY_BATCH].n;
+    enum baton_priority next =
+        baton_priority_next(routing->n_batch_turns, n_interactive > 0, n_batch > 0);
+    if (route_first(routing, next))
+        return true;
+    return next == BATON_PRIORITY_BATCH && routing->n_batch_turns < BATON_BATCH_PATIENCE &&
+           route_first(routing, BATON_PRIORITY_INTERACTIVE);
+}
+
+/* The queues are looked at anew each time, because failing one request may end others of the same
+ * completion. */
 void gw_routing_route_queued(struct gw_routing *routing)
 {
-    struct gw_request_list *queued = gw_lifecycle_list(routing->lifecycle, GW_QUEUED);
-    bool is_routed = true;
-    for (struct gw_request *request; is_routed && (request = gw_request_list_first(queued));) {
-        const struct gw_failure *failure = gw_servable_failure(routing, request);
-        if (failure)
-            fail(routing, request, failure);
-        else
-            is_routed = route(routing, request);
-    }
+    while (route_next(routing))
+        ;
 }

@@ -43,6 +43,7 @@ struct gw_routing {
     struct baton_routing_prefill_view *prefill_views;     /* the same */
     struct baton_routing_decode_view *decode_views;
     uint64_t n_turns;
+    uint32_t n_batch_turns; /* common/policy/priority.h: baton_priority_next's */
     struct gw_cut_paths cut_paths;
     double handoff_s;     /* mean time from first token to context received, over hand-offs */
     uint64_t n_colocated; /* prompts that decode workers ran */

@@ -32,6 +32,8 @@ struct gw_key {
     struct digest digest;
     struct bounds bounds;
     char name[GW_KEY_NAME_BYTES];
+    bool has_priority;
+    enum baton_priority priority;
     struct gw_account *account;
     size_t n_open;
     size_t n_tables; /* that list it */
@@ -107,14 +109,30 @@ static bool read_name(struct gw_view text, char name[GW_KEY_NAME_BYTES])
     return true;
 }
 
+/* "priority=CLASS"; false: it is not, or the key has a class already. */
+static bool read_priority(struct gw_view text, struct gw_key *key)
+{
+    struct gw_view value = text;
+    if (!gw_view_equals(gw_view_cut(&value, '='), "priority") || key->has_priority)
+        return false;
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        if (gw_view_equals(value, baton_priority_name((enum baton_priority)i))) {
+            key->has_priority = true;
+            key->priority = (enum baton_priority)i;
+        }
+    return key->has_priority;
+}
+
 /* What follows the key on its line; NULL, or what is wrong with it. */
 static const char *read_rest(struct gw_view rest, struct gw_key *key)
 {
     for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest)) {
         struct gw_view word = gw_view_cut(&rest, ' ');
-        if (!read_bound(word, &key->bounds) && !read_name(word, key->name))
+        if (!read_bound(word, &key->bounds) && !read_name(word, key->name) &&
+            !read_priority(word, key))
             return "after a key there may only be name=TEXT of at most 64 letters, digits and "
-                   ". _ -, max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each once, "
+                   ". _ -, priority=interactive, priority=batch, max=N, requests_per_s=N, "
+                   "tokens_per_s=N and bytes_per_s=N, each once, "
                    "with N of at most 9 digits";
     }
     return NULL;
@@ -235,6 +253,7 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
         if (!known)
             continue;
         known->bounds = fresh->bounds;
+        known->priority = fresh->priority;
         memcpy(known->name, fresh->name, sizeof known->name);
         known->n_tables++;
         keys->items[i] = known;
@@ -272,6 +291,11 @@ const char *gw_key_name(const struct gw_key *key)
 size_t gw_key_max(const struct gw_key *key, size_t otherwise)
 {
     return key->bounds.has[BOUND_MAX] ? key->bounds.n[BOUND_MAX] : otherwise;
+}
+
+enum baton_priority gw_key_priority(const struct gw_key *key)
+{
+    return key ? key->priority : BATON_PRIORITY_INTERACTIVE;
 }
 
 struct gw_account *gw_key_account(const struct gw_key *key)

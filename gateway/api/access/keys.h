@@ -1,10 +1,12 @@
 /* The API keys that clients may present, read from a file and kept as SHA-256 digests only.
  *
- *     file = *(line LF)      line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text))
+ *     file = *(line LF)      line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text |
+ *                                                    "priority=" ("interactive" | "batch")))
  *     key = 8*256 printable ASCII, no space
  *     text = 1*64 of A-Z a-z 0-9 . _ -
  *     bound = "max" | "requests_per_s" | "tokens_per_s" | "bytes_per_s", each once at most
  *
+ * The requests of a key with priority=batch are batch requests, whatever they say.
  * max bounds the generations that the key may have at once, the others what it may do a second,
  * each instead of the common bound; 0: any.
  * White space at the end of a line, a CR among it, is not part of it. At least one key, at most
@@ -23,6 +25,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/policy/priority.h"
 #include "gateway/http/account.h"
 #include "gateway/http/server.h"
 
@@ -59,6 +62,8 @@ struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value);
 const char *gw_key_name(const struct gw_key *key);
 /* How many generations the key may have at once, 0: any; `otherwise` if its line does not say. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
+/* The highest class of the key's requests; NULL is no key, and they may have any. */
+enum baton_priority gw_key_priority(const struct gw_key *key);
 /* What the key did lately; borrowed. */
 struct gw_account *gw_key_account(const struct gw_key *key);
 /* How many open generations the key has. */

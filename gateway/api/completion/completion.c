@@ -200,6 +200,8 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
+    if (gw_key_priority(gw_access_key(api->access, completion->exchange)) == BATON_PRIORITY_BATCH)
+        request->params.priority = BATON_PRIORITY_BATCH;
     return true;
 }
 
@@ -234,6 +236,7 @@ static struct gw_load load_of(const struct gw_completion *completion)
         const struct gw_request *request = completion->choices[i].request;
         /* Each choice counts, also of the same prompt: `n` must not be a way around the bounds. */
         load.n_tokens += request->params.prompt.n;
+        load.priority = request->params.priority; /* the same of all */
         if (request->params.max_new_tokens > load.max_new_tokens)
             load.max_new_tokens = request->params.max_new_tokens;
         if (request->deadline_ns)
@@ -409,6 +412,7 @@ void gw_choice_count(struct gw_choice *choice)
     totals->accepted_tokens += request->output.n_accepted;
     totals->migration_gap_s = fmax(totals->migration_gap_s, request->migration.longest_gap_s);
     totals->class_changed |= request->class_changed;
+    totals->priority = request->params.priority;
     choice->completion->n_over++;
 }
 

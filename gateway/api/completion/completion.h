@@ -52,6 +52,7 @@ struct gw_totals {
     uint64_t drafted_tokens, accepted_tokens; /* by speculation, and of them right */
     double migration_gap_s;                   /* the longest */
     bool class_changed;                       /* in any of the choices */
+    enum baton_priority priority;             /* of all */
 };
 
 /* How the events of a stream are written. */

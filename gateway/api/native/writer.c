@@ -65,6 +65,7 @@ static void put_timeline(struct baton_json_out *out, const struct gw_request *re
 
 static void put_ending(struct baton_json_out *out, const struct gw_request *request)
 {
+    struct gw_stage_span spans[BATON_N_STAGES];
     double e2el_s = gw_request_e2el_s(request);
     baton_json_put_real(out, "e2el_s", e2el_s);
     baton_json_put_real(out, "token_generation_s", e2el_s - gw_request_ttft_s(request));
@@ -72,6 +73,9 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     baton_json_put_real(out, "tpot_s", gw_request_tpot_s(request));
     baton_json_put_real(out, "mean_itl_s", gw_request_mean_itl_s(request));
     baton_json_put_string(out, "finish_reason", gw_finish_name(request->output.finish));
+    gw_request_stages(request, spans);
+    baton_json_put_string(out, "priority", baton_priority_name(request->params.priority));
+    baton_json_put_real(out, "queue_s", spans[BATON_STAGE_queue].duration_s);
 }
 
 static void put_meta(struct baton_buf *buf, const struct gw_choice *choice)

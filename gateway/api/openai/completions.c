@@ -4,18 +4,14 @@
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/writer.h"
 #include "gateway/api/params/model_name.h"
+#include "gateway/api/params/priority.h"
 
 enum { COMPLETION_NEW_TOKENS = 16 };
 
 /* ---- OpenAI's fields that choose no token ---- */
 
-static const char *const ignored[] = {"user",
-                                      "store",
-                                      "metadata",
-                                      "service_tier",
-                                      "prompt_cache_key",
-                                      "safety_identifier",
-                                      "parallel_tool_calls"};
+static const char *const ignored[] = {
+    "user", "store", "metadata", "prompt_cache_key", "safety_identifier", "parallel_tool_calls"};
 
 static const char *const unsupported[] = {"functions", "function_call", "modalities",
                                           "audio",     "prediction",    "web_search_options",
@@ -50,6 +46,7 @@ static void read_rest(struct gw_ask *ask)
     int64_t best_of = ask->options.n;
     for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
         (void)gw_field(fields, ignored[i]);
+    gw_priority_read_tier(fields, &ask->params.shared.priority);
     gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
     if (!ask->options.chat)
         gw_fields_refuse(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);

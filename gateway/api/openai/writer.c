@@ -92,6 +92,7 @@ static void put_timings(struct baton_json_out *out, const struct gw_totals *tota
     for (int i = 0; i < BATON_N_STAGES; i++)
         baton_json_put_real(out, baton_stage_key((enum baton_stage)i), totals->stages_s[i]);
     baton_json_put_real(out, "e2el_s", totals->e2el_s);
+    baton_json_put_string(out, "priority", baton_priority_name(totals->priority));
     baton_json_put_uint(out, "migrations", totals->migrations);
     baton_json_put_uint(out, "hand_overs", totals->hand_overs);
     baton_json_put_real(out, "migration_gap_s", totals->migration_gap_s);

@@ -6,6 +6,7 @@
 
 #include "common/base/random.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/api/params/priority.h"
 #include "gateway/api/params/samplers.h"
 #include "gateway/api/params/speculation.h"
 
@@ -174,6 +175,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
     gw_grammar_read(fields, &shared->sampling, shared->ignore_eos);
+    gw_priority_read(fields, &shared->priority);
     params->seed = -1;
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;

@@ -130,7 +130,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     put_gauge(out, "baton_handoff_seconds",
               "Mean time from first token to context received, which predictions use.",
               api->dispatcher->routing.handoff_s);
-    gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, out);
+    gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, api->requests, out);
     gw_metrics_write_http(api->server, out);
     if (api->spans)
         gw_spans_write_metrics(api->spans, out);

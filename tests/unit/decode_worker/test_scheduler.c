@@ -98,6 +98,43 @@ TEST(without_credit_there_is_no_time_to_wait_for)
     assert_step("");
 }
 
+static void add_batch_sequence(int i)
+{
+    contexts[i].priority = BATON_PRIORITY_BATCH;
+    add_sequence(i, 99);
+}
+
+/* Of three slots batch has one in three of eight steps for sure, the 3rd, 6th and 8th, and whatever
+ * interactive sequences leave. */
+TEST(interactive_sequences_take_slots_of_batch_but_for_its_eighth)
+{
+    const char *const steps[] = {"234", "234", "023", "234", "234", "023", "234", "023"};
+    add_batch_sequence(0);
+    add_batch_sequence(1);
+    for (int i = 2; i < 5; i++)
+        add_sequence(i, 99);
+    for (int i = 0; i < 16; i++) {
+        (void)dc_scheduler_fill(&scheduler, 1);
+        assert_step(steps[i % 8]);
+    }
+    dc_scheduler_remove(&scheduler, &contexts[3]);
+    dc_scheduler_remove(&scheduler, &contexts[4]);
+    (void)dc_scheduler_fill(&scheduler, 1);
+    assert_step("201");
+}
+
+TEST(prompts_of_batch_run_after_the_others_but_in_every_eighth_step)
+{
+    contexts[0].priority = BATON_PRIORITY_BATCH;
+    add_prompt(0, 1000, 0);
+    add_prompt(1, 4000, 0);
+    for (int i = 0; i < 16; i++) {
+        (void)dc_scheduler_fill(&scheduler, 1);
+        assert_int_equal(scheduler.step.n_chunks, 1);
+        assert_ptr_equal(scheduler.step.contexts[0], &contexts[i % 8 == 7 ? 0 : 1]);
+    }
+}
+
 TEST(prompts_share_what_a_step_gives_them)
 {
     add_sequence(0, 9);
@@ -330,6 +367,10 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(without_credit_there_is_no_time_to_wait_for, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            interactive_sequences_take_slots_of_batch_but_for_its_eighth, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            prompts_of_batch_run_after_the_others_but_in_every_eighth_step, set_up, tear_down),
         cmocka_unit_test_setup_teardown(prompts_share_what_a_step_gives_them, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_prompt_alone_has_a_step_to_itself, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_step_is_never_larger_than_its_engine, set_up, tear_down),

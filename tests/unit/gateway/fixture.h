@@ -56,6 +56,7 @@ struct sent {
     uint32_t n_more;               /* the same, and Reserve: tokens that may be made */
     Baton__V1__Refused__Code code; /* Refused */
     bool is_hand_over;             /* Reserve */
+    Baton__V1__Priority priority;  /* PrefillRequest, Reserve */
     uint32_t to_attempt;           /* HandOver */
 };
 
@@ -141,6 +142,7 @@ struct wanted {
     bool streaming;
     bool cache_prompt;
     int timeout_ms; /* 0: none */
+    enum baton_priority priority;
 };
 
 /* Asks, and the gateway routes it if it can. */

@@ -64,6 +64,7 @@ void ask(struct gw_choice *client, const struct wanted *wanted)
     request->params.kv_cache = true;
     request->params.cache_prompt = wanted->cache_prompt;
     request->params.streaming = wanted->streaming;
+    request->params.priority = wanted->priority;
     request->params.max_new_tokens = wanted->n_new;
     request->params.sampling.repetition_penalty = 1;
     assert_int_equal(baton_tokens_reserve(&request->params.prompt, wanted->n_prompt), BATON_OK);

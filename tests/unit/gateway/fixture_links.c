@@ -71,6 +71,7 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
         note->n_tokens = envelope->reserve->n_prompt_tokens;
         note->n_more = envelope->reserve->max_new_tokens;
         note->is_hand_over = envelope->reserve->hand_over;
+        note->priority = envelope->reserve->priority;
         note_hashes(note, &envelope->reserve->block_hashes);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HAND_OVER) {
         note->to_attempt = envelope->hand_over->attempt;

@@ -94,6 +94,27 @@ TEST(those_alone_and_the_others_take_turns)
     assert_chunk(0, 0, 1);
 }
 
+TEST(batch_goes_after_interactive_unless_it_is_its_turn)
+{
+    const struct baton_prefill_candidate candidates[] = {
+        {.n_remaining = 10, .priority = BATON_PRIORITY_BATCH, .waited_s = 100},
+        {.n_remaining = 50},
+        {.n_remaining = 40, .priority = BATON_PRIORITY_BATCH}};
+    struct baton_prefill_limits limits = {.max_tokens = 128,
+                                          .max_chunks = MAX_CHUNKS,
+                                          .block_tokens = BLOCK_TOKENS,
+                                          .tokens_per_s = 1000};
+    assert_int_equal(baton_prefill_schedule(candidates, 3, &limits, chunks), 3);
+    assert_chunk(0, 1, 50);
+    assert_chunk(1, 0, 10);
+    assert_chunk(2, 2, 40);
+    limits.first = BATON_PRIORITY_BATCH;
+    assert_int_equal(baton_prefill_schedule(candidates, 3, &limits, chunks), 3);
+    assert_chunk(0, 0, 10);
+    assert_chunk(1, 2, 40);
+    assert_chunk(2, 1, 50);
+}
+
 TEST(a_step_has_no_more_chunks_than_it_may)
 {
     struct baton_prefill_candidate candidates[2 * MAX_CHUNKS];
@@ -205,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_small_remainder_goes_to_a_prompt_that_fits),
         cmocka_unit_test(one_that_must_be_alone_is_alone_and_waits_its_turn),
         cmocka_unit_test(those_alone_and_the_others_take_turns),
+        cmocka_unit_test(batch_goes_after_interactive_unless_it_is_its_turn),
         cmocka_unit_test(a_step_has_no_more_chunks_than_it_may),
         cmocka_unit_test(waiting_counts_a_quarter_of_what_could_have_been_computed),
         cmocka_unit_test(a_long_prompt_is_not_starved_by_short_ones),

@@ -70,6 +70,18 @@ TEST(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others)
     assert_int_equal(n_alone, n_others);
 }
 
+TEST(batch_prompts_have_one_step_in_eight_while_others_wait)
+{
+    pf_scheduler_init(&scheduler, 64);
+    add(0, 1000);
+    add(1, 1000);
+    jobs[0].priority = BATON_PRIORITY_BATCH;
+    for (int i = 0; i < 24; i++) {
+        assert_true(fill());
+        assert_ptr_equal(scheduler.step.chunks[0].job, &jobs[i % 8 != 7]);
+    }
+}
+
 TEST(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order)
 {
     pf_scheduler_init(&scheduler, 64);
@@ -95,6 +107,7 @@ int main(void)
         cmocka_unit_test(a_step_holds_whole_blocks_at_most),
         cmocka_unit_test(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step),
         cmocka_unit_test(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others),
+        cmocka_unit_test(batch_prompts_have_one_step_in_eight_while_others_wait),
         cmocka_unit_test(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

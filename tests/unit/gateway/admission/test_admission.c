@@ -148,6 +148,31 @@ TEST(a_request_that_could_not_end_in_time_beside_others_is_refused)
     assert_true(judge(&bounds, &load));
 }
 
+TEST(batch_may_fill_half_of_the_queue)
+{
+    struct gw_load load = one;
+    load.priority = BATON_PRIORITY_BATCH;
+    line_up(49);
+    assert_true(judge(&bounds, &load));
+    line_up(1);
+    assert_false(judge(&bounds, &load));
+    refused(429, GW_REJECTION_queue_full, 1);
+    assert_true(judge(&bounds, &one));
+    load.n_requests = 51;
+    assert_false(judge(&bounds, &load));
+    refused(400, GW_REJECTION_too_large, 0);
+}
+
+TEST(requests_of_batch_that_wait_make_no_other_too_late)
+{
+    struct gw_load load = one;
+    load.left_s = 4;
+    line_up(40);
+    assert_false(judge(&bounds, &load));
+    load.n_behind = 30;
+    assert_true(judge(&bounds, &load));
+}
+
 TEST(a_key_has_its_own_limit)
 {
     assert_true(gw_admission_judge_key(&throughput, 0, 1000, 1000, &verdict));
@@ -178,6 +203,8 @@ int main(void)
         cmocka_unit_test_setup(a_request_that_could_not_end_in_time_is_refused_at_once, init),
         cmocka_unit_test_setup(with_an_empty_queue_every_request_is_taken, init),
         cmocka_unit_test_setup(a_request_that_could_not_end_in_time_beside_others_is_refused, init),
+        cmocka_unit_test_setup(batch_may_fill_half_of_the_queue, init),
+        cmocka_unit_test_setup(requests_of_batch_that_wait_make_no_other_too_late, init),
         cmocka_unit_test_setup(a_key_has_its_own_limit, init),
         cmocka_unit_test_setup(a_key_may_try_again_when_one_of_its_generations_has_ended, init),
     };

@@ -291,6 +291,94 @@ TEST(an_attempts_load_on_a_worker_is_taken_away_again)
     assert_int_equal(known(&decode)->load.ours.n_blocks, 0);
 }
 
+/* ---- priority ---- */
+
+enum { N_BATCH = 4, N_INTERACTIVE = 20, N_WAITING = N_BATCH + N_INTERACTIVE };
+
+static struct gw_choice waiting[N_WAITING]; /* batch requests first */
+static const struct wanted of_batch = {
+    .n_prompt = 32, .n_new = 4, .priority = BATON_PRIORITY_BATCH};
+
+static void ask_all(const struct wanted *batch)
+{
+    for (int i = 0; i < N_WAITING; i++)
+        ask(&waiting[i], i < N_BATCH ? batch : &usual);
+}
+
+/* The one request that is with a worker leaves; 'b' or 'i', or 0: there is none. */
+static char take_turn(void)
+{
+    for (int i = 0; i < N_WAITING; i++)
+        if (waiting[i].request && waiting[i].request->state == GW_RESERVING) {
+            assert_int_equal(last_sent(&decode, &waiting[i], RESERVE)->priority, i < N_BATCH);
+            leave(&waiting[i]);
+            return i < N_BATCH ? 'b' : 'i';
+        }
+    return 0;
+}
+
+static void assert_turns(const char *expected)
+{
+    for (; *expected; expected++)
+        assert_int_equal(take_turn(), *expected);
+}
+
+/* There is room for one request, which gives it back at once. */
+TEST(interactive_requests_overtake_batch_which_has_every_eighth_turn)
+{
+    decode.status.kv_blocks_free = 3;
+    say_status_twice(&decode);
+    ask(&client, &usual);
+    ask_all(&of_batch);
+    leave(&client);
+    assert_turns("iiiiiiibiiiiiiibiiiiiibb");
+    assert_int_equal(take_turn(), 0);
+}
+
+/* The batch requests want more than there is. Sixty-four turns later everything waits for them. */
+TEST(a_batch_request_that_finds_no_room_is_waited_for_in_the_end)
+{
+    decode.status.kv_blocks_free = 3;
+    say_status_twice(&decode);
+    ask(&client, &(struct wanted){.n_prompt = 64, .n_new = 4, .priority = BATON_PRIORITY_BATCH});
+    for (int i = 0; i < BATON_BATCH_PATIENCE; i++) {
+        ask(&second, &usual);
+        assert_int_equal(second.request->state, GW_RESERVING);
+        leave(&second);
+    }
+    ask(&second, &usual);
+    assert_int_equal(second.request->state, GW_QUEUED);
+    decode.status.kv_blocks_free = 8;
+    say_status_twice(&decode);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(second.request->state, GW_RESERVING);
+}
+
+/* Of 64 blocks batch leaves 8, but on a worker that has nothing else to do. */
+TEST(batch_leaves_blocks_for_interactive_requests)
+{
+    decode.status.kv_blocks_free = 12;
+    say_status_twice(&decode);
+    ask(&client, &of_batch);
+    ask(&second, &of_batch);
+    assert_int_equal(client.request->state, GW_RESERVING);
+    assert_int_equal(second.request->state, GW_QUEUED); /* of 9, it would leave 6 */
+    ask(&waiting[N_BATCH], &usual);
+    assert_int_equal(waiting[N_BATCH].request->state, GW_RESERVING);
+}
+
+TEST(a_worker_that_rejected_batch_is_still_asked_for_others)
+{
+    ask(&client, &of_batch);
+    say_rejected(&decode, &client);
+    ask(&second, &usual);
+    assert_int_equal(client.request->state, GW_QUEUED);
+    assert_int_equal(second.request->state, GW_RESERVING);
+    say_rejected(&decode, &second);
+    ask(&waiting[N_BATCH], &usual);
+    assert_int_equal(waiting[N_BATCH].request->state, GW_QUEUED);
+}
+
 #define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
 
 int main(void)
@@ -318,6 +406,10 @@ int main(void)
         ROW(a_wait_for_an_absent_role_is_no_backlog),
         ROW(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster),
         ROW(an_attempts_load_on_a_worker_is_taken_away_again),
+        ROW(interactive_requests_overtake_batch_which_has_every_eighth_turn),
+        ROW(a_batch_request_that_finds_no_room_is_waited_for_in_the_end),
+        ROW(batch_leaves_blocks_for_interactive_requests),
+        ROW(a_worker_that_rejected_batch_is_still_asked_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

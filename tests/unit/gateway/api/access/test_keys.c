@@ -162,14 +162,17 @@ TEST(nothing_else_may_follow_a_key)
                                       "tokens_per_s=1 tokens_per_s=1",
                                       "name=",
                                       "name=a name=b",
-                                      "name=a/b"};
+                                      "name=a/b",
+                                      "priority=",
+                                      "priority=low",
+                                      "priority=batch priority=batch"};
     char text[64];
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID,
                 "keys.txt: line 1: after a key there may only be name=TEXT of at most 64 letters, "
-                "digits and . _ -, max=N, requests_per_s=N, tokens_per_s=N and bytes_per_s=N, each "
-                "once, with N of at most 9 digits");
+                "digits and . _ -, priority=interactive, priority=batch, max=N, requests_per_s=N, "
+                "tokens_per_s=N and bytes_per_s=N, each once, with N of at most 9 digits");
     }
 }
 
@@ -183,6 +186,27 @@ TEST(a_key_has_the_name_of_its_line_or_its_number)
     gw_keys_free(keys);
     assert_string_equal(gw_key_name(gw_keys_find(renamed, "Bearer alpha-key-1")), "b");
     gw_keys_free(renamed);
+}
+
+TEST(a_line_may_say_that_its_keys_requests_are_batch)
+{
+    struct gw_keys *keys =
+        parse("alpha-key-1 priority=batch max=2\nbeta-key-22 priority=interactive\n"
+              "gamma-key-33\n");
+    const struct gw_key *alpha = gw_keys_find(keys, "Bearer alpha-key-1");
+    assert_int_equal(gw_key_priority(alpha), BATON_PRIORITY_BATCH);
+    assert_int_equal(gw_key_max(alpha, 0), 2);
+    assert_int_equal(gw_key_priority(gw_keys_find(keys, "Bearer beta-key-22")),
+                     BATON_PRIORITY_INTERACTIVE);
+    assert_int_equal(gw_key_priority(gw_keys_find(keys, "Bearer gamma-key-33")),
+                     BATON_PRIORITY_INTERACTIVE);
+    assert_int_equal(gw_key_priority(NULL), BATON_PRIORITY_INTERACTIVE);
+    struct gw_keys *new = parse("alpha-key-1\n");
+    gw_keys_inherit(new, keys);
+    gw_keys_free(keys);
+    assert_int_equal(gw_key_priority(gw_keys_find(new, "Bearer alpha-key-1")),
+                     BATON_PRIORITY_INTERACTIVE);
+    gw_keys_free(new);
 }
 
 TEST(generations_outlive_the_table_that_their_key_came_from)
@@ -256,6 +280,7 @@ int main(void)
         cmocka_unit_test(what_a_key_did_is_not_forgotten_when_the_file_is_read_again),
         cmocka_unit_test(nothing_else_may_follow_a_key),
         cmocka_unit_test(a_key_has_the_name_of_its_line_or_its_number),
+        cmocka_unit_test(a_line_may_say_that_its_keys_requests_are_batch),
         cmocka_unit_test(generations_outlive_the_table_that_their_key_came_from),
         cmocka_unit_test(a_file_without_a_key_is_refused),
         cmocka_unit_test(there_are_at_most_1024_keys),
