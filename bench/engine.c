@@ -12,11 +12,18 @@
 #include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
 
-enum { MAX_PROMPT = 1 << 15, MAX_BATCH = 256, MAX_NEW = 4096, OUTPUT_MAX_BYTES = 1 << 20 };
+enum { BLOCK = BATON_KV_BLOCK_TOKENS };
+enum {
+    MAX_PROMPT = 1 << 15,
+    MAX_DEPTH = 1 << 20,
+    MAX_BATCH = 256,
+    MAX_NEW = 4096,
+    OUTPUT_MAX_BYTES = 1 << 20
+};
 
 struct options {
     const char *model, *dtype, *kernels, *kv_dtype, *pack_dir, *prompt, *batch;
-    int64_t threads, new, runs;
+    int64_t threads, depth, new, runs;
     bool json;
 };
 
@@ -34,6 +41,8 @@ static const struct baton_option table[] = {
                    "where packed weights lie for workers to share, as their option; \"\": nowhere"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_TEXT(struct options, prompt, "prompt", "16,64,256,512", "lengths, in tokens"),
+    BATON_ROW_INT(struct options, depth, "depth", "0", 0, MAX_DEPTH, "positions",
+                  "before the prompt, whose K and V repeat those of the first of them"),
     BATON_ROW_INT(struct options, new, "new", "64", 1, MAX_NEW, "tokens",
                   "steps that a decode run takes the mean of"),
     BATON_ROW_TEXT(struct options, batch, "batch", "1,4,16", "sequences of a step"),
@@ -68,7 +77,7 @@ static enum baton_err time_prefill(void *arg, const struct bench_line *line, dou
 {
     const struct stand *stand = arg;
     struct baton_seq *seq = &stand->seqs[0];
-    seq->n_tokens = 0;
+    seq->n_tokens = (int)stand->options->depth;
     int64_t start = baton_now_ns();
     enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, line->prompt,
                                               NULL, NULL, stand->machine.logits);
@@ -82,7 +91,7 @@ static enum baton_err time_decode(void *arg, const struct bench_line *line, doub
     int64_t n_new = stand->options->new;
     enum baton_err err = BATON_OK;
     for (int b = 0; b < line->batch; b++)
-        stand->seqs[b].n_tokens = line->prompt;
+        stand->seqs[b].n_tokens = (int)stand->options->depth + line->prompt;
     int64_t start = baton_now_ns();
     for (int64_t i = 0; i < n_new && !err; i++)
         err = baton_engine_decode(stand->machine.engine, stand->batch, stand->ids + i, line->batch,
@@ -110,35 +119,61 @@ static enum baton_err measure(struct stand *stand, bench_time_fn time, struct be
 
 static struct bench_work prefill_work(const struct stand *stand, int n_prompt)
 {
-    return bench_prefill_work(spec_of(stand), &stand->sizes, n_prompt);
+    return bench_prefill_work(spec_of(stand), &stand->sizes, (int)stand->options->depth, n_prompt);
 }
 
 static struct bench_work decode_work(const struct stand *stand, int n_prompt, int n_seqs)
 {
-    double n_past = n_prompt + (double)(stand->options->new - 1) / 2;
+    double n_past =
+        (double)stand->options->depth + n_prompt + (double)(stand->options->new - 1) / 2;
     return bench_decode_work(spec_of(stand), &stand->sizes, n_past, n_seqs);
 }
 
-/* Gives every sequence the K and V that the first one's prompt left. */
-static void share_prompt(struct stand *stand, int n_prompt, int n_seqs)
+/* The block of all layers, of the first sequence, also becomes another one. */
+static void copy_block(struct stand *stand, int block, struct baton_seq *seq, int to)
 {
     int n_layers;
     const int *layers = baton_kv_held_layers(stand->machine.kv, &n_layers);
     for (int i = 0; i < n_layers; i++)
-        for (int block = 0; block < baton_kv_blocks_for(n_prompt); block++)
-            for (int b = 1; b < n_seqs; b++)
-                memcpy(baton_seq_block(&stand->seqs[b], layers[i], block),
-                       baton_seq_block(&stand->seqs[0], layers[i], block),
-                       baton_kv_block_bytes(stand->machine.kv, layers[i]));
+        memcpy(baton_seq_block(seq, layers[i], to),
+               baton_seq_block(&stand->seqs[0], layers[i], block),
+               baton_kv_block_bytes(stand->machine.kv, layers[i]));
+}
+
+/* Gives every sequence the K and V that the first one has of n_tokens. */
+static void share_context(struct stand *stand, int n_tokens, int n_seqs)
+{
+    for (int b = 1; b < n_seqs; b++)
+        for (int block = 0; block < baton_kv_blocks_for(n_tokens); block++)
+            copy_block(stand, block, &stand->seqs[b], block);
+}
+
+/* What lies before the prompt: computing all of it would take longer than what is measured, and any
+ * K and V take as long as these. */
+static enum baton_err fill_depth(struct stand *stand)
+{
+    struct baton_seq *seq = &stand->seqs[0];
+    int depth = (int)stand->options->depth, n = cli_list_greatest(&stand->prompts);
+    n = n < depth ? n : depth;
+    if (!n)
+        return BATON_OK;
+    enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, n, NULL, NULL,
+                                              stand->machine.logits);
+    for (int block = baton_kv_blocks_for(n); block < baton_kv_blocks_for(depth) && !err; block++)
+        copy_block(stand, block % baton_kv_blocks_for(n), seq, block);
+    return err;
 }
 
 static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
 {
     int n_seqs = cli_list_greatest(&stand->batches);
+    int n_tokens = (int)stand->options->depth + n_prompt;
     enum baton_err err = BATON_OK;
     for (int b = 0; b < n_seqs && !err; b++)
         err =
-            baton_seq_init(&stand->seqs[b], stand->machine.kv, n_prompt + (int)stand->options->new);
+            baton_seq_init(&stand->seqs[b], stand->machine.kv, n_tokens + (int)stand->options->new);
+    if (!err)
+        err = fill_depth(stand);
     if (!err)
         err = measure(stand, time_prefill,
                       &(struct bench_line){.phase = "prefill",
@@ -146,7 +181,7 @@ static enum baton_err measure_prompt(struct stand *stand, int n_prompt)
                                            .batch = 1,
                                            .work = prefill_work(stand, n_prompt)});
     if (!err)
-        share_prompt(stand, n_prompt, n_seqs);
+        share_context(stand, n_tokens, n_seqs);
     for (int i = 0; i < stand->batches.n && !err; i++) {
         int n = stand->batches.values[i];
         err = measure(stand, time_decode,
@@ -191,8 +226,8 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     const struct options *options = stand->options;
     int longest = cli_list_greatest(&stand->prompts);
     int largest = cli_list_greatest(&stand->batches), n_threads = (int)options->threads;
-    int n_tokens = longest + (int)options->new;
-    int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BATON_KV_BLOCK_TOKENS;
+    int n_tokens = (int)options->depth + longest + (int)options->new;
+    int n_kv_tokens = largest * baton_kv_blocks_for(n_tokens) * BLOCK;
     const struct bench_machine_options machine_options = {
         .name = options->model,
         .pack_dir = options->pack_dir,
@@ -207,8 +242,10 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     enum baton_err err = bench_machine_init(&stand->machine, &machine_options, why);
     if (!err && n_tokens > spec_of(stand)->n_context)
         err = baton_fail(why, BATON_INVALID,
-                         "--prompt %d and --new %lld need %d positions, the model has %d", longest,
-                         (long long)options->new, n_tokens, spec_of(stand)->n_context);
+                         "--depth %lld, --prompt %d and --new %lld need %d positions, the model "
+                         "has %d",
+                         (long long)options->depth, longest, (long long)options->new, n_tokens,
+                         spec_of(stand)->n_context);
     return err;
 }
 
@@ -221,8 +258,7 @@ static void describe(struct stand *stand)
         .dtype = baton_model_dtype(model),
         .kernels = baton_model_kernels(model),
         .kv_dtype = baton_kv_dtype(stand->machine.kv),
-        .kv_token_bytes =
-            (double)baton_kv_all_block_bytes(stand->machine.kv) / BATON_KV_BLOCK_TOKENS,
+        .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->machine.kv) / BLOCK,
         .n_threads = (int)stand->options->threads,
         .chunk = baton_spec_chunk(spec_of(stand))};
     stand->sizes = (struct bench_sizes){

@@ -13,6 +13,9 @@ The GGUF file must hold a model of the same shape (weights do not matter), in a 
 is made, and deleted afterwards. With --type Q4_K_M and the like all programs run the one file that
 is made, Baton in --dtype native.
 
+With --depth the prompt lies behind so many positions, and decoding begins there. A peer computes
+these positions, untimed; without `llama-bench -d` its prefill is not measured.
+
 Every figure is tokens per second, the median over all rounds. Within a round each program runs all
 tests once, one program right after the other, and who is first changes from round to round. --csv
 FILE also appends the medians to a file, which bench/plot_peers.py draws.
@@ -36,8 +39,8 @@ def output(command):
     return done.stdout
 
 
-def prefill_test(n_prompt):
-    return f"prefill {n_prompt}"
+def prefill_test(n_prompt, depth=0):
+    return f"prefill {n_prompt}" + (f" after {depth}" if depth else "")
 
 
 def decode_test(n_past, n_seqs):
@@ -53,15 +56,35 @@ class Baton:
     def run(self, n_threads):
         """{test: tokens/s}"""
         options = self.options
+        if options.depth:
+            return self.run_deep(n_threads)
         lengths = sorted({*options.prompt, *options.past})
-        lines = json.loads(output([
-            options.baton_bench, "engine", "--model", options.model, "--dtype", options.dtype,
-            "--kernels", options.kernels, "--threads", n_threads, "--json",
-            "--prompt", ",".join(map(str, lengths)), "--new", options.new,
-            "--batch", ",".join(map(str, sorted({1, *options.batch})))]))
-        self.kernels = lines[0]["kernels"]
+        lines = self.bench(n_threads, "--prompt", ",".join(map(str, lengths)),
+                           "--batch", ",".join(map(str, sorted({1, *options.batch}))))
         return {prefill_test(line["prompt"]) if line["phase"] == "prefill"
                 else decode_test(line["prompt"], line["batch"]): line["tokens_per_s"] for line in lines}
+
+
+    def bench(self, n_threads, *tests):
+        options = self.options
+        lines = json.loads(output([
+            options.baton_bench, "engine", "--model", options.model, "--dtype", options.dtype,
+            "--kernels", options.kernels, "--kv-dtype", options.kv_dtype or "auto", "--threads", n_threads,
+            "--new", options.new, "--json", *tests]))
+        self.kernels = lines[0]["kernels"]
+        return lines
+
+    def run_deep(self, n_threads):
+        """Decoding begins behind the shortest prompt that there is, of one token."""
+        figures = {}
+        for depth in self.options.depth:
+            lengths = ",".join(map(str, sorted({1, *self.options.prompt})))
+            for line in self.bench(n_threads, "--depth", depth, "--batch", 1, "--prompt", lengths):
+                if line["phase"] == "prefill" and line["prompt"] in self.options.prompt:
+                    figures[prefill_test(line["prompt"], depth)] = line["tokens_per_s"]
+                elif line["phase"] == "decode" and line["prompt"] == 1:
+                    figures[decode_test(depth, 1)] = line["tokens_per_s"]
+        return figures
 
 
 class Llama:
@@ -74,9 +97,24 @@ class Llama:
         self.has_depth = "n-depth" in help_text.stdout + help_text.stderr
 
     def bench(self, n_threads, *tests):
-        text = output([self.folder / "llama-bench", "-m", self.options.gguf, "-t", n_threads, "-r", 5,
-                       "-o", "json", *self.more, *tests])
+        kv = ["-fa", "1", "-ctk", "q8_0", "-ctv", "q8_0"] if self.options.kv_dtype == "q8" else []
+        text = output([self.folder / "llama-bench", "-m", self.options.gguf, "-t", n_threads,
+                       "-r", self.options.repetitions, "-o", "json", *kv, *self.more, *tests])
         return json.loads(text[text.index("["):])
+
+    def run_deep(self, n_threads):
+        """A fork without -d says the speed behind a prompt as that of the steps alone."""
+        figures = {}
+        for depth in self.options.depth:
+            if not self.has_depth:
+                figures[decode_test(depth, 1)] = self.decode(n_threads, depth)
+                continue
+            prompts = ",".join(map(str, self.options.prompt))
+            for test in self.bench(n_threads, "-p", prompts, "-n", self.options.new, "-d", depth):
+                name = (prefill_test(test["n_prompt"], depth) if test["n_prompt"]
+                        else decode_test(depth, 1))
+                figures[name] = statistics.median(test["samples_ts"])
+        return figures
 
     def decode(self, n_threads, n_past):
         n_new = self.options.new
@@ -98,6 +136,8 @@ class Llama:
 
     def run(self, n_threads):
         options = self.options
+        if options.depth:
+            return self.run_deep(n_threads)
         figures = {}
         for test in self.bench(n_threads, "-p", ",".join(map(str, options.prompt)), "-n", 0):
             figures[prefill_test(test["n_prompt"])] = statistics.median(test["samples_ts"])
@@ -111,7 +151,7 @@ class Llama:
 
 
 def numbers(text):
-    return [int(number) for number in text.split(",")]
+    return [int(number) for number in text.split(",") if number]
 
 
 def read_options():
@@ -128,8 +168,12 @@ def read_options():
     parser.add_argument("--threads", type=numbers, default="1", help="of each program, one table each")
     parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompts to prefill")
     parser.add_argument("--past", type=numbers, default="16,512", help="contexts to decode after")
+    parser.add_argument("--depth", type=numbers, default="", help="positions before the prompt, and before decoding, "
+                        "in place of --past and --batch")
+    parser.add_argument("--kv-dtype", choices=("f16", "q8"), help="of K and V [each program's own choice]")
     parser.add_argument("--new", type=int, default=64, help="tokens to decode")
     parser.add_argument("--batch", type=numbers, default="4,16", help="sequences decoded together")
+    parser.add_argument("--repetitions", type=int, default=5, help="that a peer takes the median of in each round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="append the medians to it")
     options = parser.parse_args()
@@ -157,6 +201,7 @@ def compare(options, sides, n_threads):
     medians = [{test: statistics.median(figures[test] for figures in of_side) for test in of_side[0]}
                for of_side in rounds]
     print(f"{options.model}, {options.dtype}, {sides[0].kernels} kernels, {n_threads} thread(s), "
+          + (f"K and V in {options.kv_dtype}, " if options.kv_dtype else "") +
           f"medians of {options.rounds} rounds\n")
     print("| tokens/s | " + " | ".join(side.name for side in sides) + " | Baton's ratio |")
     print("|---" * (len(sides) + 2) + "|")

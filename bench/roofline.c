@@ -78,17 +78,19 @@ static struct bench_phase head_phase(const struct baton_spec *spec, const struct
 }
 
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
-                                     int n_tokens)
+                                     int n_past, int n_tokens)
 {
-    double n = n_tokens, matrices = 0;
+    double n = n_tokens, end = n_past + n, matrices = 0;
     struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
         bool is_last = i == spec->n_layers - 1, stores = baton_spec_stores_kv(spec, i);
         int window = spec->layers[i].window;
-        double seen = is_last ? baton_spec_seen(window, n) : baton_spec_seen_by_rows(window, 0, n);
+        double read = baton_spec_seen(window, end), past = n_past;
+        double seen = is_last ? read : baton_spec_seen_by_rows(window, past, n);
         matrices += n * project_flops(spec, i) + (is_last ? 1 : n) * complete_flops(spec, i);
         attention.flops += seen * attend_flops(spec, i);
-        attention.bytes += (is_last ? baton_spec_seen(window, n) : n) * kv_bytes(spec, sizes, i) +
+        past = window && past > window - 1 ? window - 1 : past;
+        attention.bytes += (is_last ? read : past + n) * kv_bytes(spec, sizes, i) +
                            (stores ? n * kv_bytes(spec, sizes, i) : 0);
     }
     return (struct bench_work){

@@ -25,6 +25,11 @@ static const char prefix[] = "shape:";
 #define LLAMA3_ROPE(times)                                                                         \
     "'rope_theta': 500000, 'rope_scaling': {'rope_type': 'llama3', 'factor': " #times              \
     ", 'low_freq_factor': 1, 'high_freq_factor': 4, 'original_max_position_embeddings': 8192}"
+#define LLAMA_3_2_1B(n_layers, n_vocab)                                                            \
+    LLAMA "'num_hidden_layers': " #n_layers ", 'hidden_size': 2048, 'head_dim': 64,"               \
+          " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'intermediate_size': 8192,"       \
+          " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 131072,"                        \
+          " 'tie_word_embeddings': true, " LLAMA3_ROPE(32)
 #define QWEN3                                                                                      \
     "'model_type': 'qwen3', " CLASS("Qwen3") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"         \
                                              " 'rope_theta': 1000000, "
@@ -76,11 +81,8 @@ static const struct {
                            " 'num_key_value_heads': 3, 'intermediate_size': 1536,"
                            " 'vocab_size': 49152, 'max_position_embeddings': 8192,"
                            " 'rope_theta': 100000, 'tie_word_embeddings': true"},
-    {"llama-3.2-1b",
-     LLAMA "'num_hidden_layers': 16, 'hidden_size': 2048, 'head_dim': 64,"
-           " 'num_attention_heads': 32, 'num_key_value_heads': 8,"
-           " 'intermediate_size': 8192, 'vocab_size': 128256,"
-           " 'max_position_embeddings': 131072, 'tie_word_embeddings': true, " LLAMA3_ROPE(32)},
+    {"llama-3.2-1b", LLAMA_3_2_1B(16, 128256)},
+    {"llama-3.2-1b-2l", LLAMA_3_2_1B(2, 2560)},
     {"llama-3.2-3b",
      LLAMA "'num_hidden_layers': 28, 'hidden_size': 3072, 'head_dim': 128,"
            " 'num_attention_heads': 24, 'num_key_value_heads': 8,"

@@ -39,14 +39,14 @@ def weights():
     return L * 12 * C * C + V * C
 
 
-def expected_flops(line):
+def expected_flops(line, depth=0):
     """Counted matrix by matrix: 2 FLOPs a weight and row, 4 C a row and position it looks at."""
     n, head = line["prompt"], 2 * V * C
     if line["phase"] == "decode":
-        past = n + 1  # the mean of three steps
+        past = depth + n + 1  # the mean of three steps
         return line["batch"] * (L * (24 * C * C + 4 * C * (past + 1)) + head)
-    whole = n * 24 * C * C + 4 * C * sum(range(1, n + 1))
-    last = n * 6 * C * C + 18 * C * C + 4 * C * n  # of one row after its keys and values
+    whole = n * 24 * C * C + 4 * C * sum(range(depth + 1, depth + n + 1))
+    last = n * 6 * C * C + 18 * C * C + 4 * C * (depth + n)  # of one row after its keys and values
     return (L - 1) * whole + last + head
 
 
@@ -61,6 +61,10 @@ for dtype in WEIGHT_BYTES:
         assert (line["model"], line["dtype"], line["threads"]) == ("tiny", dtype, 1)
         assert line["bytes"] > weights() * WEIGHT_BYTES[dtype], line
 
+for line in lines_of("--depth", "100"):
+    check_line(line)
+    assert line["flops"] == expected_flops(line, 100), line
+
 for line in lines_of("--kernels", "portable", "--dtype", "f32", "--threads", "2"):
     check_line(line)
     assert (line["kernels"], line["threads"]) == ("portable", 2)
@@ -70,7 +74,7 @@ assert table.returncode == 0 and table.stdout.count("prefill") == 2 and table.st
 
 for options, reason in ((["--prompt", "16,,3"], "--prompt"), (["--batch", "0"], "--batch"),
                         (["--prompt", "16x"], "from 1 to"), (["--model", "shape:huge"], "gpt2-xl"),
-                        (["--prompt", "255"], "256"), (["--dtype", "f64"], "f64"),
+                        (["--prompt", "255"], "256"), (["--depth", "240"], "--depth 240"), (["--dtype", "f64"], "f64"),
                         (["--kernels", "none"], "none")):
     refused = run(*TINY, *options)
     assert refused.returncode == 1 and reason in refused.stderr, (options, refused.stderr)

@@ -59,7 +59,7 @@ TEST(a_prompts_rows_grow_until_the_window_is_full)
 {
     struct baton_spec spec = two_layers();
     struct bench_sizes sizes = sizes_of(&spec);
-    struct bench_work work = bench_prefill_work(&spec, &sizes, 6);
+    struct bench_work work = bench_prefill_work(&spec, &sizes, 0, 6);
     double seen_by_first = 1 + 2 + 3 + 4 + 4 + 4, seen_by_last_row = 6;
     assert_same(work.attention.flops, (seen_by_first + seen_by_last_row) * 4.0 * H * D);
 }
@@ -69,10 +69,10 @@ TEST(a_layer_that_reads_anothers_k_and_v_writes_none)
     struct baton_spec spec = two_layers();
     struct bench_sizes sizes = sizes_of(&spec);
     spec.layers[0].window = 0;
-    double own = bench_prefill_work(&spec, &sizes, 6).attention.bytes;
+    double own = bench_prefill_work(&spec, &sizes, 0, 6).attention.bytes;
     spec.layers[1].kv_from = 0; /* of one head, and not written */
     assert_same(own, 2 * 6 * (1 + 2) * 2 * D * 2);
-    assert_same(bench_prefill_work(&spec, &sizes, 6).attention.bytes, (2 + 1) * 6 * 2 * D * 2);
+    assert_same(bench_prefill_work(&spec, &sizes, 0, 6).attention.bytes, (2 + 1) * 6 * 2 * D * 2);
 }
 
 TEST(of_a_mixtures_experts_those_are_read_that_rows_choose)
