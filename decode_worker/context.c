@@ -79,12 +79,14 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
     return BATON_OK;
 }
 
-/* Naive mode, delivery to another worker and the prompt's logprobs run in prefill workers only. */
+/* Naive mode, delivery to another worker, the prompt's logprobs and embeddings are prefill workers'
+ * alone. */
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
     return context->state == DC_RESERVED && !request->naive && !request->deliver_to &&
-           !request->prompt_logprobs && request->n_tokens == (size_t)context->n_prompt &&
+           !request->prompt_logprobs && !request->pooling &&
+           request->n_tokens == (size_t)context->n_prompt &&
            baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
 

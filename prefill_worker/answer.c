@@ -24,6 +24,27 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token 
     baton_first_token_log(&first, &job->origin);
 }
 
+void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns)
+{
+    Baton__V1__Embedding embedding = BATON__V1__EMBEDDING__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    embedding.values = (float *)(uintptr_t)values; /* packing only reads */
+    embedding.n_values = (size_t)n;
+    embedding.prefill_queue_s = baton_seconds(job->begun_ns - job->received_ns);
+    embedding.prefill_compute_s = baton_seconds(computed_ns - job->begun_ns);
+    embedding.cached_tokens = (uint32_t)job->n_cached_tokens;
+    embedding.disk_tokens = (uint32_t)job->n_disk_tokens;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_EMBEDDING;
+    envelope.embedding = &embedding;
+    baton_origin_tell(&job->origin, &envelope);
+    baton_log(BATON_LOG_INFO, "embedding", BATON_ORIGIN(&job->origin),
+              BATON_I("attempt", job->origin.attempt),
+              BATON_S("pooling", baton_pooling_name(job->pooling)),
+              BATON_I("tokens", job->n_prompt), BATON_I("cached_tokens", job->n_cached_tokens),
+              BATON_F("queue_s", embedding.prefill_queue_s),
+              BATON_F("compute_s", embedding.prefill_compute_s));
+}
+
 void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      double step_s)
 {

@@ -1,5 +1,5 @@
 /* What the engine thread sends to the origin of a prompt: the first token, and in naive mode the
- * tokens after it.
+ * tokens after it; or its embedding.
  *
  * Ownership: everything is borrowed.
  * Threading: engine thread.
@@ -18,6 +18,9 @@ struct pf_first_times {
 /* is_cold: the first token of this process. */
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
+
+/* values [n], instead of a first token. */
+void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns);
 
 /* The output token whose index is pf_job_n_output. */
 void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,

@@ -1,5 +1,6 @@
 #include "prefill_worker/engine.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -26,6 +27,7 @@ struct pf_engine {
     struct baton_sampled_token sampled; /* scratch: the token that is being sent */
     struct pf_score *score;
     float *logits;      /* [LOGITS_ROWS][V] */
+    float *embedding;   /* [C] scratch: the one that is being sent */
     bool warm;          /* a first token was sent */
     atomic_int n_begun; /* jobs inside whose first step has begun */
 };
@@ -75,6 +77,14 @@ static bool ends_here(const struct pf_chunk *chunk)
     return chunk->job->seq.n_tokens + chunk->n_tokens == chunk->job->n_prompt;
 }
 
+/* Of the chunk's rows, the last ones that the job's embedding is made of. */
+static int n_pooled(const struct pf_chunk *chunk)
+{
+    if (chunk->job->pooling == BATON_POOLING_MEAN)
+        return chunk->n_tokens;
+    return chunk->job->pooling == BATON_POOLING_LAST && ends_here(chunk);
+}
+
 static enum baton_err run_packed(struct pf_engine *engine)
 {
     struct baton_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
@@ -84,7 +94,9 @@ static enum baton_err run_packed(struct pf_engine *engine)
         chunks[i] = (struct baton_chunk){.seq = &job->seq,
                                          .tokens = job->tokens + job->seq.n_tokens,
                                          .n_tokens = chunk->n_tokens,
-                                         .n_logits = ends_here(chunk)};
+                                         .n_logits = !job->pooling && ends_here(chunk),
+                                         .n_pooled = n_pooled(chunk),
+                                         .pooled = job->pooled};
     }
     return baton_engine_forward(engine->engine, chunks, engine->scheduler.step.n_chunks, on_layer,
                                 engine, engine->logits);
@@ -144,6 +156,23 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
         atomic_store(&job->canceled, true);
 }
 
+static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
+{
+    int n_embd = baton_model_spec(engine->options.model)->n_embd;
+    int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
+    bool is_finite = true;
+    for (int i = 0; i < n_embd; i++) {
+        engine->embedding[i] = (float)(job->pooled[i] / n_rows);
+        is_finite = is_finite && isfinite(engine->embedding[i]);
+    }
+    if (is_finite)
+        pf_answer_embedding(job, engine->embedding, n_embd, computed_ns);
+    else
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL,
+                          "the embedding is not finite");
+    job->has_first_token = job->done = true;
+}
+
 static void fail(struct pf_job *job, enum baton_err err)
 {
     if (err != BATON_CANCELED)
@@ -152,8 +181,8 @@ static void fail(struct pf_job *job, enum baton_err err)
     job->done = true;
 }
 
-/* Sequences have advanced. Each one at its prompt's end has a row of logits, in the order of the
- * chunks. */
+/* Sequences have advanced. Each one at its prompt's end has its embedding, or a row of logits in the
+ * order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
     size_t n_vocab = (size_t)baton_model_spec(engine->options.model)->n_vocab;
@@ -162,6 +191,11 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
         if (!job->naive && job->seq.n_tokens < job->n_prompt)
             continue;
+        if (job->pooling) {
+            if (!atomic_load(&job->canceled))
+                send_embedding(engine, job, computed_ns);
+            continue; /* it has no row of logits */
+        }
         if (!atomic_load(&job->canceled)) /* a canceled job has its row of logits as well */
             sample_token(engine, job, logits, begin_ns, computed_ns);
         logits += n_vocab;
@@ -211,11 +245,13 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
 
 static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why *why)
 {
-    int n_vocab = baton_model_spec(engine->options.model)->n_vocab;
+    const struct baton_spec *spec = baton_model_spec(engine->options.model);
+    int n_vocab = spec->n_vocab;
+    engine->embedding = calloc((size_t)spec->n_embd, sizeof *engine->embedding);
     engine->sampler = baton_sampler_create(n_vocab);
     engine->logits = calloc((size_t)LOGITS_ROWS * (size_t)n_vocab, sizeof *engine->logits);
     engine->score = pf_score_create(engine->sampler, n_vocab);
-    if (!engine->sampler || !engine->logits || !engine->score)
+    if (!engine->embedding || !engine->sampler || !engine->logits || !engine->score)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for the engine thread");
     return BATON_OK;
 }
@@ -271,6 +307,7 @@ void pf_engine_stop(struct pf_engine *engine)
     baton_engine_thread_destroy(engine->thread);
     baton_canary_destroy(engine->canary);
     free(engine->logits);
+    free(engine->embedding);
     pf_score_destroy(engine->score);
     baton_sampler_destroy(engine->sampler);
     baton_engine_destroy(engine->engine);

@@ -1,6 +1,6 @@
 /* What the engine thread of a prefill worker does: each step runs chunks of prompts (scheduler.h),
- * publishes their progress layer by layer, and samples and sends the first token of every prompt
- * that ends in the step.
+ * publishes their progress layer by layer, and samples and sends the first token, or sends the
+ * embedding, of every prompt that ends in the step.
  *
  * New prompts join, and canceled ones leave, between steps.
  *

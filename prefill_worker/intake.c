@@ -67,14 +67,28 @@ static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_c
     return BATON_OK;
 }
 
-static struct pf_job *new_job(const Baton__V1__PrefillRequest *request,
-                              struct baton_grammar_set *grammars)
+_Static_assert((int)BATON_POOLING_LAST == (int)BATON__V1__POOLING__POOLING_LAST &&
+                   (int)BATON_POOLING_MEAN == (int)BATON__V1__POOLING__POOLING_MEAN,
+               "the poolings have the numbers that travel");
+
+static enum baton_err set_pooling(struct pf_job *job, int n_embd,
+                                  const Baton__V1__PrefillRequest *request)
+{
+    if (!request->pooling)
+        return BATON_OK;
+    job->pooling = (enum baton_pooling)request->pooling;
+    job->pooled = calloc((size_t)n_embd, sizeof *job->pooled);
+    return job->pooled ? BATON_OK : BATON_NO_MEMORY;
+}
+
+static struct pf_job *new_job(const struct pf_intake *intake,
+                              const Baton__V1__PrefillRequest *request)
 {
     struct pf_job *job = pf_job_create();
     if (!job)
         return NULL;
-    if (copy_tokens(job, request) ||
-        baton_prompt_sampling(request, request->max_new_tokens, grammars, &job->sampling)) {
+    if (copy_tokens(job, request) || set_pooling(job, intake->n_embd, request) ||
+        baton_prompt_sampling(request, request->max_new_tokens, intake->grammars, &job->sampling)) {
         pf_job_destroy(job);
         return NULL;
     }
@@ -93,9 +107,7 @@ static struct pf_job *new_job(const Baton__V1__PrefillRequest *request,
     return job;
 }
 
-struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
-                              const struct baton_prefix_cache *cache,
-                              struct baton_grammar_set *grammars, struct baton_link *gateway,
+struct pf_job *pf_intake_take(const struct pf_intake *intake, struct baton_link *gateway,
                               const baton_envelope *envelope)
 {
     const Baton__V1__PrefillRequest *request = envelope->prefill_request;
@@ -103,16 +115,16 @@ struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
     struct baton_why why = {""};
     baton_origin_init(&origin, gateway, envelope);
     struct pf_job *job = NULL;
-    if (check(facts, request, &why) || check_pool(cache->kv, request, &why))
+    if (check(intake->facts, request, &why) || check_pool(intake->cache->kv, request, &why))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID, why.text);
-    else if (!(job = new_job(request, grammars)))
+    else if (!(job = new_job(intake, request)))
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the request");
     if (!job) {
         baton_origin_fini(&origin);
         return NULL;
     }
     job->origin = origin; /* moved */
-    if (!set_prefix(job, cache, request, &why))
+    if (!set_prefix(job, intake->cache, request, &why))
         return job;
     baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INVALID, why.text);
     pf_job_destroy(job);

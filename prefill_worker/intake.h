@@ -10,10 +10,16 @@
 #include "common/checkpoint/facts.h"
 #include "prefill_worker/job.h"
 
+/* What a request is checked against, and what its job is made with. */
+struct pf_intake {
+    const struct baton_model_facts *facts;
+    int n_embd; /* C */
+    const struct baton_prefix_cache *cache;
+    struct baton_grammar_set *grammars;
+};
+
 /* The job for the gateway's PrefillRequest, WAITING; NULL when the request was refused. */
-struct pf_job *pf_intake_take(const struct baton_model_facts *facts,
-                              const struct baton_prefix_cache *cache,
-                              struct baton_grammar_set *grammars, struct baton_link *gateway,
+struct pf_job *pf_intake_take(const struct pf_intake *intake, struct baton_link *gateway,
                               const baton_envelope *envelope);
 
 #endif

@@ -60,6 +60,7 @@ void pf_job_destroy(struct pf_job *job)
     baton_sampling_state_fini(&job->sampling);
     baton_origin_fini(&job->origin);
     baton_prefix_fini(&job->prefix);
+    free(job->pooled);
     free(job->tokens);
     free(job);
 }

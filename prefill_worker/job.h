@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 
 #include "common/base/list.h"
+#include "common/checkpoint/pooling.h"
 #include "common/engine/kv/kv.h"
 #include "common/policy/priority.h"
 #include "common/sampling/state.h"
@@ -46,6 +47,7 @@ struct pf_job {
     struct baton_sampling_state sampling;
     bool naive, prompt_logprobs;
     enum baton_priority priority;
+    enum baton_pooling pooling; /* NONE: a token is wanted, not an embedding */
     struct baton_seq seq;
 
     /* prefix cache, main thread */
@@ -67,6 +69,7 @@ struct pf_job {
     int64_t runnable_ns; /* since when it waits for a step: received, submitted or stepped */
     int64_t begun_ns;    /* its first step; 0: none yet */
     double decode_s;     /* naive: sum over steps after the first */
+    double *pooled;      /* [C] with pooling: sum of final hidden states so far */
 
     /* hand-off, main thread */
     bool is_delivered; /* otherwise the context stays here */
@@ -81,6 +84,13 @@ BATON_LIST(pf_job_list, struct pf_job, in_jobs)
 static inline uint64_t pf_job_n_output(const struct pf_job *job)
 {
     return (uint64_t)(job->n_resumed + job->n_tokens - job->n_prompt);
+}
+
+/* Whether it looks nothing up in the prefix cache: what it tells of each position must be computed,
+ * and the cache has no more than K and V. */
+static inline bool pf_job_wants_all_rows(const struct pf_job *job)
+{
+    return job->prompt_logprobs || job->pooling == BATON_POOLING_MEAN;
 }
 
 /* WAITING; NULL when there is no memory. */

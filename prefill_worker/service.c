@@ -170,6 +170,11 @@ static void account(struct pf_service *service, struct baton_link *gateway,
     baton_kv_report_end(&service->kv_report, gateway);
 }
 
+static int n_embd(const struct pf_service *service)
+{
+    return baton_model_spec(service->host->model)->n_embd;
+}
+
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
 {
     static struct baton_log_limit unexpected;
@@ -178,10 +183,12 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     struct pf_job *job = find(service, envelope);
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
-        job =
-            job ? NULL
-                : pf_intake_take(&service->host->facts, &service->prefix_cache,
-                                 &service->host->grammars, gateway, envelope);
+        job = job ? NULL
+                  : pf_intake_take(&(struct pf_intake){.facts = &service->host->facts,
+                                                       .n_embd = n_embd(service),
+                                                       .cache = &service->prefix_cache,
+                                                       .grammars = &service->host->grammars},
+                                   gateway, envelope);
         if (job)
             add_job(service, job);
         break;
@@ -213,12 +220,11 @@ static void from_peer(void *arg, const struct baton_message *message)
     baton_host_take_ack(service->host, service->sender, message);
 }
 
-/* Blocks for the job's positions. A prompt that wants the logprobs of its own tokens has every
- * position computed, so it looks nothing up. */
+/* Blocks for the job's positions. */
 static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
 {
     enum baton_err err = baton_prefix_cache_take_blocks(
-        &service->prefix_cache, &job->prefix, &job->seq, n_positions, !job->prompt_logprobs);
+        &service->prefix_cache, &job->prefix, &job->seq, n_positions, !pf_job_wants_all_rows(job));
     if (err)
         return err;
     job->n_cached_tokens = job->seq.n_tokens;
@@ -263,7 +269,7 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
 /* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
 static bool try_load(struct pf_service *service, struct pf_job *job)
 {
-    if (!service->disk || job->has_looked_on_disk || job->prompt_logprobs ||
+    if (!service->disk || job->has_looked_on_disk || pf_job_wants_all_rows(job) ||
         job->seq.n_shared >= job->prefix.n_hashes)
         return false;
     job->has_looked_on_disk = true;

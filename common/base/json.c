@@ -307,6 +307,11 @@ void baton_json_put_exact(struct baton_json_out *out, const char *key, double va
     put_digits(out, key, 17, value);
 }
 
+void baton_json_put_float(struct baton_json_out *out, const char *key, float value)
+{
+    put_digits(out, key, 9, (double)value);
+}
+
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value)
 {
     begin(out, key);

@@ -115,6 +115,8 @@ void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t v
 void baton_json_put_real(struct baton_json_out *out, const char *key, double value);
 /* The same with all 17 digits, for numbers that are to be computed with. */
 void baton_json_put_exact(struct baton_json_out *out, const char *key, double value);
+/* The same with the 9 digits that tell one float from every other. */
+void baton_json_put_float(struct baton_json_out *out, const char *key, float value);
 /* true, false and null. */
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value);
 /* Text that is JSON already. */

@@ -47,9 +47,11 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     memcpy(facts->family, config->model_type, sizeof facts->family);
     facts->has_blocks = baton_checkpoint_has_blocks(checkpoint);
     facts->n_vocab = config->n_vocab;
+    facts->n_embd = config->n_embd;
     facts->n_context_tokens = config->n_context;
     facts->bos_id = config->bos_id;
     facts->sampling = config->sampling;
+    facts->pooling = config->pooling;
     facts->n_eos = config->n_eos;
     memcpy(facts->eos_ids, config->eos_ids, sizeof facts->eos_ids);
     set_name(checkpoint);

@@ -15,10 +15,12 @@ struct baton_model_facts {
     char family[64];          /* model_type of the config */
     bool has_blocks;          /* of ggml's formats, as a GGUF file's tensors are */
     int64_t n_vocab;          /* V */
+    int64_t n_embd;           /* C; 0: the config does not say it */
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
     int64_t bos_id;                          /* what an empty prompt stands for; -1: none */
+    enum baton_pooling pooling;              /* of embeddings, where its files say it */
     struct baton_sampling_defaults sampling; /* what the model's authors sample with */
 };
 

@@ -227,6 +227,18 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
     return err ? baton_fail(reading->why, err, "general.sampling: %s", reason.text) : BATON_OK;
 }
 
+/* llama.cpp's LLAMA_POOLING_TYPE; the others (CLS, rank) are not of decoders. */
+static void read_pooling(const READING *reading, struct baton_model_config *config)
+{
+    enum { MEAN = 1, LAST = 3 };
+    int64_t type;
+    if (!baton_gguf_int(baton_gguf_value(reading, "pooling_type"), &type))
+        return;
+    config->pooling = type == MEAN   ? BATON_POOLING_MEAN
+                      : type == LAST ? BATON_POOLING_LAST
+                                     : BATON_POOLING_NONE;
+}
+
 static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
                                     struct baton_model_config *config)
 {
@@ -249,6 +261,7 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
         err = read_sampling(reading, &made);
     if (err)
         return err;
+    read_pooling(reading, &made);
     made.gguf_names = true;
     *config = made;
     return BATON_OK;

@@ -192,6 +192,8 @@ enum baton_err baton_model_config_read(const char *model_path, struct baton_mode
         err = parse_file(path, baton_model_config_parse, &read, why);
     if (!err && baton_model_files_has(model_path, generation))
         err = parse_file(generation_path, baton_model_config_parse_generation, &read, why);
+    if (!err)
+        err = baton_pooling_read(model_path, &read.pooling, why);
     if (err)
         return err;
     *config = read;

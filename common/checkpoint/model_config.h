@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/checkpoint/pooling.h"
 
 /* The largest sizes that are accepted: products of two of them stay far below 2^63. */
 enum {
@@ -172,6 +173,7 @@ struct baton_model_config {
     int64_t eos_ids[BATON_MODEL_MAX_EOS]; /* each ends a generation; all below V */
     int n_eos;
     struct baton_sampling_defaults sampling;
+    enum baton_pooling pooling; /* NONE: not given */
 
     bool gguf_names; /* tensors are called, and Q and K ordered, as in GGUF files */
 };
@@ -189,8 +191,9 @@ enum baton_err baton_model_config_parse_generation(const void *text, size_t n,
                                                    struct baton_model_config *config,
                                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* From the model at model_path: its config.json and, if present, its generation_config.json. source
- * receives the path of the file that the sizes are from, for messages about them. */
+/* From the model at model_path: its config.json and, if present, its generation_config.json and
+ * what says how embeddings are pooled. source receives the path of the file that the sizes are
+ * from, for messages about them. */
 enum baton_err baton_model_config_read(const char *model_path, struct baton_model_config *config,
                                        char source[PATH_MAX],
                                        struct baton_why *why) BATON_MUST_CHECK;

@@ -1,5 +1,7 @@
 /* baton_envelope_check: the range of every field of every message. Each message has one function
  * that reads like its part of proto/baton.proto; the first failure sticks and names the field. */
+#include <math.h>
+
 #include "common/base/block_hash.h"
 #include "common/base/fingerprint.h"
 #include "common/base/request_tag.h"
@@ -128,6 +130,16 @@ static void block_hashes(struct checker *c, const ProtobufCBinaryData *hashes, s
              n_tokens);
 }
 
+/* An embedding is all that comes back: nothing follows it. */
+static void check_pooling(struct checker *c, const Baton__V1__PrefillRequest *m)
+{
+    known(c, "pooling", (int)m->pooling, &baton__v1__pooling__descriptor);
+    absent(c, "naive", m->naive, "an embedding makes no tokens");
+    absent(c, "deliver_to", m->deliver_to, "nothing is decoded after an embedding");
+    absent(c, "prompt_logprobs", m->prompt_logprobs, "an embedding makes no logits");
+    absent(c, "n_output_tokens", m->n_output_tokens, "an embedding resumes no output");
+}
+
 static void check_prefill_request(struct checker *c, const Baton__V1__PrefillRequest *m)
 {
     token_ids(c, "tokens", m->tokens, m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
@@ -140,6 +152,21 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_tokens - 1);
     absent(c, "prompt_logprobs", m->n_output_tokens && m->prompt_logprobs,
            "they came before the output that is resumed");
+    if (m->pooling)
+        check_pooling(c, m);
+}
+
+/* A value that is no number would spoil every distance that it is part of. */
+static void check_embedding(struct checker *c, const Baton__V1__Embedding *m)
+{
+    range(c, "values", m->n_values, 1, BATON_MAX_EMBEDDING);
+    for (size_t i = 0; !c->err && i < m->n_values; i++)
+        if (!isfinite(m->values[i]))
+            FAIL(c, "values", "value %zu is not finite", i);
+    seconds(c, "prefill_queue_s", m->prefill_queue_s);
+    seconds(c, "prefill_compute_s", m->prefill_compute_s);
+    range(c, "cached_tokens", m->cached_tokens, 0, BATON_MAX_PROMPT_TOKENS);
+    range(c, "disk_tokens", m->disk_tokens, 0, m->cached_tokens);
 }
 
 static void check_first_token(struct checker *c, const Baton__V1__FirstToken *m)
@@ -389,6 +416,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_first_token(c, e->first_token);
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         return check_prompt_logprobs(c, e->prompt_logprobs);
+    case BATON__V1__ENVELOPE__BODY_EMBEDDING:
+        return check_embedding(c, e->embedding);
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         return check_reserve(c, e->reserve);
     case BATON__V1__ENVELOPE__BODY_RESERVED:

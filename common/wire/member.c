@@ -124,6 +124,7 @@ static void fill_hello(const struct baton_member_options *options, Baton__V1__He
     hello->kv_dtype = baton_envelope_text(options->kv_dtype);
     hello->kv_layout = baton_envelope_text(options->kv_layout);
     hello->hands_over = options->role == BATON__V1__ROLE__ROLE_DECODE;
+    hello->embeds = options->role == BATON__V1__ROLE__ROLE_PREFILL;
     hello->numeric_class = baton_envelope_text(options->numeric_class);
     hello->kernels = baton_envelope_text(options->kernels);
     hello->draft_model = baton_envelope_text(options->draft_model ? options->draft_model : "");

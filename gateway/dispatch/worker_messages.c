@@ -90,30 +90,47 @@ static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *requ
         dispatcher->lifecycle.options.metrics->n_class_changes++;
 }
 
-/* What the message tells of the attempt's prompt, and when its token came. */
+/* How an attempt's prompt was computed, whatever it came to. */
+struct prompt_told {
+    double queue_s, compute_s;
+    uint32_t cached_tokens, disk_tokens;
+};
+
+/* The prompt is done: its token or its embedding came now. */
+static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                        const struct prompt_told *told, int64_t now_ns)
+{
+    struct gw_attempt *attempt = &request->attempt;
+    int64_t n_computed = (int64_t)gw_request_input(request)->n - told->cached_tokens;
+    note_class(dispatcher, request, attempt->prompt_at);
+    gw_attempt_prompt_done(attempt, n_computed, told->compute_s);
+    attempt->first_token_ns = now_ns;
+    attempt->prefill_queue_s = told->queue_s;
+    attempt->prefill_compute_s = told->compute_s;
+    attempt->cached_tokens = told->cached_tokens;
+    attempt->disk_tokens = told->disk_tokens;
+    if (!request->output.tokens.n)
+        request->output.first_ns = now_ns;
+    gw_output_handle(&request->output, now_ns);
+    gw_arrivals_prompt(&dispatcher->lifecycle.arrivals, attempt->prefill ? (double)n_computed : 0,
+                       now_ns);
+}
+
 static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const Baton__V1__FirstToken *first)
 {
     struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
-    struct gw_attempt *attempt = &request->attempt;
-    int64_t n_computed = (int64_t)gw_request_input(request)->n - first->cached_tokens;
     int64_t now_ns = baton_now_ns();
-    note_class(dispatcher, request, attempt->prompt_at);
-    gw_attempt_prompt_done(attempt, n_computed, first->prefill_compute_s);
-    attempt->first_token_ns = now_ns;
-    attempt->prefill_queue_s = first->prefill_queue_s;
-    attempt->prefill_compute_s = first->prefill_compute_s;
-    attempt->cached_tokens = first->cached_tokens;
-    attempt->disk_tokens = first->disk_tokens;
-    attempt->cold |= first->cold;
+    note_prompt(dispatcher, request,
+                &(struct prompt_told){.queue_s = first->prefill_queue_s,
+                                      .compute_s = first->prefill_compute_s,
+                                      .cached_tokens = first->cached_tokens,
+                                      .disk_tokens = first->disk_tokens},
+                now_ns);
+    request->attempt.cold |= first->cold;
     if (request->output.tokens.n)
         note_resumed(metrics, request, now_ns);
-    else
-        request->output.first_ns = now_ns;
     request->output.last_token_ns = now_ns;
-    gw_output_handle(&request->output, now_ns);
-    gw_arrivals_prompt(&dispatcher->lifecycle.arrivals, attempt->prefill ? (double)n_computed : 0,
-                       now_ns);
     if (request->params.streaming)
         gw_lifecycle_count_ttft(&dispatcher->lifecycle, request);
     if (first->cold)
@@ -142,6 +159,10 @@ static const struct gw_failure *first_token_contradicts(const struct gw_dispatch
 {
     static const struct gw_failure wrong = {502, "worker_failed",
                                             "more tokens are said to be cached than there are"};
+    static const struct gw_failure unwanted = {502, "worker_failed",
+                                               "a token came where an embedding was wanted"};
+    if (request->params.pooling)
+        return &unwanted;
     if (first->cached_tokens > gw_request_input(request)->n)
         return &wrong;
     if (!are_of_the_model(dispatcher, &first->token, 1))
@@ -181,6 +202,44 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
     } else {
         gw_output_handled(&request->output, baton_now_ns());
     }
+}
+
+/* NULL, or what the message contradicts. All embeddings of a fleet are as wide as its model. */
+static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher *dispatcher,
+                                                      const struct gw_request *request,
+                                                      const Baton__V1__Embedding *embedding)
+{
+    static const struct gw_failure cached = {502, "worker_failed",
+                                             "more tokens are said to be cached than there are"};
+    static const struct gw_failure width = {502, "worker_failed",
+                                            "an embedding came that is not as wide as the model"};
+    int64_t n_embd = dispatcher->lifecycle.options.detokenizer.facts->n_embd;
+    if (embedding->cached_tokens > request->params.prompt.n)
+        return &cached;
+    return n_embd && embedding->n_values != (uint64_t)n_embd ? &width : NULL;
+}
+
+static void take_embedding(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                           const Baton__V1__Embedding *embedding)
+{
+    if (request->state != GW_PREFILLING || !request->params.pooling)
+        return;
+    const struct gw_failure *failure = embedding_contradicts(dispatcher, request, embedding);
+    if (failure) {
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, failure);
+        return;
+    }
+    note_prompt(dispatcher, request,
+                &(struct prompt_told){.queue_s = embedding->prefill_queue_s,
+                                      .compute_s = embedding->prefill_compute_s,
+                                      .cached_tokens = embedding->cached_tokens,
+                                      .disk_tokens = embedding->disk_tokens},
+                baton_now_ns());
+    dispatcher->lifecycle.options.metrics->n_embeddings++;
+    request->writer->embedding(request->choice, embedding->values, embedding->n_values);
+    request->output.finish = GW_FINISH_EMBEDDING;
+    gw_attempt_release(&request->attempt); /* its worker is done: no Cancel goes to it */
+    gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
 /* Hand-off time: the first inter-token gap minus decode queueing and the step itself. */
@@ -414,6 +473,9 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
         break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         take_first_token(dispatcher, request, envelope->first_token);
+        break;
+    case BATON__V1__ENVELOPE__BODY_EMBEDDING:
+        take_embedding(dispatcher, request, envelope->embedding);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
         take_tokens(dispatcher, request, &(Baton__V1__StepEvent){.tokens = envelope->tokens}, 0);

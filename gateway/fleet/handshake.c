@@ -114,6 +114,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     worker->epoch = envelope->src_epoch;
     worker->pid = hello->pid;
     worker->n_cores = hello->n_cores;
+    worker->embeds = hello->embeds;
     worker->hands_over = hello->hands_over;
     worker->start_to_ready_s = hello->start_to_ready_s;
     worker->model_load_s = hello->model_load_s;

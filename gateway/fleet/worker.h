@@ -59,6 +59,7 @@ struct gw_worker {
     char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode: "": it has none */
     char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it has shown last */
     uint32_t pid, n_cores;
+    bool embeds;     /* prefill: it makes embeddings */
     bool hands_over; /* decode: it moves running sequences, and takes them */
     uint32_t pipe;   /* by which it speaks to us (common/wire/inbox.h) */
     uint64_t epoch;

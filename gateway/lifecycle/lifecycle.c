@@ -125,6 +125,17 @@ static void note_end(struct gw_request *request, int64_t now_ns)
         request->migration.gap_s += baton_seconds(now_ns - request->output.last_token_ns);
 }
 
+/* What a whole output says about those to come. */
+static void note_output(struct gw_lifecycle *lifecycle, const struct gw_request *request)
+{
+    uint64_t n = request->output.tokens.n;
+    gw_arrivals_finished(&lifecycle->arrivals, (double)n, (double)(request->params.prompt.n + n),
+                         request->times.end_ns);
+    if (!request->was_paused) /* a slow client's time says nothing about the fleet */
+        gw_throughput_finished(&lifecycle->throughput, n,
+                               gw_request_e2el_s(request) - gw_request_ttft_s(request));
+}
+
 static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                    enum gw_outcome outcome, const char *reason)
 {
@@ -134,7 +145,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
     gw_request_stages(request, spans);
     metrics->outcomes[outcome]++;
     metrics->of[request->params.priority].outcomes[outcome]++;
-    if (request->output.first_ns)
+    if (request->output.first_ns && !request->params.pooling)
         gw_lifecycle_count_ttft(lifecycle, request);
     if (outcome == GW_OUTCOME_ok) {
         metrics->n_prompt_tokens += request->params.prompt.n;
@@ -142,12 +153,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         metrics->n_disk_tokens += gw_request_first_attempt(request)->disk_tokens;
         baton_hist_observe(&metrics->e2el, gw_request_e2el_s(request));
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
-        gw_arrivals_finished(&lifecycle->arrivals, (double)request->output.tokens.n,
-                             (double)(request->params.prompt.n + request->output.tokens.n),
-                             request->times.end_ns);
-        if (!request->was_paused) /* a slow client's time says nothing about the fleet */
-            gw_throughput_finished(&lifecycle->throughput, request->output.tokens.n,
-                                   gw_request_e2el_s(request) - gw_request_ttft_s(request));
+        if (!request->params.pooling)
+            note_output(lifecycle, request);
         count_stages(lifecycle, spans);
         baton_hist_observe(&metrics->of[request->params.priority].queue,
                            spans[BATON_STAGE_queue].duration_s);

@@ -127,6 +127,8 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_disk_prompt_tokens_total", "Of these, read from disk.",
                   metrics->n_disk_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
+    write_counter(out, "baton_embeddings_total", "Embeddings made of prompts.",
+                  metrics->n_embeddings);
     write_by_mode(out, "baton_drafted_tokens_total",
                   "Tokens that speculation guessed, by its mode.", metrics->n_drafted);
     write_by_mode(out, "baton_accepted_tokens_total", "Of these, those that were right.",

@@ -63,6 +63,7 @@ struct gw_metrics {
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
     uint64_t n_good;                      /* of those that ended ok: kept the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_migrations, n_pauses;
+    uint64_t n_embeddings;
     uint64_t n_disk_tokens;   /* of those that were cached: read from disk */
     uint64_t n_hand_overs;    /* of the migrations: with the context */
     uint64_t n_class_changes; /* tokens that were made in another class than the one before */

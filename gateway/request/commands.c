@@ -120,6 +120,7 @@ void gw_command_prefill(struct gw_request *request)
     prefill.n_output_tokens = (uint32_t)gw_request_n_resumed(request);
     prefill.sampling = &sampling.message;
     prefill.deadline_ms = left_ms(request);
+    prefill.pooling = (Baton__V1__Pooling)request->params.pooling;
     prefill.naive = !request->params.kv_cache;
     prefill.max_new_tokens = (uint32_t)gw_request_n_more(request);
     prefill.credit_tokens = credit_now(request);

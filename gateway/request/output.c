@@ -9,7 +9,7 @@ enum { TEXT_MAX_BYTES = 64 << 20 };
 
 const char *gw_finish_name(enum gw_finish finish)
 {
-    static const char *const names[] = {"", "length", "stop", "eos"};
+    static const char *const names[] = {"", "length", "stop", "eos", "embedding"};
     return names[finish];
 }
 

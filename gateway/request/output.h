@@ -15,7 +15,13 @@
 #include "common/tokenizer/tokens.h"
 #include "gateway/request/response_writer.h"
 
-enum gw_finish { GW_FINISH_NONE, GW_FINISH_LENGTH, GW_FINISH_STOP, GW_FINISH_EOS };
+enum gw_finish {
+    GW_FINISH_NONE,
+    GW_FINISH_LENGTH,
+    GW_FINISH_STOP,
+    GW_FINISH_EOS,
+    GW_FINISH_EMBEDDING
+};
 
 struct gw_output {
     struct baton_tokens tokens; /* all of them, stop ids included */

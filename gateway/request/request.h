@@ -18,6 +18,7 @@
 
 #include "common/base/list.h"
 #include "common/base/request_tag.h"
+#include "common/checkpoint/pooling.h"
 #include "common/policy/priority.h"
 #include "common/sampling/params.h"
 #include "common/sampling/speculation.h"
@@ -46,6 +47,7 @@ struct gw_params {
     int64_t max_new_tokens;
     struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
     struct baton_speculation speculation;  /* of its decode worker; naive mode has none */
+    enum baton_pooling pooling;            /* NONE: tokens are wanted, not an embedding */
     bool prompt_logprobs;
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */

@@ -4,6 +4,8 @@
  *     prompt_logprobs... first (token text?)... text? --> finish
  *                                                    \--> fail (at any point)
  *
+ * A request that wants an embedding is told `embedding` alone, and then finish or fail.
+ *
  * When an attempt breaks before its client saw anything, restart is called, and the sequence begins
  * again. The routes of each API have a writer; a test may have its own.
  *
@@ -48,6 +50,8 @@ struct gw_response_writer {
     void (*first)(struct gw_choice *choice); /* the first token is here */
     void (*token)(struct gw_choice *choice, const struct gw_token *token);
     void (*text)(struct gw_choice *choice, const char *text, size_t n); /* whole characters */
+    /* values [n], not normalised. NULL in writers of requests that never ask for it. */
+    void (*embedding)(struct gw_choice *choice, const float *values, size_t n);
     void (*finish)(struct gw_choice *choice);
     void (*fail)(struct gw_choice *choice, const struct gw_failure *failure);
 };

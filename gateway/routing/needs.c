@@ -1,8 +1,15 @@
 #include "gateway/routing/needs.h"
 
+bool gw_needs_capable(const struct gw_worker *worker, const struct gw_request *request)
+{
+    return !request->params.pooling || worker->embeds;
+}
+
 bool gw_needs_fit(const struct gw_routing *routing, const struct gw_worker *worker,
                   const struct gw_request *request)
 {
+    if (!gw_needs_capable(worker, request))
+        return false;
     bool is_prompt = worker->role == BATON__V1__ROLE__ROLE_PREFILL && request->params.kv_cache;
     int64_t n_new = is_prompt ? 1 : gw_request_n_more(request);
     return gw_attempt_n_blocks(gw_request_input(request)->n, n_new,
@@ -48,7 +55,7 @@ bool gw_needs_may_colocate(const struct gw_routing *routing, const struct gw_req
 {
     const struct gw_params *params = &request->params;
     bool resumes = gw_request_n_resumed(request) > 0;
-    if (!params->kv_cache || (params->prompt_logprobs && !resumes))
+    if (!params->kv_cache || params->pooling || (params->prompt_logprobs && !resumes))
         return false;
     /* A stream that has begun may go on where it can, if no prefill worker is left for it. */
     if (resumes && !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL, request,

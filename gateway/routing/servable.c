@@ -18,6 +18,9 @@ static const struct gw_failure no_memory = {
     400, "context_length_exceeded",
     "prompt and output are more tokens than any worker's KV cache holds"};
 
+static const struct gw_failure no_embedder = {
+    503, "no_worker", "no prefill worker makes embeddings: all are of an earlier version"};
+
 /* The role that the request needs and that has no worker in the classes where it may go. */
 static Baton__V1__Role missing_role(const struct gw_routing *routing,
                                     const struct gw_request *request)
@@ -104,6 +107,16 @@ bool gw_servable_may_move(const struct gw_routing *routing, const struct gw_requ
             hears_any(routing, BATON__V1__ROLE__ROLE_DECODE, now_ns));
 }
 
+static bool any_capable(const struct gw_routing *routing, const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (gw_needs_capable(worker, request))
+            return true;
+    return false;
+}
+
 const struct gw_failure *gw_servable_failure(const struct gw_routing *routing,
                                              const struct gw_request *request)
 {
@@ -118,6 +131,6 @@ const struct gw_failure *gw_servable_failure(const struct gw_routing *routing,
          !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL, request, classes)) ||
         (gw_needs_decode(routing, request) &&
          !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_DECODE, request, classes)))
-        return &no_memory;
+        return any_capable(routing, request) ? &no_memory : &no_embedder;
     return NULL;
 }

@@ -1,5 +1,5 @@
-"""Every family through gateway, prefill and decode worker: the tokens, the steps' logits and the log-probabilities are those
-of the float64 reference, and the same in whatever way a request runs."""
+"""Every family through gateway, prefill and decode worker: the tokens, the steps' logits, the log-probabilities and
+the embeddings are those of the float64 reference, and the same in whatever way a request runs."""
 import concurrent.futures
 import json
 import sys
@@ -61,6 +61,17 @@ def check_completion(fleet, judge, prompt, ids, tolerance):
     assert found[0] is None and np.abs(np.array(found[1:]) - wanted).max() <= 2 * tolerance
 
 
+def check_embeddings(fleet, judge, prompts, tolerance):
+    """The last position's final hidden state, and the mean of all positions'."""
+    for pooling in ("last", "mean"):
+        status, answer, _ = fleet.request("POST", "/v1/embeddings", dict(input=prompts, pooling=pooling))
+        assert status == 200, answer
+        for prompt, entry in zip(prompts, answer["data"]):
+            hidden = judge.hidden(prompt)
+            wanted = hidden[-1] if pooling == "last" else hidden.mean(0)
+            assert np.linalg.norm(np.array(entry["embedding"]) - wanted / np.linalg.norm(wanted)) <= 2 * tolerance
+
+
 # tests/golden holds all of them to the bound of f16, in one process.
 @pytest.mark.parametrize("name, kv", [(name, "f32") for name in NAMES] +
                          [(name, "f16") for name in ("gemma3", "gpt-oss", "phi4-mini", "qwen3")])
@@ -68,6 +79,7 @@ def test_all_processes_together_compute_the_references_logits(name, kv):
     judge = reference.Model(FIXTURES / name)
     deviation = judge.logits(cases(name)[-1]["prompt"]).std()
     with Fleet(model=FIXTURES / name, worker_args=["--kv-dtype", kv]) as fleet:
+        check_embeddings(fleet, judge, [case["prompt"] for case in cases(name)], TOLERANCE[kv])
         for case in cases(name)[1:]:
             answer = fleet.generate(**continued(case["prompt"]))
             assert answer["served_by"]["prefill"] and answer["served_by"]["decode"]

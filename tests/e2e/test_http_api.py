@@ -136,13 +136,17 @@ ROUTE_FIELDS = {
     "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
     "/api/chat": ("Fields of every generating route", "Fields of both Ollama routes", "Fields of every chat"),
     "/api/show": ("POST /api/show",),
+    "/v1/embeddings": ("POST /v1/embeddings",),
+    "/api/embed": ("POST /api/embed",),
+    "/api/embeddings": ("POST /api/embeddings",),
     "/tokenize": ("POST /tokenize",),
     "/detokenize": ("POST /detokenize",),
 }
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
          "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES},
          "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
-         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
+         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/v1/embeddings": {"input": "a"},
+         "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
          "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
          "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}}
@@ -320,6 +324,13 @@ def test_ollamas_answers(fleet):
     assert members(post(fleet, "/api/show", {}), without=("model_info",)) - {"details"} == shown
     error = post(fleet, "/api/chat", {"messages": 0}, 400)
     assert members(error) == described("Errors of the Ollama routes") - {"retry_after_s", "usage"}
+
+
+def test_the_embeddings_object_and_ollamas(fleet):
+    assert members(post(fleet, "/v1/embeddings", {"input": "a"})) == described("Embeddings object")
+    for path, body in (("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"})):
+        answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
+        assert members(post(fleet, path, body)) - {"model"} == answer  # which is a field too
 
 
 def test_the_state_of_the_gateway(fleet):

@@ -13,9 +13,11 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/generate.h"
 #include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
+#include "gateway/api/openai/embeddings.h"
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 
@@ -109,6 +111,7 @@ static void check_command(const struct gw_completion_params *params, const struc
     prefill.credit_tokens = 1;
     prefill.naive = !params->shared.kv_cache;
     prefill.prompt_logprobs = params->shared.prompt_logprobs;
+    prefill.pooling = (Baton__V1__Pooling)params->shared.pooling;
     envelope.src_epoch = envelope.dst_epoch = envelope.link = envelope.link_seq = 1;
     envelope.request_id = envelope.attempt = 1;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
@@ -125,13 +128,13 @@ void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
     (void)of;
     (void)exchange;
     check(writer && prompts->n >= 1 && options->n >= 1);
-    check(prompts->n * (size_t)options->n <= MAX_BATCH);
+    check(prompts->n * (size_t)options->n <= (params->shared.pooling ? 2048 : MAX_BATCH));
     check(params->shared.speculation.min_tokens <= params->shared.speculation.max_tokens);
     check(params->n_stops >= 0 && params->n_stops <= BATON_STOP_MAX);
     for (size_t i = 0; i < prompts->n; i++) {
         const struct baton_tokens *tokens = &prompts->items[i].tokens;
         check(tokens->n >= 1 && lengths[i] >= 1);
-        check(tokens->n + (uint64_t)lengths[i] <= N_CONTEXT);
+        check(tokens->n + (params->shared.pooling ? 0 : (uint64_t)lengths[i]) <= N_CONTEXT);
         for (size_t j = 0; j < tokens->n; j++)
             check(tokens->ids[j] < N_VOCAB);
         check_command(params, &prompts->items[i], lengths[i]);
@@ -157,9 +160,10 @@ static void open_api(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const gw_endpoint routes[] = {
-        gw_generate,        gw_generate_stream,    gw_openai_completions,
-        gw_openai_chat,     gw_anthropic_messages, gw_anthropic_count_tokens,
-        gw_ollama_generate, gw_ollama_chat,        gw_ollama_show};
+        gw_generate,          gw_generate_stream,    gw_openai_completions,
+        gw_openai_chat,       gw_anthropic_messages, gw_anthropic_count_tokens,
+        gw_ollama_generate,   gw_ollama_chat,        gw_ollama_show,
+        gw_openai_embeddings, gw_ollama_embed,       gw_ollama_embeddings};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

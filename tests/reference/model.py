@@ -205,8 +205,8 @@ class Model:
         y = norm(x, "n1")
         return x + self.attention(y, i) + self.feed_forward(norm(x, "n2") if plan.form == "parallel2" else y, i)
 
-    def logits(self, ids):
-        """Of every position: [T][V]"""
+    def hidden(self, ids):
+        """The final hidden states of every position: [T][C]"""
         plan = self.plan
         self.margins = np.full(len(ids), np.inf)
         embedding = self.get(plan.names["embed"] + ".weight")
@@ -215,8 +215,13 @@ class Model:
             x = x + self.get(plan.names["positions"] + ".weight")[: len(ids)]
         for i in range(plan.L):
             x = self.block(x, i)
-        x = self.normed(x, plan.names["norm"])
-        head = embedding if plan.tied else self.get(plan.names["head"] + ".weight")
+        return self.normed(x, plan.names["norm"])
+
+    def logits(self, ids):
+        """Of every position: [T][V]"""
+        plan = self.plan
+        x = self.hidden(ids)
+        head = self.get(plan.names["embed"] + ".weight") if plan.tied else self.get(plan.names["head"] + ".weight")
         y = (x @ head.T + (self.get(plan.names["head"] + ".bias") if plan.head_bias else 0)) * plan.logit_scale
         return plan.logit_cap * np.tanh(y / plan.logit_cap) if plan.logit_cap else y
 

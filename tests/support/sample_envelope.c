@@ -19,7 +19,8 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_KV_ACK,          BATON__V1__ENVELOPE__BODY_CANCEL,
     BATON__V1__ENVELOPE__BODY_FAILED,          BATON__V1__ENVELOPE__BODY_KV_QUERY,
     BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY_HAND_OVER,
-    BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY_EMBEDDING,
+    BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -231,6 +232,11 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->body.prompt_logprobs.first_index = 1;
         s->body.prompt_logprobs.logprobs = s->logprobs_list;
         s->body.prompt_logprobs.n_logprobs = 4;
+        break;
+    case BATON__V1__ENVELOPE__BODY_EMBEDDING:
+        s->values[0] = -1.5F;
+        s->body.embedding.values = s->values;
+        s->body.embedding.n_values = sizeof s->values / sizeof s->values[0];
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         s->body.reserve.n_prompt_tokens = 40;

@@ -23,6 +23,7 @@ struct sample_envelope {
         Baton__V1__PrefillRequest prefill_request;
         Baton__V1__FirstToken first_token;
         Baton__V1__PromptLogprobs prompt_logprobs;
+        Baton__V1__Embedding embedding;
         Baton__V1__Reserve reserve;
         Baton__V1__Reserved reserved;
         Baton__V1__Rejected rejected;
@@ -57,6 +58,7 @@ struct sample_envelope {
     Baton__V1__Decision decision, *decisions[4];
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
+    float values[3];
     uint32_t tokens[4], stops[2];
     uint8_t block_hashes[2 * BATON_BLOCK_HASH_BYTES], ticket[BATON_TICKET_BYTES];
 };

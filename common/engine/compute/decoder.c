@@ -168,12 +168,17 @@ static void cap_some(void *arg, int item, int worker)
                                 rest < CAPPED_PER_ITEM ? rest : CAPPED_PER_ITEM);
 }
 
+void baton_decoder_hidden(struct baton_forward *forward)
+{
+    baton_forward_norm(forward, &forward->model->final_norm);
+}
+
 void baton_decoder_logits(struct baton_forward *forward, float *logits)
 {
     const struct baton_spec *spec = &forward->model->spec;
     const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = spec->logit_scale};
     struct cap_loop loop = {.forward = forward, .logits = logits};
-    baton_forward_norm(forward, &forward->model->final_norm);
+    baton_decoder_hidden(forward);
     multiply(forward, &forward->model->head, forward->normed, logits, scaled);
     size_t n = (size_t)forward->n_rows * (size_t)spec->n_vocab;
     if (spec->logit_cap > 0)

@@ -21,6 +21,9 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer);
 /* attn_out, x -> x */
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer);
 
+/* x -> normed, the final hidden states, of which logits are made */
+void baton_decoder_hidden(struct baton_forward *forward);
+
 /* x -> logits [n_rows][V] */
 void baton_decoder_logits(struct baton_forward *forward, float *logits);
 

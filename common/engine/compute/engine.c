@@ -150,12 +150,17 @@ static enum baton_err run_layers(struct baton_engine *engine, struct baton_forwa
     return BATON_OK;
 }
 
-/* The rest of the last layer, and the logits [n_rows][V]. */
-static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
+static void finish_last_layer(struct baton_forward *forward)
 {
     int last = forward->model->spec.n_layers - 1;
     baton_forward_attend(forward, last);
     baton_decoder_attn_out_and_mlp(forward, last);
+}
+
+/* The rest of the last layer, and the logits [n_rows][V]. */
+static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
+{
+    finish_last_layer(forward);
     baton_decoder_logits(forward, logits);
     beat(engine);
 }
@@ -181,18 +186,69 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
     return forward;
 }
 
-/* Only the rows that want logits go on, moved to the front. Each moves to its own index or a lower
- * one, so none overwrites a row that is still to move. */
-static void keep_logits_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
-                             int n_chunks)
+/* How many of a chunk's last rows go on to the end. */
+static int n_finished(const struct baton_chunk *chunk)
+{
+    return chunk->n_logits > chunk->n_pooled ? chunk->n_logits : chunk->n_pooled;
+}
+
+/* Only the rows that want logits or are pooled go on, moved to the front. Each moves to its own
+ * index or a lower one, so none overwrites a row that is still to move. */
+static void keep_finished_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
+                               int n_chunks)
 {
     int n_kept = 0;
     for (int i = 0, end = 0; i < n_chunks; i++) {
         end += chunks[i].n_tokens;
+        for (int row = end - n_finished(&chunks[i]); row < end; row++)
+            baton_forward_move_row(forward, row, n_kept++);
+    }
+    forward->n_rows = n_kept;
+}
+
+/* Row after row in one order and in double precision, so that a sum's bits do not depend on the
+ * chunks that its rows came in. */
+static void add_pooled(const struct baton_forward *forward, int first, int n, double *pooled)
+{
+    int n_embd = forward->model->spec.n_embd;
+    const float *row = forward->normed + (size_t)first * (size_t)n_embd;
+    for (int r = 0; r < n; r++, row += n_embd)
+        for (int i = 0; i < n_embd; i++)
+            pooled[i] += row[i];
+}
+
+/* Of finished rows: pools those that are pooled, and goes on with those that want logits. */
+static void pool_rows(struct baton_forward *forward, const struct baton_chunk *chunks, int n_chunks)
+{
+    int n_kept = 0;
+    baton_decoder_hidden(forward);
+    for (int i = 0, end = 0; i < n_chunks; i++) {
+        end += n_finished(&chunks[i]);
+        if (chunks[i].n_pooled)
+            add_pooled(forward, end - chunks[i].n_pooled, chunks[i].n_pooled, chunks[i].pooled);
         for (int row = end - chunks[i].n_logits; row < end; row++)
             baton_forward_move_row(forward, row, n_kept++);
     }
     forward->n_rows = n_kept;
+}
+
+static bool any_pooled(const struct baton_chunk *chunks, int n_chunks)
+{
+    for (int i = 0; i < n_chunks; i++)
+        if (chunks[i].n_pooled)
+            return true;
+    return false;
+}
+
+static void finish(struct baton_engine *engine, struct baton_forward *forward,
+                   const struct baton_chunk *chunks, int n_chunks, float *logits)
+{
+    finish_last_layer(forward);
+    if (any_pooled(chunks, n_chunks))
+        pool_rows(forward, chunks, n_chunks);
+    if (forward->n_rows)
+        baton_decoder_logits(forward, logits);
+    beat(engine);
 }
 
 enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
@@ -201,16 +257,16 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     struct baton_forward forward = begin_forward(engine);
     for (int i = 0; i < n_chunks; i++)
         if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens) ||
-            chunks[i].n_logits > chunks[i].n_tokens)
+            n_finished(&chunks[i]) > chunks[i].n_tokens)
             return BATON_INVALID;
     if (!forward.n_rows)
         return BATON_INVALID;
     enum baton_err err = run_layers(engine, &forward, on_layer, arg);
     if (err)
         return err;
-    keep_logits_rows(&forward, chunks, n_chunks);
+    keep_finished_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
-        finish_rows(engine, &forward, logits);
+        finish(engine, &forward, chunks, n_chunks, logits);
     /* Last: after an error or a cancellation the sequences are as before. */
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;

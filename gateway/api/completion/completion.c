@@ -42,9 +42,16 @@ struct gw_completions *gw_completions_create(void)
     return completions;
 }
 
+/* Of the choices, how many count against the bounds of its key and of the queue. */
+static size_t n_at_once(const struct gw_completion *completion)
+{
+    int n = completion->options.n_at_once;
+    return (size_t)(n && n < completion->n_choices ? n : completion->n_choices);
+}
+
 static void destroy(struct gw_completion *completion)
 {
-    gw_key_give(completion->key, (size_t)completion->n_choices);
+    gw_key_give(completion->key, n_at_once(completion));
     completion_list_remove(&completion->api->completions->list, completion);
     for (int i = 0; i < completion->n_choices; i++) {
         baton_buf_fini(&completion->choices[i].text);
@@ -231,7 +238,7 @@ static void give_up(struct gw_completion *completion, const struct gw_verdict *v
 static struct gw_load load_of(const struct gw_completion *completion)
 {
     struct gw_load load = {
-        .n_requests = (size_t)completion->n_choices, .id = completion->id, .left_s = INFINITY};
+        .n_requests = n_at_once(completion), .id = completion->id, .left_s = INFINITY};
     for (int i = 0; i < completion->n_choices; i++) {
         const struct gw_request *request = completion->choices[i].request;
         /* Each choice counts, also of the same prompt: `n` must not be a way around the bounds. */
@@ -252,7 +259,14 @@ static bool key_allows(const struct gw_completion *completion, const struct gw_k
         return true;
     return gw_admission_judge_key(&completion->api->dispatcher->lifecycle.throughput,
                                   gw_key_max(key, (size_t)completion->api->max_per_key),
-                                  gw_key_n_open(key), (size_t)completion->n_choices, verdict);
+                                  gw_key_n_open(key), n_at_once(completion), verdict);
+}
+
+static void queue_next(struct gw_completion *completion)
+{
+    if (completion->n_queued < completion->n_choices)
+        gw_admission_queue(&completion->api->dispatcher->admission,
+                           completion->choices[completion->n_queued++].request);
 }
 
 /* All or nothing. A queued request may be routed, fail and end its completion at the next pump, so
@@ -274,8 +288,8 @@ static void submit(struct gw_completion *completion)
     gw_key_take(key, load.n_requests);
     gw_exchange_charge_tokens(completion->exchange, load.n_tokens);
     gw_exchange_set_data(completion->exchange, completion);
-    for (int i = 0; i < completion->n_choices; i++)
-        gw_admission_queue(&dispatcher->admission, completion->choices[i].request);
+    for (size_t i = 0; i < load.n_requests; i++)
+        queue_next(completion);
 }
 
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
@@ -420,8 +434,10 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
 {
     struct gw_completion *completion = choice->completion;
     choice->request = NULL;
-    if (completion->n_over < completion->n_choices)
+    if (completion->n_over < completion->n_choices) {
+        queue_next(completion);
         return;
+    }
     /* `end` ends the exchange, which must not lead to the completion any more. */
     gw_exchange_set_data(completion->exchange, NULL);
     end(completion);

@@ -1,7 +1,8 @@
 /* A completion: one API request and its choices, the prompts x n generations that it asks for.
  *
  *     start --refused--> answered: 429, 503
- *       +--admitted--> each choice's request tells the route's response writer what comes back
+ *       +--admitted--> each choice's request, all of them or n_at_once at a time,
+ *                        |        tells the route's response writer what comes back
  *                        --every choice ends well--> the writer's last words
  *                        --one fails---------------> the client is told, the rest are canceled
  *                        --the client leaves-------> all are canceled
@@ -74,6 +75,10 @@ struct gw_completion_options {
     bool no_output;                        /* OpenAI: max_tokens 0, only the echo is wanted */
     bool include_usage;                    /* OpenAI: a last chunk with usage */
     int n;                                 /* choices per prompt */
+    int n_at_once;    /* of the choices, how many wait or run at a time; 0: all */
+    int n_dimensions; /* embeddings: how many values of each are kept; 0: all */
+    bool base64;      /* embeddings: as base64 of little-endian floats, not as numbers */
+    bool is_raw;      /* embeddings: not normalised */
 };
 
 struct gw_completion {
@@ -86,7 +91,7 @@ struct gw_completion {
     struct gw_prompts prompts;
     struct gw_key *key; /* whose generations these are; NULL: no key is needed */
     struct gw_choice *choices;
-    int n_choices, n_over;
+    int n_choices, n_queued, n_over;
     bool begun;                   /* the head of a stream was sent */
     bool over;                    /* it failed or its client left: nothing more is written */
     char id[GW_REQUEST_ID_BYTES]; /* its exchange's: what follows the dash of the answer's id */

@@ -125,6 +125,10 @@ static void put_info(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_string(out, "general.basename", facts->name);
     (void)snprintf(key, sizeof key, "%s.context_length", facts->family);
     baton_json_put_int(out, key, gw_fleet_context_tokens(api->fleet));
+    if (facts->n_embd) {
+        (void)snprintf(key, sizeof key, "%s.embedding_length", facts->family);
+        baton_json_put_int(out, key, facts->n_embd);
+    }
     (void)snprintf(key, sizeof key, "%s.vocab_size", facts->family);
     baton_json_put_int(out, key, facts->n_vocab);
     baton_json_close(out, '}');
@@ -143,6 +147,8 @@ static void answer_show(const struct gw_api *api, struct gw_exchange *exchange)
     put_info(&out, api);
     baton_json_open(&out, "capabilities", '[');
     baton_json_put_string(&out, NULL, "completion");
+    if (api->facts->pooling) /* else it was not trained for that */
+        baton_json_put_string(&out, NULL, "embedding");
     baton_json_close(&out, ']');
     put_start_time(&out, "modified_at", api);
     baton_json_close(&out, '}');

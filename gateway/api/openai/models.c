@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/params/model_name.h"
 
 enum { ANSWER_MAX_BYTES = 1 << 16 };
@@ -34,6 +35,20 @@ static void put_sampling(struct baton_json_out *out, const struct gw_api *api)
     baton_json_close(out, '}');
 }
 
+/* trained: the model's files say how its embeddings are pooled, which models say that were trained
+ * for them. Others' embeddings are a decoder's hidden states, of less use. */
+static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
+{
+    baton_json_open(out, "embeddings", '{');
+    baton_json_put_string(out, "pooling", baton_pooling_name(gw_embeddings_pooling(api)));
+    baton_json_put_bool(out, "trained", api->facts->pooling != BATON_POOLING_NONE);
+    if (api->facts->n_embd)
+        baton_json_put_int(out, "dimensions", api->facts->n_embd);
+    else
+        baton_json_put_null(out, "dimensions");
+    baton_json_close(out, '}');
+}
+
 static void put_model(struct baton_json_out *out, const struct gw_api *api)
 {
     baton_json_open(out, NULL, '{');
@@ -49,6 +64,7 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
         baton_json_put_null(out, "dtype");
     baton_json_put_string(out, "chat_template", baton_chat_source(api->chat));
     put_sampling(out, api);
+    put_embeddings(out, api);
     baton_json_close(out, '}');
 }
 

@@ -18,17 +18,28 @@ void gw_prompts_fini(struct gw_prompts *prompts)
     *prompts = (struct gw_prompts){0};
 }
 
+static const char *field_of(const struct gw_prompts *prompts)
+{
+    return prompts->field ? prompts->field : "prompt";
+}
+
+static void no_memory(struct gw_fields *fields, const char *name)
+{
+    gw_fields_fail(fields, name, "out_of_memory", "%s: no memory for it", name);
+}
+
 static bool reserve(struct gw_fields *fields, struct gw_prompts *prompts, size_t n)
 {
+    const char *field = field_of(prompts);
     prompts->items = calloc(n, sizeof *prompts->items);
     if (!prompts->items) {
-        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+        no_memory(fields, field);
         return false;
     }
     prompts->n = n;
     for (size_t i = 0; i < n; i++) {
         baton_buf_init(&prompts->items[i].text, TEXT_MAX_BYTES);
-        (void)snprintf(prompts->items[i].name, sizeof prompts->items[i].name, "prompt");
+        (void)snprintf(prompts->items[i].name, sizeof prompts->items[i].name, "%s", field);
     }
     return true;
 }
@@ -71,13 +82,15 @@ static size_t most_tokens(const struct gw_api *api)
 }
 
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                      struct gw_prompt *prompt)
+                      bool is_cut, struct gw_prompt *prompt)
 {
     struct baton_why why = {""};
     size_t n, max_tokens = most_tokens(api);
     const char *text = baton_json_string(json, &n);
-    enum baton_err err =
-        baton_tokenizer_encode_prompt(api->tokenizer, text, n, max_tokens, &prompt->tokens, &why);
+    enum baton_err err = baton_tokenizer_encode_prompt(
+        api->tokenizer, text, n, is_cut ? SIZE_MAX : max_tokens, &prompt->tokens, &why);
+    if (is_cut && prompt->tokens.n > max_tokens)
+        prompt->tokens.n = max_tokens;
     if (err == BATON_LIMIT)
         too_long(api, fields, prompt);
     else if (err)
@@ -100,31 +113,33 @@ static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
 }
 
 static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
-                     struct gw_prompt *prompt)
+                     bool is_cut, struct gw_prompt *prompt)
 {
     struct baton_tokens *tokens = &prompt->tokens;
-    size_t n = baton_json_size(array);
-    if (n > most_tokens(api)) {
+    size_t n = baton_json_size(array), max_tokens = most_tokens(api);
+    if (!is_cut && n > max_tokens) {
         too_long(api, fields, prompt);
         return;
     }
     tokens->ids = malloc((n ? n : 1) * sizeof *tokens->ids);
     if (!tokens->ids) {
-        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+        no_memory(fields, prompt->name);
         return;
     }
     tokens->cap = n;
     tokens->n = gw_field_ids(fields, prompt->name, array, api->facts->n_vocab, n, tokens->ids);
+    if (tokens->n > max_tokens)
+        tokens->n = max_tokens;
     put_text(api, prompt);
 }
 
 static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                        struct gw_prompt *prompt)
+                        bool is_cut, struct gw_prompt *prompt)
 {
     if (baton_json_kind(json) == BATON_JSON_STRING)
-        read_text(api, fields, json, prompt);
+        read_text(api, fields, json, is_cut, prompt);
     else
-        read_ids(api, fields, json, prompt);
+        read_ids(api, fields, json, is_cut, prompt);
     if (!prompt->tokens.n)
         gw_fields_fail(fields, prompt->name, "invalid_value", "%s: must hold at least one token",
                        prompt->name);
@@ -146,16 +161,17 @@ static bool is_batch(const struct baton_json *json)
 static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch,
                        size_t max, const struct baton_json *json, struct gw_prompts *prompts)
 {
+    const char *field = field_of(prompts);
     size_t n = baton_json_size(json);
     enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
     if (batch == GW_BATCH_NONE || (batch == GW_BATCH_IDS && first != BATON_JSON_ARRAY)) {
-        gw_fields_fail(fields, "prompt", "invalid_type", "prompt: must be %s, not an array of %s",
+        gw_fields_fail(fields, field, "invalid_type", "%s: must be %s, not an array of %s", field,
                        forms[batch], first == BATON_JSON_ARRAY ? "arrays" : "strings");
         return;
     }
     if (n > max) {
-        gw_fields_fail(fields, "prompt", "out_of_range",
-                       "prompt: must hold at most %zu prompts, not %zu", max, n);
+        gw_fields_fail(fields, field, "out_of_range", "%s: must hold at most %zu prompts, not %zu",
+                       field, max, n);
         return;
     }
     if (!reserve(fields, prompts, n))
@@ -164,32 +180,33 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
     for (size_t i = 0; i < n && !fields->failed; i++) {
         const struct baton_json *element = baton_json_at(json, i);
         struct gw_prompt *prompt = &prompts->items[i];
-        (void)snprintf(prompt->name, sizeof prompt->name, "prompt[%zu]", i);
+        (void)snprintf(prompt->name, sizeof prompt->name, "%s[%zu]", field, i);
         if (baton_json_kind(element) != first)
             gw_fields_fail(fields, prompt->name, "invalid_type", "%s: must be %s as the first is",
                            prompt->name,
                            first == BATON_JSON_STRING ? "a string" : "an array of token ids");
         else
-            read_prompt(api, fields, element, prompt);
+            read_prompt(api, fields, element, prompts->are_cut, prompt);
     }
 }
 
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
                      struct gw_prompts *prompts)
 {
-    const struct baton_json *json = gw_field(fields, "prompt");
+    const char *field = field_of(prompts);
+    const struct baton_json *json = gw_field(fields, field);
     enum baton_json_kind kind = baton_json_kind(json);
     if (!json)
-        gw_fields_fail(fields, "prompt", "missing_field", "prompt: required");
+        gw_fields_fail(fields, field, "missing_field", "%s: required", field);
     if (kind != BATON_JSON_STRING && kind != BATON_JSON_ARRAY)
-        gw_fields_fail(fields, "prompt", "invalid_type", "prompt: must be %s, not %s", forms[batch],
+        gw_fields_fail(fields, field, "invalid_type", "%s: must be %s, not %s", field, forms[batch],
                        baton_json_kind_name(kind));
     if (fields->failed)
         return;
     if (is_batch(json))
         read_batch(api, fields, batch, max, json, prompts);
     else if (reserve(fields, prompts, 1))
-        read_prompt(api, fields, json, &prompts->items[0]);
+        read_prompt(api, fields, json, prompts->are_cut, &prompts->items[0]);
 }
 
 /* One prompt from ids, which are taken. */
@@ -254,7 +271,7 @@ int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,
 {
     int64_t *lengths = calloc(prompts->n, sizeof *lengths);
     if (!lengths)
-        gw_fields_fail(fields, "prompt", "out_of_memory", "prompt: no memory for it");
+        no_memory(fields, "prompt");
     for (size_t i = 0; lengths && i < prompts->n; i++)
         lengths[i] = length_of(api, fields, &prompts->items[i], name, wanted, fallback);
     if (!fields->failed)

@@ -10,7 +10,7 @@
 #include "gateway/api/api.h"
 
 struct gw_prompt {
-    char name[32];              /* "prompt", in a batch "prompt[3]" */
+    char name[32];              /* the field's, "prompt"; in a batch "prompt[3]" */
     struct baton_tokens tokens; /* at least one */
     struct baton_buf text;      /* the same as text */
 };
@@ -18,13 +18,15 @@ struct gw_prompt {
 struct gw_prompts {
     struct gw_prompt *items;
     size_t n;
-    bool is_batch; /* given as an array of prompts, even if of one */
+    bool is_batch;     /* given as an array of prompts, even if of one */
+    const char *field; /* that they are read from; NULL: "prompt" */
+    bool are_cut;      /* those that are too long lose their end, and are no problem */
 };
 
 /* What a batch may be made of. A single text or array of ids is always allowed. */
 enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
 
-/* The field "prompt"; at most max prompts. */
+/* The field that prompts->field names; at most max prompts. */
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
                      struct gw_prompts *prompts);
 

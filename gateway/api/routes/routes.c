@@ -11,10 +11,12 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/error.h"
 #include "gateway/api/ollama/generate.h"
 #include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
+#include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -40,10 +42,13 @@ static const struct route routes[] = {
     {"POST", "/detokenize", gw_detokenize},
     {"POST", "/v1/completions", gw_openai_completions},
     {"POST", "/v1/chat/completions", gw_openai_chat},
+    {"POST", "/v1/embeddings", gw_openai_embeddings},
     {"POST", "/v1/messages", gw_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
     {"POST", "/api/generate", gw_ollama_generate},
     {"POST", "/api/chat", gw_ollama_chat},
+    {"POST", "/api/embed", gw_ollama_embed},
+    {"POST", "/api/embeddings", gw_ollama_embeddings},
     {"GET", "/api/tags", gw_ollama_tags},
     {"GET", "/api/ps", gw_ollama_ps},
     {"POST", "/api/show", gw_ollama_show},

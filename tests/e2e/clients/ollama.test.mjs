@@ -98,6 +98,7 @@ test('a refusal is a ResponseError with its words', async () => {
     for (const stream of [false, true])
       await assert.rejects(ollama.chat({ model, messages, options, ...fields, stream }), refused(status, words));
   await assert.rejects(ollama.show({ model: 'llama3' }), refused(404, 'llama3'));
-  await assert.rejects(ollama.embed({ model, input: 'a' }), refused(404, 'path'));
+  await assert.rejects(ollama.embed({ model: 'llama3', input: 'a' }), refused(404, 'llama3'));
+  await assert.rejects(ollama.pull({ model }), refused(404, 'path'));
   await assert.rejects(new Ollama({ host }).list(), refused(401, 'key'));
 });

@@ -69,7 +69,7 @@ test('an unknown model or path is a NotFoundError', async () => {
   await assert.rejects(complete({ model: 'gpt-9' }), isError(OpenAI.NotFoundError, 404, missing));
   await assert.rejects(chat({ model: 'gpt-9' }), isError(OpenAI.NotFoundError, 404, missing));
   await assert.rejects(client.models.retrieve('gpt-9'), isError(OpenAI.NotFoundError, 404, missing));
-  await assert.rejects(client.embeddings.create({ model: 'tale', input: 'x' }), OpenAI.NotFoundError);
+  await assert.rejects(client.moderations.create({ model: 'tale', input: 'x' }), OpenAI.NotFoundError);
 });
 
 test('a wrong key is an AuthenticationError, and so is none', async () => {

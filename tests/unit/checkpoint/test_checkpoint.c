@@ -1,5 +1,7 @@
 #include "tests/support/scratch.h"
 
+#include <sys/stat.h>
+
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/weights.h"
 
@@ -84,6 +86,44 @@ TEST(a_config_that_is_missing_or_lacks_what_every_process_needs_is_refused)
     assert_refused(BATON_INVALID, "/generation_config.json: must hold one JSON object");
 }
 
+#define MODULES(last)                                                                              \
+    "[{\"type\":\"sentence_transformers.models.Transformer\"},"                                    \
+    "{\"type\":\"sentence_transformers.models.Pooling\"},"                                         \
+    "{\"type\":\"sentence_transformers.models." last "\"}]"
+
+static enum baton_pooling pooling_of(const char *modules, const char *pooling)
+{
+    write_scratch("modules.json", modules);
+    write_scratch("1_Pooling/config.json", pooling);
+    struct baton_checkpoint *checkpoint = open_model(scratch);
+    enum baton_pooling found = checkpoint->facts.pooling;
+    baton_checkpoint_close(checkpoint);
+    return found;
+}
+
+TEST(files_of_sentence_transformers_say_how_embeddings_are_pooled)
+{
+    static const char usual[] = MODULES("Normalize");
+    write_scratch("config.json", GPT2);
+    struct baton_checkpoint *plain = open_model(scratch);
+    assert_int_equal(plain->facts.pooling, BATON_POOLING_NONE);
+    assert_int_equal(plain->facts.n_embd, 12);
+    baton_checkpoint_close(plain);
+    assert_int_equal(mkdir(in_scratch("1_Pooling"), 0700), 0);
+    assert_int_equal(pooling_of(usual, "{\"pooling_mode_mean_tokens\":true,"
+                                       "\"pooling_mode_lasttoken\":false}"),
+                     BATON_POOLING_MEAN);
+    assert_int_equal(pooling_of(usual, "{\"pooling_mode_lasttoken\":true}"), BATON_POOLING_LAST);
+    assert_int_equal(pooling_of(usual, "{\"pooling_mode_cls_token\":true}"), BATON_POOLING_NONE);
+    assert_int_equal(pooling_of(usual, "{\"pooling_mode_mean_tokens\":true,"
+                                       "\"pooling_mode_lasttoken\":true}"),
+                     BATON_POOLING_NONE);
+    assert_int_equal(pooling_of(MODULES("Dense"), "{\"pooling_mode_mean_tokens\":true}"),
+                     BATON_POOLING_NONE);
+    write_scratch("1_Pooling/config.json", "{");
+    assert_refused(BATON_INVALID, "1_Pooling/config.json: ");
+}
+
 TEST(a_path_that_is_too_long_is_refused)
 {
     struct baton_checkpoint *checkpoint = NULL;
@@ -136,6 +176,7 @@ int main(void)
         IN_SCRATCH(a_model_is_named_after_its_own_directory),
         IN_SCRATCH(clients_are_told_what_the_engine_is_given),
         IN_SCRATCH(a_config_that_is_missing_or_lacks_what_every_process_needs_is_refused),
+        IN_SCRATCH(files_of_sentence_transformers_say_how_embeddings_are_pooled),
         cmocka_unit_test(a_path_that_is_too_long_is_refused),
         IN_SCRATCH(each_missing_part_is_an_error_only_for_readers_of_it),
         cmocka_unit_test(tensors_outlive_the_checkpoint_they_were_taken_from),

@@ -210,6 +210,14 @@ static void hear(const baton_envelope *envelope)
         about->cached_tokens = envelope->first_token->cached_tokens;
         about->disk_tokens = envelope->first_token->disk_tokens;
         break;
+    case BATON__V1__ENVELOPE__BODY_EMBEDDING:
+        assert_int_equal(envelope->embedding->n_values, baton_model_spec(host.model)->n_embd);
+        assert_true(envelope->embedding->n_values <= MAX_EMBEDDING);
+        memcpy(about->embedding, envelope->embedding->values,
+               envelope->embedding->n_values * sizeof about->embedding[0]);
+        about->cached_tokens = envelope->embedding->cached_tokens;
+        about->n_embeddings++;
+        break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         about->n_prompt_logprobs += (int)envelope->prompt_logprobs->n_logprobs;
         break;
@@ -311,6 +319,7 @@ void say_prompt(const struct request_params *params)
     request.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     request.naive = params->naive;
     request.prompt_logprobs = params->prompt_logprobs;
+    request.pooling = params->pooling;
     request.credit_tokens = params->credit;
     request.deadline_ms = params->deadline_ms;
     request.block_hashes.len = fill_hashes(params, tokens, hashes) * BATON_BLOCK_HASH_BYTES;

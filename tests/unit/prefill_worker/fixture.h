@@ -13,7 +13,7 @@
 
 enum { N_LAYERS = 4, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 
-enum { MAX_HEARD = 64 };
+enum { MAX_HEARD = 64, MAX_EMBEDDING = 64 };
 
 enum hashes { NO_HASHES, OUR_HASHES, FOREIGN_HASHES, TOO_MANY_HASHES };
 
@@ -25,6 +25,7 @@ struct request_params {
     uint64_t words;
     enum hashes hashes;
     bool naive, delivers, prompt_logprobs;
+    Baton__V1__Pooling pooling;
     uint32_t credit, deadline_ms;
     uint64_t resumes; /* the request whose first n_resumed tokens follow the prompt; 0: none */
     int n_resumed;    /* n_new counts these as well */
@@ -33,7 +34,8 @@ struct request_params {
 
 /* What a gateway heard about one request. */
 struct heard {
-    int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs;
+    int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs, n_embeddings;
+    float embedding[MAX_EMBEDDING];
     uint32_t first_token, cached_tokens, disk_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
 };

@@ -3,6 +3,8 @@
 
 #include "tests/unit/prefill_worker/fixture.h"
 
+#include <string.h>
+
 TEST(a_prompt_without_a_hand_off_gets_its_first_token)
 {
     const struct request_params params = {.id = 1, .n_prompt = 100, .n_new = 1, .words = 1};
@@ -101,6 +103,64 @@ static void share_nothing(const struct worker_options *options, struct request_p
         assert_int_equal(heard[params.id].cached_tokens, 0);
     }
     assert_int_equal(worker_status().kv_blocks_cached, 0);
+    worker_close();
+}
+
+/* The prompt's embedding, asked for under this id and awaited. */
+static const float *embed(struct request_params params)
+{
+    say_prompt(&params);
+    await(&heard[params.id].n_embeddings, 1);
+    await_idle();
+    assert_int_equal(heard[params.id].n_first, 0);
+    return heard[params.id].embedding;
+}
+
+static void embeds_alike(Baton__V1__Pooling pooling, uint32_t n_cached)
+{
+    struct request_params params = {
+        .id = 1, .n_prompt = 200, .n_new = 1, .words = 1, .hashes = OUR_HASHES, .pooling = pooling};
+    worker_open(&(struct worker_options){0});
+    const float *alone = embed(params);
+    params.id = 2; /* now that its blocks are cached */
+    assert_memory_equal(embed(params), alone, sizeof heard[1].embedding);
+    assert_int_equal(heard[2].cached_tokens, n_cached);
+    params.words = 2; /* beside prompts that want tokens or other embeddings */
+    for (params.id = 3; params.id < 20; params.id++) {
+        params.n_prompt = 20 * (int)params.id;
+        params.pooling = (Baton__V1__Pooling)(params.id % 3);
+        say_prompt(&params);
+    }
+    params = (struct request_params){
+        .id = 20, .n_prompt = 200, .n_new = 1, .words = 1, .pooling = pooling};
+    assert_memory_equal(embed(params), alone, sizeof heard[1].embedding);
+    for (uint64_t i = 3; i < 20; i++)
+        await(i % 3 ? &heard[i].n_embeddings : &heard[i].n_first, 1);
+    worker_close();
+}
+
+TEST(an_embedding_has_the_same_bits_alone_cached_and_beside_others)
+{
+    embeds_alike(BATON__V1__POOLING__POOLING_LAST, 192);
+    embeds_alike(BATON__V1__POOLING__POOLING_MEAN, 0); /* of which all rows are computed */
+}
+
+TEST(an_embedding_of_one_token_is_its_hidden_state_however_it_is_pooled)
+{
+    float last[MAX_EMBEDDING];
+    struct request_params params = {.id = 1,
+                                    .n_prompt = 1,
+                                    .n_new = 1,
+                                    .words = 1,
+                                    .pooling = BATON__V1__POOLING__POOLING_LAST};
+    worker_open(&(struct worker_options){0});
+    memcpy(last, embed(params), sizeof last);
+    params.id = 2;
+    params.pooling = BATON__V1__POOLING__POOLING_MEAN;
+    assert_memory_equal(embed(params), last, sizeof last);
+    params.id = 3;
+    params.n_prompt = 2;
+    assert_memory_not_equal(embed(params), last, sizeof last);
     worker_close();
 }
 
@@ -252,6 +312,8 @@ int main(void)
         cmocka_unit_test(contexts_arrive_to_the_bit_over_the_wire),
         cmocka_unit_test(a_context_that_may_not_travel_is_given_up_where_the_pool_is_not_mapped),
         cmocka_unit_test(a_prompt_that_shares_a_prefix_starts_behind_it),
+        cmocka_unit_test(an_embedding_has_the_same_bits_alone_cached_and_beside_others),
+        cmocka_unit_test(an_embedding_of_one_token_is_its_hidden_state_however_it_is_pooled),
         cmocka_unit_test(a_prompt_without_hashes_shares_nothing),
         cmocka_unit_test(hashes_of_another_model_share_nothing),
         cmocka_unit_test(a_worker_without_a_prefix_cache_shares_nothing),

@@ -1,6 +1,6 @@
 /* A thousand random layouts of the same work in every dtype (fewer on kernels that this CPU would
  * not choose, a few on those it emulates): whatever the batch, the chunks, the threads and the
- * neighbours, a position's logits have the same bits. */
+ * neighbours, a position's logits have the same bits, and so has what embeddings are pooled of. */
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 
-enum { MAX_SEQS = 64, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };
+enum { MAX_SEQS = 64, N_POOLED = 4, LENGTH = 70, MAX_ROWS = 300, N_VOCAB = 83, N_ENGINES = 3 };
 
 struct extent {
     int n_seqs, n_layouts;
@@ -28,6 +28,7 @@ struct text {
     uint32_t tokens[LENGTH];
     struct baton_seq seq;            /* holds all of it */
     float expected[LENGTH][N_VOCAB]; /* decoded alone, one by one, on one thread */
+    double *sums; /* [LENGTH][C] of its final hidden states, run likewise; NULL: not pooled */
 };
 
 static const struct baton_kernels *kernels;
@@ -41,6 +42,7 @@ static struct baton_kv *kv;
 static struct baton_engine *engines[N_ENGINES]; /* of 1, 2, 3 threads */
 static struct text texts[MAX_SEQS];
 static float logits[MAX_ROWS][N_VOCAB];
+static double *pooled[MAX_SEQS]; /* [C] */
 
 /* 0..n-1 */
 static int draw(int n)
@@ -56,6 +58,26 @@ static void decode_alone(struct text *text)
         assert_int_equal(
             baton_engine_decode(engines[0], &seq, &text->tokens[i], 1, text->expected[i]),
             BATON_OK);
+    }
+}
+
+/* The sum up to each position, one position after another. */
+static void pool_alone(struct text *text)
+{
+    size_t n_embd = (size_t)spec.n_embd;
+    text->sums = calloc(LENGTH * n_embd, sizeof *text->sums);
+    assert_non_null(text->sums);
+    text->seq.n_tokens = 0;
+    for (int i = 0; i < LENGTH; i++) {
+        double *sum = text->sums + (size_t)i * n_embd;
+        const struct baton_chunk chunk = {.seq = &text->seq,
+                                          .tokens = &text->tokens[i],
+                                          .n_tokens = 1,
+                                          .n_pooled = 1,
+                                          .pooled = sum};
+        if (i)
+            memcpy(sum, sum - n_embd, n_embd * sizeof *sum);
+        assert_int_equal(baton_engine_forward(engines[0], &chunk, 1, NULL, NULL, NULL), BATON_OK);
     }
 }
 
@@ -77,14 +99,22 @@ SETUP(set_up)
         if (baton_seq_init(&texts[i].seq, kv, LENGTH))
             return -1;
         decode_alone(&texts[i]);
+        texts[i].sums = NULL;
+        if (i < N_POOLED)
+            pool_alone(&texts[i]);
+        pooled[i] = calloc((size_t)spec.n_embd, sizeof *pooled[i]);
+        assert_non_null(pooled[i]);
     }
     return 0;
 }
 
 TEARDOWN(tear_down)
 {
-    for (int i = 0; i < extent.n_seqs; i++)
+    for (int i = 0; i < extent.n_seqs; i++) {
         baton_seq_fini(&texts[i].seq);
+        free(texts[i].sums);
+        free(pooled[i]);
+    }
     for (int i = 0; i < N_ENGINES; i++)
         baton_engine_destroy(engines[i]);
     baton_kv_destroy(kv);
@@ -140,6 +170,24 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
         assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
 }
 
+/* What the text's first n positions add up to. */
+static const double *sum_before(const struct text *text, int n)
+{
+    return text->sums + (size_t)(n - 1) * (size_t)spec.n_embd;
+}
+
+/* All of the chunk's rows go on top of the sum of those before it. */
+static void begin_pooling(struct baton_chunk *chunk, const struct text *text, double *sum)
+{
+    size_t n_bytes = (size_t)spec.n_embd * sizeof *sum;
+    int n = chunk->seq->n_tokens;
+    memset(sum, 0, n_bytes);
+    if (n)
+        memcpy(sum, sum_before(text, n), n_bytes);
+    chunk->n_pooled = chunk->n_tokens;
+    chunk->pooled = sum;
+}
+
 /* Runs the next chunk of seq's text in a forward that also has chunks of other sequences. */
 static void run_among_others(const struct text *text, struct baton_seq *seq)
 {
@@ -161,6 +209,8 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
                                          .n_logits = draw(2)};
         if (draw(2)) /* as drafts are checked */
             chunks[b].n_logits = draw(chunks[b].n_tokens + 1);
+        if (of[b]->sums && draw(2))
+            begin_pooling(&chunks[b], of[b], pooled[b]);
         n_left -= chunks[b].n_tokens;
     }
     assert_int_equal(
@@ -170,6 +220,10 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
         for (int row = chunks[b].n_logits; row > 0; row--)
             assert_memory_equal(logits[n_wanted++], of[b]->expected[chunks[b].seq->n_tokens - row],
                                 sizeof logits[0]);
+    for (int b = 0; b < n; b++)
+        if (chunks[b].n_pooled)
+            assert_memory_equal(pooled[b], sum_before(of[b], chunks[b].seq->n_tokens),
+                                (size_t)spec.n_embd * sizeof *pooled[b]);
 }
 
 TEST(a_positions_bits_do_not_depend_on_the_layout)

@@ -1,0 +1,138 @@
+#include "gateway/api/embeddings/embeddings.h"
+
+#include <endian.h>
+#include <math.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "gateway/api/params/priority.h"
+
+/* ---- fields ---- */
+
+enum baton_pooling gw_embeddings_pooling(const struct gw_api *api)
+{
+    return api->facts->pooling ? api->facts->pooling : BATON_POOLING_LAST;
+}
+
+static void read_pooling(struct gw_fields *fields, enum baton_pooling *pooling)
+{
+    const struct baton_json *value = gw_field(fields, "pooling");
+    if (!value)
+        return;
+    if (baton_json_is(value, "last"))
+        *pooling = BATON_POOLING_LAST;
+    else if (baton_json_is(value, "mean"))
+        *pooling = BATON_POOLING_MEAN;
+    else
+        gw_fields_fail(fields, "pooling", "invalid_value", "pooling: must be \"last\" or \"mean\"");
+}
+
+void gw_embeddings_read(struct gw_ask *ask)
+{
+    struct gw_params *shared = &ask->params.shared;
+    const struct gw_api *api = ask->api;
+    int64_t dimensions = 0;
+    int64_t width = api->facts->n_embd ? api->facts->n_embd : BATON_MAX_EMBEDDING;
+    shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
+    shared->pooling = gw_embeddings_pooling(api);
+    shared->kv_cache = shared->cache_prompt = true;
+    read_pooling(&ask->fields, &shared->pooling);
+    gw_field_int(&ask->fields, "dimensions", 1, width, &dimensions);
+    ask->options.n_dimensions = (int)dimensions;
+    gw_field_bool(&ask->fields, "cache_prompt", &shared->cache_prompt);
+    shared->cache_prompt &= api->prefix_cache;
+    gw_priority_read(&ask->fields, &shared->priority);
+    gw_field_real(&ask->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &ask->params.timeout_s);
+}
+
+void gw_embeddings_read_input(struct gw_ask *ask, const char *field, enum gw_batch batch,
+                              bool are_cut)
+{
+    ask->prompts.field = field;
+    ask->prompts.are_cut = are_cut;
+    gw_prompts_read(ask->api, &ask->fields, batch, GW_MAX_EMBEDDINGS, &ask->prompts);
+}
+
+/* ---- start ---- */
+
+/* Each text asks for one step and no place for an output, which is what max_new_tokens 1 means. */
+static int64_t *lengths_of(struct gw_ask *ask)
+{
+    int64_t *lengths = malloc(ask->prompts.n * sizeof *lengths);
+    for (size_t i = 0; lengths && i < ask->prompts.n; i++)
+        lengths[i] = 1;
+    if (!lengths)
+        gw_fields_fail(&ask->fields, ask->prompts.field, "out_of_memory", "%s: no memory for it",
+                       ask->prompts.field);
+    return lengths;
+}
+
+void gw_embeddings_start(struct gw_ask *ask, const struct gw_response_writer *writer)
+{
+    int64_t *lengths = ask->fields.failed ? NULL : lengths_of(ask);
+    ask->params.tokenized_ns = baton_now_ns();
+    ask->options.n_at_once = GW_EMBEDDINGS_AT_ONCE;
+    if (ask->fields.failed)
+        gw_completion_refuse(ask->api, ask->exchange, &ask->fields.problem);
+    else
+        gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
+                            &ask->prompts, lengths);
+    free(lengths);
+    gw_ask_fini(ask);
+}
+
+/* ---- one embedding ---- */
+
+/* What makes the values a vector of length 1. Of zeros nothing does. */
+static double scale_of(const float *values, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)values[i] * values[i];
+    return sum > 0 ? 1 / sqrt(sum) : 1;
+}
+
+static void put_numbers(struct baton_buf *out, const float *values, size_t n, double scale)
+{
+    struct baton_json_out json = baton_json_out(out);
+    baton_json_open(&json, NULL, '[');
+    for (size_t i = 0; i < n; i++)
+        baton_json_put_float(&json, NULL, (float)(values[i] * scale));
+    baton_json_close(&json, ']');
+}
+
+enum {
+    BASE64_FLOATS = 96
+}; /* written at a time: a multiple of 3 bytes, so that only the end pads */
+
+static void put_base64(struct baton_buf *out, const float *values, size_t n, double scale)
+{
+    unsigned char text[BASE64_FLOATS * 4 / 3 * sizeof(float) + 1];
+    uint32_t words[BASE64_FLOATS];
+    baton_buf_putc(out, '"');
+    for (size_t done = 0; done < n; done += BASE64_FLOATS) {
+        size_t n_now = n - done < BASE64_FLOATS ? n - done : BASE64_FLOATS;
+        for (size_t i = 0; i < n_now; i++) {
+            float value = (float)(values[done + i] * scale);
+            memcpy(&words[i], &value, sizeof value);
+            words[i] = htole32(words[i]);
+        }
+        int len = EVP_EncodeBlock(text, (const unsigned char *)words, (int)(n_now * sizeof *words));
+        baton_buf_append(out, text, (size_t)len);
+    }
+    baton_buf_putc(out, '"');
+}
+
+void gw_embedding_keep(struct gw_choice *choice, const float *values, size_t n)
+{
+    const struct gw_completion_options *options = &choice->completion->options;
+    size_t n_wanted = (size_t)options->n_dimensions;
+    size_t n_kept = n_wanted && n_wanted < n ? n_wanted : n;
+    double scale = options->is_raw ? 1 : scale_of(values, n_kept);
+    if (options->base64)
+        put_base64(&choice->result, values, n_kept, scale);
+    else
+        put_numbers(&choice->result, values, n_kept, scale);
+}

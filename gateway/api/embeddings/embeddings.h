@@ -1,0 +1,42 @@
+/* What the embedding routes of all servers' APIs share: their fields, their start, and how one
+ * embedding is written.
+ *
+ *     gw_ask_init --> gw_embeddings_read and the route's fields --> gw_ask_end_fields
+ *                 --> gw_embeddings_read_input --> gw_embeddings_start
+ *
+ * A text is a choice of a completion, so keys, admission, retries and accounting are those of
+ * completions. A prefill worker computes it and nothing is decoded (docs/design/embeddings.md). Few
+ * of a request's texts are queued at a time, so that a long list of them does not keep others
+ * waiting.
+ *
+ * Ownership: as gw_ask and the response writers.
+ * Threading: loop thread.
+ * Errors:    in the ask's fields.problem; gw_embeddings_start answers with it.
+ */
+#ifndef BATON_GATEWAY_API_EMBEDDINGS_EMBEDDINGS_H
+#define BATON_GATEWAY_API_EMBEDDINGS_EMBEDDINGS_H
+
+#include "gateway/api/completion/ask.h"
+
+enum {
+    GW_MAX_EMBEDDINGS = 2048, /* texts of one request, as at OpenAI */
+    GW_EMBEDDINGS_AT_ONCE = 32
+};
+
+/* pooling, dimensions, cache_prompt, priority, timeout_s. The model's own pooling is the default. */
+void gw_embeddings_read(struct gw_ask *ask);
+
+/* The texts or ids in the field of that name. are_cut: what exceeds the context is left out. */
+void gw_embeddings_read_input(struct gw_ask *ask, const char *field, enum gw_batch batch,
+                              bool are_cut);
+
+/* Ends the ask: begins its embeddings, or answers with the problem. */
+void gw_embeddings_start(struct gw_ask *ask, const struct gw_response_writer *writer);
+
+/* The pooling that requests get which do not name one. */
+enum baton_pooling gw_embeddings_pooling(const struct gw_api *api);
+
+/* A writer's embedding: keeps it in the choice's result as JSON, cut and normalised as asked. */
+void gw_embedding_keep(struct gw_choice *choice, const float *values, size_t n);
+
+#endif

@@ -1,0 +1,169 @@
+#include "gateway/api/ollama/embed.h"
+
+#include "common/base/clock.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/ollama/body.h"
+#include "gateway/api/params/model_name.h"
+
+enum { EMPTY_ANSWER_MAX_BYTES = 4 << 10 };
+
+/* ---- the response writers ---- */
+
+static void answer_embed(struct gw_completion *completion)
+{
+    int64_t since_ns = gw_exchange_arrived_ns(completion->exchange);
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "embeddings", &out);
+    baton_json_put_int(&out, "total_duration", baton_now_ns() - since_ns);
+    baton_json_put_int(&out, "load_duration", 0);
+    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
+    baton_json_close(&out, '}');
+    gw_answer_json(completion->exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void answer_embeddings(struct gw_completion *completion)
+{
+    const struct baton_buf *result = &completion->choices[0].result;
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_raw(&out, "embedding", baton_buf_text(result), result->len);
+    baton_json_close(&out, '}');
+    if (baton_buf_err(result))
+        body.err = baton_buf_err(result);
+    gw_answer_json(completion->exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void on_finish_embed(struct gw_choice *choice)
+{
+    gw_choice_count(choice);
+    gw_choice_close(choice, answer_embed);
+}
+
+static void on_finish_embeddings(struct gw_choice *choice)
+{
+    gw_choice_count(choice);
+    gw_choice_close(choice, answer_embeddings);
+}
+
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
+    baton_json_close(&out, '}');
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, NULL);
+}
+
+static const struct gw_response_writer embed_writer = {.restart = gw_choice_restart,
+                                                       .embedding = gw_embedding_keep,
+                                                       .finish = on_finish_embed,
+                                                       .fail = on_fail};
+static const struct gw_response_writer embeddings_writer = {.restart = gw_choice_restart,
+                                                            .embedding = gw_embedding_keep,
+                                                            .finish = on_finish_embeddings,
+                                                            .fail = on_fail};
+
+/* ---- the routes ---- */
+
+/* The options of a whole model (num_ctx ...) have stood in the body since gw_ollama_body. */
+static void read_shared(struct gw_ask *ask)
+{
+    gw_model_name_read(ask->api, &ask->fields);
+    gw_embeddings_read(ask);
+    const struct baton_json *options = gw_field(&ask->fields, "options");
+    if (options)
+        gw_fields_fail(&ask->fields, "options", "invalid_type",
+                       "options: must be an object, not %s",
+                       baton_json_kind_name(baton_json_kind(options)));
+    (void)gw_field(&ask->fields, "keep_alive"); /* the model is always there */
+}
+
+/* Without a text the client means to load the model: key is of an empty array. */
+static void answer_nothing(struct gw_ask *ask, const char *key)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, EMPTY_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "model", ask->api->names->list[0]);
+    baton_json_open(&out, key, '[');
+    baton_json_close(&out, ']');
+    baton_json_close(&out, '}');
+    gw_answer_json(ask->exchange, 200, &body);
+    baton_buf_fini(&body);
+    gw_ask_fini(ask);
+}
+
+static bool is_empty(const struct baton_json *input)
+{
+    return !input || baton_json_is(input, "") ||
+           (baton_json_kind(input) == BATON_JSON_ARRAY && !baton_json_size(input));
+}
+
+static void embed(struct gw_ask *ask)
+{
+    bool truncate = true;
+    read_shared(ask);
+    gw_field_bool(&ask->fields, "truncate", &truncate);
+    const struct baton_json *input = gw_field(&ask->fields, "input");
+    gw_ask_end_fields(ask);
+    if (!ask->fields.failed && is_empty(input)) {
+        answer_nothing(ask, "embeddings");
+        return;
+    }
+    gw_embeddings_read_input(ask, "input", GW_BATCH_ANY, truncate);
+    gw_embeddings_start(ask, &embed_writer);
+}
+
+static void embeddings(struct gw_ask *ask)
+{
+    ask->options.is_raw = true;
+    read_shared(ask);
+    const struct baton_json *prompt = gw_field(&ask->fields, "prompt");
+    gw_ask_end_fields(ask);
+    if (!ask->fields.failed && is_empty(prompt)) {
+        answer_nothing(ask, "embedding");
+        return;
+    }
+    gw_embeddings_read_input(ask, "prompt", GW_BATCH_NONE, true);
+    gw_embeddings_start(ask, &embeddings_writer);
+}
+
+static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                void (*route)(struct gw_ask *ask))
+{
+    struct gw_ask ask;
+    struct baton_json *own = gw_ollama_body(api, body);
+    if (!own) {
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+        return;
+    }
+    gw_ask_init(&ask, api, exchange, own, NULL);
+    route(&ask);
+    baton_json_free(own);
+}
+
+void gw_ollama_embed(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body)
+{
+    run(api, exchange, body, embed);
+}
+
+void gw_ollama_embeddings(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct baton_json *body)
+{
+    run(api, exchange, body, embeddings);
+}

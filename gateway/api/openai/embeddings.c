@@ -1,0 +1,93 @@
+#include "gateway/api/openai/embeddings.h"
+
+#include "gateway/api/answer.h"
+#include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/params/model_name.h"
+
+/* ---- the response writer ---- */
+
+static void put_usage(struct baton_json_out *out, const char *key,
+                      const struct gw_completion *completion)
+{
+    baton_json_open(out, key, '{');
+    baton_json_put_uint(out, "prompt_tokens", completion->totals.prompt_tokens);
+    baton_json_put_uint(out, "total_tokens", completion->totals.prompt_tokens);
+    baton_json_open(out, "prompt_tokens_details", '{');
+    baton_json_put_uint(out, "cached_tokens", completion->totals.cached_tokens);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
+static void answer(struct gw_completion *completion)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "object", "list");
+    baton_json_put_string(&out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "data", &out);
+    put_usage(&out, "usage", completion);
+    baton_json_close(&out, '}');
+    gw_answer_json(completion->exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+static void on_embedding(struct gw_choice *choice, const float *values, size_t n)
+{
+    struct baton_json_out out = baton_json_out(&choice->result);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "object", "embedding");
+    baton_json_put_int(&out, "index", choice->index);
+    baton_buf_puts(&choice->result, ",\"embedding\":");
+    gw_embedding_keep(choice, values, n);
+    baton_json_close(&out, '}');
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    gw_choice_count(choice);
+    gw_choice_close(choice, answer);
+}
+
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    put_usage(&out, NULL, completion);
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, NULL);
+}
+
+static const struct gw_response_writer writer = {
+    .restart = gw_choice_restart, .embedding = on_embedding, .finish = on_finish, .fail = on_fail};
+
+/* ---- the route ---- */
+
+static void read_format(struct gw_fields *fields, bool *base64)
+{
+    const struct baton_json *value = gw_field(fields, "encoding_format");
+    if (!value)
+        return;
+    *base64 = baton_json_is(value, "base64");
+    if (!*base64 && !baton_json_is(value, "float"))
+        gw_fields_fail(fields, "encoding_format", "invalid_value",
+                       "encoding_format: must be \"float\" or \"base64\"");
+}
+
+void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct baton_json *body)
+{
+    struct gw_ask ask;
+    gw_ask_init(&ask, api, exchange, body, NULL);
+    gw_model_name_read(api, &ask.fields);
+    gw_embeddings_read(&ask);
+    read_format(&ask.fields, &ask.options.base64);
+    (void)gw_field(&ask.fields, "user"); /* OpenAI's, for its own watch over abuse */
+    (void)gw_field(&ask.fields, "input");
+    gw_ask_end_fields(&ask);
+    gw_embeddings_read_input(&ask, "input", GW_BATCH_ANY, false);
+    gw_embeddings_start(&ask, &writer);
+}
