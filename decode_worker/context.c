@@ -6,7 +6,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/grammars.h"
 #include "common/worker/prompt.h"
 
 #define TO(state) (1u << DC_##state)
@@ -84,8 +83,8 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
-    return context->state == DC_RESERVED && !request->naive && !request->deliver_to &&
-           !request->prompt_logprobs && !request->pooling &&
+    return context->state == DC_RESERVED && !context->prompt.tokens && !request->naive &&
+           !request->deliver_to && !request->prompt_logprobs && !request->pooling &&
            request->n_tokens == (size_t)context->n_prompt &&
            baton_prompt_is_valid(request->tokens, request->n_tokens, n_vocab);
 }
@@ -109,7 +108,6 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     context->prompt = prompt;
     if (request->skip_prefix_cache) /* without hashes finish_prompt registers nothing */
         baton_prefix_fini(&context->prefix);
-    dc_context_set_state(context, DC_PREFILLING);
     return BATON_OK;
 }
 
@@ -156,7 +154,7 @@ enum baton_err dc_context_take_start(struct dc_context *context,
     err = baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
                                     start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
     if (!err)
-        err = baton_worker_hold(&context->sampling, grammars);
+        err = baton_sampling_state_hold(&context->sampling, grammars);
     if (err) {
         baton_sampling_state_fini(&context->sampling);
         dc_speculation_fini(&context->speculation);

@@ -116,8 +116,8 @@ void dc_context_set_state(struct dc_context *context, enum dc_state state);
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,
                                   const Baton__V1__Reserve *wanted) BATON_MUST_CHECK;
 
-/* RESERVED -> PREFILLING, for a prompt that runs here. INVALID: the request does not fit the
- * reservation; NO_MEMORY. */
+/* A prompt that runs here, once its grammar is ready; no context may arrive instead. INVALID: the
+ * request does not fit the reservation; NO_MEMORY. */
 enum baton_err dc_context_take_prompt(struct dc_context *context,
                                       const Baton__V1__PrefillRequest *request, int64_t n_vocab,
                                       struct baton_grammar_set *grammars) BATON_MUST_CHECK;

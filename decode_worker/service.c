@@ -80,7 +80,7 @@ static bool begin_receive(void *arg, struct baton_kv_receive *receive)
 {
     struct dc_context *context = context_of(receive);
     (void)arg;
-    if (context->state != DC_RESERVED)
+    if (context->state != DC_RESERVED || context->prompt.tokens)
         return false;
     dc_context_set_state(context, DC_RECEIVING);
     return true;
@@ -210,14 +210,47 @@ static void run(struct dc_service *service, struct dc_context *context)
     dc_engine_submit(service->engine, context);
 }
 
-/* A context runs once its prompt is complete here and DecodeStart came. Either may be first: they
- * travel over different links. */
+static void refuse(struct dc_service *service, struct dc_context *context,
+                   Baton__V1__Failed__Code code, const char *reason)
+{
+    baton_origin_fail(&context->origin, code, reason);
+    atomic_store(&context->canceled, true);
+    if (dc_context_is_in_engine(context))
+        dc_engine_wake(service->engine);
+}
+
+/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
+static bool has_grammar(struct dc_service *service, struct dc_context *context,
+                        const struct baton_sampling_state *sampling)
+{
+    enum baton_err err = baton_sampling_state_ready(sampling);
+    if (err && err != BATON_AGAIN)
+        refuse(service, context,
+               err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
+                                      : BATON__V1__FAILED__CODE__INVALID,
+               "the request's grammar could not be made ready");
+    return !err;
+}
+
+/* A context runs once its prompt is complete here and DecodeStart came, which may come in either
+ * order since they travel over different links, and once its grammar is made. */
 static void run_if_ready(struct dc_service *service, struct dc_context *context)
 {
-    if (context->state != DC_PREFILLED || !context->started)
+    if (context->state != DC_PREFILLED || !context->started ||
+        !has_grammar(service, context, &context->sampling))
         return;
     context->ready_ns = baton_now_ns();
     run(service, context);
+}
+
+/* So does a prompt that runs here. */
+static void prefill_if_ready(struct dc_service *service, struct dc_context *context)
+{
+    if (context->state != DC_RESERVED || !context->prompt.tokens ||
+        !has_grammar(service, context, &context->prompt.sampling))
+        return;
+    dc_context_set_state(context, DC_PREFILLING);
+    dc_engine_submit(service->engine, context);
 }
 
 static void log_sequence(const struct dc_context *context)
@@ -291,15 +324,6 @@ static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                       envelope);
 }
 
-static void refuse(struct dc_service *service, struct dc_context *context,
-                   Baton__V1__Failed__Code code, const char *reason)
-{
-    baton_origin_fail(&context->origin, code, reason);
-    atomic_store(&context->canceled, true);
-    if (dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
-}
-
 /* Blocks that this worker computes must not be found under the hashes of another class. */
 static void drop_foreign_hashes(const struct dc_service *service, struct dc_context *context,
                                 const Baton__V1__PrefillRequest *request)
@@ -317,7 +341,7 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
                                                 &service->host->grammars);
     if (!err) {
         drop_foreign_hashes(service, context, request);
-        dc_engine_submit(service->engine, context);
+        prefill_if_ready(service, context);
     } else if (err == BATON_INVALID) {
         refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
                "prefill_request contradicts what was reserved, or is more than is done here");
@@ -517,10 +541,12 @@ static void look_after(struct dc_service *service, struct dc_context *context, i
                "the request's deadline passed");
     if (dc_context_is_in_engine(context))
         return;
-    if (atomic_load(&context->canceled))
-        free_context(service, context);
-    else
+    if (!atomic_load(&context->canceled)) {
+        prefill_if_ready(service, context);
         run_if_ready(service, context);
+    }
+    if (atomic_load(&context->canceled) && !dc_context_is_in_engine(context))
+        free_context(service, context);
 }
 
 static int64_t work(void *arg, int64_t now_ns)

@@ -329,6 +329,20 @@ static bool is_canceled(struct pf_job *job, int64_t now_ns)
     return atomic_load(&job->canceled);
 }
 
+/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
+static bool has_grammar(struct pf_job *job)
+{
+    enum baton_err err = baton_sampling_state_ready(&job->sampling);
+    if (err && err != BATON_AGAIN && !atomic_load(&job->canceled)) {
+        baton_origin_fail(&job->origin,
+                          err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
+                                                 : BATON__V1__FAILED__CODE__INVALID,
+                          "the request's grammar could not be made ready");
+        atomic_store(&job->canceled, true);
+    }
+    return !err;
+}
+
 /* Does what one job needs next. Frees the job when nothing is left to do. */
 static void step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
                      bool *pool_full)
@@ -337,11 +351,12 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
     baton_prefix_register(&job->prefix, &job->seq, count_complete(service, job));
     if (job->state == PF_LOADING && atomic_load(&job->load.is_over))
         take_loaded(service, job);
+    bool may_start = job->state == PF_WAITING && has_grammar(job);
     if (is_canceled(job, now_ns) && job->state != PF_RUNNING && job->state != PF_LOADING) {
         free_job(service, job);
         return;
     }
-    if (job->state == PF_WAITING && !*pool_full)
+    if (may_start && !*pool_full)
         try_start(service, job, pool_full);
     if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&
         !pf_engine_submit(service->engine, job))

@@ -1,6 +1,7 @@
 #include "common/grammar/matcher.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,15 @@ struct baton_matcher {
     uint32_t position;
     uint32_t before[BATON_MATCHER_MAX_DROPS]; /* a ring: those of the last tokens */
     unsigned n_noted;
+    uint32_t *waiting; /* [n_waiting] tokens that came before the grammar was ready */
+    size_t n_waiting, cap_waiting;
+    bool has_lost; /* one of them, for want of memory */
 };
 
 BATON_LIST(matcher_list, struct baton_matcher, in_grammar)
 
 struct baton_grammar {
+    atomic_int state;     /* enum baton_err */
     pthread_mutex_t lock; /* over all that follows */
     size_t n_holds;
     struct baton_network *network;
@@ -28,6 +33,16 @@ struct baton_grammar {
     struct baton_masks *masks;
     struct matcher_list matchers;
 };
+
+static void lock(struct baton_grammar *grammar)
+{
+    (void)pthread_mutex_lock(&grammar->lock);
+}
+
+static void unlock(struct baton_grammar *grammar)
+{
+    (void)pthread_mutex_unlock(&grammar->lock);
+}
 
 static void destroy(struct baton_grammar *grammar)
 {
@@ -38,41 +53,34 @@ static void destroy(struct baton_grammar *grammar)
     free(grammar);
 }
 
-enum baton_err baton_grammar_create(const struct baton_grammar_text *text,
-                                    const struct baton_token_trie *trie, struct baton_grammar **out,
-                                    struct baton_why *why)
+struct baton_grammar *baton_grammar_begin(void)
 {
-    struct baton_network *network;
-    enum baton_err err = baton_grammar_read(text->kind, text->bytes, text->n, &network, why);
-    if (err)
-        return err;
     struct baton_grammar *grammar = calloc(1, sizeof *grammar);
-    if (!grammar) {
-        baton_network_destroy(network);
-        return BATON_NO_MEMORY;
-    }
-    *grammar = (struct baton_grammar){.n_holds = 1, .network = network, .trie = trie};
+    if (!grammar)
+        return NULL;
+    grammar->n_holds = 1;
+    atomic_init(&grammar->state, BATON_AGAIN);
     (void)pthread_mutex_init(&grammar->lock, NULL);
     matcher_list_init(&grammar->matchers);
-    grammar->automaton = baton_automaton_create(network);
-    if (grammar->automaton)
-        grammar->masks = baton_masks_create(grammar->automaton, trie);
-    if (!grammar->masks) {
-        destroy(grammar);
-        return BATON_NO_MEMORY;
-    }
-    *out = grammar;
-    return BATON_OK;
+    return grammar;
 }
 
-static void lock(struct baton_grammar *grammar)
+enum baton_err baton_grammar_state(const struct baton_grammar *grammar)
 {
-    (void)pthread_mutex_lock(&grammar->lock);
+    return (enum baton_err)atomic_load(&grammar->state);
 }
 
-static void unlock(struct baton_grammar *grammar)
+void baton_grammar_give_up(struct baton_grammar *grammar, enum baton_err err)
 {
-    (void)pthread_mutex_unlock(&grammar->lock);
+    atomic_store(&grammar->state, err);
+}
+
+struct baton_grammar *baton_grammar_hold(struct baton_grammar *grammar)
+{
+    lock(grammar);
+    grammar->n_holds++;
+    unlock(grammar);
+    return grammar;
 }
 
 void baton_grammar_release(struct baton_grammar *grammar)
@@ -86,31 +94,7 @@ void baton_grammar_release(struct baton_grammar *grammar)
         destroy(grammar);
 }
 
-struct baton_matcher *baton_matcher_create(struct baton_grammar *grammar)
-{
-    struct baton_matcher *matcher = calloc(1, sizeof *matcher);
-    if (!matcher)
-        return NULL;
-    matcher->grammar = grammar;
-    lock(grammar);
-    grammar->n_holds++;
-    matcher->position = baton_automaton_start(grammar->automaton);
-    matcher_list_push_back(&grammar->matchers, matcher);
-    unlock(grammar);
-    return matcher;
-}
-
-void baton_matcher_destroy(struct baton_matcher *matcher)
-{
-    if (!matcher)
-        return;
-    struct baton_grammar *grammar = matcher->grammar;
-    lock(grammar);
-    matcher_list_remove(&grammar->matchers, matcher);
-    unlock(grammar);
-    free(matcher);
-    baton_grammar_release(grammar);
-}
+/* ---- notes; the lock is held ---- */
 
 /* Every matcher's positions stay, under new names. */
 static void collect(struct baton_grammar *grammar)
@@ -135,18 +119,133 @@ static void tidy(struct baton_grammar *grammar)
         collect(grammar);
 }
 
-void baton_matcher_note(struct baton_matcher *matcher, uint32_t token)
+static void note(struct baton_matcher *matcher, uint32_t token)
 {
     struct baton_grammar *grammar = matcher->grammar;
     size_t n;
     const char *bytes = baton_token_trie_bytes(grammar->trie, token, &n);
-    lock(grammar);
     tidy(grammar);
     uint32_t position = n ? matcher->position : BATON_NOWHERE;
     for (size_t i = 0; i < n; i++)
         position = baton_automaton_step(grammar->automaton, position, (uint8_t)bytes[i]);
     matcher->before[matcher->n_noted++ % BATON_MATCHER_MAX_DROPS] = matcher->position;
     matcher->position = position;
+}
+
+static void note_later(struct baton_matcher *matcher, uint32_t token)
+{
+    if (matcher->n_waiting == matcher->cap_waiting) {
+        size_t more = matcher->cap_waiting ? 2 * matcher->cap_waiting : 64;
+        uint32_t *waiting = realloc(matcher->waiting, more * sizeof *waiting);
+        if (!waiting) {
+            matcher->has_lost = true;
+            return;
+        }
+        matcher->waiting = waiting;
+        matcher->cap_waiting = more;
+    }
+    matcher->waiting[matcher->n_waiting++] = token;
+}
+
+static void begin_text(struct baton_matcher *matcher)
+{
+    matcher->position = baton_automaton_start(matcher->grammar->automaton);
+    for (size_t i = 0; i < matcher->n_waiting; i++)
+        note(matcher, matcher->waiting[i]);
+    free(matcher->waiting);
+    matcher->waiting = NULL;
+    matcher->n_waiting = matcher->cap_waiting = 0;
+}
+
+/* ---- making ---- */
+
+/* All parts are there: matchers that were first find their place. */
+static void begin_texts(struct baton_grammar *grammar)
+{
+    for (struct baton_matcher *m = matcher_list_first(&grammar->matchers); m;
+         m = matcher_list_next(&grammar->matchers, m))
+        begin_text(m);
+}
+
+enum baton_err baton_grammar_make(struct baton_grammar *grammar,
+                                  const struct baton_grammar_text *text,
+                                  const struct baton_token_trie *trie, struct baton_why *why)
+{
+    struct baton_network *network = NULL;
+    enum baton_err err = baton_grammar_read(text->kind, text->bytes, text->n, &network, why);
+    struct baton_automaton *automaton = err ? NULL : baton_automaton_create(network);
+    struct baton_masks *masks = automaton ? baton_masks_create(automaton, trie) : NULL;
+    if (!err && !masks)
+        err = BATON_NO_MEMORY;
+    lock(grammar);
+    grammar->network = network;
+    grammar->trie = trie;
+    grammar->automaton = automaton;
+    grammar->masks = masks;
+    if (!err)
+        begin_texts(grammar);
+    atomic_store(&grammar->state, err);
+    unlock(grammar);
+    return err;
+}
+
+enum baton_err baton_grammar_create(const struct baton_grammar_text *text,
+                                    const struct baton_token_trie *trie, struct baton_grammar **out,
+                                    struct baton_why *why)
+{
+    struct baton_grammar *grammar = baton_grammar_begin();
+    enum baton_err err = grammar ? baton_grammar_make(grammar, text, trie, why) : BATON_NO_MEMORY;
+    if (err)
+        baton_grammar_release(grammar);
+    else
+        *out = grammar;
+    return err;
+}
+
+/* ---- matchers ---- */
+
+struct baton_matcher *baton_matcher_create(struct baton_grammar *grammar)
+{
+    struct baton_matcher *matcher = calloc(1, sizeof *matcher);
+    if (!matcher)
+        return NULL;
+    matcher->grammar = grammar;
+    lock(grammar);
+    grammar->n_holds++;
+    if (baton_grammar_state(grammar) == BATON_OK)
+        begin_text(matcher);
+    matcher_list_push_back(&grammar->matchers, matcher);
+    unlock(grammar);
+    return matcher;
+}
+
+void baton_matcher_destroy(struct baton_matcher *matcher)
+{
+    if (!matcher)
+        return;
+    struct baton_grammar *grammar = matcher->grammar;
+    lock(grammar);
+    matcher_list_remove(&grammar->matchers, matcher);
+    unlock(grammar);
+    free(matcher->waiting);
+    free(matcher);
+    baton_grammar_release(grammar);
+}
+
+enum baton_err baton_matcher_state(const struct baton_matcher *matcher)
+{
+    enum baton_err state = baton_grammar_state(matcher->grammar);
+    return state ? state : matcher->has_lost ? BATON_NO_MEMORY : BATON_OK;
+}
+
+void baton_matcher_note(struct baton_matcher *matcher, uint32_t token)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    lock(grammar);
+    if (baton_grammar_state(grammar) == BATON_OK)
+        note(matcher, token);
+    else
+        note_later(matcher, token);
     unlock(grammar);
 }
 

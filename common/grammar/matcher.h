@@ -3,10 +3,13 @@
  *     grammar   network, automaton and masks; many sequences share one
  *     matcher   one sequence's position, and the last few before it
  *
+ * A grammar may be made after its matchers, by another thread. Until then these take notes, which
+ * are made up for when it is ready, and nothing else.
+ *
  * Ownership: a grammar is counted: who makes it and every matcher hold it. It borrows the tree of
  *            tokens.
  * Threading: a grammar may be used from any thread, a matcher by one at a time.
- * Errors:    create: those of baton_grammar_read, NO_MEMORY.
+ * Errors:    create, make: those of baton_grammar_read, NO_MEMORY; also the grammar's state then.
  */
 #ifndef BATON_GRAMMAR_MATCHER_H
 #define BATON_GRAMMAR_MATCHER_H
@@ -23,13 +26,28 @@ enum baton_err baton_grammar_create(const struct baton_grammar_text *text,
                                     const struct baton_token_trie *trie,
                                     struct baton_grammar **grammar,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* Gives one hold back; NULL is fine. */
+/* The same in two steps: one that is still to be made, or given up. begin: NULL without memory. */
+struct baton_grammar *baton_grammar_begin(void);
+enum baton_err baton_grammar_make(struct baton_grammar *grammar,
+                                  const struct baton_grammar_text *text,
+                                  const struct baton_token_trie *trie,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+void baton_grammar_give_up(struct baton_grammar *grammar, enum baton_err err);
+
+/* AGAIN: it is not made yet. OK: ready. Else: why it never will be. */
+enum baton_err baton_grammar_state(const struct baton_grammar *grammar);
+
+/* Takes a hold more, and gives one back; NULL is fine for release. */
+struct baton_grammar *baton_grammar_hold(struct baton_grammar *grammar);
 void baton_grammar_release(struct baton_grammar *grammar);
 
-/* At the start of the text. NULL: no memory. */
+/* At the start of the text. NULL: no memory. Holds the grammar. */
 struct baton_matcher *baton_matcher_create(struct baton_grammar *grammar);
 /* NULL is fine. */
 void baton_matcher_destroy(struct baton_matcher *matcher);
+
+/* That of its grammar, or NO_MEMORY for its notes. */
+enum baton_err baton_matcher_state(const struct baton_matcher *matcher);
 
 /* The token became part of the text. One that is not allowed leads nowhere: nothing may follow. */
 void baton_matcher_note(struct baton_matcher *matcher, uint32_t token);

@@ -22,11 +22,16 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
 }
 
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
-                                         struct baton_grammar_set *grammars, struct baton_why *why)
+                                         struct baton_grammar_set *grammars)
 {
     if (state->params.grammar.kind == BATON_GRAMMAR_NONE)
         return BATON_OK;
-    return baton_grammar_set_match(grammars, &state->params.grammar, &state->matcher, why);
+    return baton_grammar_set_match(grammars, &state->params.grammar, &state->matcher);
+}
+
+enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *state)
+{
+    return state->matcher ? baton_matcher_state(state->matcher) : BATON_OK;
 }
 
 void baton_sampling_state_fini(struct baton_sampling_state *state)

@@ -27,10 +27,11 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
                                          const Baton__V1__Sampling *message, const uint32_t *prompt,
                                          size_t n_prompt, size_t max_new_tokens) BATON_MUST_CHECK;
 /* Holds the sequence to the grammar of its parameters, if there is one, before any output is noted.
- * Errors: those of baton_grammar_set_match. */
+ * It may be used once ready says so. Errors: those of baton_grammar_set_match. */
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
-                                         struct baton_grammar_set *grammars,
-                                         struct baton_why *why) BATON_MUST_CHECK;
+                                         struct baton_grammar_set *grammars) BATON_MUST_CHECK;
+/* Whether tokens may be chosen. AGAIN: the grammar is being made; else why there is none. */
+enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *state);
 void baton_sampling_state_fini(struct baton_sampling_state *state);
 
 /* The token became part of the output. */

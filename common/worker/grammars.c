@@ -6,8 +6,8 @@
 #include "common/base/log.h"
 #include "common/checkpoint/checkpoint.h"
 #include "common/checkpoint/tokenizer_tables.h"
-#include "common/tokenizer/tokenizer.h"
 #include "common/grammar/plain.h"
+#include "common/tokenizer/tokenizer.h"
 #include "common/worker/host.h"
 
 struct texts {
@@ -68,18 +68,18 @@ static enum baton_err load(void *arg, struct baton_token_trie **trie, struct bat
     return err;
 }
 
-void baton_grammars_init(struct baton_grammar_set *grammars, struct baton_host *host)
+static void made(void *arg, enum baton_err err, const struct baton_why *why, double made_s)
 {
-    baton_grammar_set_init(grammars, load, host);
-}
-
-enum baton_err baton_worker_hold(struct baton_sampling_state *state,
-                                 struct baton_grammar_set *grammars)
-{
-    struct baton_why why = {""};
-    enum baton_err err = baton_sampling_state_hold(state, grammars, &why);
     if (err)
         baton_log(BATON_LOG_ERROR, "grammar_failed", BATON_S("error", baton_err_name(err)),
-                  BATON_S("why", why.text));
-    return err;
+                  BATON_S("why", why->text));
+    else
+        baton_log(BATON_LOG_INFO, "grammar_ready", BATON_F("made_s", made_s));
+    baton_host_wake(arg);
+}
+
+void baton_grammars_init(struct baton_grammar_set *grammars, struct baton_host *host)
+{
+    baton_grammar_set_init(grammars,
+                           &(struct baton_grammar_hooks){.arg = host, .load = load, .made = made});
 }

@@ -25,8 +25,8 @@ enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
 enum { WORKER_FILES = 256 };
 
 /* Those that look after strangers at two inboxes, the engine's, its first helper, and those that
- * resolve names, back the KV cache and digest files. */
-enum { OWN_THREADS = 8 };
+ * resolve names, back the KV cache, digest files and make grammars. */
+enum { OWN_THREADS = 9 };
 
 #define BLAS_NAME "openblas"
 

@@ -44,8 +44,9 @@ struct baton_worker_options {
     BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
                    "directory in Hugging Face's layout, or a GGUF file"),                          \
         BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                             \
-        BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
-                       "of the KV cache: f32, f16, q8, or auto: f32 beside f32 weights, else f16"),    \
+        BATON_ROW_TEXT(                                                                            \
+            type, in.kv_dtype, "kv-dtype", "auto",                                                 \
+            "of the KV cache: f32, f16, q8, or auto: f32 beside f32 weights, else f16"),           \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
                        "who computes: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "  \
                        "portable or openblas"),                                                    \

@@ -2,7 +2,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/grammars.h"
 
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab)
 {
@@ -21,7 +20,7 @@ enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, s
                                                    n_prompt, n_output + n_more);
     if (err)
         return err;
-    err = baton_worker_hold(state, grammars);
+    err = baton_sampling_state_hold(state, grammars);
     if (err)
         baton_sampling_state_fini(state);
     else

@@ -1,18 +1,80 @@
 #include "gateway/api/params/grammar.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/digest.h"
 
 /* Of all JSON texts OpenAI's json_object means the objects. */
 static const char any_object[] = "{\"type\":\"object\"}";
 
+/* ---- what was found out ---- */
+
+enum { MAX_VERDICTS = 64 };
+
+struct verdict {
+    uint8_t digest[BATON_SHA256_BYTES];
+    enum baton_grammar_kind kind; /* NONE: no verdict */
+    enum baton_err err;
+    struct baton_why why;
+};
+
+/* The latest, but none that found no memory. */
+static struct {
+    pthread_mutex_t lock;
+    struct verdict verdicts[MAX_VERDICTS];
+    size_t next;
+} found = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool recall(struct verdict *verdict)
+{
+    bool is_known = false;
+    (void)pthread_mutex_lock(&found.lock);
+    for (size_t i = 0; i < MAX_VERDICTS && !is_known; i++) {
+        const struct verdict *other = &found.verdicts[i];
+        is_known = other->kind == verdict->kind &&
+                   !memcmp(other->digest, verdict->digest, sizeof other->digest);
+        if (is_known)
+            *verdict = *other;
+    }
+    (void)pthread_mutex_unlock(&found.lock);
+    return is_known;
+}
+
+static void remember(const struct verdict *verdict)
+{
+    (void)pthread_mutex_lock(&found.lock);
+    found.verdicts[found.next++ % MAX_VERDICTS] = *verdict;
+    (void)pthread_mutex_unlock(&found.lock);
+}
+
 /* Compiles the text for its errors alone: workers compile it again. */
+static enum baton_err check(enum baton_grammar_kind kind, const char *text, size_t n,
+                            struct baton_why *why)
+{
+    struct verdict verdict = {.kind = kind};
+    struct baton_network *network = NULL;
+    enum baton_err err = baton_sha256_of(text, n, verdict.digest);
+    if (err)
+        return err;
+    if (!recall(&verdict)) {
+        verdict.err = baton_grammar_read(kind, text, n, &network, &verdict.why);
+        baton_network_destroy(network);
+        if (verdict.err != BATON_NO_MEMORY)
+            remember(&verdict);
+    }
+    *why = verdict.why;
+    return verdict.err;
+}
+
+/* ---- the fields ---- */
+
 static void hold_to(struct gw_fields *fields, struct baton_sampling_params *params,
                     const char *name, enum baton_grammar_kind kind, const char *text, size_t n)
 {
     const struct baton_grammar_text given = {
         .kind = kind, .bytes = (char *)(uintptr_t)text, .n = n};
-    struct baton_network *network = NULL;
     struct baton_why why = {""};
     if (fields->failed)
         return;
@@ -21,9 +83,8 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
                        "%s: only one of response_format, grammar and regex may be given", name);
         return;
     }
-    enum baton_err err = n ? baton_grammar_read(kind, text, n, &network, &why)
-                           : baton_fail(&why, BATON_INVALID, "must not be empty");
-    baton_network_destroy(network);
+    enum baton_err err =
+        n ? check(kind, text, n, &why) : baton_fail(&why, BATON_INVALID, "must not be empty");
     if (!err)
         err = baton_grammar_text_copy(&params->grammar, &given);
     if (err)
@@ -101,12 +162,31 @@ static void read_format(struct gw_fields *fields, struct baton_sampling_params *
                        "json_schema or structural_tag");
 }
 
-void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
-                     bool ignore_eos)
+static void read_all(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     read_format(fields, params);
     read_text(fields, params, "grammar", BATON_GRAMMAR_GBNF);
     read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
+}
+
+bool gw_grammar_is_given(const struct baton_json *body)
+{
+    return baton_json_get(body, "response_format") || baton_json_get(body, "grammar") ||
+           baton_json_get(body, "regex");
+}
+
+void gw_grammar_look_ahead(const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
+    read_all(&fields, &params);
+    baton_sampling_params_fini(&params);
+}
+
+void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
+                     bool ignore_eos)
+{
+    read_all(fields, params);
     if (params->grammar.kind == BATON_GRAMMAR_NONE || fields->failed)
         return;
     if (ignore_eos)

@@ -1,8 +1,11 @@
 /* What the output is held to: the fields "response_format", "grammar" and "regex" of a body, of which
  * one may be given.
  *
+ * A large schema takes a good part of a second to read. So what is found out about a text is kept,
+ * and a body with one of these fields has them looked at on libuv's pool before its turn comes.
+ *
  * Ownership: the params own the grammar's text.
- * Threading: loop thread.
+ * Threading: any; what is kept is the process's.
  * Errors:    in fields->problem: the reason, and the place in a schema.
  */
 #ifndef BATON_GATEWAY_API_PARAMS_GRAMMAR_H
@@ -14,5 +17,11 @@
 /* After the stop ids, for an output that is held to a grammar ends with one of them. */
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos);
+
+/* Whether a body has any of the fields. */
+bool gw_grammar_is_given(const struct baton_json *body);
+
+/* Reads the fields of a body for what is kept of them. */
+void gw_grammar_look_ahead(const struct baton_json *body);
 
 #endif

@@ -19,6 +19,7 @@
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
+#include "gateway/api/params/grammar.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
 #include "gateway/api/routes/health.h"
@@ -104,7 +105,7 @@ static bool takes_body(const struct route *route)
     return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
 }
 
-/* A body that is parsed on libuv's pool, and then waits for its client's turn. The client may leave
+/* A body that is parsed on libuv's pool, or has a grammar looked at there, and then waits for its client's turn. The client may leave
  * meanwhile: exchange is then NULL. */
 struct parse_work {
     enum gw_exchange_user user; /* first: its exchange's data is this */
@@ -136,7 +137,10 @@ static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_en
 static void parse_on_pool(uv_work_t *work)
 {
     struct parse_work *parse = work->data;
-    parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
+    if (!parse->body)
+        parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
+    if (!parse->err)
+        gw_grammar_look_ahead(parse->body);
 }
 
 static void free_parse(struct parse_work *parse)
@@ -167,11 +171,13 @@ void gw_routes_resume(struct gw_exchange *exchange)
     free_parse(parse);
 }
 
+/* body: that of the text, if it is parsed already; taken over. */
 static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
-                        const char *text, size_t n)
+                        const char *text, size_t n, struct baton_json *body)
 {
     struct parse_work *parse = calloc(1, sizeof *parse + n);
     if (!parse) {
+        baton_json_free(body);
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
@@ -180,12 +186,13 @@ static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_end
     parse->api = api;
     parse->exchange = exchange;
     parse->endpoint = endpoint;
+    parse->body = body;
     parse->n = n;
     memcpy(parse->text, text, n);
     gw_exchange_set_data(exchange, parse);
     if (uv_queue_work(api->loop, &parse->work, parse_on_pool, parsed)) {
         gw_exchange_set_data(exchange, NULL);
-        free(parse);
+        free_parse(parse);
         gw_answer_error(exchange, 500, "internal_error", "the body could not be parsed");
     }
 }
@@ -212,10 +219,14 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
         return;
     }
     if (n > PARSE_INLINE_MAX_BYTES) {
-        parse_later(api, exchange, endpoint, text, n);
+        parse_later(api, exchange, endpoint, text, n, NULL);
         return;
     }
     enum baton_err err = baton_json_parse(text, n, &body, &why);
+    if (!err && gw_grammar_is_given(body)) {
+        parse_later(api, exchange, endpoint, text, n, body);
+        return;
+    }
     run_endpoint(api, exchange, endpoint, err, body, &why);
     if (!err)
         baton_json_free(body);
