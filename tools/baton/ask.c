@@ -25,7 +25,7 @@ static enum baton_err find_fleet(const char *option, struct bt_server *server,
     return err ? err : bt_fleet_server(&file, server, why);
 }
 
-static enum baton_err find_server(const struct bt_ask_options *options, struct bt_server *server,
+enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
                                   struct baton_why *why)
 {
     enum baton_err err = BATON_NOT_FOUND;
@@ -68,7 +68,7 @@ enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_mod
     struct bt_answer answer;
     char reason[300];
     *model = (struct bt_model){.name = ""};
-    enum baton_err err = find_server(options, &model->server, why);
+    enum baton_err err = bt_ask_find_server(options, &model->server, why);
     if (err)
         return err;
     bt_answer_init(&answer);

@@ -45,6 +45,10 @@ struct bt_model {
     bool has_template; /* it converses; others continue a text */
 };
 
+/* Finds the server that url, state and api_keys name. */
+enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
 /* Finds the server and asks what it serves. */
 enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
                              struct baton_why *why) BATON_MUST_CHECK;

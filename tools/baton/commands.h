@@ -9,8 +9,9 @@
 
 #include "common/base/config.h"
 
-/* Exit statuses besides 0 and 1, of `baton status`. */
-enum { BT_STATUS_NOT_RUNNING = 3, BT_STATUS_DEGRADED = 4 };
+/* Exit statuses besides 0 and 1, of `baton status` and of `baton batch`: every line was looked at,
+ * and some were bad or were answered with an error. */
+enum { BT_STATUS_NOT_RUNNING = 3, BT_STATUS_DEGRADED = 4, BT_BATCH_WITH_ERRORS = 3 };
 /* The program's exit status when its command succeeds. */
 extern int bt_exit_status;
 
@@ -20,6 +21,7 @@ enum baton_err bt_status(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_logs(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_run(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_chat(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_batch(int argc, char **argv, struct baton_why *why);
 /* These become another program. */
 enum baton_err bt_pull(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_bench(int argc, char **argv, struct baton_why *why);

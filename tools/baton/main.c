@@ -11,6 +11,7 @@ static const struct cli_command commands[] = {
     {"logs", "the ends of the logs of a fleet in the background", bt_logs, NULL},
     {"run", "the answer to one prompt, to stdout", bt_run, NULL},
     {"chat", "a conversation in the terminal", bt_chat, NULL},
+    {"batch", "the answers to a file of requests", bt_batch, NULL},
     {"pull", "download a model", bt_pull, "get-model"},
     {"bench", "measure the engine and the link", bt_bench, "baton-bench"},
     {"load", "measure a server under load", bt_load, "baton-load"},
