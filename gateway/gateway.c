@@ -14,6 +14,7 @@
 #include "common/wire/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/responses/store.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/dispatch/worker_messages.h"
@@ -265,6 +266,7 @@ static void on_tick(uv_timer_t *timer)
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
+    gw_response_store_tick(gateway->api.responses, now_ns);
     if (gateway->dispatcher.admission.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
@@ -402,7 +404,9 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .exposure = &gateway->exposure,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
-    if (!gateway->api.completions || !gateway->api.kv_debug)
+    struct gw_response_bounds bounds = gw_settings_responses(options);
+    gateway->api.responses = gw_response_store_create(&bounds);
+    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.responses)
         return BATON_NO_MEMORY;
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
@@ -503,6 +507,7 @@ static void release(struct gateway *gateway)
     forget_requests(gateway);
     gw_completions_destroy(gateway->api.completions);
     gw_kv_debug_destroy(gateway->api.kv_debug);
+    gw_response_store_destroy(gateway->api.responses);
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     gw_certificate_close(&gateway->certificate);

@@ -41,6 +41,14 @@ struct gw_limits gw_settings_key_limits(const struct gw_options *options)
                                         [GW_LIMIT_bytes] = options->key_bytes_per_s}};
 }
 
+struct gw_response_bounds gw_settings_responses(const struct gw_options *options)
+{
+    return (struct gw_response_bounds){
+        .n = (size_t)options->stored_responses,
+        .bytes = (size_t)options->stored_response_bytes,
+        .age_ns = (int64_t)(options->stored_response_s * (double)BATON_SECOND)};
+}
+
 static struct gw_limits address_limits(const struct gw_options *options)
 {
     return (struct gw_limits){.per_s = {[GW_LIMIT_requests] = options->address_requests_per_s,

@@ -19,6 +19,7 @@ struct gw_access;
 struct gw_completions;
 struct gw_loop_lag;
 struct gw_kv_debug;
+struct gw_response_store;
 
 struct gw_api {
     uv_loop_t *loop;
@@ -48,6 +49,7 @@ struct gw_api {
     struct gw_access *access;
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;
+    struct gw_response_store *responses; /* those that are kept */
 };
 
 /* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the

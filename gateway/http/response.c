@@ -188,12 +188,13 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
     baton_buf_fini(&head);
 }
 
-/* The call of on_full must come last, because the handler may end the exchange in it. */
-static void check_queue(struct gw_exchange *exchange)
+/* After a write of n bytes, which may be as large as it is, once: what was queued before it tells a
+ * slow client. The call of on_full must come last, because the handler may end the exchange in it. */
+static void check_queue(struct gw_exchange *exchange, size_t n)
 {
     const struct gw_http_options *options = &exchange->conn->server->options;
     size_t queued = gw_conn_queued_bytes(exchange->conn);
-    if (queued > options->cancel_bytes) {
+    if (queued > options->cancel_bytes + n) {
         gw_conn_cut(exchange->conn, "client reads too slowly");
     } else if (queued >= options->pause_bytes && !exchange->full) {
         exchange->full = true;
@@ -207,14 +208,16 @@ void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, s
         return;
     char size[CHUNK_SIZE_BYTES];
     uv_buf_t payload = gw_part(bytes, n);
+    size_t n_sent = n;
     if (exchange->chunked) {
         int digits = snprintf(size, sizeof size, "%zx\r\n", n);
         uv_buf_t parts[3] = {gw_part(size, (size_t)digits), payload, gw_part("\r\n", 2)};
         gw_conn_send(exchange->conn, parts, 3);
+        n_sent += (size_t)digits + 2;
     } else {
         gw_conn_send(exchange->conn, &payload, 1);
     }
-    check_queue(exchange);
+    check_queue(exchange, n_sent);
 }
 
 void gw_exchange_stream_end(struct gw_exchange *exchange)

@@ -65,8 +65,9 @@ struct gw_http_options {
     int64_t idle_timeout_ms;   /* keep-alive without a request: closed */
     int64_t stall_timeout_ms;  /* a client that takes nothing of its response: closed; 0: never */
     size_t pause_bytes;        /* output queued at which on_full is called */
-    size_t cancel_bytes;       /* output queued at which the client is cut off; a plain
-                                 respond() is exempt, it is bounded by its own size */
+    size_t cancel_bytes;       /* output queued at which the client is cut off, besides what
+                                 was written last; a plain respond() is exempt, it is bounded
+                                 by its own size */
     bool traces;               /* a request without a traceparent begins a trace */
     /* A head was read, its body not yet; may be NULL. For what goes out with any answer to it, be
      * it the handler's or a refusal of the body: only gw_exchange_add_header,

@@ -1,5 +1,13 @@
-"""What a passed file left out is told: tests/run shows the reasons beside its summary."""
+"""Fleets that several files share. What a passed file left out is told: tests/run shows the reasons beside its summary."""
 import os
+
+import pytest
+from fleet import Fleet
+
+KEY, OTHER_KEY = "sk-a-key-of-these-tests", "sk-another-key-of-these-tests"
+# What the template was given, as JSON: the prompt tells.
+SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
+        "{{ reasoning_effort | default('unsaid') }}|{{ add_generation_prompt | tojson }}")
 
 
 def pytest_runtest_logreport(report):
@@ -7,3 +15,23 @@ def pytest_runtest_logreport(report):
     if file and report.skipped and not hasattr(report, "wasxfail"):
         with open(file, "a") as out:
             out.write(f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}\n")
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory):
+    """A fleet that chats with those who have KEY or OTHER_KEY."""
+    keys = tmp_path_factory.mktemp("keys") / "keys"
+    keys.write_text(f"{KEY}\n{OTHER_KEY}\n")
+    keys.chmod(0o600)
+    with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """A fleet whose chat template shows what it is given."""
+    template = tmp_path_factory.mktemp("template") / "show.jinja"
+    template.write_text(SHOW)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
+        yield started

@@ -252,7 +252,7 @@ def preflight(fleet, asked="authorization, content-type", origin=APP, path="/gen
 
 def test_a_preflight_needs_no_key_and_says_what_is_allowed(fleet):
     answer = preflight(fleet)
-    assert answer == {**EXPOSED, "access-control-allow-methods": "GET, HEAD, POST",
+    assert answer == {**EXPOSED, "access-control-allow-methods": "GET, HEAD, POST, DELETE",
                       "access-control-allow-headers": "authorization, content-type",
                       "access-control-max-age": "7200"}  # fmt: skip
     assert preflight(fleet, origin="http://localhost:3000")["access-control-allow-origin"] == "http://localhost:3000"

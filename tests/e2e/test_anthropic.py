@@ -1,31 +1,15 @@
 """Anthropic's Messages API: its official client, unmodified, against a fleet; and what becomes of a conversation."""
 import pytest
+from conftest import KEY
 from fleet import Fleet, Stream, run_out_of_time
 from javascript import Client
 
-KEY = "sk-ant-a-key-of-this-test"
 STORY = [{"role": "user", "content": "Tell me a story"}]
-# What the template was given, as JSON: the prompt tells.
-SHOW = "{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|{{ add_generation_prompt | tojson }}"
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory):
-    keys = tmp_path_factory.mktemp("keys") / "keys"
-    keys.write_text(KEY + "\n")
-    keys.chmod(0o600)
-    with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    """A fleet whose chat template shows what it is given."""
-    template = tmp_path_factory.mktemp("template") / "show.jinja"
-    template.write_text(SHOW)
-    with Fleet(gateway_args=["--chat-template", template]) as started:
-        yield started
+def fleet(keyed):
+    return keyed
 
 
 def post(fleet, path="/v1/messages", expected=200, **body):

@@ -14,7 +14,7 @@ DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
-GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/messages",
+GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages",
               "/api/generate", "/api/chat")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
@@ -100,14 +100,16 @@ def test_the_routes_are_those_of_the_gateways_table():
 def test_every_documented_route_answers_and_refuses_another_method(fleet):
     for route in documented_routes():
         method, path = route.split(" ")
+        methods = {other.split(" ")[0] for other in documented_routes() if other.split(" ")[1] == path}
         path = path.replace("/v1/models/*", "/v1/models/tale").replace("/web/*", "/web/app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
         takes_nothing = method == "GET" or path.startswith("/api/")
-        expected = 404 if path.endswith("/drain") else 200 if takes_nothing else 400  # of no worker's name
+        of_nobody = path.endswith(("/drain", "/*"))
+        expected = 404 if of_nobody else 200 if takes_nothing else 400
         assert status == expected, route
-        status, answer, headers = fleet.request("DELETE", path)
+        status, answer, headers = fleet.request("PUT", path)
         code = answer["code"] if path.startswith("/api/") else answer["error"]["code"]
-        assert status == 405 and headers["Allow"] == method and code == "method_not_allowed"
+        assert status == 405 and set(headers["Allow"].split(", ")) == methods and code == "method_not_allowed"
 
 
 def test_the_limits_are_the_options_with_their_defaults():
@@ -131,6 +133,7 @@ ROUTE_FIELDS = {
     "/v1/completions": ("Fields of every generating route", "Fields of both OpenAI routes", "POST /v1/completions"),
     "/v1/chat/completions": ("Fields of every generating route", "Fields of both OpenAI routes",
                              "Fields of every chat", "POST /v1/chat/completions"),
+    "/v1/responses": ("Fields of every generating route", "Fields of every chat", "POST /v1/responses"),
     "/v1/messages": ("Fields of every generating route", "Fields of both Anthropic routes", "POST /v1/messages"),
     "/v1/messages/count_tokens": ("Fields of both Anthropic routes", "POST /v1/messages/count_tokens"),
     "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
@@ -143,12 +146,13 @@ ROUTE_FIELDS = {
     "/detokenize": ("POST /detokenize",),
 }
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
-         "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES},
+         "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES}, "/v1/responses": {"input": "a"},
          "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
          "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
          "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
+         "/v1/responses": {"max_output_tokens": 1},
          "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}}
 
 
@@ -308,6 +312,23 @@ def test_the_message_object_and_its_events(fleet):
     assert members(counted) == described("POST /v1/messages/count_tokens")
     error = post(fleet, "/v1/messages", {}, 400)
     assert members(error) == described("Errors of the Anthropic routes") - {"error.retry_after_s", "error.usage"}
+
+
+def test_the_response_object_and_its_events(fleet):
+    body = {"input": "Tell me a story", "max_output_tokens": 4, "explain": 1, "top_logprobs": 1}
+    whole = post(fleet, "/v1/responses", body)
+    repeated = ("steps", "text", "reasoning", "output[].content[].logprobs[].bytes", "output[].content[].logprobs[].top_logprobs")
+    assert members(whole, without=repeated) == described("Response object") | {"incomplete_details.reason"}
+    events = list(Stream(fleet.port, {**body, "stream": True}, "/v1/responses").events)
+    heading = "Events of a response"
+    names = set(items(heading))
+    assert {event.name for event in events} | {"response.completed", "response.failed"} == names
+    for event in events:
+        data = event.json()
+        assert data.pop("type") == event.name
+        assert set(data) - {"steps", "sequence_number"} <= event_members(event.name, heading), event
+    deleted = fleet.request("DELETE", f"/v1/responses/{whole['id']}")[1]
+    assert members(deleted) == described("DELETE /v1/responses/{id}")
 
 
 def test_ollamas_answers(fleet):

@@ -3,34 +3,17 @@ import http.client
 import json
 
 import pytest
+from conftest import KEY
 from fleet import Fleet, Stream, run_out_of_time
 from javascript import Client
 
-KEY = "a-key-of-this-test"
 STORY = [{"role": "user", "content": "Tell me a story"}]
 GREEDY = {"temperature": 0, "num_predict": 8}
-# What the template was given, as JSON: the prompt tells.
-SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
-        "{{ reasoning_effort | default('unsaid') }}")
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory):
-    keys = tmp_path_factory.mktemp("keys") / "keys"
-    keys.write_text(KEY + "\n")
-    keys.chmod(0o600)
-    with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
-
-
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    """A fleet whose chat template shows what it is given."""
-    template = tmp_path_factory.mktemp("template") / "show.jinja"
-    template.write_text(SHOW)
-    with Fleet(gateway_args=["--chat-template", template]) as started:
-        yield started
+def fleet(keyed):
+    return keyed
 
 
 def post(fleet, path="/api/chat", expected=200, **body):

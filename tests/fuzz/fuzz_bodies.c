@@ -9,6 +9,7 @@
 #include "common/chat/chat_parts.h"
 #include "common/checkpoint/chat_template.h"
 #include "common/sampling/codec.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
@@ -18,6 +19,8 @@
 #include "gateway/api/ollama/models.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/embeddings.h"
+#include "gateway/api/responses/responses.h"
+#include "gateway/api/responses/store.h"
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 
@@ -127,6 +130,8 @@ void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
 {
     (void)of;
     (void)exchange;
+    if (options->free_kept)
+        options->free_kept(options->kept);
     check(writer && prompts->n >= 1 && options->n >= 1);
     check(prompts->n * (size_t)options->n <= (params->shared.pooling ? 2048 : MAX_BATCH));
     check(params->shared.speculation.min_tokens <= params->shared.speculation.max_tokens);
@@ -144,6 +149,20 @@ void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
 
 /* ---- */
 
+/* A conversation that previous_response_id goes on from. */
+static void store_response(void)
+{
+    static const char conversation[] = "[{\"role\":\"user\",\"content\":\"a\"},"
+                                       "{\"role\":\"assistant\",\"content\":\"b\"}]";
+    const struct gw_response_owner nobody = {{0}};
+    struct baton_json *messages = NULL;
+    struct baton_buf body;
+    baton_buf_init(&body, 1);
+    check(!baton_json_parse(conversation, strlen(conversation), &messages, NULL));
+    check(!gw_response_store_put(api.responses, &nobody, "resp-1", &body, messages, 0));
+    baton_buf_fini(&body);
+}
+
 static void open_api(void)
 {
     static struct gw_fleet fleet;
@@ -154,6 +173,11 @@ static void open_api(void)
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
     api.fleet = &fleet;
     api.chat = chat;
+    check(!gw_access_open("", &(struct gw_limits){{0}}, "", NULL, &api.access, NULL));
+    api.responses =
+        gw_response_store_create(&(struct gw_response_bounds){.n = 1, .bytes = 1 << 20});
+    check(api.responses != NULL);
+    store_response();
     baton_chat_template_fini(&source);
 }
 
@@ -163,7 +187,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         gw_generate,          gw_generate_stream,    gw_openai_completions,
         gw_openai_chat,       gw_anthropic_messages, gw_anthropic_count_tokens,
         gw_ollama_generate,   gw_ollama_chat,        gw_ollama_show,
-        gw_openai_embeddings, gw_ollama_embed,       gw_ollama_embeddings};
+        gw_openai_embeddings, gw_ollama_embed,       gw_ollama_embeddings,
+        gw_responses};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

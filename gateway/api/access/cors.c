@@ -115,7 +115,7 @@ bool gw_cors_answer(const struct gw_cors *cors, struct gw_exchange *exchange)
     if (!gw_cors_is_preflight(exchange) ||
         !gw_cors_allows(cors, gw_exchange_header(exchange, "origin")))
         return false;
-    add(exchange, "Access-Control-Allow-Methods", "GET, HEAD, POST");
+    add(exchange, "Access-Control-Allow-Methods", "GET, HEAD, POST, DELETE");
     if (is_name_list(asked))
         add(exchange, "Access-Control-Allow-Headers", asked);
     (void)snprintf(max_age, sizeof max_age, "%d", GW_CORS_MAX_AGE_S);

@@ -288,6 +288,11 @@ const char *gw_key_name(const struct gw_key *key)
     return key->name;
 }
 
+const uint8_t *gw_key_digest(const struct gw_key *key)
+{
+    return key->digest.bytes;
+}
+
 size_t gw_key_max(const struct gw_key *key, size_t otherwise)
 {
     return key->bounds.has[BOUND_MAX] ? key->bounds.n[BOUND_MAX] : otherwise;

@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/policy/priority.h"
@@ -60,6 +61,8 @@ struct gw_key *gw_keys_find_bare(const struct gw_keys *keys, const char *value);
 
 /* What logs call it: the name of its line, else "line-N". */
 const char *gw_key_name(const struct gw_key *key);
+/* Its SHA-256 [BATON_SHA256_BYTES], borrowed: who presents the key, whatever its line says. */
+const uint8_t *gw_key_digest(const struct gw_key *key);
 /* How many generations the key may have at once, 0: any; `otherwise` if its line does not say. */
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
 /* The highest class of the key's requests; NULL is no key, and they may have any. */

@@ -1,45 +1,18 @@
 #include "gateway/api/anthropic/conversation.h"
 
+#include "gateway/api/trees.h"
+
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
-
-static void no_memory(struct gw_fields *fields)
-{
-    gw_fields_fail(fields, "messages", "out_of_memory", "messages: no memory for them");
-}
-
-/* Both take the value, also when they fail. */
-static void push(struct gw_fields *fields, struct baton_json *array, struct baton_json *value)
-{
-    if (!baton_json_push(array, value))
-        no_memory(fields);
-}
-
-static void set(struct gw_fields *fields, struct baton_json *object, const char *key,
-                struct baton_json *value)
-{
-    if (!baton_json_set(object, key, value))
-        no_memory(fields);
-}
-
-static bool is_string(const struct baton_json *json)
-{
-    return baton_json_kind(json) == BATON_JSON_STRING;
-}
-
-static bool is_type(const struct baton_json *block, const char *type)
-{
-    return baton_json_is(baton_json_get(block, "type"), type);
-}
 
 static bool is_text_block(const struct baton_json *block)
 {
-    return is_type(block, "text") && is_string(baton_json_get(block, "text"));
+    return gw_tree_is_type(block, "text") && gw_tree_is_string(baton_json_get(block, "text"));
 }
 
 /* A string, or an array of text blocks. */
 static bool is_plain(const struct baton_json *content)
 {
-    if (is_string(content))
+    if (gw_tree_is_string(content))
         return true;
     bool plain = baton_json_kind(content) == BATON_JSON_ARRAY;
     for (size_t i = 0; plain && i < baton_json_size(content); i++)
@@ -59,52 +32,46 @@ struct parts {
     const struct baton_json *thinking;
 };
 
-static struct baton_json *new_message(struct gw_fields *fields, const char *role)
-{
-    struct baton_json *message = baton_json_new_object();
-    set(fields, message, "role", baton_json_new_string(role));
-    return message;
-}
-
 static void add_result(struct parts *parts, const struct baton_json *block)
 {
     const struct baton_json *content = baton_json_get(block, "content");
-    struct baton_json *message = new_message(parts->fields, "tool");
+    struct baton_json *message = gw_tree_message(parts->fields, "tool");
     if (content && !is_plain(content))
         gw_fields_fail(parts->fields, "messages", "unsupported_field",
                        "messages[%zu]: a tool_result's content must be a string or text blocks",
                        parts->i);
-    set(parts->fields, message, "tool_call_id",
-        baton_json_share(baton_json_get(block, "tool_use_id")));
-    set(parts->fields, message, "content",
-        content ? baton_json_share(content) : baton_json_new_string(""));
-    push(parts->fields, parts->results, message);
+    gw_tree_set(parts->fields, message, "tool_call_id",
+                baton_json_share(baton_json_get(block, "tool_use_id")));
+    gw_tree_set(parts->fields, message, "content",
+                content ? baton_json_share(content) : baton_json_new_string(""));
+    gw_tree_push(parts->fields, parts->results, message);
 }
 
 static void add_call(struct parts *parts, const struct baton_json *block)
 {
-    struct baton_json *call = baton_json_new_object(), *function = baton_json_new_object();
+    struct baton_json *function;
+    struct baton_json *call =
+        gw_tree_function(parts->fields, baton_json_get(block, "name"), &function);
     if (!parts->calls)
         parts->calls = baton_json_new_array();
-    set(parts->fields, function, "name", baton_json_share(baton_json_get(block, "name")));
-    set(parts->fields, function, "arguments", baton_json_share(baton_json_get(block, "input")));
-    set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
-    set(parts->fields, call, "type", baton_json_new_string("function"));
-    set(parts->fields, call, "function", function);
-    push(parts->fields, parts->calls, call);
+    gw_tree_set(parts->fields, function, "arguments",
+                baton_json_share(baton_json_get(block, "input")));
+    gw_tree_set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
+    gw_tree_push(parts->fields, parts->calls, call);
 }
 
 static bool is_call(const struct baton_json *block)
 {
-    return is_type(block, "tool_use") && is_string(baton_json_get(block, "id")) &&
-           is_string(baton_json_get(block, "name")) &&
+    return gw_tree_is_type(block, "tool_use") && gw_tree_is_string(baton_json_get(block, "id")) &&
+           gw_tree_is_string(baton_json_get(block, "name")) &&
            baton_json_kind(baton_json_get(block, "input")) == BATON_JSON_OBJECT;
 }
 
 static bool is_thinking(const struct baton_json *block)
 {
-    return is_type(block, "redacted_thinking") ||
-           (is_type(block, "thinking") && is_string(baton_json_get(block, "thinking")));
+    return gw_tree_is_type(block, "redacted_thinking") ||
+           (gw_tree_is_type(block, "thinking") &&
+            gw_tree_is_string(baton_json_get(block, "thinking")));
 }
 
 static void refuse_block(const struct parts *parts, const struct baton_json *block)
@@ -124,9 +91,9 @@ static void add_block(struct parts *parts, const struct baton_json *block)
     if (is_text_block(block)) {
         if (!parts->texts)
             parts->texts = baton_json_new_array();
-        push(parts->fields, parts->texts, baton_json_share(block));
-    } else if (of_user && is_type(block, "tool_result") &&
-               is_string(baton_json_get(block, "tool_use_id"))) {
+        gw_tree_push(parts->fields, parts->texts, baton_json_share(block));
+    } else if (of_user && gw_tree_is_type(block, "tool_result") &&
+               gw_tree_is_string(baton_json_get(block, "tool_use_id"))) {
         add_result(parts, block);
     } else if (!of_user && is_call(block)) {
         add_call(parts, block);
@@ -143,14 +110,16 @@ static void add_rest(struct parts *parts, bool has_results)
     bool empty = !parts->texts && !parts->calls;
     if (empty && has_results)
         return;
-    struct baton_json *message = new_message(parts->fields, parts->of_user ? "user" : "assistant");
+    struct baton_json *message =
+        gw_tree_message(parts->fields, parts->of_user ? "user" : "assistant");
     if (parts->texts || !parts->calls)
-        set(parts->fields, message, "content", empty ? baton_json_new_string("") : parts->texts);
+        gw_tree_set(parts->fields, message, "content",
+                    empty ? baton_json_new_string("") : parts->texts);
     if (parts->calls)
-        set(parts->fields, message, "tool_calls", parts->calls);
+        gw_tree_set(parts->fields, message, "tool_calls", parts->calls);
     if (parts->thinking)
-        set(parts->fields, message, "reasoning_content", baton_json_share(parts->thinking));
-    push(parts->fields, parts->results, message);
+        gw_tree_set(parts->fields, message, "reasoning_content", baton_json_share(parts->thinking));
+    gw_tree_push(parts->fields, parts->results, message);
 }
 
 static void add_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
@@ -164,10 +133,10 @@ static void add_message(struct gw_fields *fields, size_t i, const struct baton_j
     if (!parts.of_user && !baton_json_is(role, "assistant")) {
         gw_fields_fail(fields, "messages", "invalid_value",
                        "messages[%zu].role: must be user or assistant", i);
-    } else if (is_string(content)) {
-        struct baton_json *plain = new_message(fields, parts.of_user ? "user" : "assistant");
-        set(fields, plain, "content", baton_json_share(content));
-        push(fields, messages, plain);
+    } else if (gw_tree_is_string(content)) {
+        struct baton_json *plain = gw_tree_message(fields, parts.of_user ? "user" : "assistant");
+        gw_tree_set(fields, plain, "content", baton_json_share(content));
+        gw_tree_push(fields, messages, plain);
     } else if (baton_json_kind(content) != BATON_JSON_ARRAY) {
         gw_fields_fail(fields, "messages", content ? "invalid_type" : "missing_field",
                        "messages[%zu].content: must be a string or an array of blocks", i);
@@ -188,9 +157,9 @@ static void add_system(struct gw_fields *fields, struct baton_json *messages)
                        "system: must be a string or an array of text blocks");
         return;
     }
-    struct baton_json *message = new_message(fields, "system");
-    set(fields, message, "content", baton_json_share(system));
-    push(fields, messages, message);
+    struct baton_json *message = gw_tree_message(fields, "system");
+    gw_tree_set(fields, message, "content", baton_json_share(system));
+    gw_tree_push(fields, messages, message);
 }
 
 static struct baton_json *read_messages(struct gw_fields *fields)
@@ -223,7 +192,8 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
 {
     const struct baton_json *type = baton_json_get(tool, "type");
     const struct baton_json *description = baton_json_get(tool, "description");
-    if ((type && !baton_json_is(type, "custom")) || !is_string(baton_json_get(tool, "name")) ||
+    if ((type && !baton_json_is(type, "custom")) ||
+        !gw_tree_is_string(baton_json_get(tool, "name")) ||
         baton_json_kind(baton_json_get(tool, "input_schema")) != BATON_JSON_OBJECT) {
         gw_fields_fail(fields, "tools", "unsupported_field",
                        "tools[%zu]: must be {\"name\":...,\"input_schema\":{...}}; the server runs "
@@ -231,14 +201,13 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
                        i);
         return;
     }
-    struct baton_json *made = baton_json_new_object(), *function = baton_json_new_object();
-    set(fields, function, "name", baton_json_share(baton_json_get(tool, "name")));
+    struct baton_json *function;
+    struct baton_json *made = gw_tree_function(fields, baton_json_get(tool, "name"), &function);
     if (description)
-        set(fields, function, "description", baton_json_share(description));
-    set(fields, function, "parameters", baton_json_share(baton_json_get(tool, "input_schema")));
-    set(fields, made, "type", baton_json_new_string("function"));
-    set(fields, made, "function", function);
-    push(fields, tools, made);
+        gw_tree_set(fields, function, "description", baton_json_share(description));
+    gw_tree_set(fields, function, "parameters",
+                baton_json_share(baton_json_get(tool, "input_schema")));
+    gw_tree_push(fields, tools, made);
 }
 
 /* NULL: none are shown to the model. */
@@ -250,10 +219,10 @@ static struct baton_json *read_tools(struct gw_fields *fields)
     if (given && (baton_json_kind(given) != BATON_JSON_ARRAY || n > MAX_TOOLS))
         gw_fields_fail(fields, "tools", "invalid_type",
                        "tools: must be an array of up to %d objects", MAX_TOOLS);
-    if (choice && !is_type(choice, "auto") && !is_type(choice, "none"))
+    if (choice && !gw_tree_is_type(choice, "auto") && !gw_tree_is_type(choice, "none"))
         gw_fields_fail(fields, "tool_choice", "unsupported_field",
                        "tool_choice: is not supported, but for the types \"auto\" and \"none\"");
-    if (fields->failed || !n || is_type(choice, "none"))
+    if (fields->failed || !n || gw_tree_is_type(choice, "none"))
         return NULL;
     struct baton_json *tools = baton_json_new_array();
     for (size_t i = 0; i < n && !fields->failed; i++)
@@ -266,16 +235,16 @@ static struct baton_json *read_tools(struct gw_fields *fields)
 static struct baton_json *read_thinking(struct gw_fields *fields)
 {
     const struct baton_json *thinking = gw_field(fields, "thinking");
-    bool off = is_type(thinking, "disabled");
+    bool off = gw_tree_is_type(thinking, "disabled");
     if (!thinking)
         return NULL;
-    if (!off && !is_type(thinking, "enabled") && !is_type(thinking, "adaptive")) {
+    if (!off && !gw_tree_is_type(thinking, "enabled") && !gw_tree_is_type(thinking, "adaptive")) {
         gw_fields_fail(fields, "thinking", "invalid_value",
                        "thinking: must be an object with the type enabled, disabled or adaptive");
         return NULL;
     }
     struct baton_json *kwargs = baton_json_new_object();
-    set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
+    gw_tree_set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
     return kwargs;
 }
 

@@ -81,6 +81,8 @@ void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
     else
         gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
                             &ask->prompts, lengths);
+    if (!fields->failed) /* the completion took it */
+        ask->options.free_kept = NULL;
     free(lengths);
     gw_ask_fini(ask);
 }
@@ -89,4 +91,6 @@ void gw_ask_fini(struct gw_ask *ask)
 {
     gw_prompts_fini(&ask->prompts);
     gw_params_fini(&ask->params);
+    if (ask->options.free_kept)
+        ask->options.free_kept(ask->options.kept);
 }

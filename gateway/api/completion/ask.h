@@ -5,8 +5,8 @@
  *
  * A problem on the way is kept in fields; gw_ask_start answers with it.
  *
- * Ownership: an ask owns its params and prompts until gw_ask_start, which frees them; the body is
- *            borrowed.
+ * Ownership: an ask owns its params, its prompts and what its options keep until gw_ask_start, which
+ *            frees them or hands them on; the body is borrowed.
  * Threading: loop thread.
  * Errors:    in fields.problem.
  */

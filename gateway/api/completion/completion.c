@@ -20,12 +20,7 @@
 
 BATON_LIST(completion_list, struct gw_completion, in_completions)
 
-enum {
-    EVENT_MAX_BYTES = 4 << 20,
-    TEXT_MAX_BYTES = 64 << 20,
-    ERROR_MAX_BYTES = 16 << 10,
-    USAGE_MAX_BYTES = 1024
-};
+enum { EVENT_MAX_BYTES = 4 << 20, TEXT_MAX_BYTES = 64 << 20, USAGE_MAX_BYTES = 1024 };
 
 struct gw_completions {
     struct completion_list list;
@@ -49,6 +44,12 @@ static size_t n_at_once(const struct gw_completion *completion)
     return (size_t)(n && n < completion->n_choices ? n : completion->n_choices);
 }
 
+static void drop_kept(const struct gw_completion_options *options)
+{
+    if (options->free_kept)
+        options->free_kept(options->kept);
+}
+
 static void destroy(struct gw_completion *completion)
 {
     gw_key_give(completion->key, n_at_once(completion));
@@ -61,6 +62,7 @@ static void destroy(struct gw_completion *completion)
     }
     free(completion->choices);
     gw_prompts_fini(&completion->prompts);
+    drop_kept(&completion->options);
     free(completion);
 }
 
@@ -303,6 +305,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     if (!gw_exchange_may_generate(exchange)) {
         api->metrics->outcomes[GW_OUTCOME_rejected]++;
         api->metrics->rejections[GW_REJECTION_token_rate]++;
+        drop_kept(options);
         return;
     }
     struct gw_completion *completion =
@@ -310,6 +313,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     if (!completion) {
         gw_answer_error(exchange, no_memory.failure.status, no_memory.failure.code,
                         no_memory.failure.message);
+        drop_kept(options);
         return;
     }
     gw_exchange_note(exchange)->model = api->names->list[0];
@@ -398,8 +402,14 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
     struct baton_buf *event = &completion->api->completions->event;
     baton_buf_reset(event);
     completion->options.format->put_event(event, name, data, n);
-    int64_t begin_ns = baton_now_ns(); /* after the event was built, which is not the flush */
-    write_stream(completion, event);
+    gw_completion_send(completion, choice, event);
+}
+
+void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
+                        const struct baton_buf *events)
+{
+    int64_t begin_ns = baton_now_ns(); /* after they were built, which is not the flush */
+    write_stream(completion, events);
     if (choice && choice->request)
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
@@ -444,6 +454,14 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
     destroy(completion);
 }
 
+void gw_completion_answer_one(struct gw_completion *completion)
+{
+    if (completion->options.streaming)
+        gw_exchange_stream_end(completion->exchange);
+    else
+        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
+}
+
 /* Adds the tokens that the unfinished choices of a failing completion made. */
 static void add_unfinished(struct gw_completion *completion)
 {
@@ -460,8 +478,11 @@ static void tell_error(struct gw_completion *completion, const struct gw_error *
         gw_exchange_respond_error(completion->exchange, error);
         return;
     }
-    baton_buf_init(&data, ERROR_MAX_BYTES);
-    gw_exchange_put_error(completion->exchange, &data, error);
+    baton_buf_init(&data, EVENT_MAX_BYTES);
+    if (completion->options.format->put_failure)
+        completion->options.format->put_failure(&data, completion, error);
+    else
+        gw_exchange_put_error(completion->exchange, &data, error);
     gw_completion_write(completion, NULL, event_name, data.data, data.len);
     gw_exchange_stream_end(completion->exchange);
     baton_buf_fini(&data);

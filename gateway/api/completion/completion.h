@@ -63,6 +63,9 @@ struct gw_stream_format {
     void (*put_event)(struct baton_buf *out, const char *name, const char *data, size_t n);
     /* Appends what keeps a quiet stream open, and says nothing. */
     void (*put_keep_alive)(struct baton_buf *out, const struct gw_completion *completion);
+    /* The data of the event that says that the completion failed; NULL: the error object. */
+    void (*put_failure)(struct baton_buf *data, const struct gw_completion *completion,
+                        const struct gw_error *error);
 };
 
 struct gw_completion_options {
@@ -79,6 +82,8 @@ struct gw_completion_options {
     int n_dimensions; /* embeddings: how many values of each are kept; 0: all */
     bool base64;      /* embeddings: as base64 of little-endian floats, not as numbers */
     bool is_raw;      /* embeddings: not normalised */
+    void *kept;       /* what the route keeps for its writer, or NULL; */
+    void (*free_kept)(void *kept); /* it goes with the completion */
 };
 
 struct gw_completion {
@@ -106,7 +111,8 @@ void gw_completions_destroy(struct gw_completions *completions);
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns);
 
 /* Makes prompts x options->n generations and queues them; lengths [prompts->n] are their
- * max_new_tokens. Takes the prompts. When it cannot, it answers the exchange. */
+ * max_new_tokens. Takes the prompts and what the options keep. When it cannot, it answers the
+ * exchange. */
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                          const struct gw_response_writer *writer,
                          const struct gw_completion_options *options,
@@ -147,11 +153,19 @@ void gw_completion_begin(struct gw_completion *completion);
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);
 
+/* The same of events that are written already. */
+void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
+                        const struct baton_buf *events);
+
 /* A writer's finish calls gw_choice_count first and gw_choice_close last. gw_choice_count adds the
  * choice to totals and n_over. gw_choice_close drops its request and, once every choice is over,
  * calls `end`, which ends the exchange, and frees the completion. */
 void gw_choice_count(struct gw_choice *choice);
 void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion *completion));
+
+/* An `end` of APIs without further choices: ends the stream, or answers with the one choice's
+ * result. */
+void gw_completion_answer_one(struct gw_completion *completion);
 
 /* For a writer's fail: answers with the error, or sends it as an event of that name, cancels the
  * other choices, and frees the completion. put_usage writes the JSON object that says how far the

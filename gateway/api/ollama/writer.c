@@ -137,14 +137,6 @@ static void on_text(struct gw_choice *choice, const char *text, size_t n)
         baton_buf_append(&choice->text, text, n);
 }
 
-static void answer(struct gw_completion *completion)
-{
-    if (completion->options.streaming)
-        gw_exchange_stream_end(completion->exchange);
-    else
-        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
-}
-
 static void on_finish(struct gw_choice *choice)
 {
     gw_choice_end_logprobs(choice);
@@ -155,7 +147,7 @@ static void on_finish(struct gw_choice *choice)
         struct baton_json_out out = baton_json_out(&choice->result);
         put_end(&out, choice, baton_buf_text(&choice->text), choice->text.len);
     }
-    gw_choice_close(choice, answer);
+    gw_choice_close(choice, gw_completion_answer_one);
 }
 
 static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)

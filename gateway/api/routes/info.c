@@ -6,6 +6,7 @@
 #include "common/base/version.h"
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/responses/store.h"
 #include "gateway/exposure.h"
 #include "gateway/observe/advice.h"
 #include "gateway/observe/loop_lag.h"
@@ -132,6 +133,10 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, api->requests, out);
     gw_metrics_write_http(api->server, out);
+    put_gauge(out, "baton_stored_responses", "Responses of POST /v1/responses that are kept.",
+              (double)gw_response_store_n(api->responses));
+    put_gauge(out, "baton_stored_response_bytes", "Estimate of the memory that they take.",
+              (double)gw_response_store_bytes(api->responses));
     if (api->spans)
         gw_spans_write_metrics(api->spans, out);
     gw_loop_lag_write(api->lag, out);

@@ -20,6 +20,7 @@
 #include "gateway/api/openai/models.h"
 #include "gateway/api/page.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
 #include "gateway/api/routes/health.h"
@@ -28,7 +29,7 @@
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
-enum { PARSE_INLINE_MAX_BYTES = 16 << 10 };
+enum { PARSE_INLINE_MAX_BYTES = 16 << 10, ALLOW_BYTES = 32 /* all the methods there are */ };
 
 struct route {
     const char *method, *path;
@@ -44,6 +45,9 @@ static const struct route routes[] = {
     {"POST", "/v1/completions", gw_openai_completions},
     {"POST", "/v1/chat/completions", gw_openai_chat},
     {"POST", "/v1/embeddings", gw_openai_embeddings},
+    {"POST", "/v1/responses", gw_responses},
+    {"GET", "/v1/responses/*", gw_responses_get},
+    {"DELETE", "/v1/responses/*", gw_responses_delete},
     {"POST", "/v1/messages", gw_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
     {"POST", "/api/generate", gw_ollama_generate},
@@ -243,19 +247,41 @@ void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
             dialects[i].mark(exchange);
 }
 
+/* Of a path that does not take the method. allow [ALLOW_BYTES]: the methods it takes, "" if it
+ * is none of ours. */
+static void list_methods(const char *path, char *allow)
+{
+    size_t n = 0;
+    allow[0] = '\0';
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (leads_to(path, &routes[i]))
+            n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s", n ? ", " : "",
+                                  routes[i].method);
+}
+
+static void refuse_path(struct gw_exchange *exchange)
+{
+    char allow[ALLOW_BYTES];
+    list_methods(gw_exchange_path(exchange), allow);
+    if (*allow)
+        gw_exchange_respond_error(exchange,
+                                  &(struct gw_error){.status = 405,
+                                                     .code = "method_not_allowed",
+                                                     .message = "this path takes another method",
+                                                     .allow = allow});
+    else
+        gw_answer_error(exchange, 404, "not_found", "no such path");
+}
+
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
-    const struct route *other = NULL;
     if (!gw_access_admit(api->access, exchange))
         return;
     if (!strcmp(method, "HEAD"))
         method = "GET"; /* the server leaves the body out */
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (!leads_to(path, &routes[i]))
-            continue;
-        other = &routes[i];
-        if (strcmp(routes[i].method, method) != 0)
+        if (!leads_to(path, &routes[i]) || strcmp(routes[i].method, method) != 0)
             continue;
         if (takes_body(&routes[i]))
             post(api, exchange, routes[i].endpoint);
@@ -263,15 +289,7 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
             routes[i].endpoint(api, exchange, NULL);
         return;
     }
-    if (!other) {
-        gw_answer_error(exchange, 404, "not_found", "no such path");
-        return;
-    }
-    gw_exchange_respond_error(exchange,
-                              &(struct gw_error){.status = 405,
-                                                 .code = "method_not_allowed",
-                                                 .message = "this path takes another method",
-                                                 .allow = other->method});
+    refuse_path(exchange);
 }
 
 /* ---- clients that leave or are slow ---- */

@@ -268,6 +268,23 @@ TEST(a_reader_past_the_cap_is_cut_off)
     close(fd);
 }
 
+TEST(one_event_may_be_larger_than_the_cap)
+{
+    enum { BIG_BYTES = 1 << 20 };
+    char *big = calloc(1, BIG_BYTES);
+    int fd = start_request("/stream", 4096);
+    assert_non_null(big);
+    gw_exchange_stream_write(f.held, big, BIG_BYTES);
+    assert_true(gw_exchange_queued_bytes(f.held) > f.options.cancel_bytes);
+    fixture_settle(&f);
+    assert_int_equal(f.n_gone, 0);
+    gw_exchange_stream_write(f.held, piece, sizeof piece); /* it does not take what it was sent */
+    fixture_wait_count(&f, &f.n_gone, 1);
+    assert_string_equal(f.gone_reason, "client reads too slowly");
+    free(big);
+    close(fd);
+}
+
 TEST(a_plain_answer_may_be_larger_than_the_cap)
 {
     enum { BIG_BYTES = 4 << 20 };
@@ -437,6 +454,7 @@ int main(void)
         RUN(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off),
         RUN(a_reader_that_stopped_is_cut_off_after_a_while),
         RUN(a_reader_past_the_cap_is_cut_off),
+        RUN(one_event_may_be_larger_than_the_cap),
         RUN(a_plain_answer_may_be_larger_than_the_cap),
         RUN(a_client_that_sends_too_much_ahead_waits_until_it_is_read_again),
         RUN(a_client_that_sends_too_much_ahead_and_leaves_is_noticed),

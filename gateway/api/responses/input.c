@@ -1,0 +1,372 @@
+#include "gateway/api/responses/input.h"
+
+#include <string.h>
+
+#include "gateway/api/trees.h"
+
+enum { MAX_ITEMS = 4096, MAX_TOOLS = 1024, REASONING_MAX_BYTES = 16 << 20 };
+
+/* ---- items ---- */
+
+struct walk {
+    struct gw_fields *fields;
+    struct baton_json *messages;          /* all so far */
+    struct baton_json *assistant, *calls; /* what the next call joins; NULL: a message of its own */
+    struct baton_json *reasoning;         /* of the assistant's next message; NULL: none */
+    size_t i;
+};
+
+static void fail(struct walk *walk, const char *code, const char *what)
+{
+    gw_fields_fail(walk->fields, "input", code, "input[%zu]%s", walk->i, what);
+}
+
+static void refuse_part(struct walk *walk, const struct baton_json *part)
+{
+    const char *type = baton_json_string(baton_json_get(part, "type"), NULL);
+    gw_fields_fail(walk->fields, "input", "unsupported_field",
+                   "input[%zu]: content of type \"%.40s\" is not supported here; input_text and "
+                   "output_text {text} are",
+                   walk->i, type ? type : "");
+}
+
+/* The text of a part, whatever its type is called; NULL: it has none. */
+static const struct baton_json *text_of(const struct baton_json *part)
+{
+    static const char *const types[] = {"input_text", "output_text", "text", "summary_text",
+                                        "reasoning_text"};
+    const char *key = gw_tree_is_type(part, "refusal") ? "refusal" : NULL;
+    for (size_t i = 0; i < sizeof types / sizeof *types && !key; i++)
+        if (gw_tree_is_type(part, types[i]))
+            key = "text";
+    const struct baton_json *text = key ? baton_json_get(part, key) : NULL;
+    return gw_tree_is_string(text) ? text : NULL;
+}
+
+/* A string, or parts with text, as chats take them. */
+static struct baton_json *content_of(struct walk *walk, const struct baton_json *content,
+                                     const char *wrong)
+{
+    if (gw_tree_is_string(content))
+        return baton_json_share(content);
+    if (baton_json_kind(content) != BATON_JSON_ARRAY)
+        fail(walk, content ? "invalid_type" : "missing_field", wrong);
+    struct baton_json *parts = baton_json_new_array();
+    for (size_t i = 0; i < baton_json_size(content); i++) {
+        const struct baton_json *part = baton_json_at(content, i), *text = text_of(part);
+        if (text)
+            gw_tree_push(walk->fields, parts, gw_tree_text(walk->fields, text));
+        else
+            refuse_part(walk, part);
+    }
+    return parts;
+}
+
+static struct baton_json *new_message(struct walk *walk, const char *role)
+{
+    struct baton_json *message = gw_tree_message(walk->fields, role);
+    walk->assistant = walk->calls = NULL;
+    if (walk->reasoning && !strcmp(role, "assistant")) {
+        gw_tree_set(walk->fields, message, "reasoning_content", walk->reasoning);
+        walk->reasoning = NULL;
+    }
+    return message;
+}
+
+static void add_message(struct walk *walk, const struct baton_json *item)
+{
+    static const char *const roles[] = {"user", "assistant", "system", "developer"};
+    const struct baton_json *role = baton_json_get(item, "role");
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if (!baton_json_is(role, roles[i]))
+            continue;
+        struct baton_json *message = new_message(walk, roles[i]);
+        gw_tree_set(walk->fields, message, "content",
+                    content_of(walk, baton_json_get(item, "content"),
+                               ".content: must be a string or an array of parts"));
+        gw_tree_push(walk->fields, walk->messages, message);
+        if (!walk->fields->failed && !strcmp(roles[i], "assistant"))
+            walk->assistant = message;
+        return;
+    }
+    fail(walk, "invalid_value", ".role: must be user, assistant, system or developer");
+}
+
+/* Of the message that this call joins. */
+static void open_calls(struct walk *walk)
+{
+    struct baton_json *message = walk->assistant, *calls = baton_json_new_array();
+    if (!message) {
+        message = new_message(walk, "assistant");
+        gw_tree_set(walk->fields, message, "content", baton_json_new_string(""));
+        gw_tree_push(walk->fields, walk->messages, message);
+    }
+    if (walk->fields->failed) {
+        baton_json_free(calls);
+        return;
+    }
+    gw_tree_set(walk->fields, message, "tool_calls", calls);
+    walk->assistant = message;
+    walk->calls = walk->fields->failed ? NULL : calls;
+}
+
+static void add_call(struct walk *walk, const struct baton_json *item)
+{
+    const struct baton_json *id = baton_json_get(item, "call_id"),
+                            *name = baton_json_get(item, "name"),
+                            *arguments = baton_json_get(item, "arguments");
+    struct baton_json *function;
+    if (!gw_tree_is_string(id) || !gw_tree_is_string(name) || !gw_tree_is_string(arguments)) {
+        fail(walk, "invalid_value",
+             ": a function_call has the strings call_id, name and arguments");
+        return;
+    }
+    if (!walk->calls)
+        open_calls(walk);
+    struct baton_json *call = gw_tree_function(walk->fields, name, &function);
+    gw_tree_set(walk->fields, function, "arguments", baton_json_share(arguments));
+    gw_tree_set(walk->fields, call, "id", baton_json_share(id));
+    gw_tree_push(walk->fields, walk->calls, call);
+}
+
+static void add_output(struct walk *walk, const struct baton_json *item)
+{
+    const struct baton_json *id = baton_json_get(item, "call_id");
+    if (!gw_tree_is_string(id)) {
+        fail(walk, "missing_field", ".call_id: must be a string");
+        return;
+    }
+    struct baton_json *message = new_message(walk, "tool");
+    gw_tree_set(walk->fields, message, "tool_call_id", baton_json_share(id));
+    gw_tree_set(walk->fields, message, "content",
+                content_of(walk, baton_json_get(item, "output"),
+                           ".output: must be a string or an array of parts"));
+    gw_tree_push(walk->fields, walk->messages, message);
+}
+
+static void add_reasoning(struct walk *walk, const struct baton_json *item)
+{
+    const struct baton_json *parts = baton_json_get(item, "content");
+    struct baton_buf text;
+    if (!baton_json_size(parts))
+        parts = baton_json_get(item, "summary");
+    baton_buf_init(&text, REASONING_MAX_BYTES);
+    for (size_t i = 0; i < baton_json_size(parts); i++) {
+        size_t n = 0;
+        const char *piece = baton_json_string(text_of(baton_json_at(parts, i)), &n);
+        baton_buf_append(&text, piece ? piece : "", n);
+    }
+    walk->assistant = walk->calls = NULL;
+    if (text.len) {
+        baton_json_free(walk->reasoning);
+        walk->reasoning = baton_json_new_text(baton_buf_text(&text), text.len);
+    }
+    baton_buf_fini(&text);
+}
+
+static void add_item(struct walk *walk, const struct baton_json *item)
+{
+    static const struct {
+        const char *type;
+        void (*add)(struct walk *walk, const struct baton_json *item);
+    } kinds[] = {{"message", add_message},
+                 {"function_call", add_call},
+                 {"function_call_output", add_output},
+                 {"reasoning", add_reasoning}};
+    const struct baton_json *type = baton_json_get(item, "type");
+    const char *name = type ? baton_json_string(type, NULL) : "message";
+    if (!gw_tree_is_object(item)) {
+        fail(walk, "invalid_type", ": must be an object");
+        return;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (name && !strcmp(kinds[i].type, name)) {
+            kinds[i].add(walk, item);
+            return;
+        }
+    gw_fields_fail(walk->fields, "input", "unsupported_field",
+                   "input[%zu]: items of type \"%.40s\" are not supported here; message, "
+                   "function_call, function_call_output and reasoning are",
+                   walk->i, name ? name : "");
+}
+
+static void add_input(struct walk *walk, const struct baton_json *input)
+{
+    size_t n = baton_json_size(input);
+    if (gw_tree_is_string(input)) {
+        struct baton_json *message = new_message(walk, "user");
+        gw_tree_set(walk->fields, message, "content", baton_json_share(input));
+        gw_tree_push(walk->fields, walk->messages, message);
+        return;
+    }
+    if (baton_json_kind(input) != BATON_JSON_ARRAY || !n || n > MAX_ITEMS)
+        gw_fields_fail(walk->fields, "input", input ? "invalid_value" : "missing_field",
+                       "input: must be a string or an array of 1 to %d items", MAX_ITEMS);
+    for (; walk->i < n && !walk->fields->failed; walk->i++)
+        add_item(walk, baton_json_at(input, walk->i));
+}
+
+/* A conversation that is in the words of chats already; they are checked where those of chats are. */
+static void add_messages(struct walk *walk, const struct baton_json *messages)
+{
+    if (gw_field(walk->fields, "input"))
+        gw_fields_fail(walk->fields, "input", "invalid_value",
+                       "input: means messages, which is given already; give one of them");
+    for (size_t i = 0; i < baton_json_size(messages); i++)
+        gw_tree_push(walk->fields, walk->messages, baton_json_share(baton_json_at(messages, i)));
+}
+
+struct baton_json *gw_responses_conversation(struct gw_fields *fields,
+                                             const struct baton_json *before)
+{
+    struct walk walk = {.fields = fields, .messages = baton_json_new_array()};
+    const struct baton_json *messages = gw_field(fields, "messages");
+    for (size_t i = 0; i < baton_json_size(before); i++)
+        gw_tree_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));
+    if (messages)
+        add_messages(&walk, messages);
+    else
+        add_input(&walk, gw_field(fields, "input"));
+    baton_json_free(walk.reasoning);
+    if (!fields->failed)
+        return walk.messages;
+    baton_json_free(walk.messages);
+    return NULL;
+}
+
+/* ---- tools ---- */
+
+static struct baton_json *tool_of(struct gw_fields *fields, size_t i, const struct baton_json *tool)
+{
+    static const char *const members[] = {"description", "parameters", "strict"};
+    const struct baton_json *name = baton_json_get(tool, "name");
+    const char *type = baton_json_string(baton_json_get(tool, "type"), NULL);
+    struct baton_json *function;
+    if (baton_json_get(tool, "function")) /* as chats write it, and checked there */
+        return baton_json_share(tool);
+    if (!gw_tree_is_type(tool, "function") || !gw_tree_is_string(name)) {
+        gw_fields_fail(fields, "tools", "unsupported_field",
+                       "tools[%zu]: must be {\"type\":\"function\",\"name\":...}, not of type "
+                       "\"%.40s\"; the server runs no tools of its own",
+                       i, type ? type : "");
+        return NULL;
+    }
+    struct baton_json *made = gw_tree_function(fields, name, &function);
+    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
+        const struct baton_json *member = baton_json_get(tool, members[m]);
+        if (baton_json_kind(member) != BATON_JSON_NULL)
+            gw_tree_set(fields, function, members[m], baton_json_share(member));
+    }
+    return made;
+}
+
+static struct baton_json *tools_of(struct gw_fields *fields, const struct baton_json *tools)
+{
+    size_t n = baton_json_size(tools);
+    struct baton_json *made = baton_json_new_array();
+    if (baton_json_kind(tools) != BATON_JSON_ARRAY || n > MAX_TOOLS)
+        gw_fields_fail(fields, "tools", "invalid_type",
+                       "tools: must be an array of up to %d objects", MAX_TOOLS);
+    for (size_t i = 0; i < n && !fields->failed; i++)
+        gw_tree_push(fields, made, tool_of(fields, i, baton_json_at(tools, i)));
+    return made;
+}
+
+static struct baton_json *choice_of(struct gw_fields *fields, const struct baton_json *choice)
+{
+    const struct baton_json *name = baton_json_get(choice, "name");
+    const char *type = baton_json_string(baton_json_get(choice, "type"), NULL);
+    struct baton_json *function;
+    if (!gw_tree_is_object(choice) || baton_json_get(choice, "function"))
+        return baton_json_share(choice);
+    if (gw_tree_is_type(choice, "function") && gw_tree_is_string(name))
+        return gw_tree_function(fields, name, &function);
+    gw_fields_fail(fields, "tool_choice", "unsupported_field",
+                   "tool_choice: an object must be {\"type\":\"function\",\"name\":...}, not of "
+                   "type \"%.40s\"",
+                   type ? type : "");
+    return NULL;
+}
+
+/* ---- text, reasoning ---- */
+
+static struct baton_json *format_of(struct gw_fields *fields, const struct baton_json *text)
+{
+    const struct baton_json *format = baton_json_get(text, "format");
+    if (!gw_tree_is_object(text))
+        gw_fields_fail(fields, "text", "invalid_type",
+                       "text: must be an object {\"format\": object}, not %s",
+                       baton_json_kind_name(baton_json_kind(text)));
+    if (baton_json_kind(format) == BATON_JSON_NULL || fields->failed)
+        return NULL;
+    if (!gw_tree_is_type(format, "json_schema") || baton_json_get(format, "json_schema"))
+        return baton_json_share(format);
+    struct baton_json *made = baton_json_new_object();
+    gw_tree_set(fields, made, "type", baton_json_new_string("json_schema"));
+    gw_tree_set(fields, made, "json_schema", baton_json_share(format));
+    return made;
+}
+
+static struct baton_json *effort_of(struct gw_fields *fields, const struct baton_json *reasoning)
+{
+    const struct baton_json *effort = baton_json_get(reasoning, "effort");
+    if (!gw_tree_is_object(reasoning))
+        gw_fields_fail(fields, "reasoning", "invalid_type",
+                       "reasoning: must be an object {\"effort\": string}, not %s",
+                       baton_json_kind_name(baton_json_kind(reasoning)));
+    return baton_json_kind(effort) == BATON_JSON_NULL ? NULL : baton_json_share(effort);
+}
+
+/* ---- the body ---- */
+
+static struct baton_json *member_of(struct gw_fields *fields, const char *key,
+                                    const struct baton_json *member)
+{
+    static const struct {
+        const char *key;
+        struct baton_json *(*make)(struct gw_fields *fields, const struct baton_json *member);
+    } makers[] = {{"tools", tools_of},
+                  {"tool_choice", choice_of},
+                  {"text", format_of},
+                  {"reasoning", effort_of}};
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (!strcmp(makers[i].key, key))
+            return makers[i].make(fields, member);
+    return baton_json_share(member);
+}
+
+static struct baton_json *input_of(struct gw_fields *fields, const struct baton_json *conversation)
+{
+    const struct baton_json *instructions = gw_field(fields, "instructions");
+    struct baton_json *input = baton_json_new_array();
+    if (instructions) {
+        struct baton_json *message = gw_tree_message(fields, "system");
+        gw_tree_set(fields, message, "content", baton_json_share(instructions));
+        gw_tree_push(fields, input, message);
+    }
+    for (size_t i = 0; i < baton_json_size(conversation); i++)
+        gw_tree_push(fields, input, baton_json_share(baton_json_at(conversation, i)));
+    return input;
+}
+
+struct baton_json *gw_responses_body(struct gw_fields *fields,
+                                     const struct baton_json *conversation)
+{
+    struct baton_json *made = baton_json_new_object();
+    const char *input = gw_field(fields, "messages") ? "messages" : "input";
+    for (void *it = baton_json_first(fields->body); it && !fields->failed;
+         it = baton_json_next(fields->body, it)) {
+        const char *key = baton_json_key(it);
+        const struct baton_json *given = baton_json_member(it);
+        bool is_null = baton_json_kind(given) == BATON_JSON_NULL;
+        struct baton_json *member =
+            is_null ? baton_json_share(given) : member_of(fields, key, given);
+        if (member)
+            gw_tree_set(fields, made, key, member);
+    }
+    gw_tree_set(fields, made, input, input_of(fields, conversation));
+    if (!fields->failed)
+        return made;
+    baton_json_free(made);
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* What POST /v1/responses is asked, in the words of POST /v1/chat/completions.
+ *
+ *     input: text, or items          messages
+ *       message {role, content}      a message; input_text and output_text are text parts
+ *       function_call                tool_calls of the assistant's message
+ *       function_call_output         a message of the role tool
+ *       reasoning                    reasoning_content of the assistant's next message
+ *     instructions                   a first message of the role system
+ *     text.format                    response_format
+ *     reasoning.effort               reasoning_effort
+ *     tools: {type, name, ...}       {"type":"function","function":{name, ...}}
+ *     tool_choice: {type, name}      the same
+ *
+ * Ownership: the trees are the caller's; they share what they can with the body.
+ * Threading: loop thread.
+ * Errors:    in fields->problem: what is not supported, by its place and type.
+ */
+#ifndef BATON_GATEWAY_API_RESPONSES_INPUT_H
+#define BATON_GATEWAY_API_RESPONSES_INPUT_H
+
+#include "gateway/api/fields.h"
+
+/* The messages of the response before, an array or NULL, and those of the field "input" behind them.
+ * NULL after a problem. */
+struct baton_json *gw_responses_conversation(struct gw_fields *fields,
+                                             const struct baton_json *before);
+
+/* The body with the conversation as its input, behind the instructions, each field under the name
+ * that its client gave it. NULL after a problem. */
+struct baton_json *gw_responses_body(struct gw_fields *fields,
+                                     const struct baton_json *conversation);
+
+#endif

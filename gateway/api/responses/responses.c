@@ -1,0 +1,188 @@
+#include "gateway/api/responses/responses.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/openai/messages.h"
+#include "gateway/api/params/model_name.h"
+#include "gateway/api/params/priority.h"
+#include "gateway/api/responses/input.h"
+#include "gateway/api/responses/turn.h"
+#include "gateway/api/responses/writer.h"
+#include "gateway/api/trees.h"
+
+enum { DELETED_MAX_BYTES = 4096 };
+
+/* ---- POST ---- */
+
+/* What input.c made stands under the name that the client used. */
+static const struct gw_alias aliases[] = {{"messages", "input"},
+                                          {"response_format", "text"},
+                                          {"reasoning_effort", "reasoning"},
+                                          {"repetition_penalty", "repeat_penalty"}};
+static const char *const off_at_minus_one[] = {"top_k", "seed", "max_output_tokens"};
+static const struct gw_dialect dialect = {
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .off_at_minus_one = off_at_minus_one,
+    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+};
+
+/* These choose no token, or were read when the turn was opened. */
+static const char *const without_effect[] = {"store",
+                                             "previous_response_id",
+                                             "instructions",
+                                             "metadata",
+                                             "user",
+                                             "prompt_cache_key",
+                                             "prompt_cache_retention",
+                                             "max_tool_calls",
+                                             "safety_identifier",
+                                             "stream_options",
+                                             "parallel_tool_calls"};
+
+static const char *const unsupported[] = {"background", "conversation", "prompt"};
+
+static void read_include(struct gw_fields *fields, struct baton_sampling_params *sampling)
+{
+    const struct baton_json *include = gw_field(fields, "include");
+    bool wrong = include && baton_json_kind(include) != BATON_JSON_ARRAY;
+    for (size_t i = 0; i < baton_json_size(include) && !wrong; i++) {
+        const struct baton_json *name = baton_json_at(include, i);
+        wrong = !gw_tree_is_string(name);
+        if (baton_json_is(name, "message.output_text.logprobs"))
+            sampling->logprobs = true;
+    }
+    if (wrong)
+        gw_fields_fail(fields, "include", "invalid_type", "include: must be an array of strings");
+}
+
+static void read_truncation(struct gw_fields *fields)
+{
+    const struct baton_json *truncation = gw_field(fields, "truncation");
+    if (truncation && !baton_json_is(truncation, "disabled"))
+        gw_fields_fail(fields, "truncation", "unsupported_field",
+                       "truncation: is not supported, but for \"disabled\"");
+}
+
+static void read_rest(struct gw_ask *ask, struct gw_turn *turn)
+{
+    struct gw_fields *fields = &ask->fields;
+    struct baton_sampling_params *sampling = &ask->params.shared.sampling;
+    int64_t n_top = 0;
+    gw_field_bool(fields, "stream", &ask->options.streaming);
+    gw_field_int(fields, "max_output_tokens", 1, gw_ask_most_tokens(ask->api),
+                 &turn->max_output_tokens);
+    gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n_top);
+    read_include(fields, sampling);
+    read_truncation(fields);
+    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
+        (void)gw_field(fields, without_effect[i]);
+    gw_priority_read_tier(fields, &ask->params.shared.priority);
+    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof *unsupported);
+    sampling->logprobs |= n_top > 0;
+    sampling->top_logprobs = turn->top_logprobs = (uint32_t)n_top;
+    turn->temperature = sampling->temperature;
+    turn->top_p = sampling->top_p;
+}
+
+/* A template that knows enable_thinking, and not reasoning_effort, is told whether to think. */
+static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort)
+{
+    struct baton_json *kwargs = baton_json_new_object();
+    gw_tree_set(fields, kwargs, "enable_thinking",
+                baton_json_new_bool(strcmp(effort, "none") != 0));
+    return kwargs;
+}
+
+/* Takes the turn. */
+static void respond(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                    struct gw_turn *turn)
+{
+    struct gw_ask ask;
+    struct baton_chat_input input = {0};
+    struct baton_json *kwargs = NULL;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.format = &gw_responses_format;
+    ask.options.kept = turn;
+    ask.options.free_kept = gw_turn_close;
+    gw_model_name_read(api, &ask.fields);
+    gw_params_read(api, &ask.fields, &ask.params);
+    gw_messages_read(&ask.fields, &input);
+    read_rest(&ask, turn);
+    gw_ask_end_fields(&ask);
+    if (input.reasoning_effort && !input.kwargs)
+        input.kwargs = kwargs = kwargs_of(&ask.fields, input.reasoning_effort);
+    gw_ask_take_chat(&ask, &input);
+    gw_ask_start(&ask, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
+                 api->facts->n_context_tokens);
+    baton_json_free(kwargs);
+}
+
+void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_fields fields = gw_fields(body);
+    struct gw_turn *turn = gw_turn_open(api, exchange, &fields);
+    struct baton_json *made = turn ? gw_responses_body(&fields, turn->conversation) : NULL;
+    if (made) {
+        respond(api, exchange, made, turn);
+    } else {
+        gw_completion_refuse(api, exchange, &fields.problem);
+        gw_turn_close(turn);
+    }
+    baton_json_free(made);
+}
+
+/* ---- GET, DELETE ---- */
+
+static const char *id_of(const struct gw_exchange *exchange)
+{
+    return strrchr(gw_exchange_path(exchange), '/') + 1;
+}
+
+static void answer_missing(struct gw_exchange *exchange)
+{
+    gw_answer_error(exchange, 404, "response_not_found",
+                    "no such response is kept here: it was not stored, is too old or had to make "
+                    "room, or another API key made it");
+}
+
+void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
+                      const struct baton_json *none)
+{
+    struct gw_response_owner owner = gw_response_owner_of(api, exchange);
+    const struct gw_stored_response *stored =
+        gw_response_store_get(api->responses, &owner, id_of(exchange));
+    (void)none;
+    if (stored)
+        gw_exchange_respond(exchange, 200, "application/json", "", stored->body, stored->n_body);
+    else
+        answer_missing(exchange);
+}
+
+static void answer_deleted(struct gw_exchange *exchange, const char *id)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, DELETED_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "id", id);
+    baton_json_put_string(&out, "object", "response.deleted");
+    baton_json_put_bool(&out, "deleted", true);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
+                         const struct baton_json *none)
+{
+    struct gw_response_owner owner = gw_response_owner_of(api, exchange);
+    (void)none;
+    if (gw_response_store_remove(api->responses, &owner, id_of(exchange)))
+        answer_deleted(exchange, id_of(exchange));
+    else
+        answer_missing(exchange);
+}

@@ -1,0 +1,21 @@
+/* POST /v1/responses, GET and DELETE /v1/responses/{id} (docs/http-api.md): OpenAI's Responses API.
+ *
+ * Responses are kept in memory, for the API key that made them alone (store.h).
+ *
+ * Ownership: see gateway/api/completion/completion.h.
+ * Threading: loop thread.
+ * Errors:    400 with the field, 404 for another model, or a response that is not kept; the rest as a
+ *            completion.
+ */
+#ifndef BATON_GATEWAY_API_RESPONSES_RESPONSES_H
+#define BATON_GATEWAY_API_RESPONSES_RESPONSES_H
+
+#include "gateway/api/api.h"
+
+void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
+                      const struct baton_json *none);
+void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
+                         const struct baton_json *none);
+
+#endif

@@ -1,0 +1,128 @@
+#include "gateway/api/responses/turn.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gateway/api/access/access.h"
+#include "gateway/api/access/keys.h"
+#include "gateway/api/responses/input.h"
+#include "gateway/api/trees.h"
+
+/* What a client is told again of its body goes out in every event that has the response object. */
+enum { ECHO_MAX_BYTES = 1 << 20, EVENTS_MAX_BYTES = 512 << 20 };
+
+struct gw_response_owner gw_response_owner_of(const struct gw_api *api,
+                                              const struct gw_exchange *exchange)
+{
+    struct gw_response_owner owner = {0};
+    const struct gw_key *key = gw_access_key(api->access, exchange);
+    if (key)
+        memcpy(owner.digest, gw_key_digest(key), sizeof owner.digest);
+    return owner;
+}
+
+/* ---- what is said again ---- */
+
+static const struct {
+    const char *name, *otherwise;
+} repeated[] = {
+    {"background", "false"},
+    {"instructions", "null"},
+    {"metadata", "{}"},
+    {"parallel_tool_calls", "true"},
+    {"previous_response_id", "null"},
+    {"reasoning", "{\"effort\":null,\"summary\":null}"},
+    {"service_tier", "\"default\""},
+    {"text", "{\"format\":{\"type\":\"text\"}}"},
+    {"tool_choice", "\"auto\""},
+    {"tools", "[]"},
+    {"truncation", "\"disabled\""},
+    {"user", "null"},
+};
+
+static void put_repeated(struct baton_buf *echo, const struct baton_json *body)
+{
+    struct baton_json_out out = baton_json_out(echo);
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++) {
+        const struct baton_json *given = baton_json_get(body, repeated[i].name);
+        if (baton_json_kind(given) != BATON_JSON_NULL)
+            baton_json_put_value(&out, repeated[i].name, given);
+        else
+            baton_json_put_raw(&out, repeated[i].name, repeated[i].otherwise,
+                               strlen(repeated[i].otherwise));
+    }
+}
+
+static void write_echo(struct gw_turn *turn, const struct baton_json *body)
+{
+    put_repeated(&turn->echo, body);
+    if (!baton_buf_err(&turn->echo))
+        return;
+    baton_buf_reset(&turn->echo); /* too long to be said again */
+    put_repeated(&turn->echo, NULL);
+}
+
+/* ---- the conversation ---- */
+
+static const struct baton_json *read_previous(const struct gw_api *api, struct gw_fields *fields,
+                                              const struct gw_response_owner *owner)
+{
+    const struct baton_json *id = gw_field(fields, "previous_response_id");
+    const char *text = baton_json_string(id, NULL);
+    if (!id)
+        return NULL;
+    const struct gw_stored_response *stored =
+        text ? gw_response_store_get(api->responses, owner, text) : NULL;
+    if (!text)
+        gw_fields_fail(fields, "previous_response_id", "invalid_type",
+                       "previous_response_id: must be a string");
+    else if (!stored)
+        gw_fields_fail(fields, "previous_response_id", "previous_response_not_found",
+                       "previous_response_id: no response \"%.140s\" is kept here: it was not "
+                       "stored, is too old or had to make room; send the conversation as input",
+                       text);
+    return stored ? stored->messages : NULL;
+}
+
+static void check_kinds(struct gw_fields *fields)
+{
+    const struct baton_json *instructions = gw_field(fields, "instructions");
+    const struct baton_json *metadata = gw_field(fields, "metadata");
+    if (instructions && !gw_tree_is_string(instructions))
+        gw_fields_fail(fields, "instructions", "invalid_type", "instructions: must be a string");
+    if (metadata && !gw_tree_is_object(metadata))
+        gw_fields_fail(fields, "metadata", "invalid_type", "metadata: must be an object");
+}
+
+struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange *exchange,
+                             struct gw_fields *fields)
+{
+    struct gw_turn *turn = calloc(1, sizeof *turn);
+    if (!turn) {
+        gw_fields_fail(fields, "", "out_of_memory", "no memory for the request");
+        return NULL;
+    }
+    baton_buf_init(&turn->echo, ECHO_MAX_BYTES);
+    baton_buf_init(&turn->events, EVENTS_MAX_BYTES);
+    turn->owner = gw_response_owner_of(api, exchange);
+    turn->stores = true;
+    gw_field_bool(fields, "store", &turn->stores);
+    turn->stores = turn->stores && gw_response_store_is_on(api->responses);
+    check_kinds(fields);
+    const struct baton_json *before = read_previous(api, fields, &turn->owner);
+    turn->conversation = gw_responses_conversation(fields, before);
+    if (!fields->failed)
+        write_echo(turn, fields->body);
+    return turn;
+}
+
+void gw_turn_close(void *arg)
+{
+    struct gw_turn *turn = arg;
+    if (!turn)
+        return;
+    baton_json_free(turn->conversation);
+    baton_buf_fini(&turn->echo);
+    baton_buf_fini(&turn->events);
+    free(turn);
+}
