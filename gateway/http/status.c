@@ -63,6 +63,16 @@ static const char *error_type(int status)
     }
 }
 
+void gw_error_put_details(struct baton_json_out *out, const struct gw_error *error)
+{
+    baton_json_put_string_or_null(out, "code", error->code);
+    baton_json_put_string_or_null(out, "param", error->param);
+    if (error->retry_after_s)
+        baton_json_put_int(out, "retry_after_s", error->retry_after_s);
+    if (error->usage)
+        baton_json_put_raw(out, "usage", baton_buf_text(error->usage), error->usage->len);
+}
+
 void gw_error_put(struct baton_buf *out, const struct gw_error *error)
 {
     struct baton_json_out json = baton_json_out(out);
@@ -70,12 +80,7 @@ void gw_error_put(struct baton_buf *out, const struct gw_error *error)
     baton_json_open(&json, "error", '{');
     baton_json_put_string(&json, "message", error->message);
     baton_json_put_string(&json, "type", error_type(error->status));
-    baton_json_put_string_or_null(&json, "param", error->param);
-    baton_json_put_string_or_null(&json, "code", error->code);
-    if (error->retry_after_s)
-        baton_json_put_int(&json, "retry_after_s", error->retry_after_s);
-    if (error->usage)
-        baton_json_put_raw(&json, "usage", baton_buf_text(error->usage), error->usage->len);
+    gw_error_put_details(&json, error);
     baton_json_close(&json, '}');
     baton_json_close(&json, '}');
 }

@@ -25,6 +25,8 @@ struct gw_error {
 /* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, the shape that OpenAI's clients
  * read, with retry_after_s and usage where they are set. The type follows from the status. */
 void gw_error_put(struct baton_buf *out, const struct gw_error *error);
+/* Its members code, param, retry_after_s and usage: what the shapes of all APIs have. */
+void gw_error_put_details(struct baton_json_out *out, const struct gw_error *error);
 /* Appends the error in the shape of an API: gw_error_put, or another of that kind. */
 typedef void (*gw_error_writer)(struct baton_buf *out, const struct gw_error *error);
 

@@ -111,6 +111,18 @@ def test_a_response_is_kept_for_its_key_alone(fleet):
     assert post(fleet, 400, input="Hi", previous_response_id=id)["code"] == "previous_response_not_found"
 
 
+def test_an_item_of_a_response_may_be_referred_to(shown):
+    first, _ = post(shown, input="Hi", **GREEDY)
+    refer = {"type": "item_reference", "id": first["output"][0]["id"]}
+    turns = {"role": "user", "content": "Hi"}, {"role": "user", "content": "Go on."}
+    answer, _ = post(shown, input=[turns[0], refer, turns[1]], **GREEDY)
+    said = {"role": "assistant", "content": text_of(first)}
+    assert (answer["usage"]["input_tokens"], text_of(answer)) == chat(shown, messages=[turns[0], said, turns[1]])
+    for id in ("msg-none", "rs_1", "msg-" + "a" * 300, 1):
+        error = post(shown, 400, input=[turns[0], {**refer, "id": id}])
+        assert (error["code"], error["param"]) == ("item_not_found", "input")
+
+
 def test_a_response_that_is_not_to_be_stored_is_not(fleet):
     answer, _ = post(fleet, input="Hi", store=False)
     assert not answer["store"] and get(fleet, answer["id"])[0] == 404

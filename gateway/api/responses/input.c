@@ -1,15 +1,17 @@
 #include "gateway/api/responses/input.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "gateway/api/trees.h"
 
-enum { MAX_ITEMS = 4096, MAX_TOOLS = 1024, REASONING_MAX_BYTES = 16 << 20 };
+enum { MAX_ITEMS = 4096, MAX_TOOLS = 1024, REASONING_MAX_BYTES = 16 << 20, ID_BYTES = 256 };
 
 /* ---- items ---- */
 
 struct walk {
     struct gw_fields *fields;
+    const struct gw_responses_kept *kept;
     struct baton_json *messages;          /* all so far */
     struct baton_json *assistant, *calls; /* what the next call joins; NULL: a message of its own */
     struct baton_json *reasoning;         /* of the assistant's next message; NULL: none */
@@ -164,6 +166,31 @@ static void add_reasoning(struct walk *walk, const struct baton_json *item)
     baton_buf_fini(&text);
 }
 
+/* The item's id ends as that of its response does. */
+static void add_reference(struct walk *walk, const struct baton_json *item)
+{
+    static const char item_prefix[] = "msg-", prefix[] = "resp-";
+    const char *id = baton_json_string(baton_json_get(item, "id"), NULL);
+    const struct gw_stored_response *stored = NULL;
+    struct gw_fields *fields = walk->fields;
+    char name[ID_BYTES];
+    if (id && !strncmp(id, item_prefix, sizeof item_prefix - 1) &&
+        strlen(id) + sizeof prefix <= sizeof name) {
+        (void)snprintf(name, sizeof name, "%s%s", prefix, id + sizeof item_prefix - 1);
+        stored = gw_response_store_get(walk->kept->store, walk->kept->owner, name);
+    }
+    if (!stored) {
+        gw_fields_fail(fields, "input", "item_not_found",
+                       "input[%zu]: no item \"%.140s\" is kept here: its response was not stored, "
+                       "is too old or had to make room; send the item itself",
+                       walk->i, id ? id : "");
+        return;
+    }
+    size_t n = baton_json_size(stored->messages);
+    walk->assistant = walk->calls = NULL;
+    gw_tree_push(fields, walk->messages, baton_json_share(baton_json_at(stored->messages, n - 1)));
+}
+
 static void add_item(struct walk *walk, const struct baton_json *item)
 {
     static const struct {
@@ -172,7 +199,8 @@ static void add_item(struct walk *walk, const struct baton_json *item)
     } kinds[] = {{"message", add_message},
                  {"function_call", add_call},
                  {"function_call_output", add_output},
-                 {"reasoning", add_reasoning}};
+                 {"reasoning", add_reasoning},
+                 {"item_reference", add_reference}};
     const struct baton_json *type = baton_json_get(item, "type");
     const char *name = type ? baton_json_string(type, NULL) : "message";
     if (!gw_tree_is_object(item)) {
@@ -186,7 +214,7 @@ static void add_item(struct walk *walk, const struct baton_json *item)
         }
     gw_fields_fail(walk->fields, "input", "unsupported_field",
                    "input[%zu]: items of type \"%.40s\" are not supported here; message, "
-                   "function_call, function_call_output and reasoning are",
+                   "function_call, function_call_output, reasoning and item_reference are",
                    walk->i, name ? name : "");
 }
 
@@ -217,9 +245,10 @@ static void add_messages(struct walk *walk, const struct baton_json *messages)
 }
 
 struct baton_json *gw_responses_conversation(struct gw_fields *fields,
+                                             const struct gw_responses_kept *kept,
                                              const struct baton_json *before)
 {
-    struct walk walk = {.fields = fields, .messages = baton_json_new_array()};
+    struct walk walk = {.fields = fields, .kept = kept, .messages = baton_json_new_array()};
     const struct baton_json *messages = gw_field(fields, "messages");
     for (size_t i = 0; i < baton_json_size(before); i++)
         gw_tree_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));

@@ -5,6 +5,7 @@
  *       function_call                tool_calls of the assistant's message
  *       function_call_output         a message of the role tool
  *       reasoning                    reasoning_content of the assistant's next message
+ *       item_reference               the message that a response which is kept put out
  *     instructions                   a first message of the role system
  *     text.format                    response_format
  *     reasoning.effort               reasoning_effort
@@ -19,10 +20,18 @@
 #define BATON_GATEWAY_API_RESPONSES_INPUT_H
 
 #include "gateway/api/fields.h"
+#include "gateway/api/responses/store.h"
+
+/* The responses that an input may refer to. */
+struct gw_responses_kept {
+    const struct gw_response_store *store;
+    const struct gw_response_owner *owner;
+};
 
 /* The messages of the response before, an array or NULL, and those of the field "input" behind them.
  * NULL after a problem. */
 struct baton_json *gw_responses_conversation(struct gw_fields *fields,
+                                             const struct gw_responses_kept *kept,
                                              const struct baton_json *before);
 
 /* The body with the conversation as its input, behind the instructions, each field under the name

@@ -110,7 +110,8 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
     turn->stores = turn->stores && gw_response_store_is_on(api->responses);
     check_kinds(fields);
     const struct baton_json *before = read_previous(api, fields, &turn->owner);
-    turn->conversation = gw_responses_conversation(fields, before);
+    const struct gw_responses_kept kept = {.store = api->responses, .owner = &turn->owner};
+    turn->conversation = gw_responses_conversation(fields, &kept, before);
     if (!fields->failed)
         write_echo(turn, fields->body);
     return turn;

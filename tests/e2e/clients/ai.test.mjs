@@ -16,7 +16,7 @@ const messages = [{ role: 'system', content: 'Be brief.' }, { role: 'user', cont
 const greedy = { temperature: 0, maxOutputTokens: 12, maxRetries: 0 };
 const schema = z.object({ name: z.string().max(6), kind: z.enum(['cat', 'fox']), age: z.number().int().min(0).max(9) });
 
-for (const [name, model] of [['openai', openai.chat('tale')], ['openai-compatible', compatible('tale')]]) {
+for (const [name, model] of [['openai', openai.chat('tale')], ['openai responses', openai('tale')], ['openai-compatible', compatible('tale')]]) {
   test(`${name}: a chat has text, usage and a reason why it ended`, async () => {
     const answer = await generateText({ model, messages, ...greedy });
     assert.ok(answer.text.length > 0);
@@ -76,4 +76,13 @@ test('a prompt is continued', async () => {
   const parts = [];
   for await (const part of streamText({ model, prompt: 'Once upon a time', ...greedy }).textStream) parts.push(part);
   assert.equal(parts.join(''), text);
+});
+
+test('openai responses: a conversation goes on by references to what is kept', async () => {
+  const said = { role: 'user', content: 'Go on.' };
+  const first = await generateText({ model: openai('tale'), messages, ...greedy });
+  const second = await generateText({ model: openai('tale'), messages: [...messages, ...first.response.messages, said], ...greedy });
+  assert.ok(second.request.body.input.some((item) => item.type === 'item_reference'));
+  const plain = [...messages, { role: 'assistant', content: first.text }, said];
+  assert.equal(second.text, (await generateText({ model: openai.chat('tale'), messages: plain, ...greedy })).text);
 });
