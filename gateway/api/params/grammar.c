@@ -169,10 +169,17 @@ static void read_all(struct gw_fields *fields, struct baton_sampling_params *par
     read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
 }
 
+/* The schema of POST /v1/responses, which stands elsewhere; NULL: none. */
+static const struct baton_json *schema_of_text(const struct baton_json *body)
+{
+    const struct baton_json *format = baton_json_get(baton_json_get(body, "text"), "format");
+    return baton_json_get(format, "schema");
+}
+
 bool gw_grammar_is_given(const struct baton_json *body)
 {
-    return baton_json_get(body, "response_format") || baton_json_get(body, "grammar") ||
-           baton_json_get(body, "regex");
+    return schema_of_text(body) || baton_json_get(body, "response_format") ||
+           baton_json_get(body, "grammar") || baton_json_get(body, "regex");
 }
 
 void gw_grammar_look_ahead(const struct baton_json *body)
@@ -180,6 +187,8 @@ void gw_grammar_look_ahead(const struct baton_json *body)
     struct gw_fields fields = gw_fields(body);
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
     read_all(&fields, &params);
+    if (schema_of_text(body))
+        hold_to_json(&fields, &params, BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(body));
     baton_sampling_params_fini(&params);
 }
 

@@ -18,7 +18,7 @@
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos);
 
-/* Whether a body has any of the fields. */
+/* Whether a body has any of the fields, or a schema in "text.format". */
 bool gw_grammar_is_given(const struct baton_json *body);
 
 /* Reads the fields of a body for what is kept of them. */
