@@ -197,7 +197,7 @@ static void add_drafts(struct dc_scheduler *scheduler)
         if (speculation->has_model)
             dc_speculation_plan(speculation, &scheduler->draft, cost, n_most, &n_catch_up);
         else
-            dc_speculation_draft(speculation, least, n_most);
+            dc_speculation_draft(speculation, context->sampling.matcher, least, n_most);
         step->chunks[i].tokens = speculation->tokens;
         step->chunks[i].n_tokens = step->chunks[i].n_logits = 1 + speculation->n_drafts;
         n_drafts += speculation->n_drafts;

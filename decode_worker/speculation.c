@@ -16,6 +16,9 @@ static const struct {
     double p;
 } agreements[DC_N_AGREEMENTS] = {{8, 0.8}, {4, 0.6}, {0, 0.4}};
 
+/* The same of drafts that a grammar forces: the model may cut the text into other tokens. */
+static const double forced_p = 0.8;
+
 static void add_all(struct dc_prompt_lookup *text, const uint32_t *tokens, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -67,6 +70,7 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
     made.min_tokens = (int)wanted->min_tokens;
     for (int i = 0; i < DC_N_AGREEMENTS; i++)
         made.odds[i] = baton_draft_odds_of(agreements[i].p);
+    made.odds[DC_FORCED] = baton_draft_odds_of(forced_p);
     enum baton_err err = take_text(&made, start);
     if (err)
         return err;
@@ -105,23 +109,37 @@ static int at_least(const struct dc_speculation *speculation, int n, int n_most)
     return n > n_least ? n : n_least;
 }
 
-void dc_speculation_draft(struct dc_speculation *speculation, double least, int n_most)
+/* Fills in drafts that a grammar forces, else those that are looked up. Returns how many. */
+static int guess(struct dc_speculation *speculation, struct baton_matcher *matcher, int n_most)
+{
+    const struct dc_prompt_lookup *text = &speculation->text;
+    int n = matcher ? baton_matcher_forced(matcher, speculation->tokens + 1, n_most) : 0;
+    speculation->agreement = DC_FORCED;
+    if (n)
+        return n;
+    struct dc_lookup_match match = dc_prompt_lookup_find(text);
+    if (!match.n_agreed)
+        return 0;
+    speculation->agreement = agreement_of(match.n_agreed);
+    dc_prompt_lookup_read(text, match, speculation->tokens + 1, n_most);
+    return n_most;
+}
+
+void dc_speculation_draft(struct dc_speculation *speculation, struct baton_matcher *matcher,
+                          double least, int n_most)
 {
     const struct dc_prompt_lookup *text = &speculation->text;
     speculation->tokens[0] = text->tokens[text->n - 1];
     speculation->n_drafts = 0;
     n_most = smaller(n_most, speculation->max_tokens);
-    if (n_most < 1)
+    int n_found = n_most < 1 ? 0 : guess(speculation, matcher, n_most);
+    if (!n_found)
         return;
-    struct dc_lookup_match match = dc_prompt_lookup_find(text);
-    if (!match.n_agreed)
-        return;
-    speculation->agreement = agreement_of(match.n_agreed);
     struct baton_draft_odds *odds = &speculation->odds[speculation->agreement];
-    speculation->n_drafts = at_least(speculation, baton_draft_length(odds, least, n_most), n_most);
+    speculation->n_drafts =
+        at_least(speculation, baton_draft_length(odds, least, n_found), n_found);
     if (!speculation->n_drafts)
         baton_draft_odds_forget(odds);
-    dc_prompt_lookup_read(text, match, speculation->tokens + 1, speculation->n_drafts);
 }
 
 /* ---- a draft model ---- */

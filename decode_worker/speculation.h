@@ -5,7 +5,8 @@
  * guessed: so the output is that without speculation, to the last bit, and a wrong draft costs its
  * row alone. What drafts left in the KV cache is written over.
  *
- * Drafts are looked up in the text, or a draft model makes them (drafter.h). The draft model has a
+ * Drafts are looked up in the text, unless a grammar leaves no other, or a draft model makes them
+ * (drafter.h). The draft model has a
  * KV cache of its own for the sequence, which lacks the whole text at first.
  *
  * Ownership: embedded in a context; owns the text that drafts come from, and the blocks of the draft
@@ -17,13 +18,16 @@
 #define BATON_DECODE_SPECULATION_H
 
 #include "common/engine/kv/kv.h"
+#include "common/grammar/matcher.h"
 #include "common/policy/draft_length.h"
 #include "common/sampling/speculation.h"
 #include "decode_worker/prompt_lookup.h"
 #include "proto/baton.pb-c.h"
 
 enum {
-    DC_N_AGREEMENTS = 3, /* matches: the longer they agree, the better the odds */
+    DC_N_AGREEMENTS = 3,         /* matches: the longer they agree, the better the odds */
+    DC_FORCED = DC_N_AGREEMENTS, /* no match: a grammar leaves no other text */
+    DC_N_ODDS,
     /* Tokens that a draft model lacks after drafts that were all right: the last of them, and the
      * one that came besides. */
     DC_USUAL_LAG = 2
@@ -43,7 +47,7 @@ struct dc_speculation {
     int max_tokens; /* drafts of a step; 0: it does not speculate */
     int min_tokens; /* so many even where they are not worth their rows */
     struct dc_prompt_lookup text;
-    struct baton_draft_odds odds[DC_N_AGREEMENTS];
+    struct baton_draft_odds odds[DC_N_ODDS];
 
     /* with a draft model */
     bool has_model;
@@ -68,8 +72,10 @@ enum baton_err dc_speculation_init(struct dc_speculation *speculation,
 void dc_speculation_fini(struct dc_speculation *speculation);
 
 /* Guesses up to n_most of the next tokens, those that are worth their row (draft_length.h), or
- * min_tokens if these are more. Fills tokens and n_drafts. */
-void dc_speculation_draft(struct dc_speculation *speculation, double least, int n_most);
+ * min_tokens if these are more. Fills tokens and n_drafts. matcher: of the sequence's grammar, or
+ * NULL. */
+void dc_speculation_draft(struct dc_speculation *speculation, struct baton_matcher *matcher,
+                          double least, int n_most);
 
 /* The same for a draft model, which is to make them: fills n_drafts and n_fed. cost: of a draft
  * (draft_length.h). *n_catch_up: tokens that sequences may catch up in this step. */

@@ -372,6 +372,26 @@ bool baton_automaton_step_plain(struct baton_automaton *a, uint32_t position, ui
     return a->positions[position].plain != MIXED;
 }
 
+bool baton_automaton_only_byte(const struct baton_automaton *a, uint32_t at, uint8_t *byte)
+{
+    const struct baton_network *net = a->network;
+    const struct position *position = &a->positions[at];
+    bool has_one = false;
+    for (uint32_t i = 0; i < position->n_ways && !position->accepts; i++) {
+        const struct baton_state *state = &net->states[a->ways[position->first_way + i].state];
+        for (uint32_t e = state->edges; e; e = net->edges[e - 1].next) {
+            const struct baton_edge *edge = &net->edges[e - 1];
+            if (edge->kind != BATON_EDGE_BYTE)
+                continue;
+            if (edge->low != edge->high || (has_one && edge->low != *byte))
+                return false;
+            *byte = edge->low;
+            has_one = true;
+        }
+    }
+    return has_one;
+}
+
 bool baton_automaton_accepts(const struct baton_automaton *a, uint32_t position)
 {
     return a->positions[position].accepts;

@@ -64,6 +64,10 @@ bool baton_automaton_is_deep(const struct baton_automaton *automaton, struct bat
 bool baton_automaton_step_plain(struct baton_automaton *automaton, uint32_t position,
                                 uint32_t *next);
 
+/* Whether one byte alone may come, and the text may not end. */
+bool baton_automaton_only_byte(const struct baton_automaton *automaton, uint32_t position,
+                               uint8_t *byte);
+
 size_t baton_automaton_n_positions(const struct baton_automaton *automaton);
 
 /* Forgets all positions but those at kept [n], which it replaces by their new names. False: no

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/list.h"
+#include "common/grammar/forced.h"
 
 /* Beyond so many positions those that no sequence stands at are forgotten. */
 enum { MANY_POSITIONS = BATON_MAX_POSITIONS / 4 };
@@ -254,6 +255,17 @@ void baton_matcher_drop(struct baton_matcher *matcher)
     lock(matcher->grammar); /* others may rename all positions */
     matcher->position = matcher->before[--matcher->n_noted % BATON_MATCHER_MAX_DROPS];
     unlock(matcher->grammar);
+}
+
+int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_max)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    char bytes[BATON_FORCED_MAX_BYTES];
+    lock(grammar);
+    tidy(grammar);
+    size_t n = baton_forced_bytes(grammar->automaton, matcher->position, bytes, sizeof bytes);
+    unlock(grammar);
+    return baton_forced_tokens(grammar->trie, bytes, n, tokens, n_max);
 }
 
 bool baton_matcher_accepts(struct baton_matcher *matcher)

@@ -54,6 +54,10 @@ void baton_matcher_note(struct baton_matcher *matcher, uint32_t token);
 /* The last token noted is no part of it after all; at most BATON_MATCHER_MAX_DROPS in a row. */
 void baton_matcher_drop(struct baton_matcher *matcher);
 
+/* Guesses what comes next as far as the grammar leaves one text alone: the longest tokens of it, at
+ * most n_max. Returns how many. */
+int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_max);
+
 /* Whether the text may end here. */
 bool baton_matcher_accepts(struct baton_matcher *matcher);
 

@@ -59,6 +59,17 @@ def test_speculation_changes_no_answer(fleet):
         assert held(fleet, PEOPLE, **sampling, speculation=SPECULATION) == held(fleet, PEOPLE, **sampling)
 
 
+def test_what_a_schema_forces_is_drafted(fleet):
+    """Names that stand nowhere else, so that nothing can be looked up."""
+    names = ["temperature", "background", "quarterly", "knowledge", "switchboard", "juxtaposed"]
+    schema = {"type": "object", "properties": {name: {"enum": [i]} for i, name in enumerate(names)}, "required": names}
+    answers = [generate(fleet, response_format=of_schema(schema), temperature=0, speculation=speculation)
+               for speculation in (SPECULATION, {"mode": "none"})]
+    assert answers[0]["text"] == answers[1]["text"]
+    check(schema, answers[0]["text"])
+    assert answers[0]["speculation"]["accepted_tokens"] >= 2 * len(names), answers[0]["speculation"]
+
+
 def test_a_pattern_and_a_grammar(fleet):
     for sampling in (GREEDY, WARM, HOT):
         assert re.fullmatch(r"(cat|dog): [0-9]{3}", generate(fleet, regex="(cat|dog): [0-9]{3}", **sampling)["text"])

@@ -147,11 +147,54 @@ TEST(plain_characters_are_told_by_their_number)
     compare_all(true);
 }
 
+static int forced_after(const char *path, uint32_t *tokens, int n_max)
+{
+    static const struct baton_grammar_text text =
+        TEXT(JSON_SCHEMA, "{\"properties\":{\"abc\":{\"type\":\"null\"},\"12\":{\"const\":true}},"
+                          "\"required\":[\"abc\",\"12\"]}");
+    struct baton_token_trie *trie;
+    struct baton_grammar *grammar;
+    struct baton_why why = {""};
+    assert_int_equal(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie), BATON_OK);
+    assert_int_equal(baton_grammar_create(&text, trie, &grammar, &why), BATON_OK);
+    struct baton_matcher *matcher = baton_matcher_create(grammar);
+    for (; *path; path++)
+        baton_matcher_note(matcher, (uint8_t)*path);
+    int n = baton_matcher_forced(matcher, tokens, n_max);
+    baton_matcher_destroy(matcher);
+    baton_grammar_release(grammar);
+    baton_token_trie_destroy(trie);
+    return n;
+}
+
+static uint32_t id_of(const char *text)
+{
+    uint32_t id = 256;
+    while (strcmp(longer[id - 256], text) != 0)
+        id++;
+    return id;
+}
+
+TEST(what_a_grammar_forces_is_cut_into_the_longest_tokens)
+{
+    uint32_t tokens[8];
+    assert_int_equal(forced_after("{\"", tokens, 8), 2);
+    assert_int_equal(tokens[0], id_of("abc"));
+    assert_int_equal(tokens[1], id_of("\":"));
+    assert_int_equal(forced_after("{\"", tokens, 1), 1);
+    assert_int_equal(forced_after("{\"abc\":n", tokens, 8), 4); /* "ull,": byte by byte */
+    assert_int_equal(tokens[2], 'l');
+    assert_int_equal(forced_after("{", tokens, 8), 0); /* white space, or a quote */
+    assert_int_equal(forced_after("{\"abc\":null,\"12\":true}", tokens, 8), 0);
+    assert_int_equal(forced_after("x", tokens, 8), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_of_each_token_by_itself),
         cmocka_unit_test(plain_characters_are_told_by_their_number),
+        cmocka_unit_test(what_a_grammar_forces_is_cut_into_the_longest_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
