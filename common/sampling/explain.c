@@ -79,6 +79,7 @@ static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 /* All that the candidates of one decision are described from. */
 struct scene {
     const struct baton_sampler *sampler;
+    const struct baton_sampling_params *params;
     const float *raw_logits, *adjusted, *allowed; /* allowed: after the mask */
     struct softmax raw, unfiltered;
     struct baton_shaped shaped;
@@ -88,7 +89,9 @@ struct scene {
 static enum baton_removal removal_of(const struct scene *scene, float adjusted, uint32_t token)
 {
     if (!baton_sampler_allows(scene->sampler, token))
-        return BATON_REMOVED_BY_GRAMMAR;
+        return scene->sampler->holds_stops && baton_sampling_params_is_stop(scene->params, token)
+                   ? BATON_REMOVED_BY_MIN_TOKENS
+                   : BATON_REMOVED_BY_GRAMMAR;
     return baton_shaped_removal(&scene->shaped, adjusted, token);
 }
 
@@ -149,7 +152,7 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
 {
     uint32_t top[BATON_MAX_LISTED];
     double uniform = baton_philox_uniform(params->seed, position);
-    struct scene scene = {.sampler = sampler, .raw_logits = logits};
+    struct scene scene = {.sampler = sampler, .params = params, .raw_logits = logits};
     scene.adjusted = baton_pipeline_adjust(sampler, logits, params, history);
     scene.allowed = baton_pipeline_mask(sampler, scene.adjusted);
     uint32_t token = choose(sampler, params, &scene, uniform);

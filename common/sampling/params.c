@@ -28,6 +28,7 @@ static const struct baton_sampling_field fields[] = {
     REAL(repetition_penalty, .above_min = true, .max = INFINITY, .zero_is_default = true),
     REAL(presence_penalty, .min = -2, .max = 2),
     REAL(frequency_penalty, .min = -2, .max = 2),
+    COUNT(min_tokens, .max = INT32_MAX),
     COUNT(explain, .max = BATON_MAX_LISTED),
     FLAG(logprobs, .set_by_route = true),
     COUNT(top_logprobs, .max = BATON_MAX_LISTED, .set_by_route = true),

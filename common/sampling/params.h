@@ -39,6 +39,7 @@ struct baton_sampling_params {
                                   multiplied (Keskar et al., CTRL, 2019) */
     double presence_penalty;   /* subtracted from the logit of every token generated so far */
     double frequency_penalty;  /* the same, once per time it was generated */
+    uint32_t min_tokens;       /* stop ids do not come before this many tokens; 0: off */
 
     uint32_t explain;      /* a decision per token that lists this many candidates; 0: none */
     bool logprobs;         /* the log-probability of each token, */
@@ -72,10 +73,12 @@ static inline bool baton_sampling_needs_history(const struct baton_sampling_para
            params->frequency_penalty != 0;
 }
 
-/* True when a worker that goes on with the sequence needs the output so far. */
+/* True when a worker that goes on with the sequence needs the output so far: min_tokens counts it.
+ */
 static inline bool baton_sampling_needs_output(const struct baton_sampling_params *params)
 {
-    return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE;
+    return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE ||
+           params->min_tokens > 0;
 }
 
 /* True when that history begins with the prompt: a worker that did not compute it needs its ids. */

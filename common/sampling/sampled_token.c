@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "common/grammar/masks.h"
+
 static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate)
 {
     baton__v1__candidate__init(out);
@@ -57,13 +59,46 @@ void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sample
     }
 }
 
+/* Takes the stop ids out of a mask, unless nothing else is in it: a grammar may have come to its
+ * end. Returns whether it did. */
+static bool take_stops_out(const struct baton_sampling_params *params, size_t n_vocab,
+                           uint64_t *mask)
+{
+    uint64_t any = 0, taken[BATON_MAX_STOP_IDS];
+    for (size_t i = 0; i < params->n_stop_ids; i++) {
+        uint32_t id = params->stop_ids[i];
+        uint64_t bit = (uint64_t)1 << (id % 64);
+        taken[i] = id < n_vocab ? mask[id / 64] & bit : 0;
+        if (id < n_vocab)
+            mask[id / 64] &= ~bit;
+    }
+    for (size_t i = 0; i < baton_mask_words(n_vocab); i++)
+        any |= mask[i];
+    for (size_t i = 0; !any && i < params->n_stop_ids; i++)
+        if (taken[i])
+            mask[params->stop_ids[i] / 64] |= taken[i];
+    return any;
+}
+
+static void allow_all(size_t n_vocab, uint64_t *mask)
+{
+    for (size_t i = 0; i < n_vocab; i += 64)
+        mask[i / 64] = n_vocab - i < 64 ? ((uint64_t)1 << (n_vocab - i)) - 1 : UINT64_MAX;
+}
+
 static void allow(struct baton_sampler *sampler, const struct baton_sampling_state *state)
 {
-    uint64_t *mask = state->matcher ? baton_sampler_mask_room(sampler) : NULL;
-    if (mask)
-        baton_matcher_mask(state->matcher, state->params.stop_ids, state->params.n_stop_ids,
-                           (size_t)baton_sampler_n_vocab(sampler), mask);
-    baton_sampler_allow(sampler, mask);
+    const struct baton_sampling_params *params = &state->params;
+    size_t n_vocab = (size_t)baton_sampler_n_vocab(sampler);
+    bool holds_stops = state->n_output < params->min_tokens && params->n_stop_ids;
+    uint64_t *mask = state->matcher || holds_stops ? baton_sampler_mask_room(sampler) : NULL;
+    if (state->matcher)
+        baton_matcher_mask(state->matcher, params->stop_ids, params->n_stop_ids, n_vocab, mask);
+    else if (holds_stops)
+        allow_all(n_vocab, mask);
+    if (holds_stops)
+        holds_stops = take_stops_out(params, n_vocab, mask);
+    baton_sampler_allow(sampler, mask, holds_stops);
 }
 
 void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,

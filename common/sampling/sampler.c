@@ -55,9 +55,10 @@ void baton_sampler_destroy(struct baton_sampler *sampler)
     free(sampler);
 }
 
-void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask)
+void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask, bool holds_stops)
 {
     sampler->mask = mask;
+    sampler->holds_stops = holds_stops;
 }
 
 uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler)

@@ -1,7 +1,7 @@
 /* From one row of logits to one token, and why it was that one.
  *
  *     logits -> bias -> repetition, presence, frequency penalties -> temperature
- *            -> mask of a grammar -> top-k -> top-p -> min-p -> softmax -> draw
+ *            -> mask of a grammar, of min_tokens -> top-k -> top-p -> min-p -> softmax -> draw
  *
  * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
  * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
@@ -27,7 +27,8 @@ enum baton_removal {
     BATON_REMOVED_BY_TOP_K,
     BATON_REMOVED_BY_TOP_P,
     BATON_REMOVED_BY_MIN_P,
-    BATON_REMOVED_BY_GRAMMAR
+    BATON_REMOVED_BY_GRAMMAR,
+    BATON_REMOVED_BY_MIN_TOKENS
 };
 
 /* One token as the pipeline saw it. */
@@ -67,8 +68,9 @@ struct baton_sampler;
 struct baton_sampler *baton_sampler_create(int n_vocab);
 void baton_sampler_destroy(struct baton_sampler *sampler);
 
-/* The tokens that choices may fall on from now on, a bit per id; NULL: all. Borrowed. */
-void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask);
+/* The tokens that choices may fall on from now on, a bit per id; NULL: all. Borrowed. With
+ * holds_stops min_tokens took the stop ids out of it. */
+void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask, bool holds_stops);
 /* Room for such a mask: the sampler's own. */
 uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler);
 

@@ -44,6 +44,7 @@ void baton_sampling_state_fini(struct baton_sampling_state *state)
 
 void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t token)
 {
+    state->n_output++;
     if (state->keeps_history)
         baton_history_add_output(&state->history, token);
     if (state->matcher)
@@ -52,6 +53,7 @@ void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t toke
 
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token)
 {
+    state->n_output--;
     if (state->keeps_history)
         baton_history_drop_output(&state->history, token);
     if (state->matcher)

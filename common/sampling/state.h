@@ -20,6 +20,7 @@ struct baton_sampling_state {
     struct baton_history history; /* empty unless the parameters need one */
     bool keeps_history;
     struct baton_matcher *matcher; /* NULL: held to no grammar */
+    size_t n_output;               /* tokens noted */
 };
 
 /* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. */

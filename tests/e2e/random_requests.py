@@ -31,6 +31,7 @@ OPTIONAL = {
     "repetition_penalty": lambda rng: rng.choice([1, 1.2, 2, 0.5, rng.uniform(0.1, 3)]),
     "presence_penalty": lambda rng: rng.uniform(-2, 2),
     "frequency_penalty": lambda rng: rng.uniform(-2, 2),
+    "min_tokens": lambda rng: rng.choice([0, 1, 3, 1000]),
     "logit_bias": lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100, 100, rng.uniform(-5, 5)])
                                for _ in range(rng.randint(0, 5))},
     "stop": lambda rng: rng.choice([" the", [" a", "."], [], ["\n", "e", "was"], ["ß", "zebra"] * 8]),
@@ -153,7 +154,7 @@ PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)
 SAMPLING = {
     "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True), "min_p": real(0, 1),
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
-    "frequency_penalty": real(-2, 2), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
+    "frequency_penalty": real(-2, 2), "min_tokens": integer(0, 2**31 - 1), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
     "ignore_eos": BOOLEAN, "cache_prompt": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
     "speculation": SPECULATION,
 }

@@ -51,6 +51,8 @@ BAD_FIELDS = [
     ({"presence_penalty": {}}, "presence_penalty", "invalid_type"),
     ({"frequency_penalty": -2.1}, "frequency_penalty", "out_of_range"),
     ({"frequency_penalty": False}, "frequency_penalty", "invalid_type"),
+    ({"min_tokens": -1}, "min_tokens", "out_of_range"),
+    ({"min_tokens": 1.5}, "min_tokens", "invalid_type"),
     ({"logit_bias": [1]}, "logit_bias", "invalid_type"),
     ({"logit_bias": {"2560": 1}}, "logit_bias", "out_of_range"),
     ({"logit_bias": {"the": 1}}, "logit_bias", "out_of_range"),

@@ -63,6 +63,7 @@ static void init_sampling(struct sample_envelope *s)
     s->sampling.repetition_penalty = 1.1;
     s->sampling.presence_penalty = -2;
     s->sampling.frequency_penalty = 2;
+    s->sampling.min_tokens = INT32_MAX;
     s->sampling.logit_bias = s->biases;
     s->sampling.n_logit_bias = 1;
     s->sampling.explain = BATON_MAX_LISTED;

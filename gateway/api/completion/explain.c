@@ -38,6 +38,8 @@ static const char *removal_name(Baton__V1__Candidate__Removal removal)
         return "min_p";
     case BATON__V1__CANDIDATE__REMOVAL__GRAMMAR:
         return "grammar";
+    case BATON__V1__CANDIDATE__REMOVAL__MIN_TOKENS:
+        return "min_tokens";
     default:
         return NULL;
     }

@@ -81,6 +81,46 @@ TEST(a_penalty_looks_at_prompt_and_output)
     assert_int_equal(sampled.token, 3);
 }
 
+static uint32_t sample_at(uint64_t position, struct baton_sampled_token *sampled)
+{
+    baton_sampled_token_make(sampled, sampler, &state, logits, position);
+    return sampled->token;
+}
+
+TEST(stop_ids_do_not_come_before_min_tokens)
+{
+    uint32_t ids[] = {3, N_VOCAB + 60}; /* the most probable one, and one past the vocabulary */
+    struct baton_sampled_token sampled;
+    sampling.stop_token_ids = ids;
+    sampling.n_stop_token_ids = 2;
+    sampling.min_tokens = 2;
+    sampling.explain = 1;
+    make_state(NULL, 0);
+    for (uint64_t i = 0; i < 2; i++) {
+        assert_int_equal(sample_at(i, &sampled), 0);
+        assert_int_equal(sampled.decision->candidates[0]->token, 3);
+        assert_int_equal(sampled.decision->candidates[0]->removed_by,
+                         BATON__V1__CANDIDATE__REMOVAL__MIN_TOKENS);
+        baton_sampling_state_note(&state, 0);
+    }
+    assert_int_equal(sample_at(2, &sampled), 3);
+    assert_int_equal(sampled.decision->candidates[0]->removed_by,
+                     BATON__V1__CANDIDATE__REMOVAL__KEPT);
+    baton_sampling_state_drop(&state, 0);
+    assert_int_equal(sample_at(1, &sampled), 0);
+}
+
+TEST(a_stop_id_comes_where_nothing_else_can)
+{
+    uint32_t ids[] = {0, 1, 2, 3, 4};
+    struct baton_sampled_token sampled;
+    sampling.stop_token_ids = ids;
+    sampling.n_stop_token_ids = N_VOCAB;
+    sampling.min_tokens = 9;
+    make_state(NULL, 0);
+    assert_int_equal(sample_at(0, &sampled), 3);
+}
+
 TEST(a_sampled_tokens_report_passes_the_wires_check)
 {
     static const float odd[][N_VOCAB] = {{2.0F, -1.5F, 0.3F, 4.2F, -0.8F},
@@ -120,6 +160,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_state_owns_its_bias, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_penalty_looks_at_prompt_and_output, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(stop_ids_do_not_come_before_min_tokens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_stop_id_comes_where_nothing_else_can, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_sampled_tokens_report_passes_the_wires_check, set_up,
                                         tear_down),
     };
