@@ -15,7 +15,7 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages",
-              "/api/generate", "/api/chat")
+              "/api/generate", "/api/chat", "/completion")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
 
@@ -138,6 +138,8 @@ ROUTE_FIELDS = {
     "/v1/messages/count_tokens": ("Fields of both Anthropic routes", "POST /v1/messages/count_tokens"),
     "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
     "/api/chat": ("Fields of every generating route", "Fields of both Ollama routes", "Fields of every chat"),
+    "/completion": ("Fields of every generating route", "POST /completion"),
+    "/apply-template": ("Fields of every chat", "POST /apply-template"),
     "/api/show": ("POST /api/show",),
     "/v1/embeddings": ("POST /v1/embeddings",),
     "/api/embed": ("POST /api/embed",),
@@ -148,12 +150,12 @@ ROUTE_FIELDS = {
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
          "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES}, "/v1/responses": {"input": "a"},
          "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
-         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/v1/embeddings": {"input": "a"},
+         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
          "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
          "/v1/responses": {"max_output_tokens": 1},
-         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}}
+         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}, "/completion": {"n_predict": 1}}
 
 
 def request_fields(path):
@@ -352,6 +354,19 @@ def test_the_embeddings_object_and_ollamas(fleet):
     for path, body in (("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"})):
         answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
         assert members(post(fleet, path, body)) - {"model"} == answer  # which is a field too
+
+
+def test_llamacpps_answers(fleet):
+    body = {"prompt": "Once upon a time", "n_predict": 3, "n_probs": 1, "explain": 1}
+    whole = post(fleet, "/completion", body)
+    assert members(whole, without=("steps",)) == described("llama.cpp's answer")
+    *events, last = [event.json() for event in Stream(fleet.port, {**body, "stream": True}, "/completion").events]
+    early = set(list(whole)[:list(whole).index("steps") + 1])
+    assert set(last) == set(whole) and events and all(set(event) == early for event in events)
+    answer = {name for name, (rule, _) in items("POST /apply-template").items() if not rule}
+    assert members(post(fleet, "/apply-template", {"messages": MESSAGES})) == answer
+    props = fleet.request("GET", "/props")[1]
+    assert members(props, without=("default_generation_settings.params",)) == described("GET /props")
 
 
 def test_the_state_of_the_gateway(fleet):

@@ -13,6 +13,8 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/props.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/generate.h"
@@ -184,11 +186,11 @@ static void open_api(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const gw_endpoint routes[] = {
-        gw_generate,          gw_generate_stream,    gw_openai_completions,
-        gw_openai_chat,       gw_anthropic_messages, gw_anthropic_count_tokens,
-        gw_ollama_generate,   gw_ollama_chat,        gw_ollama_show,
-        gw_openai_embeddings, gw_ollama_embed,       gw_ollama_embeddings,
-        gw_responses};
+        gw_generate,          gw_generate_stream,     gw_openai_completions,
+        gw_openai_chat,       gw_anthropic_messages,  gw_anthropic_count_tokens,
+        gw_ollama_generate,   gw_ollama_chat,         gw_ollama_show,
+        gw_openai_embeddings, gw_ollama_embed,        gw_ollama_embeddings,
+        gw_responses,         gw_llamacpp_completion, gw_llamacpp_apply_template};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

@@ -40,6 +40,7 @@ struct gw_choice {
     struct baton_buf steps; /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
     struct baton_buf result; /* its part of a whole answer, once it is over */
+    size_t n_told;           /* llama.cpp: ids of tokens that chunks told */
 };
 
 /* Sums over a completion's choices, for usage and timings. */
@@ -77,6 +78,8 @@ struct gw_completion_options {
     bool echo;                             /* OpenAI: the prompt is part of the text */
     bool no_output;                        /* OpenAI: max_tokens 0, only the echo is wanted */
     bool include_usage;                    /* OpenAI: a last chunk with usage */
+    bool timings_per_token;                /* OpenAI, llama.cpp: timings in every chunk */
+    bool return_tokens;                    /* llama.cpp: the ids beside the text */
     int n;                                 /* choices per prompt */
     int n_at_once;    /* of the choices, how many wait or run at a time; 0: all */
     int n_dimensions; /* embeddings: how many values of each are kept; 0: all */

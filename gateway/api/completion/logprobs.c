@@ -124,24 +124,46 @@ static void put_chat_logprob(struct baton_json_out *out, const struct baton_toke
     put_bytes(out, bytes, n);
 }
 
-void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
-                             const char *key, const struct baton_tokenizer *tokenizer)
+static void put_entry(struct gw_logprobs *logprobs, size_t at, struct baton_json_out *out,
+                      const struct baton_tokenizer *tokenizer, bool identified)
 {
-    baton_json_open(out, key, '[');
-    for (; logprobs->n_taken < logprobs->n_ready; logprobs->n_taken++) {
-        const struct gw_logprob_entry *entry = &logprobs->entries[logprobs->n_taken];
+    const struct gw_logprob_entry *entry = &logprobs->entries[at];
+    baton_json_open(out, NULL, '{');
+    if (identified)
+        baton_json_put_uint(out, "id", entry->self.token);
+    put_chat_logprob(out, tokenizer, &entry->self);
+    baton_json_open(out, "top_logprobs", '[');
+    for (int i = 0; i < entry->n_top; i++) {
+        const struct gw_logprob *top = &tops_of(logprobs, at)[i];
         baton_json_open(out, NULL, '{');
-        put_chat_logprob(out, tokenizer, &entry->self);
-        baton_json_open(out, "top_logprobs", '[');
-        for (int i = 0; i < entry->n_top; i++) {
-            baton_json_open(out, NULL, '{');
-            put_chat_logprob(out, tokenizer, &tops_of(logprobs, logprobs->n_taken)[i]);
-            baton_json_close(out, '}');
-        }
-        baton_json_close(out, ']');
+        if (identified)
+            baton_json_put_uint(out, "id", top->token);
+        put_chat_logprob(out, tokenizer, top);
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');
+    baton_json_close(out, '}');
+}
+
+static void put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out, const char *key,
+                        const struct baton_tokenizer *tokenizer, bool identified)
+{
+    baton_json_open(out, key, '[');
+    for (; logprobs->n_taken < logprobs->n_ready; logprobs->n_taken++)
+        put_entry(logprobs, logprobs->n_taken, out, tokenizer, identified);
+    baton_json_close(out, ']');
+}
+
+void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                             const char *key, const struct baton_tokenizer *tokenizer)
+{
+    put_entries(logprobs, out, key, tokenizer, false);
+}
+
+void gw_logprobs_put_identified(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                                const char *key, const struct baton_tokenizer *tokenizer)
+{
+    put_entries(logprobs, out, key, tokenizer, true);
 }
 
 void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,

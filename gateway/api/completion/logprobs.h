@@ -54,6 +54,10 @@ void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes);
 void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
                              const char *key, const struct baton_tokenizer *tokenizer);
 
+/* The same with each token's "id", as llama.cpp has them. */
+void gw_logprobs_put_identified(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                                const char *key, const struct baton_tokenizer *tokenizer);
+
 /* {"content":[the same],"refusal":null} */
 void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,
                           const struct baton_tokenizer *tokenizer);

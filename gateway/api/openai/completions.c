@@ -63,6 +63,7 @@ static void read_stream(struct gw_fields *fields, struct gw_completion_options *
 {
     const struct baton_json *value;
     gw_field_bool(fields, "stream", &options->streaming);
+    gw_field_bool(fields, "timings_per_token", &options->timings_per_token);
     value = gw_field(fields, "stream_options");
     if (!value)
         return;

@@ -1,10 +1,10 @@
 #include "gateway/api/openai/writer.h"
 
-#include <math.h>
 #include <stdio.h>
 
 #include "common/base/utf8.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/completion/timings.h"
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
@@ -68,38 +68,6 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_close(out, '}');
 }
 
-static void put_rate(struct baton_json_out *out, const char *n_key, uint64_t n, const char *ms_key,
-                     double seconds, const char *per_token_key, const char *per_second_key)
-{
-    baton_json_put_uint(out, n_key, n);
-    baton_json_put_real(out, ms_key, seconds * 1e3);
-    baton_json_put_real(out, per_token_key, n ? seconds * 1e3 / (double)n : NAN);
-    baton_json_put_real(out, per_second_key, seconds > 0 ? (double)n / seconds : NAN);
-}
-
-/* "timings": llama.cpp's names, then the seconds of our stages. */
-static void put_timings(struct baton_json_out *out, const struct gw_totals *totals)
-{
-    baton_json_open(out, "timings", '{');
-    baton_json_put_uint(out, "cache_n", totals->cached_tokens);
-    baton_json_put_uint(out, "disk_n", totals->disk_tokens);
-    put_rate(out, "prompt_n", totals->run_tokens - totals->cached_tokens, "prompt_ms",
-             totals->prompt_s, "prompt_per_token_ms", "prompt_per_second");
-    put_rate(out, "predicted_n", totals->output_tokens, "predicted_ms", totals->output_s,
-             "predicted_per_token_ms", "predicted_per_second");
-    baton_json_put_uint(out, "draft_n", totals->drafted_tokens);
-    baton_json_put_uint(out, "draft_n_accepted", totals->accepted_tokens);
-    for (int i = 0; i < BATON_N_STAGES; i++)
-        baton_json_put_real(out, baton_stage_key((enum baton_stage)i), totals->stages_s[i]);
-    baton_json_put_real(out, "e2el_s", totals->e2el_s);
-    baton_json_put_string(out, "priority", baton_priority_name(totals->priority));
-    baton_json_put_uint(out, "migrations", totals->migrations);
-    baton_json_put_uint(out, "hand_overs", totals->hand_overs);
-    baton_json_put_real(out, "migration_gap_s", totals->migration_gap_s);
-    baton_json_put_bool(out, "class_changed", totals->class_changed);
-    baton_json_close(out, '}');
-}
-
 static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
     const struct gw_completion *completion = choice->completion;
@@ -157,7 +125,9 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
     if (completion->options.include_usage)
         baton_json_put_null(&out, "usage");
     if (last)
-        put_timings(&out, &completion->totals);
+        gw_timings_put(&out, &completion->totals);
+    else if (text && completion->options.timings_per_token)
+        gw_timings_put_so_far(&out, choice->request);
     baton_json_close(&out, '}');
     gw_completion_write(completion, choice, NULL, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
@@ -173,7 +143,7 @@ static void write_usage(struct gw_completion *completion)
     baton_json_open(&out, "choices", '[');
     baton_json_close(&out, ']');
     put_usage(&out, "usage", completion);
-    put_timings(&out, &completion->totals);
+    gw_timings_put(&out, &completion->totals);
     baton_json_close(&out, '}');
     gw_completion_write(completion, NULL, NULL, chunk.data, chunk.len);
     baton_buf_fini(&chunk);
@@ -228,7 +198,7 @@ static void answer(struct gw_completion *completion)
     put_head(&out, completion);
     gw_completion_put_results(completion, "choices", &out);
     put_usage(&out, "usage", completion);
-    put_timings(&out, &completion->totals);
+    gw_timings_put(&out, &completion->totals);
     baton_json_close(&out, '}');
     gw_answer_json(completion->exchange, 200, &body);
     baton_buf_fini(&body);

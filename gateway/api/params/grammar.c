@@ -79,8 +79,9 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
     if (fields->failed)
         return;
     if (params->grammar.kind != BATON_GRAMMAR_NONE) {
-        gw_fields_fail(fields, name, "invalid_value",
-                       "%s: only one of response_format, grammar and regex may be given", name);
+        gw_fields_fail(
+            fields, name, "invalid_value",
+            "%s: only one of response_format, json_schema, grammar and regex may be given", name);
         return;
     }
     enum baton_err err =
@@ -108,7 +109,8 @@ static void read_text(struct gw_fields *fields, struct baton_sampling_params *pa
 
 /* A schema or a structure as text again. */
 static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
-                         enum baton_grammar_kind kind, const struct baton_json *value)
+                         const char *name, enum baton_grammar_kind kind,
+                         const struct baton_json *value)
 {
     struct baton_buf buf;
     if (!value) {
@@ -120,10 +122,10 @@ static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params 
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_put_value(&out, NULL, value);
     if (baton_buf_err(&buf))
-        gw_fields_fail(fields, "response_format", "out_of_range",
-                       "response_format: is longer than %d bytes", BATON_GRAMMAR_MAX_BYTES);
+        gw_fields_fail(fields, name, "out_of_range", "%s: is longer than %d bytes", name,
+                       BATON_GRAMMAR_MAX_BYTES);
     else
-        hold_to(fields, params, "response_format", kind, baton_buf_text(&buf), buf.len);
+        hold_to(fields, params, name, kind, baton_buf_text(&buf), buf.len);
     baton_buf_fini(&buf);
 }
 
@@ -140,7 +142,7 @@ static void read_schema(struct gw_fields *fields, struct baton_sampling_params *
                        "\"schema\": object, \"strict\": bool}");
         return;
     }
-    hold_to_json(fields, params, BATON_GRAMMAR_JSON_SCHEMA, schema);
+    hold_to_json(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, schema);
 }
 
 static void read_format(struct gw_fields *fields, struct baton_sampling_params *params)
@@ -155,16 +157,33 @@ static void read_format(struct gw_fields *fields, struct baton_sampling_params *
     else if (type && !strcmp(type, "json_schema"))
         read_schema(fields, params, format);
     else if (type && !strcmp(type, "structural_tag"))
-        hold_to_json(fields, params, BATON_GRAMMAR_STRUCTURE, baton_json_get(format, "format"));
+        hold_to_json(fields, params, "response_format", BATON_GRAMMAR_STRUCTURE,
+                     baton_json_get(format, "format"));
     else
         gw_fields_fail(fields, "response_format", "invalid_value",
                        "response_format: must be an object whose type is text, json_object, "
                        "json_schema or structural_tag");
 }
 
+/* A schema in a field of its own, as llama.cpp takes it. */
+static void read_own_schema(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    const struct baton_json *schema = gw_field(fields, "json_schema");
+    enum baton_json_kind kind = baton_json_kind(schema);
+    if (!schema)
+        return;
+    if (kind != BATON_JSON_OBJECT && kind != BATON_JSON_BOOL)
+        gw_fields_fail(fields, "json_schema", "invalid_type",
+                       "json_schema: must be a schema, an object, not %s",
+                       baton_json_kind_name(kind));
+    else
+        hold_to_json(fields, params, "json_schema", BATON_GRAMMAR_JSON_SCHEMA, schema);
+}
+
 static void read_all(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     read_format(fields, params);
+    read_own_schema(fields, params);
     read_text(fields, params, "grammar", BATON_GRAMMAR_GBNF);
     read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
 }
@@ -179,7 +198,8 @@ static const struct baton_json *schema_of_text(const struct baton_json *body)
 bool gw_grammar_is_given(const struct baton_json *body)
 {
     return schema_of_text(body) || baton_json_get(body, "response_format") ||
-           baton_json_get(body, "grammar") || baton_json_get(body, "regex");
+           baton_json_get(body, "json_schema") || baton_json_get(body, "grammar") ||
+           baton_json_get(body, "regex");
 }
 
 void gw_grammar_look_ahead(const struct baton_json *body)
@@ -188,7 +208,7 @@ void gw_grammar_look_ahead(const struct baton_json *body)
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
     read_all(&fields, &params);
     if (schema_of_text(body))
-        hold_to_json(&fields, &params, BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(body));
+        hold_to_json(&fields, &params, "text", BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(body));
     baton_sampling_params_fini(&params);
 }
 

@@ -1,5 +1,5 @@
-/* What the output is held to: the fields "response_format", "grammar" and "regex" of a body, of which
- * one may be given.
+/* What the output is held to: the fields "response_format", "json_schema", "grammar" and "regex" of
+ * a body, of which one may be given.
  *
  * A large schema takes a good part of a second to read. So what is found out about a text is kept,
  * and a body with one of these fields has them looked at on libuv's pool before its turn comes.

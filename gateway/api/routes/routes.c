@@ -10,6 +10,8 @@
 #include "gateway/api/anthropic/error.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/props.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/error.h"
@@ -42,6 +44,9 @@ static const struct route routes[] = {
     {"POST", "/generate/stream", gw_generate_stream},
     {"POST", "/tokenize", gw_tokenize},
     {"POST", "/detokenize", gw_detokenize},
+    {"POST", "/completion", gw_llamacpp_completion},
+    {"POST", "/apply-template", gw_llamacpp_apply_template},
+    {"GET", "/props", gw_llamacpp_props},
     {"POST", "/v1/completions", gw_openai_completions},
     {"POST", "/v1/chat/completions", gw_openai_chat},
     {"POST", "/v1/embeddings", gw_openai_embeddings},

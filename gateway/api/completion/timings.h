@@ -1,0 +1,18 @@
+/* "timings" of answers, by llama.cpp's names: how many tokens were computed, and how fast.
+ *
+ * Ownership: plain functions; they write to the caller's JSON.
+ * Threading: loop thread.
+ * Errors:    in the JSON's buffer.
+ */
+#ifndef BATON_GATEWAY_API_COMPLETION_TIMINGS_H
+#define BATON_GATEWAY_API_COMPLETION_TIMINGS_H
+
+#include "gateway/api/completion/completion.h"
+
+/* "timings":{...} of a completion that is over: rates, then the seconds of our stages. */
+void gw_timings_put(struct baton_json_out *out, const struct gw_totals *totals);
+
+/* "timings":{...}: the rates of a choice that still runs, up to now. */
+void gw_timings_put_so_far(struct baton_json_out *out, const struct gw_request *request);
+
+#endif

@@ -1,0 +1,59 @@
+#include "gateway/api/llamacpp/completion.h"
+
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/llamacpp/writer.h"
+#include "gateway/api/params/model_name.h"
+
+static const struct gw_alias aliases[] = {
+    {"repetition_penalty", "repeat_penalty"},
+    {"n_predict", "max_tokens"},
+};
+static const char *const off_at_minus_one[] = {"top_k", "seed"};
+static const struct gw_dialect dialect = {
+    .aliases = aliases,
+    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .off_at_minus_one = off_at_minus_one,
+    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+};
+
+static const char *const unsupported[] = {"post_sampling_probs", "return_progress", "image_data",
+                                          "lora", "input_prefix"};
+
+static void read_probabilities(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    int64_t n = 0;
+    gw_field_int(fields, "n_probs", 0, BATON_MAX_LISTED, &n);
+    params->logprobs = n > 0;
+    params->top_logprobs = (uint32_t)n;
+}
+
+/* How many tokens: llama.cpp's -1 and -2 mean as many as fit; 0 computes the prompt alone. */
+static int64_t read_length(struct gw_ask *ask)
+{
+    int64_t n = -1;
+    gw_field_int(&ask->fields, "n_predict", -2, gw_ask_most_tokens(ask->api), &n);
+    ask->options.no_output = !n; /* one token is made all the same, and not shown */
+    return n < 0 ? 0 : n;
+}
+
+void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
+                            const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct gw_fields *fields = &ask.fields;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    gw_model_name_read(api, fields);
+    gw_params_read(api, fields, &ask.params);
+    read_probabilities(fields, &ask.params.shared.sampling);
+    gw_field_bool(fields, "stream", &ask.options.streaming);
+    gw_field_bool(fields, "return_tokens", &ask.options.return_tokens);
+    gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);
+    int64_t wanted = read_length(&ask);
+    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
+    gw_ask_end_fields(&ask);
+    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);
+    ask.options.batch = ask.prompts.is_batch;
+    gw_ask_start(&ask, &gw_llamacpp_writer, "n_predict", wanted,
+                 ask.options.no_output ? 1 : api->facts->n_context_tokens);
+}

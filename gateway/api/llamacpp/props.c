@@ -1,0 +1,90 @@
+#include "gateway/api/llamacpp/props.h"
+
+#include <stdio.h>
+
+#include "common/base/version.h"
+#include "common/tokenizer/detokenizer.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/llamacpp/writer.h"
+#include "gateway/api/openai/messages.h"
+
+enum { PROPS_MAX_BYTES = 64 << 10, PROMPT_MAX_BYTES = 256 << 20 };
+
+/* The text of a special token; "" when the model has none. */
+static void put_token(struct baton_json_out *out, const char *key,
+                      const struct baton_tokenizer *tokenizer, int64_t id)
+{
+    size_t n = 0;
+    const char *text = id < 0 ? NULL : baton_tokenizer_bytes(tokenizer, (uint32_t)id, &n);
+    baton_json_put_text(out, key, text ? text : "", n);
+}
+
+/* What a body gets that says nothing. */
+static void put_defaults(struct baton_json_out *out, struct gw_api *api)
+{
+    struct gw_fields none = {0};
+    struct gw_completion_params params = {0};
+    gw_params_read(api, &none, &params);
+    baton_json_open(out, "default_generation_settings", '{');
+    baton_json_put_int(out, "n_ctx", gw_fleet_context_tokens(api->fleet));
+    baton_json_open(out, "params", '{');
+    gw_llamacpp_put_sampling(out, &params.shared.sampling);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+    gw_params_fini(&params);
+}
+
+void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct baton_json *unused)
+{
+    const struct baton_model_facts *facts = api->facts;
+    struct baton_buf body;
+    char build[64];
+    (void)unused;
+    baton_buf_init(&body, PROPS_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    baton_json_open(&out, NULL, '{');
+    put_defaults(&out, api);
+    baton_json_put_string(&out, "model_alias", api->names->list[0]);
+    put_token(&out, "bos_token", api->tokenizer, facts->bos_id);
+    put_token(&out, "eos_token", api->tokenizer, facts->n_eos ? facts->eos_ids[0] : -1);
+    baton_json_open(&out, "modalities", '{');
+    baton_json_put_bool(&out, "vision", false);
+    baton_json_put_bool(&out, "audio", false);
+    baton_json_close(&out, '}');
+    (void)snprintf(build, sizeof build, "baton %s (%s)", baton_release, baton_commit);
+    baton_json_put_string(&out, "build_info", build);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
+void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
+                                const struct baton_json *body)
+{
+    struct gw_ask ask;
+    struct baton_chat_input input = {0};
+    struct baton_buf text, answer;
+    gw_ask_init(&ask, api, exchange, body, NULL);
+    gw_messages_read(&ask.fields, &input);
+    gw_ask_end_fields(&ask);
+    gw_ask_take_chat(&ask, &input);
+    if (ask.fields.failed) {
+        gw_answer_problem(exchange, &ask.fields.problem);
+        gw_ask_fini(&ask);
+        return;
+    }
+    baton_buf_init(&text, PROMPT_MAX_BYTES);
+    baton_buf_init(&answer, PROMPT_MAX_BYTES);
+    const struct baton_tokens *tokens = &ask.prompts.items[0].tokens;
+    baton_detokenize(api->tokenizer, tokens->ids, tokens->n, false, &text);
+    struct baton_json_out out = baton_json_out(&answer);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_text(&out, "prompt", baton_buf_text(&text), text.len);
+    baton_json_close(&out, '}');
+    gw_answer_json(exchange, 200, &answer);
+    baton_buf_fini(&answer);
+    baton_buf_fini(&text);
+    gw_ask_fini(&ask);
+}

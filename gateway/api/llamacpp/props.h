@@ -1,0 +1,17 @@
+/* GET /props and POST /apply-template (docs/http-api.md): what llama.cpp's clients ask of a server.
+ *
+ * Ownership: nothing is kept.
+ * Threading: loop thread.
+ * Errors:    400 with the field.
+ */
+#ifndef BATON_GATEWAY_API_LLAMACPP_PROPS_H
+#define BATON_GATEWAY_API_LLAMACPP_PROPS_H
+
+#include "gateway/api/api.h"
+
+void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct baton_json *unused);
+void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
+                                const struct baton_json *body);
+
+#endif

@@ -1,0 +1,105 @@
+"""llama.cpp's own routes: what a client of its server reads of Baton's."""
+import json
+
+import pytest
+from fleet import Fleet, Stream
+
+GREEDY = {"prompt": "Once upon a time", "n_predict": 12, "temperature": 0}
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+def post(fleet, path="/completion", expected=200, **body):
+    status, answer, headers = fleet.request("POST", path, body)
+    assert status == expected, answer
+    return answer, headers
+
+
+def events_of(fleet, **body):
+    return [event.json() for event in Stream(fleet.port, {**body, "stream": True}, "/completion").events]
+
+
+def test_a_completion_is_that_of_the_native_route(fleet):
+    native, _ = post(fleet, "/generate", prompt=GREEDY["prompt"], max_new_tokens=12, temperature=0)
+    answer, headers = post(fleet, **GREEDY, return_tokens=True, cache_prompt=True, id_slot=0, top_k=-1, seed=-1)
+    assert answer["content"] == native["generated_text"] and answer["stop"] and answer["stop_type"] == "limit"
+    assert len(answer["tokens"]) == answer["tokens_predicted"] == answer["timings"]["predicted_n"] == 12
+    assert answer["tokens_evaluated"] == native["prompt_tokens"] and answer["prompt"] == GREEDY["prompt"]
+    assert headers["x-baton-ignored"] == "id_slot"
+    assert post(fleet, **GREEDY)[0]["tokens"] == []
+
+
+def test_a_stream_gathers_to_the_same(fleet):
+    whole, _ = post(fleet, **GREEDY, return_tokens=True)
+    *pieces, last = events_of(fleet, **GREEDY, timings_per_token=True)
+    assert "".join(piece["content"] for piece in pieces) == whole["content"]
+    assert sum([piece["tokens"] for piece in [*pieces, last]], []) == whole["tokens"]
+    assert all(not piece["stop"] and piece["timings"]["predicted_n"] for piece in pieces)
+    assert last["stop"] and last["stop_type"] == "limit" and last["content"] == ""
+
+
+def test_prompts_of_an_array_are_answered_by_an_array(fleet):
+    one, _ = post(fleet, **GREEDY)
+    answers, _ = post(fleet, **{**GREEDY, "prompt": [GREEDY["prompt"], "The cat"]})
+    assert [answer["index"] for answer in answers] == [0, 1] and answers[0]["content"] == one["content"]
+
+
+def test_why_an_output_ended(fleet):
+    text = post(fleet, **GREEDY)[0]["content"]
+    word, _ = post(fleet, **GREEDY, stop=["#never#", text[-4:]])
+    assert word["stop_type"] == "word" and word["stopping_word"] == text[-4:]
+    ids = post(fleet, **GREEDY, return_tokens=True)[0]["tokens"]
+    assert post(fleet, **GREEDY, stop_token_ids=[ids[3]])[0]["stop_type"] == "eos"
+    prompt_alone, _ = post(fleet, **{**GREEDY, "n_predict": 0})
+    assert prompt_alone["content"] == "" and prompt_alone["tokens_predicted"] == 0
+
+
+def test_stop_tokens_wait_for_min_tokens(fleet):
+    """Also those of the first token, which another worker chooses; the reason is told."""
+    ids = post(fleet, **GREEDY, return_tokens=True)[0]["tokens"]
+    for stop, least in ((ids[0], 1), (ids[3], 9)):
+        early, _ = post(fleet, **GREEDY, stop_token_ids=[stop], return_tokens=True)
+        late, _ = post(fleet, **GREEDY, stop_token_ids=[stop], return_tokens=True, min_tokens=least, explain=3)
+        at = ids.index(stop)
+        assert early["tokens"] == ids[:at + 1]
+        assert late["tokens_predicted"] > least and stop not in late["tokens"][:least]
+        [held] = [one for one in late["steps"][at]["candidates"] if one["token_id"] == stop]
+        assert held["removed_by"] == "min_tokens" and not held["kept"]
+
+
+def test_probabilities_and_structure(fleet):
+    answer, _ = post(fleet, **GREEDY, n_probs=3, return_tokens=True)
+    entries = answer["completion_probabilities"]
+    assert [entry["id"] for entry in entries] == answer["tokens"]
+    assert all(len(entry["top_logprobs"]) == 3 and entry["top_logprobs"][0]["id"] == entry["id"] for entry in entries)
+    schema = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 9}},
+              "required": ["age"], "additionalProperties": False}
+    held, _ = post(fleet, **{**GREEDY, "n_predict": 60}, json_schema=schema)
+    assert 0 <= json.loads(held["content"])["age"] <= 9
+
+
+def test_the_template_and_the_props(fleet):
+    messages = [{"role": "user", "content": "Tell me a story"}]
+    prompt = post(fleet, "/apply-template", messages=messages)[0]["prompt"]
+    assert "user\nTell me a story" in prompt
+    props = fleet.request("GET", "/props")[1]
+    context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
+    assert props["default_generation_settings"]["n_ctx"] == context and props["model_alias"] == "tale"
+    assert props["default_generation_settings"]["params"]["temperature"] == post(
+        fleet, prompt="a", n_predict=1)[0]["generation_settings"]["temperature"]
+
+
+@pytest.mark.parametrize("body,words", [
+    ({"n_probs": 21}, "n_probs: must be"), ({"n_predict": -3}, "n_predict: must be"),
+    ({"repeat_penalty": 0}, "repeat_penalty: must be"), ({"return_progress": True}, "return_progress: is not supported"),
+    ({"post_sampling_probs": True}, "post_sampling_probs: is not supported"),
+    ({"json_schema": 1}, "json_schema: must be"), ({"json_schema": {}, "regex": "a"}, "only one of"),
+    ({"prompt": [1, "a"]}, "prompt[1]: must be a token id"),
+])
+def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
+    assert words in post(fleet, expected=400, **{**GREEDY, **body})[0]["error"]["message"]
