@@ -41,7 +41,7 @@ def built():
 @pytest.fixture(scope="module")
 def fleet(built):
     """Two prefill and two decode workers behind a gateway, and the stories' texts."""
-    with Stack("fleet") as stack:
+    with Stack("fleet", BATON_KV_DISK="/var/cache/baton/kv") as stack:
         _, took_s = seconds(lambda: stack.scale(prefill=2, decode=2))
         print(f"\nfour workers ready {took_s:.1f} s after `up`")
         stack.texts = in_peace(stack.port)

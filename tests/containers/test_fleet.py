@@ -1,7 +1,10 @@
 """A fleet of containers while clients read: faults, restarts, scaling. Every text is held against the one of peace."""
+import json
+import re
+
 import pytest
 from readers import Readers, row
-from stack import docker, left_behind, wait_for
+from stack import ask, docker, left_behind, wait_for
 
 PROMISED = {"done"}  # with two workers of a role, one may go and nobody notices
 TOLD = {"refused", "HTTP 503"}  # to who comes while a gateway leaves or is gone
@@ -103,6 +106,24 @@ def test_the_gateway_comes_back_with_another_address(fleet):
             docker("rm", "-f", squatter)
     ROWS.append(row("gateway elsewhere", readers))
     assert set(readers.outcomes) <= PROMISED | TOLD, readers.outcomes
+
+
+def written_bytes(port):
+    samples = re.findall(r"^baton_worker_kv_disk_written_bytes_total.* (\S+)$", ask(port, "/metrics")[1], re.M)
+    return sum(map(float, samples))
+
+
+def test_a_prompt_outlives_the_prefill_workers_on_their_volume(fleet):
+    whole(fleet)
+    body = {"prompt": "A bear and a bird who lived in the forest " * 12, "max_new_tokens": 1, "temperature": 0}
+    status, first = ask(fleet.port, "/generate", body)
+    assert status == 200, first
+    wait_for(lambda: written_bytes(fleet.port) > 0, "blocks of the prompt on disk")
+    for container in fleet.containers("prefill"):
+        docker("restart", "-t", 20, container)
+    whole(fleet)
+    again, first = (json.loads(text) for text in (ask(fleet.port, "/generate", body)[1], first))
+    assert again["disk_tokens"] >= 16 and again["generated_text"] == first["generated_text"], again
 
 
 def test_down_under_load_leaves_nothing(fleet):

@@ -307,6 +307,15 @@ def test_the_compose_file_is_valid_and_takes_its_settings():
     assert "8001" in done.stdout and "127.0.0.1" in done.stdout
 
 
+def test_the_compose_file_takes_every_setting_that_its_list_names():
+    names = re.findall(r"^# (BATON_\w+)=(.*)$", (REPO / "deploy/.env").read_text(), re.M)
+    for path in ("docker-compose.yml", "swarm/stack.yml"):
+        text = (REPO / "deploy" / path).read_text()
+        taken = dict(re.findall(r"\$\{(BATON_\w+):-([^}]*)\}", text))
+        assert path != "docker-compose.yml" or taken.keys() == dict(names).keys()
+        assert all(taken.get(name, default) == default for name, default in names), path
+
+
 def test_the_dashboards_come_with_their_profile_only():
     viewers = {"prometheus", "grafana"}
     names = set(compose("--profile", "dashboards", "config", "--services").stdout.split())
