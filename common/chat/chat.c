@@ -34,7 +34,8 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
     *template = (struct baton_chat_jinja){
         .jinja = jinja,
         .takes_parts = baton_jinja_loops_over(jinja, "content"),
-        .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL};
+        .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
+        .tool_format = baton_tool_format_of(source, n)};
     return BATON_OK;
 }
 
@@ -158,6 +159,11 @@ void baton_chat_close(struct baton_chat *chat)
 const char *baton_chat_source(const struct baton_chat *chat)
 {
     return chat->source;
+}
+
+const struct baton_tool_format *baton_chat_tool_format(const struct baton_chat *chat)
+{
+    return chat->with_tools.jinja ? chat->with_tools.tool_format : chat->plain.tool_format;
 }
 
 const char *baton_chat_problem(const struct baton_chat *chat)

@@ -18,6 +18,7 @@
 
 #include "common/base/json.h"
 #include "common/tokenizer/tokenizer.h"
+#include "common/toolcall/format.h"
 
 struct baton_chat;
 struct baton_chat_template;
@@ -50,6 +51,9 @@ void baton_chat_close(struct baton_chat *chat);
 
 /* Where the template comes from: "model", the name of a built-in one, "file", or "none". */
 const char *baton_chat_source(const struct baton_chat *chat);
+
+/* How calls of tools are written in answers to requests with tools; NULL: in no known format. */
+const struct baton_tool_format *baton_chat_tool_format(const struct baton_chat *chat);
 
 /* NULL when conversations can be encoded, else a sentence that tells a client why not. */
 const char *baton_chat_problem(const struct baton_chat *chat);

@@ -18,6 +18,7 @@ struct baton_chat_jinja {
     struct baton_jinja *jinja;
     bool takes_parts;     /* it loops over a message's content: parts stay a list */
     bool knows_developer; /* it names the role, else it is given as system */
+    const struct baton_tool_format *tool_format; /* NULL: none that is known */
 };
 
 struct baton_chat {

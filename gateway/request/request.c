@@ -194,12 +194,21 @@ static bool prompt_has_text(const struct gw_request *request,
     return false;
 }
 
+static bool is_shown(const struct gw_params *params, uint32_t id)
+{
+    for (int i = 0; i < params->n_shown_ids; i++)
+        if (params->shown_ids[i] == id)
+            return true;
+    return false;
+}
+
 bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            const struct gw_made_token *made)
 {
     struct gw_output *output = &request->output;
     bool silent = baton_sampling_params_is_stop(&request->params.sampling, made->id) ||
-                  baton_tokenizer_is_special(detokenizer->tokenizer, made->id);
+                  (baton_tokenizer_is_special(detokenizer->tokenizer, made->id) &&
+                   !is_shown(&request->params, made->id));
     if (!output->tokens.n)
         gw_output_begin(output, detokenizer->tokenizer, !prompt_has_text(request, detokenizer));
     struct gw_token token = gw_output_push(output, made->id, silent);

@@ -54,6 +54,8 @@ struct gw_params {
     bool streaming; /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
     enum baton_priority priority;
+    uint32_t shown_ids[3]; /* special tokens whose names are part of the text */
+    int n_shown_ids;
 };
 
 /* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */

@@ -9,6 +9,17 @@ KEY, OTHER_KEY = "sk-a-key-of-these-tests", "sk-another-key-of-these-tests"
 SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
         "{{ reasoning_effort | default('unsaid') }}|{{ add_generation_prompt | tojson }}")
 
+# Names Hermes' format, as templates do that show tools; tools are in the prompt.
+TEMPLATE = ("{% if tools %}{{ tools | tojson }} <tool_call>{\"name\": , \"arguments\": }</tool_call>{% endif %}"
+            "{% for message in messages %}{{ message.content or message.tool_calls | tojson }}\n{% endfor %}")
+TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+
+
+def written(text):
+    """What makes a request's answer be this text."""
+    return {"response_format": {"type": "structural_tag", "format": {"type": "const_string", "value": text}}}
+
 
 def pytest_runtest_logreport(report):
     file = os.environ.get("BATON_SKIPPED_FILE")
@@ -24,6 +35,16 @@ def keyed(tmp_path_factory):
     keys.write_text(f"{KEY}\n{OTHER_KEY}\n")
     keys.chmod(0o600)
     with Fleet(key=KEY, gateway_args=["--api-keys", keys, "--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def calling(tmp_path_factory):
+    """A fleet whose chat template has tools, called in Hermes' format."""
+    template = tmp_path_factory.mktemp("template") / "tools.jinja"
+    template.write_text(TEMPLATE)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
         yield started
         started.wait_all_free()
 

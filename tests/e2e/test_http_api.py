@@ -8,6 +8,7 @@ import re
 import subprocess
 
 import pytest
+from conftest import TOOLS, written
 from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
@@ -280,12 +281,15 @@ def chunks(fleet, path, body):
     return [json.loads(chunk) for chunk in found]
 
 
-def test_the_completion_object(fleet):
+def test_the_completion_object(fleet, calling):
     text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1, "echo": True, **REPEATING}
     chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "explain": 1}
     usage = {"stream_options": {"include_usage": True}}
     answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),
                *chunks(fleet, "/v1/completions", {**text, **usage}), *chunks(fleet, "/v1/chat/completions", chat)]
+    call = {"messages": MESSAGES, "tools": TOOLS, "explain": 1,
+            **written('<tool_call>{"name": "weather", "arguments": {}}</tool_call>')}
+    answers += [post(calling, "/v1/chat/completions", call), *chunks(calling, "/v1/chat/completions", call)]
     for answer in answers:
         for choice in answer["choices"]:
             tops = (choice["logprobs"] or {}).get("top_logprobs", [])

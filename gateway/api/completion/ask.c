@@ -1,5 +1,7 @@
 #include "gateway/api/completion/ask.h"
 
+#include <string.h>
+
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -48,6 +50,26 @@ void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input)
 {
     add_chat_stops(ask->api, &ask->params.shared);
     gw_prompts_read_chat(ask->api, &ask->fields, input, &ask->prompts);
+}
+
+/* A marker that is a special token is shown, or the parser would not see it. */
+static void show_marker(const struct gw_api *api, const char *marker, struct gw_params *params)
+{
+    if (marker && baton_tokenizer_special_id(api->tokenizer, marker, strlen(marker),
+                                             &params->shown_ids[params->n_shown_ids]))
+        params->n_shown_ids++;
+}
+
+void gw_ask_take_tools(struct gw_ask *ask, const struct baton_chat_input *input)
+{
+    const struct baton_tool_format *format =
+        input->tools ? baton_chat_tool_format(ask->api->chat) : NULL;
+    if (!format)
+        return;
+    ask->options.tools = format;
+    show_marker(ask->api, format->begin, &ask->params.shared);
+    show_marker(ask->api, format->middle, &ask->params.shared);
+    show_marker(ask->api, format->end, &ask->params.shared);
 }
 
 /* The number of choices is known once the prompts are. */

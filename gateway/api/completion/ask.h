@@ -38,6 +38,9 @@ void gw_ask_end_fields(struct gw_ask *ask);
 /* The conversation as the one prompt, which the assistant's end of turn ends. */
 void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input);
 
+/* After the other fields: calls of the tools that the input shows are taken out of the text. */
+void gw_ask_take_tools(struct gw_ask *ask, const struct baton_chat_input *input);
+
 /* Starts the completion, or answers with the problem. wanted is how many tokens the client asks for
  * in the field length_name; 0: it does not say, and gets as many as fit, at most fallback. */
 void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,

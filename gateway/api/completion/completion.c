@@ -59,6 +59,7 @@ static void destroy(struct gw_completion *completion)
         baton_buf_fini(&completion->choices[i].steps);
         baton_buf_fini(&completion->choices[i].result);
         gw_logprobs_fini(&completion->choices[i].logprobs);
+        gw_tool_calls_fini(&completion->choices[i].calls);
     }
     free(completion->choices);
     gw_prompts_fini(&completion->prompts);
@@ -162,6 +163,7 @@ static void init_choices(struct gw_completion *completion,
         baton_buf_init(&choice->steps, result_max_bytes);
         baton_buf_init(&choice->result, result_max_bytes);
         gw_logprobs_init(&choice->logprobs, (int)params->shared.sampling.top_logprobs);
+        gw_tool_calls_init(&choice->calls, completion->options.tools, completion->id, i);
     }
 }
 
@@ -343,6 +345,7 @@ void gw_choice_restart(struct gw_choice *choice)
     baton_buf_reset(&choice->text);
     baton_buf_reset(&choice->steps);
     gw_logprobs_reset(&choice->logprobs);
+    gw_tool_calls_restart(&choice->calls);
 }
 
 void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)

@@ -20,6 +20,7 @@
 
 #include "common/obs/stage.h"
 #include "gateway/api/completion/logprobs.h"
+#include "gateway/api/completion/tool_calls.h"
 #include "gateway/api/params/params.h"
 #include "gateway/api/params/prompts.h"
 
@@ -39,6 +40,7 @@ struct gw_choice {
     struct baton_buf text;  /* generated, when not streaming */
     struct baton_buf steps; /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
+    struct gw_tool_calls calls; /* of a route that takes them out of the text */
     struct baton_buf result; /* its part of a whole answer, once it is over */
     size_t n_told;           /* llama.cpp: ids of tokens that chunks told */
 };
@@ -81,6 +83,7 @@ struct gw_completion_options {
     bool timings_per_token;                /* OpenAI, llama.cpp: timings in every chunk */
     bool return_tokens;                    /* llama.cpp: the ids beside the text */
     int n;                                 /* choices per prompt */
+    const struct baton_tool_format *tools; /* how calls are written; NULL: all output is text */
     int n_at_once;    /* of the choices, how many wait or run at a time; 0: all */
     int n_dimensions; /* embeddings: how many values of each are kept; 0: all */
     bool base64;      /* embeddings: as base64 of little-endian floats, not as numbers */

@@ -160,5 +160,6 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_messages_read(fields, &input);
     read_rest(&ask);
     gw_ask_take_chat(&ask, &input);
+    gw_ask_take_tools(&ask, &input);
     gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
 }

@@ -8,11 +8,13 @@
 
 enum { CHUNK_MAX_BYTES = 4 << 20 };
 
-static const char *finish_reason(const struct gw_completion *completion,
-                                 const struct gw_request *request)
+static const char *finish_reason(const struct gw_choice *choice)
 {
-    return completion->options.no_output || request->output.finish == GW_FINISH_LENGTH ? "length"
-                                                                                       : "stop";
+    const struct gw_completion *completion = choice->completion;
+    const struct gw_request *request = choice->request;
+    if (completion->options.no_output || request->output.finish == GW_FINISH_LENGTH)
+        return "length";
+    return choice->calls.n ? "tool_calls" : "stop";
 }
 
 /* ---- parts of every answer ---- */
@@ -83,10 +85,36 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 
 /* ---- chunks ---- */
 
-static void put_delta(struct baton_json_out *out, const struct gw_completion *completion, bool role,
+/* Those of the choice that are not told yet. */
+static void put_calls(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct baton_buf *json = &choice->calls.json;
+    if (!json->len)
+        return;
+    baton_json_open(out, "tool_calls", '[');
+    baton_json_put_raw(out, NULL, baton_buf_text(json), json->len);
+    baton_json_close(out, ']');
+}
+
+/* index: chunks number the calls, for they may come in parts. */
+static void put_call(struct baton_json_out *out, const struct gw_tool_call *call, bool index)
+{
+    baton_json_open(out, NULL, '{');
+    if (index)
+        baton_json_put_int(out, "index", call->index);
+    baton_json_put_string(out, "id", call->id);
+    baton_json_put_string(out, "type", "function");
+    baton_json_open(out, "function", '{');
+    baton_json_put_text(out, "name", call->name, call->n_name);
+    baton_json_put_text(out, "arguments", call->arguments, call->n_arguments);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
+static void put_delta(struct baton_json_out *out, const struct gw_choice *choice, bool role,
                       const char *text, size_t n)
 {
-    if (!completion->options.chat) {
+    if (!choice->completion->options.chat) {
         baton_json_put_text(out, "text", text ? text : "", n);
         return;
     }
@@ -95,6 +123,7 @@ static void put_delta(struct baton_json_out *out, const struct gw_completion *co
         baton_json_put_string(out, "role", "assistant");
     if (text)
         baton_json_put_text(out, "content", text, n);
+    put_calls(out, choice);
     baton_json_close(out, '}');
 }
 
@@ -113,7 +142,7 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
     baton_json_open(&out, "choices", '[');
     baton_json_open(&out, NULL, '{');
     baton_json_put_int(&out, "index", choice->index);
-    put_delta(&out, completion, role, text, n);
+    put_delta(&out, choice, role, text, n);
     put_logprobs(&out, choice);
     if (finish)
         baton_json_put_string(&out, "finish_reason", finish);
@@ -155,8 +184,12 @@ static void put_message(struct baton_json_out *out, const struct gw_choice *choi
 {
     baton_json_open(out, "message", '{');
     baton_json_put_string(out, "role", "assistant");
-    baton_json_put_text(out, "content", baton_buf_text(&choice->text), choice->text.len);
+    if (!choice->text.len && choice->calls.n)
+        baton_json_put_null(out, "content");
+    else
+        baton_json_put_text(out, "content", baton_buf_text(&choice->text), choice->text.len);
     baton_json_put_null(out, "refusal");
+    put_calls(out, choice);
     baton_json_close(out, '}');
 }
 
@@ -184,7 +217,7 @@ static void keep_choice(struct gw_choice *choice)
     else
         put_text(&out, choice);
     put_logprobs(&out, choice);
-    baton_json_put_string(&out, "finish_reason", finish_reason(completion, choice->request));
+    baton_json_put_string(&out, "finish_reason", finish_reason(choice));
     gw_choice_put_steps(choice, &out);
     baton_json_close(&out, '}');
 }
@@ -231,13 +264,31 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
         gw_choice_keep_token(choice, token);
 }
 
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+/* What is left of the text beside calls. */
+static void on_content(struct gw_choice *choice, const char *text, size_t n)
 {
-    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
     if (!choice->completion->options.streaming)
         baton_buf_append(&choice->text, text, n);
     else if (!choice->completion->options.no_output)
         write_chunk(choice, false, text, n, NULL);
+}
+
+static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct baton_json_out out = baton_json_out(&choice->calls.json);
+    bool streaming = choice->completion->options.streaming;
+    out.comma = choice->calls.json.len > 0;
+    put_call(&out, call, streaming);
+    if (!streaming)
+        return;
+    write_chunk(choice, false, NULL, 0, NULL);
+    baton_buf_reset(&choice->calls.json);
+}
+
+static void on_text(struct gw_choice *choice, const char *text, size_t n)
+{
+    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
+    gw_tool_calls_push(choice, &choice->calls, text, n, on_content, on_call);
 }
 
 static void end(struct gw_completion *completion)
@@ -255,11 +306,11 @@ static void end(struct gw_completion *completion)
 
 static void on_finish(struct gw_choice *choice)
 {
-    const struct gw_request *request = choice->request;
     gw_choice_end_logprobs(choice);
+    gw_tool_calls_end(choice, &choice->calls, on_content, on_call);
     gw_choice_count(choice);
     if (choice->completion->options.streaming)
-        write_chunk(choice, false, NULL, 0, finish_reason(choice->completion, request));
+        write_chunk(choice, false, NULL, 0, finish_reason(choice));
     else
         keep_choice(choice);
     gw_choice_close(choice, end);

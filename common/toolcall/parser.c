@@ -1,0 +1,322 @@
+#include "common/toolcall/parser.h"
+
+#include <string.h>
+
+#include "common/base/json.h"
+
+enum { MAX_SPACE_BYTES = 4096, HELD_MAX_BYTES = 64 << 20 };
+
+enum verdict { MORE, NO, YES };
+
+void baton_tool_parser_init(struct baton_tool_parser *parser,
+                            const struct baton_tool_format *format)
+{
+    *parser = (struct baton_tool_parser){.format = format, .trims = true};
+    baton_buf_init(&parser->held, HELD_MAX_BYTES);
+}
+
+void baton_tool_parser_fini(struct baton_tool_parser *parser)
+{
+    baton_buf_fini(&parser->held);
+}
+
+void baton_tool_parser_restart(struct baton_tool_parser *parser)
+{
+    const struct baton_tool_format *format = parser->format;
+    baton_tool_parser_fini(parser);
+    baton_tool_parser_init(parser, format);
+}
+
+/* ---- bytes ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static size_t skip_space(const struct baton_buf *held, size_t at)
+{
+    while (at < held->len && is_space(held->data[at]))
+        at++;
+    return at;
+}
+
+static bool is_of_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+/* Whether the bytes from at on begin with text; MORE: as far as they go. */
+static enum verdict begins_with(const struct baton_buf *held, size_t at, const char *text)
+{
+    size_t n = strlen(text), left = held->len - at;
+    if (left && memcmp(held->data + at, text, left < n ? left : n) != 0)
+        return NO;
+    return left < n ? MORE : YES;
+}
+
+static void drop(struct baton_tool_parser *parser, size_t n)
+{
+    baton_buf_consume(&parser->held, n);
+}
+
+/* Shows the first n bytes. */
+static void show(struct baton_tool_parser *parser, size_t n, const struct baton_tool_sink *sink)
+{
+    if (!n)
+        return;
+    parser->begun = true;
+    parser->trims = false;
+    sink->text(sink->user, parser->held.data, n);
+    drop(parser, n);
+}
+
+/* ---- a call ---- */
+
+static size_t begin_bytes(const struct baton_tool_parser *parser)
+{
+    return parser->format->begin ? strlen(parser->format->begin) : 0;
+}
+
+static void enter_call(struct baton_tool_parser *parser)
+{
+    parser->in_call = true;
+    parser->scanned = begin_bytes(parser);
+    parser->value_begin = 0;
+    parser->depth = 0;
+    parser->in_string = parser->escaped = parser->value_ended = false;
+}
+
+/* Finds where the JSON begins. */
+static enum verdict find_value(struct baton_tool_parser *parser)
+{
+    const struct baton_buf *held = &parser->held;
+    size_t at = begin_bytes(parser);
+    if (parser->format->middle) {
+        size_t begin = at;
+        while (at < held->len && is_of_name(held->data[at]))
+            at++;
+        if (at - begin > BATON_TOOL_NAME_MAX_BYTES)
+            return NO;
+        if (at == held->len)
+            return MORE;
+        enum verdict met = at == begin ? NO : begins_with(held, at, parser->format->middle);
+        if (met != YES)
+            return met;
+        at += strlen(parser->format->middle);
+    }
+    at = skip_space(held, at);
+    if (at == held->len)
+        return at > MAX_SPACE_BYTES ? NO : MORE;
+    if (held->data[at] != '{' && (held->data[at] != '[' || parser->format->middle))
+        return NO;
+    parser->value_begin = parser->scanned = at;
+    return YES;
+}
+
+/* Counts brackets; what is between them is the JSON parser's to judge. */
+static void scan_byte(struct baton_tool_parser *parser, char c)
+{
+    if (parser->in_string) {
+        parser->in_string = parser->escaped || c != '"';
+        parser->escaped = !parser->escaped && c == '\\';
+    } else if (c == '"') {
+        parser->in_string = true;
+    } else if (c == '{' || c == '[') {
+        parser->depth++;
+    } else if (c == '}' || c == ']') {
+        parser->value_ended = --parser->depth == 0;
+    }
+}
+
+/* Finds where the JSON ends; each byte is looked at once. */
+static enum verdict find_value_end(struct baton_tool_parser *parser)
+{
+    const struct baton_buf *held = &parser->held;
+    while (!parser->value_ended && parser->scanned < held->len)
+        scan_byte(parser, held->data[parser->scanned++]);
+    if (parser->value_ended)
+        return YES;
+    return held->len > BATON_TOOL_CALL_MAX_BYTES ? NO : MORE;
+}
+
+/* Whether what follows the JSON ends a call, and where. */
+static enum verdict find_end(struct baton_tool_parser *parser, bool is_over, size_t *at)
+{
+    const struct baton_buf *held = &parser->held;
+    const char *end = parser->format->end;
+    *at = parser->scanned;
+    if (parser->format->begin && !end)
+        return YES;
+    size_t next = skip_space(held, *at);
+    if (next - *at > MAX_SPACE_BYTES || (!end && next < held->len))
+        return NO;
+    if (is_over && next == held->len) { /* the end was the token that ends the turn */
+        *at = next;
+        return YES;
+    }
+    enum verdict met = end ? begins_with(held, next, end) : MORE;
+    *at = next + (met == YES ? strlen(end) : 0);
+    return met;
+}
+
+static bool is_call(const struct baton_tool_format *format, const struct baton_json *value)
+{
+    size_t n = 0;
+    const char *name =
+        format->middle ? NULL : baton_json_string(baton_json_get(value, format->name_key), &n);
+    const struct baton_json *arguments =
+        format->middle ? value : baton_json_get(value, format->arguments_key);
+    /* Where a call is all of the text, any object would do as a call without arguments. */
+    return (format->middle || (name && n && n <= BATON_TOOL_NAME_MAX_BYTES)) &&
+           (baton_json_kind(arguments) == BATON_JSON_OBJECT || (!arguments && format->begin));
+}
+
+static void tell_call(const struct baton_tool_parser *parser, const struct baton_json *value,
+                      const struct baton_tool_sink *sink)
+{
+    const struct baton_tool_format *format = parser->format;
+    const char *name = parser->held.data + begin_bytes(parser);
+    size_t n_name = 0;
+    struct baton_buf arguments;
+    while (format->middle && is_of_name(name[n_name]))
+        n_name++;
+    if (!format->middle)
+        name = baton_json_string(baton_json_get(value, format->name_key), &n_name);
+    const struct baton_json *given =
+        format->middle ? value : baton_json_get(value, format->arguments_key);
+    baton_buf_init(&arguments, (size_t)BATON_TOOL_CALL_MAX_BYTES * 8);
+    struct baton_json_out out = baton_json_out(&arguments);
+    if (given)
+        baton_json_put_value(&out, NULL, given);
+    else
+        baton_buf_append(&arguments, "{}", 2);
+    sink->call(sink->user, name, n_name, baton_buf_text(&arguments), arguments.len);
+    baton_buf_fini(&arguments);
+}
+
+static bool take_calls(struct baton_tool_parser *parser, const struct baton_tool_sink *sink)
+{
+    struct baton_json *value;
+    struct baton_why why;
+    if (baton_json_parse(parser->held.data + parser->value_begin,
+                         parser->scanned - parser->value_begin, &value, &why))
+        return false;
+    bool is_list = baton_json_kind(value) == BATON_JSON_ARRAY;
+    size_t n = is_list ? baton_json_size(value) : 1;
+    bool are_calls = n > 0;
+    for (size_t i = 0; i < n && are_calls; i++)
+        are_calls = is_call(parser->format, is_list ? baton_json_at(value, i) : value);
+    for (size_t i = 0; i < n && are_calls; i++)
+        tell_call(parser, is_list ? baton_json_at(value, i) : value, sink);
+    baton_json_free(value);
+    return are_calls;
+}
+
+/* True: the call is over, one way or the other. */
+static bool step_call(struct baton_tool_parser *parser, bool is_over,
+                      const struct baton_tool_sink *sink)
+{
+    size_t at = 0;
+    /* Without a begin it began with the bracket. */
+    bool is_found = parser->value_begin || !parser->format->begin;
+    enum verdict met = is_found ? YES : find_value(parser);
+    met = met == YES ? find_value_end(parser) : met;
+    met = met == YES ? find_end(parser, is_over, &at) : met;
+    if (met == MORE && !is_over)
+        return false;
+    parser->in_call = false;
+    if (met == YES && take_calls(parser, sink)) {
+        drop(parser, at);
+        parser->trims = true;
+    } else { /* not looked at once more, so that no text costs more than its length */
+        bool is_cut = met == MORE || !parser->format->begin;
+        show(parser, is_cut ? parser->held.len : parser->scanned, sink);
+    }
+    return true;
+}
+
+/* ---- text ---- */
+
+/* How many bytes at the end may be the first ones of begin. */
+static size_t n_maybe_begin(const struct baton_buf *held, const char *begin)
+{
+    size_t n = strlen(begin) - 1;
+    for (n = n < held->len ? n : held->len; n; n--)
+        if (!memcmp(held->data + held->len - n, begin, n))
+            return n;
+    return 0;
+}
+
+/* Shows text before a call or before what may become one; what is only space waits. */
+static void show_before(struct baton_tool_parser *parser, size_t n, bool waits,
+                        const struct baton_tool_sink *sink)
+{
+    struct baton_buf *held = &parser->held;
+    size_t first = skip_space(held, 0);
+    bool is_space_only = first >= n;
+    if (!is_space_only || !parser->trims)
+        show(parser, n, sink);
+    else if (!waits)
+        drop(parser, n);
+    else if (n > MAX_SPACE_BYTES)
+        show(parser, n, sink);
+}
+
+/* True: a call begins here. */
+static bool step_text(struct baton_tool_parser *parser, bool is_over,
+                      const struct baton_tool_sink *sink)
+{
+    struct baton_buf *held = &parser->held;
+    const char *begin = parser->format->begin;
+    if (!begin) {
+        size_t first = skip_space(held, 0);
+        if (!parser->begun && first < held->len && held->data[first] == '{') {
+            drop(parser, first);
+            enter_call(parser);
+            return true;
+        }
+        if (parser->begun || is_over || first < held->len || first > MAX_SPACE_BYTES)
+            show(parser, held->len, sink);
+        return false;
+    }
+    const char *met = memmem(held->data, held->len, begin, strlen(begin));
+    if (met) {
+        show_before(parser, (size_t)(met - held->data), false, sink);
+        enter_call(parser);
+        return true;
+    }
+    show_before(parser, held->len - (is_over ? 0 : n_maybe_begin(held, begin)), true, sink);
+    return false;
+}
+
+static void run(struct baton_tool_parser *parser, bool is_over, const struct baton_tool_sink *sink)
+{
+    bool goes_on = true;
+    while (goes_on && parser->held.len)
+        goes_on =
+            parser->in_call ? step_call(parser, is_over, sink) : step_text(parser, is_over, sink);
+}
+
+void baton_tool_parser_push(struct baton_tool_parser *parser, const char *text, size_t n,
+                            const struct baton_tool_sink *sink)
+{
+    if (!parser->format) {
+        sink->text(sink->user, text, n);
+        return;
+    }
+    baton_buf_append(&parser->held, text, n);
+    run(parser, false, sink);
+}
+
+void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_tool_sink *sink)
+{
+    if (!parser->format)
+        return;
+    run(parser, true, sink);
+    /* Space behind a call is dropped, a text of space alone is not. */
+    if (parser->held.len && !parser->begun && parser->trims)
+        show(parser, parser->held.len, sink);
+    baton_buf_reset(&parser->held);
+}

@@ -1,0 +1,88 @@
+#include "gateway/api/completion/tool_calls.h"
+
+enum { JSON_MAX_BYTES = 64 << 20 };
+
+/* FNV-1a, as good as any for names that are told apart within one conversation. */
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        hash = (hash ^ (value >> (8 * i) & 0xff)) * 0x100000001b3;
+    return hash;
+}
+
+static void write_id(uint64_t number, char id[GW_TOOL_CALL_ID_BYTES])
+{
+    static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    for (int i = 0; i < GW_TOOL_CALL_ID_BYTES - 1; i++, number /= 36)
+        id[i] = digits[number % 36];
+    id[GW_TOOL_CALL_ID_BYTES - 1] = 0;
+}
+
+void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_tool_format *format,
+                        const char *request_id, int choice)
+{
+    *calls = (struct gw_tool_calls){.seed = mix(0xcbf29ce484222325, (uint64_t)choice)};
+    for (; *request_id; request_id++)
+        calls->seed = mix(calls->seed, (uint8_t)*request_id);
+    baton_tool_parser_init(&calls->parser, format);
+    baton_buf_init(&calls->json, JSON_MAX_BYTES);
+}
+
+void gw_tool_calls_fini(struct gw_tool_calls *calls)
+{
+    baton_tool_parser_fini(&calls->parser);
+    baton_buf_fini(&calls->json);
+}
+
+void gw_tool_calls_restart(struct gw_tool_calls *calls)
+{
+    baton_tool_parser_restart(&calls->parser);
+    baton_buf_reset(&calls->json);
+    calls->n = 0;
+}
+
+/* ---- from the parser to the writer ---- */
+
+struct route {
+    struct gw_choice *choice;
+    struct gw_tool_calls *calls;
+    gw_content_fn *on_content;
+    gw_tool_call_fn *on_call;
+};
+
+static void pass_text(void *user, const char *text, size_t n)
+{
+    struct route *route = user;
+    route->on_content(route->choice, text, n);
+}
+
+static void pass_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
+{
+    struct route *route = user;
+    char id[GW_TOOL_CALL_ID_BYTES];
+    int index = route->calls->n++;
+    write_id(mix(route->calls->seed, (uint64_t)index), id);
+    const struct gw_tool_call call = {.index = index,
+                                      .id = id,
+                                      .name = name,
+                                      .n_name = n_name,
+                                      .arguments = arguments,
+                                      .n_arguments = n};
+    route->on_call(route->choice, &call);
+}
+
+void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
+                        size_t n, gw_content_fn *on_content, gw_tool_call_fn *on_call)
+{
+    struct route route = {choice, calls, on_content, on_call};
+    const struct baton_tool_sink sink = {.user = &route, .text = pass_text, .call = pass_call};
+    baton_tool_parser_push(&calls->parser, text, n, &sink);
+}
+
+void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
+                       gw_content_fn *on_content, gw_tool_call_fn *on_call)
+{
+    struct route route = {choice, calls, on_content, on_call};
+    const struct baton_tool_sink sink = {.user = &route, .text = pass_text, .call = pass_call};
+    baton_tool_parser_end(&calls->parser, &sink);
+}

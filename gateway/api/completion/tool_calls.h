@@ -1,0 +1,52 @@
+/* A choice's answer in its parts: text, and calls of tools, which have ids here.
+ *
+ * An id is nine letters and digits, as templates of Mistral's want them; the same request and the
+ * same place in it have the same one.
+ *
+ * Ownership: an embedded struct that owns its buffers; parts are borrowed during their calls.
+ * Threading: loop thread.
+ * Errors:    see common/toolcall/parser.h.
+ */
+#ifndef BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
+#define BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
+
+#include <stdint.h>
+
+#include "common/toolcall/parser.h"
+
+enum { GW_TOOL_CALL_ID_BYTES = 10 };
+
+struct gw_choice;
+
+struct gw_tool_call {
+    int index; /* among the choice's */
+    const char *id;
+    const char *name, *arguments; /* arguments: a JSON object as text */
+    size_t n_name, n_arguments;
+};
+
+struct gw_tool_calls {
+    struct baton_tool_parser parser;
+    struct baton_buf json; /* a writer's: what it did not tell yet */
+    uint64_t seed;         /* of the ids */
+    int n;
+};
+
+/* What a writer does with the parts. */
+typedef void gw_content_fn(struct gw_choice *choice, const char *text, size_t n);
+typedef void gw_tool_call_fn(struct gw_choice *choice, const struct gw_tool_call *call);
+
+/* format NULL: all is text. request_id is the completion's. */
+void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_tool_format *format,
+                        const char *request_id, int choice);
+void gw_tool_calls_fini(struct gw_tool_calls *calls);
+void gw_tool_calls_restart(struct gw_tool_calls *calls);
+
+/* Takes the next piece of the text, in whole characters. */
+void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
+                        size_t n, gw_content_fn *on_content, gw_tool_call_fn *on_call);
+/* No more text comes. */
+void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
+                       gw_content_fn *on_content, gw_tool_call_fn *on_call);
+
+#endif

@@ -1,0 +1,96 @@
+"""Calls of tools, taken out of what a model writes in its template's format. Structures make it write them."""
+import json
+
+import pytest
+from conftest import TOOLS, written
+from javascript import Client
+
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Troms\u00f8 \\"N\\""}}\n</tool_call>'
+ARGUMENTS = {"city": 'Troms\u00f8 "N"'}
+
+
+def body(text, **more):
+    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}], "tools": TOOLS, "seed": 3,
+            **written(text), **more}
+
+
+def ask(calling, text, **more):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(text, **more))
+    assert status == 200, answer
+    return answer["choices"][0]
+
+
+def stream(calling, text, **more):
+    """(content, {index: call}, finish reasons) of all chunks together."""
+    content, calls, reasons = "", {}, []
+    *events, last = calling.stream("/v1/chat/completions", **body(text, **more), stream=True).events
+    assert last.data == "[DONE]"
+    for event in events:
+        for choice in json.loads(event.data)["choices"]:
+            content += choice["delta"].get("content") or ""
+            for part in choice["delta"].get("tool_calls", []):
+                call = calls.setdefault(part["index"], {"id": part["id"], "type": part["type"], "name": "", "arguments": ""})
+                call["name"] += part["function"]["name"]
+                call["arguments"] += part["function"]["arguments"]
+            reasons += [choice["finish_reason"]] if choice["finish_reason"] else []
+    return content, calls, reasons
+
+
+def test_a_call_is_a_part_of_the_message_and_not_of_its_text(calling):
+    choice = ask(calling, CALL)
+    [call] = choice["message"]["tool_calls"]
+    assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
+    assert call["type"] == "function" and call["function"]["name"] == "weather" and len(call["id"]) == 9
+    assert json.loads(call["function"]["arguments"]) == ARGUMENTS
+
+
+def test_text_before_a_call_stays_and_each_call_has_an_id(calling):
+    choice = ask(calling, "Let me look. " + CALL + "\n" + CALL)
+    assert choice["message"]["content"].strip() == "Let me look."
+    calls = choice["message"]["tool_calls"]
+    assert len(calls) == 2 and calls[0]["id"] != calls[1]["id"]
+    assert [json.loads(call["function"]["arguments"]) for call in calls] == [ARGUMENTS, ARGUMENTS]
+
+
+def test_a_stream_tells_the_same(calling):
+    text = "Let me look. " + CALL + "\n" + CALL
+    whole = ask(calling, text)["message"]
+    content, calls, reasons = stream(calling, text)
+    assert reasons == ["tool_calls"] and content == whole["content"]
+    assert [(calls[i]["name"], calls[i]["arguments"]) for i in sorted(calls)] == [
+        (call["function"]["name"], call["function"]["arguments"]) for call in whole["tool_calls"]]
+
+
+@pytest.mark.parametrize("text", [
+    "<tool_call>the weather, please</tool_call>", '<tool_call>{"arguments": {}}</tool_call>', "<tool_cal",
+    '<tool_call>{"name": "weather", "arguments": {"city": ', "a <b> c </tool_call>"])
+def test_what_only_resembles_a_call_is_text(calling, text):
+    choice = ask(calling, text)
+    assert choice["message"]["content"] == text and "tool_calls" not in choice["message"]
+    assert choice["finish_reason"] == "stop"
+    assert stream(calling, text) == (text, {}, ["stop"])
+
+
+@pytest.mark.parametrize("more", [{"tools": None}, {"tool_choice": "none"}])
+def test_without_tools_everything_is_text(calling, more):
+    choice = ask(calling, CALL, **more)
+    assert choice["message"]["content"] == CALL and "tool_calls" not in choice["message"]
+
+
+def test_the_call_and_its_result_go_back_into_the_template(calling):
+    [call] = ask(calling, CALL)["message"]["tool_calls"]
+    messages = [{"role": "user", "content": "How is it?"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": call["id"], "content": "Rain."}]
+    choice = ask(calling, "It rains.", messages=messages)
+    assert choice["message"]["content"] == "It rains." and choice["finish_reason"] == "stop"
+
+
+def test_choices_and_requests_beside_each_other_keep_their_calls(calling):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(CALL, n=4))
+    assert status == 200, answer
+    ids = [choice["message"]["tool_calls"][0]["id"] for choice in answer["choices"]]
+    assert len(set(ids)) == 4
+
+
+def test_the_official_client_reads_calls(calling):
+    Client("openai").drive(calling, "tools.test.mjs", "/v1", CALL=CALL)

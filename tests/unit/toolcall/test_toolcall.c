@@ -1,0 +1,146 @@
+/* Calls are taken out of texts of each format, however the text is cut into pieces. */
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/toolcall/parser.h"
+
+/* Parts as one text: what is text as it is, a call as «name(arguments)». */
+static void on_text(void *user, const char *text, size_t n)
+{
+    baton_buf_append(user, text, n);
+}
+
+static void on_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
+{
+    baton_buf_printf(user, "«%.*s(%.*s)»", (int)n_name, name, (int)n, arguments);
+}
+
+static void read_pieces(const char *format, const char *text, const size_t *cuts, const char *want)
+{
+    struct baton_tool_parser parser;
+    struct baton_buf parts;
+    const struct baton_tool_sink sink = {.user = &parts, .text = on_text, .call = on_call};
+    baton_buf_init(&parts, 4 << 20);
+    baton_tool_parser_init(&parser, baton_tool_format_named(format));
+    for (size_t at = 0, i = 0; at < strlen(text); at = cuts[i++])
+        baton_tool_parser_push(&parser, text + at, cuts[i] - at, &sink);
+    baton_tool_parser_end(&parser, &sink);
+    assert_string_equal(baton_buf_text(&parts), want);
+    baton_tool_parser_fini(&parser);
+    baton_buf_fini(&parts);
+}
+
+/* As one piece, as two pieces wherever they are cut, and byte by byte. */
+static void check(const char *format, const char *text, const char *want)
+{
+    size_t n = strlen(text), bytes[512];
+    for (size_t cut = 1; cut <= n; cut++) {
+        read_pieces(format, text, (size_t[]){cut, n}, want);
+        bytes[cut - 1] = cut;
+    }
+    read_pieces(format, text, bytes, want);
+}
+
+TEST(each_format_has_its_calls_taken_out)
+{
+    check("hermes",
+          "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}\\\"\"}}\n</tool_call>",
+          "«f({\"a\":\"}\\\"\"})»");
+    check("mistral", "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{}},{\"name\":\"g\"}]",
+          "«f({})»«g({})»");
+    check("mistral-args", "[TOOL_CALLS]f[ARGS]{\"a\":1}[TOOL_CALLS]g.h-2[ARGS]{}",
+          "«f({\"a\":1})»«g.h-2({})»");
+    check("granite", "<|tool_call|>[{\"name\":\"f\",\"arguments\":{\"a\":[1]}}]",
+          "«f({\"a\":[1]})»");
+    check(
+        "command-r7b",
+        "<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"f\",\"parameters\":{\"a\":null}}]"
+        "<|END_ACTION|>",
+        "«f({\"a\":null})»");
+    check("llama3", " {\"name\": \"f\", \"parameters\": {\"a\": 1.5}}\n", "«f({\"a\":1.5})»");
+}
+
+TEST(text_beside_calls_stays)
+{
+    const char *call = "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
+    char text[300];
+    (void)snprintf(text, sizeof text, "Let me see.\n%s\n%s\nSo.", call, call);
+    check("hermes", text, "Let me see.\n«f({})»«f({})»\nSo.");
+    check("hermes", " \n", " \n");
+    check("hermes", "  a < b <tool_cal", "  a < b <tool_cal");
+}
+
+/* The token that ends the turn may stand for the end of a call. */
+TEST(a_call_whose_end_is_missing_counts_when_its_json_is_whole)
+{
+    check("hermes", "<tool_call>{\"name\":\"f\",\"arguments\":{}}\n", "«f({})»");
+}
+
+TEST(what_only_resembles_a_call_comes_out_as_text)
+{
+    static const char *const texts[] = {
+        "<tool_call> is a marker",
+        "<tool_call>{\"name\":5,\"arguments\":{}}</tool_call>",
+        "<tool_call>{\"name\":\"f\",\"arguments\":[1]}</tool_call>",
+        "<tool_call>{\"name\":\"f\",\"arguments\":{}} and more",
+        "<tool_call>{\"name\":\"f\",,}</tool_call>",
+        "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":",
+        "<tool_call>[]</tool_call>",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check("hermes", texts[i], texts[i]);
+    check("hermes", "<tool_call><tool_call>{\"name\":\"f\"}</tool_call>", "<tool_call>«f({})»");
+    check("mistral-args", "[TOOL_CALLS]f g[ARGS]{}", "[TOOL_CALLS]f g[ARGS]{}");
+    check("llama3", "{\"name\":\"Ann\"}", "{\"name\":\"Ann\"}");
+    check("llama3", "{\"name\":\"f\",\"parameters\":{}} is one",
+          "{\"name\":\"f\",\"parameters\":{}} is one");
+    check("llama3", "See {\"name\":\"f\",\"parameters\":{}}",
+          "See {\"name\":\"f\",\"parameters\":{}}");
+}
+
+TEST(a_call_of_too_many_bytes_comes_out_as_text)
+{
+    static char text[BATON_TOOL_CALL_MAX_BYTES + 64];
+    int n = snprintf(text, sizeof text, "<tool_call>{\"name\":\"");
+    memset(text + n, 'x', sizeof text - 1 - (size_t)n);
+    size_t half = sizeof text / 2;
+    read_pieces("hermes", text, (size_t[]){half, sizeof text - 1}, text);
+}
+
+TEST(a_template_tells_its_format)
+{
+    static const struct {
+        const char *source, *format;
+    } templates[] = {
+        {"{{ '<tool_call>\\n' + (call | tojson) + '\\n</tool_call>' }}", "hermes"},
+        {"{{ '<tool_call>\\n<function=' + call.name + '>' }}", NULL},
+        {"{{ '[TOOL_CALLS][' }}", "mistral"},
+        {"{{ '[TOOL_CALLS]' + call.name + '[ARGS]' }}", "mistral-args"},
+        {"{{ '[TOOL_CALLS]' + call.name + '[CALL_ID]' + call.id + '[ARGS]' }}", NULL},
+        {"write <|tool_call|> followed by a JSON list", "granite"},
+        {"{{ '<|START_ACTION|>[' }}", "command-r7b"},
+        {"{\"name\": function name, \"parameters\": dictionary of argument name and its value}",
+         "llama3"},
+        {"{{ messages }}", NULL},
+    };
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+        const char *source = templates[i].source, *want = templates[i].format;
+        const struct baton_tool_format *format = baton_tool_format_of(source, strlen(source));
+        assert_true(want ? format && !strcmp(format->name, want) : !format);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_format_has_its_calls_taken_out),
+        cmocka_unit_test(text_beside_calls_stays),
+        cmocka_unit_test(a_call_whose_end_is_missing_counts_when_its_json_is_whole),
+        cmocka_unit_test(what_only_resembles_a_call_comes_out_as_text),
+        cmocka_unit_test(a_call_of_too_many_bytes_comes_out_as_text),
+        cmocka_unit_test(a_template_tells_its_format),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
