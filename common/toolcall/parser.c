@@ -74,15 +74,18 @@ static void show(struct baton_tool_parser *parser, size_t n, const struct baton_
 
 /* ---- a call ---- */
 
-static size_t begin_bytes(const struct baton_tool_parser *parser)
+/* Where the bytes behind its begin are. */
+static size_t behind_begin(const struct baton_tool_parser *parser)
 {
-    return parser->format->begin ? strlen(parser->format->begin) : 0;
+    return parser->call_at + (parser->format->begin ? strlen(parser->format->begin) : 0);
 }
 
-static void enter_call(struct baton_tool_parser *parser)
+/* Behind n bytes of space, which are text again if it is no call. */
+static void enter_call(struct baton_tool_parser *parser, size_t n)
 {
     parser->in_call = true;
-    parser->scanned = begin_bytes(parser);
+    parser->call_at = n;
+    parser->scanned = behind_begin(parser);
     parser->value_begin = 0;
     parser->depth = 0;
     parser->in_string = parser->escaped = parser->value_ended = false;
@@ -92,7 +95,7 @@ static void enter_call(struct baton_tool_parser *parser)
 static enum verdict find_value(struct baton_tool_parser *parser)
 {
     const struct baton_buf *held = &parser->held;
-    size_t at = begin_bytes(parser);
+    size_t at = behind_begin(parser);
     if (parser->format->middle) {
         size_t begin = at;
         while (at < held->len && is_of_name(held->data[at]))
@@ -177,7 +180,7 @@ static void tell_call(const struct baton_tool_parser *parser, const struct baton
                       const struct baton_tool_sink *sink)
 {
     const struct baton_tool_format *format = parser->format;
-    const char *name = parser->held.data + begin_bytes(parser);
+    const char *name = parser->held.data + behind_begin(parser);
     size_t n_name = 0;
     struct baton_buf arguments;
     while (format->middle && is_of_name(name[n_name]))
@@ -249,19 +252,10 @@ static size_t n_maybe_begin(const struct baton_buf *held, const char *begin)
     return 0;
 }
 
-/* Shows text before a call or before what may become one; what is only space waits. */
-static void show_before(struct baton_tool_parser *parser, size_t n, bool waits,
-                        const struct baton_tool_sink *sink)
+/* Whether the first n bytes are dropped, if a call follows. */
+static bool may_be_dropped(const struct baton_tool_parser *parser, size_t n)
 {
-    struct baton_buf *held = &parser->held;
-    size_t first = skip_space(held, 0);
-    bool is_space_only = first >= n;
-    if (!is_space_only || !parser->trims)
-        show(parser, n, sink);
-    else if (!waits)
-        drop(parser, n);
-    else if (n > MAX_SPACE_BYTES)
-        show(parser, n, sink);
+    return parser->trims && n <= MAX_SPACE_BYTES && skip_space(&parser->held, 0) >= n;
 }
 
 /* True: a call begins here. */
@@ -273,8 +267,7 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
     if (!begin) {
         size_t first = skip_space(held, 0);
         if (!parser->begun && first < held->len && held->data[first] == '{') {
-            drop(parser, first);
-            enter_call(parser);
+            enter_call(parser, first);
             return true;
         }
         if (parser->begun || is_over || first < held->len || first > MAX_SPACE_BYTES)
@@ -283,11 +276,14 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
     }
     const char *met = memmem(held->data, held->len, begin, strlen(begin));
     if (met) {
-        show_before(parser, (size_t)(met - held->data), false, sink);
-        enter_call(parser);
+        size_t n = (size_t)(met - held->data), n_kept = may_be_dropped(parser, n) ? n : 0;
+        show(parser, n - n_kept, sink);
+        enter_call(parser, n_kept);
         return true;
     }
-    show_before(parser, held->len - (is_over ? 0 : n_maybe_begin(held, begin)), true, sink);
+    size_t n = held->len - (is_over ? 0 : n_maybe_begin(held, begin));
+    if (!may_be_dropped(parser, n))
+        show(parser, n, sink);
     return false;
 }
 

@@ -31,9 +31,10 @@ struct baton_tool_sink {
 struct baton_tool_parser {
     const struct baton_tool_format *format; /* NULL: everything is text */
     struct baton_buf held;
-    bool in_call; /* held begins with a call's begin */
-    bool begun;   /* text came out */
-    bool trims;   /* no text since the start, or since a call */
+    bool in_call; /* held has a call's begin at call_at, and space before it */
+    size_t call_at;
+    bool begun; /* text came out */
+    bool trims; /* no text since the start, or since a call */
     size_t scanned, value_begin;
     int depth;
     bool in_string, escaped, value_ended;

@@ -43,6 +43,14 @@ static void check(const char *format, const char *text, const char *want)
     read_pieces(format, text, bytes, want);
 }
 
+TEST(space_before_what_is_no_call_stays)
+{
+    check("hermes", "\n <tool_call>no\n", "\n <tool_call>no\n");
+    check("mistral-args", "\n [TOOL_CALLS]\n no", "\n [TOOL_CALLS]\n no");
+    check("llama3", "\n {\"name\": 1}", "\n {\"name\": 1}");
+    check("hermes", "\n <tool_call>{\"name\":\"f\"}</tool_call>", "«f({})»");
+}
+
 TEST(each_format_has_its_calls_taken_out)
 {
     check("hermes",
@@ -135,6 +143,7 @@ TEST(a_template_tells_its_format)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(space_before_what_is_no_call_stays),
         cmocka_unit_test(each_format_has_its_calls_taken_out),
         cmocka_unit_test(text_beside_calls_stays),
         cmocka_unit_test(a_call_whose_end_is_missing_counts_when_its_json_is_whole),

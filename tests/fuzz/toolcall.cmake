@@ -1,0 +1,1 @@
+baton_fuzzer(toolcall LIBS baton_toolcall)
