@@ -57,7 +57,8 @@ static enum baton_err set_input(struct gw_request *request, size_t n_output)
     if (err)
         return err;
     memcpy(input->ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
-    memcpy(input->ids + prompt->n, output->ids, n_output * sizeof output->ids[0]);
+    if (n_output)
+        memcpy(input->ids + prompt->n, output->ids, n_output * sizeof output->ids[0]);
     input->n = prompt->n + n_output;
     gw_prompt_hashes_forget(request); /* those of the old input */
     return BATON_OK;

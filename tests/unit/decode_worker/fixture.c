@@ -32,8 +32,8 @@ static enum baton_err make_model(struct baton_model **model)
 static void open_host(const struct worker_options *wanted)
 {
     int n_threads = wanted->n_threads;
-    host_options =
-        (struct baton_worker_options){.kv_dtype = "auto", .silence_s = wanted->silence_s};
+    host_options = (struct baton_worker_options){
+        .kv_dtype = "auto", .silence_s = wanted->silence_s, .advertise = "tcp://127.0.0.1:1"};
     host = (struct baton_host){.options = &host_options,
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
