@@ -48,18 +48,25 @@ struct gw_decode_times gw_request_decode_times(const struct gw_request *request)
     return sum;
 }
 
+/* The first n of from; there is room for them. */
+static void append(struct baton_tokens *to, const struct baton_tokens *from, size_t n)
+{
+    if (n) /* none: ids may be NULL, which memcpy does not take */
+        memcpy(to->ids + to->n, from->ids, n * sizeof from->ids[0]);
+    to->n += n;
+}
+
 /* The next attempt's input: the prompt and the first n_output tokens of the output. */
 static enum baton_err set_input(struct gw_request *request, size_t n_output)
 {
     struct baton_tokens *input = &request->migration.input;
-    const struct baton_tokens *prompt = &request->params.prompt, *output = &request->output.tokens;
+    const struct baton_tokens *prompt = &request->params.prompt;
     enum baton_err err = baton_tokens_reserve(input, prompt->n + n_output);
     if (err)
         return err;
-    memcpy(input->ids, prompt->ids, prompt->n * sizeof prompt->ids[0]);
-    if (n_output)
-        memcpy(input->ids + prompt->n, output->ids, n_output * sizeof output->ids[0]);
-    input->n = prompt->n + n_output;
+    input->n = 0;
+    append(input, prompt, prompt->n);
+    append(input, &request->output.tokens, n_output);
     gw_prompt_hashes_forget(request); /* those of the old input */
     return BATON_OK;
 }
