@@ -35,7 +35,8 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
         .jinja = jinja,
         .takes_parts = baton_jinja_loops_over(jinja, "content"),
         .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
-        .tool_format = baton_tool_format_of(source, n)};
+        .tool_format = baton_tool_format_of(source, n),
+        .reasoning_format = baton_reasoning_format_of(source, n)};
     return BATON_OK;
 }
 
@@ -161,9 +162,18 @@ const char *baton_chat_source(const struct baton_chat *chat)
     return chat->source;
 }
 
-const struct baton_tool_format *baton_chat_tool_format(const struct baton_chat *chat)
+static const struct baton_chat_jinja *template_of(const struct baton_chat *chat,
+                                                  const struct baton_chat_input *input)
 {
-    return chat->with_tools.jinja ? chat->with_tools.tool_format : chat->plain.tool_format;
+    return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
+}
+
+struct baton_answer_form baton_chat_answer_form(const struct baton_chat *chat,
+                                                const struct baton_chat_input *input)
+{
+    const struct baton_chat_jinja *template = template_of(chat, input);
+    return (struct baton_answer_form){.tools = input->tools ? template->tool_format : NULL,
+                                      .reasoning = template->reasoning_format};
 }
 
 const char *baton_chat_problem(const struct baton_chat *chat)
@@ -171,9 +181,22 @@ const char *baton_chat_problem(const struct baton_chat *chat)
     return chat->plain.jinja ? NULL : chat->problem;
 }
 
+/* Whether the answer goes on within reasoning: of the template's, or of a message continued. */
+static bool opens_reasoning(const struct baton_chat *chat, const struct baton_chat_input *input,
+                            const struct baton_chat_text *text)
+{
+    const struct baton_reasoning_format *format = template_of(chat, input)->reasoning_format;
+    const struct baton_json *last =
+        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
+    const char *words = baton_json_string(baton_json_get(last, "content"), NULL);
+    if (input->continues)
+        return format && words && strstr(words, format->begin) && !strstr(words, format->end);
+    return baton_reasoning_is_open(format, baton_buf_text(&text->bytes), text->bytes.len);
+}
+
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
-                                 struct baton_tokens *out, struct baton_why *why)
+                                 struct baton_tokens *out, bool *opens, struct baton_why *why)
 {
     struct baton_chat_text text;
     baton_chat_text_init(&text);
@@ -181,6 +204,8 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
     if (!err)
         err = baton_tokenizer_encode_spans(tokenizer, baton_buf_text(&text.bytes), text.bytes.len,
                                            text.spans, text.n_spans, max_tokens, out, why);
+    if (!err && opens)
+        *opens = opens_reasoning(chat, input, &text);
     baton_chat_text_fini(&text);
     return err;
 }

@@ -18,7 +18,8 @@ struct baton_chat_jinja {
     struct baton_jinja *jinja;
     bool takes_parts;     /* it loops over a message's content: parts stay a list */
     bool knows_developer; /* it names the role, else it is given as system */
-    const struct baton_tool_format *tool_format; /* NULL: none that is known */
+    const struct baton_tool_format *tool_format;           /* NULL: none that is known */
+    const struct baton_reasoning_format *reasoning_format; /* the same */
 };
 
 struct baton_chat {

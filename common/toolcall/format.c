@@ -1,7 +1,8 @@
 #include "common/toolcall/format.h"
 
-#include <stdbool.h>
 #include <string.h>
+
+#include "common/toolcall/bytes.h"
 
 /* The first that fits counts. Templates of XML in <tool_call> (Qwen3-Coder, GLM) have none yet. */
 static const struct baton_tool_format formats[] = {
@@ -42,17 +43,12 @@ static const struct baton_tool_format formats[] = {
 
 enum { N_FORMATS = sizeof formats / sizeof formats[0] };
 
-static bool has(const char *source, size_t n, const char *text)
-{
-    return memmem(source, n, text, strlen(text)) != NULL;
-}
-
 static bool fits(const struct baton_tool_format *format, const char *source, size_t n)
 {
     for (size_t i = 0; i < sizeof format->unless / sizeof *format->unless; i++)
-        if (format->unless[i] && has(source, n, format->unless[i]))
+        if (format->unless[i] && baton_bytes_have(source, n, format->unless[i]))
             return false;
-    return has(source, n, format->mark);
+    return baton_bytes_have(source, n, format->mark);
 }
 
 const struct baton_tool_format *baton_tool_format_of(const char *source, size_t n)

@@ -3,57 +3,43 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/toolcall/bytes.h"
 
-enum { MAX_SPACE_BYTES = 4096, HELD_MAX_BYTES = 64 << 20 };
+enum { HELD_MAX_BYTES = 64 << 20 };
 
-enum verdict { MORE, NO, YES };
-
-void baton_tool_parser_init(struct baton_tool_parser *parser,
-                            const struct baton_tool_format *format)
+/* What of a parser is about calls alone. */
+static void init_calls(struct baton_tool_parser *parser, const struct baton_tool_format *format)
 {
-    *parser = (struct baton_tool_parser){.format = format, .trims = true};
+    const struct baton_reasoning_parser reasoning = parser->reasoning;
+    *parser = (struct baton_tool_parser){.reasoning = reasoning, .format = format, .trims = true};
     baton_buf_init(&parser->held, HELD_MAX_BYTES);
+}
+
+void baton_tool_parser_init(struct baton_tool_parser *parser, const struct baton_answer_form *form)
+{
+    baton_reasoning_parser_init(&parser->reasoning, form->reasoning, form->opens_reasoning);
+    init_calls(parser, form->tools);
 }
 
 void baton_tool_parser_fini(struct baton_tool_parser *parser)
 {
+    baton_reasoning_parser_fini(&parser->reasoning);
     baton_buf_fini(&parser->held);
 }
 
 void baton_tool_parser_restart(struct baton_tool_parser *parser)
 {
-    const struct baton_tool_format *format = parser->format;
-    baton_tool_parser_fini(parser);
-    baton_tool_parser_init(parser, format);
+    baton_reasoning_parser_restart(&parser->reasoning);
+    baton_buf_fini(&parser->held);
+    init_calls(parser, parser->format);
 }
 
 /* ---- bytes ---- */
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
-}
-
-static size_t skip_space(const struct baton_buf *held, size_t at)
-{
-    while (at < held->len && is_space(held->data[at]))
-        at++;
-    return at;
-}
 
 static bool is_of_name(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
-}
-
-/* Whether the bytes from at on begin with text; MORE: as far as they go. */
-static enum verdict begins_with(const struct baton_buf *held, size_t at, const char *text)
-{
-    size_t n = strlen(text), left = held->len - at;
-    if (left && memcmp(held->data + at, text, left < n ? left : n) != 0)
-        return NO;
-    return left < n ? MORE : YES;
 }
 
 static void drop(struct baton_tool_parser *parser, size_t n)
@@ -92,7 +78,7 @@ static void enter_call(struct baton_tool_parser *parser, size_t n)
 }
 
 /* Finds where the JSON begins. */
-static enum verdict find_value(struct baton_tool_parser *parser)
+static enum baton_verdict find_value(struct baton_tool_parser *parser)
 {
     const struct baton_buf *held = &parser->held;
     size_t at = behind_begin(parser);
@@ -101,21 +87,22 @@ static enum verdict find_value(struct baton_tool_parser *parser)
         while (at < held->len && is_of_name(held->data[at]))
             at++;
         if (at - begin > BATON_TOOL_NAME_MAX_BYTES)
-            return NO;
+            return BATON_NO;
         if (at == held->len)
-            return MORE;
-        enum verdict met = at == begin ? NO : begins_with(held, at, parser->format->middle);
-        if (met != YES)
+            return BATON_MORE;
+        enum baton_verdict met =
+            at == begin ? BATON_NO : baton_begins_with(held, at, parser->format->middle);
+        if (met != BATON_YES)
             return met;
         at += strlen(parser->format->middle);
     }
-    at = skip_space(held, at);
+    at = baton_skip_space(held, at);
     if (at == held->len)
-        return at > MAX_SPACE_BYTES ? NO : MORE;
+        return at > BATON_TOOL_SPACE_MAX_BYTES ? BATON_NO : BATON_MORE;
     if (held->data[at] != '{' && (held->data[at] != '[' || parser->format->middle))
-        return NO;
+        return BATON_NO;
     parser->value_begin = parser->scanned = at;
-    return YES;
+    return BATON_YES;
 }
 
 /* Counts brackets; what is between them is the JSON parser's to judge. */
@@ -134,33 +121,33 @@ static void scan_byte(struct baton_tool_parser *parser, char c)
 }
 
 /* Finds where the JSON ends; each byte is looked at once. */
-static enum verdict find_value_end(struct baton_tool_parser *parser)
+static enum baton_verdict find_value_end(struct baton_tool_parser *parser)
 {
     const struct baton_buf *held = &parser->held;
     while (!parser->value_ended && parser->scanned < held->len)
         scan_byte(parser, held->data[parser->scanned++]);
     if (parser->value_ended)
-        return YES;
-    return held->len > BATON_TOOL_CALL_MAX_BYTES ? NO : MORE;
+        return BATON_YES;
+    return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
 }
 
 /* Whether what follows the JSON ends a call, and where. */
-static enum verdict find_end(struct baton_tool_parser *parser, bool is_over, size_t *at)
+static enum baton_verdict find_end(struct baton_tool_parser *parser, bool is_over, size_t *at)
 {
     const struct baton_buf *held = &parser->held;
     const char *end = parser->format->end;
     *at = parser->scanned;
     if (parser->format->begin && !end)
-        return YES;
-    size_t next = skip_space(held, *at);
-    if (next - *at > MAX_SPACE_BYTES || (!end && next < held->len))
-        return NO;
+        return BATON_YES;
+    size_t next = baton_skip_space(held, *at);
+    if (next - *at > BATON_TOOL_SPACE_MAX_BYTES || (!end && next < held->len))
+        return BATON_NO;
     if (is_over && next == held->len) { /* the end was the token that ends the turn */
         *at = next;
-        return YES;
+        return BATON_YES;
     }
-    enum verdict met = end ? begins_with(held, next, end) : MORE;
-    *at = next + (met == YES ? strlen(end) : 0);
+    enum baton_verdict met = end ? baton_begins_with(held, next, end) : BATON_MORE;
+    *at = next + (met == BATON_YES ? strlen(end) : 0);
     return met;
 }
 
@@ -224,17 +211,17 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
     size_t at = 0;
     /* Without a begin it began with the bracket. */
     bool is_found = parser->value_begin || !parser->format->begin;
-    enum verdict met = is_found ? YES : find_value(parser);
-    met = met == YES ? find_value_end(parser) : met;
-    met = met == YES ? find_end(parser, is_over, &at) : met;
-    if (met == MORE && !is_over)
+    enum baton_verdict met = is_found ? BATON_YES : find_value(parser);
+    met = met == BATON_YES ? find_value_end(parser) : met;
+    met = met == BATON_YES ? find_end(parser, is_over, &at) : met;
+    if (met == BATON_MORE && !is_over)
         return false;
     parser->in_call = false;
-    if (met == YES && take_calls(parser, sink)) {
+    if (met == BATON_YES && take_calls(parser, sink)) {
         drop(parser, at);
         parser->trims = true;
     } else { /* not looked at once more, so that no text costs more than its length */
-        bool is_cut = met == MORE || !parser->format->begin;
+        bool is_cut = met == BATON_MORE || !parser->format->begin;
         show(parser, is_cut ? parser->held.len : parser->scanned, sink);
     }
     return true;
@@ -242,20 +229,11 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
 
 /* ---- text ---- */
 
-/* How many bytes at the end may be the first ones of begin. */
-static size_t n_maybe_begin(const struct baton_buf *held, const char *begin)
-{
-    size_t n = strlen(begin) - 1;
-    for (n = n < held->len ? n : held->len; n; n--)
-        if (!memcmp(held->data + held->len - n, begin, n))
-            return n;
-    return 0;
-}
-
 /* Whether the first n bytes are dropped, if a call follows. */
 static bool may_be_dropped(const struct baton_tool_parser *parser, size_t n)
 {
-    return parser->trims && n <= MAX_SPACE_BYTES && skip_space(&parser->held, 0) >= n;
+    return parser->trims && n <= BATON_TOOL_SPACE_MAX_BYTES &&
+           baton_skip_space(&parser->held, 0) >= n;
 }
 
 /* True: a call begins here. */
@@ -265,12 +243,12 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
     struct baton_buf *held = &parser->held;
     const char *begin = parser->format->begin;
     if (!begin) {
-        size_t first = skip_space(held, 0);
+        size_t first = baton_skip_space(held, 0);
         if (!parser->begun && first < held->len && held->data[first] == '{') {
             enter_call(parser, first);
             return true;
         }
-        if (parser->begun || is_over || first < held->len || first > MAX_SPACE_BYTES)
+        if (parser->begun || is_over || first < held->len || first > BATON_TOOL_SPACE_MAX_BYTES)
             show(parser, held->len, sink);
         return false;
     }
@@ -281,7 +259,7 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
         enter_call(parser, n_kept);
         return true;
     }
-    size_t n = held->len - (is_over ? 0 : n_maybe_begin(held, begin));
+    size_t n = held->len - (is_over ? 0 : baton_n_maybe_begin(held, begin));
     if (!may_be_dropped(parser, n))
         show(parser, n, sink);
     return false;
@@ -295,19 +273,51 @@ static void run(struct baton_tool_parser *parser, bool is_over, const struct bat
             parser->in_call ? step_call(parser, is_over, sink) : step_text(parser, is_over, sink);
 }
 
+/* ---- behind the reasoning ---- */
+
+struct rest {
+    struct baton_tool_parser *parser;
+    const struct baton_tool_sink *sink;
+};
+
+static void pass_reasoning(void *user, const char *text, size_t n)
+{
+    const struct rest *rest = user;
+    rest->sink->reasoning(rest->sink->user, text, n);
+}
+
+static void take_rest(void *user, const char *text, size_t n)
+{
+    const struct rest *rest = user;
+    if (!rest->parser->format) {
+        rest->sink->text(rest->sink->user, text, n);
+        return;
+    }
+    baton_buf_append(&rest->parser->held, text, n);
+    run(rest->parser, false, rest->sink);
+}
+
 void baton_tool_parser_push(struct baton_tool_parser *parser, const char *text, size_t n,
                             const struct baton_tool_sink *sink)
 {
-    if (!parser->format) {
-        sink->text(sink->user, text, n);
-        return;
-    }
-    baton_buf_append(&parser->held, text, n);
-    run(parser, false, sink);
+    struct rest rest = {parser, sink};
+    baton_reasoning_parser_push(&parser->reasoning, text, n,
+                                &(struct baton_reasoning_sink){
+                                    .user = &rest, .reasoning = pass_reasoning, .rest = take_rest});
+}
+
+bool baton_tool_parser_in_reasoning(const struct baton_tool_parser *parser)
+{
+    return parser->reasoning.state == BATON_REASONING_FIRST ||
+           parser->reasoning.state == BATON_REASONING_INSIDE;
 }
 
 void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_tool_sink *sink)
 {
+    struct rest rest = {parser, sink};
+    baton_reasoning_parser_end(&parser->reasoning,
+                               &(struct baton_reasoning_sink){
+                                   .user = &rest, .reasoning = pass_reasoning, .rest = take_rest});
     if (!parser->format)
         return;
     run(parser, true, sink);

@@ -1,6 +1,7 @@
-/* Takes the calls of tools out of a text that comes in pieces.
+/* Takes reasoning and the calls of tools out of an answer that comes in pieces.
  *
- *     text in --held while it may be a call--> text out, calls out, in the order of the text
+ *     answer --reasoning.h--> reasoning out
+ *                 \--the rest, held while it may be a call--> text out, calls out, in its order
  *
  * What looks like a call and is none comes out as text, every byte of it; so does a call that the
  * text's end cuts, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls is
@@ -17,19 +18,30 @@
 
 #include "common/base/buf.h"
 #include "common/toolcall/format.h"
+#include "common/toolcall/reasoning.h"
 
 enum { BATON_TOOL_CALL_MAX_BYTES = 1 << 20, BATON_TOOL_NAME_MAX_BYTES = 256 };
+
+/* How an answer is written. */
+struct baton_answer_form {
+    const struct baton_tool_format *tools;          /* NULL: calls are text */
+    const struct baton_reasoning_format *reasoning; /* NULL: reasoning is text */
+    bool opens_reasoning;                           /* the prompt did */
+};
 
 /* Where the parts go. */
 struct baton_tool_sink {
     void *user;
     void (*text)(void *user, const char *text, size_t n);
+    /* Comes before everything else, in pieces; NULL only for a form without. */
+    void (*reasoning)(void *user, const char *text, size_t n);
     /* arguments: a JSON object. */
     void (*call)(void *user, const char *name, size_t n_name, const char *arguments, size_t n);
 };
 
 struct baton_tool_parser {
-    const struct baton_tool_format *format; /* NULL: everything is text */
+    struct baton_reasoning_parser reasoning;
+    const struct baton_tool_format *format; /* NULL: the rest is text */
     struct baton_buf held;
     bool in_call; /* held has a call's begin at call_at, and space before it */
     size_t call_at;
@@ -40,14 +52,15 @@ struct baton_tool_parser {
     bool in_string, escaped, value_ended;
 };
 
-void baton_tool_parser_init(struct baton_tool_parser *parser,
-                            const struct baton_tool_format *format);
+void baton_tool_parser_init(struct baton_tool_parser *parser, const struct baton_answer_form *form);
 void baton_tool_parser_fini(struct baton_tool_parser *parser);
 /* Forgets every byte so far. */
 void baton_tool_parser_restart(struct baton_tool_parser *parser);
 
 void baton_tool_parser_push(struct baton_tool_parser *parser, const char *text, size_t n,
                             const struct baton_tool_sink *sink);
+/* Whether the next byte belongs to reasoning, as far as is known. */
+bool baton_tool_parser_in_reasoning(const struct baton_tool_parser *parser);
 /* No more text comes. */
 void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_tool_sink *sink);
 

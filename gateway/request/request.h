@@ -30,6 +30,8 @@
 #include "gateway/request/prompt_hashes.h"
 #include "gateway/request/response_writer.h"
 
+enum { GW_MAX_SHOWN_IDS = 12 };
+
 #define GW_STATES(X)                                                                               \
     X(READING)                                                                                     \
     X(TOKENIZING) X(QUEUED) X(RESERVING) X(PREFILLING) X(DECODING) X(DONE) X(CANCELING) X(FAILED)
@@ -54,7 +56,7 @@ struct gw_params {
     bool streaming; /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
     enum baton_priority priority;
-    uint32_t shown_ids[3]; /* special tokens whose names are part of the text */
+    uint32_t shown_ids[GW_MAX_SHOWN_IDS]; /* special tokens whose names are part of the text */
     int n_shown_ids;
 };
 

@@ -9,9 +9,10 @@ KEY, OTHER_KEY = "sk-a-key-of-these-tests", "sk-another-key-of-these-tests"
 SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
         "{{ reasoning_effort | default('unsaid') }}|{{ add_generation_prompt | tojson }}")
 
-# Names Hermes' format, as templates do that show tools; tools are in the prompt.
+# Names Hermes' format, as templates do that show tools; tools are in the prompt. It opens reasoning where that is asked for.
 TEMPLATE = ("{% if tools %}{{ tools | tojson }} <tool_call>{\"name\": , \"arguments\": }</tool_call>{% endif %}"
-            "{% for message in messages %}{{ message.content or message.tool_calls | tojson }}\n{% endfor %}")
+            "{% for message in messages %}{{ message.content or message.tool_calls | tojson }}\n{% endfor %}"
+            "{% if enable_thinking %}<think>\n{% endif %}")
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
 

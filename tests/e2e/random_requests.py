@@ -198,7 +198,8 @@ TEMPLATE = {
     "tools": [value_but("array"), one_of([5], [{}], [{"type": "function"}], [{"type": "custom"}])],
     "documents": [value_but("array"), one_of([5], ["text"])],
     "chat_template_kwargs": [value_but("object"), one_of({"messages": []}, {"bos_token": "x"})],
-    "reasoning_effort": [value_but("string")], "add_generation_prompt": BOOLEAN,
+    "reasoning_effort": [value_but("string")], "reasoning_format": [value_but("string"), one_of("legacy", "")],
+    "add_generation_prompt": BOOLEAN,
     "continue_final_message": BOOLEAN + [one_of(True)],
 }
 
@@ -210,7 +211,7 @@ ENDPOINTS = {
     "/v1/completions": ({"prompt": "The fox", "max_tokens": 2},
                         {**OPENAI, "prompt": PROMPT + BATCH + [lambda rng: ["a"] * (MAX_BATCH + 1)],
                          "tools": [one_of([{"type": "function", "function": {"name": "f"}}])],
-                         "reasoning_effort": [one_of("low", "high")],
+                         "reasoning_effort": [one_of("low", "high")], "reasoning_format": [one_of("deepseek", "legacy")],
                          "echo": BOOLEAN, "logprobs": integer(0, 20)}),
     "/v1/chat/completions": ({"messages": message(), "max_tokens": 2},
                              {**OPENAI, **TEMPLATE, "messages": MESSAGES, "logprobs": BOOLEAN,

@@ -288,7 +288,7 @@ def test_the_completion_object(fleet, calling):
     answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),
                *chunks(fleet, "/v1/completions", {**text, **usage}), *chunks(fleet, "/v1/chat/completions", chat)]
     call = {"messages": MESSAGES, "tools": TOOLS, "explain": 1,
-            **written('<tool_call>{"name": "weather", "arguments": {}}</tool_call>')}
+            **written('<think>Hm.</think><tool_call>{"name": "weather", "arguments": {}}</tool_call>')}
     answers += [post(calling, "/v1/chat/completions", call), *chunks(calling, "/v1/chat/completions", call)]
     for answer in answers:
         for choice in answer["choices"]:

@@ -42,7 +42,7 @@ static void read_pieces(const struct baton_tool_format *format, const char *text
     const struct baton_tool_sink sink = {.user = parts, .text = on_text, .call = on_call};
     baton_buf_init(&parts->buf, 16 * n + 64);
     parts->n_calls = 0;
-    baton_tool_parser_init(&parser, format);
+    baton_tool_parser_init(&parser, &(struct baton_answer_form){.tools = format});
     for (size_t at = 0, piece; at < n; at += piece) {
         piece = max_piece < n ? 1 + (size_t)rand_r(&seed) % max_piece : n;
         piece = piece < n - at ? piece : n - at;

@@ -57,7 +57,8 @@ void gw_anthropic_count_tokens(struct gw_api *api, struct gw_exchange *exchange,
     gw_model_name_read(api, &ask.fields);
     gw_conversation_read(&ask.fields, &conversation);
     gw_ask_end_fields(&ask);
-    if (gw_prompts_encode_chat(api, &ask.fields, &conversation.input, MAX_COUNTED_TOKENS, &tokens))
+    if (gw_prompts_encode_chat(api, &ask.fields, &conversation.input, MAX_COUNTED_TOKENS, &tokens,
+                               NULL))
         gw_answer_problem(exchange, &ask.fields.problem);
     else
         answer_count(exchange, tokens.n);

@@ -55,20 +55,35 @@ void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input)
 /* A marker that is a special token is shown, or the parser would not see it. */
 static void show_marker(const struct gw_api *api, const char *marker, struct gw_params *params)
 {
-    if (marker && baton_tokenizer_special_id(api->tokenizer, marker, strlen(marker),
-                                             &params->shown_ids[params->n_shown_ids]))
+    if (marker && params->n_shown_ids < GW_MAX_SHOWN_IDS &&
+        baton_tokenizer_special_id(api->tokenizer, marker, strlen(marker),
+                                   &params->shown_ids[params->n_shown_ids]))
         params->n_shown_ids++;
 }
 
 void gw_ask_take_tools(struct gw_ask *ask, const struct baton_chat_input *input)
 {
-    const struct baton_tool_format *format =
-        input->tools ? baton_chat_tool_format(ask->api->chat) : NULL;
+    const struct baton_tool_format *format = baton_chat_answer_form(ask->api->chat, input).tools;
     if (!format)
         return;
-    ask->options.tools = format;
+    ask->options.form.tools = format;
     show_marker(ask->api, format->begin, &ask->params.shared);
     show_marker(ask->api, format->middle, &ask->params.shared);
+    show_marker(ask->api, format->end, &ask->params.shared);
+}
+
+void gw_ask_take_reasoning(struct gw_ask *ask, const struct baton_chat_input *input)
+{
+    const struct baton_reasoning_format *format =
+        baton_chat_answer_form(ask->api->chat, input).reasoning;
+    bool is_open = ask->prompts.n && ask->prompts.items[0].opens_reasoning;
+    bool is_json = ask->params.shared.sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA;
+    /* A schema begins with the answer: the model cannot end the reasoning that its prompt opens. */
+    if (!format || (is_open && is_json))
+        return;
+    ask->options.form.reasoning = format;
+    ask->options.form.opens_reasoning = is_open;
+    show_marker(ask->api, format->begin, &ask->params.shared);
     show_marker(ask->api, format->end, &ask->params.shared);
 }
 

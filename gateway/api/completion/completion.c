@@ -56,6 +56,7 @@ static void destroy(struct gw_completion *completion)
     completion_list_remove(&completion->api->completions->list, completion);
     for (int i = 0; i < completion->n_choices; i++) {
         baton_buf_fini(&completion->choices[i].text);
+        baton_buf_fini(&completion->choices[i].reasoning);
         baton_buf_fini(&completion->choices[i].steps);
         baton_buf_fini(&completion->choices[i].result);
         gw_logprobs_fini(&completion->choices[i].logprobs);
@@ -160,10 +161,11 @@ static void init_choices(struct gw_completion *completion,
         choice->index = i;
         choice->prompt = &completion->prompts.items[i / completion->options.n];
         baton_buf_init(&choice->text, TEXT_MAX_BYTES);
+        baton_buf_init(&choice->reasoning, TEXT_MAX_BYTES);
         baton_buf_init(&choice->steps, result_max_bytes);
         baton_buf_init(&choice->result, result_max_bytes);
         gw_logprobs_init(&choice->logprobs, (int)params->shared.sampling.top_logprobs);
-        gw_tool_calls_init(&choice->calls, completion->options.tools, completion->id, i);
+        gw_tool_calls_init(&choice->calls, &completion->options.form, completion->id, i);
     }
 }
 
@@ -343,6 +345,7 @@ void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
 void gw_choice_restart(struct gw_choice *choice)
 {
     baton_buf_reset(&choice->text);
+    baton_buf_reset(&choice->reasoning);
     baton_buf_reset(&choice->steps);
     gw_logprobs_reset(&choice->logprobs);
     gw_tool_calls_restart(&choice->calls);
@@ -350,6 +353,7 @@ void gw_choice_restart(struct gw_choice *choice)
 
 void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)
 {
+    choice->calls.n_reasoning_tokens += baton_tool_parser_in_reasoning(&choice->calls.parser);
     if (token->logprobs)
         gw_logprobs_add(&choice->logprobs, token);
     if (!token->decision)
@@ -427,6 +431,7 @@ void gw_choice_count(struct gw_choice *choice)
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->disk_tokens += gw_request_first_attempt(request)->disk_tokens;
     totals->output_tokens += request->output.tokens.n;
+    totals->reasoning_tokens += choice->calls.n_reasoning_tokens;
     totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);
     totals->e2el_s += gw_request_e2el_s(request);

@@ -36,13 +36,14 @@ struct gw_choice {
     struct gw_request *request;     /* NULL before it is made and once it is over */
     const struct gw_prompt *prompt; /* one of the completion's */
     int index;
-    size_t echo_chars;      /* OpenAI: characters that an echoed prompt puts before the text */
-    struct baton_buf text;  /* generated, when not streaming */
-    struct baton_buf steps; /* explained steps: JSON objects with commas between */
+    size_t echo_chars;          /* OpenAI: characters that an echoed prompt puts before the text */
+    struct baton_buf text;      /* generated, when not streaming */
+    struct baton_buf reasoning; /* the same; not of text */
+    struct baton_buf steps;     /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
-    struct gw_tool_calls calls; /* of a route that takes them out of the text */
-    struct baton_buf result; /* its part of a whole answer, once it is over */
-    size_t n_told;           /* llama.cpp: ids of tokens that chunks told */
+    struct gw_tool_calls calls; /* of a route that tells the parts of an answer apart */
+    struct baton_buf result;    /* its part of a whole answer, once it is over */
+    size_t n_told;              /* llama.cpp: ids of tokens that chunks told */
 };
 
 /* Sums over a completion's choices, for usage and timings. */
@@ -50,6 +51,7 @@ struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
     uint64_t disk_tokens;                              /* of cached_tokens */
+    uint64_t reasoning_tokens;                         /* of output_tokens, where it is told */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
     double stages_s[BATON_N_STAGES], e2el_s;           /* what they add up to */
     uint64_t migrations, hand_overs;
@@ -83,7 +85,7 @@ struct gw_completion_options {
     bool timings_per_token;                /* OpenAI, llama.cpp: timings in every chunk */
     bool return_tokens;                    /* llama.cpp: the ids beside the text */
     int n;                                 /* choices per prompt */
-    const struct baton_tool_format *tools; /* how calls are written; NULL: all output is text */
+    struct baton_answer_form form;         /* what of the answer is told apart from its text */
     int n_at_once;    /* of the choices, how many wait or run at a time; 0: all */
     int n_dimensions; /* embeddings: how many values of each are kept; 0: all */
     bool base64;      /* embeddings: as base64 of little-endian floats, not as numbers */

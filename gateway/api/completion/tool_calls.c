@@ -18,13 +18,13 @@ static void write_id(uint64_t number, char id[GW_TOOL_CALL_ID_BYTES])
     id[GW_TOOL_CALL_ID_BYTES - 1] = 0;
 }
 
-void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_tool_format *format,
+void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_form *form,
                         const char *request_id, int choice)
 {
     *calls = (struct gw_tool_calls){.seed = mix(0xcbf29ce484222325, (uint64_t)choice)};
     for (; *request_id; request_id++)
         calls->seed = mix(calls->seed, (uint8_t)*request_id);
-    baton_tool_parser_init(&calls->parser, format);
+    baton_tool_parser_init(&calls->parser, form);
     baton_buf_init(&calls->json, JSON_MAX_BYTES);
 }
 
@@ -39,6 +39,7 @@ void gw_tool_calls_restart(struct gw_tool_calls *calls)
     baton_tool_parser_restart(&calls->parser);
     baton_buf_reset(&calls->json);
     calls->n = 0;
+    calls->n_reasoning_tokens = 0;
 }
 
 /* ---- from the parser to the writer ---- */
@@ -46,14 +47,19 @@ void gw_tool_calls_restart(struct gw_tool_calls *calls)
 struct route {
     struct gw_choice *choice;
     struct gw_tool_calls *calls;
-    gw_content_fn *on_content;
-    gw_tool_call_fn *on_call;
+    const struct gw_parts *parts;
 };
 
 static void pass_text(void *user, const char *text, size_t n)
 {
     struct route *route = user;
-    route->on_content(route->choice, text, n);
+    route->parts->text(route->choice, text, n);
+}
+
+static void pass_reasoning(void *user, const char *text, size_t n)
+{
+    struct route *route = user;
+    route->parts->reasoning(route->choice, text, n);
 }
 
 static void pass_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
@@ -68,21 +74,27 @@ static void pass_call(void *user, const char *name, size_t n_name, const char *a
                                       .n_name = n_name,
                                       .arguments = arguments,
                                       .n_arguments = n};
-    route->on_call(route->choice, &call);
+    route->parts->call(route->choice, &call);
+}
+
+static struct baton_tool_sink sink_of(struct route *route)
+{
+    return (struct baton_tool_sink){
+        .user = route, .text = pass_text, .reasoning = pass_reasoning, .call = pass_call};
 }
 
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
-                        size_t n, gw_content_fn *on_content, gw_tool_call_fn *on_call)
+                        size_t n, const struct gw_parts *parts)
 {
-    struct route route = {choice, calls, on_content, on_call};
-    const struct baton_tool_sink sink = {.user = &route, .text = pass_text, .call = pass_call};
+    struct route route = {choice, calls, parts};
+    const struct baton_tool_sink sink = sink_of(&route);
     baton_tool_parser_push(&calls->parser, text, n, &sink);
 }
 
 void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
-                       gw_content_fn *on_content, gw_tool_call_fn *on_call)
+                       const struct gw_parts *parts)
 {
-    struct route route = {choice, calls, on_content, on_call};
-    const struct baton_tool_sink sink = {.user = &route, .text = pass_text, .call = pass_call};
+    struct route route = {choice, calls, parts};
+    const struct baton_tool_sink sink = sink_of(&route);
     baton_tool_parser_end(&calls->parser, &sink);
 }

@@ -1,4 +1,4 @@
-/* A choice's answer in its parts: text, and calls of tools, which have ids here.
+/* A choice's answer in its parts: reasoning, text, and calls of tools, which have ids here.
  *
  * An id is nine letters and digits, as templates of Mistral's want them; the same request and the
  * same place in it have the same one.
@@ -30,23 +30,28 @@ struct gw_tool_calls {
     struct baton_buf json; /* a writer's: what it did not tell yet */
     uint64_t seed;         /* of the ids */
     int n;
+    uint64_t n_reasoning_tokens;
 };
 
-/* What a writer does with the parts. */
-typedef void gw_content_fn(struct gw_choice *choice, const char *text, size_t n);
-typedef void gw_tool_call_fn(struct gw_choice *choice, const struct gw_tool_call *call);
+/* What a writer does with the parts. reasoning comes first, in pieces; it may be NULL for a route
+ * that does not take it (gw_ask_take_reasoning). */
+struct gw_parts {
+    void (*text)(struct gw_choice *choice, const char *text, size_t n);
+    void (*reasoning)(struct gw_choice *choice, const char *text, size_t n);
+    void (*call)(struct gw_choice *choice, const struct gw_tool_call *call);
+};
 
-/* format NULL: all is text. request_id is the completion's. */
-void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_tool_format *format,
+/* request_id is the completion's. */
+void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_form *form,
                         const char *request_id, int choice);
 void gw_tool_calls_fini(struct gw_tool_calls *calls);
 void gw_tool_calls_restart(struct gw_tool_calls *calls);
 
 /* Takes the next piece of the text, in whole characters. */
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
-                        size_t n, gw_content_fn *on_content, gw_tool_call_fn *on_call);
+                        size_t n, const struct gw_parts *parts);
 /* No more text comes. */
 void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
-                       gw_content_fn *on_content, gw_tool_call_fn *on_call);
+                       const struct gw_parts *parts);
 
 #endif

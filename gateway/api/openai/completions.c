@@ -18,7 +18,8 @@ static const char *const unsupported[] = {"functions", "function_call", "modalit
                                           "verbosity", "suffix"};
 
 /* The chat template is given these; a prompt has no place for them. */
-static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort"};
+static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort",
+                                           "reasoning_format"};
 
 /* What llama.cpp, Ollama, vLLM, TGI and Mistral call the fields of these routes. */
 static const struct gw_alias aliases[] = {
@@ -143,6 +144,17 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
     return max_completion_tokens ? max_completion_tokens : max_tokens;
 }
 
+/* By llama.cpp's names: whether reasoning is told apart from the text. */
+static bool read_reasoning_format(struct gw_fields *fields)
+{
+    const struct baton_json *format = gw_field(fields, "reasoning_format");
+    bool is_none = baton_json_is(format, "none");
+    if (format && !is_none && !baton_json_is(format, "auto") && !baton_json_is(format, "deepseek"))
+        gw_fields_fail(fields, "reasoning_format", "invalid_value",
+                       "reasoning_format: must be none, auto or deepseek");
+    return !is_none;
+}
+
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_ask ask;
@@ -158,8 +170,11 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     int64_t wanted = read_chat_length(api, fields, &length_name);
     gw_params_read_logprobs(fields, &ask.params.shared.sampling);
     gw_messages_read(fields, &input);
+    bool has_reasoning = read_reasoning_format(fields);
     read_rest(&ask);
     gw_ask_take_chat(&ask, &input);
     gw_ask_take_tools(&ask, &input);
+    if (has_reasoning)
+        gw_ask_take_reasoning(&ask, &input);
     gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
 }

@@ -43,10 +43,11 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     put_fingerprint(out, completion->api->fingerprint);
 }
 
-/* OpenAI's names for what speculation guessed right and wrong. */
-static void put_predictions(struct baton_json_out *out, const struct gw_totals *totals)
+/* Among them OpenAI's names for what speculation guessed right and wrong. */
+static void put_output_details(struct baton_json_out *out, const struct gw_totals *totals)
 {
     baton_json_open(out, "completion_tokens_details", '{');
+    baton_json_put_uint(out, "reasoning_tokens", totals->reasoning_tokens);
     baton_json_put_uint(out, "accepted_prediction_tokens", totals->accepted_tokens);
     baton_json_put_uint(out, "rejected_prediction_tokens",
                         totals->drafted_tokens - totals->accepted_tokens);
@@ -66,7 +67,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
     baton_json_put_uint(out, "disk_tokens", totals->disk_tokens);
     baton_json_close(out, '}');
-    put_predictions(out, totals);
+    put_output_details(out, totals);
     baton_json_close(out, '}');
 }
 
@@ -111,25 +112,32 @@ static void put_call(struct baton_json_out *out, const struct gw_tool_call *call
     baton_json_close(out, '}');
 }
 
-static void put_delta(struct baton_json_out *out, const struct gw_choice *choice, bool role,
-                      const char *text, size_t n)
+/* What a chunk says; text NULL: none. */
+struct piece {
+    bool role, is_reasoning;
+    const char *text;
+    size_t n;
+};
+
+static void put_delta(struct baton_json_out *out, const struct gw_choice *choice,
+                      const struct piece *piece)
 {
     if (!choice->completion->options.chat) {
-        baton_json_put_text(out, "text", text ? text : "", n);
+        baton_json_put_text(out, "text", piece->text ? piece->text : "", piece->n);
         return;
     }
     baton_json_open(out, "delta", '{');
-    if (role)
+    if (piece->role)
         baton_json_put_string(out, "role", "assistant");
-    if (text)
-        baton_json_put_text(out, "content", text, n);
+    if (piece->text)
+        baton_json_put_text(out, piece->is_reasoning ? "reasoning_content" : "content", piece->text,
+                            piece->n);
     put_calls(out, choice);
     baton_json_close(out, '}');
 }
 
-/* One chunk about one choice; text NULL: none. */
-static void write_chunk(struct gw_choice *choice, bool role, const char *text, size_t n,
-                        const char *finish)
+/* One chunk about one choice. */
+static void write_chunk(struct gw_choice *choice, const struct piece *piece, const char *finish)
 {
     struct gw_completion *completion = choice->completion;
     bool last =
@@ -142,7 +150,7 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
     baton_json_open(&out, "choices", '[');
     baton_json_open(&out, NULL, '{');
     baton_json_put_int(&out, "index", choice->index);
-    put_delta(&out, choice, role, text, n);
+    put_delta(&out, choice, piece);
     put_logprobs(&out, choice);
     if (finish)
         baton_json_put_string(&out, "finish_reason", finish);
@@ -155,7 +163,7 @@ static void write_chunk(struct gw_choice *choice, bool role, const char *text, s
         baton_json_put_null(&out, "usage");
     if (last)
         gw_timings_put(&out, &completion->totals);
-    else if (text && completion->options.timings_per_token)
+    else if (piece->text && completion->options.timings_per_token)
         gw_timings_put_so_far(&out, choice->request);
     baton_json_close(&out, '}');
     gw_completion_write(completion, choice, NULL, chunk.data, chunk.len);
@@ -184,6 +192,9 @@ static void put_message(struct baton_json_out *out, const struct gw_choice *choi
 {
     baton_json_open(out, "message", '{');
     baton_json_put_string(out, "role", "assistant");
+    if (choice->reasoning.len)
+        baton_json_put_text(out, "reasoning_content", baton_buf_text(&choice->reasoning),
+                            choice->reasoning.len);
     if (!choice->text.len && choice->calls.n)
         baton_json_put_null(out, "content");
     else
@@ -253,9 +264,10 @@ static void on_first(struct gw_choice *choice)
     if (!options->streaming)
         return;
     if (options->chat)
-        write_chunk(choice, true, "", 0, NULL);
+        write_chunk(choice, &(struct piece){.role = true, .text = ""}, NULL);
     else if (options->echo)
-        write_chunk(choice, false, baton_buf_text(prompt), prompt->len, NULL);
+        write_chunk(choice, &(struct piece){.text = baton_buf_text(prompt), .n = prompt->len},
+                    NULL);
 }
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
@@ -264,13 +276,21 @@ static void on_token(struct gw_choice *choice, const struct gw_token *token)
         gw_choice_keep_token(choice, token);
 }
 
-/* What is left of the text beside calls. */
+/* What is left beside reasoning and calls. */
 static void on_content(struct gw_choice *choice, const char *text, size_t n)
 {
     if (!choice->completion->options.streaming)
         baton_buf_append(&choice->text, text, n);
     else if (!choice->completion->options.no_output)
-        write_chunk(choice, false, text, n, NULL);
+        write_chunk(choice, &(struct piece){.text = text, .n = n}, NULL);
+}
+
+static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->completion->options.streaming)
+        write_chunk(choice, &(struct piece){.is_reasoning = true, .text = text, .n = n}, NULL);
+    else
+        baton_buf_append(&choice->reasoning, text, n);
 }
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
@@ -281,14 +301,17 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
     put_call(&out, call, streaming);
     if (!streaming)
         return;
-    write_chunk(choice, false, NULL, 0, NULL);
+    write_chunk(choice, &(struct piece){0}, NULL);
     baton_buf_reset(&choice->calls.json);
 }
+
+static const struct gw_parts parts = {
+    .text = on_content, .reasoning = on_reasoning, .call = on_call};
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
     gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    gw_tool_calls_push(choice, &choice->calls, text, n, on_content, on_call);
+    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
 }
 
 static void end(struct gw_completion *completion)
@@ -307,10 +330,10 @@ static void end(struct gw_completion *completion)
 static void on_finish(struct gw_choice *choice)
 {
     gw_choice_end_logprobs(choice);
-    gw_tool_calls_end(choice, &choice->calls, on_content, on_call);
+    gw_tool_calls_end(choice, &choice->calls, &parts);
     gw_choice_count(choice);
     if (choice->completion->options.streaming)
-        write_chunk(choice, false, NULL, 0, finish_reason(choice));
+        write_chunk(choice, &(struct piece){0}, finish_reason(choice));
     else
         keep_choice(choice);
     gw_choice_close(choice, end);

@@ -13,6 +13,7 @@ struct gw_prompt {
     char name[32];              /* the field's, "prompt"; in a batch "prompt[3]" */
     struct baton_tokens tokens; /* at least one */
     struct baton_buf text;      /* the same as text */
+    bool opens_reasoning;       /* of a conversation: what follows it is reasoning */
 };
 
 struct gw_prompts {
@@ -35,10 +36,11 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
 void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
                           const struct baton_chat_input *input, struct gw_prompts *prompts);
 
-/* Its ids alone; an error is in fields->problem too. */
+/* Its ids alone, see baton_chat_encode; an error is in fields->problem too. */
 enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
                                       const struct baton_chat_input *input, size_t max_tokens,
-                                      struct baton_tokens *tokens) BATON_MUST_CHECK;
+                                      struct baton_tokens *tokens,
+                                      bool *opens_reasoning) BATON_MUST_CHECK;
 
 /* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);

@@ -4,43 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/toolcall/parser.h"
+#include "tests/unit/toolcall/pieces.h"
 
-/* Parts as one text: what is text as it is, a call as «name(arguments)». */
-static void on_text(void *user, const char *text, size_t n)
-{
-    baton_buf_append(user, text, n);
-}
-
-static void on_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
-{
-    baton_buf_printf(user, "«%.*s(%.*s)»", (int)n_name, name, (int)n, arguments);
-}
-
-static void read_pieces(const char *format, const char *text, const size_t *cuts, const char *want)
-{
-    struct baton_tool_parser parser;
-    struct baton_buf parts;
-    const struct baton_tool_sink sink = {.user = &parts, .text = on_text, .call = on_call};
-    baton_buf_init(&parts, 4 << 20);
-    baton_tool_parser_init(&parser, baton_tool_format_named(format));
-    for (size_t at = 0, i = 0; at < strlen(text); at = cuts[i++])
-        baton_tool_parser_push(&parser, text + at, cuts[i] - at, &sink);
-    baton_tool_parser_end(&parser, &sink);
-    assert_string_equal(baton_buf_text(&parts), want);
-    baton_tool_parser_fini(&parser);
-    baton_buf_fini(&parts);
-}
-
-/* As one piece, as two pieces wherever they are cut, and byte by byte. */
 static void check(const char *format, const char *text, const char *want)
 {
-    size_t n = strlen(text), bytes[512];
-    for (size_t cut = 1; cut <= n; cut++) {
-        read_pieces(format, text, (size_t[]){cut, n}, want);
-        bytes[cut - 1] = cut;
-    }
-    read_pieces(format, text, bytes, want);
+    check_pieces(&(struct baton_answer_form){.tools = baton_tool_format_named(format)}, text, want);
 }
 
 TEST(space_before_what_is_no_call_stays)
@@ -114,7 +82,8 @@ TEST(a_call_of_too_many_bytes_comes_out_as_text)
     int n = snprintf(text, sizeof text, "<tool_call>{\"name\":\"");
     memset(text + n, 'x', sizeof text - 1 - (size_t)n);
     size_t half = sizeof text / 2;
-    read_pieces("hermes", text, (size_t[]){half, sizeof text - 1}, text);
+    const struct baton_answer_form form = {.tools = baton_tool_format_named("hermes")};
+    read_pieces(&form, text, (size_t[]){half, sizeof text - 1}, text);
 }
 
 TEST(a_template_tells_its_format)

@@ -1,0 +1,92 @@
+"""Reasoning, told apart from the answer's text. Structures make the model write it."""
+import json
+
+import pytest
+from conftest import TOOLS, written
+from javascript import Client
+
+REASONING = "<think>\nHm. It <may> rain.\n</think>\n\n"
+CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
+OPEN = {"chat_template_kwargs": {"enable_thinking": True}}
+
+
+def body(text, **more):
+    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}], "seed": 3, **written(text), **more}
+
+
+def ask(calling, text, **more):
+    """(message, usage)"""
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(text, **more))
+    assert status == 200, answer
+    return answer["choices"][0]["message"], answer["usage"]
+
+
+def stream(calling, text, **more):
+    """(reasoning, content) of all chunks together."""
+    reasoning = content = ""
+    *events, last = calling.stream("/v1/chat/completions", **body(text, **more), stream=True).events
+    assert last.data == "[DONE]"
+    for event in events:
+        for choice in json.loads(event.data)["choices"]:
+            assert not (content and choice["delta"].get("reasoning_content"))
+            reasoning += choice["delta"].get("reasoning_content", "")
+            content += choice["delta"].get("content", "")
+    return reasoning, content
+
+
+def test_reasoning_is_a_part_of_the_message_and_not_of_its_text(calling):
+    message, usage = ask(calling, REASONING + "Yes.")
+    assert message["reasoning_content"] == "Hm. It <may> rain." and message["content"] == "Yes."
+    assert 0 < usage["completion_tokens_details"]["reasoning_tokens"] < usage["completion_tokens"]
+    assert stream(calling, REASONING + "Yes.") == ("Hm. It <may> rain.", "Yes.")
+
+
+def test_the_prompt_may_have_opened_it(calling):
+    message, _ = ask(calling, "Hm.\n</think>\nYes.", **OPEN)
+    assert message["reasoning_content"] == "Hm." and message["content"] == "Yes."
+    assert stream(calling, "Hm.\n</think>\nYes.", **OPEN) == ("Hm.", "Yes.")
+
+
+def test_without_an_end_all_is_reasoning(calling):
+    message, _ = ask(calling, "<think>Hm.")
+    assert message["reasoning_content"] == "Hm." and message["content"] == ""
+
+
+def test_a_message_goes_on_within_its_reasoning(calling):
+    talk = [{"role": "user", "content": "How is it?"}, {"role": "assistant", "content": "<think>It may"}]
+    message, _ = ask(calling, " rain.</think>Yes.", messages=talk, continue_final_message=True)
+    assert message["reasoning_content"] == "rain." and message["content"] == "Yes."
+
+
+def test_a_marker_further_on_is_text(calling):
+    message, usage = ask(calling, "Write <think>Hm.</think>")
+    assert message["content"] == "Write <think>Hm.</think>" and "reasoning_content" not in message
+    assert usage["completion_tokens_details"]["reasoning_tokens"] == 0
+
+
+@pytest.mark.parametrize("name", ["auto", "deepseek"])
+def test_calls_follow_reasoning(calling, name):
+    message, _ = ask(calling, REASONING + CALL, tools=TOOLS, reasoning_format=name)
+    assert message["reasoning_content"] == "Hm. It <may> rain." and message["content"] is None
+    assert json.loads(message["tool_calls"][0]["function"]["arguments"]) == {"city": "Oslo"}
+
+
+def test_none_leaves_it_in_the_text(calling):
+    message, _ = ask(calling, REASONING + "Yes.", reasoning_format="none")
+    assert message["content"] == REASONING + "Yes." and "reasoning_content" not in message
+
+
+def test_a_schema_holds_an_answer_whose_prompt_opened_reasoning(calling):
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"const": "Yes."}}}
+    message, _ = ask(calling, "", response_format=schema, **OPEN)
+    assert json.loads(message["content"]) == "Yes." and "reasoning_content" not in message
+
+
+def test_another_name_is_refused(calling):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", body("a", reasoning_format="legacy"))
+    assert status == 400 and answer["error"]["param"] == "reasoning_format", answer
+    assert answer["error"]["message"] == "reasoning_format: must be none, auto or deepseek"
+
+
+def test_the_official_client_reads_reasoning(calling):
+    Client("openai").drive(calling, "reasoning.test.mjs", "/v1", TEXT=REASONING + "Yes.")
