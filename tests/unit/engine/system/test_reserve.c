@@ -105,7 +105,9 @@ TEST(shared_memory_is_others_to_read_only)
     assert_int_equal(write(fd, "x", 1), -1);
     assert_int_equal(ftruncate(fd, 1), -1);
     assert_int_equal(ftruncate(fd, (off_t)n_bytes + 1), -1);
-    assert_int_equal(madvise(memory, 4096, MADV_REMOVE), -1); /* its own holes neither */
+    memory[0] = 41;
+    (void)madvise(memory, 4096, MADV_REMOVE); /* its own holes neither; emulators say they did */
+    assert_int_equal(memory[0], 41);
     char *seen = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     assert_int_equal(mprotect(seen, n_bytes, PROT_READ | PROT_WRITE), -1);
