@@ -188,12 +188,7 @@ static void begin_heads(const struct heads *heads)
 
 static void attend_by_tiles(const struct baton_attend *job, int first_head, int end_head)
 {
-    const struct heads heads = {.job = job,
-                                .first_head = first_head,
-                                .end_head = end_head,
-                                .n_queries = job->n_rows * job->group,
-                                .query_floats = baton_attend_query_floats(job->head_dim),
-                                .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
+    const struct heads heads = heads_of(job, first_head, end_head);
     int first = first_seen_from(job, job->first_position) / STEP * STEP;
     struct step_tiles tiles;
     memset(tiles.values, 0, sizeof tiles.values);

@@ -16,6 +16,16 @@ struct heads {
     size_t query_floats, head_bytes;
 };
 
+static struct heads heads_of(const struct baton_attend *job, int first_head, int end_head)
+{
+    return (struct heads){.job = job,
+                          .first_head = first_head,
+                          .end_head = end_head,
+                          .n_queries = job->n_rows * job->group,
+                          .query_floats = baton_attend_query_floats(job->head_dim),
+                          .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
+}
+
 /* Query i of a KV head is of row i / group. */
 static void set_query(const struct heads *heads, int head, int i, struct query *query)
 {
@@ -134,12 +144,7 @@ static void end_query(const struct heads *heads, int head, int i)
 
 static void attend(const struct baton_attend *job, int first_head, int end_head)
 {
-    const struct heads heads = {.job = job,
-                                .first_head = first_head,
-                                .end_head = end_head,
-                                .n_queries = job->n_rows * job->group,
-                                .query_floats = baton_attend_query_floats(job->head_dim),
-                                .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
+    const struct heads heads = heads_of(job, first_head, end_head);
     int first = first_seen_from(job, job->first_position) / STEP * STEP;
     for (int head = first_head; head < end_head; head++)
         for (int i = 0; i < heads.n_queries; i++)
