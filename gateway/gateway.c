@@ -17,6 +17,7 @@
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
+#include "gateway/api/streams/streams.h"
 #include "gateway/dispatch/worker_messages.h"
 #include "gateway/exposure.h"
 #include "gateway/http/certificate.h"
@@ -59,6 +60,7 @@ struct gateway {
     struct gw_exposure exposure;
     struct gw_certificate certificate;
     struct gw_http_server *server;
+    struct gw_streams streams;
     struct gw_api api;
     bool closing;
     int64_t drain_until_ns;
@@ -216,6 +218,7 @@ static void close_all(struct gateway *gateway)
 {
     gateway->closing = true;
     gw_fleet_goodbye(&gateway->fleet);
+    gw_streams_drain(&gateway->streams);
     gw_http_stop(gateway->server, on_server_closed, gateway);
     gateway->server = NULL;
 }
@@ -232,6 +235,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
     gateway->drain_until_ns =
         baton_now_ns() + (int64_t)(gateway->options->drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
+    gw_streams_drain(&gateway->streams);
     baton_log(BATON_LOG_INFO, "draining",
               BATON_I("open", gw_lifecycle_n_open(&gateway->dispatcher.lifecycle)));
 }
@@ -267,6 +271,7 @@ static void on_tick(uv_timer_t *timer)
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
     gw_response_store_tick(gateway->api.responses, now_ns);
+    gw_streams_tick(&gateway->streams, now_ns);
     if (gateway->dispatcher.admission.draining &&
         (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
@@ -402,6 +407,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                                         .max_tokens = (int)options->speculation_tokens},
                         .access = gateway->access,
                         .exposure = &gateway->exposure,
+                        .streams = &gateway->streams,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
     struct gw_response_bounds bounds = gw_settings_responses(options);
@@ -506,6 +512,7 @@ static void release(struct gateway *gateway)
 {
     forget_requests(gateway);
     gw_completions_destroy(gateway->api.completions);
+    gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_response_store_destroy(gateway->api.responses);
     gw_dispatcher_fini(&gateway->dispatcher);
@@ -523,6 +530,8 @@ enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
     gateway.metrics.slo =
         (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
     gw_requests_init(&gateway.requests);
+    struct gw_stream_bounds bounds = gw_settings_streams(options);
+    gw_streams_init(&gateway.streams, &bounds);
     enum baton_err err = init_loop(&gateway, why);
     if (err)
         return err;

@@ -93,6 +93,13 @@ static const struct baton_option option_table[] = {
         "bytes", "memory that they may take"),
     REAL(stored_response_s, "stored-response-s", "86400", 1, 1e9, "s",
          "how long one of them is kept"),
+    REAL(resume_s, "resume-s", "60", 0, 86400, "s",
+         "how long a client may be away from a stream that it asked to be resumable, and how long "
+         "its end is kept; 0: none is resumable"),
+    INT(resume_bytes, "resume-bytes", "524288", 1 << 16, 1 << 30, "bytes",
+        "events of such a stream that are kept; generation pauses at half of it"),
+    INT(resume_total_bytes, "resume-total-bytes", "134217728", 1 << 16, INT64_C(1) << 40, "bytes",
+        "of all of them; of those of one API key, or address, half of it"),
     INT(max_attempts, "max-attempts", "3", 1, 100, "",
         "attempts at a request when workers fail before its first token"),
     INT(migration_limit, "migration-limit", "3", 0, 100, "",

@@ -49,6 +49,14 @@ struct gw_response_bounds gw_settings_responses(const struct gw_options *options
         .age_ns = (int64_t)(options->stored_response_s * (double)BATON_SECOND)};
 }
 
+struct gw_stream_bounds gw_settings_streams(const struct gw_options *options)
+{
+    return (struct gw_stream_bounds){.stream_bytes = (size_t)options->resume_bytes,
+                                     .bytes = (size_t)options->resume_total_bytes,
+                                     .window_ns =
+                                         (int64_t)(options->resume_s * (double)BATON_SECOND)};
+}
+
 static struct gw_limits address_limits(const struct gw_options *options)
 {
     return (struct gw_limits){.per_s = {[GW_LIMIT_requests] = options->address_requests_per_s,

@@ -6,6 +6,7 @@
 #define BATON_GATEWAY_SETTINGS_H
 
 #include "gateway/api/responses/store.h"
+#include "gateway/api/streams/streams.h"
 #include "gateway/http/server.h"
 #include "gateway/routing/routing.h"
 
@@ -32,6 +33,8 @@ struct gw_options {
     int64_t max_connections_per_address;
     int64_t stored_responses, stored_response_bytes;
     double stored_response_s;
+    int64_t resume_bytes, resume_total_bytes;
+    double resume_s;
     double address_requests_per_s, address_tokens_per_s, address_bytes_per_s;
     double key_requests_per_s, key_tokens_per_s, key_bytes_per_s;
     double max_wait_s, absence_s, beat_s, silence_s, timeout_s, head_timeout_s, body_timeout_s,
@@ -48,6 +51,9 @@ struct gw_limits gw_settings_key_limits(const struct gw_options *options);
 
 /* Of the responses that are kept. */
 struct gw_response_bounds gw_settings_responses(const struct gw_options *options);
+
+/* Of the streams that clients may go on with. */
+struct gw_stream_bounds gw_settings_streams(const struct gw_options *options);
 
 /* Without the handler's functions. */
 struct gw_http_options gw_settings_http(const struct gw_options *options);

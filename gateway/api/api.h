@@ -20,6 +20,7 @@ struct gw_completions;
 struct gw_loop_lag;
 struct gw_kv_debug;
 struct gw_response_store;
+struct gw_streams;
 
 struct gw_api {
     uv_loop_t *loop;
@@ -50,12 +51,13 @@ struct gw_api {
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;
     struct gw_response_store *responses; /* those that are kept */
+    struct gw_streams *streams;          /* that clients may go on with */
 };
 
 /* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
- * client waits for: a body that is being parsed (routes.c), a completion, or what workers say
- * (debug_kv.c). */
-enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_KV_DEBUG };
+ * client waits for: a body that is being parsed (routes.c), a completion, the events of a stream that
+ * it may go on with (streams/stream.h), or what workers say (debug_kv.c). */
+enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,

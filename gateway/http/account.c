@@ -86,6 +86,20 @@ bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, in
     return false;
 }
 
+void gw_payers_charge_tokens(const struct gw_payers *payers, size_t n)
+{
+    int64_t now_ns = baton_now_ns();
+    gw_account_charge(payers->address, GW_LIMIT_tokens, (double)n, now_ns);
+    gw_account_charge(payers->key, GW_LIMIT_tokens, (double)n, now_ns);
+}
+
+void gw_payers_put(struct gw_payers *payers)
+{
+    gw_account_put(payers->address);
+    gw_account_put(payers->key);
+    *payers = (struct gw_payers){0};
+}
+
 bool gw_account_is_even(const struct gw_account *account, int64_t now_ns)
 {
     for (int i = 0; i < GW_N_LIMITS; i++)

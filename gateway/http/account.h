@@ -41,6 +41,11 @@ struct gw_account {
     int64_t paid_until_ns[GW_N_LIMITS];
 };
 
+/* The accounts of one request, each held, or NULL. */
+struct gw_payers {
+    struct gw_account *address, *key;
+};
+
 /* "requests", and "address" or "key". */
 const char *gw_limit_name(enum gw_limit limit);
 const char *gw_limited_name(enum gw_limited of);
@@ -57,6 +62,9 @@ void gw_account_charge(struct gw_account *account, enum gw_limit limit, double n
  * text. */
 bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, int64_t now_ns,
                        char text[GW_LIMIT_TEXT_BYTES], struct gw_error *refusal);
+
+void gw_payers_charge_tokens(const struct gw_payers *payers, size_t n);
+void gw_payers_put(struct gw_payers *payers);
 
 /* Nothing is left to be paid: the account says as much as a new one. */
 bool gw_account_is_even(const struct gw_account *account, int64_t now_ns);

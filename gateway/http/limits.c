@@ -95,8 +95,8 @@ bool gw_exchange_may_generate(struct gw_exchange *exchange)
     return false;
 }
 
-void gw_exchange_charge_tokens(struct gw_exchange *exchange, size_t n)
+struct gw_payers gw_exchange_payers(const struct gw_exchange *exchange)
 {
-    charge(address_of(exchange->conn), GW_LIMIT_tokens, n);
-    charge(exchange->account, GW_LIMIT_tokens, n);
+    return (struct gw_payers){.address = gw_account_hold(address_of(exchange->conn)),
+                              .key = gw_account_hold(exchange->account)};
 }

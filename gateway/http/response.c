@@ -107,10 +107,9 @@ void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer 
     exchange->put_error = writer;
 }
 
-void gw_exchange_put_error(const struct gw_exchange *exchange, struct baton_buf *out,
-                           const struct gw_error *error)
+gw_error_writer gw_exchange_error_writer(const struct gw_exchange *exchange)
 {
-    exchange->put_error(out, error);
+    return exchange->put_error;
 }
 
 static bool is_field_value(const char *value)
@@ -231,6 +230,16 @@ void gw_exchange_stream_end(struct gw_exchange *exchange)
 size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange)
 {
     return gw_conn_queued_bytes(exchange->conn);
+}
+
+size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange)
+{
+    return gw_conn_untaken_bytes(exchange->conn);
+}
+
+void gw_exchange_cut(struct gw_exchange *exchange, const char *reason)
+{
+    gw_conn_cut(exchange->conn, reason);
 }
 
 void gw_exchange_drained(struct gw_exchange *exchange)

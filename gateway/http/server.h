@@ -156,7 +156,8 @@ int gw_exchange_status(const struct gw_exchange *exchange);
 bool gw_exchange_take_account(struct gw_exchange *exchange, struct gw_account *account);
 /* Whether its client may have tokens now. False: the exchange was answered with 429 and is gone. */
 bool gw_exchange_may_generate(struct gw_exchange *exchange);
-void gw_exchange_charge_tokens(struct gw_exchange *exchange, size_t n);
+/* Who pays for its tokens; they may come when it is gone. To be put. */
+struct gw_payers gw_exchange_payers(const struct gw_exchange *exchange);
 
 /* ---- the response ---- */
 /* Adds a header to any answer of the exchange. INVALID: the name is no token or the value holds a
@@ -172,9 +173,7 @@ void gw_exchange_respond(struct gw_exchange *exchange, int status, const char *c
 void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_error *error);
 /* The shape of the error object, where it is not that of gateway/http/status.h. */
 void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer writer);
-/* Appends the error object that the exchange would be answered with: for a stream that has begun. */
-void gw_exchange_put_error(const struct gw_exchange *exchange, struct baton_buf *out,
-                           const struct gw_error *error);
+gw_error_writer gw_exchange_error_writer(const struct gw_exchange *exchange);
 /* A response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is on. */
 void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,
                               const char *headers);
@@ -184,5 +183,10 @@ void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, s
 void gw_exchange_stream_end(struct gw_exchange *exchange);
 /* The bytes that were not sent to the client yet. */
 size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
+/* The same and those that its side has not acknowledged: all that is lost if it is gone now. */
+size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange);
+/* Its client is cut off on the next turn of the loop, and sees that the answer is not whole. on_gone
+ * is called then. */
+void gw_exchange_cut(struct gw_exchange *exchange, const char *reason);
 
 #endif

@@ -210,7 +210,7 @@ def cors_headers(headers):
 
 
 EXPOSED = {"vary": "Origin", "access-control-allow-origin": APP,
-           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, request-id"}  # fmt: skip
+           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, x-baton-stream, request-id"}  # fmt: skip
 
 
 def test_an_allowed_origin_is_told_so_in_every_answer(fleet):

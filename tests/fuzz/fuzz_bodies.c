@@ -156,7 +156,7 @@ static void store_response(void)
 {
     static const char conversation[] = "[{\"role\":\"user\",\"content\":\"a\"},"
                                        "{\"role\":\"assistant\",\"content\":\"b\"}]";
-    const struct gw_response_owner nobody = {{0}};
+    const struct gw_owner nobody = {{0}};
     struct baton_json *messages = NULL;
     struct baton_buf body;
     baton_buf_init(&body, 1);

@@ -108,6 +108,15 @@ struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exc
     return key ? key : gw_keys_find_bare(access->keys, gw_exchange_header(exchange, "x-api-key"));
 }
 
+struct gw_owner gw_access_owner(const struct gw_access *access, const struct gw_exchange *exchange)
+{
+    struct gw_owner owner = {0};
+    const struct gw_key *key = gw_access_key(access, exchange);
+    if (key)
+        memcpy(owner.digest, gw_key_digest(key), sizeof owner.digest);
+    return owner;
+}
+
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange)
 {
     if (gw_cors_answer(&access->cors, exchange))

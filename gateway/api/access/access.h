@@ -17,12 +17,18 @@
 #ifndef BATON_GATEWAY_API_ACCESS_ACCESS_H
 #define BATON_GATEWAY_API_ACCESS_ACCESS_H
 
+#include "common/base/digest.h"
 #include "common/base/error.h"
 #include "gateway/http/server.h"
 
 struct gw_access;
 struct gw_key;
 struct gw_metrics;
+
+/* Whose something is: an API key's digest, zeros where no key is needed. */
+struct gw_owner {
+    uint8_t digest[BATON_SHA256_BYTES];
+};
 
 /* keys_path "": no key is needed. key_limits: of each key whose line does not say its own. origins
  * "": no page of another origin. */
@@ -41,6 +47,9 @@ void gw_access_mark(const struct gw_access *access, struct gw_exchange *exchange
 
 /* The key that an admitted request presented; NULL when none is needed. Borrowed. */
 struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange);
+
+/* Who presented it. What the gateway keeps for one owner, no other may see. */
+struct gw_owner gw_access_owner(const struct gw_access *access, const struct gw_exchange *exchange);
 
 /* False: the request was answered here, and the exchange is gone. */
 bool gw_access_admit(struct gw_access *access, struct gw_exchange *exchange);

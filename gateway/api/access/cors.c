@@ -88,7 +88,8 @@ void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange)
         return;
     add(exchange, "Access-Control-Allow-Origin", cors->any ? "*" : origin);
     add(exchange, "Access-Control-Expose-Headers",
-        "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, request-id");
+        "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, x-baton-stream, "
+        "request-id");
 }
 
 bool gw_cors_is_preflight(const struct gw_exchange *exchange)

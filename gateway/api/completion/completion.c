@@ -12,6 +12,7 @@
 #include "gateway/api/access/keys.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/explain.h"
+#include "gateway/api/streams/streams.h"
 #include "gateway/http/sse.h"
 #include "gateway/request/stages.h"
 #include "gateway/routing/routing.h"
@@ -65,6 +66,7 @@ static void destroy(struct gw_completion *completion)
     free(completion->choices);
     gw_prompts_fini(&completion->prompts);
     drop_kept(&completion->options);
+    gw_payers_put(&completion->payers);
     free(completion);
 }
 
@@ -93,23 +95,39 @@ static void cancel_rest(struct gw_completion *completion, const char *reason)
     }
 }
 
-/* What a choice made is charged to its client, and told in the access line. */
-static void account_for(const struct gw_completion *completion, const struct gw_request *request)
+/* What a choice made, and no access line told yet, is told in the exchange's. */
+static void note_tokens(struct gw_choice *choice)
 {
-    struct gw_exchange_note *note = gw_exchange_note(completion->exchange);
-    int64_t first_ns = request->output.first_ns;
-    gw_exchange_charge_tokens(completion->exchange, request->output.tokens.n);
-    note->output_tokens += request->output.tokens.n;
-    if (first_ns && (!note->first_ns || first_ns < note->first_ns))
-        note->first_ns = first_ns;
+    struct gw_exchange *exchange = choice->completion->exchange;
+    const struct gw_output *output = &choice->request->output;
+    if (!exchange)
+        return;
+    struct gw_exchange_note *note = gw_exchange_note(exchange);
+    bool came = output->first_ns >= gw_exchange_arrived_ns(exchange);
+    note->output_tokens += output->tokens.n - choice->n_noted;
+    choice->n_noted = output->tokens.n;
+    if (came && (!note->first_ns || output->first_ns < note->first_ns))
+        note->first_ns = output->first_ns;
 }
 
-/* Charges the client for what the unfinished choices made; their requests are about to go. */
-static void charge_rest(const struct gw_completion *completion)
+/* What a choice made is charged to its client as well. */
+static void account_for(struct gw_choice *choice)
+{
+    gw_payers_charge_tokens(&choice->completion->payers, choice->request->output.tokens.n);
+    note_tokens(choice);
+}
+
+static void for_each_unfinished(struct gw_completion *completion, void (*act)(struct gw_choice *))
 {
     for (int i = 0; i < completion->n_choices; i++)
         if (completion->choices[i].request)
-            account_for(completion, completion->choices[i].request);
+            act(&completion->choices[i]);
+}
+
+/* Charges the client for what the unfinished choices made; their requests are about to go. */
+static void charge_rest(struct gw_completion *completion)
+{
+    for_each_unfinished(completion, account_for);
 }
 
 /* ---- start ---- */
@@ -137,6 +155,8 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     completion->user = GW_USER_COMPLETION;
     completion->api = api;
     completion->exchange = exchange;
+    completion->payers = gw_exchange_payers(exchange);
+    completion->put_error = gw_exchange_error_writer(exchange);
     (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;
     completion->options = *options;
@@ -292,7 +312,7 @@ static void submit(struct gw_completion *completion)
     }
     completion->key = key; /* only now: destroy gives back what gw_key_take took */
     gw_key_take(key, load.n_requests);
-    gw_exchange_charge_tokens(completion->exchange, load.n_tokens);
+    gw_payers_charge_tokens(&completion->payers, load.n_tokens);
     gw_exchange_set_data(completion->exchange, completion);
     for (size_t i = 0; i < load.n_requests; i++)
         queue_next(completion);
@@ -306,6 +326,17 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
 {
     static const struct gw_verdict no_memory = {
         .failure = {503, "overloaded", "no memory for the request"}};
+    static const struct gw_problem bad_header = {.status = 400,
+                                                 .param = "x-baton-resumable",
+                                                 .code = "invalid_value",
+                                                 .message =
+                                                     "x-baton-resumable: must be true or false"};
+    bool resumable;
+    if (!gw_stream_is_asked_for(exchange, &resumable)) {
+        gw_completion_refuse(api, exchange, &bad_header);
+        drop_kept(options);
+        return;
+    }
     if (!gw_exchange_may_generate(exchange)) {
         api->metrics->outcomes[GW_OUTCOME_rejected]++;
         api->metrics->rejections[GW_REJECTION_token_rate]++;
@@ -388,19 +419,66 @@ const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
     return id;
 }
 
+/* ---- the stream ---- */
+
+static void on_attached(void *arg, struct gw_exchange *exchange)
+{
+    struct gw_completion *completion = arg;
+    for_each_unfinished(completion, note_tokens); /* in the line of the exchange before */
+    completion->exchange = exchange;
+    if (exchange)
+        gw_exchange_note(exchange)->model = completion->api->names->list[0];
+}
+
+static void on_full(void *arg, bool full)
+{
+    gw_completion_full(arg, full);
+}
+
+static void on_abandoned(void *arg, const char *reason)
+{
+    struct gw_completion *completion = arg;
+    completion->stream = NULL;
+    gw_completion_gone(completion, reason);
+}
+
+/* A stream that its client may go on with, if it asks for one: other formats have no ids. */
+static void open_stream(struct gw_completion *completion)
+{
+    static const struct gw_stream_source source = {
+        .attached = on_attached, .full = on_full, .abandoned = on_abandoned};
+    const struct gw_api *api = completion->api;
+    struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
+    if (!strcmp(completion->options.format->content_type, server_sent_events.content_type))
+        completion->stream =
+            gw_streams_open(api->streams, completion->exchange, &owner, &source, completion);
+}
+
 void gw_completion_begin(struct gw_completion *completion)
 {
     if (!completion->options.streaming || completion->begun)
         return;
+    open_stream(completion);
     gw_exchange_stream_begin(completion->exchange, 200, completion->options.format->content_type,
                              "Cache-Control: no-store\r\n");
     completion->begun = true;
 }
 
-static void write_stream(struct gw_completion *completion, const struct baton_buf *event)
+void gw_completion_end_stream(struct gw_completion *completion)
 {
-    gw_exchange_stream_write(completion->exchange, event->data, event->len);
-    completion->wrote_ns = baton_now_ns();
+    struct gw_stream *stream = completion->stream;
+    completion->stream = NULL;
+    if (stream)
+        gw_stream_end(stream);
+    else
+        gw_exchange_stream_end(completion->exchange);
+}
+
+/* The exchange is not to lead to the completion any more; that of a stream leads to the stream. */
+static void leave_exchange(struct gw_completion *completion)
+{
+    if (!completion->stream)
+        gw_exchange_set_data(completion->exchange, NULL);
 }
 
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
@@ -416,7 +494,11 @@ void gw_completion_send(struct gw_completion *completion, struct gw_choice *choi
                         const struct baton_buf *events)
 {
     int64_t begin_ns = baton_now_ns(); /* after they were built, which is not the flush */
-    write_stream(completion, events);
+    if (completion->stream)
+        gw_stream_write(completion->stream, events->data, events->len);
+    else
+        gw_exchange_stream_write(completion->exchange, events->data, events->len);
+    completion->wrote_ns = baton_now_ns();
     if (choice && choice->request)
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
@@ -426,7 +508,7 @@ void gw_choice_count(struct gw_choice *choice)
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
     struct gw_stage_span spans[BATON_N_STAGES];
-    account_for(choice->completion, request);
+    account_for(choice);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->disk_tokens += gw_request_first_attempt(request)->disk_tokens;
@@ -456,8 +538,7 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
         queue_next(completion);
         return;
     }
-    /* `end` ends the exchange, which must not lead to the completion any more. */
-    gw_exchange_set_data(completion->exchange, NULL);
+    leave_exchange(completion); /* `end` ends it */
     end(completion);
     destroy(completion);
 }
@@ -465,7 +546,7 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
 void gw_completion_answer_one(struct gw_completion *completion)
 {
     if (completion->options.streaming)
-        gw_exchange_stream_end(completion->exchange);
+        gw_completion_end_stream(completion);
     else
         gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
 }
@@ -490,9 +571,9 @@ static void tell_error(struct gw_completion *completion, const struct gw_error *
     if (completion->options.format->put_failure)
         completion->options.format->put_failure(&data, completion, error);
     else
-        gw_exchange_put_error(completion->exchange, &data, error);
+        completion->put_error(&data, error);
     gw_completion_write(completion, NULL, event_name, data.data, data.len);
-    gw_exchange_stream_end(completion->exchange);
+    gw_completion_end_stream(completion);
     baton_buf_fini(&data);
 }
 
@@ -512,7 +593,7 @@ void gw_choice_fail(struct gw_choice *choice, const struct gw_failure *failure,
     choice->request = NULL; /* the lifecycle destroys the request */
     if (completion->over)   /* the client was told already */
         return;
-    gw_exchange_set_data(completion->exchange, NULL);
+    leave_exchange(completion);
     baton_buf_init(&usage, USAGE_MAX_BYTES);
     if (error.status == 504) { /* the client's time was up: say how far the completion came */
         put_usage(&usage, completion);
@@ -555,6 +636,15 @@ void gw_completion_full(struct gw_completion *completion, bool full)
                                completion->choices[i].request, full);
 }
 
+static void keep_alive(struct gw_completion *completion, const struct baton_buf *text)
+{
+    if (completion->stream)
+        gw_stream_keep_alive(completion->stream, text->data, text->len);
+    else
+        gw_exchange_stream_write(completion->exchange, text->data, text->len);
+    completion->wrote_ns = baton_now_ns();
+}
+
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
 {
     for (struct gw_completion *completion = completion_list_first(&completions->list); completion;
@@ -563,6 +653,6 @@ void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
             continue;
         baton_buf_reset(&completions->event);
         completion->options.format->put_keep_alive(&completions->event, completion);
-        write_stream(completion, &completions->event);
+        keep_alive(completion, &completions->event);
     }
 }

@@ -5,7 +5,7 @@
  *                        |        tells the route's response writer what comes back
  *                        --every choice ends well--> the writer's last words
  *                        --one fails---------------> the client is told, the rest are canceled
- *                        --the client leaves-------> all are canceled
+ *                        --the client leaves-------> all are canceled, unless it may come back
  *
  * A response writer (gateway/request/response_writer.h) knows the shape of a route's answers. What
  * the answers of all routes share is here.
@@ -30,6 +30,7 @@ enum {
 };
 
 struct gw_completion;
+struct gw_stream;
 
 struct gw_choice {
     struct gw_completion *completion;
@@ -44,6 +45,7 @@ struct gw_choice {
     struct gw_tool_calls calls; /* of a route that tells the parts of an answer apart */
     struct baton_buf result;    /* its part of a whole answer, once it is over */
     size_t n_told;              /* llama.cpp: ids of tokens that chunks told */
+    size_t n_noted;             /* tokens that an access line tells, or will */
 };
 
 /* Sums over a completion's choices, for usage and timings. */
@@ -98,7 +100,10 @@ struct gw_completion {
     enum gw_exchange_user user; /* first: its exchange's data is this completion */
     struct baton_node in_completions;
     struct gw_api *api;
-    struct gw_exchange *exchange;
+    struct gw_exchange *exchange; /* NULL: the client of its stream has left, and may come back */
+    struct gw_stream *stream;     /* NULL: its events go to the exchange, and are not kept */
+    struct gw_payers payers;
+    gw_error_writer put_error;
     const struct gw_response_writer *writer;
     struct gw_completion_options options;
     struct gw_prompts prompts;
@@ -164,6 +169,9 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
 /* The same of events that are written already. */
 void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
                         const struct baton_buf *events);
+
+/* After the last event. */
+void gw_completion_end_stream(struct gw_completion *completion);
 
 /* A writer's finish calls gw_choice_count first and gw_choice_close last. gw_choice_count adds the
  * choice to totals and n_over. gw_choice_close drops its request and, once every choice is over,

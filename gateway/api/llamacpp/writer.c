@@ -161,7 +161,7 @@ static void answer_batch(struct gw_completion *completion)
 static void end(struct gw_completion *completion)
 {
     if (completion->options.streaming)
-        gw_exchange_stream_end(completion->exchange);
+        gw_completion_end_stream(completion);
     else if (completion->options.batch)
         answer_batch(completion);
     else

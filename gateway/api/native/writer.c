@@ -238,7 +238,7 @@ static void end(struct gw_completion *completion)
 {
     struct baton_buf body;
     if (completion->options.streaming) {
-        gw_exchange_stream_end(completion->exchange);
+        gw_completion_end_stream(completion);
     } else if (!completion->options.batch) {
         gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
     } else {

@@ -324,7 +324,7 @@ static void end(struct gw_completion *completion)
     if (completion->options.include_usage)
         write_usage(completion);
     gw_completion_write(completion, NULL, NULL, done, sizeof done - 1);
-    gw_exchange_stream_end(completion->exchange);
+    gw_completion_end_stream(completion);
 }
 
 static void on_finish(struct gw_choice *choice)

@@ -25,7 +25,7 @@
 /* The responses that an input may refer to. */
 struct gw_responses_kept {
     const struct gw_response_store *store;
-    const struct gw_response_owner *owner;
+    const struct gw_owner *owner;
 };
 
 /* The messages of the response before, an array or NULL, and those of the field "input" behind them.

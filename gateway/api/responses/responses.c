@@ -152,7 +152,7 @@ static void answer_missing(struct gw_exchange *exchange)
 void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
-    struct gw_response_owner owner = gw_response_owner_of(api, exchange);
+    struct gw_owner owner = gw_access_owner(api->access, exchange);
     const struct gw_stored_response *stored =
         gw_response_store_get(api->responses, &owner, id_of(exchange));
     (void)none;
@@ -179,7 +179,7 @@ static void answer_deleted(struct gw_exchange *exchange, const char *id)
 void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
                          const struct baton_json *none)
 {
-    struct gw_response_owner owner = gw_response_owner_of(api, exchange);
+    struct gw_owner owner = gw_access_owner(api->access, exchange);
     (void)none;
     if (gw_response_store_remove(api->responses, &owner, id_of(exchange)))
         answer_deleted(exchange, id_of(exchange));

@@ -7,7 +7,7 @@ BATON_LIST(response_list, struct gw_stored_response, in_owner)
 
 struct owner {
     struct baton_node in_owners;
-    struct gw_response_owner who;
+    struct gw_owner who;
     struct response_list responses;
     size_t bytes;
 };
@@ -82,8 +82,7 @@ size_t gw_response_store_bytes(const struct gw_response_store *store)
 
 /* ---- look up ---- */
 
-static struct owner *find_owner(const struct gw_response_store *store,
-                                const struct gw_response_owner *who)
+static struct owner *find_owner(const struct gw_response_store *store, const struct gw_owner *who)
 {
     for (struct owner *owner = owner_list_first(&store->owners); owner;
          owner = owner_list_next(&store->owners, owner))
@@ -101,13 +100,12 @@ static struct gw_stored_response *find(const struct owner *owner, const char *id
 }
 
 const struct gw_stored_response *gw_response_store_get(const struct gw_response_store *store,
-                                                       const struct gw_response_owner *owner,
-                                                       const char *id)
+                                                       const struct gw_owner *owner, const char *id)
 {
     return find(find_owner(store, owner), id);
 }
 
-bool gw_response_store_remove(struct gw_response_store *store, const struct gw_response_owner *who,
+bool gw_response_store_remove(struct gw_response_store *store, const struct gw_owner *who,
                               const char *id)
 {
     struct owner *owner = find_owner(store, who);
@@ -196,8 +194,7 @@ static struct gw_stored_response *make(const char *id, const struct baton_buf *b
     return made;
 }
 
-static struct owner *take_owner(struct gw_response_store *store,
-                                const struct gw_response_owner *who)
+static struct owner *take_owner(struct gw_response_store *store, const struct gw_owner *who)
 {
     struct owner *owner = find_owner(store, who);
     if (owner)
@@ -211,10 +208,9 @@ static struct owner *take_owner(struct gw_response_store *store,
     return owner;
 }
 
-enum baton_err gw_response_store_put(struct gw_response_store *store,
-                                     const struct gw_response_owner *who, const char *id,
-                                     const struct baton_buf *body, struct baton_json *messages,
-                                     int64_t now_ns)
+enum baton_err gw_response_store_put(struct gw_response_store *store, const struct gw_owner *who,
+                                     const char *id, const struct baton_buf *body,
+                                     struct baton_json *messages, int64_t now_ns)
 {
     struct gw_stored_response *made = make(id, body, messages, now_ns);
     if (!made)

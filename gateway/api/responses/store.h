@@ -15,18 +15,13 @@
 #ifndef BATON_GATEWAY_API_RESPONSES_STORE_H
 #define BATON_GATEWAY_API_RESPONSES_STORE_H
 
-#include "common/base/digest.h"
 #include "common/base/json.h"
 #include "common/base/list.h"
+#include "gateway/api/access/access.h"
 
 struct gw_response_bounds {
     size_t n, bytes; /* of all; n 0: none is kept */
     int64_t age_ns;
-};
-
-/* Whose responses they are: an API key's digest, zeros where no key is needed. */
-struct gw_response_owner {
-    uint8_t digest[BATON_SHA256_BYTES];
 };
 
 struct gw_stored_response {
@@ -52,16 +47,16 @@ size_t gw_response_store_bytes(const struct gw_response_store *store);
 /* Keeps a copy of id and body, and takes messages, also when it fails. One of that id and owner is
  * replaced. */
 enum baton_err gw_response_store_put(struct gw_response_store *store,
-                                     const struct gw_response_owner *owner, const char *id,
+                                     const struct gw_owner *owner, const char *id,
                                      const struct baton_buf *body, struct baton_json *messages,
                                      int64_t now_ns) BATON_MUST_CHECK;
 /* NULL: the owner has none of that id. */
 const struct gw_stored_response *gw_response_store_get(const struct gw_response_store *store,
-                                                       const struct gw_response_owner *owner,
+                                                       const struct gw_owner *owner,
                                                        const char *id);
 /* False: the owner has none of that id. */
 bool gw_response_store_remove(struct gw_response_store *store,
-                              const struct gw_response_owner *owner, const char *id);
+                              const struct gw_owner *owner, const char *id);
 /* Drops what is too old. */
 void gw_response_store_tick(struct gw_response_store *store, int64_t now_ns);
 

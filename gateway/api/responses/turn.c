@@ -4,22 +4,11 @@
 #include <string.h>
 
 #include "gateway/api/access/access.h"
-#include "gateway/api/access/keys.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/trees.h"
 
 /* What a client is told again of its body goes out in every event that has the response object. */
 enum { ECHO_MAX_BYTES = 1 << 20, EVENTS_MAX_BYTES = 512 << 20 };
-
-struct gw_response_owner gw_response_owner_of(const struct gw_api *api,
-                                              const struct gw_exchange *exchange)
-{
-    struct gw_response_owner owner = {0};
-    const struct gw_key *key = gw_access_key(api->access, exchange);
-    if (key)
-        memcpy(owner.digest, gw_key_digest(key), sizeof owner.digest);
-    return owner;
-}
 
 /* ---- what is said again ---- */
 
@@ -65,7 +54,7 @@ static void write_echo(struct gw_turn *turn, const struct baton_json *body)
 /* ---- the conversation ---- */
 
 static const struct baton_json *read_previous(const struct gw_api *api, struct gw_fields *fields,
-                                              const struct gw_response_owner *owner)
+                                              const struct gw_owner *owner)
 {
     const struct baton_json *id = gw_field(fields, "previous_response_id");
     const char *text = baton_json_string(id, NULL);
@@ -104,7 +93,7 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
     }
     baton_buf_init(&turn->echo, ECHO_MAX_BYTES);
     baton_buf_init(&turn->events, EVENTS_MAX_BYTES);
-    turn->owner = gw_response_owner_of(api, exchange);
+    turn->owner = gw_access_owner(api->access, exchange);
     turn->stores = true;
     gw_field_bool(fields, "store", &turn->stores);
     turn->stores = turn->stores && gw_response_store_is_on(api->responses);

@@ -12,7 +12,7 @@
 #include "gateway/api/responses/store.h"
 
 struct gw_turn {
-    struct gw_response_owner owner;
+    struct gw_owner owner;
     bool stores;
     struct baton_json *conversation; /* array of messages, without the instructions */
     struct baton_buf echo;           /* members of the response object that repeat the body */
@@ -25,10 +25,6 @@ struct gw_turn {
     bool item_is_open;
     struct baton_buf events; /* to be sent together */
 };
-
-/* Whose responses an exchange may see. */
-struct gw_response_owner gw_response_owner_of(const struct gw_api *api,
-                                              const struct gw_exchange *exchange);
 
 /* Reads store, previous_response_id, input and what is said again. To be ended with gw_turn_close,
  * also after a problem. NULL: no memory, which is a problem of fields too. */

@@ -257,7 +257,7 @@ static void flush(struct gw_choice *choice)
         baton_buf_reset(&turn->events);
         struct baton_buf data;
         baton_buf_init(&data, GW_ANSWER_MAX_BYTES);
-        gw_exchange_put_error(choice->completion->exchange, &data, &error);
+        choice->completion->put_error(&data, &error);
         gw_sse_event(&turn->events, "error", data.data, data.len);
         baton_buf_fini(&data);
     }

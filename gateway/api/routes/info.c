@@ -137,6 +137,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               (double)gw_response_store_n(api->responses));
     put_gauge(out, "baton_stored_response_bytes", "Estimate of the memory that they take.",
               (double)gw_response_store_bytes(api->responses));
+    gw_streams_write_metrics(api->streams, out);
     if (api->spans)
         gw_spans_write_metrics(api->spans, out);
     gw_loop_lag_write(api->lag, out);

@@ -28,6 +28,8 @@
 #include "gateway/api/routes/health.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
+#include "gateway/api/streams/resume.h"
+#include "gateway/api/streams/streams.h"
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
@@ -53,6 +55,8 @@ static const struct route routes[] = {
     {"POST", "/v1/responses", gw_responses},
     {"GET", "/v1/responses/*", gw_responses_get},
     {"DELETE", "/v1/responses/*", gw_responses_delete},
+    {"GET", "/v1/streams/*", gw_stream_get},
+    {"DELETE", "/v1/streams/*", gw_stream_delete},
     {"POST", "/v1/messages", gw_anthropic_messages},
     {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
     {"POST", "/api/generate", gw_ollama_generate},
@@ -299,12 +303,6 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
 
 /* ---- clients that leave or are slow ---- */
 
-static struct gw_completion *completion_of(const struct gw_exchange *exchange)
-{
-    enum gw_exchange_user *user = gw_exchange_data(exchange);
-    return user && *user == GW_USER_COMPLETION ? gw_exchange_data(exchange) : NULL;
-}
-
 void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
 {
     enum gw_exchange_user *user = gw_exchange_data(exchange);
@@ -313,6 +311,9 @@ void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
     switch (*user) {
     case GW_USER_COMPLETION:
         gw_completion_gone(gw_exchange_data(exchange), reason);
+        break;
+    case GW_USER_STREAM:
+        gw_streams_left(gw_exchange_data(exchange), reason);
         break;
     case GW_USER_KV_DEBUG:
         gw_kv_debug_gone(exchange);
@@ -329,7 +330,9 @@ void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
 
 void gw_routes_full(struct gw_exchange *exchange, bool full)
 {
-    struct gw_completion *completion = completion_of(exchange);
-    if (completion)
-        gw_completion_full(completion, full);
+    enum gw_exchange_user *user = gw_exchange_data(exchange);
+    if (user && *user == GW_USER_COMPLETION)
+        gw_completion_full(gw_exchange_data(exchange), full);
+    else if (user && *user == GW_USER_STREAM)
+        gw_stream_full(gw_exchange_data(exchange), full);
 }

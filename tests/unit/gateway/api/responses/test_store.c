@@ -8,7 +8,7 @@
 
 enum { MANY = 1000, AGE_NS = 100 };
 
-static const struct gw_response_owner nobody = {{0}}, somebody = {{1}}, other = {{2}};
+static const struct gw_owner nobody = {{0}}, somebody = {{1}}, other = {{2}};
 
 static struct gw_response_store *create(size_t n, size_t bytes)
 {
@@ -19,7 +19,7 @@ static struct gw_response_store *create(size_t n, size_t bytes)
 }
 
 /* A conversation of one message with so many bytes. */
-static enum baton_err put(struct gw_response_store *store, const struct gw_response_owner *owner,
+static enum baton_err put(struct gw_response_store *store, const struct gw_owner *owner,
                           const char *id, size_t n_bytes, int64_t now_ns)
 {
     char *text = calloc(1, n_bytes + 1);
@@ -37,7 +37,7 @@ static enum baton_err put(struct gw_response_store *store, const struct gw_respo
     return err;
 }
 
-static bool has(const struct gw_response_store *store, const struct gw_response_owner *owner,
+static bool has(const struct gw_response_store *store, const struct gw_owner *owner,
                 const char *id)
 {
     return gw_response_store_get(store, owner, id) != NULL;

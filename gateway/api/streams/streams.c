@@ -1,0 +1,250 @@
+#include "gateway/api/streams/streams.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/random.h"
+#include "common/obs/prom.h"
+
+void gw_streams_init(struct gw_streams *streams, const struct gw_stream_bounds *bounds)
+{
+    *streams = (struct gw_streams){.bounds = *bounds};
+    gw_stream_list_init(&streams->list);
+    baton_buf_init(&streams->out, PTRDIFF_MAX); /* one write's events, which are bounded */
+}
+
+void gw_streams_fini(struct gw_streams *streams)
+{
+    for (struct gw_stream *stream; (stream = gw_stream_list_first(&streams->list));)
+        gw_streams_drop(streams, stream, "the server stops");
+    baton_buf_fini(&streams->out);
+}
+
+void gw_streams_drop(struct gw_streams *streams, struct gw_stream *stream, const char *reason)
+{
+    gw_stream_fini(stream, reason);
+    gw_stream_list_remove(&streams->list, stream);
+    free(stream);
+}
+
+/* ---- room ---- */
+
+static bool is_same(const struct gw_owner *a, const struct gw_owner *b)
+{
+    return baton_equal_constant_time(a->digest, b->digest, sizeof a->digest);
+}
+
+static bool has_key(const struct gw_owner *owner)
+{
+    static const struct gw_owner nobody = {{0}};
+    return !is_same(owner, &nobody);
+}
+
+static size_t taken_by(const struct gw_stream *stream)
+{
+    if (stream->source)
+        return stream->streams->bounds.stream_bytes;
+    return stream->held_bytes > GW_STREAM_MIN_BYTES ? stream->held_bytes : GW_STREAM_MIN_BYTES;
+}
+
+/* Whose share a stream takes. */
+struct payer {
+    const struct gw_owner *owner; /* NULL: anybody */
+    const struct gw_account *address;
+};
+
+static bool pays(const struct payer *payer, const struct gw_stream *stream)
+{
+    if (!payer->owner)
+        return true;
+    return is_same(payer->owner, &stream->owner) &&
+           (has_key(payer->owner) || payer->address == stream->payers.address);
+}
+
+static size_t taken(const struct gw_streams *streams, const struct payer *payer)
+{
+    size_t bytes = 0;
+    for (const struct gw_stream *stream = gw_stream_list_first(&streams->list); stream;
+         stream = gw_stream_list_next(&streams->list, (struct gw_stream *)stream))
+        bytes += pays(payer, stream) ? taken_by(stream) : 0;
+    return bytes;
+}
+
+/* Takes room from streams that are over, until one more fits into max_bytes. */
+static bool make_room(struct gw_streams *streams, const struct payer *payer, size_t max_bytes)
+{
+    size_t wanted = streams->bounds.stream_bytes, bytes = taken(streams, payer);
+    struct gw_stream *next;
+    if (wanted > max_bytes)
+        return false;
+    for (struct gw_stream *stream = gw_stream_list_first(&streams->list);
+         stream && bytes > max_bytes - wanted; stream = next) {
+        next = gw_stream_list_next(&streams->list, stream);
+        if (stream->source || stream->exchange || !pays(payer, stream))
+            continue;
+        bytes -= taken_by(stream);
+        gw_streams_drop(streams, stream, "");
+    }
+    return bytes <= max_bytes - wanted;
+}
+
+/* ---- open ---- */
+
+bool gw_stream_is_asked_for(const struct gw_exchange *exchange, bool *asked)
+{
+    const char *value = gw_exchange_header(exchange, "x-baton-resumable");
+    *asked = !strcmp(value, "true");
+    return *asked || !*value || !strcmp(value, "false");
+}
+
+/* Whether a client can put it into a path as it is (RFC 3986 section 2.3). */
+static bool is_path_segment(const char *id)
+{
+    for (const char *c = id; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("-._~", *c))
+            return false;
+    return strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
+}
+
+static void name(struct gw_stream *stream, const struct gw_exchange *exchange)
+{
+    const char *id = gw_exchange_id(exchange);
+    if (is_path_segment(id))
+        (void)snprintf(stream->id, sizeof stream->id, "%s", id);
+    else
+        (void)snprintf(stream->id, sizeof stream->id, "%016" PRIx64, baton_random_id());
+}
+
+static struct gw_stream *refuse(struct gw_streams *streams, struct gw_stream *stream)
+{
+    if (stream)
+        gw_payers_put(&stream->payers);
+    free(stream);
+    streams->counts[GW_STREAM_COUNT_refused]++;
+    return NULL;
+}
+
+struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange *exchange,
+                                  const struct gw_owner *owner,
+                                  const struct gw_stream_source *source, void *arg)
+{
+    const struct payer anybody = {0};
+    bool asked;
+    if (!gw_stream_is_asked_for(exchange, &asked) || !asked || !streams->bounds.window_ns)
+        return NULL;
+    struct gw_stream *stream = calloc(1, sizeof *stream);
+    if (!stream)
+        return refuse(streams, NULL);
+    stream->payers = gw_exchange_payers(exchange);
+    stream->owner = *owner;
+    const struct payer payer = {owner, stream->payers.address};
+    if (!make_room(streams, &payer, streams->bounds.bytes / 2) ||
+        !make_room(streams, &anybody, streams->bounds.bytes))
+        return refuse(streams, stream);
+    name(stream, exchange);
+    if (gw_exchange_add_header(exchange, "x-baton-stream", stream->id))
+        return refuse(streams, stream);
+    stream->user = GW_USER_STREAM;
+    stream->streams = streams;
+    stream->source = source;
+    stream->arg = arg;
+    stream->exchange = exchange;
+    gw_exchange_set_data(exchange, stream);
+    gw_stream_list_push_back(&streams->list, stream);
+    streams->counts[GW_STREAM_COUNT_opened]++;
+    return stream;
+}
+
+/* A client may give the same id again: the last one it is. */
+struct gw_stream *gw_streams_find(const struct gw_streams *streams, const struct gw_owner *owner,
+                                  const char *id)
+{
+    struct gw_stream *found = NULL;
+    for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream;
+         stream = gw_stream_list_next(&streams->list, stream))
+        if (is_same(&stream->owner, owner) && !strcmp(stream->id, id))
+            found = stream;
+    return found;
+}
+
+/* ---- the window ---- */
+
+void gw_streams_left(struct gw_stream *stream, const char *reason)
+{
+    struct gw_streams *streams = stream->streams;
+    gw_stream_detach(stream, reason);
+    if (streams->draining)
+        gw_streams_drop(streams, stream, reason);
+}
+
+static void expire(struct gw_streams *streams, struct gw_stream *stream)
+{
+    static const char reason[] = "its client did not come back";
+    if (stream->source) {
+        streams->counts[GW_STREAM_COUNT_expired]++;
+        baton_log(BATON_LOG_INFO, "stream_expired", BATON_S("id", stream->id),
+                  BATON_I("events", stream->n_events), BATON_I("held_bytes", stream->held_bytes));
+    }
+    gw_streams_drop(streams, stream, reason);
+}
+
+void gw_streams_tick(struct gw_streams *streams, int64_t now_ns)
+{
+    struct gw_stream *next;
+    for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream; stream = next) {
+        next = gw_stream_list_next(&streams->list, stream);
+        gw_stream_tick(stream);
+        if (!stream->exchange && now_ns - stream->left_ns >= streams->bounds.window_ns)
+            expire(streams, stream);
+    }
+}
+
+void gw_streams_drain(struct gw_streams *streams)
+{
+    struct gw_stream *next;
+    streams->draining = true;
+    for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream; stream = next) {
+        next = gw_stream_list_next(&streams->list, stream);
+        if (!stream->exchange)
+            gw_streams_drop(streams, stream, "its client cannot come back: the server drains");
+    }
+}
+
+/* ---- metrics ---- */
+
+static void put_states(const struct gw_streams *streams, struct baton_buf *out)
+{
+    size_t n_attached = 0, n_over = 0, bytes = 0;
+    for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream;
+         stream = gw_stream_list_next(&streams->list, stream)) {
+        n_attached += stream->exchange != NULL;
+        n_over += !stream->exchange && !stream->source;
+        bytes += stream->held_bytes;
+    }
+    baton_prom_family(out, "baton_streams", "gauge", "Streams that clients may go on with.");
+    baton_prom_sample(out, "baton_streams", (double)n_attached, "state", "attached", NULL);
+    baton_prom_sample(out, "baton_streams", (double)(streams->list.n - n_attached - n_over),
+                      "state", "detached", NULL);
+    baton_prom_sample(out, "baton_streams", (double)n_over, "state", "over", NULL);
+    baton_prom_family(out, "baton_stream_bytes", "gauge", "Memory that their events take.");
+    baton_prom_sample(out, "baton_stream_bytes", (double)bytes, NULL);
+}
+
+void gw_streams_write_metrics(const struct gw_streams *streams, struct baton_buf *out)
+{
+    static const char *const names[] = {
+#define X(name) #name,
+        GW_STREAM_COUNTS(X)
+#undef X
+    };
+    put_states(streams, out);
+    baton_prom_family(out, "baton_streams_total", "counter", "What became of such streams.");
+    for (int i = 0; i < GW_N_STREAM_COUNTS; i++)
+        baton_prom_sample(out, "baton_streams_total", (double)streams->counts[i], "event", names[i],
+                          NULL);
+}
