@@ -220,8 +220,8 @@ static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
             baton_buf_puts(buf, "\xef\xbf\xbd");
         else if (c == '"' || c == '\\')
             baton_buf_printf(buf, "\\%c", c);
-        else if (c == '\n')
-            baton_buf_puts(buf, "\\n");
+        else if (c >= '\b' && c <= '\r' && c != '\v')
+            baton_buf_printf(buf, "\\%c", "btnvfr"[c - '\b']);
         else
             baton_buf_printf(buf, "\\u%04x", c);
         i += length > 0 ? (size_t)length : skip;

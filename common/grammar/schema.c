@@ -58,134 +58,6 @@ uint32_t baton_schema_count(struct baton_schema *s, const struct baton_json *sch
     return (uint32_t)count;
 }
 
-/* ---- keywords and types ---- */
-
-static const struct {
-    const char *name;
-    int types; /* that it says something about; 0: about any */
-} keywords[] = {
-    {"type", 0},
-    {"enum", 0},
-    {"const", 0},
-    {"$ref", 0},
-    {"allOf", 0},
-    {"anyOf", 0},
-    {"oneOf", 0},
-    {"properties", BATON_TYPE_OBJECT},
-    {"required", BATON_TYPE_OBJECT},
-    {"additionalProperties", BATON_TYPE_OBJECT},
-    {"propertyNames", BATON_TYPE_OBJECT},
-    {"minProperties", BATON_TYPE_OBJECT},
-    {"maxProperties", BATON_TYPE_OBJECT},
-    {"items", BATON_TYPE_ARRAY},
-    {"prefixItems", BATON_TYPE_ARRAY},
-    {"minItems", BATON_TYPE_ARRAY},
-    {"maxItems", BATON_TYPE_ARRAY},
-    {"uniqueItems", BATON_TYPE_ARRAY},
-    {"pattern", BATON_TYPE_STRING},
-    {"format", BATON_TYPE_STRING},
-    {"minLength", BATON_TYPE_STRING},
-    {"maxLength", BATON_TYPE_STRING},
-    {"minimum", BATON_TYPE_NUMBER},
-    {"maximum", BATON_TYPE_NUMBER},
-    {"exclusiveMinimum", BATON_TYPE_NUMBER},
-    {"exclusiveMaximum", BATON_TYPE_NUMBER},
-};
-
-enum { N_KEYWORDS = sizeof keywords / sizeof keywords[0] };
-
-static void check_keywords(struct baton_schema *s, const struct baton_json *schema)
-{
-    for (void *it = baton_json_first(schema); it; it = baton_json_next(schema, it)) {
-        const char *key = baton_json_key(it);
-        bool known = baton_schema_is_annotation(key);
-        for (int i = 0; i < N_KEYWORDS && !known; i++)
-            known = !strcmp(keywords[i].name, key);
-        if (!known)
-            baton_schema_unsupported(s, key);
-    }
-}
-
-static int type_named(const char *name)
-{
-    static const struct {
-        const char *name;
-        int type;
-    } names[] = {{"null", BATON_TYPE_NULL},       {"boolean", BATON_TYPE_BOOL},
-                 {"integer", BATON_TYPE_INTEGER}, {"number", BATON_TYPE_NUMBER},
-                 {"string", BATON_TYPE_STRING},   {"array", BATON_TYPE_ARRAY},
-                 {"object", BATON_TYPE_OBJECT}};
-    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(names[i].name, name))
-            return names[i].type;
-    return 0;
-}
-
-int baton_schema_type_of(const struct baton_json *value)
-{
-    switch (baton_json_kind(value)) {
-    case BATON_JSON_NULL:
-        return BATON_TYPE_NULL;
-    case BATON_JSON_BOOL:
-        return BATON_TYPE_BOOL;
-    case BATON_JSON_INT:
-        return BATON_TYPE_INTEGER;
-    case BATON_JSON_REAL: /* 1.0 is an integer */
-        return baton_json_number(value) == floor(baton_json_number(value)) ? BATON_TYPE_INTEGER
-                                                                           : BATON_TYPE_FRACTION;
-    case BATON_JSON_STRING:
-        return BATON_TYPE_STRING;
-    case BATON_JSON_ARRAY:
-        return BATON_TYPE_ARRAY;
-    case BATON_JSON_OBJECT:
-        return BATON_TYPE_OBJECT;
-    }
-    return 0;
-}
-
-/* A schema with properties and no type is meant for objects. */
-static int suggested_types(const struct baton_json *schema)
-{
-    int types = 0;
-    for (int i = 0; i < N_KEYWORDS; i++)
-        if (keywords[i].types && baton_json_get(schema, keywords[i].name))
-            types |= keywords[i].types;
-    return types ? types : BATON_TYPE_ALL;
-}
-
-static int types_of_values(const struct baton_json *schema)
-{
-    const struct baton_json *values = baton_json_get(schema, "enum");
-    int types = 0;
-    for (size_t i = 0; i < baton_json_size(values); i++)
-        types |= baton_schema_type_of(baton_json_at(values, i));
-    return values ? types : baton_schema_type_of(baton_json_get(schema, "const"));
-}
-
-static bool has_values(const struct baton_json *schema)
-{
-    return baton_json_get(schema, "enum") || baton_json_get(schema, "const");
-}
-
-int baton_schema_types(struct baton_schema *s, const struct baton_json *schema)
-{
-    const struct baton_json *given = baton_json_get(schema, "type");
-    int types = 0;
-    if (!given)
-        return has_values(schema) ? types_of_values(schema) : suggested_types(schema);
-    bool is_array = baton_json_kind(given) == BATON_JSON_ARRAY;
-    size_t n = is_array ? baton_json_size(given) : 1;
-    for (size_t i = 0; i < n; i++) {
-        const struct baton_json *one = is_array ? baton_json_at(given, i) : given;
-        int type = type_named(baton_json_string(one, NULL));
-        if (!type)
-            baton_schema_fail(s, "type: must be null, boolean, integer, number, string, array or "
-                                 "object, or an array of these");
-        types |= type;
-    }
-    return types;
-}
-
 /* ---- values that are listed ---- */
 
 /* The shortest text that reads back as the same number. */
@@ -224,24 +96,12 @@ static bool is_listed(const struct baton_json *values, const struct baton_json *
     return false;
 }
 
-/* Other keywords would have to be checked against each value. */
-static void check_beside_values(struct baton_schema *s, const struct baton_json *schema,
-                                const char *name)
-{
-    char text[128];
-    for (int i = 0; i < N_KEYWORDS; i++)
-        if (keywords[i].types && baton_json_get(schema, keywords[i].name)) {
-            (void)snprintf(text, sizeof text, "%s beside %s", keywords[i].name, name);
-            baton_schema_unsupported(s, text);
-        }
-}
-
 static uint32_t values_of(struct baton_schema *s, const struct baton_json *schema, int types)
 {
     const struct baton_json *one = baton_json_get(schema, "const");
     const struct baton_json *values = baton_json_get(schema, "enum");
     uint32_t expr = baton_expr_never(s->exprs);
-    check_beside_values(s, schema, values ? "enum" : "const");
+    baton_schema_check_beside(s, schema, values ? "enum" : "const");
     if (values && baton_json_kind(values) != BATON_JSON_ARRAY)
         baton_schema_fail(s, "enum: must be an array");
     if (one)
@@ -296,7 +156,8 @@ static bool differ_in_tag(const struct baton_json *a, const struct baton_json *b
             continue;
         const struct baton_json *x = baton_json_get(baton_json_get(a, "properties"), text);
         const struct baton_json *y = baton_json_get(baton_json_get(b, "properties"), text);
-        if (x && y && has_values(x) && has_values(y) && !shares_value(x, y))
+        if (x && y && baton_schema_has_values(x) && baton_schema_has_values(y) &&
+            !shares_value(x, y))
             return true;
     }
     return false;
@@ -327,7 +188,8 @@ static bool are_apart(struct baton_schema *s, const struct baton_json *a,
     if (s->err || !a || !b)
         return false;
     int common = baton_schema_types(s, a) & baton_schema_types(s, b);
-    if (!common || (has_values(a) && has_values(b) && !shares_value(a, b)))
+    if (!common ||
+        (baton_schema_has_values(a) && baton_schema_has_values(b) && !shares_value(a, b)))
         return true;
     if (common != BATON_TYPE_OBJECT)
         return false;
@@ -401,7 +263,7 @@ static uint32_t compile(struct baton_schema *s, const struct baton_json *schema)
                           baton_json_kind_name(baton_json_kind(schema)));
         return 0;
     }
-    check_keywords(s, schema);
+    baton_schema_check_keywords(s, schema);
     const struct baton_json *flat = s->err ? schema : baton_schema_flat(s, schema);
     if (s->err)
         return 0;
@@ -414,7 +276,8 @@ static uint32_t compile(struct baton_schema *s, const struct baton_json *schema)
     if (baton_json_get(schema, "oneOf"))
         return choice_of(s, schema, "oneOf");
     int types = baton_schema_types(s, schema);
-    return has_values(schema) ? values_of(s, schema, types) : by_type(s, schema, types);
+    return baton_schema_has_values(schema) ? values_of(s, schema, types)
+                                           : by_type(s, schema, types);
 }
 
 static bool note_rule(struct baton_schema *s, const struct baton_json *schema, uint32_t rule)

@@ -8,18 +8,6 @@
 
 enum { MAX_FLATS = 64, MAX_BRANCHES = 64 };
 
-bool baton_schema_is_annotation(const char *keyword)
-{
-    static const char *const names[] = {
-        "title",      "description", "default",   "examples",         "$schema",
-        "$id",        "$comment",    "$defs",     "definitions",      "$anchor",
-        "deprecated", "readOnly",    "writeOnly", "contentMediaType", "contentEncoding"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (!strcmp(names[i], keyword))
-            return true;
-    return !strncmp(keyword, "x-", 2);
-}
-
 static bool equal_objects(const struct baton_json *a, const struct baton_json *b)
 {
     for (void *it = baton_json_first(a); it; it = baton_json_next(a, it)) {

@@ -85,9 +85,22 @@ uint32_t baton_schema_value(struct baton_schema *s, const struct baton_json *sch
                             const char *keyword, const char *name);
 uint32_t baton_schema_shared(struct baton_schema *s, enum baton_schema_shared which);
 
+/* ---- schema_keywords.c ---- */
+
+/* Fails at a keyword that is not supported. */
+void baton_schema_check_keywords(struct baton_schema *s, const struct baton_json *schema);
+/* Fails at a keyword of one type beside listed values, which are named by their keyword. */
+void baton_schema_check_beside(struct baton_schema *s, const struct baton_json *schema,
+                               const char *name);
+/* Whether it says nothing of what is valid. */
+bool baton_schema_is_annotation(const char *keyword);
+/* Whether it lists its values: enum or const. */
+bool baton_schema_has_values(const struct baton_json *schema);
 /* The types that a schema leaves: as it says, or as its keywords suggest. */
 int baton_schema_types(struct baton_schema *s, const struct baton_json *schema);
 int baton_schema_type_of(const struct baton_json *value);
+
+/* ---- schema.c ---- */
 
 /* A keyword's number of 0 to a million; fallback when it is absent. */
 uint32_t baton_schema_count(struct baton_schema *s, const struct baton_json *schema,
@@ -106,7 +119,6 @@ const struct baton_json *baton_schema_both(struct baton_schema *s, const struct 
 /* Without one keyword, which must be a literal of one place in the program. */
 const struct baton_json *baton_schema_without(struct baton_schema *s,
                                               const struct baton_json *schema, const char *keyword);
-bool baton_schema_is_annotation(const char *keyword);
 bool baton_schema_equal(const struct baton_json *a, const struct baton_json *b);
 
 /* ---- of one type each ---- */

@@ -9,7 +9,13 @@
 #define OCTET "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 #define IPV4  OCTET "(\\." OCTET "){3}"
 #define HEX16 "[0-9a-fA-F]{1,4}"
-#define LABEL "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+#define IPV6                                                                                       \
+    "((" HEX16 ":){7}" HEX16 "|(" HEX16 ":){1,7}:|(" HEX16 ":){1,6}:" HEX16 "|(" HEX16             \
+    ":){1,5}(:" HEX16 "){1,2}|(" HEX16 ":){1,4}(:" HEX16 "){1,3}|(" HEX16 ":){1,3}(:" HEX16        \
+    "){1,4}|(" HEX16 ":){1,2}(:" HEX16 "){1,5}|" HEX16 ":(:" HEX16 "){1,6}|:((:" HEX16             \
+    "){1,7}|:)|((" HEX16 ":){6}|::(" HEX16 ":){0,5})" IPV4 ")"
+#define LABEL "[a-zA-Z0-9](-?[a-zA-Z0-9]){0,31}" /* two hyphens would say that it is Punycode */
+#define PCHAR "([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})" /* RFC 3986 */
 #define YEAR  "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 #define LEAP4 "(0[48]|[2468][048]|[13579][26])"
 #define LEAP  "([0-9]{2}" LEAP4 "|" LEAP4 "00)"
@@ -19,8 +25,8 @@
 #define CLOCK "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?"
 #define ZONE  "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 
-/* RFC 3339, 5321, 1123, 4291, 3986, 9562 and ISO 8601, of each what everybody takes for valid: an
- * address of 16 groups of hex digits is written in full, an e-mail address without quotes. */
+/* RFC 3339, 5321, 1123, 4291, 3986, 9562 and ISO 8601, of each what everybody takes for valid: no
+ * leap seconds, names without Punycode, an e-mail address without quotes. */
 static const struct {
     const char *name, *pattern;
 } formats[] = {
@@ -33,13 +39,15 @@ static const struct {
      "(T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))?|"
      "T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))$"},
     {"uuid", "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"},
-    {"email", "^[a-zA-Z0-9_+-]{1,30}(\\.[a-zA-Z0-9_+-]{1,30})?@" LABEL "(\\." LABEL "){0,2}\\."
-              "[a-zA-Z]{2,24}$"},
+    {"email",
+     "^[a-zA-Z0-9_+~-]{1,20}(\\.[a-zA-Z0-9_+~-]{1,20}){0,2}@" LABEL "(\\." LABEL "){0,2}\\."
+     "[a-zA-Z]{2,24}$"},
     {"hostname", "^" LABEL "(\\." LABEL "){0,2}$"},
     {"ipv4", "^" IPV4 "$"},
-    {"ipv6", "^" HEX16 "(:" HEX16 "){7}$"},
-    {"uri", "^[a-zA-Z][a-zA-Z0-9+.-]{0,20}://" LABEL "(\\." LABEL "){0,3}(:[1-9][0-9]{0,3})?"
-            "(/[a-zA-Z0-9._~-]*)*(\\?[a-zA-Z0-9._~=&-]*)?(#[a-zA-Z0-9._~-]*)?$"},
+    {"ipv6", "^" IPV6 "$"},
+    {"uri",
+     "^[a-zA-Z][a-zA-Z0-9+.-]{0,20}:(//" LABEL "(\\." LABEL "){0,3}(:[1-9][0-9]{0,3})?"
+     "(/" PCHAR "*)*|" PCHAR "+(/" PCHAR "*)*)(\\?(" PCHAR "|[/?])*)?(#(" PCHAR "|[/?])*)?$"},
 };
 
 static const char *pattern_of(const char *format)
