@@ -168,35 +168,45 @@ static const struct baton_chat_jinja *template_of(const struct baton_chat *chat,
     return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
 }
 
-struct baton_answer_form baton_chat_answer_form(const struct baton_chat *chat,
-                                                const struct baton_chat_input *input)
-{
-    const struct baton_chat_jinja *template = template_of(chat, input);
-    return (struct baton_answer_form){.tools = input->tools ? template->tool_format : NULL,
-                                      .reasoning = template->reasoning_format};
-}
-
 const char *baton_chat_problem(const struct baton_chat *chat)
 {
     return chat->plain.jinja ? NULL : chat->problem;
 }
 
-/* Whether the answer goes on within reasoning: of the template's, or of a message continued. */
-static bool opens_reasoning(const struct baton_chat *chat, const struct baton_chat_input *input,
-                            const struct baton_chat_text *text)
+/* Whether the message that is continued ends within reasoning. */
+static bool continues_reasoning(const struct baton_reasoning_format *format,
+                                const struct baton_chat_input *input)
 {
-    const struct baton_reasoning_format *format = template_of(chat, input)->reasoning_format;
     const struct baton_json *last =
         baton_json_at(input->messages, baton_json_size(input->messages) - 1);
     const char *words = baton_json_string(baton_json_get(last, "content"), NULL);
-    if (input->continues)
-        return format && words && strstr(words, format->begin) && !strstr(words, format->end);
-    return baton_reasoning_is_open(format, baton_buf_text(&text->bytes), text->bytes.len);
+    return format && words && strstr(words, format->begin) && !strstr(words, format->end);
+}
+
+struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
+                                         const struct baton_chat_input *input,
+                                         const struct baton_chat_text *text)
+{
+    const struct baton_chat_jinja *template = template_of(chat, input);
+    const struct baton_tool_format *tools = template->tool_format;
+    const char *prompt = baton_buf_text(&text->bytes);
+    size_t n = text->bytes.len, n_begin = tools && tools->text_begin ? strlen(tools->begin) : 0;
+    bool opens_call =
+        n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, tools->begin, n_begin);
+    return (struct baton_answer_form){
+        .tools = input->tools || opens_call ? tools : NULL,
+        .reasoning = template->reasoning_format,
+        .opens_reasoning = input->continues
+                               ? continues_reasoning(template->reasoning_format, input)
+                               : baton_reasoning_is_open(template->reasoning_format, prompt, n),
+        .opens_call = opens_call,
+        .functions = input->tools};
 }
 
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
-                                 struct baton_tokens *out, bool *opens, struct baton_why *why)
+                                 struct baton_tokens *out, struct baton_answer_form *form,
+                                 struct baton_why *why)
 {
     struct baton_chat_text text;
     baton_chat_text_init(&text);
@@ -204,8 +214,8 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
     if (!err)
         err = baton_tokenizer_encode_spans(tokenizer, baton_buf_text(&text.bytes), text.bytes.len,
                                            text.spans, text.n_spans, max_tokens, out, why);
-    if (!err && opens)
-        *opens = opens_reasoning(chat, input, &text);
+    if (!err && form)
+        *form = baton_chat_form(chat, input, &text);
     baton_chat_text_fini(&text);
     return err;
 }

@@ -52,19 +52,14 @@ void baton_chat_close(struct baton_chat *chat);
 /* Where the template comes from: "model", the name of a built-in one, "file", or "none". */
 const char *baton_chat_source(const struct baton_chat *chat);
 
-/* How the answer to the input is written: calls of tools only if it shows some. Whether the prompt
- * opens the reasoning is for baton_chat_encode to say. */
-struct baton_answer_form baton_chat_answer_form(const struct baton_chat *chat,
-                                                const struct baton_chat_input *input);
-
 /* NULL when conversations can be encoded, else a sentence that tells a client why not. */
 const char *baton_chat_problem(const struct baton_chat *chat);
 
-/* Appends the ids of the conversation. *opens_reasoning, which may be NULL: the
- * answer goes on within reasoning. */
+/* Appends the ids of the conversation. *form, which may be NULL, is how the answer is written: calls
+ * of tools only if the input has some, which form borrows. */
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
-                                 struct baton_tokens *out, bool *opens_reasoning,
+                                 struct baton_tokens *out, struct baton_answer_form *form,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
 /* The id that ends the assistant's turn, as far as the tokenizer knows it as a special token: the

@@ -50,6 +50,13 @@ void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
                            struct baton_chat_parsed *parsed);
 void baton_chat_parsed_free(struct baton_chat_parsed *parsed);
 
+/* ---- chat.c ---- */
+
+/* How the answer to the input is written behind this text of it. */
+struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
+                                         const struct baton_chat_input *input,
+                                         const struct baton_chat_text *text);
+
 /* ---- chat_render.c ---- */
 
 /* Writes the conversation to the empty text. now is today's date for templates that ask. */

@@ -10,6 +10,10 @@ enum { HELD_MAX_BYTES = 64 << 20 };
 
 /* The first that fits counts. */
 static const struct baton_reasoning_format formats[] = {
+    {.name = "harmony",
+     .begin = "<|channel|>analysis<|message|>",
+     .end = "<|end|>",
+     .has_channels = true},
     {.name = "command-r7b", .begin = "<|START_THINKING|>", .end = "<|END_THINKING|>"},
     {.name = "magistral", .begin = "[THINK]", .end = "[/THINK]"},
     {.name = "seed", .begin = "<seed:think>", .end = "</seed:think>"},
@@ -22,7 +26,7 @@ const struct baton_reasoning_format *baton_reasoning_format_of(const char *sourc
 {
     for (size_t i = 0; i < N_FORMATS; i++)
         if (baton_bytes_have(source, n, formats[i].begin) ||
-            baton_bytes_have(source, n, formats[i].end))
+            (!formats[i].has_channels && baton_bytes_have(source, n, formats[i].end)))
             return &formats[i];
     return NULL;
 }
@@ -33,6 +37,15 @@ const struct baton_reasoning_format *baton_reasoning_format_named(const char *na
         if (!strcmp(formats[i].name, name))
             return &formats[i];
     return NULL;
+}
+
+void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
+                                    void (*put)(void *user, const char *text), void *user)
+{
+    put(user, format->begin);
+    put(user, format->end);
+    if (format->has_channels)
+        put(user, "<|start|><|constrain|>");
 }
 
 bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,

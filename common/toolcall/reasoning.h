@@ -20,6 +20,7 @@
 struct baton_reasoning_format {
     const char *name;
     const char *begin, *end; /* a template of the format has one of them in its source */
+    bool has_channels;       /* channels.h reads it */
 };
 
 /* The format of models whose template has this source; NULL: they write no reasoning, or in no
@@ -28,6 +29,10 @@ const struct baton_reasoning_format *baton_reasoning_format_of(const char *sourc
 
 /* The format of that name, or NULL. */
 const struct baton_reasoning_format *baton_reasoning_format_named(const char *name);
+
+/* The texts that the format's special tokens are in: calls put for each. */
+void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
+                                    void (*put)(void *user, const char *text), void *user);
 
 /* Whether the prompt's end has begun the reasoning of the answer. */
 bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,

@@ -52,39 +52,55 @@ void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input)
     gw_prompts_read_chat(ask->api, &ask->fields, input, &ask->prompts);
 }
 
-/* A marker that is a special token is shown, or the parser would not see it. */
-static void show_marker(const struct gw_api *api, const char *marker, struct gw_params *params)
+static void show_id(struct gw_params *params, uint32_t id)
 {
-    if (marker && params->n_shown_ids < GW_MAX_SHOWN_IDS &&
-        baton_tokenizer_special_id(api->tokenizer, marker, strlen(marker),
-                                   &params->shown_ids[params->n_shown_ids]))
-        params->n_shown_ids++;
+    for (int i = 0; i < params->n_shown_ids; i++)
+        if (params->shown_ids[i] == id)
+            return;
+    if (params->n_shown_ids < GW_MAX_SHOWN_IDS)
+        params->shown_ids[params->n_shown_ids++] = id;
 }
 
-void gw_ask_take_tools(struct gw_ask *ask, const struct baton_chat_input *input)
+/* Special tokens of markers are shown, or the parser would not see them. */
+static void show_marker(void *user, const char *marker)
 {
-    const struct baton_tool_format *format = baton_chat_answer_form(ask->api->chat, input).tools;
-    if (!format)
+    struct gw_ask *ask = user;
+    struct baton_tokenizer *tokenizer = ask->api->tokenizer;
+    struct baton_tokens tokens = {0};
+    struct baton_why why;
+    const struct baton_span all = {.start = 0, .end = strlen(marker)};
+    if (!baton_tokenizer_encode_spans(tokenizer, marker, strlen(marker), &all, 1, strlen(marker),
+                                      &tokens, &why))
+        for (size_t i = 0; i < tokens.n; i++)
+            if (baton_tokenizer_is_special(tokenizer, tokens.ids[i]))
+                show_id(&ask->params.shared, tokens.ids[i]);
+    baton_tokens_fini(&tokens);
+}
+
+void gw_ask_take_tools(struct gw_ask *ask)
+{
+    struct baton_answer_form *form = &ask->options.form;
+    const struct baton_answer_form *of_prompt = ask->prompts.n ? &ask->prompts.items[0].form : NULL;
+    if (!of_prompt || !of_prompt->tools)
         return;
-    ask->options.form.tools = format;
-    show_marker(ask->api, format->begin, &ask->params.shared);
-    show_marker(ask->api, format->middle, &ask->params.shared);
-    show_marker(ask->api, format->end, &ask->params.shared);
+    form->tools = of_prompt->tools;
+    form->opens_call = of_prompt->opens_call;
+    ask->options.functions = baton_json_share(of_prompt->functions);
+    form->functions = ask->options.functions;
+    baton_tool_format_markers(form->tools, show_marker, ask);
 }
 
-void gw_ask_take_reasoning(struct gw_ask *ask, const struct baton_chat_input *input)
+void gw_ask_take_reasoning(struct gw_ask *ask)
 {
-    const struct baton_reasoning_format *format =
-        baton_chat_answer_form(ask->api->chat, input).reasoning;
-    bool is_open = ask->prompts.n && ask->prompts.items[0].opens_reasoning;
+    struct baton_answer_form *form = &ask->options.form;
+    const struct baton_answer_form *of_prompt = ask->prompts.n ? &ask->prompts.items[0].form : NULL;
     bool is_json = ask->params.shared.sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA;
     /* A schema begins with the answer: the model cannot end the reasoning that its prompt opens. */
-    if (!format || (is_open && is_json))
+    if (!of_prompt || !of_prompt->reasoning || (of_prompt->opens_reasoning && is_json))
         return;
-    ask->options.form.reasoning = format;
-    ask->options.form.opens_reasoning = is_open;
-    show_marker(ask->api, format->begin, &ask->params.shared);
-    show_marker(ask->api, format->end, &ask->params.shared);
+    form->reasoning = of_prompt->reasoning;
+    form->opens_reasoning = of_prompt->opens_reasoning;
+    baton_reasoning_format_markers(form->reasoning, show_marker, ask);
 }
 
 /* The number of choices is known once the prompts are. */
@@ -118,8 +134,10 @@ void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
     else
         gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
                             &ask->prompts, lengths);
-    if (!fields->failed) /* the completion took it */
+    if (!fields->failed) { /* the completion took it */
         ask->options.free_kept = NULL;
+        ask->options.functions = NULL;
+    }
     free(lengths);
     gw_ask_fini(ask);
 }
@@ -128,6 +146,5 @@ void gw_ask_fini(struct gw_ask *ask)
 {
     gw_prompts_fini(&ask->prompts);
     gw_params_fini(&ask->params);
-    if (ask->options.free_kept)
-        ask->options.free_kept(ask->options.kept);
+    gw_completion_options_fini(&ask->options);
 }

@@ -40,8 +40,8 @@ void gw_ask_take_chat(struct gw_ask *ask, const struct baton_chat_input *input);
 
 /* After gw_ask_take_chat, for writers that tell the parts apart: calls of the tools that the input
  * shows are taken out of the text; so is reasoning. */
-void gw_ask_take_tools(struct gw_ask *ask, const struct baton_chat_input *input);
-void gw_ask_take_reasoning(struct gw_ask *ask, const struct baton_chat_input *input);
+void gw_ask_take_tools(struct gw_ask *ask);
+void gw_ask_take_reasoning(struct gw_ask *ask);
 
 /* Starts the completion, or answers with the problem. wanted is how many tokens the client asks for
  * in the field length_name; 0: it does not say, and gets as many as fit, at most fallback. */

@@ -45,8 +45,9 @@ static size_t n_at_once(const struct gw_completion *completion)
     return (size_t)(n && n < completion->n_choices ? n : completion->n_choices);
 }
 
-static void drop_kept(const struct gw_completion_options *options)
+void gw_completion_options_fini(const struct gw_completion_options *options)
 {
+    baton_json_free(options->functions);
     if (options->free_kept)
         options->free_kept(options->kept);
 }
@@ -65,7 +66,7 @@ static void destroy(struct gw_completion *completion)
     }
     free(completion->choices);
     gw_prompts_fini(&completion->prompts);
-    drop_kept(&completion->options);
+    gw_completion_options_fini(&completion->options);
     gw_payers_put(&completion->payers);
     free(completion);
 }
@@ -334,13 +335,13 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     bool resumable;
     if (!gw_stream_is_asked_for(exchange, &resumable)) {
         gw_completion_refuse(api, exchange, &bad_header);
-        drop_kept(options);
+        gw_completion_options_fini(options);
         return;
     }
     if (!gw_exchange_may_generate(exchange)) {
         api->metrics->outcomes[GW_OUTCOME_rejected]++;
         api->metrics->rejections[GW_REJECTION_token_rate]++;
-        drop_kept(options);
+        gw_completion_options_fini(options);
         return;
     }
     struct gw_completion *completion =
@@ -348,7 +349,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     if (!completion) {
         gw_answer_error(exchange, no_memory.failure.status, no_memory.failure.code,
                         no_memory.failure.message);
-        drop_kept(options);
+        gw_completion_options_fini(options);
         return;
     }
     gw_exchange_note(exchange)->model = api->names->list[0];

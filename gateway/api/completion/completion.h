@@ -88,6 +88,7 @@ struct gw_completion_options {
     bool return_tokens;                    /* llama.cpp: the ids beside the text */
     int n;                                 /* choices per prompt */
     struct baton_answer_form form;         /* what of the answer is told apart from its text */
+    struct baton_json *functions;          /* that form borrows; NULL: none */
     int n_at_once;    /* of the choices, how many wait or run at a time; 0: all */
     int n_dimensions; /* embeddings: how many values of each are kept; 0: all */
     bool base64;      /* embeddings: as base64 of little-endian floats, not as numbers */
@@ -117,6 +118,9 @@ struct gw_completion {
     int64_t wrote_ns;
     struct gw_totals totals;
 };
+
+/* Frees what the options keep. */
+void gw_completion_options_fini(const struct gw_completion_options *options);
 
 struct gw_completions *gw_completions_create(void);
 void gw_completions_destroy(struct gw_completions *completions);

@@ -173,8 +173,8 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     bool has_reasoning = read_reasoning_format(fields);
     read_rest(&ask);
     gw_ask_take_chat(&ask, &input);
-    gw_ask_take_tools(&ask, &input);
+    gw_ask_take_tools(&ask);
     if (has_reasoning)
-        gw_ask_take_reasoning(&ask, &input);
+        gw_ask_take_reasoning(&ask);
     gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
 }

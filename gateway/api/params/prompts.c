@@ -222,7 +222,7 @@ static void take_ids(struct gw_api *api, struct gw_fields *fields, struct baton_
 
 enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
                                       const struct baton_chat_input *input, size_t max_tokens,
-                                      struct baton_tokens *tokens, bool *opens_reasoning)
+                                      struct baton_tokens *tokens, struct baton_answer_form *form)
 {
     struct baton_why why = {""};
     const char *problem = baton_chat_problem(api->chat);
@@ -230,8 +230,8 @@ enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fiel
         gw_fields_fail(fields, "messages", "no_chat_template", "messages: %s", problem);
     if (fields->failed)
         return BATON_INVALID;
-    enum baton_err err = baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens,
-                                           opens_reasoning, &why);
+    enum baton_err err =
+        baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, form, &why);
     if (err == BATON_LIMIT)
         gw_fields_fail(fields, "messages", "context_length_exceeded",
                        "messages: longer than the %zu tokens that a prompt may have", max_tokens);
@@ -244,12 +244,11 @@ void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
                           const struct baton_chat_input *input, struct gw_prompts *prompts)
 {
     struct baton_tokens tokens = {0};
-    bool opens_reasoning = false;
-    if (!gw_prompts_encode_chat(api, fields, input, (size_t)api->max_prompt_tokens, &tokens,
-                                &opens_reasoning))
+    struct baton_answer_form form = {0};
+    if (!gw_prompts_encode_chat(api, fields, input, (size_t)api->max_prompt_tokens, &tokens, &form))
         take_ids(api, fields, &tokens, prompts);
     if (prompts->n)
-        prompts->items[0].opens_reasoning = opens_reasoning;
+        prompts->items[0].form = form;
     baton_tokens_fini(&tokens);
 }
 

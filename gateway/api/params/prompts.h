@@ -10,10 +10,10 @@
 #include "gateway/api/api.h"
 
 struct gw_prompt {
-    char name[32];              /* the field's, "prompt"; in a batch "prompt[3]" */
-    struct baton_tokens tokens; /* at least one */
-    struct baton_buf text;      /* the same as text */
-    bool opens_reasoning;       /* of a conversation: what follows it is reasoning */
+    char name[32];                 /* the field's, "prompt"; in a batch "prompt[3]" */
+    struct baton_tokens tokens;    /* at least one */
+    struct baton_buf text;         /* the same as text */
+    struct baton_answer_form form; /* of a conversation: how its answer is written; it borrows */
 };
 
 struct gw_prompts {
@@ -40,7 +40,7 @@ void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
 enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
                                       const struct baton_chat_input *input, size_t max_tokens,
                                       struct baton_tokens *tokens,
-                                      bool *opens_reasoning) BATON_MUST_CHECK;
+                                      struct baton_answer_form *form) BATON_MUST_CHECK;
 
 /* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);

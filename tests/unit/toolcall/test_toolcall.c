@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/json.h"
 #include "tests/unit/toolcall/pieces.h"
 
 static void check(const char *format, const char *text, const char *want)
@@ -76,6 +77,103 @@ TEST(what_only_resembles_a_call_comes_out_as_text)
           "See {\"name\":\"f\",\"parameters\":{}}");
 }
 
+static void check_typed(const char *format, const char *text, const char *want)
+{
+    static const char tools[] = "[{\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{"
+                                "\"s\":{\"type\":\"string\"},"
+                                "\"e\":{\"enum\":[\"1\",\"2\"]},\"b\":{\"type\":\"boolean\"},\"n\":"
+                                "{\"type\":\"integer\"}}}}}]";
+    struct baton_json *functions;
+    assert_int_equal(baton_json_parse(tools, sizeof tools - 1, &functions, NULL), BATON_OK);
+    const struct baton_answer_form form = {.tools = baton_tool_format_named(format),
+                                           .functions = functions};
+    check_pieces(&form, text, want);
+    baton_json_free(functions);
+}
+
+TEST(tags_tell_strings_from_other_values_by_the_schema)
+{
+    check_typed("qwen3-coder",
+                "<tool_call>\n<function=f>\n<parameter=s>\n 12\n\n</parameter>\n<parameter=e>\n1\n"
+                "</parameter>\n<parameter=b>\nTrue\n</parameter>\n<parameter=n>\n5\n</parameter>\n"
+                "</function>\n</tool_call>",
+                "«f({\"s\":\" 12\\n\",\"e\":\"1\",\"b\":true,\"n\":5})»");
+    check_typed("qwen3-coder", "<function=g>\n<parameter=x>5</parameter></function>",
+                "«g({\"x\":5})»");
+    check_typed("glm4",
+                "<tool_call>f<arg_key>s</arg_key><arg_value>{}</arg_value><arg_key>n</arg_key>"
+                "<arg_value>some</arg_value></tool_call>",
+                "«f({\"s\":\"{}\",\"n\":\"some\"})»");
+}
+
+TEST(a_value_may_hold_what_looks_like_its_end)
+{
+    check_typed("qwen3-coder",
+                "<function=f>\n<parameter=s>\nwrite </parameter>, then </function>\n</parameter>\n"
+                "</function>.",
+                "«f({\"s\":\"write </parameter>, then </function>\"})».");
+}
+
+TEST(python_has_literals)
+{
+    check(
+        "lfm2",
+        "<|tool_call_start|>[f(a='it\\'s \\x41\\q', b=[True, None, -1.5e3,], c={'k': (1, \"2\")})]"
+        "<|tool_call_end|>Yes.",
+        "«f({\"a\":\"it's A\\\\q\",\"b\":[true,null,-1500],\"c\":{\"k\":[1,\"2\"]}})»Yes.");
+    check("pythonic", "[g(), h.i(x=1)]\n", "«g({})»«h.i({\"x\":1})»");
+    check("pythonic", "[1] says g()", "[1] says g()");
+    check("pythonic", "[f(1)]", "[f(1)]");
+    check("pythonic", "[f(a=b)]", "[f(a=b)]");
+}
+
+TEST(what_is_around_all_calls_is_dropped)
+{
+    check("deepseek-v3.1",
+          "So.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>{}<｜tool▁call▁end｜>"
+          "<｜tool▁calls▁end｜>",
+          "So.«f({})»");
+    check("kimi-k2",
+          "<|tool_call_begin|>f<|tool_call_argument_begin|>{}<|tool_call_end|> and "
+          "<|tool_calls_section_end|>",
+          "«f({})» and <|tool_calls_section_end|>");
+    check("qwen3-coder", "<tool_call>{\"name\":\"f\"}</tool_call>",
+          "<tool_call>{\"name\":\"f\"}</tool_call>");
+}
+
+TEST(channels_are_told_apart)
+{
+    const struct baton_answer_form both = {.tools = baton_tool_format_named("harmony"),
+                                           .reasoning = baton_reasoning_format_named("harmony")};
+    const struct baton_answer_form reasoning = {.reasoning = both.reasoning};
+    const struct baton_answer_form tools = {.tools = both.tools};
+    check_pieces(&both,
+                 "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary"
+                 "<|message|>Let me see.<|end|><|start|>assistant<|channel|>commentary "
+                 "to=functions.f <|constrain|>json<|message|>{\"a\": 1}<|call|>",
+                 "‹Hm.›Let me see.«f({\"a\":1})»");
+    check_pieces(&both, " to=functions.f<|channel|>commentary json<|message|>{}", "«f({})»");
+    check_pieces(&both, "<|channel|>final<|message|>Yes <| it is.<|return|>", "Yes <| it is.");
+    check_pieces(&both, "<|channel|>commentary to=functions.f<|message|>{no<|call|>",
+                 "<|channel|>commentary to=functions.f<|message|>{no");
+    check_pieces(&both, "to be or not <|channel", "to be or not <|channel");
+    check_pieces(&both, "<|channel|>analysis<|message|>Hm.<|end|><|start|>assis", "‹Hm.›");
+    check_pieces(&reasoning, "<|channel|>commentary to=functions.f<|message|>{}<|call|>",
+                 "<|channel|>commentary to=functions.f<|message|>{}");
+    check_pieces(&tools, "<|channel|>analysis<|message|>Hm.<|end|>",
+                 "<|channel|>analysis<|message|>Hm.");
+}
+
+TEST(a_prompt_may_have_begun_the_call)
+{
+    const struct baton_answer_form form = {.tools = baton_tool_format_named("functionary-v3.2"),
+                                           .opens_call = true};
+    check_pieces(&form, "all\nYes.>>>f\n{\"a\":1}", "Yes.«f({\"a\":1})»");
+    check_pieces(&form, "f\n{}", "«f({})»");
+    check_pieces(&form, "Yes, >>> f", "Yes, >>> f");
+    check_pieces(&form, "f", "f");
+}
+
 TEST(a_call_of_too_many_bytes_comes_out_as_text)
 {
     static char text[BATON_TOOL_CALL_MAX_BYTES + 64];
@@ -95,7 +193,7 @@ TEST(a_template_tells_its_format)
         {"{{ '<tool_call>\\n<function=' + call.name + '>' }}", NULL},
         {"{{ '[TOOL_CALLS][' }}", "mistral"},
         {"{{ '[TOOL_CALLS]' + call.name + '[ARGS]' }}", "mistral-args"},
-        {"{{ '[TOOL_CALLS]' + call.name + '[CALL_ID]' + call.id + '[ARGS]' }}", NULL},
+        {"{{ '[TOOL_CALLS]' + call.name + '[CALL_ID]' + call.id + '[ARGS]' }}", "mistral-id"},
         {"write <|tool_call|> followed by a JSON list", "granite"},
         {"{{ '<|START_ACTION|>[' }}", "command-r7b"},
         {"{\"name\": function name, \"parameters\": dictionary of argument name and its value}",
@@ -117,6 +215,12 @@ int main(void)
         cmocka_unit_test(text_beside_calls_stays),
         cmocka_unit_test(a_call_whose_end_is_missing_counts_when_its_json_is_whole),
         cmocka_unit_test(what_only_resembles_a_call_comes_out_as_text),
+        cmocka_unit_test(tags_tell_strings_from_other_values_by_the_schema),
+        cmocka_unit_test(a_value_may_hold_what_looks_like_its_end),
+        cmocka_unit_test(python_has_literals),
+        cmocka_unit_test(what_is_around_all_calls_is_dropped),
+        cmocka_unit_test(channels_are_told_apart),
+        cmocka_unit_test(a_prompt_may_have_begun_the_call),
         cmocka_unit_test(a_call_of_too_many_bytes_comes_out_as_text),
         cmocka_unit_test(a_template_tells_its_format),
     };
