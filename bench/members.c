@@ -57,6 +57,7 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
         .gateways = argv[0],
         .epoch = baton_random_id(),
         .beat_ns = (int64_t)(atof(argv[3]) * (double)BATON_SECOND),
+        .max_beat_ns = 60 * BATON_SECOND,
         .silence_ns = 30 * BATON_SECOND,
         .retry_ns = 2 * BATON_SECOND,
         .role = decodes ? BATON__V1__ROLE__ROLE_DECODE : BATON__V1__ROLE__ROLE_PREFILL,

@@ -317,24 +317,26 @@ static enum baton_err init_loop(struct gateway *gateway, struct baton_why *why)
 static void init_fleet(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
-    gw_fleet_init(&gateway->fleet,
-                  &(struct gw_fleet_options){
-                      .identity = {.epoch = gateway->epoch,
-                                   .gateway_id = options->id,
-                                   .token = &gateway->token,
-                                   .fingerprint = &gateway->model.fingerprint,
-                                   .facts = &gateway->model.facts},
-                      .inbox = gateway->inbox,
-                      .beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
-                      .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
-                      .absence_ns = gw_settings_absence_ns(options),
-                      .wake = wake,
-                      .wake_arg = gateway,
-                      .on_message = on_worker_message,
-                      .on_lost = on_worker_lost,
-                      .on_unfit = on_worker_unfit,
-                      .on_capacity = on_capacity,
-                      .arg = gateway});
+    gw_fleet_init(
+        &gateway->fleet,
+        &(struct gw_fleet_options){
+            .identity = {.epoch = gateway->epoch,
+                         .gateway_id = options->id,
+                         .token = &gateway->token,
+                         .fingerprint = &gateway->model.fingerprint,
+                         .facts = &gateway->model.facts},
+            .inbox = gateway->inbox,
+            .heartbeat = {.beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
+                          .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
+                          .per_s = GW_BEATS_PER_S},
+            .absence_ns = gw_settings_absence_ns(options),
+            .wake = wake,
+            .wake_arg = gateway,
+            .on_message = on_worker_message,
+            .on_lost = on_worker_lost,
+            .on_unfit = on_worker_unfit,
+            .on_capacity = on_capacity,
+            .arg = gateway});
 }
 
 static enum baton_err init_dispatcher(struct gateway *gateway)

@@ -35,6 +35,7 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     seconds(c, "last_step_s", m->last_step_s);
     seconds(c, "busy_s", m->busy_s);
     seconds(c, "stalled_s", m->stalled_s);
+    seconds(c, "beat_s", m->beat_s);
     range(c, "n_canary_failures", m->n_canary_failures, 0, m->n_canaries);
     range(c, "kv_blocks_cached", m->kv_blocks_cached, 0, m->kv_blocks_free);
     real(c, "tokens_per_s", m->tokens_per_s, max_tokens_per_s);
@@ -91,6 +92,7 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     range(c, "n_context_tokens", m->n_context_tokens, 1, MAX_TOKENS);
     range(c, "n_cores", m->n_cores, 1, MAX_CORES);
     text(c, "cluster_token", m->cluster_token, BATON_MAX_TEXT_BYTES);
+    seconds(c, "max_beat_s", m->max_beat_s);
     present(c, "status", m->status);
     if (m->status)
         check_status(c, m->status);

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/wire/member_hello.h"
 #include "common/wire/resolver.h"
 
 enum peer_state { PAUSED, DIALLING, JOINING, JOINED };
@@ -18,6 +18,10 @@ struct peer {
     enum peer_state state;
     struct baton_link *link; /* NULL while PAUSED */
     int64_t due_ns;          /* PAUSED: dial; DIALLING, JOINING: give up; JOINED: beat */
+    int64_t beaten_ns;       /* JOINED: its last beat */
+    int64_t beat_ns;         /* the pause between beats that it asks for; 0: none */
+    int64_t look_ns;         /* JOINED: when to see whether there is something to beat for */
+    Baton__V1__Status said;  /* the last beat; a message of plain numbers, so a copy is whole */
     bool said_goodbye;
     int64_t judge_ns;      /* JOINED: not before then is its silence judged again */
     bool is_stopped;       /* it was silent when last judged, and is kept */
@@ -35,11 +39,42 @@ struct baton_member {
     struct baton_resolver *resolver;
     int64_t resolve_ns;  /* when to ask again */
     int64_t ticked_ns;   /* the last tick */
+    int64_t due_ns;      /* when it wanted to be called next */
     int64_t awake_ns;    /* since when this process itself has not been stopped for long */
     unsigned token_turn; /* how often the cluster token has changed */
     bool leaving;
     char leave_reason[BATON_MAX_TEXT_BYTES + 1];
 };
+
+/* ---- how often ---- */
+
+/* As often as its options say, unless the gateway has so many workers that it asks for less. Then
+ * its beat, which is answered, should come first. */
+static int64_t pause_ns(const struct baton_member *member, const struct peer *peer)
+{
+    int64_t own_ns = member->options.beat_ns;
+    return peer->beat_ns > own_ns ? peer->beat_ns + peer->beat_ns / 4 : own_ns;
+}
+
+/* The silence after which a gateway is lost, which beats as often as it asks its workers to. */
+static int64_t dead_ns(const struct baton_member *member, const struct peer *peer)
+{
+    int64_t asked_ns = BATON_SILENT_BEATS * peer->beat_ns;
+    return asked_ns > member->options.silence_ns ? asked_ns : member->options.silence_ns;
+}
+
+/* Long pauses are the gateway's: it beats in bunches (gateway/fleet/heartbeat.h), and the answers
+ * come as one. The worker's own time runs on, should the gateway's beat be late. */
+static void take_pause(struct baton_member *member, struct peer *peer, double beat_s,
+                       int64_t now_ns)
+{
+    double max_s = baton_seconds(member->options.max_beat_ns);
+    peer->beat_ns = (int64_t)((beat_s < max_s ? beat_s : max_s) * (double)BATON_SECOND);
+    if (peer->beat_ns > member->options.beat_ns && now_ns - peer->beaten_ns > peer->beat_ns / 2)
+        peer->due_ns = now_ns;
+    if (peer->due_ns > now_ns + pause_ns(member, peer)) /* it was longer */
+        peer->due_ns = now_ns + pause_ns(member, peer);
+}
 
 /* ---- states ---- */
 
@@ -112,64 +147,47 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
 
 /* ---- messages to gateways ---- */
 
-static void fill_hello(const struct baton_member_options *options, Baton__V1__Hello *hello)
-{
-    hello->role = options->role;
-    hello->worker_id = baton_envelope_text(options->worker_id);
-    hello->pid = (uint32_t)getpid();
-    hello->inbox_url = baton_envelope_text(options->inbox_url);
-    hello->bulk_url = baton_envelope_text(options->bulk_url);
-    hello->model = baton_envelope_text(options->model);
-    hello->dtype = baton_envelope_text(options->dtype);
-    hello->kv_dtype = baton_envelope_text(options->kv_dtype);
-    hello->kv_layout = baton_envelope_text(options->kv_layout);
-    hello->hands_over = options->role == BATON__V1__ROLE__ROLE_DECODE;
-    hello->embeds = options->role == BATON__V1__ROLE__ROLE_PREFILL;
-    hello->numeric_class = baton_envelope_text(options->numeric_class);
-    hello->kernels = baton_envelope_text(options->kernels);
-    hello->draft_model = baton_envelope_text(options->draft_model ? options->draft_model : "");
-    hello->kv_block_tokens = options->kv_block_tokens;
-    hello->n_context_tokens = options->n_context_tokens;
-    hello->n_cores = options->n_cores;
-    hello->cluster_token = baton_envelope_text(options->cluster_token);
-    hello->start_to_ready_s = options->start_to_ready_s;
-    hello->model_load_s = options->model_load_s;
-}
-
 static enum baton_err send_hello(struct baton_member *member, struct peer *peer)
 {
-    const struct baton_member_options *options = &member->options;
-    Baton__V1__Fingerprint fingerprint = BATON__V1__FINGERPRINT__INIT;
-    Baton__V1__Status status = BATON__V1__STATUS__INIT;
-    Baton__V1__Hello hello = BATON__V1__HELLO__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    fingerprint.config = baton_envelope_text(options->fingerprint->config);
-    fingerprint.tokenizer = baton_envelope_text(options->fingerprint->tokenizer);
-    fingerprint.weights = baton_envelope_text(options->fingerprint->weights);
-    options->status(options->arg, &status);
-    fill_hello(options, &hello);
-    hello.fingerprint = &fingerprint;
-    hello.status = &status;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
-    envelope.hello = &hello;
     peer->token_turn = member->token_turn;
-    return baton_link_send(peer->link, &envelope, NULL, 0);
+    return baton_member_say_hello(&member->options, peer->link);
 }
 
 /* A beat that does not fit into a full queue is left out: the messages in the queue also show that
  * this worker lives. */
-static void beat(struct baton_member *member, struct peer *peer, int64_t now_ns)
+static void beat(struct baton_member *member, struct peer *peer, const Baton__V1__Status *status,
+                 int64_t now_ns)
 {
-    Baton__V1__Status status = BATON__V1__STATUS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    member->options.status(member->options.arg, &status);
+    peer->said = *status;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
-    envelope.status = &status;
+    envelope.status = &peer->said;
     enum baton_err err = baton_link_send(peer->link, &envelope, NULL, 0);
     if (err)
         baton_log(BATON_LOG_DEBUG, "beat_skipped", BATON_S("url", peer->url),
                   BATON_S("err", baton_err_name(err)));
-    peer->due_ns = now_ns + member->options.beat_ns;
+    peer->beaten_ns = now_ns;
+    peer->due_ns = now_ns + pause_ns(member, peer);
+}
+
+/* Whether the gateway must hear of it now: it takes work away for it, or gives it back. A worker
+ * that leaves says Goodbye. */
+static bool is_news(const Baton__V1__Status *status, const Baton__V1__Status *said)
+{
+    return (status->stalled_s > 0) != (said->stalled_s > 0) ||
+           status->n_canary_failures != said->n_canary_failures;
+}
+
+/* Beats when it is time. In between, when pauses are long, it beats for news. */
+static void beat_if_due(struct baton_member *member, struct peer *peer, int64_t now_ns)
+{
+    Baton__V1__Status status = BATON__V1__STATUS__INIT;
+    if (now_ns < peer->due_ns && now_ns < peer->look_ns)
+        return;
+    peer->look_ns = now_ns + member->options.beat_ns;
+    member->options.status(member->options.arg, &status);
+    if (now_ns >= peer->due_ns || is_news(&status, &peer->said))
+        beat(member, peer, &status, now_ns);
 }
 
 static void show_token(struct baton_member *member, struct peer *peer)
@@ -306,7 +324,7 @@ static int64_t silent_since(const struct baton_member *member, const struct peer
 static bool is_only_stopped(const struct baton_member *member, struct peer *peer, int64_t silent_ns)
 {
     return silent_ns <= member->options.pause_ns &&
-           baton_link_silent_ns(peer->link) <= member->options.silence_ns;
+           baton_link_silent_ns(peer->link) <= dead_ns(member, peer);
 }
 
 static void note_stopped(struct peer *peer, bool is_stopped)
@@ -321,7 +339,7 @@ static void note_stopped(struct peer *peer, bool is_stopped)
 static bool is_silent(const struct baton_member *member, struct peer *peer, int64_t now_ns)
 {
     int64_t silent_ns = now_ns - silent_since(member, peer);
-    bool is_late = silent_ns > member->options.silence_ns;
+    bool is_late = silent_ns > dead_ns(member, peer);
     if (is_late && now_ns < peer->judge_ns)
         return false;
     bool is_stopped = is_late && is_only_stopped(member, peer, silent_ns);
@@ -342,23 +360,23 @@ static void tick_joined(struct baton_member *member, struct peer *peer, int64_t 
     }
     if (member->leaving && !peer->said_goodbye)
         say_goodbye(member, peer);
-    if (now_ns < peer->due_ns)
-        return;
     /* While it leaves, the worker waits for the last ack. A beat would itself need another one. */
-    if (member->leaving && baton_link_n_unacked(peer->link))
+    if (!member->leaving || !baton_link_n_unacked(peer->link))
+        beat_if_due(member, peer, now_ns);
+    else if (now_ns >= peer->due_ns)
         peer->due_ns = now_ns + member->options.beat_ns;
-    else
-        beat(member, peer, now_ns);
 }
 
 static int64_t next_tick(const struct baton_member *member, const struct peer *peer)
 {
     if (peer->state != JOINED)
         return peer->due_ns;
-    int64_t silent_ns = silent_since(member, peer) + member->options.silence_ns + 1;
+    int64_t silent_ns = silent_since(member, peer) + dead_ns(member, peer) + 1;
     if (peer->is_stopped && silent_ns < peer->judge_ns)
         silent_ns = peer->judge_ns;
-    return silent_ns < peer->due_ns ? silent_ns : peer->due_ns;
+    int64_t look_ns =
+        !member->leaving && peer->look_ns < peer->due_ns ? peer->look_ns : peer->due_ns;
+    return silent_ns < look_ns ? silent_ns : look_ns;
 }
 
 static void tick_peer(struct baton_member *member, struct peer *peer, int64_t now_ns)
@@ -377,7 +395,8 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns)
 {
     /* This process was stopped: messages of that time are still to be read, so silence counts
      * anew. */
-    if (now_ns - member->ticked_ns > member->options.silence_ns / 2)
+    int64_t silence_ns = member->options.silence_ns;
+    if (now_ns - member->ticked_ns > silence_ns / 2 && now_ns - member->due_ns > silence_ns / 4)
         member->awake_ns = now_ns;
     member->ticked_ns = now_ns;
     int64_t due_ns = member->leaving ? INT64_MAX : resolve(member, now_ns);
@@ -391,6 +410,7 @@ int64_t baton_member_tick(struct baton_member *member, int64_t now_ns)
         int64_t peer_due_ns = next_tick(member, peer);
         due_ns = peer_due_ns < due_ns ? peer_due_ns : due_ns;
     }
+    member->due_ns = due_ns;
     return due_ns;
 }
 
@@ -408,7 +428,8 @@ static void on_welcome(struct baton_member *member, struct peer *peer, const cha
     baton_log(BATON_LOG_INFO, "gateway_joined", BATON_S("url", peer->url),
               BATON_S("gateway", gateway_id),
               BATON_X("gateway_epoch", baton_link_peer_epoch(peer->link)));
-    beat(member, peer, now_ns);
+    peer->beat_ns = 0;
+    beat_if_due(member, peer, now_ns);
     show_token(member, peer); /* it may have changed since the Hello */
 }
 
@@ -439,8 +460,10 @@ static struct baton_link *on_fresh(struct baton_member *member, struct peer *pee
         baton_log(BATON_LOG_INFO, "gateway_leaving", BATON_S("url", peer->url),
                   BATON_S("reason", envelope->goodbye->reason));
         return NULL;
-    case BATON__V1__ENVELOPE__BODY_HELLO: /* only workers say hello */
     case BATON__V1__ENVELOPE__BODY_STATUS:
+        take_pause(member, peer, envelope->status->beat_s, now_ns);
+        return NULL;
+    case BATON__V1__ENVELOPE__BODY_HELLO: /* only workers say hello */
         return NULL;
     default:
         return peer->state == JOINED ? peer->link : NULL;

@@ -21,11 +21,16 @@
 
 struct baton_member;
 
+/* A silence of so many beats is a loss. */
+enum { BATON_SILENT_BEATS = 6 };
+
 struct baton_member_options {
     const char *gateways; /* "tcp://gateway:7100[,tcp://...]" */
     uint64_t epoch;
-    int64_t beat_ns;    /* between heartbeats: 250 ms */
-    int64_t silence_ns; /* without a word from a gateway, the link is lost: 6 beats */
+    int64_t beat_ns;     /* between heartbeats: 250 ms */
+    int64_t max_beat_ns; /* the longest pause that a gateway of many workers may ask for; 0: none */
+    int64_t silence_ns;  /* without a word from a gateway for so long, or for six of the pauses that
+                          * it asked for, the link is lost: 6 beats */
     int64_t pause_ns; /* so long a silent gateway is kept whose host acknowledges: it is stopped */
     int64_t retry_ns; /* pause after Refused: 2 s */
     /* What Hello says; texts are borrowed for the member's life. */

@@ -19,7 +19,7 @@
 #include "common/wire/nng_start.h"
 #include "common/wire/peer_tls.h"
 
-enum { INBOX_MAX_QUEUED = 1024, SILENT_BEATS = 6 };
+enum { INBOX_MAX_QUEUED = 1024, MAX_BEAT_S = 60 };
 
 /* A few links to gateways and other workers, NNG's own, files of the model. */
 enum { WORKER_FILES = 256 };
@@ -256,8 +256,17 @@ static void gateway_lost(void *arg, uint64_t gateway_epoch)
 int64_t baton_host_silence_ns(const struct baton_host *host)
 {
     const struct baton_worker_options *options = host->options;
-    double silence_s = options->silence_s > 0 ? options->silence_s : SILENT_BEATS * options->beat_s;
+    double silence_s =
+        options->silence_s > 0 ? options->silence_s : BATON_SILENT_BEATS * options->beat_s;
     return (int64_t)(silence_s * (double)BATON_SECOND);
+}
+
+/* The longest pause between beats that a gateway of many workers may ask for: six of them stay below
+ * the silence that the operator has set. */
+static int64_t max_beat_ns(const struct baton_worker_options *options)
+{
+    double beat_s = options->silence_s > 0 ? options->silence_s / BATON_SILENT_BEATS : MAX_BEAT_S;
+    return (int64_t)(beat_s * (double)BATON_SECOND);
 }
 
 enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
@@ -272,6 +281,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .gateways = options->gateway,
         .epoch = host->epoch,
         .beat_ns = beat_ns,
+        .max_beat_ns = max_beat_ns(options),
         .pause_ns = (int64_t)(options->pause_s * (double)BATON_SECOND),
         .silence_ns = baton_host_silence_ns(host),
         .retry_ns = 2 * BATON_SECOND,

@@ -103,10 +103,13 @@ static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
 }
 
 /* A worker that was full may have capacity again before its next Status says so. */
-static void ask_again(const struct gw_dispatcher *dispatcher)
+static void ask_again(struct gw_dispatcher *dispatcher)
 {
-    const struct gw_fleet *fleet = dispatcher->fleet;
+    struct gw_fleet *fleet = dispatcher->fleet;
     bool is_queue = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED)->n > 0;
+    if (!fleet->census.any_rejected)
+        return;
+    fleet->census.any_rejected = is_queue;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
         gw_worker_may_have_room(worker);

@@ -7,21 +7,18 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-enum { DEAD_BEATS = 6, HEARD_BEATS = 2 };
+enum { HEARD_BEATS = 2, SLOTS_PER_BEAT = 16 };
 
 /* How long a link stays open after Refused was sent on it, so that the message can leave. */
 #define REFUSED_LINGERS_NS BATON_SECOND
 
-static int64_t dead_after_ns(const struct gw_fleet *fleet)
-{
-    const struct gw_fleet_options *options = &fleet->options;
-    return options->silence_ns ? options->silence_ns : DEAD_BEATS * options->beat_ns;
-}
-
 void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *options)
 {
-    *fleet = (struct gw_fleet){.options = *options, .awake_ns = baton_now_ns()};
-    fleet->options.identity.connect_ns = dead_after_ns(fleet);
+    int64_t now_ns = baton_now_ns();
+    *fleet = (struct gw_fleet){.options = *options, .awake_ns = now_ns};
+    fleet->options.identity.connect_ns =
+        gw_heartbeat_dead_ns(&options->heartbeat, options->heartbeat.beat_ns);
+    gw_timing_wheel_init(&fleet->due, options->heartbeat.beat_ns / SLOTS_PER_BEAT + 1, now_ns);
     gw_numeric_classes_init(&fleet->classes);
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
@@ -48,58 +45,19 @@ static struct gw_worker *find_link(struct gw_fleet *fleet, uint64_t link)
 static void add(struct gw_fleet *fleet, struct gw_worker *worker)
 {
     worker->tag = ++fleet->last_tag;
+    worker->census = &fleet->census;
+    fleet->census.n[worker->role][worker->state]++;
     gw_worker_list_push_back(&fleet->workers, worker);
     gw_worker_bucket_push_back(bucket(fleet, baton_link_id(worker->link)), worker);
+    worker->beat_ns = fleet->options.heartbeat.beat_ns;
+    gw_timing_wheel_put(&fleet->due, worker, 0);
 }
 
-/* ---- roles ---- */
+/* ---- leaving ---- */
 
 static bool is_serving(const struct gw_worker *worker)
 {
     return worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT;
-}
-
-static gw_class_set classes_in(const struct gw_fleet *fleet, Baton__V1__Role role,
-                               enum gw_worker_state state)
-{
-    gw_class_set set = GW_NO_CLASS;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->role == role && worker->state == state)
-            set |= gw_class_set_of(worker->numeric_class);
-    return set;
-}
-
-gw_class_set gw_fleet_ready(const struct gw_fleet *fleet, Baton__V1__Role role)
-{
-    return classes_in(fleet, role, GW_WORKER_READY);
-}
-
-gw_class_set gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role)
-{
-    return gw_fleet_ready(fleet, role) | classes_in(fleet, role, GW_WORKER_SUSPECT);
-}
-
-/* A gateway that was stopped heard of no worker meanwhile. */
-static bool is_recent(const struct gw_fleet *fleet, int64_t since_ns, int64_t now_ns)
-{
-    if (since_ns < fleet->awake_ns)
-        since_ns = fleet->awake_ns;
-    return now_ns - since_ns < fleet->options.absence_ns;
-}
-
-gw_class_set gw_fleet_expects(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
-{
-    gw_class_set set = gw_fleet_serves(fleet, role);
-    for (int i = 0; i < GW_MAX_CLASSES; i++)
-        if (is_recent(fleet, fleet->classes.places[i].served_ns[role], now_ns))
-            set |= gw_class_set_of(&fleet->classes.places[i]);
-    return set;
-}
-
-bool gw_fleet_awaits(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
-{
-    return is_recent(fleet, fleet->served_ns[role], now_ns) && !gw_fleet_serves(fleet, role);
 }
 
 /* The worker is about to leave its role. */
@@ -118,7 +76,9 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     baton_log(BATON_LOG_WARN, "worker_lost", BATON_S("worker", worker->id),
               BATON_S("reason", reason), BATON_I("active", worker->n_active));
     note_served(fleet, worker);
+    fleet->census.n[worker->role][worker->state]--;
     gw_worker_list_remove(&fleet->workers, worker);
+    gw_timing_wheel_remove(&fleet->due, worker);
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
     /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
@@ -136,44 +96,6 @@ void gw_fleet_fini(struct gw_fleet *fleet)
         gw_worker_destroy(worker);
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->leaving));)
         gw_worker_destroy(worker);
-}
-
-size_t gw_fleet_n(const struct gw_fleet *fleet, Baton__V1__Role role, enum gw_worker_state state)
-{
-    size_t n = 0;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
-        n += worker->role == role && worker->state == state;
-    return n;
-}
-
-/* Tokens of the largest KV cache of a role; 0 without a worker. */
-static int64_t largest_pool(const struct gw_fleet *fleet, Baton__V1__Role role)
-{
-    int64_t n = 0;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->role == role && worker->status.kv_blocks_total > n)
-            n = worker->status.kv_blocks_total;
-    return n * fleet->terms.kv_block_tokens;
-}
-
-static int64_t at_most(int64_t pool_tokens, int64_t context_tokens)
-{
-    return pool_tokens && pool_tokens < context_tokens ? pool_tokens : context_tokens;
-}
-
-/* The last token of an output is never an input, so it takes no position. */
-int64_t gw_fleet_context_tokens(const struct gw_fleet *fleet)
-{
-    int64_t pool = largest_pool(fleet, BATON__V1__ROLE__ROLE_DECODE);
-    return at_most(pool ? pool + 1 : 0, fleet->options.identity.facts->n_context_tokens);
-}
-
-int64_t gw_fleet_prompt_tokens(const struct gw_fleet *fleet)
-{
-    return at_most(largest_pool(fleet, BATON__V1__ROLE__ROLE_PREFILL),
-                   gw_fleet_context_tokens(fleet));
 }
 
 /* ---- joining ---- */
@@ -263,6 +185,14 @@ static void drop_hello(struct gw_fleet *fleet, const struct baton_message *messa
     baton_inbox_reject(fleet->options.inbox, message);
 }
 
+/* On NNG's threads. The tick looks at the links only after it. */
+static void on_link_changed(void *arg)
+{
+    struct gw_fleet *fleet = arg;
+    atomic_store(&fleet->links_changed, true);
+    fleet->options.wake(fleet->options.wake_arg);
+}
+
 /* Answers the Hello of a worker that has the token: with Welcome, or with Refused. */
 static void answer(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
@@ -276,7 +206,7 @@ static void answer(struct gw_fleet *fleet, const struct baton_message *message, 
         return;
     }
     struct gw_worker *worker =
-        gw_handshake_worker(&options->identity, message, options->wake, options->wake_arg, &why);
+        gw_handshake_worker(&options->identity, message, on_link_changed, fleet, &why);
     if (!worker || baton_link_accept(worker->link, envelope, now_ns) != BATON_LINK_FRESH) {
         drop_hello(fleet, message, worker ? "not the first message of its link" : why.text);
         if (worker)
@@ -307,11 +237,15 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
 
 /* ---- messages ---- */
 
+/* Tells the worker that this gateway lives, and when to expect the next beat. */
 static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
 {
     Baton__V1__Status status = BATON__V1__STATUS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    worker->beat_due_ns = now_ns + fleet->options.beat_ns;
+    worker->beat_ns =
+        gw_heartbeat_worker_pause_ns(&fleet->options.heartbeat, fleet->workers.n, worker);
+    worker->beat_due_ns = gw_heartbeat_due_ns(&fleet->options.heartbeat, worker->beat_ns, now_ns);
+    status.beat_s = baton_seconds(worker->beat_ns);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STATUS;
     envelope.status = &status;
     (void)gw_worker_send(worker, &envelope);
@@ -368,6 +302,8 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
         drain(fleet, worker, "it drains");
     else if (worker->state != GW_WORKER_DRAINING)
         judge(fleet, worker);
+    if (worker->state == GW_WORKER_DRAINING)
+        beat(fleet, worker, baton_now_ns()); /* it leaves when this is acknowledged */
     fleet->options.on_capacity(fleet->options.arg);
 }
 
@@ -402,7 +338,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
         take_token(fleet, worker, envelope->hello);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
-        beat(fleet, worker, baton_now_ns()); /* the worker leaves when this is acknowledged */
+        beat(fleet, worker, baton_now_ns()); /* it leaves when this is acknowledged */
     } else {
         fleet->options.on_message(fleet->options.arg, worker, envelope);
     }
@@ -445,29 +381,58 @@ static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worke
 bool gw_fleet_hears(const struct gw_fleet *fleet, const struct gw_worker *worker, int64_t now_ns)
 {
     return (worker->state == GW_WORKER_READY || worker->state == GW_WORKER_DRAINING) &&
-           now_ns - last_heard_ns(fleet, worker) <= HEARD_BEATS * fleet->options.beat_ns;
+           now_ns - last_heard_ns(fleet, worker) <= HEARD_BEATS * worker->beat_ns;
 }
 
-static void tick_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
-                        bool heard_all)
+static int64_t dead_after_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
+{
+    return gw_heartbeat_dead_ns(&fleet->options.heartbeat, worker->beat_ns);
+}
+
+/* When there is something to do about the worker, if nothing is heard of it until then. */
+static int64_t next_look_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
+{
+    bool may_be_suspect = worker->state == GW_WORKER_READY;
+    int64_t patience_ns = dead_after_ns(fleet, worker) / (may_be_suspect ? 2 : 1);
+    int64_t silent_ns = last_heard_ns(fleet, worker) + patience_ns + 1;
+    return silent_ns < worker->beat_due_ns ? silent_ns : worker->beat_due_ns;
+}
+
+static void look_at(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
+                    bool heard_all)
 {
     int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
-    if (baton_link_state(worker->link) == BATON_OUTBOX_DOWN) {
-        lose(fleet, worker,
-             worker->state == GW_WORKER_DRAINING ? "left"
-                                                 : "its process is gone, or cannot be reached");
-        return;
-    }
-    if (silent_ns > dead_after_ns(fleet)) {
+    int64_t dead_ns = dead_after_ns(fleet, worker);
+    if (silent_ns > dead_ns) {
         lose(fleet, worker, "it does not answer");
         return;
     }
-    if (silent_ns > dead_after_ns(fleet) / 2 && worker->state == GW_WORKER_READY) {
+    if (silent_ns > dead_ns / 2 && worker->state == GW_WORKER_READY) {
         gw_worker_set_state(worker, GW_WORKER_SUSPECT, "it is silent");
         fleet->n_suspected[worker->role]++;
     }
     if (now_ns >= worker->beat_due_ns)
         beat(fleet, worker, now_ns);
+    gw_timing_wheel_put(&fleet->due, worker, next_look_ns(fleet, worker));
+}
+
+static bool lose_if_down(struct gw_fleet *fleet, struct gw_worker *worker)
+{
+    bool is_down = baton_link_state(worker->link) == BATON_OUTBOX_DOWN;
+    if (is_down)
+        lose(fleet, worker,
+             worker->state == GW_WORKER_DRAINING ? "left"
+                                                 : "its process is gone, or cannot be reached");
+    return is_down;
+}
+
+static void lose_all_down(struct gw_fleet *fleet)
+{
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;
+         worker = next) {
+        next = gw_worker_list_next(&fleet->workers, worker);
+        (void)lose_if_down(fleet, worker);
+    }
 }
 
 /* The links of workers that are lost come first: they hold more. */
@@ -484,7 +449,7 @@ static void close_one(struct gw_fleet *fleet, int64_t now_ns)
 /* Ticks come every beat_ns / 4: after a longer pause this process was stopped or starved. */
 bool gw_fleet_slept(const struct gw_fleet *fleet, int64_t now_ns)
 {
-    return now_ns - fleet->ticked_ns > fleet->options.beat_ns;
+    return now_ns - fleet->ticked_ns > fleet->options.heartbeat.beat_ns;
 }
 
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
@@ -492,11 +457,12 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
     if (gw_fleet_slept(fleet, now_ns))
         fleet->awake_ns = now_ns;
     fleet->ticked_ns = now_ns;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers), *next; worker;
-         worker = next) {
-        next = gw_worker_list_next(&fleet->workers, worker);
-        tick_worker(fleet, worker, now_ns, heard_all);
-    }
+    if (atomic_exchange(&fleet->links_changed, false))
+        lose_all_down(fleet);
+    /* A link that does not come up in time changes unnoticed, so each is looked at when due. */
+    for (struct gw_worker *worker; (worker = gw_timing_wheel_take(&fleet->due, now_ns));)
+        if (!lose_if_down(fleet, worker))
+            look_at(fleet, worker, now_ns, heard_all);
     close_one(fleet, now_ns);
 }
 

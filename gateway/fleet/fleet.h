@@ -6,7 +6,7 @@
  *       \--wrong token: the pipe is closed, nothing is opened or dialled
  *
  * The fleet acts on a removed pipe at once, and on silence (a stopped process, a partition) after
- * six beats.
+ * six beats (heartbeat.h).
  *
  * Ownership: the fleet owns the workers; others borrow a pointer until on_lost was called for it.
  * Threading: loop thread.
@@ -16,7 +16,11 @@
 #ifndef BATON_GATEWAY_FLEET_FLEET_H
 #define BATON_GATEWAY_FLEET_FLEET_H
 
+#include <stdatomic.h>
+
 #include "gateway/fleet/handshake.h"
+#include "gateway/fleet/heartbeat.h"
+#include "gateway/fleet/timing_wheel.h"
 
 enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16, GW_WORKER_BUCKETS = 256 };
 
@@ -30,10 +34,9 @@ struct gw_hello_stats {
 struct gw_fleet_options {
     struct gw_identity identity;
     struct baton_inbox *inbox;
-    int64_t beat_ns;
-    int64_t silence_ns; /* a worker that says nothing for so long is lost; 0: for six beats */
-    int64_t absence_ns; /* for so long a role without a worker is awaited */
-    void (*wake)(void *arg);
+    struct gw_heartbeat heartbeat;
+    int64_t absence_ns;      /* for so long a role without a worker is awaited */
+    void (*wake)(void *arg); /* called from NNG's threads when a link changes: tick */
     void *wake_arg;
     /* A message about a request, from a worker that joined. */
     void (*on_message)(void *arg, struct gw_worker *worker, const baton_envelope *envelope);
@@ -49,7 +52,10 @@ struct gw_fleet_options {
 struct gw_fleet {
     struct gw_fleet_options options;
     struct gw_worker_list workers;
+    struct gw_worker_census census;
     struct gw_worker_bucket by_link[GW_WORKER_BUCKETS]; /* the same, by the id of their link */
+    struct gw_timing_wheel due;                         /* the same, by when they are looked at */
+    atomic_bool links_changed;                          /* some worker's link may be down */
     struct gw_worker_list refused;                      /* links that still carry a Refused */
     struct gw_worker_list leaving; /* lost ones, whose links are still to be closed */
     struct gw_hello_stats hellos;
@@ -69,7 +75,7 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
 /* Sends heartbeats, drops workers whose link is down or, if heard_all, that are silent, and closes
  * one link that is no longer needed: NNG lets its caller wait, so a turn of the loop closes no
  * more. heard_all: every message that arrived was received. Call after every wake and every
- * beat_ns / 4. */
+ * beat / 4. It costs what is due, and all workers only after a link has changed. */
 void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all);
 
 /* Whether this process itself did not run for so long that nobody was heard meanwhile. */

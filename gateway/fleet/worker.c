@@ -47,6 +47,8 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
               BATON_F("after_s", baton_seconds(now_ns - worker->state_ns)));
     if (!is_edge)
         abort();
+    worker->census->n[worker->role][worker->state]--;
+    worker->census->n[worker->role][state]++;
     worker->state = state;
     worker->state_ns = now_ns;
 }
@@ -68,6 +70,7 @@ void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority)
 {
     for (int i = (int)priority; i < BATON_N_PRIORITIES; i++)
         worker->backing_off[i] = worker->recently_rejected[i] = true;
+    worker->census->any_rejected = true;
 }
 
 void gw_worker_may_have_room(struct gw_worker *worker)

@@ -44,8 +44,16 @@ enum gw_worker_state {
         GW_N_WORKER_STATES
 };
 
+/* Of the workers of a fleet, so that what asks for them in every tick need not look at each. */
+struct gw_worker_census {
+    size_t n[GW_N_ROLES][GW_N_WORKER_STATES];
+    bool any_rejected; /* some worker may be backing off, or have rejected recently */
+};
+
 struct gw_worker {
-    struct baton_node in_workers, in_bucket;
+    struct gw_worker_census *census; /* the fleet's */
+    struct baton_node in_workers, in_bucket, in_due;
+    int64_t due_slot; /* of the timing wheel */
     enum gw_worker_state state;
     int64_t state_ns; /* since when it is in its state */
     Baton__V1__Role role;
@@ -67,12 +75,13 @@ struct gw_worker {
     Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */
     struct gw_worker_load load;
     double start_to_ready_s, model_load_s;
-    int64_t beat_due_ns;
-    uint32_t tag;               /* of this life: no other worker ever has it; never 0 */
-    uint32_t n_active;          /* requests of this gateway that are here now */
-    uint32_t n_stalls;          /* how often it was STALLED */
-    uint64_t n_routed, turn;    /* in all; when the last one was, counted in routings */
-    double prompt_tokens_per_s; /* at which it computed prompts of ours; 0: none yet */
+    int64_t beat_ns, beat_due_ns; /* the pause that it was told last; our next beat */
+    int64_t max_beat_ns;          /* the longest pause that it takes; 0: that of a small fleet */
+    uint32_t tag;                 /* of this life: no other worker ever has it; never 0 */
+    uint32_t n_active;            /* requests of this gateway that are here now */
+    uint32_t n_stalls;            /* how often it was STALLED */
+    uint64_t n_routed, turn;      /* in all; when the last one was, counted in routings */
+    double prompt_tokens_per_s;   /* at which it computed prompts of ours; 0: none yet */
     /* By class (enum baton_priority). It rejected a reservation after its last Status: ask none. And
      * requests wait that were not offered to it since: ask one at a time. */
     bool backing_off[BATON_N_PRIORITIES], recently_rejected[BATON_N_PRIORITIES];

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/base/clock.h"
 #include "common/obs/prom.h"
 
 /* How a figure is written as JSON. Prometheus has only one kind of number. */
@@ -218,4 +219,9 @@ void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet
     write_states(out, fleet, BATON__V1__ROLE__ROLE_PREFILL);
     write_states(out, fleet, BATON__V1__ROLE__ROLE_DECODE);
     write_suspected(out, fleet);
+    baton_prom_family(out, "baton_heartbeat_pause_seconds", "gauge",
+                      "Between two heartbeats of a worker: longer in fleets of hundreds.");
+    baton_prom_sample(
+        out, "baton_heartbeat_pause_seconds",
+        baton_seconds(gw_heartbeat_pause_ns(&fleet->options.heartbeat, fleet->workers.n)), NULL);
 }

@@ -11,6 +11,7 @@ struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
 struct baton_cluster_token cluster_token;
 int absence_ms, migration_limit;
+unsigned beats_per_s;
 
 static const struct baton_fingerprint fingerprint = {.config = "c", .tokenizer = "t"};
 static struct baton_tokenizer *tokenizer;
@@ -41,6 +42,12 @@ static void on_capacity(void *arg)
     dispatcher.lifecycle.wants_pump = true;
 }
 
+/* The tests say when the gateway looks. */
+static void no_wake(void *arg)
+{
+    (void)arg;
+}
+
 void gateway_open(const struct gw_routing_options *routing)
 {
     struct gw_dispatcher_options options = {
@@ -65,17 +72,19 @@ void gateway_open(const struct gw_routing_options *routing)
     if (routing)
         options.routing = *routing;
     gw_requests_init(&requests);
-    gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity = {.epoch = 1,
-                                                                  .gateway_id = "gateway-0",
-                                                                  .token = &cluster_token,
-                                                                  .fingerprint = &fingerprint,
-                                                                  .facts = &facts},
-                                                     .beat_ns = BEAT_MS * BATON_MS,
-                                                     .absence_ns = absence_ms * BATON_MS,
-                                                     .on_message = on_message,
-                                                     .on_lost = on_lost,
-                                                     .on_unfit = on_unfit,
-                                                     .on_capacity = on_capacity});
+    gw_fleet_init(&fleet, &(struct gw_fleet_options){
+                              .identity = {.epoch = 1,
+                                           .gateway_id = "gateway-0",
+                                           .token = &cluster_token,
+                                           .fingerprint = &fingerprint,
+                                           .facts = &facts},
+                              .heartbeat = {.beat_ns = BEAT_MS * BATON_MS, .per_s = beats_per_s},
+                              .wake = no_wake,
+                              .absence_ns = absence_ms * BATON_MS,
+                              .on_message = on_message,
+                              .on_lost = on_lost,
+                              .on_unfit = on_unfit,
+                              .on_capacity = on_capacity});
     assert_int_equal(gw_dispatcher_init(&dispatcher, &options), BATON_OK);
 }
 

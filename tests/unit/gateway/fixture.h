@@ -28,7 +28,7 @@ struct far_worker {
     uint32_t kv_block_tokens, n_context_tokens;
     Baton__V1__Status status;
     bool is_silent; /* it no longer tells its status as time passes */
-    bool is_old;    /* it hands nothing over */
+    bool is_old;    /* it hands nothing over, and beats as often as its options say */
 };
 
 /* What a client hears of its request, and what the request was when it ended. */
@@ -66,6 +66,7 @@ extern struct gw_metrics metrics;
 extern struct gw_dispatcher dispatcher;
 extern struct baton_model_facts facts;
 extern int absence_ms, migration_limit; /* of the next gateway_open; 0 at first */
+extern unsigned beats_per_s;            /* of all workers; likewise */
 extern int n_rejected_messages, n_ended_pipes, n_links_opened;
 
 /* Workers lie: their tokens may be any. The tokenizer stays open from gateway to gateway. */
@@ -110,6 +111,8 @@ void say_status(struct far_worker *worker);
 void say_goodbye(struct far_worker *worker);
 void cut_link(struct far_worker *worker);   /* its process is gone */
 void break_link(struct far_worker *worker); /* the same, and the gateway has not looked yet */
+/* The pause between beats that the gateway has told the worker last. */
+int told_beat_ms(const struct far_worker *worker);
 void lose_a_message(struct far_worker *worker);
 
 /* About a request, in the attempt that the gateway last told this worker of. */

@@ -37,7 +37,11 @@ enum baton_err __wrap_baton_link_open(const struct baton_link_options *options,
     n_links_opened++;
     *link = calloc(1, sizeof **link);
     assert_non_null(*link);
-    **link = (struct baton_link){.id = options->id, .heard_ns = clock_ns, .state = BATON_OUTBOX_UP};
+    **link = (struct baton_link){.id = options->id,
+                                 .heard_ns = clock_ns,
+                                 .state = BATON_OUTBOX_UP,
+                                 .wake = options->wake,
+                                 .wake_arg = options->wake_arg};
     return BATON_OK;
 }
 
@@ -95,8 +99,10 @@ enum baton_err __wrap_baton_link_send(struct baton_link *link, baton_envelope *e
     (void)payload_bytes;
     if (link->state == BATON_OUTBOX_DOWN)
         return BATON_CLOSED;
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS)
+    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
+        link->beat_s = envelope->status->beat_s;
         return BATON_OK;
+    }
     if (prompt_err && envelope->body_case == BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST)
         return prompt_err;
     assert_true(n_all_sent < MAX_SENT);

@@ -17,6 +17,9 @@ struct baton_link {
     int64_t heard_ns;
     enum baton_outbox_state state;
     bool is_gap;
+    double beat_s; /* the pause that the gateway told last */
+    void (*wake)(void *arg);
+    void *wake_arg;
 };
 
 extern int64_t clock_ns;

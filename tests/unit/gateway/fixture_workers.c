@@ -91,6 +91,7 @@ void show_token(struct far_worker *worker)
     says.n_context_tokens = worker->n_context_tokens;
     says.cluster_token = baton_envelope_text(worker->token);
     says.hands_over = worker->role == BATON__V1__ROLE__ROLE_DECODE && !worker->is_old;
+    says.max_beat_s = worker->is_old ? 0 : 60;
     says.fingerprint = &theirs;
     says.status = &worker->status;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HELLO;
@@ -140,7 +141,9 @@ void say_goodbye(struct far_worker *worker)
 
 void break_link(struct far_worker *worker)
 {
-    known(worker)->link->state = BATON_OUTBOX_DOWN;
+    struct baton_link *link = known(worker)->link;
+    link->state = BATON_OUTBOX_DOWN;
+    link->wake(link->wake_arg);
     worker->is_silent = true;
 }
 
@@ -148,6 +151,11 @@ void cut_link(struct far_worker *worker)
 {
     break_link(worker);
     tick();
+}
+
+int told_beat_ms(const struct far_worker *worker)
+{
+    return (int)(known(worker)->link->beat_s * 1000 + 0.5);
 }
 
 void lose_a_message(struct far_worker *worker)

@@ -61,6 +61,62 @@ TEST(a_worker_whose_process_is_gone_is_lost_at_once)
     assert_null(known(&worker));
 }
 
+TEST(more_workers_beat_less_often_and_may_be_silent_for_longer)
+{
+    struct far_worker a = decode_worker("decode-0"), b = decode_worker("decode-1");
+    gateway_close();
+    beats_per_s = 2;
+    gateway_open(NULL);
+    beats_per_s = 0;
+    join(&a);
+    join(&b);
+    pass_ms(2000);
+    assert_int_equal(told_beat_ms(&a), 1000);
+    a.is_silent = b.is_silent = true;
+    pass_ms(2500);
+    assert_int_equal(known(&a)->state, GW_WORKER_READY);
+    pass_ms(1000);
+    assert_int_equal(known(&a)->state, GW_WORKER_SUSPECT);
+    pass_ms(2000);
+    assert_non_null(known(&a));
+    pass_ms(1000);
+    assert_null(known(&a));
+}
+
+TEST(the_pause_shrinks_when_workers_leave)
+{
+    struct far_worker a = decode_worker("decode-0"), b = decode_worker("decode-1");
+    gateway_close();
+    beats_per_s = 2;
+    gateway_open(NULL);
+    beats_per_s = 0;
+    join(&a);
+    join(&b);
+    pass_ms(2000);
+    cut_link(&b);
+    pass_ms(1100);
+    assert_int_equal(told_beat_ms(&a), 500);
+    assert_int_equal(known(&a)->state, GW_WORKER_READY);
+}
+
+TEST(a_worker_that_knows_no_other_pause_is_told_its_own)
+{
+    struct far_worker a = decode_worker("decode-0"), old = decode_worker("decode-1");
+    old.is_old = true;
+    gateway_close();
+    beats_per_s = 2;
+    gateway_open(NULL);
+    beats_per_s = 0;
+    join(&a);
+    join(&old);
+    pass_ms(2000);
+    assert_int_equal(told_beat_ms(&old), BEAT_MS);
+    old.is_silent = true;
+    pass_ms(7 * BEAT_MS);
+    assert_null(known(&old));
+    assert_non_null(known(&a));
+}
+
 TEST(what_a_lost_worker_has_begun_to_send_is_not_kept)
 {
     struct far_worker silent = decode_worker("decode-0"), gone = decode_worker("decode-1");
@@ -245,6 +301,9 @@ int main(void)
         ROW(a_worker_that_stays_silent_is_lost),
         ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
         ROW(a_worker_whose_process_is_gone_is_lost_at_once),
+        ROW(more_workers_beat_less_often_and_may_be_silent_for_longer),
+        ROW(the_pause_shrinks_when_workers_leave),
+        ROW(a_worker_that_knows_no_other_pause_is_told_its_own),
         ROW(what_a_lost_worker_has_begun_to_send_is_not_kept),
         ROW(links_of_lost_workers_are_closed_one_a_tick),
         ROW(a_worker_that_is_told_to_drain_gets_no_work_whatever_it_says),

@@ -1,0 +1,40 @@
+/* When each worker of the fleet is to be looked at next: a hashed timing wheel, so that a tick
+ * costs what is due and not what is there (G. Varghese, T. Lauck: "Hashed and Hierarchical Timing
+ * Wheels", 1987, scheme 6).
+ *
+ * Time is cut into slots; a worker is due at the end of its slot, so up to one slot late.
+ *
+ * Ownership: the wheel never owns its workers; a worker must be removed before it is freed.
+ * Threading: loop thread.
+ * Errors:    none.
+ */
+#ifndef BATON_GATEWAY_FLEET_TIMING_WHEEL_H
+#define BATON_GATEWAY_FLEET_TIMING_WHEEL_H
+
+#include "gateway/fleet/worker.h"
+
+enum { GW_WHEEL_SLOTS = 128 };
+
+BATON_LIST(gw_due_list, struct gw_worker, in_due)
+
+struct gw_timing_wheel {
+    struct gw_due_list slots[GW_WHEEL_SLOTS]; /* by number of the slot, modulo their count */
+    struct gw_due_list due;
+    int64_t slot_ns;
+    int64_t turned_to; /* number of the first slot that has not ended */
+};
+
+/* slot_ns: > 0, how late a worker may be looked at. */
+void gw_timing_wheel_init(struct gw_timing_wheel *wheel, int64_t slot_ns, int64_t now_ns);
+
+/* The worker, which is in no slot, is to be looked at at due_ns; a time that is over counts as
+ * now. */
+void gw_timing_wheel_put(struct gw_timing_wheel *wheel, struct gw_worker *worker, int64_t due_ns);
+
+/* It is to be looked at no more; harmless when it is in no slot. */
+void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *worker);
+
+/* Takes a worker that is due out of the wheel; NULL: there is none. */
+struct gw_worker *gw_timing_wheel_take(struct gw_timing_wheel *wheel, int64_t now_ns);
+
+#endif
