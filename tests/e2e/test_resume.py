@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import certificates
 import pytest
+from balancer import Balancer
+from chromium import Browser
 from conftest import KEY, OTHER_KEY
-from fleet import PATIENCE_S, WORDY, Fleet, abandon, read_events, wait_for
+from fleet import PATIENCE_S, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
 from test_tls import SecureFleet
 
 RESUMABLE = {"x-baton-resumable": "true"}
@@ -362,6 +364,28 @@ def test_a_client_that_stays_away_cancels_as_one_that_leaves():
         fleet.wait_all_free()
 
 
+def test_a_deadline_counts_while_the_client_is_away(fleet):
+    def runs_out(timeout_s):
+        body = {**WORDY, "timeout_s": timeout_s}
+        stream = Reader(fleet, "POST", "/generate/stream", body, RESUMABLE)
+        if stream.status == 504:
+            return "early"
+        had = stream.read(100)
+        stream.abandon()
+        text = go_on(fleet, stream.id, had)  # comes when it is over
+        return text if b"event: error" in text else "late"
+    assert b'"code":"deadline_exceeded"' in run_out_of_time(runs_out)
+
+
+def test_a_client_that_reads_nothing_is_cut_off_and_may_come_back():
+    with Fleet(gateway_args=["--stall-timeout-s", 0.5]) as fleet:
+        expected = essence(Reader(fleet, "POST", "/generate/stream", WORDY).read())
+        stream, had = hold(fleet)
+        wait_for(lambda: counts(fleet)["detached"] == 1, "the connection to be cut")
+        assert fleet.metrics()["baton_stream_bytes"] <= 1 << 19
+        assert essence(go_on(fleet, stream.id, had)) == expected
+
+
 def test_a_client_may_give_a_stream_up(fleet):
     before = n_canceled(fleet)
     stream, _ = hold(fleet, seed=2)
@@ -429,6 +453,64 @@ def test_a_stream_goes_on_over_tls(tmp_path):
                 text = go_on(fleet, stream.id, had, trust=fleet.trust)
                 assert resume(fleet, stream.id, trust=fleet.trust).read() == text
                 assert essence(text) == essence(expected)
+
+
+class Breaking(Balancer):
+    """A proxy whose connections break, those of streams after each of these numbers of bytes."""
+
+    def __init__(self, port, after):
+        super().__init__([port])
+        self.after = list(after)
+
+    def serve(self, client):
+        request = client.recv(65536)
+        while b"\r\n\r\n" not in request:
+            request += client.recv(65536)
+        head, _, body = request.partition(b"\r\n\r\n")
+        asked = re.search(rb"content-length: (\d+)", head.lower())
+        while asked and len(body) < int(asked[1]):
+            body += client.recv(65536)
+        gateway, answer = self.ask(self.ports[0], head + b"\r\nConnection: close\r\n\r\n" + body)
+        left = self.after.pop(0) if b" /v1/streams/" in head and self.after else None
+        with gateway:
+            while answer and (left is None or left > 0):
+                client.sendall(answer[:left])
+                left = left and left - len(answer)
+                answer = gateway.recv(65536)
+        if left is not None:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            client.close()
+
+
+IN_PAGE = """(async () => {
+    const asked = await fetch('/generate/stream', {
+        method: 'POST', body: JSON.stringify(BODY),
+        headers: {'Content-Type': 'application/json', 'x-baton-resumable': 'true'}});
+    const reader = asked.body.getReader();
+    await reader.read();
+    await reader.cancel();
+    window.seen = {text: '', numbers: [], over: false};
+    const events = new EventSource('/v1/streams/' + asked.headers.get('x-baton-stream'));
+    for (const name of ['meta', 'token', 'summary'])
+        events.addEventListener(name, event => {
+            window.seen.numbers.push(Number(event.lastEventId.split('-')[1]));
+            if (name == 'token')
+                window.seen.text += event.data;
+        });
+    events.onerror = () => { window.seen.over = events.readyState == EventSource.CLOSED; };
+})()"""
+
+
+def test_a_browsers_event_source_goes_on_by_itself(fleet):
+    body = ROUTES["/generate/stream"][0]
+    expected = essence(Reader(fleet, "POST", "/generate/stream", body).read())
+    with Breaking(fleet.port, [400, 600]) as proxy, Browser() as browser:
+        page = browser.page(f"http://127.0.0.1:{proxy.port}/")
+        page.js(IN_PAGE.replace("BODY", json.dumps(body)))
+        page.wait("window.seen.over", "the browser to be told that it has it all")  # by a 204
+        seen = page.js("window.seen")
+    assert not proxy.after and seen["text"] == expected[0]
+    assert seen["numbers"] == list(range(1, len(seen["numbers"]) + 1))
 
 
 def main():

@@ -66,11 +66,11 @@ static void resume(struct gw_exchange *exchange, struct gw_stream *stream, uint6
 void gw_stream_get(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none)
 {
     struct gw_stream *stream = find(api, exchange);
-    const char *last = gw_exchange_header(exchange, "last-event-id");
     uint64_t after = 0;
     (void)none;
     if (!stream)
         return;
+    const char *last = gw_exchange_header(exchange, "last-event-id");
     if (*last && !gw_stream_read_event_id(stream, last, &after)) {
         refuse(exchange, 400, "invalid_value",
                "Last-Event-ID: must be the id of an event of this stream: its name, '-', a number");

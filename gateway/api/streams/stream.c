@@ -35,6 +35,10 @@ static void drop_first(struct gw_stream *stream)
         stream->last = NULL;
     if (stream->unsent == event)
         stream->unsent = stream->first;
+    if (stream->untaken == event)
+        stream->untaken = stream->first;
+    else
+        stream->taken_bytes -= room_of(event);
     stream->held_bytes -= room_of(event);
     free(event);
 }
@@ -92,6 +96,8 @@ static bool keep(struct gw_stream *stream, const char *bytes, size_t n)
     stream->last = event;
     if (!stream->unsent)
         stream->unsent = event;
+    if (!stream->untaken)
+        stream->untaken = event;
     stream->held_bytes += room_of(event);
     return true;
 }
@@ -121,6 +127,13 @@ static void send_some(struct gw_stream *stream)
         gw_exchange_stream_write(stream->exchange, out->data, out->len);
 }
 
+/* A client that reads too slowly is cut off by the exchange. */
+static void send_all(struct gw_stream *stream)
+{
+    while (stream->exchange && stream->unsent)
+        send_some(stream);
+}
+
 static void send_unsent(struct gw_stream *stream)
 {
     while (stream->exchange && stream->unsent && !stream->exchange_is_full)
@@ -136,12 +149,23 @@ static void send_unsent(struct gw_stream *stream)
 
 /* ---- the bounds ---- */
 
+/* Moves `untaken` to the event of which its client's side has not acknowledged all. */
+static void note_taken(struct gw_stream *stream)
+{
+    uint64_t on_its_way = gw_exchange_untaken_bytes(stream->exchange);
+    for (; stream->untaken != stream->unsent; stream->untaken = stream->untaken->next) {
+        if (stream->untaken->end_bytes + on_its_way > stream->sent_bytes)
+            break;
+        stream->taken_bytes += room_of(stream->untaken);
+    }
+}
+
 static void drop_taken(struct gw_stream *stream, size_t down_to)
 {
-    uint64_t untaken = stream->exchange ? gw_exchange_untaken_bytes(stream->exchange) : UINT64_MAX;
-    while (stream->held_bytes > down_to && stream->first != stream->unsent &&
-           stream->sent_bytes >= untaken &&
-           stream->first->end_bytes <= stream->sent_bytes - untaken)
+    if (!stream->exchange)
+        return;
+    note_taken(stream);
+    while (stream->taken_bytes > down_to)
         drop_first(stream);
 }
 
@@ -153,13 +177,25 @@ static void pause_source(struct gw_stream *stream, bool paused)
     stream->source->full(stream->arg, paused);
 }
 
+/* More than it may hold. */
+static void overflow(struct gw_stream *stream, size_t down_to)
+{
+    send_all(stream);
+    if (!stream->exchange) {
+        lose(stream, "the resume window is full");
+        return;
+    }
+    while (stream->held_bytes > down_to)
+        drop_first(stream);
+}
+
 static void keep_bounds(struct gw_stream *stream)
 {
     size_t max = stream->streams->bounds.stream_bytes, less = max / 8 * 3;
     if (stream->held_bytes > less)
         drop_taken(stream, max / 4);
     if (stream->held_bytes > max)
-        lose(stream, stream->exchange ? "client reads too slowly" : "the resume window is full");
+        overflow(stream, max / 4);
     pause_source(stream, stream->held_bytes > (stream->is_paused ? less : max / 2));
 }
 
@@ -231,15 +267,21 @@ bool gw_stream_read_event_id(const struct gw_stream *stream, const char *text, u
     return true;
 }
 
-void gw_stream_attach(struct gw_stream *stream, struct gw_exchange *exchange, uint64_t after)
+static void begin_after(struct gw_stream *stream, uint64_t number)
 {
     struct gw_stream_event *next = stream->first;
+    stream->taken_bytes = 0;
+    for (; next && next->number <= number; next = next->next)
+        stream->taken_bytes += room_of(next);
+    stream->unsent = stream->untaken = next;
+    stream->sent_bytes = next ? next->end_bytes - next->n : stream->made_bytes;
+}
+
+void gw_stream_attach(struct gw_stream *stream, struct gw_exchange *exchange, uint64_t after)
+{
     bool was_attached = stream->exchange;
     cut_exchange(stream, "resumed on another connection");
-    while (next && next->number <= after)
-        next = next->next;
-    stream->unsent = next;
-    stream->sent_bytes = next ? next->end_bytes - next->n : stream->made_bytes;
+    begin_after(stream, after);
     stream->exchange = exchange;
     stream->exchange_is_full = false;
     gw_exchange_set_data(exchange, stream);

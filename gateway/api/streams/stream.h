@@ -9,12 +9,14 @@
  *
  * Its events share max_bytes:
  *
- *     over 3/8   those that the client has are dropped, the oldest first, down to 1/4
+ *     over 3/8   of those that the client has, the oldest are dropped, until they take 1/4
  *     over 1/2   the source is paused, until less than 3/8 are left
- *     over 1     the stream is lost. This room is for what the source makes before it stands still.
+ *     over 1     all goes out at once and makes room, so that an event may be as large as it is;
+ *                without an exchange the stream is lost. The second half is for what the source
+ *                makes before it stands still.
  *
- * What the client has is what its side of the connection acknowledged: a slow one is one that may
- * lose much.
+ * What the client has is what its side of the connection acknowledged. Of that it may still lose
+ * what its program had not read: the quarter is for that.
  *
  * Ownership: streams belong to their table (streams.h). A source does not outlive its `abandoned`,
  *            and calls gw_stream_end when it ends by itself.
@@ -51,10 +53,11 @@ struct gw_stream {
     char id[GW_REQUEST_ID_BYTES];
     struct gw_owner owner;
     struct gw_payers payers;
-    struct gw_stream_event *first, *last, *unsent; /* unsent: for the exchange's next write */
-    uint64_t n_events;                             /* ever written: the number of the last one */
-    uint64_t made_bytes, sent_bytes;               /* of all events; of these, before `unsent` */
-    size_t held_bytes;                             /* that the events take */
+    struct gw_stream_event *first, *last;
+    struct gw_stream_event *unsent, *untaken; /* what to send next; what is not acknowledged */
+    uint64_t n_events;                        /* ever written: the number of the last one */
+    uint64_t made_bytes, sent_bytes;          /* of all events; of these, before `unsent` */
+    size_t held_bytes, taken_bytes;           /* that the events take; of these, before `untaken` */
     bool exchange_is_full, is_paused, is_lost;
     int64_t left_ns; /* when it lost its client, or ended */
 };

@@ -27,7 +27,7 @@ enum gw_stream_count {
         GW_N_STREAM_COUNTS
 };
 
-enum { GW_STREAM_MIN_BYTES = 16 << 10 }; /* that one takes of the room, however little it holds */
+enum { GW_STREAM_MIN_BYTES = 64 << 10 }; /* that one takes of the room, however little it holds */
 
 struct gw_stream_bounds {
     size_t stream_bytes, bytes; /* of one; of all */
