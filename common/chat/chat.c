@@ -35,6 +35,8 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
         .jinja = jinja,
         .takes_parts = baton_jinja_loops_over(jinja, "content"),
         .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
+        .knows_thinking = memmem(source, n, "thinking", strlen("thinking")) &&
+                          !memmem(source, n, "reasoning_content", strlen("reasoning_content")),
         .tool_format = baton_tool_format_of(source, n),
         .reasoning_format = baton_reasoning_format_of(source, n)};
     return BATON_OK;
@@ -129,6 +131,8 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     made->bos = source->bos;
     made->eos = source->eos;
     source->bos = source->eos = NULL;
+    baton_chat_find_wants_content(made, &made->plain);
+    baton_chat_find_wants_content(made, &made->with_tools);
     if (made->plain.jinja)
         baton_chat_find_turn_end(made);
     *chat = made;

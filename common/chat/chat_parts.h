@@ -18,6 +18,8 @@ struct baton_chat_jinja {
     struct baton_jinja *jinja;
     bool takes_parts;     /* it loops over a message's content: parts stay a list */
     bool knows_developer; /* it names the role, else it is given as system */
+    bool knows_thinking;  /* its name for reasoning_content */
+    bool wants_content;   /* it makes something of content that is null beside calls */
     const struct baton_tool_format *tool_format;           /* NULL: none that is known */
     const struct baton_reasoning_format *reasoning_format; /* the same */
 };
@@ -67,5 +69,9 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
 
 /* Fills chat->turn_end by writing out a conversation of its own. */
 void baton_chat_find_turn_end(struct baton_chat *chat);
+
+/* Fills template->wants_content in the same way. */
+void baton_chat_find_wants_content(const struct baton_chat *chat,
+                                   struct baton_chat_jinja *template);
 
 #endif

@@ -161,3 +161,47 @@ void baton_chat_find_turn_end(struct baton_chat *chat)
     if (!*chat->turn_end)
         read_end(chat, "[" TALK ",{\"role\":\"user\",\"content\":\"More?\"}]", answer);
 }
+
+/* ---- content beside calls ---- */
+
+/* How often the template writes None or null; -1: it fails. */
+static int count_nulls(const struct baton_chat *chat, struct baton_chat_jinja *template,
+                       const struct baton_chat_input *input, bool wants_content)
+{
+    static const char *const nulls[] = {"None", "null"};
+    struct baton_chat_text text;
+    struct baton_why why;
+    bool raised;
+    int n = -1;
+    baton_chat_text_init(&text);
+    template->wants_content = wants_content;
+    if (!run_template(chat, template, input, 0, true, &text, &raised, &why) ||
+        !run_template(chat, template, input, 0, false, &text, &raised, &why)) {
+        n = 0;
+        for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+            for (const char *met = baton_buf_text(&text.bytes); (met = strstr(met, nulls[i]));
+                 met++)
+                n++;
+    }
+    baton_chat_text_fini(&text);
+    return n;
+}
+
+void baton_chat_find_wants_content(const struct baton_chat *chat, struct baton_chat_jinja *template)
+{
+    static const char talk[] =
+        "[{\"role\":\"user\",\"content\":\"Is it ten?\"},{\"role\":\"assistant\",\"content\":null,"
+        "\"tool_calls\":[{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":"
+        "\"now\","
+        "\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"a1b2c3d4e\",\"name\":"
+        "\"now\","
+        "\"content\":\"Ten.\"}]";
+    struct baton_json *messages = NULL;
+    if (!template->jinja || baton_json_parse(talk, sizeof talk - 1, &messages, NULL))
+        return;
+    const struct baton_chat_input input = {.messages = messages};
+    int n_null = count_nulls(chat, template, &input, false);
+    int n_empty = count_nulls(chat, template, &input, true);
+    template->wants_content = n_empty >= 0 && (n_null<0 || n_null> n_empty);
+    baton_json_free(messages);
+}

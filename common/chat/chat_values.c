@@ -52,14 +52,15 @@ static struct jinja_value joined(struct values *values, const struct baton_json 
     return jinja_text_value(values->run, bytes, total, false);
 }
 
-/* Content that is missing is empty, but beside tool calls, where templates ask for it. */
+/* Content that is missing is empty, but beside tool calls, where many templates ask for it. */
 static struct jinja_value content_value(struct values *values, const struct baton_json *message)
 {
     const struct baton_json *content = baton_json_get(message, "content");
     enum baton_json_kind kind = baton_json_kind(content);
     if (kind == BATON_JSON_ARRAY && !values->template->takes_parts)
         return joined(values, content);
-    if (kind == BATON_JSON_NULL && !baton_json_size(baton_json_get(message, "tool_calls")))
+    bool has_calls = baton_json_size(baton_json_get(message, "tool_calls")) > 0;
+    if (kind == BATON_JSON_NULL && (!has_calls || values->template->wants_content))
         return jinja_text_value(values->run, "", 0, true);
     return jinja_json_value(values->run, content);
 }
@@ -133,6 +134,17 @@ static struct jinja_value calls_value(struct values *values, const struct baton_
 
 /* ---- messages ---- */
 
+/* Templates that say thinking take it beside calls or content, not beside both. */
+static bool wants_thinking(const struct values *values, const struct baton_json *message)
+{
+    size_t n = 0;
+    const struct baton_json *content = baton_json_get(message, "content");
+    (void)baton_json_string(content, &n);
+    return values->template->knows_thinking && !baton_json_get(message, "thinking") &&
+           (!(n || baton_json_size(content)) ||
+            !baton_json_size(baton_json_get(message, "tool_calls")));
+}
+
 static struct jinja_value message_value(struct values *values, const struct baton_json *message)
 {
     struct jinja_dict *dict = jinja_dict_new(values->run);
@@ -148,6 +160,9 @@ static struct jinja_value message_value(struct values *values, const struct bato
         else if (strcmp(name, "role") != 0 && strcmp(name, "content") != 0 &&
                  strcmp(name, "tool_calls") != 0)
             jinja_dict_put(values->run, dict, foreign_key(values, name),
+                           jinja_json_value(values->run, member));
+        if (!strcmp(name, "reasoning_content") && wants_thinking(values, message))
+            jinja_dict_put(values->run, dict, key(values, "thinking"),
                            jinja_json_value(values->run, member));
     }
     return jinja_dict_value(dict);

@@ -25,7 +25,8 @@ enum baton_tool_syntax { BATON_TOOL_JSON, BATON_TOOL_TAGS, BATON_TOOL_PYTHON, BA
 /* Around an argument. Strings are written as they are, all other values as JSON. */
 struct baton_tool_tags {
     const char *key_begin, *key_end;
-    const char *value_begin; /* NULL: the value follows the key */
+    const char *value_begin;  /* NULL: the value follows the key */
+    const char *string_begin; /* in its place where a string follows; NULL: nothing tells */
     const char *value_end;
     const char *pad; /* on both sides of a value, and not of it; "": nothing */
 };

@@ -56,6 +56,7 @@ struct baton_call {
     bool in_string, escaped;
     enum { BATON_CALL_NEXT, BATON_CALL_KEY, BATON_CALL_VALUE_BEGIN, BATON_CALL_VALUE } state;
     size_t key, n_key;
+    bool is_string;               /* tags: the value is said to be one */
     struct baton_json *arguments; /* of tags, so far */
 };
 

@@ -122,7 +122,7 @@ static struct baton_json *read_string(struct reader *reader)
     return value;
 }
 
-/* True, False, None and numbers; JSON's words as well. *is_null: it is the value that is NULL. */
+/* True, False, None and numbers; JSON's words as well. */
 static struct baton_json *read_word(struct reader *reader)
 {
     static const struct {
@@ -205,6 +205,17 @@ static struct baton_json *read_literal(struct reader *reader)
         value = read_word(reader);
     reader->depth--;
     return value;
+}
+
+struct baton_json *baton_python_literal(const char *text, size_t n)
+{
+    struct reader reader = {.at = text, .end = text + n};
+    struct baton_json *value = read_literal(&reader);
+    skip_space(&reader);
+    if (value && reader.at == reader.end)
+        return value;
+    baton_json_free(value);
+    return NULL;
 }
 
 /* ---- calls ---- */

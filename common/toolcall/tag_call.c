@@ -33,29 +33,19 @@ static bool means_string(const struct baton_json *schema)
            baton_json_kind(baton_json_get(schema, "const")) == BATON_JSON_STRING;
 }
 
-/* Templates that print values with Python's str write these. */
-static struct baton_json *python_word(const char *text, size_t n)
-{
-    if (n == 4 && !memcmp(text, "True", n))
-        return baton_json_new_bool(true);
-    if (n == 5 && !memcmp(text, "False", n))
-        return baton_json_new_bool(false);
-    return NULL;
-}
-
-/* A value's text says a string unless it is the JSON of something else that may stand there. NULL
- * for bytes that are no text. */
-static struct baton_json *value_of(const struct baton_json *schema, const char *text, size_t n)
+/* A value's text says a string unless it is the JSON of something else that may stand there, or
+ * Python's: templates that print values with str write that. NULL for bytes that are no text. */
+static struct baton_json *value_of(const struct baton_json *schema, bool is_string,
+                                   const char *text, size_t n)
 {
     struct baton_json *value = NULL;
     struct baton_why why;
-    if (!means_string(schema)) {
-        if (schema && (value = python_word(text, n)))
-            return value;
-        if (!baton_json_parse(text, n, &value, &why) && baton_json_kind(value) != BATON_JSON_STRING)
-            return value;
-        baton_json_free(value);
-    }
+    is_string = is_string || means_string(schema);
+    if (!is_string && baton_json_parse(text, n, &value, &why))
+        value = schema ? baton_python_literal(text, n) : NULL;
+    if (value && baton_json_kind(value) != BATON_JSON_STRING)
+        return value;
+    baton_json_free(value);
     return baton_json_new_text(text, n);
 }
 
@@ -84,8 +74,9 @@ static bool add_argument(const struct baton_tool_format *format, const struct ba
     drop_pad(format->tags.pad, &text, &n);
     const struct baton_json *schema =
         baton_json_get(baton_json_get(baton_json_get(function, "parameters"), "properties"), key);
-    struct baton_json *value = value_of(schema, text, n);
-    return value && strlen(key) == call->n_key && baton_json_set(call->arguments, key, value);
+    struct baton_json *value =
+        strlen(key) == call->n_key ? value_of(schema, call->is_string, text, n) : NULL;
+    return value && baton_json_set(call->arguments, key, value);
 }
 
 /* ---- tags ---- */
@@ -139,14 +130,18 @@ static enum baton_verdict step_value_begin(const struct baton_tool_format *forma
 {
     const char *begin = format->tags.value_begin;
     size_t first = baton_skip_space(held, call->scanned);
+    const char *string_begin = format->tags.string_begin;
     enum baton_verdict met = baton_begins_with(held, first, begin);
+    enum baton_verdict string =
+        string_begin ? baton_begins_with(held, first, string_begin) : BATON_NO;
     if (first - call->scanned > BATON_TOOL_SPACE_MAX_BYTES)
         return BATON_NO;
-    if (met == BATON_YES) {
-        call->value = call->scanned = first + strlen(begin);
-        call->state = BATON_CALL_VALUE;
-    }
-    return met;
+    if (met != BATON_YES && string != BATON_YES)
+        return met == BATON_MORE || string == BATON_MORE ? BATON_MORE : BATON_NO;
+    call->is_string = string == BATON_YES;
+    call->value = call->scanned = first + strlen(call->is_string ? string_begin : begin);
+    call->state = BATON_CALL_VALUE;
+    return BATON_YES;
 }
 
 /* A value ends where its tag does and the next argument begins, or the call ends: what only looks

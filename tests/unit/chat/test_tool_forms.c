@@ -17,7 +17,8 @@ static const char request[] =
     "\"type\":"
     "\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"zip\":{\"type\":\"string\"},"
     "\"days\":{"
-    "\"type\":\"integer\"}}}}},{\"type\":\"function\",\"function\":{\"name\":\"now\"}}],"
+    "\"type\":\"integer\"},\"deep\":{\"type\":\"object\"},\"dry\":{\"type\":\"boolean\"}}}}},{"
+    "\"type\":\"function\",\"function\":{\"name\":\"now\"}}],"
     "\"messages\":[{\"role\":\"user\",\"content\":\"How is "
     "it?\"},{\"role\":\"assistant\",\"tool_calls\":["
     "{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"weather\","
@@ -142,12 +143,45 @@ TEST(channels_hold_reasoning_and_text)
                "‹Hm.›Yes.");
 }
 
+/* A conversation whose content is null beside its call, as clients send it back. */
+#define CALLED(more)                                                                               \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Q\"},{\"role\":\"assistant\",\"content\":"    \
+    "null," more                                                                                   \
+    "\"tool_calls\":[{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"now\","  \
+    "\"arguments\":\"{}\"}}]}],\"closed\":true}"
+
+TEST(content_beside_calls_is_null_only_where_the_template_can_use_it)
+{
+    assert_chat_request(
+        "{% for m in messages %}{{ 'x' if 'y' in m.content }}{{ m.role }}{% endfor %}", CALLED(""),
+        "userassistant");
+    assert_chat_request("{% for m in messages %}[{{ m.content }}]{% endfor %}", CALLED(""),
+                        "[Q][]");
+    assert_chat_request("{% for m in messages %}[{{ m.content | tojson }}]{% endfor %}", CALLED(""),
+                        "[\"Q\"][\"\"]");
+    assert_chat_request("{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]"
+                        "{% endif %}{% endfor %}",
+                        CALLED(""), "[Q]");
+}
+
+TEST(reasoning_goes_back_by_the_name_that_the_template_has)
+{
+    static const char thinking[] = "{{ messages[1].thinking }}{{ messages[1].content }}";
+    assert_chat_request(thinking, CALLED("\"reasoning_content\":\"Hm.\","), "Hm.");
+    assert_chat_request(thinking, CALLED("\"thinking\":\"Ha.\",\"reasoning_content\":\"Hm.\","),
+                        "Ha.");
+    assert_chat_request("{{ messages[1].reasoning_content }}{{ messages[1].thinking is defined }}",
+                        CALLED("\"reasoning_content\":\"Hm.\","), "Hm.False");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_a_template_writes_are_read_back),
         cmocka_unit_test(every_form_has_a_template_here),
         cmocka_unit_test(text_before_calls_stays),
+        cmocka_unit_test(content_beside_calls_is_null_only_where_the_template_can_use_it),
+        cmocka_unit_test(reasoning_goes_back_by_the_name_that_the_template_has),
         cmocka_unit_test(channels_hold_reasoning_and_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

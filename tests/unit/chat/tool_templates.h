@@ -128,6 +128,27 @@ static const struct {
           "{% for k, v in c.function.arguments | items %}{% if not loop.first %}, {% endif %}"
           "{{ k }}={{ v | tojson }}{% endfor %}){% endfor %}]"
           "{# [func_name1(params_name1=params_value1)] #}")},
+    {"deepseek-v3.2",
+     TALK("", SAID,
+          "<｜DSML｜function_calls>{{ '\\n' }}{% for c in m.tool_calls %}<｜DSML｜invoke name=\""
+          "{{ c.function.name }}\">{{ '\\n' }}{% for k, v in c.function.arguments | items %}"
+          "<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">"
+          "{{ v if v is string else v | tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}"
+          "</｜DSML｜invoke>{{ '\\n' }}{% endfor %}</｜DSML｜function_calls>")},
+    {"deepseek-v4",
+     TALK("", SAID,
+          "<｜DSML｜tool_calls>{{ '\\n' }}{% for c in m.tool_calls %}<｜DSML｜invoke name=\""
+          "{{ c.function.name }}\">{{ '\\n' }}{% for k, v in c.function.arguments | items %}"
+          "<｜DSML｜parameter name=\"{{ k }}\" string=\"{{ 'true' if v is string else 'false' }}\">"
+          "{{ v if v is string else v | tojson }}</｜DSML｜parameter>{{ '\\n' }}{% endfor %}"
+          "</｜DSML｜invoke>{{ '\\n' }}{% endfor %}</｜DSML｜tool_calls>")},
+    {"minicpm5",
+     TALK(
+         "", SAID,
+         "{% for c in m.tool_calls %}{% if not loop.first %}{{ '\\n' }}{% endif %}<function name=\""
+         "{{ c.function.name }}\">{% for k, v in c.function.arguments | items %}<param name=\"{{ k "
+         "}}\">"
+         "{{ v }}</param>{% endfor %}</function>{% endfor %}")},
     {"functionary-v3.2", TALK(">>>", "{% if m.content %}{{ '>>>all\\n' + m.content }}{% endif %}",
                               "{% for c in m.tool_calls %}>>>{{ c.function.name }}{{ '\\n' }}"
                               "{{ c.function.arguments | tojson }}{% endfor %}")},

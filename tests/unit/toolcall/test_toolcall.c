@@ -106,6 +106,26 @@ TEST(tags_tell_strings_from_other_values_by_the_schema)
                 "«f({\"s\":\"{}\",\"n\":\"some\"})»");
 }
 
+TEST(values_may_be_written_as_pythons)
+{
+    check_typed("seed-oss",
+                "<seed:tool_call><function=f><parameter=n>{'a': [True, None]}</parameter>"
+                "<parameter=b>False</parameter><parameter=s>True</parameter></function>"
+                "</seed:tool_call>",
+                "«f({\"n\":{\"a\":[true,null]},\"b\":false,\"s\":\"True\"})»");
+    check("seed-oss", "<function=f><parameter=x>True</parameter></function>",
+          "«f({\"x\":\"True\"})»");
+}
+
+TEST(tags_may_say_what_is_a_string)
+{
+    check("deepseek-v3.2",
+          "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"f\">\n<｜DSML｜parameter name=\"s\" "
+          "string=\"true\">1</｜DSML｜parameter>\n<｜DSML｜parameter name=\"n\" string=\"false\">1"
+          "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+          "«f({\"s\":\"1\",\"n\":1})»");
+}
+
 TEST(a_value_may_hold_what_looks_like_its_end)
 {
     check_typed("qwen3-coder",
@@ -216,6 +236,8 @@ int main(void)
         cmocka_unit_test(a_call_whose_end_is_missing_counts_when_its_json_is_whole),
         cmocka_unit_test(what_only_resembles_a_call_comes_out_as_text),
         cmocka_unit_test(tags_tell_strings_from_other_values_by_the_schema),
+        cmocka_unit_test(values_may_be_written_as_pythons),
+        cmocka_unit_test(tags_may_say_what_is_a_string),
         cmocka_unit_test(a_value_may_hold_what_looks_like_its_end),
         cmocka_unit_test(python_has_literals),
         cmocka_unit_test(what_is_around_all_calls_is_dropped),
