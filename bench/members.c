@@ -1,14 +1,20 @@
 /* members: simulated workers that join a gateway over real sockets and beat, and do nothing else.
  *
- *     members GATEWAY_URL MODEL_DIR N BEAT_S CONTEXT_TOKENS SECONDS
+ *     members GATEWAY_URL MODEL_DIR N BEAT_S CONTEXT_TOKENS SECONDS BEGIN_S [TOKEN]
  *
- * Half of them say that they prefill, half that they decode. They begin one every 5 ms: a gateway
- * lets 32 connections of one address wait to be known (common/wire/strangers.h). Prints how many are
- * joined whenever that changes by a hundred, and at the end. For a fleet's size, not for requests:
- * they answer none. */
+ * Half of them say that they prefill, half that they decode. They begin spread over BEGIN_S
+ * seconds; 0: all at once, as when the machines of a rack are switched on. MEMBERS_A_PROCESS share
+ * a process, whose NNG closes one socket after another. Prints how many are joined, and
+ * after how long, whenever that changes by a hundred, and at the end. For a fleet's size, not for requests: they
+ * answer none. */
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/doorbell.h"
@@ -17,7 +23,7 @@
 #include "common/checkpoint/fingerprint.h"
 #include "common/wire/member.h"
 
-enum { N_ARGUMENTS = 6, TELL_EVERY = 100 };
+enum { N_ARGUMENTS = 7, TELL_EVERY = 100, MEMBERS_A_PROCESS = 20 };
 #define STEP_NS (5 * BATON_MS)
 
 struct simulated {
@@ -28,6 +34,7 @@ struct simulated {
 
 static struct baton_doorbell bell;
 static struct baton_fingerprint fingerprint;
+static const char *cluster_token = "";
 
 static void put_status(void *arg, Baton__V1__Status *status)
 {
@@ -71,7 +78,7 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
         .kv_layout = "",
         .numeric_class = "",
         .kernels = "none",
-        .cluster_token = "",
+        .cluster_token = cluster_token,
         .kv_block_tokens = 16,
         .n_context_tokens = (uint32_t)atoi(argv[4]),
         .n_cores = 1,
@@ -95,49 +102,87 @@ static bool run(struct simulated *one, int64_t now_ns)
     return baton_member_n_joined(one->member) > 0;
 }
 
-static void run_all(struct simulated *all, int n, double seconds)
+static void nap(void)
 {
-    int64_t begin_ns = baton_now_ns(),
-            end_ns = begin_ns + (int64_t)(seconds * (double)BATON_SECOND);
-    int n_told = 0, n_joined = 0;
-    for (int64_t now_ns = begin_ns; now_ns < end_ns; now_ns = baton_now_ns()) {
-        int64_t n_begun = (now_ns - begin_ns) / STEP_NS;
-        n_joined = 0;
-        for (int i = 0; i < n && i < n_begun; i++)
-            n_joined += run(&all[i], now_ns);
-        if (abs(n_joined - n_told) >= TELL_EVERY || (n_joined == n && n_told != n)) {
-            (void)printf("%d joined\n", n_joined);
-            (void)fflush(stdout);
-            n_told = n_joined;
-        }
-        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+}
+
+/* Of members first to last (not included), in a process of their own, until it is ended. Member i
+ * begins at begin_ns + i * apart_ns. */
+static int run_some(int first, int last, char **argv, int64_t begin_ns, int64_t apart_ns,
+                    atomic_int *n_joined)
+{
+    static struct simulated all[MEMBERS_A_PROCESS];
+    struct baton_why why = {.text = ""};
+    struct baton_cache_dirs cache = {0};
+    enum baton_err err = baton_log_init("members", "error", NULL);
+    if (!err)
+        err = baton_doorbell_init(&bell);
+    if (!err)
+        err = baton_fingerprint_take(argv[1], &cache, true, &fingerprint, &why);
+    for (int i = first; i < last && !err; i++)
+        err = create(&all[i - first], i, argv, &why);
+    if (err) {
+        (void)fprintf(stderr, "%s\n", *why.text ? why.text : baton_err_text(err));
+        return 1;
     }
-    (void)printf("%d joined at the end\n", n_joined);
+    for (;;) {
+        int64_t now_ns = baton_now_ns();
+        int n = 0;
+        for (int i = first; i < last && now_ns >= begin_ns + i * apart_ns; i++)
+            n += run(&all[i - first], now_ns);
+        atomic_store(n_joined, n);
+        nap();
+    }
+}
+
+static void watch(const atomic_int *n_joined, int n_processes, int n, int64_t begin_ns,
+                  double seconds)
+{
+    int n_told = 0, sum = 0;
+    for (double passed_s = 0; passed_s < seconds;) {
+        passed_s = baton_seconds(baton_now_ns() - begin_ns);
+        sum = 0;
+        for (int i = 0; i < n_processes; i++)
+            sum += atomic_load(&n_joined[i]);
+        if (abs(sum - n_told) >= TELL_EVERY || (sum == n && n_told != n)) {
+            (void)printf("%d joined after %.1f s\n", sum, passed_s);
+            (void)fflush(stdout);
+            n_told = sum;
+        }
+        nap();
+    }
+    (void)printf("%d joined at the end\n", sum);
 }
 
 int main(int argc, char **argv)
 {
-    struct baton_why why = {.text = ""};
-    struct baton_cache_dirs cache = {0};
-    int n = argc == N_ARGUMENTS + 1 ? atoi(argv[3]) : 0;
+    int n = argc == N_ARGUMENTS + 1 || argc == N_ARGUMENTS + 2 ? atoi(argv[3]) : 0;
     if (n < 1) {
-        (void)fprintf(stderr, "members GATEWAY_URL MODEL_DIR N BEAT_S CONTEXT_TOKENS SECONDS\n");
+        (void)fprintf(
+            stderr,
+            "members GATEWAY_URL MODEL_DIR N BEAT_S CONTEXT_TOKENS SECONDS BEGIN_S [TOKEN]\n");
         return 2;
     }
-    struct simulated *all = calloc((size_t)n, sizeof *all);
-    enum baton_err err = all ? BATON_OK : BATON_NO_MEMORY;
-    if (!err)
-        err = baton_log_init("members", "error", NULL);
-    if (!err)
-        err = baton_doorbell_init(&bell);
-    if (!err)
-        err = baton_fingerprint_take(argv[2], &cache, true, &fingerprint, &why);
-    for (int i = 0; i < n && !err; i++)
-        err = create(&all[i], i, argv + 1, &why);
-    if (err)
-        (void)fprintf(stderr, "%s\n", *why.text ? why.text : baton_err_text(err));
-    else
-        run_all(all, n, atof(argv[6]));
-    free(all); /* the process ends: its sockets go with it */
-    return err ? 1 : 0;
+    if (argc > N_ARGUMENTS + 1)
+        cluster_token = argv[N_ARGUMENTS + 1];
+    int n_processes = (n + MEMBERS_A_PROCESS - 1) / MEMBERS_A_PROCESS;
+    int64_t begin_ns = baton_now_ns() + BATON_SECOND; /* by then every process is there */
+    int64_t apart_ns = (int64_t)(atof(argv[7]) * (double)BATON_SECOND / n);
+    atomic_int *n_joined = mmap(NULL, (size_t)n_processes * sizeof *n_joined,
+                                PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (n_joined == MAP_FAILED)
+        return 1;
+    for (int i = 0; i < n_processes; i++) {
+        int first = i * MEMBERS_A_PROCESS, last = first + MEMBERS_A_PROCESS;
+        pid_t pid = fork();
+        if (pid < 0)
+            return 1;
+        if (pid > 0)
+            continue;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its sockets go with it */
+        return run_some(first, last < n ? last : n, argv + 1, begin_ns, apart_ns, &n_joined[i]);
+    }
+    watch(n_joined, n_processes, n, begin_ns, atof(argv[6]));
+    return 0;
 }

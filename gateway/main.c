@@ -127,7 +127,7 @@ static const struct baton_option option_table[] = {
     REAL(stall_timeout_s, "stall-timeout-s", "120", 0, 86400, "s",
          "a client that takes nothing of its response is cut off; 0: never"),
     REAL(beat_s, "beat-s", "0.25", 0.01, 60, "s",
-         "pause between heartbeats, longer from 150 workers on; a worker silent for six is lost"),
+         "pause between heartbeats, longer from 100 workers on; a worker silent for six is lost"),
     REAL(silence_s, "silence-s", "0", 0, 86400, "s",
          "a worker silent for this long is lost, and suspected after half of it; 0: six beats"),
     REAL(drain_s, "drain-s", "8", 0, 3600, "s", "how long open requests may go on after SIGTERM"),

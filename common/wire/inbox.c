@@ -131,10 +131,10 @@ static void on_received(void *arg)
         return; /* the socket is closing: armed stays set, nothing is received any more */
     nng_msg *msg = nng_aio_get_msg(inbox->aio);
     nng_aio_set_msg(inbox->aio, NULL);
-    baton_strangers_heard(inbox->strangers, pipe_of(msg));
+    bool stays = baton_strangers_heard(inbox->strangers, pipe_of(msg));
     /* A pipe that was rejected may still have had messages inside NNG. */
     pthread_mutex_lock(&inbox->lock);
-    bool wanted = is_wanted(inbox, msg);
+    bool wanted = stays && is_wanted(inbox, msg);
     if (wanted)
         push(inbox, msg);
     inbox->armed = false;

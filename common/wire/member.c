@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/list.h"
 #include "common/base/log.h"
+#include "common/base/random.h"
 #include "common/wire/member_hello.h"
 #include "common/wire/resolver.h"
 
@@ -102,10 +103,17 @@ static void pause_peer(struct baton_member *member, struct peer *peer, int64_t u
     baton_link_release(link);
 }
 
+/* Between half of it and one and a half: workers that lost one gateway at the same moment, or were
+ * turned away together, do not come back together. */
+static int64_t scattered(int64_t pause_ns)
+{
+    return pause_ns / 2 + (int64_t)(baton_random_id() % (uint64_t)(pause_ns + 1));
+}
+
 static void lose(struct baton_member *member, struct peer *peer, const char *reason, int64_t now_ns)
 {
     baton_log(BATON_LOG_WARN, "gateway_lost", BATON_S("url", peer->url), BATON_S("reason", reason));
-    pause_peer(member, peer, now_ns + member->options.beat_ns);
+    pause_peer(member, peer, now_ns + scattered(member->options.beat_ns));
 }
 
 /* A gateway that gives no answer: it begins anew, or this worker is a stranger to it, which is not
@@ -119,6 +127,7 @@ static void give_up_hello(struct baton_member *member, struct peer *peer, const 
         pause_ns *= 2;
     if (pause_ns > options->retry_ns)
         pause_ns = options->retry_ns;
+    pause_ns = scattered(pause_ns);
     baton_log(peer->n_unanswered++ ? BATON_LOG_DEBUG : BATON_LOG_WARN, "gateway_unanswered",
               BATON_S("url", peer->url), BATON_S("reason", reason),
               BATON_F("retry_s", baton_seconds(pause_ns)));
@@ -291,7 +300,7 @@ static void tick_dialling(struct baton_member *member, struct peer *peer, int64_
 {
     enum baton_outbox_state state = baton_link_state(peer->link);
     if (state == BATON_OUTBOX_DOWN)
-        pause_peer(member, peer, now_ns + member->options.beat_ns);
+        give_up_hello(member, peer, "it closed the connection before a hello was sent", now_ns);
     else if (state == BATON_OUTBOX_CONNECTING && now_ns >= peer->due_ns)
         pause_peer(member, peer, now_ns);
     else if (state == BATON_OUTBOX_UP && send_hello(member, peer))

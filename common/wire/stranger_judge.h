@@ -19,6 +19,9 @@ struct baton_stranger {
     uint32_t pipe;   /* 0: the row is free */
     bool heard;      /* a whole message came */
     bool ends;       /* to be hung up */
+    bool is_kept;    /* not crowded out before its grace is over */
+    bool is_crowded; /* it ends for no other reason than that others came */
+    bool is_judged;  /* to be hung up in the pass that runs: there is no way back */
     uint8_t n_looks; /* how often its descriptor was not found, or it was hung up */
     int64_t since_ns;
     struct baton_hang_up_target target;

@@ -62,10 +62,12 @@ static void take(struct baton_strangers *strangers, struct baton_stranger *row)
 }
 
 static void put(struct baton_strangers *strangers, struct baton_stranger *row, uint32_t pipe,
-                const struct sockaddr_storage *peer)
+                const struct sockaddr_storage *peer, bool is_kept)
 {
-    *row = (struct baton_stranger){
-        .pipe = pipe, .since_ns = baton_now_ns(), .target = {.peer = *peer, .fd = -1}};
+    *row = (struct baton_stranger){.pipe = pipe,
+                                   .is_kept = is_kept,
+                                   .since_ns = baton_now_ns(),
+                                   .target = {.peer = *peer, .fd = -1}};
     atomic_fetch_add(&strangers->n_rows, 1);
 }
 
@@ -77,33 +79,51 @@ static void end(struct baton_strangers *strangers, struct baton_stranger *row, u
     pthread_cond_signal(&strangers->changed);
 }
 
-/* Makes room for one more, of that host or (NULL) of any. The oldest that has said nothing goes:
- * who belongs here speaks at once, so that it takes a flood to crowd it out. */
-static void crowd_out(struct baton_strangers *strangers, const struct sockaddr_storage *host,
-                      size_t max)
+/* Those of a host, or (NULL) of any, that are not being ended. */
+struct crowd {
+    size_t n, n_kept;
+    struct baton_stranger *oldest; /* that is silent and may be crowded out; NULL: none */
+};
+
+static struct crowd look_at_crowd(struct baton_strangers *strangers,
+                                  const struct sockaddr_storage *host)
 {
-    struct baton_stranger *oldest = NULL;
-    size_t n = 0;
+    struct crowd crowd = {0};
+    int64_t grace_over_ns = baton_now_ns() - strangers->judge.patience_ns / BATON_GRACES_A_PATIENCE;
     for (struct baton_stranger *row = strangers->rows; row < strangers->rows + MAX_ROWS; row++) {
         if (!row->pipe || row->ends || (host && !is_same_host(&row->target.peer, host)))
             continue;
-        n++;
-        if (!row->heard && (!oldest || row->since_ns < oldest->since_ns))
-            oldest = row;
+        bool is_kept = row->is_kept && row->since_ns > grace_over_ns;
+        crowd.n++;
+        crowd.n_kept += is_kept;
+        if (!is_kept && !row->heard && (!crowd.oldest || row->since_ns < crowd.oldest->since_ns))
+            crowd.oldest = row;
     }
-    if (n >= max && oldest)
-        end(strangers, oldest, &strangers->stats.n_crowded);
+    return crowd;
+}
+
+/* Makes room for one more of those who were counted. */
+static void crowd_out(struct baton_strangers *strangers, const struct crowd *crowd, size_t max)
+{
+    if (crowd->n < max || !crowd->oldest)
+        return;
+    crowd->oldest->is_crowded = true;
+    end(strangers, crowd->oldest, &strangers->stats.n_crowded);
 }
 
 bool baton_strangers_add(struct baton_strangers *strangers, uint32_t pipe,
                          const struct sockaddr_storage *peer)
 {
     pthread_mutex_lock(&strangers->lock);
-    crowd_out(strangers, peer, BATON_MAX_STRANGERS_OF_ADDRESS);
-    crowd_out(strangers, NULL, BATON_MAX_STRANGERS);
+    const struct crowd neighbours = look_at_crowd(strangers, peer);
+    crowd_out(strangers, &neighbours, BATON_MAX_STRANGERS_OF_ADDRESS);
+    const struct crowd all = look_at_crowd(strangers, NULL);
+    crowd_out(strangers, &all, BATON_MAX_STRANGERS);
     struct baton_stranger *row = find(strangers, 0);
+    bool is_kept = neighbours.n_kept < BATON_MAX_STRANGERS_OF_ADDRESS / 2 &&
+                   all.n_kept < BATON_MAX_STRANGERS / 2;
     if (row)
-        put(strangers, row, pipe, peer);
+        put(strangers, row, pipe, peer, is_kept);
     else
         strangers->stats.n_crowded++;
     pthread_cond_signal(&strangers->changed);
@@ -111,15 +131,23 @@ bool baton_strangers_add(struct baton_strangers *strangers, uint32_t pipe,
     return row != NULL;
 }
 
-void baton_strangers_heard(struct baton_strangers *strangers, uint32_t pipe)
+/* One that spoke before its end was begun stays: in a crowd of those who belong here, the end of
+ * many would come just after they spoke. */
+bool baton_strangers_heard(struct baton_strangers *strangers, uint32_t pipe)
 {
     if (!atomic_load(&strangers->n_rows))
-        return;
+        return true;
     pthread_mutex_lock(&strangers->lock);
     struct baton_stranger *row = find(strangers, pipe);
+    bool stays = !row || !row->ends || (row->is_crowded && !row->is_judged);
+    if (row && row->ends && stays) {
+        row->ends = row->is_crowded = false;
+        strangers->stats.n_crowded--;
+    }
     if (row)
         row->heard = true;
     pthread_mutex_unlock(&strangers->lock);
+    return stays;
 }
 
 bool baton_strangers_has(struct baton_strangers *strangers, uint32_t pipe)
@@ -149,7 +177,8 @@ void baton_strangers_reject(struct baton_strangers *strangers, uint32_t pipe,
         row = find(strangers, 0);
     if (row) {
         if (!row->pipe)
-            put(strangers, row, pipe, peer);
+            put(strangers, row, pipe, peer, false);
+        row->is_crowded = false;
         end(strangers, row, &not_counted);
     }
     pthread_mutex_unlock(&strangers->lock);
@@ -231,6 +260,13 @@ static size_t copy_rows(const struct baton_strangers *strangers, struct baton_st
     return n;
 }
 
+/* The lock is held. */
+static void begin_judgement(struct baton_strangers *strangers)
+{
+    for (size_t i = 0; i < MAX_ROWS; i++)
+        strangers->rows[i].is_judged |= strangers->rows[i].ends;
+}
+
 /* The lock is held. Waits for a change, or with rows for the next pass. */
 static void await(struct baton_strangers *strangers, size_t n_rows, int64_t next_ns)
 {
@@ -256,6 +292,7 @@ static void *run(void *arg)
                 next_ns = baton_now_ns() + PAUSE_NS;
             continue;
         }
+        begin_judgement(strangers);
         pthread_mutex_unlock(&strangers->lock);
         pass(strangers, rows, n);
         int64_t taken_ns = baton_now_ns() - now_ns;

@@ -4,7 +4,11 @@
  * neither the pipes nor what they hold, so a thread of its own looks after those that have not
  * shown who they are. It ends
  *
- *     crowded   the oldest silent one, when there are too many in all or from one address
+ *     crowded   the oldest silent one, when there are too many in all or from one address. Half of
+ *               the places are kept for a fifth of the patience whoever comes later: when many
+ *               workers begin at once, those who have one get the time to speak. The other half
+ *               goes to who comes: a flood that fills all places leaves a worker a moment, and who
+ *               belongs here speaks at once.
  *     silent    one by which nothing with a right came in time
  *     greedy    the largest, when what they hold of unfinished messages is too much together
  *     rejected  a pipe that the inbox's owner rejected, stranger or not
@@ -27,7 +31,8 @@
 enum {
     BATON_MAX_STRANGERS = 128,
     BATON_MAX_STRANGERS_OF_ADDRESS = 32,
-    BATON_MAX_STRANGERS_BYTES = 16 << 20 /* that they may hold together */
+    BATON_MAX_STRANGERS_BYTES = 16 << 20, /* that they may hold together */
+    BATON_GRACES_A_PATIENCE = 5
 };
 
 struct baton_strangers;
@@ -43,8 +48,9 @@ void baton_strangers_stop(struct baton_strangers *strangers);
 bool baton_strangers_add(struct baton_strangers *strangers, uint32_t pipe,
                          const struct sockaddr_storage *peer);
 
-/* A whole message came by it. */
-void baton_strangers_heard(struct baton_strangers *strangers, uint32_t pipe);
+/* A whole message came by it. False: it is being ended, and the message must be dropped: who is
+ * answered would not be there any more. */
+bool baton_strangers_heard(struct baton_strangers *strangers, uint32_t pipe);
 
 bool baton_strangers_has(struct baton_strangers *strangers, uint32_t pipe);
 

@@ -1,7 +1,7 @@
 /* Heartbeats between the gateway and its workers: how often they come, and how long a worker may be
  * silent.
  *
- * A fleet exchanges so many beats a second at most, each way. Beyond some hundred workers the pause
+ * A fleet exchanges so many beats a second at most, each way. Beyond a hundred workers the pause
  * between two beats of a worker grows with their number, and with it the silence after which it is
  * suspect or lost. The gateway tells each worker its pause (Status.beat_s); a worker whose process
  * ends is noticed by its connection, whatever the pause.
@@ -13,7 +13,7 @@
 
 #include "gateway/fleet/worker.h"
 
-enum { GW_BEATS_PER_S = 600, GW_DEAD_BEATS = 6, GW_BUNCHES_PER_PAUSE = 16 };
+enum { GW_BEATS_PER_S = 400, GW_DEAD_BEATS = 6, GW_BUNCHES_PER_PAUSE = 16 };
 
 struct gw_heartbeat {
     int64_t beat_ns;    /* the pause in a small fleet */

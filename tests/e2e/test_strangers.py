@@ -1,7 +1,10 @@
 """Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
+import contextlib
+import subprocess
+
 import wire
 from attacks import Watch, announce, flood_begins, flood_hellos, listening, refused
-from fleet import SUSPICION, Fleet, wait_for
+from fleet import BIN, SUSPICION, Clients, Fleet, wait_for
 
 STORY = "Once upon a time"
 
@@ -68,6 +71,30 @@ def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out():
         assert "worker_lost" not in fleet.gateway.text()
         wait_for(lambda: not any(wire.is_open(pipe) for pipe in held), "the silent to be ended")
         assert len(fleet.fleet()) == 3
+
+
+def test_workers_of_one_address_that_begin_at_once_all_join():
+    n = 100  # an address has 32 places for strangers
+    with Fleet(prefill=0, decode=0) as fleet:
+        members = subprocess.Popen(
+            [BIN / "members", fleet.inbox, fleet.model, str(n), "0.25", "512", "3600", "0", fleet.token])
+        try:
+            wait_for(lambda: len(fleet.fleet()) == n and all(worker["state"] == "ready" for worker in fleet.fleet()),
+                     "all of them to be ready")
+        finally:
+            members.kill()
+            members.wait()
+
+
+def test_a_flood_of_silent_strangers_keeps_no_worker_out():
+    def come_and_go(_):
+        with contextlib.suppress(OSError, AssertionError):  # ended before the greeting
+            wire.connect(fleet.inbox, timeout_s=5)
+
+    with Fleet(decode=0) as fleet, Clients(8, come_and_go):
+        wait_for(lambda: ended(fleet, "crowded"), "the flood")
+        fleet.start_worker("decode", "decode-0")
+        fleet.wait_ready(2)
 
 
 def test_workers_tell_of_what_their_inboxes_turned_away():

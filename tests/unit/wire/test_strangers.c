@@ -151,24 +151,46 @@ static int count_hung_up(int *fds, int n)
     return n_ended;
 }
 
-/* NNG's threads may add neighbours in another order than they came, so the oldest are some of the
- * first half. */
-TEST(a_crowd_of_one_address_ends_its_oldest)
+/* NNG's threads may add neighbours in another order than they came, so the ends of the ranges are
+ * left out. */
+TEST(a_crowd_of_one_address_ends_its_oldest_but_for_those_whose_place_is_kept)
 {
-    enum { N_MORE = 4, N = BATON_MAX_STRANGERS_OF_ADDRESS + N_MORE };
+    enum { N_MORE = 4, N_KEPT = BATON_MAX_STRANGERS_OF_ADDRESS / 2, N_ORDERED = 4 };
+    enum { N = BATON_MAX_STRANGERS_OF_ADDRESS + N_MORE };
     const char *url = open_patient(FOR_EVER_MS);
     int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
     int fds[N], n_ended = 0;
     for (int i = 0; i < N; i++)
         fds[i] = connect_push(url, 100);
-    while ((n_ended += count_hung_up(fds, N / 2)) < N_MORE)
+    while ((n_ended += count_hung_up(fds, N)) < N_MORE)
         assert_true(baton_now_ns() < end_ns && !sched_yield());
     assert_int_equal(n_ended, N_MORE);
-    assert_int_equal(count_hung_up(fds + N / 2, N - N / 2), 0);
+    for (int i = 0; i < N; i++)
+        assert_true(fds[i] >= 0 || (i >= N_KEPT - N_ORDERED && i < N_KEPT + N_MORE + N_ORDERED));
     for (int i = 0; i < N; i++)
         if (fds[i] >= 0)
             close(fds[i]);
     expect_inbox_alive();
+}
+
+/* As when many workers begin at once, and the first is slow to speak. */
+TEST(who_came_before_a_crowd_is_given_time_to_speak)
+{
+    enum { N = 3 * BATON_MAX_STRANGERS_OF_ADDRESS };
+    struct baton_message message;
+    const char *url = open_patient(FOR_EVER_MS);
+    struct baton_link *link = mailbox_dial(&box, url, 1001, 2002, 0);
+    int fds[N];
+    assert_true(mailbox_await(&box, link, BATON_OUTBOX_UP, PATIENCE_MS));
+    for (int i = 0; i < N; i++)
+        fds[i] = connect_push(url, 100);
+    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_true(mailbox_take(&box, &message, PATIENCE_MS));
+    assert_int_equal(message.envelope->link, baton_link_id(link));
+    baton_message_fini(&message);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+    baton_link_release(link);
 }
 
 static void await_greedy(uint64_t n)
@@ -231,7 +253,8 @@ int main(void)
         RUN(an_announced_huge_message_is_not_waited_for),
         RUN(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays),
         RUN(a_message_alone_shows_no_right),
-        RUN(a_crowd_of_one_address_ends_its_oldest),
+        RUN(a_crowd_of_one_address_ends_its_oldest_but_for_those_whose_place_is_kept),
+        RUN(who_came_before_a_crowd_is_given_time_to_speak),
         RUN(unfinished_messages_of_strangers_hold_little_memory_together),
         RUN(a_sender_is_hung_up_when_no_descriptor_is_free),
     };
