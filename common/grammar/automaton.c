@@ -26,7 +26,7 @@ static void follow(struct baton_automaton *a, struct position *made)
             if (edge->kind == BATON_EDGE_EMPTY)
                 baton_positions_open(a, edge->to, way.returns);
             else if (edge->kind == BATON_EDGE_CALL &&
-                     (net->states[edge->to].only_ends ||
+                     ((net->states[edge->to].only_ends && !edge->keeps) ||
                       baton_positions_push(a, edge->to, way.returns, &list)))
                 baton_positions_open(a, net->starts[edge->rule], list);
         }

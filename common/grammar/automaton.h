@@ -44,6 +44,10 @@ uint32_t baton_automaton_step(struct baton_automaton *automaton, uint32_t positi
 /* Whether the text may end at the position. */
 bool baton_automaton_accepts(const struct baton_automaton *automaton, uint32_t position);
 
+/* The path in the schema of what is open at the position, of the innermost part that all ways share
+ * or go on from: a label of the network's. NULL: the grammar is no schema. */
+const char *baton_automaton_path(const struct baton_automaton *automaton, uint32_t position);
+
 /* The open ways of a position that read a byte. Valid until the next call that steps. */
 const struct baton_way *baton_automaton_ways(const struct baton_automaton *automaton,
                                              uint32_t position, size_t *n);

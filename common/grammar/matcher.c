@@ -268,6 +268,23 @@ int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_
     return baton_forced_tokens(grammar->trie, bytes, n, tokens, n_max);
 }
 
+const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token)
+{
+    struct baton_grammar *grammar = matcher->grammar;
+    size_t n_bytes;
+    const char *bytes = baton_token_trie_bytes(grammar->trie, token, &n_bytes);
+    lock(grammar);
+    tidy(grammar);
+    uint32_t at = matcher->position, next = at;
+    for (size_t i = 0; i < n_bytes && next != BATON_NOWHERE; i++) {
+        at = next;
+        next = baton_automaton_step(grammar->automaton, at, (uint8_t)bytes[i]);
+    }
+    const char *path = baton_automaton_path(grammar->automaton, at);
+    unlock(grammar);
+    return path;
+}
+
 bool baton_matcher_accepts(struct baton_matcher *matcher)
 {
     struct baton_grammar *grammar = matcher->grammar;

@@ -58,6 +58,10 @@ void baton_matcher_drop(struct baton_matcher *matcher);
  * most n_max. Returns how many. */
 int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_max);
 
+/* The path in the schema of the part that a token is removed by: a text of the grammar's. NULL: the
+ * grammar is no schema. */
+const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token);
+
 /* Whether the text may end here. */
 bool baton_matcher_accepts(struct baton_matcher *matcher);
 

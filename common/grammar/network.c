@@ -404,6 +404,18 @@ static void find_classes(struct baton_network *net)
     }
 }
 
+/* Rules that all schemas share are called by a rule with a path, which is not lost thereby. */
+static void mark_calls(struct baton_network *net)
+{
+    for (size_t i = 0; i < net->n_states; i++)
+        for (uint32_t e = net->states[i].edges; e; e = net->edges[e - 1].next) {
+            struct baton_edge *edge = &net->edges[e - 1];
+            edge->keeps = edge->kind == BATON_EDGE_CALL &&
+                          baton_network_path(net, net->states[i].rule) &&
+                          !baton_network_path(net, edge->rule);
+        }
+}
+
 enum baton_err baton_network_create(const struct baton_exprs *exprs, struct baton_network **out,
                                     struct baton_why *why)
 {
@@ -432,9 +444,16 @@ enum baton_err baton_network_create(const struct baton_exprs *exprs, struct bato
                                   : err;
     }
     mark_states(b.network);
+    mark_calls(b.network);
     find_classes(b.network);
     *out = b.network;
     return BATON_OK;
+}
+
+const char *baton_network_path(const struct baton_network *net, uint32_t rule)
+{
+    const char *label = baton_network_label(net, rule);
+    return label[0] == '#' ? label : NULL;
 }
 
 const char *baton_network_label(const struct baton_network *net, uint32_t rule)

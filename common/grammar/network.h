@@ -26,6 +26,7 @@ struct baton_edge {
     uint32_t to;   /* after a call: where it returns */
     uint32_t rule; /* called */
     uint8_t kind, low, high;
+    bool keeps; /* a call that is returned from even to a state that only ends: it tells the path */
 };
 
 struct baton_state {
@@ -54,6 +55,8 @@ enum baton_err baton_network_create(const struct baton_exprs *exprs, struct bato
                                     struct baton_why *why) BATON_MUST_CHECK;
 /* Where the rule is from; "" for a repeated part. */
 const char *baton_network_label(const struct baton_network *network, uint32_t rule);
+/* The path in a schema that the rule is of, from "#"; NULL: of none. */
+const char *baton_network_path(const struct baton_network *network, uint32_t rule);
 /* NULL is fine. */
 void baton_network_destroy(struct baton_network *network);
 

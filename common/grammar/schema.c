@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
 #include "common/grammar/grammar.h"
 #include "common/grammar/schema_parts.h"
+
+enum { MAX_PART_BYTES = 65 }; /* of the path of a problem */
 
 /* ---- where, and what is wrong there ---- */
 
@@ -27,12 +30,35 @@ void baton_schema_unsupported(struct baton_schema *s, const char *keyword)
     baton_schema_fail(s, "%.64s is not supported", keyword);
 }
 
+/* As much of a part as fits, in whole characters, as RFC 6901 writes it. */
+static void append_part(struct baton_schema *s, const char *part)
+{
+    size_t end = s->n_path + MAX_PART_BYTES, cap = sizeof s->path, left = strlen(part), skip;
+    end = end < cap ? end : cap;
+    if (s->n_path + 1 < cap)
+        s->path[s->n_path++] = '/';
+    for (int n; left && (n = baton_utf8_next(part, left, &skip)) > 0;
+         part += n, left -= (size_t)n) {
+        bool is_escaped = *part == '~' || *part == '/';
+        if (s->n_path + (size_t)n + is_escaped >= end)
+            break;
+        if (is_escaped) {
+            s->path[s->n_path++] = '~';
+            s->path[s->n_path++] = *part == '~' ? '0' : '1';
+        } else {
+            memcpy(s->path + s->n_path, part, (size_t)n);
+            s->n_path += (size_t)n;
+        }
+    }
+    s->path[s->n_path] = '\0';
+}
+
 size_t baton_schema_enter(struct baton_schema *s, const char *keyword, const char *name)
 {
-    size_t before = s->n_path, cap = sizeof s->path - before;
-    int n = snprintf(s->path + before, cap, "/%.64s%s%.64s", keyword, name ? "/" : "",
-                     name ? name : "");
-    s->n_path += n > 0 && (size_t)n < cap ? (size_t)n : cap - 1;
+    size_t before = s->n_path;
+    append_part(s, keyword);
+    if (name)
+        append_part(s, name);
     return before;
 }
 

@@ -4,7 +4,8 @@
 
 #include "common/grammar/masks.h"
 
-static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate)
+static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate,
+                           const struct baton_sampling_state *state)
 {
     baton__v1__candidate__init(out);
     out->token = candidate->token;
@@ -16,14 +17,20 @@ static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candida
     out->removed_by = (Baton__V1__Candidate__Removal)candidate->removed_by; /* numbered alike */
     out->interval_begin = candidate->interval_begin;
     out->interval_end = candidate->interval_end;
+    const char *path = candidate->removed_by == BATON_REMOVED_BY_GRAMMAR && state->matcher
+                           ? baton_matcher_removed_at(state->matcher, candidate->token)
+                           : NULL;
+    if (path) /* packed, only read; the state holds it */
+        out->removed_at = (char *)(uintptr_t)path;
 }
 
 static void fill_decision(struct baton_sampled_token *sampled,
-                          const struct baton_decision *decision)
+                          const struct baton_decision *decision,
+                          const struct baton_sampling_state *state)
 {
     Baton__V1__Decision *out = &sampled->decision_message;
     baton__v1__decision__init(out);
-    fill_candidate(&sampled->chosen, &decision->chosen);
+    fill_candidate(&sampled->chosen, &decision->chosen, state);
     out->greedy = decision->greedy;
     out->chosen = &sampled->chosen;
     out->rank = decision->rank;
@@ -35,7 +42,7 @@ static void fill_decision(struct baton_sampled_token *sampled,
     out->n_candidates = (size_t)decision->n_candidates;
     out->candidates = sampled->listed;
     for (int i = 0; i < decision->n_candidates; i++) {
-        fill_candidate(&sampled->candidates[i], &decision->candidates[i]);
+        fill_candidate(&sampled->candidates[i], &decision->candidates[i], state);
         sampled->listed[i] = &sampled->candidates[i];
     }
     sampled->decision = out;
@@ -113,7 +120,7 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
         struct baton_decision decision;
         sampled->token = baton_sampler_explain(sampler, logits, params, &state->history, position,
                                                (int)params->explain, &decision);
-        fill_decision(sampled, &decision);
+        fill_decision(sampled, &decision, state);
     } else {
         sampled->token = baton_sampler_pick(sampler, logits, params, &state->history, position);
     }

@@ -17,6 +17,7 @@
 enum {
     MAX_TOKENS = BATON_MAX_PROMPT_TOKENS, /* prompt and output of one request */
     MAX_TOKEN_ID = INT32_MAX,
+    MAX_PATH_BYTES = 255, /* in a schema */
     FINGERPRINT_HEX = 64
 };
 

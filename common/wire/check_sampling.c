@@ -65,6 +65,7 @@ static void check_candidate(struct checker *c, const Baton__V1__Candidate *m)
               &baton__v1__candidate__removal__descriptor);
     probability(c, "decision.interval_begin", m->interval_begin);
     probability(c, "decision.interval_end", m->interval_end);
+    text(c, "decision.removed_at", m->removed_at, MAX_PATH_BYTES);
 }
 
 void baton_check_decision(struct checker *c, const Baton__V1__Decision *m)

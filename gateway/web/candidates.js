@@ -5,7 +5,8 @@ import { drawBand } from "./draw.js";
 import { stagesOf } from "./stages.js";
 import { whatIf } from "./whatif.js";
 
-const REMOVALS = { top_k: "top-k", top_p: "top-p", min_p: "min-p", grammar: "grammar" };
+const REMOVALS = { top_k: "top-k", top_p: "top-p", min_p: "min-p", grammar: "grammar",
+  schema: "schema", min_tokens: "min tokens" };
 const KNOBS = ["temperature", "top_k", "top_p", "min_p"];
 
 function share({ low, high }) {
@@ -162,14 +163,16 @@ function scaleOf(stages) {
   return [0.05, 0.1, 0.2, 0.5].find((end) => highest <= end) ?? 1;
 }
 
-function fillRow(item, { low, high, removedBy }, scale, own) {
+function fillRow(item, { low, high, removedBy, removedAt }, scale, own) {
   const [fill, maybe, ghost] = item.querySelectorAll(".fill, .maybe, .ghost"), at = (share) => `${(share / scale) * 100}%`;
   fill.style.width = maybe.style.left = at(low);
   maybe.style.width = at(high - low);
   ghost.style.left = at(own);
   Object.assign(item.dataset, { low, high, removedBy: removedBy ?? "" });
   item.classList.toggle("removed", Boolean(removedBy));
-  item.querySelector("output").textContent = removedBy ? `out by ${REMOVALS[removedBy]}` : share({ low, high });
+  const output = item.querySelector("output");
+  output.textContent = removedBy ? `out by ${REMOVALS[removedBy]}` : share({ low, high });
+  output.title = removedAt ?? "";
 }
 
 /** The chosen token when it is not listed: its probability is known at both ends of the pipeline. */

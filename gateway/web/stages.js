@@ -5,7 +5,9 @@ import { whatIf } from "./whatif.js";
 const NO_FILTERS = { top_k: 0, top_p: 1, min_p: 0 };
 
 function known(step, key) {
-  const rows = step.candidates.map((c) => ({ low: c[key], high: c[key], removedBy: key === "prob" ? c.removed_by : null }));
+  const isLast = key === "prob";
+  const rows = step.candidates.map((c) => ({ low: c[key], high: c[key], removedBy: isLast ? c.removed_by : null,
+    removedAt: isLast ? c.removed_at : null }));
   const rest = Math.max(1 - rows.reduce((sum, row) => sum + row.low, 0), 0);
   const others = rest < 1e-9 ? 0 : rest;
   return { rows, others: { low: others, high: others }, exact: true };

@@ -16,7 +16,7 @@ TOLERANCE = 2e-3  # of a logit
 STEP_KEYS = {"index", "token_id", "text", "strategy", "logit", "logit_penalized", "logprob", "prob", "prob_raw",
              "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason", "draft", "candidates"}
 CANDIDATE_KEYS = {"token_id", "text", "logit", "logit_penalized", "prob_raw", "prob_shaped", "prob", "kept",
-                  "removed_by", "interval"}
+                  "removed_by", "removed_at", "interval"}
 
 # With top_k <= 20 all that can be chosen is listed: the whole distribution is computed again.
 LISTED = [

@@ -98,6 +98,27 @@ def test_explain_names_the_grammar(fleet):
     assert "grammar" in removed
 
 
+def test_explain_names_the_place_in_the_schema(fleet):
+    """In the prefill worker's token and in the decode worker's."""
+    properties = {"age": {"type": "integer", "maximum": 99, "minimum": 10},
+                  "ids": {"type": "array", "items": {"enum": [5, 7]}}}
+    schema = {"type": "object", "properties": properties, "required": ["age", "ids"]}
+    answer = generate(fleet, response_format=of_schema(schema), explain=20, temperature=0)
+    text, places = "", {}
+    for step in answer["steps"]:
+        for c in step["candidates"]:
+            assert (c["removed_by"] == "schema") == (c["removed_at"] is not None), c
+            if c["removed_at"]:
+                places.setdefault(text, set()).add(c["removed_at"])
+        text += step["text"]
+    assert places[""] == {"#"} and answer["steps"][0]["phase"] == "prefill"
+    at = {"#/properties/age": r'\{\s*"age":\s*\d?', "#/properties/ids": r'.*"ids":',
+          "#/properties/ids/items": r'.*\[\s*'}
+    for place, before in at.items():
+        there = [told for text, told in places.items() if re.fullmatch(before, text, re.DOTALL)]
+        assert any(place in told for told in there), (place, places)
+
+
 BAD = [
     ({"response_format": of_schema({"type": "object", "properties": {"a": {"not": {}}}})}, "#/properties/a: not is not supported"),
     ({"response_format": of_schema({"type": "string", "format": "iban"})}, "format: iban is not supported"),

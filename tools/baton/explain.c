@@ -43,12 +43,14 @@ static void put_candidate(const struct baton_json *step, const struct baton_json
 {
     char word[WORD_BYTES];
     const char *removed_by = text_of(candidate, "removed_by");
+    const char *removed_at = text_of(candidate, "removed_at");
     bool chosen = baton_json_int(baton_json_get(step, "token_id")) ==
                   baton_json_int(baton_json_get(candidate, "token_id"));
     quote(text_of(candidate, "text"), word);
-    (void)fprintf(out, "  %s %7.2f %% %10.2f %%   %s%s%s\n", chosen ? ">" : " ",
+    (void)fprintf(out, "  %s %7.2f %% %10.2f %%   %s%s%s%s%s\n", chosen ? ">" : " ",
                   PERCENT * number(candidate, "prob"), PERCENT * number(candidate, "prob_raw"),
-                  word, removed_by ? "   removed by " : "", removed_by ? removed_by : "");
+                  word, removed_by ? "   removed by " : "", removed_by ? removed_by : "",
+                  removed_at ? " at " : "", removed_at ? removed_at : "");
 }
 
 static void put_step(const struct baton_json *step, FILE *out)

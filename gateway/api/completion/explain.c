@@ -27,9 +27,10 @@ static void put_interval(struct baton_json_out *out, const Baton__V1__Candidate 
     baton_json_close(out, ']');
 }
 
-static const char *removal_name(Baton__V1__Candidate__Removal removal)
+static const char *removal_name(const Baton__V1__Candidate *candidate,
+                                const struct gw_params *params)
 {
-    switch ((int)removal) {
+    switch ((int)candidate->removed_by) {
     case BATON__V1__CANDIDATE__REMOVAL__TOP_K:
         return "top_k";
     case BATON__V1__CANDIDATE__REMOVAL__TOP_P:
@@ -37,7 +38,7 @@ static const char *removal_name(Baton__V1__Candidate__Removal removal)
     case BATON__V1__CANDIDATE__REMOVAL__MIN_P:
         return "min_p";
     case BATON__V1__CANDIDATE__REMOVAL__GRAMMAR:
-        return "grammar";
+        return params->sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA ? "schema" : "grammar";
     case BATON__V1__CANDIDATE__REMOVAL__MIN_TOKENS:
         return "min_tokens";
     default:
@@ -46,9 +47,10 @@ static const char *removal_name(Baton__V1__Candidate__Removal removal)
 }
 
 static void put_candidate(struct baton_json_out *out, const struct gw_api *api,
-                          const Baton__V1__Candidate *candidate, bool greedy)
+                          const struct gw_params *params, const Baton__V1__Candidate *candidate,
+                          bool greedy)
 {
-    const char *removed_by = removal_name(candidate->removed_by);
+    const char *removed_by = removal_name(candidate, params);
     baton_json_open(out, NULL, '{');
     baton_json_put_uint(out, "token_id", candidate->token);
     put_text(out, api, candidate->token);
@@ -58,10 +60,9 @@ static void put_candidate(struct baton_json_out *out, const struct gw_api *api,
     baton_json_put_exact(out, "prob_shaped", candidate->prob_shaped);
     baton_json_put_exact(out, "prob", candidate->prob);
     baton_json_put_bool(out, "kept", !removed_by);
-    if (removed_by)
-        baton_json_put_string(out, "removed_by", removed_by);
-    else
-        baton_json_put_null(out, "removed_by");
+    baton_json_put_string_or_null(out, "removed_by", removed_by);
+    baton_json_put_string_or_null(out, "removed_at",
+                                  *candidate->removed_at ? candidate->removed_at : NULL);
     put_interval(out, candidate, greedy);
     baton_json_close(out, '}');
 }
@@ -84,13 +85,26 @@ static void say_rank(struct baton_buf *reason, uint32_t rank)
         baton_buf_printf(reason, "number %" PRIu32 " by likelihood", rank);
 }
 
-static void say_greedy(struct baton_buf *reason, const Baton__V1__Decision *decision)
+/* The next is told when it is listed: above it may stand what was removed. */
+static void say_greedy(struct baton_buf *reason, const struct gw_params *params,
+                       const Baton__V1__Decision *decision)
 {
     double logit = (double)decision->chosen->logit_penalized;
-    baton_buf_printf(reason, "Temperature 0 takes the highest logit: %.4g", logit);
-    if (decision->n_candidates > 1)
+    const char *removed_by = NULL;
+    size_t i = 0;
+    for (; i < decision->n_candidates; i++) {
+        const Baton__V1__Candidate *other = decision->candidates[i];
+        if (!other->removed_by && other->token != decision->chosen->token)
+            break;
+        if (i + 1 < decision->rank && !removed_by)
+            removed_by = removal_name(other, params);
+    }
+    baton_buf_printf(reason, "Temperature 0 takes the highest logit%s%s: %.4g",
+                     removed_by ? " that is not removed by " : "", removed_by ? removed_by : "",
+                     logit);
+    if (i < decision->n_candidates)
         baton_buf_printf(reason, ", which is %.4g above the next",
-                         logit - (double)decision->candidates[1]->logit_penalized);
+                         logit - (double)decision->candidates[i]->logit_penalized);
     baton_buf_printf(reason, ".");
 }
 
@@ -136,7 +150,7 @@ static void put_reason(struct baton_json_out *out, const struct gw_api *api,
     struct baton_buf reason;
     baton_buf_init(&reason, REASON_MAX_BYTES);
     if (decision->greedy)
-        say_greedy(&reason, decision);
+        say_greedy(&reason, params, decision);
     else
         say_drawn(&reason, params, decision, api->facts->n_vocab);
     baton_json_put_text(out, "reason", baton_buf_text(&reason), reason.len);
@@ -204,7 +218,7 @@ void gw_explain_step(struct baton_buf *buf, const struct gw_api *api,
     put_draft(&out, api, token);
     baton_json_open(&out, "candidates", '[');
     for (size_t i = 0; i < decision->n_candidates; i++)
-        put_candidate(&out, api, decision->candidates[i], decision->greedy);
+        put_candidate(&out, api, params, decision->candidates[i], decision->greedy);
     baton_json_close(&out, ']');
     baton_json_close(&out, '}');
 }

@@ -143,6 +143,7 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         {BATON_GRAMMAR_REGEX, "a{3,2}", "below the lower"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"$ref\":\"#\"}", "circle"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"properties\":{\"a\":{\"if\":{}}}}", "#/properties/a: if"},
+        {BATON_GRAMMAR_JSON_SCHEMA, "{\"properties\":{\"a/~b\":{\"not\":{}}}}", "/a~1~0b: not"},
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"grammar\"}", "type: must be const_string"},
         {BATON_GRAMMAR_STRUCTURE,
          "{\"type\":\"sequence\",\"elements\":[{\"type\":\"const_string\"}]}",
@@ -163,9 +164,44 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
     }
 }
 
+TEST(a_place_in_a_text_has_a_path_in_the_schema)
+{
+    static const char schema[] =
+        "{\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{\"type\":\"array\",\"items\":{"
+        "\"anyOf\":"
+        "[{\"type\":\"integer\",\"maximum\":50},{\"type\":\"boolean\"}]}}},\"required\":[\"a\"]}";
+    static const struct {
+        const char *text, *path;
+    } places[] = {{"", "#"},
+                  {"{\"a", "#"},
+                  {"{\"a\":", "#/properties/a"},
+                  {"{\"a\":\"x", "#/properties/a"},
+                  {"{\"a\":\"x\"", "#"},
+                  {"{\"a\":\"x\",\"b\":[", "#/properties/b/items"},
+                  {"{\"a\":\"x\",\"b\":[1", "#/properties/b/items/anyOf/0"},
+                  {"{\"a\":\"x\",\"b\":[tr", "#/properties/b/items/anyOf/1"},
+                  {"{\"a\":\"x\",\"b\":[true", "#/properties/b"},
+                  {"{\"a\":\"x\"}", "#"}};
+    struct baton_network *network;
+    struct baton_why why;
+    assert_int_equal(
+        baton_grammar_read(BATON_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &network, &why),
+        BATON_OK);
+    struct baton_automaton *automaton = baton_automaton_create(network);
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        uint32_t at = baton_automaton_start(automaton);
+        for (const char *c = places[i].text; *c; c++)
+            at = baton_automaton_step(automaton, at, (uint8_t)*c);
+        assert_string_equal(baton_automaton_path(automaton, at), places[i].path);
+    }
+    baton_automaton_destroy(automaton);
+    baton_network_destroy(network);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_place_in_a_text_has_a_path_in_the_schema),
         cmocka_unit_test(a_grammar_accepts_its_texts_and_no_others),
         cmocka_unit_test(what_matches_nothing_or_refers_to_itself_is_refused),
     };

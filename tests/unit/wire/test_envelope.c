@@ -150,6 +150,7 @@ static const struct broken {
     {KIND(FIRST_TOKEN), "first_token.decision.chosen", {SET(decision.chosen, NULL)}},
     {KIND(FIRST_TOKEN), "first_token.decision.prob", {SET(candidate.prob, 1.5)}},
     {KIND(FIRST_TOKEN), "first_token.decision.removed_by", {SET(candidate.removed_by, 9)}},
+    {KIND(FIRST_TOKEN), "first_token.decision.removed_at", {SET(candidate.removed_at, "#/\xff")}},
     {KIND(FIRST_TOKEN), "first_token.decision.interval_end", {SET(candidate.interval_end, NAN)}},
     {KIND(FIRST_TOKEN), "first_token.decision.rank", {SET(decision.rank, 0)}},
     {KIND(FIRST_TOKEN), "first_token.decision.entropy_bits", {SET(decision.entropy_bits, -1)}},
