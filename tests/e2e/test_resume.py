@@ -15,7 +15,7 @@ import pytest
 from balancer import Balancer
 from chromium import Browser
 from conftest import KEY, OTHER_KEY
-from fleet import PATIENCE_S, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
+from fleet import PATIENCE_S, SLOW, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
 from test_tls import SecureFleet
 
 RESUMABLE = {"x-baton-resumable": "true"}
@@ -378,7 +378,7 @@ def test_a_deadline_counts_while_the_client_is_away(fleet):
 
 
 def test_a_client_that_reads_nothing_is_cut_off_and_may_come_back():
-    with Fleet(gateway_args=["--stall-timeout-s", 0.5]) as fleet:
+    with Fleet(gateway_args=["--stall-timeout-s", 3 * SLOW]) as fleet:
         expected = essence(Reader(fleet, "POST", "/generate/stream", WORDY).read())
         stream, had = hold(fleet)
         wait_for(lambda: counts(fleet)["detached"] == 1, "the connection to be cut")
@@ -405,6 +405,29 @@ def test_a_detached_stream_holds_its_place(tmp_path):
         assert fleet.request("POST", "/generate", SHORT)[0] == 429
         assert b"event: summary" in go_on(fleet, stream.id, had)
         assert fleet.request("POST", "/generate", SHORT)[0] == 200
+
+
+def test_what_is_made_for_a_client_that_is_away_is_charged_to_it(tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text(f"{KEY} tokens_per_s=1\n")  # ten seconds' worth at once
+    keys.chmod(0o600)
+    with Fleet(key=KEY, gateway_args=["--api-keys", keys]) as fleet:
+        body = {"prompt": [7], "max_new_tokens": 200, "ignore_eos": True}
+        stream = Reader(fleet, "POST", "/generate/stream", body, RESUMABLE)
+        stream.read_events(1)
+        stream.abandon()
+        wait_for(lambda: fleet.metrics()['baton_streams{state="over"}'] == 1, "the stream to end")
+        status, answer, _ = fleet.request("POST", "/generate", SHORT)
+        assert (status, answer["error"]["code"]) == (429, "token_rate")
+
+
+def test_a_failure_while_the_client_is_away_is_told_when_it_is_back():
+    with Fleet() as fleet:
+        stream, had = leave(fleet)
+        fleet.workers["decode-0"].kill()
+        wait_for(lambda: not fleet.open(), "the request to fail")
+        *_, last = read_events(go_on(fleet, stream.id, had).splitlines(keepends=True))
+        assert last.name == "error" and last.json()["error"]["code"]
 
 
 def test_a_detached_stream_outlives_its_worker():
