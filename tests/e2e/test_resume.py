@@ -306,8 +306,14 @@ def test_the_access_lines_of_a_stream_add_up(fleet):
 def test_many_resume_one_stream_at_once(fleet):
     stream, had = hold(fleet, seed=1)
     after = whole(had)[1]
+
+    def try_to(_):
+        try:
+            return resume(fleet, stream.id, after).read()
+        except ConnectionError:  # the next one came before the head was read
+            return None
     with ThreadPoolExecutor(8) as pool:
-        texts = list(pool.map(lambda _: resume(fleet, stream.id, after).read(), range(8)))
+        texts = list(pool.map(try_to, range(8)))
     ended = [text for text in texts if text and b"event: summary" in text]
     assert ended and len(set(ended)) == 1  # one who came late enough has it all as well
     assert whole(had + ended[0])[0] == had[:had.rfind(b"\n\n") + 2] + ended[0]
@@ -441,6 +447,11 @@ def test_a_detached_stream_outlives_its_worker():
         assert essence(go_on(fleet, stream.id, had)) == expected
 
 
+def exits_well(process):
+    wait_for(lambda: process.popen.poll() is not None, "it to exit")  # another signal could kill it
+    assert process.popen.returncode == 0, process.tail()
+
+
 def test_a_drain_waits_for_clients_that_are_there():
     with Fleet() as fleet:
         away, _ = hold(fleet)
@@ -451,7 +462,7 @@ def test_a_drain_waits_for_clients_that_are_there():
         wait_for(lambda: re.search(r" ev=request .* outcome=canceled ", fleet.gateway.text()),
                  "the one without a client to end")
         assert b"event: summary" in there.read()
-        assert fleet.gateway.stop() == 0
+        exits_well(fleet.gateway)
 
 
 def test_a_drain_ends_what_its_client_leaves():
@@ -460,7 +471,7 @@ def test_a_drain_ends_what_its_client_leaves():
         fleet.gateway.signal(signal.SIGTERM)
         wait_for(lambda: " ev=draining " in fleet.gateway.text(), "the drain")
         stream.abandon()
-        assert fleet.gateway.stop() == 0
+        exits_well(fleet.gateway)
 
 
 def test_a_stream_goes_on_over_tls(tmp_path):
