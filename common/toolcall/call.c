@@ -106,7 +106,8 @@ enum baton_verdict baton_call_find_head(const struct baton_tool_format *format,
                                         const struct baton_buf *held, struct baton_call *call)
 {
     size_t at = call->at;
-    bool has_name = format->middle || format->syntax == BATON_TOOL_TAGS;
+    bool has_name =
+        format->middle || format->syntax == BATON_TOOL_TAGS || format->syntax == BATON_TOOL_GEMMA;
     enum baton_verdict met = pass_optional(held, &at, format->open);
     call->scanned = at;
     if (met == BATON_YES && format->begin)

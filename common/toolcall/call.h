@@ -41,6 +41,11 @@ enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format
 bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
                             const struct baton_call *call, const struct baton_tool_sink *sink);
 
+enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
+                                         const struct baton_buf *held, struct baton_call *call);
+bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
+                           const struct baton_tool_sink *sink);
+
 /* The value that all of the text is as a literal of Python's, NULL: none. */
 struct baton_json *baton_python_literal(const char *text, size_t n);
 

@@ -6,6 +6,7 @@
  *              or, with middle: f middle {...}
  *     TAGS     f middle, then for each argument:  key_begin k key_end value_begin v value_end
  *     PYTHON   [f(a=1, b="x"), g()]
+ *     GEMMA    f{a:1,b:<|"|>x<|"|>}
  *     CHANNELS see channels.h
  *
  * White space between the parts is the model's to choose. open and close are missing at times.
@@ -20,7 +21,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum baton_tool_syntax { BATON_TOOL_JSON, BATON_TOOL_TAGS, BATON_TOOL_PYTHON, BATON_TOOL_CHANNELS };
+enum baton_tool_syntax {
+    BATON_TOOL_JSON,
+    BATON_TOOL_TAGS,
+    BATON_TOOL_PYTHON,
+    BATON_TOOL_GEMMA,
+    BATON_TOOL_CHANNELS
+};
 
 /* Around an argument. Strings are written as they are, all other values as JSON. */
 struct baton_tool_tags {

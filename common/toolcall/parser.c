@@ -94,6 +94,8 @@ static enum baton_verdict scan(struct baton_tool_parser *parser)
         return baton_tag_call_scan(format, parser->form.functions, &parser->held, call);
     case BATON_TOOL_PYTHON:
         return baton_python_call_scan(format, &parser->held, call);
+    case BATON_TOOL_GEMMA:
+        return baton_gemma_call_scan(format, &parser->held, call);
     default:
         return baton_json_call_scan(format, &parser->held, call);
     }
@@ -127,6 +129,8 @@ static bool take_calls(const struct baton_tool_parser *parser, const struct bato
         return baton_tag_call_take(&parser->held, &parser->call, sink);
     case BATON_TOOL_PYTHON:
         return baton_python_call_take(format, &parser->held, &parser->call, sink);
+    case BATON_TOOL_GEMMA:
+        return baton_gemma_call_take(&parser->held, &parser->call, sink);
     default:
         return baton_json_call_take(format, &parser->held, &parser->call, sink);
     }

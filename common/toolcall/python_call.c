@@ -1,4 +1,5 @@
-/* Calls as a list of Python's: [f(a=1, b="x"), g()]. Arguments have names and are literals. */
+/* Calls as a list of Python's: [f(a=1, b="x"), g()]. Arguments have names and are literals. Gemma's
+ * literals are the same, but for names without quotes and strings between marks. */
 #include "common/toolcall/call.h"
 
 #include <ctype.h>
@@ -47,6 +48,7 @@ enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format
 struct reader {
     const char *at, *end;
     int depth;
+    bool is_gemma;
 };
 
 static struct baton_json *read_literal(struct reader *reader);
@@ -157,16 +159,45 @@ static struct baton_json *read_list(struct reader *reader, char end)
     return NULL;
 }
 
+/* Gemma's: nothing is escaped. NULL: none begins here, or it has no end. */
+static struct baton_json *read_marked(struct reader *reader)
+{
+    static const char mark[] = "<|\"|>";
+    enum { N_MARK = sizeof mark - 1 };
+    size_t n_left = (size_t)(reader->end - reader->at);
+    if (!reader->is_gemma || n_left < N_MARK || memcmp(reader->at, mark, N_MARK) != 0)
+        return NULL;
+    const char *begin = reader->at + N_MARK;
+    const char *end = memmem(begin, n_left - N_MARK, mark, N_MARK);
+    if (!end)
+        return NULL;
+    reader->at = end + N_MARK;
+    return baton_json_new_text(begin, (size_t)(end - begin));
+}
+
+static struct baton_json *read_key(struct reader *reader)
+{
+    skip_space(reader);
+    if (!reader->is_gemma)
+        return reader->at < reader->end && (*reader->at == '"' || *reader->at == '\'')
+                   ? read_string(reader)
+                   : NULL;
+    struct baton_json *key = read_marked(reader);
+    size_t n = key ? 0 : word_length(reader);
+    if (key || !n)
+        return key;
+    reader->at += n;
+    return baton_json_new_text(reader->at - n, n);
+}
+
 /* One "key: value". */
 static bool read_member(struct reader *reader, struct baton_json *map)
 {
-    skip_space(reader);
-    bool is_string = reader->at < reader->end && (*reader->at == '"' || *reader->at == '\'');
-    struct baton_json *key = is_string ? read_string(reader) : NULL;
+    struct baton_json *key = read_key(reader);
     size_t n = 0;
     const char *name = baton_json_string(key, &n);
-    struct baton_json *value =
-        name && strlen(name) == n && take(reader, ':') ? read_literal(reader) : NULL;
+    bool is_member = name && strlen(name) == n && take(reader, ':');
+    struct baton_json *value = is_member ? read_literal(reader) : NULL;
     bool is_good = value && baton_json_set(map, name, value);
     baton_json_free(key);
     return is_good;
@@ -195,7 +226,9 @@ static struct baton_json *read_literal(struct reader *reader)
     if (reader->at == reader->end || reader->depth == MAX_DEPTH)
         return NULL;
     reader->depth++;
-    if (*reader->at == '"' || *reader->at == '\'')
+    if (*reader->at == '<')
+        value = read_marked(reader);
+    else if (*reader->at == '"' || *reader->at == '\'')
         value = read_string(reader);
     else if (*reader->at == '[' || *reader->at == '(')
         value = read_list(reader, *reader->at == '[' ? ']' : ')');
@@ -273,4 +306,40 @@ bool baton_python_call_take(const struct baton_tool_format *format, const struct
     if (format->name_key && baton_json_call_take(format, held, call, sink))
         return true;
     return read_calls(text, n, NULL) && read_calls(text, n, sink);
+}
+
+/* ---- Gemma's ---- */
+
+enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
+                                         const struct baton_buf *held, struct baton_call *call)
+{
+    size_t n_end = strlen(format->end);
+    if (!call->has_value) {
+        if (held->data[call->body] != '{')
+            return BATON_NO;
+        call->value = call->scanned = call->body;
+        call->has_value = true;
+    }
+    const char *met =
+        memmem(held->data + call->scanned, held->len - call->scanned, format->end, n_end);
+    if (met) {
+        call->scanned = (size_t)(met - held->data);
+        return BATON_YES;
+    }
+    if (held->len - call->scanned >= n_end)
+        call->scanned = held->len - n_end + 1;
+    return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
+}
+
+bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
+                           const struct baton_tool_sink *sink)
+{
+    struct reader reader = {
+        .at = held->data + call->value, .end = held->data + call->scanned, .is_gemma = true};
+    struct baton_json *arguments = read_map(&reader);
+    skip_space(&reader);
+    bool is_taken = arguments && reader.at == reader.end &&
+                    baton_call_tell(held->data + call->name, call->n_name, arguments, sink);
+    baton_json_free(arguments);
+    return is_taken;
 }

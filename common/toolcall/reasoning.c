@@ -15,6 +15,7 @@ static const struct baton_reasoning_format formats[] = {
      .end = "<|end|>",
      .has_channels = true},
     {.name = "command-r7b", .begin = "<|START_THINKING|>", .end = "<|END_THINKING|>"},
+    {.name = "gemma4", .begin = "<|channel>thought", .end = "<channel|>"},
     {.name = "magistral", .begin = "[THINK]", .end = "[/THINK]"},
     {.name = "seed", .begin = "<seed:think>", .end = "</seed:think>"},
     {.name = "think", .begin = "<think>", .end = "</think>"},

@@ -21,6 +21,13 @@
     "<|channel|>final<|message|>{{ m.content }}<|return|>{% endif %}{% endif %}{% endfor %}"       \
     "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
 
+/* Gemma 4's values: maps without quotes, strings between marks. */
+#define GEMMA4_VALUE                                                                               \
+    "{% macro val(v) %}{% if v is string %}<|\"|>{{ v }}<|\"|>{% elif v is mapping %}{{ '{' }}"    \
+    "{% for k, x in v | items %}{% if not loop.first %},{% endif %}{{ k }}:{{ val(x) }}"           \
+    "{% endfor %}{{ '}' }}{% elif v is iterable %}[{% for x in v %}{% if not loop.first %},"       \
+    "{% endif %}{{ val(x) }}{% endfor %}]{% else %}{{ v | tojson }}{% endif %}{% endmacro %}"
+
 /* By the name of the form. */
 static const struct {
     const char *form, *template;
@@ -149,6 +156,9 @@ static const struct {
          "{{ c.function.name }}\">{% for k, v in c.function.arguments | items %}<param name=\"{{ k "
          "}}\">"
          "{{ v }}</param>{% endfor %}</function>{% endfor %}")},
+    {"gemma4", GEMMA4_VALUE TALK("", SAID,
+                                 "{% for c in m.tool_calls %}<|tool_call>call:{{ c.function.name }}"
+                                 "{{ val(c.function.arguments) }}<tool_call|>{% endfor %}")},
     {"functionary-v3.2", TALK(">>>", "{% if m.content %}{{ '>>>all\\n' + m.content }}{% endif %}",
                               "{% for c in m.tool_calls %}>>>{{ c.function.name }}{{ '\\n' }}"
                               "{{ c.function.arguments | tojson }}{% endfor %}")},

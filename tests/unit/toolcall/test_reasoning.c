@@ -29,6 +29,7 @@ TEST(reasoning_comes_before_the_text)
     check("think", "<think>\nHm. 1 < 2\n</think>\n\nYes.", "‹Hm. 1 < 2›Yes.");
     check("think", " \n<think>a\n\nb</think>Yes.\n", "‹a\n\nb›Yes.\n");
     check("magistral", "[THINK]Hm.[/THINK]Yes.", "‹Hm.›Yes.");
+    check("gemma4", "<|channel>thought\nHm.<channel|>Yes.", "‹Hm.›Yes.");
     check("seed", "<seed:think>Hm.</seed:think>Yes.", "‹Hm.›Yes.");
     check("command-r7b", "<|START_THINKING|>Hm.<|END_THINKING|>Yes.", "‹Hm.›Yes.");
 }

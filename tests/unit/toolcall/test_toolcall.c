@@ -147,6 +147,16 @@ TEST(python_has_literals)
     check("pythonic", "[f(a=b)]", "[f(a=b)]");
 }
 
+TEST(gemma_writes_strings_between_marks)
+{
+    check("gemma4",
+          "So: <|tool_call>call:f{a:<|\"|>x \"}<|\"|>, b:{c:[1, None, <|\"|><|\"|>]}}<tool_call|>"
+          "<|tool_call>call:g{}<tool_call|>",
+          "So: «f({\"a\":\"x \\\"}\",\"b\":{\"c\":[1,null,\"\"]}})»«g({})»");
+    check("gemma4", "<|tool_call>call:f{a:x}<tool_call|>", "<|tool_call>call:f{a:x}<tool_call|>");
+    check("gemma4", "<|tool_call>call:f(a)<tool_call|>", "<|tool_call>call:f(a)<tool_call|>");
+}
+
 TEST(what_is_around_all_calls_is_dropped)
 {
     check("deepseek-v3.1",
@@ -240,6 +250,7 @@ int main(void)
         cmocka_unit_test(tags_may_say_what_is_a_string),
         cmocka_unit_test(a_value_may_hold_what_looks_like_its_end),
         cmocka_unit_test(python_has_literals),
+        cmocka_unit_test(gemma_writes_strings_between_marks),
         cmocka_unit_test(what_is_around_all_calls_is_dropped),
         cmocka_unit_test(channels_are_told_apart),
         cmocka_unit_test(a_prompt_may_have_begun_the_call),
