@@ -14,6 +14,7 @@
 #include "common/wire/peer_tls.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/openapi/openapi.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
@@ -62,6 +63,7 @@ struct gateway {
     struct gw_http_server *server;
     struct gw_streams streams;
     struct gw_api api;
+    struct gw_openapi *openapi;
     bool closing;
     int64_t drain_until_ns;
 };
@@ -416,6 +418,10 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     gateway->api.responses = gw_response_store_create(&bounds);
     if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.responses)
         return BATON_NO_MEMORY;
+    gateway->openapi = gw_openapi_create(&gateway->api);
+    gateway->api.openapi = gateway->openapi;
+    if (!gateway->openapi)
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for /openapi.json");
     baton_log(BATON_LOG_INFO, "listening", BATON_S("host", options->host),
               BATON_I("port", gw_http_port(gateway->server)),
               BATON_S("scheme", gateway->certificate.context ? "https" : "http"),
@@ -517,6 +523,7 @@ static void release(struct gateway *gateway)
     gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
     gw_response_store_destroy(gateway->api.responses);
+    gw_openapi_destroy(gateway->openapi);
     gw_dispatcher_fini(&gateway->dispatcher);
     gw_access_close(gateway->access);
     gw_certificate_close(&gateway->certificate);

@@ -1,5 +1,7 @@
 /* Answers that all endpoints share: a JSON body, an error object.
  *
+ * Without an exchange, when an endpoint runs for its notes (notes.h), nobody is answered.
+ *
  * Ownership: texts and bodies are borrowed during the call; the exchange is gone after it.
  * Threading: loop thread.
  * Errors:    a body that did not fit its buffer becomes a 500.

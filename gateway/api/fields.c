@@ -34,6 +34,67 @@ static const char *as_written(const struct gw_fields *fields, const char *name)
     return name;
 }
 
+/* ---- notes ---- */
+
+/* NULL when none are taken. */
+static struct gw_note *note_of(const struct gw_fields *fields, const char *name)
+{
+    return fields->notes ? gw_notes_of(fields->notes, fields->within ? fields->within : "", name)
+                         : NULL;
+}
+
+static void note_name(const struct gw_fields *fields, const char *name)
+{
+    const struct gw_dialect *dialect = fields->dialect;
+    const char *alias;
+    struct gw_note *note = note_of(fields, name);
+    for (size_t i = 0; note && dialect && i < dialect->n_off; i++)
+        note->off_at_minus_one |= !strcmp(dialect->off_at_minus_one[i], name);
+    for (size_t i = 0; note && (alias = next_alias(fields, name, &i));)
+        if ((note = note_of(fields, alias)) != NULL)
+            (void)snprintf(note->same_as, sizeof note->same_as, "%s", name);
+}
+
+static struct gw_note *note_kinds(const struct gw_fields *fields, const char *name, unsigned kinds,
+                                  const char *wanted)
+{
+    struct gw_note *note = note_of(fields, name);
+    if (note) {
+        note->kinds = kinds;
+        (void)snprintf(note->wanted, sizeof note->wanted, "%s", wanted);
+    }
+    return note;
+}
+
+static void note_int(const struct gw_fields *fields, const char *name, int64_t min, int64_t max,
+                     int64_t fallback)
+{
+    struct gw_note *note = note_kinds(fields, name, GW_IS_INT, "");
+    if (!note)
+        return;
+    note->has_range = true;
+    note->min_int = min;
+    note->max_int = max;
+    note->fallback = (double)fallback;
+    note->has_default = fallback >= min && fallback <= max;
+}
+
+static void note_real(const struct gw_fields *fields, const char *name, double min, bool open_min,
+                      double max, double fallback)
+{
+    struct gw_note *note = note_kinds(fields, name, GW_IS_NUMBER, "");
+    if (!note)
+        return;
+    note->has_range = true;
+    note->min = min;
+    note->max = max;
+    note->above_min = open_min;
+    note->fallback = fallback;
+    note->has_default = fallback >= min && fallback <= max && (!open_min || fallback > min);
+}
+
+/* ---- problems ---- */
+
 void gw_fields_fail(struct gw_fields *fields, const char *param, const char *code, const char *fmt,
                     ...)
 {
@@ -41,6 +102,9 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
     const char *written = as_written(fields, param);
     size_t n = strlen(param);
     va_list args;
+    struct gw_note *note = strcmp(code, "missing_field") ? NULL : note_of(fields, param);
+    if (note)
+        note->is_required = true;
     if (fields->failed)
         return;
     fields->failed = true;
@@ -85,6 +149,7 @@ static bool is_off(const struct gw_fields *fields, const char *name, const struc
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name)
 {
     const char *alias;
+    note_name(fields, name);
     if (fields->failed)
         return NULL;
     know(fields, name);
@@ -107,11 +172,90 @@ static void wrong_kind(struct gw_fields *fields, const char *name, const char *w
                    baton_json_kind_name(baton_json_kind(value)));
 }
 
+static unsigned kind_bit(const struct baton_json *value)
+{
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_BOOL:
+        return GW_IS_BOOL;
+    case BATON_JSON_INT:
+        return GW_IS_INT | GW_IS_NUMBER;
+    case BATON_JSON_REAL:
+        return GW_IS_NUMBER;
+    case BATON_JSON_STRING:
+        return GW_IS_STRING;
+    case BATON_JSON_ARRAY:
+        return GW_IS_ARRAY;
+    case BATON_JSON_OBJECT:
+        return GW_IS_OBJECT;
+    default:
+        return 0;
+    }
+}
+
+const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name, unsigned kinds,
+                                     const char *wanted)
+{
+    const struct baton_json *member = gw_field(fields, name);
+    (void)note_kinds(fields, name, kinds, wanted);
+    if (!member || (kind_bit(member) & kinds))
+        return member;
+    wrong_kind(fields, name, wanted, member);
+    return NULL;
+}
+
+/* "a", "b" or "c" */
+static void list_words(const char *const *words, size_t n, char *list, size_t cap)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < n && len < cap; i++)
+        len += (size_t)snprintf(list + len, cap - len, "%s\"%s\"",
+                                !i           ? ""
+                                : i + 1 == n ? " or "
+                                             : ", ",
+                                words[i]);
+}
+
+int gw_field_word(struct gw_fields *fields, const char *name, const char *const *words, size_t n)
+{
+    char list[200];
+    const struct baton_json *member = gw_field(fields, name);
+    struct gw_note *note = note_kinds(fields, name, GW_IS_STRING, "");
+    if (note) {
+        note->words = words;
+        note->n_words = n;
+    }
+    for (size_t i = 0; member && i < n; i++)
+        if (baton_json_is(member, words[i]))
+            return (int)i;
+    list_words(words, n, list, sizeof list);
+    if (member)
+        gw_fields_fail(fields, name, "invalid_value", "%s: must be %s", name, list);
+    return -1;
+}
+
+struct gw_fields gw_fields_enter(const struct gw_fields *fields, const char *name,
+                                 const struct baton_json *object)
+{
+    struct gw_fields members = {.body = object, .notes = fields->notes, .within = name};
+    return members;
+}
+
+void gw_fields_leave(struct gw_fields *fields, const char *name, const struct gw_fields *members)
+{
+    if (!members->failed)
+        return;
+    /* the field is known, though a member of it may not be */
+    const char *code = members->problem.code;
+    gw_fields_fail(fields, name, strcmp(code, "unknown_field") ? code : "invalid_value", "%s.%s",
+                   name, members->problem.message);
+}
+
 void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
                   int64_t *value)
 {
     char wanted[80];
     const struct baton_json *member = gw_field(fields, name);
+    note_int(fields, name, min, max, *value);
     if (!member)
         return;
     (void)snprintf(wanted, sizeof wanted, "an integer from %" PRId64 " to %" PRId64, min, max);
@@ -130,6 +274,7 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 {
     char wanted[80];
     const struct baton_json *member = gw_field(fields, name);
+    note_real(fields, name, min, open_min, max, *value);
     if (!member)
         return;
     int n = snprintf(wanted, sizeof wanted, "a number %s %g", open_min ? "above" : "from", min);
@@ -148,12 +293,24 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value)
 {
     const struct baton_json *member = gw_field(fields, name);
+    struct gw_note *note = note_kinds(fields, name, GW_IS_BOOL, "");
+    if (note) {
+        note->has_default = true;
+        note->fallback = *value;
+    }
     if (!member)
         return;
     if (baton_json_kind(member) != BATON_JSON_BOOL)
         wrong_kind(fields, name, "true or false", member);
     else
         *value = baton_json_bool(member);
+}
+
+void gw_field_may_be_absent(struct gw_fields *fields, const char *name)
+{
+    struct gw_note *note = note_of(fields, name);
+    if (note)
+        note->is_required = false;
 }
 
 size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct baton_json *array,
@@ -206,9 +363,40 @@ void gw_fields_refuse(struct gw_fields *fields, const char *const *names, size_t
 {
     for (size_t i = 0; i < n; i++) {
         const struct baton_json *value = gw_field(fields, names[i]);
+        struct gw_note *note = note_of(fields, names[i]);
+        if (note)
+            note->is_refused = true;
         if (value && !asks_for_nothing(value))
             gw_fields_fail(fields, names[i], "unsupported_field", "%s: is not supported", names[i]);
     }
+}
+
+static bool switches_off(const struct baton_json *value, double off)
+{
+    double given = baton_json_number(value);
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_INT:
+    case BATON_JSON_REAL:
+        return given == off || (off == 0 && given < 0);
+    case BATON_JSON_BOOL:
+        return off == 0 && !baton_json_bool(value);
+    default:
+        return false;
+    }
+}
+
+void gw_field_off(struct gw_fields *fields, const char *name, double off, const char *there_are)
+{
+    const struct baton_json *value = gw_field(fields, name);
+    struct gw_note *note = note_of(fields, name);
+    if (note) {
+        note->is_refused = note->has_off = true;
+        note->off = off;
+    }
+    if (value && !switches_off(value, off))
+        gw_fields_fail(fields, name, "unsupported_field",
+                       "%s: is not supported, but for %g, which switches it off; there are %s",
+                       name, off, there_are);
 }
 
 static bool is_known(const struct gw_fields *fields, const char *key)
@@ -221,6 +409,8 @@ static bool is_known(const struct gw_fields *fields, const char *key)
 
 void gw_fields_refuse_unknown(struct gw_fields *fields)
 {
+    if (fields->notes && !fields->within)
+        fields->notes->is_closed = true;
     for (void *it = fields->failed ? NULL : baton_json_first(fields->body); it;
          it = baton_json_next(fields->body, it)) {
         const char *key = baton_json_key(it);

@@ -6,6 +6,7 @@
  *     if (fields.failed) ... fields.problem
  *
  * A field that is absent or null leaves its target alone, so the target holds the default.
+ * With notes the readers write down what they ask for, also after a problem (notes.h).
  *
  * Ownership: borrowed from the body.
  * Threading: one owner at a time.
@@ -15,6 +16,7 @@
 #define BATON_GATEWAY_API_FIELDS_H
 
 #include "common/base/json.h"
+#include "gateway/api/notes.h"
 
 enum { GW_MAX_FIELDS = 128 };
 
@@ -40,6 +42,8 @@ struct gw_fields {
     const struct gw_dialect *dialect; /* NULL: none */
     const char *known[GW_MAX_FIELDS];
     int n_known;
+    struct gw_notes *notes; /* NULL: none are taken */
+    const char *within;     /* the member of the body that this is an object of; NULL: the body */
     bool failed;
     struct gw_problem problem;
 };
@@ -56,6 +60,21 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
  * names of it are known too; given twice it is a problem. */
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
+/* The member, if it is of one of the kinds (GW_IS_... together). wanted says for the message what it
+ * must be: "a string or an array of strings". */
+const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name, unsigned kinds,
+                                     const char *wanted);
+/* The index of the word [n] that the member is; -1 when it is absent or after a problem. The words
+ * are static. */
+int gw_field_word(struct gw_fields *fields, const char *name, const char *const *words, size_t n);
+
+/* The members of a field that is an object, which gw_fields_leave ends: a problem with one of them
+ * is one with the field, told as FIELD.MEMBER. Without the field there is nothing to read, but for
+ * the notes. */
+struct gw_fields gw_fields_enter(const struct gw_fields *fields, const char *name,
+                                 const struct baton_json *object);
+void gw_fields_leave(struct gw_fields *fields, const char *name, const struct gw_fields *members);
+
 /* min <= value <= max. */
 void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64_t max,
                   int64_t *value);
@@ -65,9 +84,16 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 /* true or false. */
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
 
+/* Of a field that a reader missed, where the route goes without: its note says so. */
+void gw_field_may_be_absent(struct gw_fields *fields, const char *name);
+
 /* An array of token ids 0..n_vocab-1, at most max_ids of them. Returns how many; 0 when absent. */
 size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct baton_json *array,
                     int64_t n_vocab, size_t max_ids, uint32_t *ids);
+
+/* A field of a sampler that is not here: fails unless the value switches it off, which "off" does;
+ * where that is 0, what is below it and false do too. there_are tells what to use. */
+void gw_field_off(struct gw_fields *fields, const char *name, double off, const char *there_are);
 
 /* Fields that are not supported: fails on one of the names [n], unless its value asks for nothing:
  * [], {}, "", "none", "auto", false, ["text"], {"type":"text"}. */

@@ -215,7 +215,7 @@ def test_a_command_and_every_probe_is_in_the_image(role):
     copied = {rest[2] for step, *rest in IMAGE.steps if step == "COPY"}
     only = container(role)
     assert f"/usr/local/bin/{only['command'][0]}" in copied and only["command"] == [f"baton-{role}"]
-    routes = re.findall(r'\{"GET", "(/[^"]*)"', (ROOT / "gateway/api/routes/routes.c").read_text())
+    routes = re.findall(r'\{"GET", "(/[^"]*)"', (ROOT / "gateway/api/routes/table.c").read_text())
     for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
         if "httpGet" in only[kind]:
             assert only[kind]["httpGet"]["path"] in routes and only[kind]["httpGet"]["port"] in ports(role)

@@ -102,7 +102,7 @@ static void refuse(struct gw_access *access, struct gw_exchange *exchange, bool 
 
 struct gw_key *gw_access_key(const struct gw_access *access, const struct gw_exchange *exchange)
 {
-    if (!access->keys)
+    if (!access->keys || !exchange)
         return NULL;
     struct gw_key *key = gw_keys_find(access->keys, gw_exchange_header(exchange, "authorization"));
     return key ? key : gw_keys_find_bare(access->keys, gw_exchange_header(exchange, "x-api-key"));

@@ -1,5 +1,7 @@
 #include "gateway/api/anthropic/conversation.h"
 
+#include <stdio.h>
+
 #include "gateway/api/trees.h"
 
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
@@ -149,7 +151,8 @@ static void add_message(struct gw_fields *fields, size_t i, const struct baton_j
 
 static void add_system(struct gw_fields *fields, struct baton_json *messages)
 {
-    const struct baton_json *system = gw_field(fields, "system");
+    const struct baton_json *system = gw_field_of(fields, "system", GW_IS_STRING | GW_IS_ARRAY,
+                                                  "a string or an array of text blocks");
     if (!system)
         return;
     if (!is_plain(system)) {
@@ -166,11 +169,13 @@ static struct baton_json *read_messages(struct gw_fields *fields)
 {
     struct baton_json *messages = baton_json_new_array();
     add_system(fields, messages);
-    const struct baton_json *given = gw_field(fields, "messages");
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", MAX_MESSAGES);
+    const struct baton_json *given = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
     size_t n = baton_json_size(given);
     if (baton_json_kind(given) != BATON_JSON_ARRAY || !n || n > MAX_MESSAGES)
         gw_fields_fail(fields, "messages", given ? "invalid_value" : "missing_field",
-                       "messages: must be an array of 1 to %d messages", MAX_MESSAGES);
+                       "messages: must be %s", wanted);
     for (size_t i = 0; i < n && !fields->failed; i++)
         add_message(fields, i, baton_json_at(given, i), messages);
     return messages;
@@ -213,12 +218,13 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
 /* NULL: none are shown to the model. */
 static struct baton_json *read_tools(struct gw_fields *fields)
 {
-    const struct baton_json *given = gw_field(fields, "tools");
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "an array of up to %d objects", MAX_TOOLS);
+    const struct baton_json *given = gw_field_of(fields, "tools", GW_IS_ARRAY, wanted);
     const struct baton_json *choice = gw_field(fields, "tool_choice");
     size_t n = baton_json_size(given);
-    if (given && (baton_json_kind(given) != BATON_JSON_ARRAY || n > MAX_TOOLS))
-        gw_fields_fail(fields, "tools", "invalid_type",
-                       "tools: must be an array of up to %d objects", MAX_TOOLS);
+    if (n > MAX_TOOLS)
+        gw_fields_fail(fields, "tools", "invalid_type", "tools: must be %s", wanted);
     if (choice && !gw_tree_is_type(choice, "auto") && !gw_tree_is_type(choice, "none"))
         gw_fields_fail(fields, "tool_choice", "unsupported_field",
                        "tool_choice: is not supported, but for the types \"auto\" and \"none\"");
@@ -234,7 +240,8 @@ static struct baton_json *read_tools(struct gw_fields *fields)
 
 static struct baton_json *read_thinking(struct gw_fields *fields)
 {
-    const struct baton_json *thinking = gw_field(fields, "thinking");
+    const struct baton_json *thinking = gw_field_of(
+        fields, "thinking", GW_IS_OBJECT, "an object with the type enabled, disabled or adaptive");
     bool off = gw_tree_is_type(thinking, "disabled");
     if (!thinking)
         return NULL;

@@ -368,7 +368,8 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
 void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
                           const struct gw_problem *problem)
 {
-    api->metrics->outcomes[GW_OUTCOME_rejected]++;
+    if (exchange)
+        api->metrics->outcomes[GW_OUTCOME_rejected]++;
     gw_answer_problem(exchange, problem);
 }
 

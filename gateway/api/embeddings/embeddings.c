@@ -18,15 +18,11 @@ enum baton_pooling gw_embeddings_pooling(const struct gw_api *api)
 
 static void read_pooling(struct gw_fields *fields, enum baton_pooling *pooling)
 {
-    const struct baton_json *value = gw_field(fields, "pooling");
-    if (!value)
-        return;
-    if (baton_json_is(value, "last"))
-        *pooling = BATON_POOLING_LAST;
-    else if (baton_json_is(value, "mean"))
-        *pooling = BATON_POOLING_MEAN;
-    else
-        gw_fields_fail(fields, "pooling", "invalid_value", "pooling: must be \"last\" or \"mean\"");
+    static const char *const words[] = {"last", "mean"};
+    static const enum baton_pooling poolings[] = {BATON_POOLING_LAST, BATON_POOLING_MEAN};
+    int i = gw_field_word(fields, "pooling", words, 2);
+    if (i >= 0)
+        *pooling = poolings[i];
 }
 
 void gw_embeddings_read(struct gw_ask *ask)

@@ -27,6 +27,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_prompts prompts = {0};
     struct gw_completion_options options = {.streaming = streaming, .n = 1};
     int64_t max_new_tokens = 0, *lengths = NULL;
+    fields.notes = api->notes;
     gw_params_read(api, &fields, &params);
     read_own(api, &fields, &params, &options, &max_new_tokens);
     params.parsed_ns = baton_now_ns();

@@ -124,3 +124,8 @@ struct baton_json *gw_ollama_body(const struct gw_api *api, const struct baton_j
     baton_json_free(made);
     return NULL;
 }
+
+void gw_ollama_read_options(struct gw_fields *fields)
+{
+    (void)gw_field_of(fields, "options", GW_IS_OBJECT, "an object");
+}

@@ -17,4 +17,7 @@
 
 struct baton_json *gw_ollama_body(const struct gw_api *api, const struct baton_json *body);
 
+/* The field "options" of such a body: an object would have become members of the body. */
+void gw_ollama_read_options(struct gw_fields *fields);
+
 #endif

@@ -78,16 +78,11 @@ static const struct gw_response_writer embeddings_writer = {.restart = gw_choice
 
 /* ---- the routes ---- */
 
-/* The options of a whole model (num_ctx ...) have stood in the body since gw_ollama_body. */
 static void read_shared(struct gw_ask *ask)
 {
     gw_model_name_read(ask->api, &ask->fields);
     gw_embeddings_read(ask);
-    const struct baton_json *options = gw_field(&ask->fields, "options");
-    if (options)
-        gw_fields_fail(&ask->fields, "options", "invalid_type",
-                       "options: must be an object, not %s",
-                       baton_json_kind_name(baton_json_kind(options)));
+    gw_ollama_read_options(&ask->fields);
     (void)gw_field(&ask->fields, "keep_alive"); /* the model is always there */
 }
 
@@ -118,7 +113,9 @@ static void embed(struct gw_ask *ask)
     bool truncate = true;
     read_shared(ask);
     gw_field_bool(&ask->fields, "truncate", &truncate);
-    const struct baton_json *input = gw_field(&ask->fields, "input");
+    const struct baton_json *input =
+        gw_field_of(&ask->fields, "input", GW_IS_STRING | GW_IS_ARRAY,
+                    "a string, an array of token ids or an array of either");
     gw_ask_end_fields(ask);
     if (!ask->fields.failed && is_empty(input)) {
         answer_nothing(ask, "embeddings");
@@ -132,7 +129,8 @@ static void embeddings(struct gw_ask *ask)
 {
     ask->options.is_raw = true;
     read_shared(ask);
-    const struct baton_json *prompt = gw_field(&ask->fields, "prompt");
+    const struct baton_json *prompt = gw_field_of(
+        &ask->fields, "prompt", GW_IS_STRING | GW_IS_ARRAY, "a string or an array of token ids");
     gw_ask_end_fields(ask);
     if (!ask->fields.failed && is_empty(prompt)) {
         answer_nothing(ask, "embedding");

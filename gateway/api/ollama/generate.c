@@ -29,28 +29,17 @@ struct fields {
 
 static void read_think(struct gw_fields *fields, struct fields *own)
 {
-    const struct baton_json *think = gw_field(fields, "think");
+    const struct baton_json *think =
+        gw_field_of(fields, "think", GW_IS_BOOL | GW_IS_STRING, "true, false or a string");
     if (!think)
         return;
     if (baton_json_kind(think) == BATON_JSON_BOOL) {
         own->kwargs = baton_json_new_object();
         if (!baton_json_set(own->kwargs, "enable_thinking", baton_json_share(think)))
             gw_fields_fail(fields, "think", "out_of_memory", "think: no memory for it");
-    } else if (baton_json_kind(think) == BATON_JSON_STRING) {
-        own->effort = baton_json_string(think, NULL);
     } else {
-        gw_fields_fail(fields, "think", "invalid_type",
-                       "think: must be true, false or a string, not %s",
-                       baton_json_kind_name(baton_json_kind(think)));
+        own->effort = baton_json_string(think, NULL);
     }
-}
-
-static void read_options(struct gw_fields *fields)
-{
-    const struct baton_json *options = gw_field(fields, "options");
-    if (options) /* else its members stand in the body by now */
-        gw_fields_fail(fields, "options", "invalid_type", "options: must be an object, not %s",
-                       baton_json_kind_name(baton_json_kind(options)));
 }
 
 /* Ollama's -1 and -2 mean as many as fit, as 0 does. */
@@ -60,7 +49,7 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
     ask->options.streaming = true;
     ask->options.format = &gw_ollama_format;
     gw_model_name_read(ask->api, fields);
-    read_options(fields);
+    gw_ollama_read_options(fields);
     gw_params_read(ask->api, fields, &ask->params);
     gw_params_read_logprobs(fields, &ask->params.shared.sampling);
     gw_field_bool(fields, "stream", &ask->options.streaming);
@@ -91,13 +80,6 @@ static void start(struct gw_ask *ask, const struct fields *own)
 static bool is_given(const struct baton_json *text)
 {
     return text && !baton_json_is(text, "");
-}
-
-static void check_text(struct gw_fields *fields, const char *name, const struct baton_json *text)
-{
-    if (text && baton_json_kind(text) != BATON_JSON_STRING)
-        gw_fields_fail(fields, name, "invalid_type", "%s: must be a string, not %s", name,
-                       baton_json_kind_name(baton_json_kind(text)));
 }
 
 static bool push_message(struct baton_json *messages, const char *role,
@@ -150,10 +132,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_init(&ask, api, exchange, body, &dialect);
     read_shared(&ask, &own);
     gw_field_bool(&ask.fields, "raw", &raw);
-    const struct baton_json *system = gw_field(&ask.fields, "system");
-    const struct baton_json *prompt = gw_field(&ask.fields, "prompt");
-    check_text(&ask.fields, "system", system);
-    check_text(&ask.fields, "prompt", prompt);
+    const struct baton_json *system = gw_field_of(&ask.fields, "system", GW_IS_STRING, "a string");
+    const struct baton_json *prompt = gw_field_of(&ask.fields, "prompt", GW_IS_STRING, "a string");
     gw_ask_end_fields(&ask);
     if (!ask.fields.failed && !is_given(prompt)) {
         answer_load(&ask);
@@ -186,10 +166,11 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.chat = true;
     read_shared(&ask, &own);
-    if (empty)
+    if (empty && !api->notes) /* notes are of all the fields */
         (void)gw_field(&ask.fields, "messages");
     else
         gw_messages_read(&ask.fields, &input);
+    gw_field_may_be_absent(&ask.fields, "messages");
     refuse_images(&ask.fields);
     gw_ask_end_fields(&ask);
     if (!input.kwargs)

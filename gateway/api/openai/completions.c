@@ -62,25 +62,16 @@ static void read_rest(struct gw_ask *ask)
 
 static void read_stream(struct gw_fields *fields, struct gw_completion_options *options)
 {
-    const struct baton_json *value;
     gw_field_bool(fields, "stream", &options->streaming);
     gw_field_bool(fields, "timings_per_token", &options->timings_per_token);
-    value = gw_field(fields, "stream_options");
-    if (!value)
-        return;
-    if (baton_json_kind(value) != BATON_JSON_OBJECT) {
-        gw_fields_fail(fields, "stream_options", "invalid_type",
-                       "stream_options: must be an object {\"include_usage\": bool}");
-        return;
-    }
-    if (!options->streaming)
+    const struct baton_json *value =
+        gw_field_of(fields, "stream_options", GW_IS_OBJECT, "an object {\"include_usage\": bool}");
+    if (value && !options->streaming)
         gw_fields_fail(fields, "stream_options", "invalid_value",
                        "stream_options: only together with stream: true");
-    const struct baton_json *usage = baton_json_get(value, "include_usage");
-    if (usage && baton_json_kind(usage) != BATON_JSON_BOOL)
-        gw_fields_fail(fields, "stream_options", "invalid_type",
-                       "stream_options.include_usage: must be true or false");
-    options->include_usage = baton_json_bool(usage);
+    struct gw_fields members = gw_fields_enter(fields, "stream_options", value);
+    gw_field_bool(&members, "include_usage", &options->include_usage);
+    gw_fields_leave(fields, "stream_options", &members);
 }
 
 static void read_n(const struct gw_api *api, struct gw_fields *fields,
@@ -147,12 +138,8 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
 /* By llama.cpp's names: whether reasoning is told apart from the text. */
 static bool read_reasoning_format(struct gw_fields *fields)
 {
-    const struct baton_json *format = gw_field(fields, "reasoning_format");
-    bool is_none = baton_json_is(format, "none");
-    if (format && !is_none && !baton_json_is(format, "auto") && !baton_json_is(format, "deepseek"))
-        gw_fields_fail(fields, "reasoning_format", "invalid_value",
-                       "reasoning_format: must be none, auto or deepseek");
-    return !is_none;
+    static const char *const formats[] = {"none", "auto", "deepseek"};
+    return gw_field_word(fields, "reasoning_format", formats, 3) != 0;
 }
 
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)

@@ -68,13 +68,8 @@ static const struct gw_response_writer writer = {
 
 static void read_format(struct gw_fields *fields, bool *base64)
 {
-    const struct baton_json *value = gw_field(fields, "encoding_format");
-    if (!value)
-        return;
-    *base64 = baton_json_is(value, "base64");
-    if (!*base64 && !baton_json_is(value, "float"))
-        gw_fields_fail(fields, "encoding_format", "invalid_value",
-                       "encoding_format: must be \"float\" or \"base64\"");
+    static const char *const formats[] = {"float", "base64"};
+    *base64 = gw_field_word(fields, "encoding_format", formats, 2) == 1;
 }
 
 void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,

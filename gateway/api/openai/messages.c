@@ -1,9 +1,10 @@
 #include "gateway/api/openai/messages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
+enum { MAX_TOOLS = 1024 };
 
 static void fail(struct gw_fields *fields, size_t i, const char *code, const char *what)
 {
@@ -92,11 +93,13 @@ static void check_message(struct gw_fields *fields, size_t i, const struct baton
 
 static const struct baton_json *read_messages(struct gw_fields *fields)
 {
-    const struct baton_json *messages = gw_field(fields, "messages");
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
+    const struct baton_json *messages = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
     size_t n = baton_json_size(messages);
-    if (!messages || baton_json_kind(messages) != BATON_JSON_ARRAY || !n || n > MAX_MESSAGES)
+    if (!n || n > GW_MAX_MESSAGES)
         gw_fields_fail(fields, "messages", messages ? "invalid_value" : "missing_field",
-                       "messages: must be an array of 1 to %d messages", MAX_MESSAGES);
+                       "messages: must be %s", wanted);
     for (size_t i = 0; i < n && !fields->failed; i++)
         check_message(fields, i, baton_json_at(messages, i));
     return messages;
@@ -107,14 +110,14 @@ static const struct baton_json *read_messages(struct gw_fields *fields)
 /* An array of objects; NULL when it is absent or empty. */
 static const struct baton_json *read_objects(struct gw_fields *fields, const char *name)
 {
-    const struct baton_json *array = gw_field(fields, name);
-    bool wrong =
-        array && (baton_json_kind(array) != BATON_JSON_ARRAY || baton_json_size(array) > MAX_TOOLS);
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "an array of up to %d objects", MAX_TOOLS);
+    const struct baton_json *array = gw_field_of(fields, name, GW_IS_ARRAY, wanted);
+    bool wrong = baton_json_size(array) > MAX_TOOLS;
     for (size_t i = 0; i < baton_json_size(array) && !wrong; i++)
         wrong = !is_object(baton_json_at(array, i));
     if (wrong)
-        gw_fields_fail(fields, name, "invalid_type", "%s: must be an array of up to %d objects",
-                       name, MAX_TOOLS);
+        gw_fields_fail(fields, name, "invalid_type", "%s: must be %s", name, wanted);
     return baton_json_size(array) && !wrong ? array : NULL;
 }
 
@@ -157,12 +160,8 @@ static bool is_reserved(const char *name)
 
 static const struct baton_json *read_kwargs(struct gw_fields *fields)
 {
-    const struct baton_json *kwargs = gw_field(fields, "chat_template_kwargs");
-    if (kwargs && !is_object(kwargs)) {
-        gw_fields_fail(fields, "chat_template_kwargs", "invalid_type",
-                       "chat_template_kwargs: must be an object {variable: value}");
-        return NULL;
-    }
+    const struct baton_json *kwargs =
+        gw_field_of(fields, "chat_template_kwargs", GW_IS_OBJECT, "an object {variable: value}");
     for (void *it = baton_json_first(kwargs); it; it = baton_json_next(kwargs, it))
         if (is_reserved(baton_json_key(it)))
             gw_fields_fail(fields, "chat_template_kwargs", "invalid_value",
@@ -172,10 +171,8 @@ static const struct baton_json *read_kwargs(struct gw_fields *fields)
 
 static const char *read_effort(struct gw_fields *fields)
 {
-    const struct baton_json *effort = gw_field(fields, "reasoning_effort");
-    if (effort && !is_string(effort))
-        gw_fields_fail(fields, "reasoning_effort", "invalid_type",
-                       "reasoning_effort: must be a string");
+    const struct baton_json *effort =
+        gw_field_of(fields, "reasoning_effort", GW_IS_STRING, "a string");
     return baton_json_string(effort, NULL);
 }
 

@@ -10,6 +10,8 @@
 
 #include "gateway/api/api.h"
 
+enum { GW_MAX_MESSAGES = 4096 };
+
 /* Reads the fields that the template is given. */
 void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input);
 

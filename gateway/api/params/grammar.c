@@ -97,13 +97,9 @@ static void read_text(struct gw_fields *fields, struct baton_sampling_params *pa
                       const char *name, enum baton_grammar_kind kind)
 {
     size_t n = 0;
-    const struct baton_json *value = gw_field(fields, name);
+    const struct baton_json *value = gw_field_of(fields, name, GW_IS_STRING, "a string");
     const char *text = baton_json_string(value, &n);
-    if (!value)
-        return;
-    if (!text)
-        gw_fields_fail(fields, name, "invalid_type", "%s: must be a string", name);
-    else
+    if (value)
         hold_to(fields, params, name, kind, text, n);
 }
 
@@ -147,7 +143,9 @@ static void read_schema(struct gw_fields *fields, struct baton_sampling_params *
 
 static void read_format(struct gw_fields *fields, struct baton_sampling_params *params)
 {
-    const struct baton_json *format = gw_field(fields, "response_format");
+    const struct baton_json *format =
+        gw_field_of(fields, "response_format", GW_IS_OBJECT,
+                    "an object whose type is text, json_object, json_schema or structural_tag");
     const char *type = baton_json_string(baton_json_get(format, "type"), NULL);
     if (!format || (type && !strcmp(type, "text")))
         return;
@@ -168,15 +166,9 @@ static void read_format(struct gw_fields *fields, struct baton_sampling_params *
 /* A schema in a field of its own, as llama.cpp takes it. */
 static void read_own_schema(struct gw_fields *fields, struct baton_sampling_params *params)
 {
-    const struct baton_json *schema = gw_field(fields, "json_schema");
-    enum baton_json_kind kind = baton_json_kind(schema);
-    if (!schema)
-        return;
-    if (kind != BATON_JSON_OBJECT && kind != BATON_JSON_BOOL)
-        gw_fields_fail(fields, "json_schema", "invalid_type",
-                       "json_schema: must be a schema, an object, not %s",
-                       baton_json_kind_name(kind));
-    else
+    const struct baton_json *schema =
+        gw_field_of(fields, "json_schema", GW_IS_OBJECT | GW_IS_BOOL, "a schema, an object");
+    if (schema)
         hold_to_json(fields, params, "json_schema", BATON_GRAMMAR_JSON_SCHEMA, schema);
 }
 

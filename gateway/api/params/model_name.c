@@ -13,14 +13,11 @@ void gw_model_name_refuse(const struct gw_api *api, const char *name, struct gw_
 
 void gw_model_name_read(const struct gw_api *api, struct gw_fields *fields)
 {
-    const struct baton_json *model = gw_field(fields, "model");
+    const struct baton_json *model = gw_field_of(fields, "model", GW_IS_STRING, "a string");
     const char *name = baton_json_string(model, NULL);
     if (!model || fields->failed)
         return;
-    if (!name) {
-        gw_fields_fail(fields, "model", "invalid_type", "model: must be a string, not %s",
-                       baton_json_kind_name(baton_json_kind(model)));
-    } else if (!gw_model_names_has(api->names, name)) {
+    if (!gw_model_names_has(api->names, name)) {
         gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
         gw_model_name_refuse(api, name, &fields->problem);
     }

@@ -1,6 +1,7 @@
 #include "gateway/api/params/params.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,8 +75,10 @@ static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
                           struct gw_params *params)
 {
     struct baton_sampling_params *sampling = &params->sampling;
-    size_t n = gw_field_ids(fields, "stop_token_ids", gw_field(fields, "stop_token_ids"),
-                            api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, sampling->stop_ids);
+    size_t n =
+        gw_field_ids(fields, "stop_token_ids",
+                     gw_field_of(fields, "stop_token_ids", GW_IS_ARRAY, "an array of token ids"),
+                     api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, sampling->stop_ids);
     gw_field_bool(fields, "ignore_eos", &params->ignore_eos);
     for (int i = 0; i < api->facts->n_eos && !params->ignore_eos; i++)
         sampling->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
@@ -84,14 +87,12 @@ static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
 
 static void read_stops(struct gw_fields *fields, struct gw_completion_params *params)
 {
-    const struct baton_json *stop = gw_field(fields, "stop");
+    const struct baton_json *stop =
+        gw_field_of(fields, "stop", GW_IS_STRING | GW_IS_ARRAY, "a string or an array of strings");
     bool one = baton_json_kind(stop) == BATON_JSON_STRING;
     size_t n = one ? 1 : baton_json_size(stop);
     if (fields->failed)
         return;
-    if (stop && !one && baton_json_kind(stop) != BATON_JSON_ARRAY)
-        gw_fields_fail(fields, "stop", "invalid_type",
-                       "stop: must be a string or an array of strings");
     if (n > BATON_STOP_MAX)
         gw_fields_fail(fields, "stop", "out_of_range",
                        "stop: must hold at most %d strings, not %zu", BATON_STOP_MAX, n);
@@ -136,16 +137,13 @@ static void read_one_bias(const struct gw_api *api, struct gw_fields *fields, vo
 static void read_bias(const struct gw_api *api, struct gw_fields *fields,
                       struct baton_sampling_params *params)
 {
-    const struct baton_json *object = gw_field(fields, "logit_bias");
+    char wanted[80];
+    (void)snprintf(wanted, sizeof wanted, "an object {token id: number from %d to %d}",
+                   -BATON_MAX_BIAS, BATON_MAX_BIAS);
+    const struct baton_json *object = gw_field_of(fields, "logit_bias", GW_IS_OBJECT, wanted);
     size_t n = baton_json_size(object);
     if (!object)
         return;
-    if (baton_json_kind(object) != BATON_JSON_OBJECT) {
-        gw_fields_fail(fields, "logit_bias", "invalid_type",
-                       "logit_bias: must be an object {token id: number from %d to %d}",
-                       -BATON_MAX_BIAS, BATON_MAX_BIAS);
-        return;
-    }
     if (n > BATON_MAX_LOGIT_BIAS) {
         gw_fields_fail(fields, "logit_bias", "out_of_range",
                        "logit_bias: must hold at most %d ids, not %zu", BATON_MAX_LOGIT_BIAS, n);

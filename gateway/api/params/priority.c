@@ -2,7 +2,10 @@
 
 void gw_priority_read(struct gw_fields *fields, enum baton_priority *priority)
 {
-    const struct baton_json *value = gw_field(fields, "priority");
+    static const char wanted[] =
+        "\"interactive\", \"batch\" or an integer, of which those above 0 are batch";
+    const struct baton_json *value =
+        gw_field_of(fields, "priority", GW_IS_STRING | GW_IS_INT, wanted);
     if (!value)
         return;
     if (baton_json_kind(value) == BATON_JSON_INT) {
@@ -15,9 +18,7 @@ void gw_priority_read(struct gw_fields *fields, enum baton_priority *priority)
             *priority = (enum baton_priority)i;
             return;
         }
-    gw_fields_fail(fields, "priority", "invalid_value",
-                   "priority: must be \"interactive\", \"batch\" or an integer, of which those "
-                   "above 0 are batch");
+    gw_fields_fail(fields, "priority", "invalid_value", "priority: must be %s", wanted);
 }
 
 void gw_priority_read_tier(struct gw_fields *fields, enum baton_priority *priority)

@@ -194,13 +194,10 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
                      struct gw_prompts *prompts)
 {
     const char *field = field_of(prompts);
-    const struct baton_json *json = gw_field(fields, field);
-    enum baton_json_kind kind = baton_json_kind(json);
+    const struct baton_json *json =
+        gw_field_of(fields, field, GW_IS_STRING | GW_IS_ARRAY, forms[batch]);
     if (!json)
         gw_fields_fail(fields, field, "missing_field", "%s: required", field);
-    if (kind != BATON_JSON_STRING && kind != BATON_JSON_ARRAY)
-        gw_fields_fail(fields, field, "invalid_type", "%s: must be %s, not %s", field, forms[batch],
-                       baton_json_kind_name(kind));
     if (fields->failed)
         return;
     if (is_batch(json))

@@ -35,31 +35,13 @@ static const char *const settings_of_samplers[] = {
     "smoothing_curve",
 };
 
-static bool is_off(const struct baton_json *value, double off)
-{
-    double given = baton_json_number(value);
-    switch (baton_json_kind(value)) {
-    case BATON_JSON_INT:
-    case BATON_JSON_REAL:
-        return given == off || (off == 0 && given < 0);
-    case BATON_JSON_BOOL:
-        return off == 0 && !baton_json_bool(value);
-    default:
-        return false;
-    }
-}
+static const char there_are[] = "temperature, top_k, top_p, min_p, repetition_penalty, "
+                                "presence_penalty, frequency_penalty and logit_bias";
 
 void gw_samplers_refuse(struct gw_fields *fields)
 {
-    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++) {
-        const struct baton_json *value = gw_field(fields, samplers[i].name);
-        if (value && !is_off(value, samplers[i].off))
-            gw_fields_fail(fields, samplers[i].name, "unsupported_field",
-                           "%s: is not supported, but for %g, which switches it off; there are "
-                           "temperature, top_k, top_p, min_p, repetition_penalty, "
-                           "presence_penalty, frequency_penalty and logit_bias",
-                           samplers[i].name, samplers[i].off);
-    }
+    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+        gw_field_off(fields, samplers[i].name, samplers[i].off, there_are);
     for (size_t i = 0; i < sizeof settings_of_samplers / sizeof settings_of_samplers[0]; i++)
         (void)gw_field(fields, settings_of_samplers[i]);
 }

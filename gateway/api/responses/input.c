@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gateway/api/openai/messages.h"
 #include "gateway/api/trees.h"
 
 enum { MAX_ITEMS = 4096, MAX_TOOLS = 1024, REASONING_MAX_BYTES = 16 << 20, ID_BYTES = 256 };
@@ -218,8 +219,12 @@ static void add_item(struct walk *walk, const struct baton_json *item)
                    walk->i, name ? name : "");
 }
 
-static void add_input(struct walk *walk, const struct baton_json *input)
+static void add_input(struct walk *walk)
 {
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "a string or an array of 1 to %d items", MAX_ITEMS);
+    const struct baton_json *input =
+        gw_field_of(walk->fields, "input", GW_IS_STRING | GW_IS_ARRAY, wanted);
     size_t n = baton_json_size(input);
     if (gw_tree_is_string(input)) {
         struct baton_json *message = new_message(walk, "user");
@@ -227,9 +232,9 @@ static void add_input(struct walk *walk, const struct baton_json *input)
         gw_tree_push(walk->fields, walk->messages, message);
         return;
     }
-    if (baton_json_kind(input) != BATON_JSON_ARRAY || !n || n > MAX_ITEMS)
+    if (!n || n > MAX_ITEMS)
         gw_fields_fail(walk->fields, "input", input ? "invalid_value" : "missing_field",
-                       "input: must be a string or an array of 1 to %d items", MAX_ITEMS);
+                       "input: must be %s", wanted);
     for (; walk->i < n && !walk->fields->failed; walk->i++)
         add_item(walk, baton_json_at(input, walk->i));
 }
@@ -249,13 +254,15 @@ struct baton_json *gw_responses_conversation(struct gw_fields *fields,
                                              const struct baton_json *before)
 {
     struct walk walk = {.fields = fields, .kept = kept, .messages = baton_json_new_array()};
-    const struct baton_json *messages = gw_field(fields, "messages");
+    char wanted[64];
+    (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
+    const struct baton_json *messages = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
     for (size_t i = 0; i < baton_json_size(before); i++)
         gw_tree_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));
     if (messages)
         add_messages(&walk, messages);
     else
-        add_input(&walk, gw_field(fields, "input"));
+        add_input(&walk);
     baton_json_free(walk.reasoning);
     if (!fields->failed)
         return walk.messages;
@@ -322,10 +329,6 @@ static struct baton_json *choice_of(struct gw_fields *fields, const struct baton
 static struct baton_json *format_of(struct gw_fields *fields, const struct baton_json *text)
 {
     const struct baton_json *format = baton_json_get(text, "format");
-    if (!gw_tree_is_object(text))
-        gw_fields_fail(fields, "text", "invalid_type",
-                       "text: must be an object {\"format\": object}, not %s",
-                       baton_json_kind_name(baton_json_kind(text)));
     if (baton_json_kind(format) == BATON_JSON_NULL || fields->failed)
         return NULL;
     if (!gw_tree_is_type(format, "json_schema") || baton_json_get(format, "json_schema"))
@@ -339,10 +342,7 @@ static struct baton_json *format_of(struct gw_fields *fields, const struct baton
 static struct baton_json *effort_of(struct gw_fields *fields, const struct baton_json *reasoning)
 {
     const struct baton_json *effort = baton_json_get(reasoning, "effort");
-    if (!gw_tree_is_object(reasoning))
-        gw_fields_fail(fields, "reasoning", "invalid_type",
-                       "reasoning: must be an object {\"effort\": string}, not %s",
-                       baton_json_kind_name(baton_json_kind(reasoning)));
+    (void)fields;
     return baton_json_kind(effort) == BATON_JSON_NULL ? NULL : baton_json_share(effort);
 }
 
@@ -383,6 +383,8 @@ struct baton_json *gw_responses_body(struct gw_fields *fields,
 {
     struct baton_json *made = baton_json_new_object();
     const char *input = gw_field(fields, "messages") ? "messages" : "input";
+    (void)gw_field_of(fields, "text", GW_IS_OBJECT, "an object {\"format\": object}");
+    (void)gw_field_of(fields, "reasoning", GW_IS_OBJECT, "an object {\"effort\": string}");
     for (void *it = baton_json_first(fields->body); it && !fields->failed;
          it = baton_json_next(fields->body, it)) {
         const char *key = baton_json_key(it);

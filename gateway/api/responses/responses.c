@@ -47,8 +47,9 @@ static const char *const unsupported[] = {"background", "conversation", "prompt"
 
 static void read_include(struct gw_fields *fields, struct baton_sampling_params *sampling)
 {
-    const struct baton_json *include = gw_field(fields, "include");
-    bool wrong = include && baton_json_kind(include) != BATON_JSON_ARRAY;
+    const struct baton_json *include =
+        gw_field_of(fields, "include", GW_IS_ARRAY, "an array of strings");
+    bool wrong = false;
     for (size_t i = 0; i < baton_json_size(include) && !wrong; i++) {
         const struct baton_json *name = baton_json_at(include, i);
         wrong = !gw_tree_is_string(name);
@@ -124,10 +125,11 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
 void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
+    fields.notes = api->notes;
     struct gw_turn *turn = gw_turn_open(api, exchange, &fields);
     struct baton_json *made = turn ? gw_responses_body(&fields, turn->conversation) : NULL;
-    if (made) {
-        respond(api, exchange, made, turn);
+    if (made || (turn && api->notes)) { /* notes are of both halves */
+        respond(api, exchange, made ? made : body, turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);
         gw_turn_close(turn);

@@ -56,16 +56,14 @@ static void write_echo(struct gw_turn *turn, const struct baton_json *body)
 static const struct baton_json *read_previous(const struct gw_api *api, struct gw_fields *fields,
                                               const struct gw_owner *owner)
 {
-    const struct baton_json *id = gw_field(fields, "previous_response_id");
+    const struct baton_json *id =
+        gw_field_of(fields, "previous_response_id", GW_IS_STRING, "a string");
     const char *text = baton_json_string(id, NULL);
     if (!id)
         return NULL;
     const struct gw_stored_response *stored =
         text ? gw_response_store_get(api->responses, owner, text) : NULL;
-    if (!text)
-        gw_fields_fail(fields, "previous_response_id", "invalid_type",
-                       "previous_response_id: must be a string");
-    else if (!stored)
+    if (!stored)
         gw_fields_fail(fields, "previous_response_id", "previous_response_not_found",
                        "previous_response_id: no response \"%.140s\" is kept here: it was not "
                        "stored, is too old or had to make room; send the conversation as input",
@@ -75,12 +73,8 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
 
 static void check_kinds(struct gw_fields *fields)
 {
-    const struct baton_json *instructions = gw_field(fields, "instructions");
-    const struct baton_json *metadata = gw_field(fields, "metadata");
-    if (instructions && !gw_tree_is_string(instructions))
-        gw_fields_fail(fields, "instructions", "invalid_type", "instructions: must be a string");
-    if (metadata && !gw_tree_is_object(metadata))
-        gw_fields_fail(fields, "metadata", "invalid_type", "metadata: must be an object");
+    (void)gw_field_of(fields, "instructions", GW_IS_STRING, "a string");
+    (void)gw_field_of(fields, "metadata", GW_IS_OBJECT, "an object");
 }
 
 struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange *exchange,

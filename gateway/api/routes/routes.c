@@ -7,116 +7,36 @@
 
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/anthropic/error.h"
-#include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
-#include "gateway/api/llamacpp/completion.h"
-#include "gateway/api/llamacpp/props.h"
-#include "gateway/api/native/generate.h"
-#include "gateway/api/ollama/embed.h"
-#include "gateway/api/ollama/error.h"
-#include "gateway/api/ollama/generate.h"
-#include "gateway/api/ollama/models.h"
-#include "gateway/api/openai/completions.h"
-#include "gateway/api/openai/embeddings.h"
-#include "gateway/api/openai/models.h"
-#include "gateway/api/page.h"
 #include "gateway/api/params/grammar.h"
-#include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/debug_kv.h"
-#include "gateway/api/routes/drain.h"
-#include "gateway/api/routes/health.h"
-#include "gateway/api/routes/info.h"
-#include "gateway/api/routes/text.h"
-#include "gateway/api/streams/resume.h"
+#include "gateway/api/routes/table.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/http/status.h"
 
 /* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
 enum { PARSE_INLINE_MAX_BYTES = 16 << 10, ALLOW_BYTES = 32 /* all the methods there are */ };
 
-struct route {
-    const char *method, *path;
-    gw_endpoint endpoint;
-};
-
-/* A '*' stands for one segment with any name. */
-static const struct route routes[] = {
-    {"POST", "/generate", gw_generate},
-    {"POST", "/generate/stream", gw_generate_stream},
-    {"POST", "/tokenize", gw_tokenize},
-    {"POST", "/detokenize", gw_detokenize},
-    {"POST", "/completion", gw_llamacpp_completion},
-    {"POST", "/apply-template", gw_llamacpp_apply_template},
-    {"GET", "/props", gw_llamacpp_props},
-    {"POST", "/v1/completions", gw_openai_completions},
-    {"POST", "/v1/chat/completions", gw_openai_chat},
-    {"POST", "/v1/embeddings", gw_openai_embeddings},
-    {"POST", "/v1/responses", gw_responses},
-    {"GET", "/v1/responses/*", gw_responses_get},
-    {"DELETE", "/v1/responses/*", gw_responses_delete},
-    {"GET", "/v1/streams/*", gw_stream_get},
-    {"DELETE", "/v1/streams/*", gw_stream_delete},
-    {"POST", "/v1/messages", gw_anthropic_messages},
-    {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens},
-    {"POST", "/api/generate", gw_ollama_generate},
-    {"POST", "/api/chat", gw_ollama_chat},
-    {"POST", "/api/embed", gw_ollama_embed},
-    {"POST", "/api/embeddings", gw_ollama_embeddings},
-    {"GET", "/api/tags", gw_ollama_tags},
-    {"GET", "/api/ps", gw_ollama_ps},
-    {"POST", "/api/show", gw_ollama_show},
-    {"GET", "/api/version", gw_ollama_version},
-    {"GET", "/v1/models", gw_openai_models},
-    {"GET", "/v1/models/*", gw_openai_model},
-    {"GET", "/health", gw_health},
-    {"GET", "/live", gw_live},
-    {"GET", "/ready", gw_info_ready},
-    {"GET", "/workers", gw_info_workers},
-    {"POST", "/workers/*/drain", gw_drain_worker},
-    {"GET", "/version", gw_info_version},
-    {"GET", "/metrics", gw_info_metrics},
-    {"GET", "/debug/kv", gw_debug_kv},
-    {"GET", "/", gw_page},
-    {"GET", "/web/*", gw_page_part},
-};
-
-static bool leads_to(const char *path, const struct route *route)
+static bool leads_to(const char *path, const struct gw_route *route)
 {
-    size_t n = strcspn(route->path, "*");
+    size_t n = strcspn(route->path, "{");
     if (!route->path[n])
         return !strcmp(route->path, path);
     size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, "/");
-    return n_name && !strcmp(route->path + n + 1, path + n + n_name);
+    return n_name && !strcmp(strchr(route->path, '}') + 1, path + n + n_name);
 }
 
 /* ---- other servers' APIs ---- */
-
-/* Where errors have the shape of another server's API, also those of a path that is not there. */
-static const struct {
-    const char *path; /* and what is below it */
-    void (*mark)(struct gw_exchange *exchange);
-} dialects[] = {{"/v1/messages", gw_anthropic_mark}, {"/api", gw_ollama_mark}};
-
-static bool is_below(const char *path, const char *top)
-{
-    size_t n = strlen(top);
-    return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
-}
 
 /* Ollama asks for no content type, and curl sends a form's. A page of another origin could send that
  * too, without asking: it is known by its Origin. */
 static bool needs_no_type(const struct gw_exchange *exchange)
 {
-    return is_below(gw_exchange_path(exchange), "/api") && !*gw_exchange_header(exchange, "origin");
+    return gw_route_is_below(gw_exchange_path(exchange), "/api") &&
+           !*gw_exchange_header(exchange, "origin");
 }
 
 /* ---- bodies ---- */
-
-static bool takes_body(const struct route *route)
-{
-    return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
-}
 
 /* A body that is parsed on libuv's pool, or has a grammar looked at there, and then waits for its client's turn. The client may leave
  * meanwhile: exchange is then NULL. */
@@ -251,9 +171,9 @@ void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *path = gw_exchange_path(exchange);
     gw_access_mark(api->access, exchange);
-    for (size_t i = 0; i < sizeof dialects / sizeof dialects[0]; i++)
-        if (is_below(path, dialects[i].path))
-            dialects[i].mark(exchange);
+    for (size_t i = 0; i < gw_n_route_dialects; i++)
+        if (gw_route_is_below(path, gw_route_dialects[i].path))
+            gw_route_dialects[i].mark(exchange);
 }
 
 /* Of a path that does not take the method. allow [ALLOW_BYTES]: the methods it takes, "" if it
@@ -262,10 +182,10 @@ static void list_methods(const char *path, char *allow)
 {
     size_t n = 0;
     allow[0] = '\0';
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
-        if (leads_to(path, &routes[i]))
+    for (size_t i = 0; i < gw_n_routes; i++)
+        if (leads_to(path, &gw_routes[i]))
             n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s", n ? ", " : "",
-                                  routes[i].method);
+                                  gw_routes[i].method);
 }
 
 static void refuse_path(struct gw_exchange *exchange)
@@ -289,13 +209,13 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
         return;
     if (!strcmp(method, "HEAD"))
         method = "GET"; /* the server leaves the body out */
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (!leads_to(path, &routes[i]) || strcmp(routes[i].method, method) != 0)
+    for (size_t i = 0; i < gw_n_routes; i++) {
+        if (!leads_to(path, &gw_routes[i]) || strcmp(gw_routes[i].method, method) != 0)
             continue;
-        if (takes_body(&routes[i]))
-            post(api, exchange, routes[i].endpoint);
+        if (gw_route_takes_body(&gw_routes[i]))
+            post(api, exchange, gw_routes[i].endpoint);
         else
-            routes[i].endpoint(api, exchange, NULL);
+            gw_routes[i].endpoint(api, exchange, NULL);
         return;
     }
     refuse_path(exchange);

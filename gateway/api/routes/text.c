@@ -56,15 +56,15 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
     struct gw_fields fields = gw_fields(body);
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
-    const struct baton_json *text = gw_field(&fields, "text");
+    fields.notes = api->notes;
+    const struct baton_json *text = gw_field_of(&fields, "text", GW_IS_STRING, "a string");
     bool add_special = true;
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_field_bool(&fields, "add_special_tokens", &add_special);
     gw_fields_refuse_unknown(&fields);
-    if (baton_json_kind(text) != BATON_JSON_STRING)
-        gw_fields_fail(&fields, "text", text ? "invalid_type" : "missing_field",
-                       "text: must be a string");
+    if (!text)
+        gw_fields_fail(&fields, "text", "missing_field", "text: must be a string");
     if (!fields.failed && encode(api, bytes, n, add_special, &tokens, &why))
         gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
     if (fields.failed)
@@ -93,7 +93,9 @@ static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, 
 void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
-    const struct baton_json *array = gw_field(&fields, "tokens");
+    fields.notes = api->notes;
+    const struct baton_json *array =
+        gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;
     size_t n = baton_json_size(array);
     uint32_t *ids = malloc((n ? n : 1) * sizeof *ids);

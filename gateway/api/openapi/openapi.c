@@ -1,0 +1,270 @@
+#include "gateway/api/openapi/openapi.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "common/base/version.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/openapi/schema.h"
+#include "gateway/api/routes/table.h"
+#include "gateway/web/files.h"
+
+enum { MAX_BYTES = 8 << 20, TAG_BYTES = 16, HEADERS_BYTES = 128 };
+
+struct gw_openapi {
+    struct baton_buf text;
+    char etag[2 * TAG_BYTES + 3]; /* a strong validator with its quotes */
+};
+
+/* ---- bodies ---- */
+
+static void put_request(struct baton_json_out *out, const struct gw_notes *notes)
+{
+    baton_json_open(out, "requestBody", '{');
+    baton_json_put_bool(out, "required", true);
+    baton_json_open(out, "content", '{');
+    baton_json_open(out, "application/json", '{');
+    gw_schema_put_body(out, "schema", notes);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
+/* What the endpoint reads; false without memory. */
+static bool take_notes(const struct gw_api *api, const struct gw_route *route,
+                       struct gw_notes *notes)
+{
+    struct gw_api noting = *api;
+    struct baton_json *body = baton_json_new_object();
+    noting.notes = notes;
+    if (!body)
+        return false;
+    route->endpoint(&noting, NULL, body);
+    baton_json_free(body);
+    return !notes->is_short;
+}
+
+/* ---- answers ---- */
+
+static void put_type(struct baton_json_out *out, const char *type, const char *schema)
+{
+    baton_json_open(out, type, '{');
+    baton_json_open(out, "schema", '{');
+    baton_json_put_string(out, "type", schema);
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+}
+
+static void put_answer(struct baton_json_out *out, unsigned answers)
+{
+    static const struct {
+        unsigned answer;
+        const char *type, *schema;
+    } types[] = {{GW_ANSWERS_JSON, "application/json", "object"},
+                 {GW_ANSWERS_EVENTS, "text/event-stream", "string"},
+                 {GW_ANSWERS_LINES, "application/x-ndjson", "string"},
+                 {GW_ANSWERS_TEXT, "text/plain", "string"},
+                 {GW_ANSWERS_FILE, "*/*", "string"}};
+    baton_json_open(out, answers ? "200" : "204", '{');
+    baton_json_put_string(out, "description", answers ? "The answer" : "Done; there is no body");
+    if (answers) {
+        baton_json_open(out, "content", '{');
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+            if (answers & types[i].answer)
+                put_type(out, types[i].type, types[i].schema);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, '}');
+}
+
+static const char *error_of(const char *path)
+{
+    for (size_t i = 0; i < gw_n_route_dialects; i++)
+        if (gw_route_is_below(path, gw_route_dialects[i].path))
+            return gw_route_dialects[i].error;
+    return "Error";
+}
+
+static void put_error(struct baton_json_out *out, const char *status, const char *path)
+{
+    char ref[64];
+    (void)snprintf(ref, sizeof ref, "#/components/responses/%s", error_of(path));
+    baton_json_open(out, status, '{');
+    baton_json_put_string(out, "$ref", ref);
+    baton_json_close(out, '}');
+}
+
+static void put_responses(struct baton_json_out *out, const struct gw_route *route)
+{
+    baton_json_open(out, "responses", '{');
+    put_answer(out, route->answers);
+    if (gw_route_takes_body(route))
+        put_error(out, "400", route->path);
+    put_error(out, "default", route->path);
+    baton_json_close(out, '}');
+}
+
+/* ---- routes ---- */
+
+/* "get_v1_models_id" */
+static void put_operation_id(struct baton_json_out *out, const struct gw_route *route)
+{
+    char id[96];
+    size_t n = 0;
+    for (const char *c = route->method; *c && n + 1 < sizeof id; c++)
+        id[n++] = (char)tolower((unsigned char)*c);
+    for (const char *c = route->path; *c && n + 1 < sizeof id; c++)
+        if (isalnum((unsigned char)*c))
+            id[n++] = *c;
+        else if (id[n - 1] != '_')
+            id[n++] = '_';
+    if (n && id[n - 1] == '_')
+        n--;
+    id[n] = '\0';
+    baton_json_put_string(out, "operationId", id);
+}
+
+static void put_parameter(struct baton_json_out *out, const char *path)
+{
+    const char *begin = strchr(path, '{');
+    size_t n = begin ? strcspn(begin + 1, "}") : 0;
+    if (!begin)
+        return;
+    baton_json_open(out, "parameters", '[');
+    baton_json_open(out, NULL, '{');
+    baton_json_put_text(out, "name", begin + 1, n);
+    baton_json_put_string(out, "in", "path");
+    baton_json_put_bool(out, "required", true);
+    baton_json_open(out, "schema", '{');
+    baton_json_put_string(out, "type", "string");
+    baton_json_close(out, '}');
+    baton_json_close(out, '}');
+    baton_json_close(out, ']');
+}
+
+static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
+                          const struct gw_route *route)
+{
+    struct gw_notes notes = {0};
+    char method[16];
+    size_t n = 0;
+    bool takes_body = gw_route_takes_body(route);
+    bool ok = !takes_body || take_notes(api, route, &notes);
+    for (const char *c = route->method; *c && n + 1 < sizeof method; c++)
+        method[n++] = (char)tolower((unsigned char)*c);
+    method[n] = '\0';
+    baton_json_open(out, method, '{');
+    baton_json_put_string(out, "summary", route->summary);
+    put_operation_id(out, route);
+    put_parameter(out, route->path);
+    if (takes_body)
+        put_request(out, &notes);
+    put_responses(out, route);
+    baton_json_close(out, '}');
+    gw_notes_fini(&notes);
+    return ok;
+}
+
+static bool is_first_of_path(size_t route)
+{
+    size_t i = 0;
+    while (strcmp(gw_routes[i].path, gw_routes[route].path) != 0)
+        i++;
+    return i == route;
+}
+
+static bool put_paths(struct baton_json_out *out, const struct gw_api *api)
+{
+    bool ok = true;
+    baton_json_open(out, "paths", '{');
+    for (size_t i = 0; i < gw_n_routes; i++) {
+        if (!is_first_of_path(i))
+            continue;
+        baton_json_open(out, gw_routes[i].path, '{');
+        for (size_t k = i; k < gw_n_routes && ok; k++)
+            if (!strcmp(gw_routes[k].path, gw_routes[i].path))
+                ok = put_operation(out, api, &gw_routes[k]);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, '}');
+    return ok;
+}
+
+/* ---- the document ---- */
+
+static void put_info(struct baton_json_out *out)
+{
+    baton_json_put_string(out, "openapi", "3.1.0");
+    baton_json_open(out, "info", '{');
+    baton_json_put_string(out, "title", "Baton");
+    baton_json_put_string(out, "version", baton_release);
+    baton_json_put_string(out, "description",
+                          "A server for language models. A field that is null is as if it were "
+                          "absent.");
+    baton_json_close(out, '}');
+    baton_json_open(out, "servers", '[');
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "url", "/");
+    baton_json_close(out, '}');
+    baton_json_close(out, ']');
+}
+
+static bool write_all(struct baton_buf *text, const struct gw_api *api)
+{
+    struct baton_json_out out = baton_json_out(text);
+    baton_json_open(&out, NULL, '{');
+    put_info(&out);
+    bool ok = put_paths(&out, api);
+    gw_schema_put_components(&out);
+    baton_json_close(&out, '}');
+    return ok && !baton_buf_err(text);
+}
+
+static bool tag(struct gw_openapi *openapi)
+{
+    uint8_t digest[BATON_SHA256_BYTES];
+    char *c = openapi->etag;
+    if (baton_sha256_of(openapi->text.data, openapi->text.len, digest))
+        return false;
+    *c++ = '"';
+    for (size_t i = 0; i < TAG_BYTES; i++, c += 2)
+        (void)snprintf(c, 3, "%02x", digest[i]);
+    *c++ = '"';
+    *c = '\0';
+    return true;
+}
+
+struct gw_openapi *gw_openapi_create(const struct gw_api *api)
+{
+    struct gw_openapi *openapi = calloc(1, sizeof *openapi);
+    if (!openapi)
+        return NULL;
+    baton_buf_init(&openapi->text, MAX_BYTES);
+    if (write_all(&openapi->text, api) && tag(openapi))
+        return openapi;
+    gw_openapi_destroy(openapi);
+    return NULL;
+}
+
+void gw_openapi_destroy(struct gw_openapi *openapi)
+{
+    if (openapi)
+        baton_buf_fini(&openapi->text);
+    free(openapi);
+}
+
+void gw_openapi_get(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *unused)
+{
+    const struct gw_openapi *openapi = api->openapi;
+    char headers[HEADERS_BYTES];
+    (void)unused;
+    bool same = gw_web_etag_matches(gw_exchange_header(exchange, "if-none-match"), openapi->etag);
+    (void)snprintf(headers, sizeof headers, "Cache-Control: no-cache\r\nETag: %s\r\n",
+                   openapi->etag);
+    gw_exchange_respond(exchange, same ? 304 : 200, "application/json", headers, openapi->text.data,
+                        openapi->text.len);
+}

@@ -1,0 +1,24 @@
+/* GET /openapi.json: this API in OpenAPI 3.1, made at the start out of the table of routes
+ * (routes/table.h) and what their own readers check (notes.h).
+ *
+ * Ownership: the caller destroys what create gives; the api borrows it.
+ * Threading: loop thread.
+ * Errors:    create: NULL without memory, or when the document is larger than its bound.
+ */
+#ifndef BATON_GATEWAY_API_OPENAPI_OPENAPI_H
+#define BATON_GATEWAY_API_OPENAPI_OPENAPI_H
+
+#include "gateway/api/api.h"
+
+struct gw_openapi;
+
+/* Runs each endpoint that takes a body once, for its notes. The api must be whole but for this. */
+struct gw_openapi *gw_openapi_create(const struct gw_api *api);
+/* NULL is fine. */
+void gw_openapi_destroy(struct gw_openapi *openapi);
+
+/* The endpoint. The document has an ETag and is revalidated (304). */
+void gw_openapi_get(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *unused);
+
+#endif

@@ -1,0 +1,246 @@
+#include "gateway/api/openapi/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DESCRIPTION_BYTES = 512 };
+
+/* ---- a field ---- */
+
+static void put_types(struct baton_json_out *out, unsigned kinds)
+{
+    static const struct {
+        unsigned kind;
+        const char *name;
+    } types[] = {{GW_IS_BOOL, "boolean"},  {GW_IS_INT, "integer"}, {GW_IS_NUMBER, "number"},
+                 {GW_IS_STRING, "string"}, {GW_IS_ARRAY, "array"}, {GW_IS_OBJECT, "object"}};
+    baton_json_open(out, "type", '[');
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (kinds & types[i].kind)
+            baton_json_put_string(out, NULL, types[i].name);
+    baton_json_put_string(out, NULL, "null");
+    baton_json_close(out, ']');
+}
+
+static void put_range(struct baton_json_out *out, const struct gw_note *note)
+{
+    if (note->kinds == GW_IS_INT) {
+        baton_json_put_int(out, "minimum", note->min_int);
+        baton_json_put_int(out, "maximum", note->max_int);
+        return;
+    }
+    baton_json_put_real(out, note->above_min ? "exclusiveMinimum" : "minimum", note->min);
+    if (isfinite(note->max))
+        baton_json_put_real(out, "maximum", note->max);
+}
+
+/* Other servers' clients switch some integers off with -1, which the range may leave out. */
+static void put_range_or_off(struct baton_json_out *out, const struct gw_note *note)
+{
+    static const char off[] = "[-1,null]";
+    bool is_within = note->min_int <= -1;
+    if (!note->off_at_minus_one || note->kinds != GW_IS_INT || is_within) {
+        put_range(out, note);
+        return;
+    }
+    baton_json_open(out, "anyOf", '[');
+    baton_json_open(out, NULL, '{');
+    put_range(out, note);
+    baton_json_close(out, '}');
+    baton_json_open(out, NULL, '{');
+    baton_json_put_raw(out, "enum", off, sizeof off - 1);
+    baton_json_close(out, '}');
+    baton_json_close(out, ']');
+}
+
+static void put_default(struct baton_json_out *out, const struct gw_note *note)
+{
+    if (note->kinds == GW_IS_BOOL)
+        baton_json_put_bool(out, "default", note->fallback != 0);
+    else if (note->kinds == GW_IS_INT)
+        baton_json_put_int(out, "default", (int64_t)note->fallback);
+    else
+        baton_json_put_real(out, "default", note->fallback);
+}
+
+static void put_words(struct baton_json_out *out, const struct gw_note *note)
+{
+    baton_json_open(out, "enum", '[');
+    for (size_t i = 0; i < note->n_words; i++)
+        baton_json_put_string(out, NULL, note->words[i]);
+    baton_json_put_null(out, NULL);
+    baton_json_close(out, ']');
+}
+
+/* Of a field that is not supported: what asks for nothing (fields.h). */
+static void put_nothing(struct baton_json_out *out, const struct gw_note *note)
+{
+    static const char nothing[] =
+        "[[],{},\"\",\"none\",\"auto\",false,[\"text\"],{\"type\":\"text\"},null]";
+    static const char below[] = "[{\"type\":\"number\",\"maximum\":0},{\"enum\":[false,null]}]";
+    if (!note->has_off) {
+        baton_json_put_raw(out, "enum", nothing, sizeof nothing - 1);
+    } else if (note->off == 0) {
+        baton_json_put_raw(out, "anyOf", below, sizeof below - 1);
+    } else {
+        baton_json_open(out, "enum", '[');
+        baton_json_put_real(out, NULL, note->off);
+        baton_json_put_null(out, NULL);
+        baton_json_close(out, ']');
+    }
+}
+
+static void put_description(struct baton_json_out *out, const struct gw_note *note,
+                            const struct gw_note *shape)
+{
+    char text[DESCRIPTION_BYTES] = "";
+    size_t n = 0;
+    const char *words = gw_schema_words(note->within, shape->name);
+    const char *own = *note->same_as ? gw_schema_words(note->within, note->name) : NULL;
+    if (*note->same_as)
+        n += (size_t)snprintf(text, sizeof text, "Another name of %s. ", note->same_as);
+    if (shape->is_refused)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "Not supported: taken only with a value that asks for nothing. ");
+    else if (own || words)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s. ", own ? own : words);
+    if (*shape->wanted)
+        n += (size_t)snprintf(text + n, sizeof text - n, "It is %s. ", shape->wanted);
+    if (n >= sizeof text)
+        n = sizeof text - 1;
+    baton_json_put_text(out, "description", text, n ? n - 1 : 0);
+}
+
+static void put_members(struct baton_json_out *out, const struct gw_notes *notes,
+                        const char *within);
+
+/* Another name has the shape of the field's own, unless its reader gave it one. */
+static void put_field(struct baton_json_out *out, const struct gw_notes *notes,
+                      const struct gw_note *note)
+{
+    const struct gw_note *shape =
+        *note->same_as && !note->kinds ? gw_notes_find(notes, note->within, note->same_as) : note;
+    if (!shape)
+        shape = note;
+    baton_json_open(out, note->name, '{');
+    put_description(out, note, shape);
+    if (shape->is_refused)
+        put_nothing(out, shape);
+    else if (shape->kinds)
+        put_types(out, shape->kinds);
+    if (shape->has_range)
+        put_range_or_off(out, shape);
+    if (shape->has_default)
+        put_default(out, shape);
+    if (shape->n_words)
+        put_words(out, shape);
+    if (!*note->within)
+        put_members(out, notes, note->name);
+    baton_json_close(out, '}');
+}
+
+/* ---- a body ---- */
+
+static void put_members(struct baton_json_out *out, const struct gw_notes *notes,
+                        const char *within)
+{
+    bool any = false;
+    for (size_t i = 0; i < notes->n; i++) {
+        if (strcmp(notes->items[i].within, within) != 0)
+            continue;
+        if (!any)
+            baton_json_open(out, "properties", '{');
+        any = true;
+        put_field(out, notes, &notes->items[i]);
+    }
+    if (any)
+        baton_json_close(out, '}');
+}
+
+/* A field with several names is required under none of them. */
+static bool is_required(const struct gw_notes *notes, const struct gw_note *note)
+{
+    bool has_others = *note->same_as;
+    for (size_t i = 0; i < notes->n; i++)
+        has_others |= !strcmp(notes->items[i].same_as, note->name);
+    return note->is_required && !has_others;
+}
+
+void gw_schema_put_body(struct baton_json_out *out, const char *key, const struct gw_notes *notes)
+{
+    baton_json_open(out, key, '{');
+    baton_json_put_string(out, "type", "object");
+    put_members(out, notes, "");
+    baton_json_open(out, "required", '[');
+    for (size_t i = 0; i < notes->n; i++)
+        if (is_required(notes, &notes->items[i]))
+            baton_json_put_string(out, NULL, notes->items[i].name);
+    baton_json_close(out, ']');
+    baton_json_put_bool(out, "additionalProperties", !notes->is_closed);
+    baton_json_close(out, '}');
+}
+
+/* ---- components ---- */
+
+#define DETAILS                                                                                    \
+    "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
+    "\"string\",\"null\"],\"description\":\"The field at fault.\"}"
+
+static const struct {
+    const char *name, *schema;
+} errors[] = {
+    {"Error", "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
+              "\"type\":\"object\",\"required\":[\"message\",\"type\",\"code\"],\"properties\":{"
+              "\"type\":{\"type\":\"string\"}," DETAILS "}}}}"},
+    {"AnthropicError",
+     "{\"type\":\"object\",\"required\":[\"type\",\"error\"],\"properties\":{\"type\":{"
+     "\"const\":\"error\"},\"error\":{\"type\":\"object\",\"required\":[\"type\",\"message\"],"
+     "\"properties\":{\"type\":{\"type\":\"string\"}," DETAILS "}}}}"},
+    {"OllamaError",
+     "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
+     "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
+     "\"null\"],\"description\":\"The field at fault.\"}}}"},
+};
+
+static void put_schemas(struct baton_json_out *out)
+{
+    baton_json_open(out, "schemas", '{');
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+        baton_json_put_raw(out, errors[i].name, errors[i].schema, strlen(errors[i].schema));
+    baton_json_close(out, '}');
+}
+
+static void put_responses(struct baton_json_out *out)
+{
+    char ref[64];
+    baton_json_open(out, "responses", '{');
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", errors[i].name);
+        baton_json_open(out, errors[i].name, '{');
+        baton_json_put_string(out, "description", "The request failed; the error says why.");
+        baton_json_open(out, "content", '{');
+        baton_json_open(out, "application/json", '{');
+        baton_json_open(out, "schema", '{');
+        baton_json_put_string(out, "$ref", ref);
+        baton_json_close(out, '}');
+        baton_json_close(out, '}');
+        baton_json_close(out, '}');
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, '}');
+}
+
+void gw_schema_put_components(struct baton_json_out *out)
+{
+    static const char schemes[] =
+        "{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},\"key\":{\"type\":\"apiKey\","
+        "\"in\":\"header\",\"name\":\"x-api-key\"}}";
+    static const char any_or_none[] = "[{},{\"bearer\":[]},{\"key\":[]}]";
+    baton_json_open(out, "components", '{');
+    put_schemas(out);
+    put_responses(out);
+    baton_json_put_raw(out, "securitySchemes", schemes, sizeof schemes - 1);
+    baton_json_close(out, '}');
+    baton_json_put_raw(out, "security", any_or_none, sizeof any_or_none - 1);
+}

@@ -1,0 +1,22 @@
+/* Parts of the document of the API: the schema of a body out of notes of its fields, and the schemas
+ * of errors.
+ *
+ * Ownership: notes are borrowed.
+ * Threading: pure functions.
+ * Errors:    those of the buffer.
+ */
+#ifndef BATON_GATEWAY_API_OPENAPI_SCHEMA_H
+#define BATON_GATEWAY_API_OPENAPI_SCHEMA_H
+
+#include "common/base/json.h"
+#include "gateway/api/notes.h"
+
+void gw_schema_put_body(struct baton_json_out *out, const char *key, const struct gw_notes *notes);
+
+/* "components": the error objects and how a client says its key. */
+void gw_schema_put_components(struct baton_json_out *out);
+
+/* What a field is for, in one sentence; NULL when nobody wrote it down. */
+const char *gw_schema_words(const char *within, const char *name);
+
+#endif

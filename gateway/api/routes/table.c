@@ -1,0 +1,100 @@
+#include "gateway/api/routes/table.h"
+
+#include <string.h>
+
+#include "gateway/api/anthropic/error.h"
+#include "gateway/api/anthropic/messages.h"
+#include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/props.h"
+#include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/embed.h"
+#include "gateway/api/ollama/error.h"
+#include "gateway/api/ollama/generate.h"
+#include "gateway/api/ollama/models.h"
+#include "gateway/api/openai/completions.h"
+#include "gateway/api/openai/embeddings.h"
+#include "gateway/api/openai/models.h"
+#include "gateway/api/openapi/openapi.h"
+#include "gateway/api/page.h"
+#include "gateway/api/responses/responses.h"
+#include "gateway/api/routes/debug_kv.h"
+#include "gateway/api/routes/drain.h"
+#include "gateway/api/routes/health.h"
+#include "gateway/api/routes/info.h"
+#include "gateway/api/routes/text.h"
+#include "gateway/api/streams/resume.h"
+
+const struct gw_route gw_routes[] = {
+    {"POST", "/generate", gw_generate, GW_ANSWERS_JSON, "Continue a prompt, or several"},
+    {"POST", "/generate/stream", gw_generate_stream, GW_ANSWERS_EVENTS,
+     "Continue a prompt, a token at a time"},
+    {"POST", "/tokenize", gw_tokenize, GW_ANSWERS_JSON, "Turn text into token ids"},
+    {"POST", "/detokenize", gw_detokenize, GW_ANSWERS_JSON, "Turn token ids into text"},
+    {"POST", "/completion", gw_llamacpp_completion, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Continue prompts, as llama.cpp does"},
+    {"POST", "/apply-template", gw_llamacpp_apply_template, GW_ANSWERS_JSON,
+     "Show the prompt that a conversation becomes"},
+    {"GET", "/props", gw_llamacpp_props, GW_ANSWERS_JSON,
+     "Tell about the model, as llama.cpp does"},
+    {"POST", "/v1/completions", gw_openai_completions, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Continue prompts, as OpenAI does"},
+    {"POST", "/v1/chat/completions", gw_openai_chat, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Answer a conversation, as OpenAI does"},
+    {"POST", "/v1/embeddings", gw_openai_embeddings, GW_ANSWERS_JSON,
+     "Embed texts, as OpenAI does"},
+    {"POST", "/v1/responses", gw_responses, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Answer a turn, as OpenAI's Responses do"},
+    {"GET", "/v1/responses/{id}", gw_responses_get, GW_ANSWERS_JSON, "Get a response that is kept"},
+    {"DELETE", "/v1/responses/{id}", gw_responses_delete, GW_ANSWERS_JSON,
+     "Forget a response that is kept"},
+    {"GET", "/v1/streams/{id}", gw_stream_get, GW_ANSWERS_EVENTS, "Go on with a stream"},
+    {"DELETE", "/v1/streams/{id}", gw_stream_delete, 0, "End a stream"},
+    {"POST", "/v1/messages", gw_anthropic_messages, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Answer a conversation, as Anthropic does"},
+    {"POST", "/v1/messages/count_tokens", gw_anthropic_count_tokens, GW_ANSWERS_JSON,
+     "Count a conversation's tokens"},
+    {"POST", "/api/generate", gw_ollama_generate, GW_ANSWERS_JSON | GW_ANSWERS_LINES,
+     "Answer a prompt, as Ollama does"},
+    {"POST", "/api/chat", gw_ollama_chat, GW_ANSWERS_JSON | GW_ANSWERS_LINES,
+     "Answer a conversation, as Ollama does"},
+    {"POST", "/api/embed", gw_ollama_embed, GW_ANSWERS_JSON, "Embed texts, as Ollama does"},
+    {"POST", "/api/embeddings", gw_ollama_embeddings, GW_ANSWERS_JSON,
+     "Embed a text, as Ollama once did"},
+    {"GET", "/api/tags", gw_ollama_tags, GW_ANSWERS_JSON, "List the models, as Ollama does"},
+    {"GET", "/api/ps", gw_ollama_ps, GW_ANSWERS_JSON, "List the models that run, as Ollama does"},
+    {"POST", "/api/show", gw_ollama_show, GW_ANSWERS_JSON, "Describe a model, as Ollama does"},
+    {"GET", "/api/version", gw_ollama_version, GW_ANSWERS_JSON, "Tell the version of Ollama's API"},
+    {"GET", "/v1/models", gw_openai_models, GW_ANSWERS_JSON, "List the models"},
+    {"GET", "/v1/models/{id}", gw_openai_model, GW_ANSWERS_JSON, "Describe a model"},
+    {"GET", "/health", gw_health, GW_ANSWERS_JSON,
+     "Tell whether the gateway lives; ?detail=1 lists checks"},
+    {"GET", "/live", gw_live, GW_ANSWERS_JSON, "Tell whether the gateway lives"},
+    {"GET", "/ready", gw_info_ready, GW_ANSWERS_JSON, "Tell whether prompts can be served"},
+    {"GET", "/workers", gw_info_workers, GW_ANSWERS_JSON, "List the workers"},
+    {"POST", "/workers/{id}/drain", gw_drain_worker, GW_ANSWERS_JSON,
+     "Let a worker finish and stop"},
+    {"GET", "/version", gw_info_version, GW_ANSWERS_JSON, "Tell the release"},
+    {"GET", "/metrics", gw_info_metrics, GW_ANSWERS_TEXT, "Metrics for Prometheus"},
+    {"GET", "/debug/kv", gw_debug_kv, GW_ANSWERS_JSON, "Tell who holds which KV blocks"},
+    {"GET", "/openapi.json", gw_openapi_get, GW_ANSWERS_JSON, "Describe this API: this document"},
+    {"GET", "/", gw_page, GW_ANSWERS_FILE, "The playground"},
+    {"GET", "/web/{name}", gw_page_part, GW_ANSWERS_FILE, "A file of the playground"},
+};
+const size_t gw_n_routes = sizeof gw_routes / sizeof gw_routes[0];
+
+const struct gw_route_dialect gw_route_dialects[] = {
+    {"/v1/messages", gw_anthropic_mark, "AnthropicError"},
+    {"/api", gw_ollama_mark, "OllamaError"},
+};
+const size_t gw_n_route_dialects = sizeof gw_route_dialects / sizeof gw_route_dialects[0];
+
+bool gw_route_is_below(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+    return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
+}
+
+bool gw_route_takes_body(const struct gw_route *route)
+{
+    return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
+}

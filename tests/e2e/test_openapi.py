@@ -1,0 +1,204 @@
+"""/openapi.json: its routes and fields are what the gateway does, and nothing is left out."""
+import json
+import re
+import subprocess
+
+import pytest
+from conftest import KEY
+from fleet import BIN, ROOT, SLOW, Fleet
+from npm import install
+
+MESSAGES = [{"role": "user", "content": "Once upon a time"}]
+# What a route needs to do its work: the least of it.
+BODIES = {
+    "/generate": {"prompt": "Once", "max_new_tokens": 1},
+    "/generate/stream": {"prompt": "Once", "max_new_tokens": 1},
+    "/tokenize": {"text": "Once"},
+    "/detokenize": {"tokens": [7]},
+    "/completion": {"prompt": "Once", "n_predict": 1},
+    "/apply-template": {"messages": MESSAGES},
+    "/v1/completions": {"prompt": "Once", "max_tokens": 1},
+    "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 1},
+    "/v1/embeddings": {"input": "Once"},
+    "/v1/responses": {"input": "Once", "max_output_tokens": 1},
+    "/v1/messages": {"messages": MESSAGES, "max_tokens": 1},
+    "/v1/messages/count_tokens": {"messages": MESSAGES},
+    "/api/generate": {"prompt": "Once", "num_predict": 1},
+    "/api/chat": {"messages": MESSAGES, "num_predict": 1},
+    "/api/embed": {"input": "Once"},
+    "/api/embeddings": {"prompt": "Once"},
+    "/api/show": {},
+}
+VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"],
+          {"no": "such"}]
+KINDS = {"boolean": bool, "integer": int, "number": (int, float), "string": str, "array": list,
+         "object": dict}
+CHUNK = 12  # names that the header of ignored fields has room for
+
+
+@pytest.fixture(scope="module")
+def fleet():
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def document(fleet):
+    status, document, headers = fleet.request("GET", "/openapi.json")
+    assert status == 200 and headers["Content-Type"] == "application/json"
+    return document
+
+
+def bodies(document):
+    """(path, schema of its body) of every route that takes one."""
+    posts = [(path, methods.get("post", {})) for path, methods in document["paths"].items()]
+    return [(path, post["requestBody"]["content"]["application/json"]["schema"])
+            for path, post in posts if "requestBody" in post]
+
+
+def is_kind(value, name):
+    if name == "null":
+        return value is None
+    return isinstance(value, KINDS[name]) and (name == "boolean" or value is not True)
+
+
+def is_valid(value, schema):
+    """By the few words that the document is written in."""
+    number, types, words = is_number(value), schema.get("type", []), schema.get("enum")
+    types = [types] if isinstance(types, str) else types
+    return all([
+        not types or any(is_kind(value, name) for name in types),
+        words is None or any(value == one and type(value) is type(one) for one in words),
+        not number or value >= schema.get("minimum", value),
+        not number or value <= schema.get("maximum", value),
+        not number or "exclusiveMinimum" not in schema or value > schema["exclusiveMinimum"],
+        "anyOf" not in schema or any(is_valid(value, part) for part in schema["anyOf"]),
+    ])
+
+
+def bad_values(schema):
+    limits = [schema, *schema.get("anyOf", [])]
+    edges = [part["minimum"] - 1 for part in limits if "minimum" in part]
+    edges += [part["maximum"] + 1 for part in limits if "maximum" in part]
+    edges += [part["exclusiveMinimum"] for part in limits if "exclusiveMinimum" in part]
+    fit = [value for value in VALUES + edges if not is_number(value) or abs(value) < 2**63]
+    return [value for value in fit if not is_valid(value, schema)]
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def refused(fleet, path, body):
+    """The name of the field that the answer, a 400, finds fault with."""
+    status, answer, _ = fleet.request("POST", path, body)
+    assert status == 400, (path, body, answer)
+    return (answer if isinstance(answer["error"], str) else answer["error"])["param"]
+
+
+def test_the_document_is_valid(document):
+    node = install(ROOT / "tests/e2e/openapi_judge", BIN.parent / "openapi-judge")
+    done = subprocess.run(["node", "validate.mjs"], cwd=node, input=json.dumps(document), text=True,
+                          check=True, stdout=subprocess.PIPE, timeout=60 * SLOW)
+    assert json.loads(done.stdout) == {"valid": True, "version": "3.1"}
+    told = subprocess.run([BIN / "baton-gateway", "--version"], text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+    assert document["info"]["version"] in told
+
+
+def test_a_document_that_a_client_has_is_not_sent_again(fleet):
+    tag = fleet.request("GET", "/openapi.json")[2]["ETag"]
+    status, body, headers = fleet.request("GET", "/openapi.json", headers={"If-None-Match": tag})
+    assert (status, body, headers["ETag"]) == (304, "", tag)
+
+
+def test_a_key_is_needed_where_keys_are(keyed):
+    for key, status in (("nobody", 401), (KEY, 200)):
+        headers = {"Authorization": f"Bearer {key}"}
+        assert keyed.request("GET", "/openapi.json", headers=headers)[0] == status
+
+
+def test_routes_and_methods_are_those_that_are_served(fleet, document):
+    assert {path for path, _ in bodies(document)} == set(BODIES)
+    for path, methods in document["paths"].items():
+        status, _, headers = fleet.request("PATCH", re.sub(r"\{\w+\}", "x", path))
+        assert (status, set(headers["Allow"].lower().split(", "))) == (405, set(methods)), path
+    manual = (ROOT / "docs/http-api.md").read_text().split("\n## Routes\n")[1].split("\n## ")[0]
+    told = set(re.findall(r"^\| `(\w+) ([^`]+)`", manual, re.M))
+    assert told == {(method.upper(), path) for path, methods in document["paths"].items()
+                    for method in methods}
+
+
+def meaning(schema, name):
+    """The name that a field and its other names stand for."""
+    other = re.match(r"Another name of (\w+)\.", schema["properties"][name]["description"])
+    return other[1] if other else name
+
+
+def beside(path, schema, name):
+    """The least of a body, without this field under any name."""
+    return {key: value for key, value in BODIES[path].items()
+            if meaning(schema, key) != meaning(schema, name)}
+
+
+def test_a_bad_value_is_refused_by_the_name_of_its_field(fleet, document):
+    n = 0
+    for path, schema in bodies(document):
+        for name, field in schema["properties"].items():
+            others = beside(path, schema, name)
+            for value in bad_values(field):
+                n += 1
+                assert refused(fleet, path, {**others, name: value}) == name, (path, name, value)
+            for member, inner in field.get("properties", {}).items():
+                for value in bad_values(inner):
+                    n += 1
+                    streams = {"stream": True} if "stream" in schema["properties"] else {}
+                    whole = {**others, **streams, name: {member: value}}
+                    assert refused(fleet, path, whole) == name, (path, name, member, value)
+    assert n > 1000
+
+
+def test_a_required_field_is_missed_by_its_name(fleet, document):
+    for path, schema in bodies(document):
+        for name in schema["required"]:
+            assert refused(fleet, path, beside(path, schema, name)) == name
+    for path in ("/api/generate", "/api/chat", "/api/embed", "/api/show"):
+        assert fleet.request("POST", path, {})[0] == 200
+
+
+def test_every_field_is_described(document):
+    for path, schema in bodies(document):
+        for name, field in schema["properties"].items():
+            assert field["description"], (path, name)
+            inner = field.get("properties", {}).values()
+            assert all(member["description"] for member in inner), (path, name)
+
+
+def names():
+    """Whatever could be a field: each word that the sources quote."""
+    sources = [*(ROOT / "gateway/api").rglob("*.c"), *(ROOT / "common/sampling").rglob("*.c")]
+    quoted = r'"([a-z][a-z_0-9]*)"'
+    return sorted({name for source in sources for name in re.findall(quoted, source.read_text())})
+
+
+def is_known(fleet, path, body, some):
+    """Those of some names that a route takes as its fields, by what it answers."""
+    empty = {name: None for name in some if name not in body}
+    status, answer, headers = fleet.request("POST", path, {**body, **empty})
+    if status == 200:
+        return set(some) - set(headers.get("x-baton-ignored", "").split(", "))
+    assert (status, answer["error"]["code"]) == (400, "unknown_field"), (path, some, answer)
+    return set(some) - {answer["error"]["param"]}
+
+
+def test_no_field_that_is_read_is_left_out(fleet, document):
+    for path, schema in bodies(document):
+        told = set(schema["properties"])
+        rest = [name for name in names() if name not in told]
+        size = CHUNK if schema["additionalProperties"] else 1
+        for i in range(0, len(rest), size):
+            assert not is_known(fleet, path, BODIES[path], rest[i:i + size]), path
+        if schema["additionalProperties"]:
+            known = sorted(told - set(BODIES[path]))
+            assert is_known(fleet, path, BODIES[path], known) == set(known), path
