@@ -1,9 +1,11 @@
 """Calls in some of the forms that models have, by the official client. Structures make the model write them."""
 import json
+import re
+import shutil
 
 import pytest
 from conftest import TOOLS, written
-from fleet import Fleet
+from fleet import ROOT, Fleet
 from javascript import Client
 
 TURNS = ("{{% if tools %}}{{{{ tools | tojson }}}}{{% endif %}}{{% for m in messages %}}{{{{ m.role }}}}: "
@@ -48,3 +50,26 @@ def test_a_call_is_told_and_its_reasoning(form):
 def test_the_official_client_goes_round(form):
     fleet, call, begin = form
     Client("openai").drive(fleet, "tools.test.mjs", "/v1", CALL=begin + call)
+
+
+def test_special_tokens_of_the_form_are_read_and_not_shown(tmp_path):
+    model = tmp_path / "gpt-oss"
+    shutil.copytree(ROOT / "tests/fixtures/models/gpt-oss", model)
+    config = model / "generation_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "eos_token_id": [761, 762, 767]}))  # not <|end|>
+    (model / "chat_template.jinja").write_text(
+        "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}{% if m.role == 'assistant' %}<|return|>"
+        "{% else %}<|end|>{% endif %}{% endfor %}<|start|>assistant{# <|channel|>analysis<|message|> #}")
+    answer = ("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.f json"
+              "<|message|>{}")
+    parts = [{"type": "token", "token": part} if part[:1] == "<" else {"type": "const_string", "value": part}
+             for part in re.split(r"(<\|\w+\|>)", answer) if part]
+    body = {"messages": [{"role": "user", "content": "?"}], "tools": [{"type": "function", "function": {"name": "f"}}],
+            "response_format": {"type": "structural_tag", "format": {"type": "sequence", "elements": parts}}}
+    with Fleet(model=model) as fleet:
+        status, told, _ = fleet.request("POST", "/v1/chat/completions", body)
+        assert status == 200, told
+        [choice] = told["choices"]
+        assert choice["message"]["reasoning_content"] == "Hm." and choice["message"]["content"] is None
+        assert [call["function"] for call in choice["message"]["tool_calls"]] == [{"name": "f", "arguments": "{}"}]
+        fleet.wait_all_free()
