@@ -16,13 +16,19 @@ static const struct {
     {"allOf", 0},
     {"anyOf", 0},
     {"oneOf", 0},
+    {"not", 0},
     {"properties", BATON_TYPE_OBJECT},
     {"required", BATON_TYPE_OBJECT},
     {"additionalProperties", BATON_TYPE_OBJECT},
     {"propertyNames", BATON_TYPE_OBJECT},
+    {"patternProperties", BATON_TYPE_OBJECT},
+    {"dependentRequired", BATON_TYPE_OBJECT},
+    {"dependentSchemas", BATON_TYPE_OBJECT},
+    {"dependencies", BATON_TYPE_OBJECT},
     {"minProperties", BATON_TYPE_OBJECT},
     {"maxProperties", BATON_TYPE_OBJECT},
     {"items", BATON_TYPE_ARRAY},
+    {"additionalItems", BATON_TYPE_ARRAY},
     {"prefixItems", BATON_TYPE_ARRAY},
     {"minItems", BATON_TYPE_ARRAY},
     {"maxItems", BATON_TYPE_ARRAY},
@@ -42,21 +48,8 @@ enum { N_KEYWORDS = sizeof keywords / sizeof keywords[0] };
 /* Keywords that say what is valid, and are not supported. Of an older draft, or an extension that
  * many write, some are. Any other word is an annotation, as the standard has it. */
 static const char *const unsupported[] = {
-    "if",
-    "not",
-    "contains",
-    "multipleOf",
-    "patternProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "$dynamicRef",
-    "$recursiveRef",
-    "disallow",
-    "divisibleBy",
-    "extends",
+    "if",          "contains",      "multipleOf", "unevaluatedItems", "unevaluatedProperties",
+    "$dynamicRef", "$recursiveRef", "disallow",   "divisibleBy",      "extends",
 };
 
 void baton_schema_check_keywords(struct baton_schema *s, const struct baton_json *schema)

@@ -45,8 +45,8 @@ bool baton_schema_equal(const struct baton_json *a, const struct baton_json *b)
 
 /* ---- schemas that are written out ---- */
 
-static const struct baton_json *find_made(const struct baton_schema *s, const void *a,
-                                          const void *b)
+const struct baton_json *baton_schema_find_made(const struct baton_schema *s, const void *a,
+                                                const void *b)
 {
     for (size_t i = 0; i < s->n_made; i++)
         if (s->made[i].a == a && s->made[i].b == b)
@@ -54,9 +54,8 @@ static const struct baton_json *find_made(const struct baton_schema *s, const vo
     return NULL;
 }
 
-/* Takes the text in buf; the same a and b give the same schema again, so that recursion ends. */
-static const struct baton_json *keep(struct baton_schema *s, const void *a, const void *b,
-                                     struct baton_buf *buf)
+const struct baton_json *baton_schema_keep(struct baton_schema *s, const void *a, const void *b,
+                                           struct baton_buf *buf)
 {
     struct baton_json *tree = NULL;
     enum baton_err err = s->err ? s->err : baton_buf_err(buf);
@@ -91,7 +90,7 @@ const struct baton_json *baton_schema_without(struct baton_schema *s,
                                               const struct baton_json *schema, const char *keyword)
 {
     struct baton_buf buf;
-    const struct baton_json *found = find_made(s, schema, keyword);
+    const struct baton_json *found = baton_schema_find_made(s, schema, keyword);
     if (found)
         return found;
     struct baton_json_out out = begin(&buf);
@@ -101,7 +100,7 @@ const struct baton_json *baton_schema_without(struct baton_schema *s,
             !baton_schema_is_annotation(baton_json_key(it)))
             baton_json_put_value(&out, baton_json_key(it), baton_json_member(it));
     baton_json_close(&out, '}');
-    return keep(s, schema, keyword, &buf);
+    return baton_schema_keep(s, schema, keyword, &buf);
 }
 
 /* ---- references ---- */
@@ -184,11 +183,13 @@ static const struct baton_json *flat_once(struct baton_schema *s, const struct b
 
 const struct baton_json *baton_schema_flat(struct baton_schema *s, const struct baton_json *schema)
 {
-    for (int n = 0; !s->err && (baton_json_get(schema, "$ref") || baton_json_get(schema, "allOf"));
-         n++) {
+    for (int n = 0; !s->err; n++) {
+        const struct baton_json *plain = baton_schema_rewritten(s, schema);
+        if (plain == schema && !baton_json_get(schema, "$ref") && !baton_json_get(schema, "allOf"))
+            break;
         if (n == MAX_FLATS)
             baton_schema_fail(s, "$ref: the references go round in a circle");
-        schema = flat_once(s, schema);
+        schema = s->err || plain != schema ? plain : flat_once(s, schema);
     }
     return schema;
 }
@@ -375,6 +376,14 @@ static void check_prefixes(struct baton_schema *s, const struct baton_json *a,
         baton_schema_unsupported(s, "prefixItems beside other items in allOf");
 }
 
+/* What one side says of names by a pattern, the other would say of all that it does not list. */
+static void check_patterns(struct baton_schema *s, const struct baton_json *a,
+                           const struct baton_json *b)
+{
+    if (baton_json_get(a, "patternProperties") && baton_json_get(b, "additionalProperties"))
+        baton_schema_unsupported(s, "patternProperties beside additionalProperties in allOf");
+}
+
 static void put_keywords(struct baton_schema *s, struct baton_json_out *out,
                          const struct baton_json *a, const struct baton_json *b)
 {
@@ -420,7 +429,7 @@ const struct baton_json *baton_schema_both(struct baton_schema *s, const struct 
     struct baton_buf buf;
     if (!is_schema(a) || !is_schema(b))
         baton_schema_fail(s, "a schema must be an object, true or false");
-    const struct baton_json *one = of_one(a, b), *found = find_made(s, a, b);
+    const struct baton_json *one = of_one(a, b), *found = baton_schema_find_made(s, a, b);
     if (s->err || one || found)
         return one ? one : found ? found : a;
     const struct baton_json *x = baton_schema_flat(s, a), *y = baton_schema_flat(s, b);
@@ -432,8 +441,10 @@ const struct baton_json *baton_schema_both(struct baton_schema *s, const struct 
         put_types(&out, baton_schema_types(s, x) & baton_schema_types(s, y));
     check_prefixes(s, x, y);
     check_prefixes(s, y, x);
+    check_patterns(s, x, y);
+    check_patterns(s, y, x);
     put_properties(s, &out, x, y);
     put_keywords(s, &out, x, y);
     baton_json_close(&out, '}');
-    return keep(s, a, b, &buf);
+    return baton_schema_keep(s, a, b, &buf);
 }

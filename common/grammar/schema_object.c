@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grammar/regex.h"
+#include "common/grammar/automaton.h"
 #include "common/grammar/schema_parts.h"
 
 static uint32_t space(struct baton_schema *s)
@@ -91,7 +91,10 @@ struct members {
     bool has_more;
     const char **names; /* [n] in order: the properties, then other required members */
     size_t n;
-    uint32_t other; /* one other member */
+    const struct baton_json *of_pattern; /* of members with a name of the pattern; NULL: none */
+    const char *pattern;
+    struct baton_automaton *names_of_pattern; /* that it matches */
+    uint32_t other;                           /* one other member */
     uint32_t min, max;
 };
 
@@ -147,13 +150,66 @@ static uint32_t with_value(struct baton_schema *s, uint32_t key, uint32_t value)
         x, key, baton_expr_seq(x, baton_expr_text(x, ":"), baton_expr_seq(x, space(s), value)));
 }
 
+/* ---- names of a pattern ---- */
+
+static bool matches(const struct members *m, const char *name)
+{
+    uint32_t at = baton_automaton_start(m->names_of_pattern);
+    for (; *name; name++)
+        at = baton_automaton_step(m->names_of_pattern, at, (uint8_t)*name);
+    return baton_automaton_accepts(m->names_of_pattern, at);
+}
+
+/* Names by one pattern: by two it would have to be told which names are of both. */
+static void read_pattern(struct baton_schema *s, struct members *m)
+{
+    const struct baton_json *patterns = baton_json_get(m->schema, "patternProperties");
+    void *first = baton_json_first(patterns);
+    if (patterns && baton_json_kind(patterns) != BATON_JSON_OBJECT)
+        baton_schema_fail(s, "patternProperties: must be an object");
+    if (baton_json_size(patterns) > 1)
+        baton_schema_unsupported(s, "patternProperties with several patterns");
+    if (first && baton_json_get(m->schema, "propertyNames"))
+        baton_schema_unsupported(s, "patternProperties beside propertyNames");
+    if (first && baton_json_kind(m->more) == BATON_JSON_OBJECT)
+        baton_schema_unsupported(s, "patternProperties beside a schema as additionalProperties");
+    m->pattern = first && !s->err ? baton_json_key(first) : NULL;
+    m->of_pattern = m->pattern ? baton_json_member(first) : NULL;
+}
+
+/* A member that is listed must not come again by the pattern, as another value. */
+static void check_pattern(struct baton_schema *s, struct members *m, struct baton_network **network)
+{
+    static const struct baton_regex_options options = {.search = true};
+    struct baton_exprs exprs = {0};
+    struct baton_regex_length length;
+    struct baton_why why = {""};
+    uint32_t expr = 0, rule = baton_expr_rule_add(&exprs, "");
+    enum baton_err err =
+        baton_regex_parse(&exprs, m->pattern, strlen(m->pattern), &options, &expr, &length, &why);
+    baton_expr_rule_set(&exprs, rule, expr);
+    err = err ? err : baton_network_create(&exprs, network, &why);
+    baton_exprs_fini(&exprs);
+    if (err == BATON_INVALID)
+        baton_schema_fail(s, "patternProperties: %.160s", why.text);
+    else if (!err && !(m->names_of_pattern = baton_automaton_create(*network)))
+        err = BATON_NO_MEMORY;
+    s->err = s->err ? s->err : err;
+    for (void *it = baton_json_first(m->properties); it && !s->err;
+         it = baton_json_next(m->properties, it))
+        if (matches(m, baton_json_key(it)))
+            baton_schema_unsupported(s, "patternProperties beside a property that they match");
+}
+
 static uint32_t member_named(struct baton_schema *s, const struct members *m, const char *name)
 {
     const struct baton_json *own = baton_json_get(m->properties, name);
     uint32_t value;
     if (own)
         value = baton_schema_value(s, own, "properties", name);
-    else if (m->has_more || !m->properties)
+    else if (m->pattern && matches(m, name))
+        value = baton_schema_value(s, m->of_pattern, "patternProperties", m->pattern);
+    else if (!m->pattern && (m->has_more || !m->properties))
         value = baton_schema_value(s, m->more, "additionalProperties", NULL);
     else
         value = baton_expr_never(s->exprs);
@@ -200,6 +256,15 @@ static uint32_t other_rest(struct baton_schema *s, const struct members *m, cons
         x, baton_expr_seq(x, baton_expr_json_chars(x, &free_chars), baton_expr_seq(x, any, quote)),
         expr);
     return is_taken ? expr : baton_expr_alt(x, quote, expr);
+}
+
+static uint32_t member_of_pattern(struct baton_schema *s, const struct members *m)
+{
+    struct baton_regex_length length;
+    uint32_t name =
+        baton_schema_pattern(s, m->pattern, strlen(m->pattern), "patternProperties", &length);
+    return with_value(s, name,
+                      baton_schema_value(s, m->of_pattern, "patternProperties", m->pattern));
 }
 
 static uint32_t other_name(struct baton_schema *s, const struct members *m)
@@ -285,20 +350,28 @@ uint32_t baton_schema_object(struct baton_schema *s, const struct baton_json *sc
         (m.required && baton_json_kind(m.required) != BATON_JSON_ARRAY))
         baton_schema_fail(s, "properties must be an object, required an array");
     bool never = baton_json_kind(m.more) == BATON_JSON_BOOL && !baton_json_bool(m.more);
-    m.has_more = !never && (m.more || !m.properties);
+    read_pattern(s, &m);
+    struct baton_network *network = NULL;
+    if (m.pattern)
+        check_pattern(s, &m, &network);
+    m.has_more = m.pattern || (!never && (m.more || !m.properties));
     list_names(s, &m);
     if (!s->err)
         check_counts(s, &m);
     if (!s->err && !m.n && !m.more && !baton_json_get(schema, "propertyNames") && !m.min &&
-        m.max == BATON_NO_MAX && !m.properties) {
+        m.max == BATON_NO_MAX && !m.properties && !m.pattern) {
         free(m.names);
         return baton_schema_shared(s, BATON_SHARED_OBJECT);
     }
-    if (!s->err && m.has_more)
+    if (!s->err && m.pattern)
+        m.other = member_of_pattern(s, &m);
+    else if (!s->err && m.has_more)
         m.other = with_value(s, other_name(s, &m),
                              baton_schema_value(s, m.more, "additionalProperties", NULL));
     uint32_t expr = s->err ? 0 : in_a_row(s, &m);
     free(m.names);
+    baton_automaton_destroy(m.names_of_pattern);
+    baton_network_destroy(network);
     bool too_few = m.max < m.n && m.max != BATON_NO_MAX; /* all are required */
     return too_few ? baton_expr_never(s->exprs) : in_brackets(s, "{", expr, "}");
 }

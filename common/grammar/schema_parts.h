@@ -14,6 +14,7 @@
 
 #include "common/base/json.h"
 #include "common/grammar/expr.h"
+#include "common/grammar/regex.h"
 
 enum {
     BATON_SCHEMA_MAX_DEPTH = 128,    /* of schemas in schemas */
@@ -111,6 +112,12 @@ uint32_t baton_schema_literal(struct baton_schema *s, const struct baton_json *v
 
 /* ---- schema_merge.c ---- */
 
+/* A schema that was written out of a and b, or NULL; keep takes one from the text in buf. The same a
+ * and b give the same schema again, so that recursion ends. */
+const struct baton_json *baton_schema_find_made(const struct baton_schema *s, const void *a,
+                                                const void *b);
+const struct baton_json *baton_schema_keep(struct baton_schema *s, const void *a, const void *b,
+                                           struct baton_buf *buf);
 /* The schema without $ref and allOf at its top: itself, or one that is written out. */
 const struct baton_json *baton_schema_flat(struct baton_schema *s, const struct baton_json *schema);
 /* What is valid by both. */
@@ -121,7 +128,17 @@ const struct baton_json *baton_schema_without(struct baton_schema *s,
                                               const struct baton_json *schema, const char *keyword);
 bool baton_schema_equal(const struct baton_json *a, const struct baton_json *b);
 
+/* ---- schema_rewrite.c ---- */
+
+/* The schema with other keywords for some that mean the same: itself where it has none of them. */
+const struct baton_json *baton_schema_rewritten(struct baton_schema *s,
+                                                const struct baton_json *schema);
+
 /* ---- of one type each ---- */
+
+/* A string that matches the pattern of that keyword; length tells how long it is. */
+uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_t n,
+                              const char *keyword, struct baton_regex_length *length);
 
 uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *schema);
 uint32_t baton_schema_integer(struct baton_schema *s, const struct baton_json *schema);

@@ -50,11 +50,22 @@ static const struct {
      "(/" PCHAR "*)*|" PCHAR "+(/" PCHAR "*)*)(\\?(" PCHAR "|[/?])*)?(#(" PCHAR "|[/?])*)?$"},
 };
 
-static const char *pattern_of(const char *format)
+/* Of the standard's others; a name that it does not have is an annotation. */
+static const char *const unsupported[] = {"regex",         "idn-email",    "idn-hostname",
+                                          "uri-reference", "iri",          "iri-reference",
+                                          "uri-template",  "json-pointer", "relative-json-pointer"};
+
+static const char *pattern_of(struct baton_schema *s, const char *format)
 {
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
         if (!strcmp(formats[i].name, format))
             return formats[i].pattern;
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+        if (!strcmp(unsupported[i], format))
+            baton_schema_fail(s,
+                              "format: %s is not supported; date, time, date-time, duration, "
+                              "uuid, email, hostname, ipv4, ipv6 and uri are",
+                              format);
     return NULL;
 }
 
@@ -78,21 +89,28 @@ static void check_lengths(struct baton_schema *s, const struct baton_json *schem
     baton_schema_unsupported(s, text);
 }
 
-static uint32_t by_pattern(struct baton_schema *s, const struct baton_json *schema,
-                           const char *pattern, size_t n, const char *keyword)
+uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_t n,
+                              const char *keyword, struct baton_regex_length *length)
 {
     static const struct baton_regex_options options = {.in_json = true, .search = true};
-    struct baton_regex_length length = {0};
     struct baton_why why = {""};
     uint32_t expr = 0;
-    enum baton_err err = baton_regex_parse(s->exprs, pattern, n, &options, &expr, &length, &why);
+    enum baton_err err = baton_regex_parse(s->exprs, pattern, n, &options, &expr, length, &why);
     if (err == BATON_INVALID)
         baton_schema_fail(s, "%s: %.160s", keyword, why.text);
     else if (err)
         s->err = err;
+    return quoted(s->exprs, expr);
+}
+
+static uint32_t by_pattern(struct baton_schema *s, const struct baton_json *schema,
+                           const char *pattern, size_t n, const char *keyword)
+{
+    struct baton_regex_length length = {0};
+    uint32_t expr = baton_schema_pattern(s, pattern, n, keyword, &length);
     if (!s->err)
         check_lengths(s, schema, length, keyword);
-    return quoted(s->exprs, expr);
+    return expr;
 }
 
 static uint32_t by_length(struct baton_schema *s, const struct baton_json *schema)
@@ -114,19 +132,14 @@ uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *sc
     const char *name = baton_json_string(format, NULL);
     if ((pattern && !given) || (format && !name))
         baton_schema_fail(s, "%s: must be a string", pattern && !given ? "pattern" : "format");
-    if (pattern && format)
+    const char *of_format = name && !s->err ? pattern_of(s, name) : NULL;
+    if (given && of_format)
         baton_schema_unsupported(s, "pattern beside format");
-    if (given && !s->err)
-        return by_pattern(s, schema, given, n, "pattern");
-    if (!name || s->err)
-        return by_length(s, schema);
-    const char *of_format = pattern_of(name);
-    if (!of_format)
-        baton_schema_fail(s,
-                          "format: %.32s is not supported; date, time, date-time, duration, "
-                          "uuid, email, hostname, ipv4, ipv6 and uri are",
-                          name);
-    return of_format ? by_pattern(s, schema, of_format, strlen(of_format), "format") : 0;
+    if (s->err)
+        return 0;
+    if (of_format)
+        return by_pattern(s, schema, of_format, strlen(of_format), "format");
+    return given ? by_pattern(s, schema, given, n, "pattern") : by_length(s, schema);
 }
 
 /* ---- shared rules ---- */

@@ -16,7 +16,7 @@ from npm import install
 
 SOURCE, SUITE = ROOT / "tests/e2e/schema_oracle", ROOT / "tests/fixtures/json_schema_suite"
 STOP = 2559  # the id behind the texts of the vocabulary
-N_SERVED = 156  # of the suite's 256; the others name the keyword that is not supported
+N_SERVED = 170  # of the suite's 256; the others name the keyword that is not supported
 
 
 def cases():
@@ -121,6 +121,7 @@ def with_meant_schema(case):
 # Valid texts that never come, for what else than these rules: of which cases, which texts.
 NARROWER = [
     ("", r"-?\d+\.0|\[-?\d+\.0\]"),  # an integer is written without fraction
+    ("dependentRequired", r'\{"foo.*'),  # the member that asks stands before those it asks for
     ("const: const with object", r'\{"baz.*'),  # members have the schema's order
     ("format-(date-time|time)", r'".*(:60|[tz]).*"'),  # no leap seconds, capital letters
     ("format-duration", r'"P9{20,}D"'),  # four digits

@@ -212,9 +212,9 @@ void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *par
         return;
     if (ignore_eos)
         gw_fields_fail(fields, "ignore_eos", "invalid_value",
-                       "ignore_eos: not together with response_format, grammar or regex");
+                       "ignore_eos: not together with response_format, json_schema, grammar or regex");
     else if (!params->n_stop_ids)
         gw_fields_fail(fields, "stop_token_ids", "missing_field",
                        "stop_token_ids: this model has no token that ends a text, which "
-                       "response_format, grammar and regex need; give one here");
+                       "response_format, json_schema, grammar and regex need; give one here");
 }
