@@ -4,9 +4,9 @@
  *
  * Half of them say that they prefill, half that they decode. They begin spread over BEGIN_S
  * seconds; 0: all at once, as when the machines of a rack are switched on. MEMBERS_A_PROCESS share
- * a process, whose NNG closes one socket after another. Prints how many are joined, and
- * after how long, whenever that changes by a hundred, and at the end. For a fleet's size, not for requests: they
- * answer none. */
+ * a process, whose NNG closes one socket after another. Prints how many are joined, and after how
+ * long, whenever that changes by a hundred, and at the end. For a fleet's size, not for requests:
+ * they answer none. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

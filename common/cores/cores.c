@@ -8,39 +8,19 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-
-static enum baton_err parse(const char *list, cpu_set_t *set, struct baton_why *why)
-{
-    CPU_ZERO(set);
-    for (const char *p = list;;) {
-        char *end;
-        errno = 0;
-        long first = strtol(p, &end, 10), last = first;
-        if (end != p && *end == '-') {
-            p = end + 1;
-            last = strtol(p, &end, 10);
-        }
-        if (end == p || errno || first < 0 || last < first || last >= CPU_SETSIZE ||
-            (*end && *end != ','))
-            return baton_fail(
-                why, BATON_INVALID,
-                "cores: \"%s\" must be auto, all or a list of processors such as 0 or 0,2-3", list);
-        for (long cpu = first; cpu <= last; cpu++)
-            CPU_SET((size_t)cpu, set);
-        if (!*end)
-            return BATON_OK;
-        p = end + 1;
-    }
-}
+#include "common/cores/cpu_list.h"
 
 /* Threads that the process starts later inherit the set. */
 static enum baton_err restrict_to(const char *list, struct baton_why *why)
 {
     cpu_set_t set;
-    enum baton_err err = parse(list, &set, why);
-    if (!err && sched_setaffinity(0, sizeof set, &set))
-        err = baton_fail(why, BATON_INVALID, "cores: \"%s\": %s", list, strerror(errno));
-    return err;
+    if (!baton_cpu_list_parse(list, &set))
+        return baton_fail(
+            why, BATON_INVALID,
+            "cores: \"%s\" must be auto, all or a list of processors such as 0 or 0,2-3", list);
+    if (sched_setaffinity(0, sizeof set, &set))
+        return baton_fail(why, BATON_INVALID, "cores: \"%s\": %s", list, strerror(errno));
+    return BATON_OK;
 }
 
 /* The directory in which every worker of the user looks, the same for services and shells. */

@@ -86,6 +86,8 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     numeric_class(c, m->numeric_class);
     if (m->kernels && *m->kernels)
         name(c, "kernels", m->kernels);
+    if (m->numa && *m->numa)
+        text(c, "numa", m->numa, BATON_MAX_ID_BYTES);
     if (m->draft_model && *m->draft_model)
         text(c, "draft_model", m->draft_model, BATON_MAX_TEXT_BYTES);
     range(c, "kv_block_tokens", m->kv_block_tokens, 1, MAX_BLOCK_TOKENS);

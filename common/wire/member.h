@@ -39,6 +39,7 @@ struct baton_member_options {
     const struct baton_fingerprint *fingerprint;
     const char *model, *dtype, *kv_dtype, *kv_layout, *numeric_class, *kernels, *cluster_token;
     const char *draft_model; /* NULL or "": none */
+    const char *numa;        /* "node:0"; NULL or "": bound to no node */
     uint32_t kv_block_tokens, n_context_tokens, n_cores;
     double start_to_ready_s, model_load_s;
     /* Fills in the true state, for a heartbeat. */

@@ -20,6 +20,7 @@ static void fill_hello(const struct baton_member_options *options, Baton__V1__He
     hello->numeric_class = baton_envelope_text(options->numeric_class);
     hello->kernels = baton_envelope_text(options->kernels);
     hello->draft_model = baton_envelope_text(options->draft_model ? options->draft_model : "");
+    hello->numa = baton_envelope_text(options->numa ? options->numa : "");
     hello->kv_block_tokens = options->kv_block_tokens;
     hello->n_context_tokens = options->n_context_tokens;
     hello->n_cores = options->n_cores;

@@ -154,6 +154,18 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     return BATON_OK;
 }
 
+static enum baton_err bind_to_node(struct baton_host *host, struct baton_why *why)
+{
+    enum baton_err err = baton_numa_bind(&(struct baton_numa_options){.numa = host->options->numa,
+                                                                      .cores = host->options->cores,
+                                                                      .id = host->id,
+                                                                      .is_decode = is_decode(host)},
+                                         &host->numa, why);
+    if (!err && host->numa.node >= 0)
+        (void)snprintf(host->numa_name, sizeof host->numa_name, "node:%d", host->numa.node);
+    return err;
+}
+
 static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
 {
     return baton_cores_init(&host->cores,
@@ -187,11 +199,14 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
                                 .epoch = baton_random_id(),
                                 .bell = {.fd = -1}};
     baton_grammars_init(&host->grammars, host);
-    name_blas_threads();
-    baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
     enum baton_err err = set_id(host, why);
     if (!err)
-        err = baton_nng_start(OWN_THREADS, why);
+        err = bind_to_node(host, why); /* before there are other threads */
+    if (err)
+        return err;
+    name_blas_threads();
+    baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
+    err = baton_nng_start(OWN_THREADS, why);
     if (!err)
         err = baton_cluster_token_open(&host->token, options->cluster_token,
                                        options->cluster_token_file, why);
@@ -261,7 +276,7 @@ int64_t baton_host_silence_ns(const struct baton_host *host)
     return (int64_t)(silence_s * (double)BATON_SECOND);
 }
 
-/* The longest pause between beats that a gateway of many workers may ask for: six of them stay below
+/* The longest pause between beats that a gateway of many workers may ask for: six of them fit into
  * the silence that the operator has set. */
 static int64_t max_beat_ns(const struct baton_worker_options *options)
 {
@@ -296,6 +311,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .kv_layout = baton_kv_layout_name(kv),
         .numeric_class = host->numeric_class.hex,
         .kernels = baton_model_kernels(host->model),
+        .numa = host->numa_name,
         .draft_model = host->draft_model ? host->draft_model : "",
         .cluster_token = host->token.texts[0],
         .kv_block_tokens = BATON_KV_BLOCK_TOKENS,

@@ -20,6 +20,7 @@
 #include "common/base/doorbell.h"
 #include "common/checkpoint/facts.h"
 #include "common/cores/cores.h"
+#include "common/cores/numa.h"
 #include "common/engine/kv/kv.h"
 #include "common/engine/model/model.h"
 #include "common/wire/cluster_token.h"
@@ -31,8 +32,8 @@
 
 struct baton_worker_options {
     const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
-    const char *cluster_token, *cluster_token_file, *cores, *lease_dir, *alive_file, *log_level,
-        *log_file;
+    const char *cluster_token, *cluster_token_file, *cores, *numa, *lease_dir, *alive_file,
+        *log_level, *log_file;
     int log_format; /* enum baton_log_format */
     const char *peer_certfile, *peer_keyfile, *peer_cafile;
     int64_t threads, context_tokens;
@@ -78,6 +79,10 @@ struct baton_worker_options {
         BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
                        "processors to compute on: auto (all; workers of one host share them by "   \
                        "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
+        BATON_ROW_TEXT(type, in.numa, "numa", "none",                                              \
+                       "the NUMA node whose processors and memory to use: none (as the kernel "    \
+                       "chooses), auto (one for each worker, by the number of its id) or "         \
+                       "node:N"),                                                                  \
         BATON_ROW_TEXT(type, in.lease_dir, "lease-dir", "auto",                                    \
                        "where workers tell each other who is busy and what memory they take: a "   \
                        "directory; \"\": nowhere; "                                                \
@@ -133,6 +138,8 @@ struct baton_host {
     Baton__V1__Role role;
     uint64_t epoch;
     char id[65];
+    struct baton_numa numa;
+    char numa_name[16]; /* "node:0"; "": it is bound to none */
     struct baton_cores cores;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;

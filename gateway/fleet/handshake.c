@@ -124,6 +124,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     copy(worker->id, sizeof worker->id, hello->worker_id);
     copy(worker->model, sizeof worker->model, hello->model);
     copy(worker->kernels, sizeof worker->kernels, hello->kernels);
+    copy(worker->numa, sizeof worker->numa, hello->numa);
     copy(worker->draft_model, sizeof worker->draft_model, hello->draft_model);
     copy(worker->fingerprint.config, BATON_SHA256_HEX, hello->fingerprint->config);
     copy(worker->fingerprint.tokenizer, BATON_SHA256_HEX, hello->fingerprint->tokenizer);

@@ -64,6 +64,7 @@ struct gw_worker {
     struct baton_fingerprint fingerprint;
     struct gw_numeric_class *numeric_class;     /* the fleet's; NULL before it joins */
     char kernels[BATON_MAX_ID_BYTES + 1];       /* "": not told */
+    char numa[BATON_MAX_ID_BYTES + 1];          /* "node:0"; "": it is bound to none */
     char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode: "": it has none */
     char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it has shown last */
     uint32_t pid, n_cores;

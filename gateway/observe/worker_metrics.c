@@ -161,6 +161,7 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_put_string(out, "dtype", terms->dtype);
     baton_json_put_string(out, "kv_dtype", terms->kv_dtype);
     baton_json_put_string(out, "kernels", worker->kernels);
+    baton_json_put_string(out, "numa", worker->numa);
     baton_json_put_string(out, "draft_model", worker->draft_model);
     baton_json_put_string(out, "numeric_class", worker->numeric_class->name.hex);
     baton_json_put_uint(out, "kv_block_tokens", block_tokens);

@@ -2,11 +2,12 @@
 import os
 import re
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from fleet import SUSPICION, Clients, Fleet, wait_for
+from fleet import BIN, MODEL, SUSPICION, Clients, Fleet, wait_for
 
 STORY = "Once upon a time"
 MINE = sorted(os.sched_getaffinity(0))
@@ -122,3 +123,27 @@ def test_a_table_that_is_not_ours_alone_is_not_used():
             assert re.search(r"lvl=warn .*ev=no_core_lease why=\"?\S+baton-cores-\d+: mode 622 lets others in",
                              worker.text())
         assert table.stat().st_size == 0
+
+
+def test_a_worker_bound_to_a_node_says_so_and_computes_the_same():
+    body = dict(prompt=STORY, max_new_tokens=20, temperature=0)
+    with Fleet() as fleet:
+        expected = fleet.generate(**body)["generated_text"]
+        assert {worker["numa"] for worker in fleet.fleet()} == {""}
+    with Fleet(prefill=0, decode=0) as fleet:
+        workers = [fleet.start_worker(role, f"{role}-0", ["--numa", "node:0"]) for role in ("prefill", "decode")]
+        wait_for(lambda: len(fleet.fleet()) == 2 or any(w.popen.poll() is not None for w in workers), "an answer")
+        if any(worker.popen.poll() is not None for worker in workers):  # not every container may have a policy
+            assert all("numa: memory of node 0:" in worker.text() for worker in workers)
+            return
+        fleet.wait_ready(2)
+        assert {worker["numa"] for worker in fleet.fleet()} == {"node:0"}
+        assert all("ev=numa_bound node=0" in worker.text() for worker in workers)
+        assert fleet.generate(**body)["generated_text"] == expected
+
+
+def test_a_node_that_is_not_there_ends_a_worker_with_the_reason():
+    done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--numa", "node:1023"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "numa: node 1023 is not there" in done.stderr + done.stdout

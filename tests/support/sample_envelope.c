@@ -109,6 +109,7 @@ static void init_hello(struct sample_envelope *s)
     hello->kv_layout = baton_envelope_text(DIGEST);
     hello->numeric_class = baton_envelope_text("0123456789abcdef");
     hello->kernels = baton_envelope_text("avx512vnni");
+    hello->numa = baton_envelope_text("node:1");
     hello->kv_block_tokens = 16;
     hello->n_context_tokens = 512;
     hello->n_cores = 1;
