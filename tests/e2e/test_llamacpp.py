@@ -32,6 +32,7 @@ def test_a_completion_is_that_of_the_native_route(fleet):
     assert answer["tokens_evaluated"] == native["prompt_tokens"] and answer["prompt"] == GREEDY["prompt"]
     assert headers["x-baton-ignored"] == "id_slot"
     assert post(fleet, **GREEDY)[0]["tokens"] == []
+    assert post(fleet, "/completions", **GREEDY)[0]["content"] == answer["content"]
 
 
 def test_a_stream_gathers_to_the_same(fleet):

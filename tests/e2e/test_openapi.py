@@ -16,6 +16,7 @@ BODIES = {
     "/tokenize": {"text": "Once"},
     "/detokenize": {"tokens": [7]},
     "/completion": {"prompt": "Once", "n_predict": 1},
+    "/completions": {"prompt": "Once", "n_predict": 1},
     "/apply-template": {"messages": MESSAGES},
     "/v1/completions": {"prompt": "Once", "max_tokens": 1},
     "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 1},

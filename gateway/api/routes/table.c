@@ -32,6 +32,8 @@ const struct gw_route gw_routes[] = {
     {"POST", "/detokenize", gw_detokenize, GW_ANSWERS_JSON, "Turn token ids into text"},
     {"POST", "/completion", gw_llamacpp_completion, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Continue prompts, as llama.cpp does"},
+    {"POST", "/completions", gw_llamacpp_completion, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Continue prompts: another path of /completion"},
     {"POST", "/apply-template", gw_llamacpp_apply_template, GW_ANSWERS_JSON,
      "Show the prompt that a conversation becomes"},
     {"GET", "/props", gw_llamacpp_props, GW_ANSWERS_JSON,
