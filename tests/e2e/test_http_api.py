@@ -281,14 +281,17 @@ def chunks(fleet, path, body):
     return [json.loads(chunk) for chunk in found]
 
 
+# An answer of all parts.
+PARTS = written('<think>Hm.</think>Well. <tool_call>{"name": "weather", "arguments": {}}</tool_call>')
+
+
 def test_the_completion_object(fleet, calling):
     text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1, "echo": True, **REPEATING}
     chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "explain": 1}
     usage = {"stream_options": {"include_usage": True}}
     answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),
                *chunks(fleet, "/v1/completions", {**text, **usage}), *chunks(fleet, "/v1/chat/completions", chat)]
-    call = {"messages": MESSAGES, "tools": TOOLS, "explain": 1,
-            **written('<think>Hm.</think><tool_call>{"name": "weather", "arguments": {}}</tool_call>')}
+    call = {"messages": MESSAGES, "tools": TOOLS, "explain": 1, **PARTS}
     answers += [post(calling, "/v1/chat/completions", call), *chunks(calling, "/v1/chat/completions", call)]
     for answer in answers:
         for choice in answer["choices"]:
@@ -301,11 +304,14 @@ def test_the_completion_object(fleet, calling):
     assert members(*steps) == described("Steps")
 
 
-def test_the_message_object_and_its_events(fleet):
+def test_the_message_object_and_its_events(fleet, calling):
     body = {"messages": MESSAGES, "max_tokens": 4, "explain": 1}
-    whole = post(fleet, "/v1/messages", body)
-    assert members(whole, without=("steps",)) == described("Message object") and members(*whole["steps"]) < described("Steps")
-    events = list(Stream(fleet.port, {**body, "stream": True}, "/v1/messages").events)
+    call = {"messages": MESSAGES, "tools": [{"name": "weather", "input_schema": {"type": "object"}}], **PARTS}
+    whole, called = post(fleet, "/v1/messages", body), post(calling, "/v1/messages", call)
+    assert members(whole, called, without=("steps",)) == described("Message object")
+    assert members(*whole["steps"]) < described("Steps")
+    events = [event for asked, said in ((fleet, body), (calling, call))
+              for event in Stream(asked.port, {**said, "stream": True}, "/v1/messages").events]
     heading = "Events of a message"
     assert {event.name for event in events} | {"error"} == set(items(heading))
     for event in events:
@@ -337,11 +343,13 @@ def test_the_response_object_and_its_events(fleet):
     assert members(deleted) == described("DELETE /v1/responses/{id}")
 
 
-def test_ollamas_answers(fleet):
+def test_ollamas_answers(fleet, calling):
     body = {"options": {"num_predict": 3, "explain": 1}, "logprobs": True, "top_logprobs": 1}
     answers = [post(fleet, "/api/generate", {"prompt": "a", "stream": False, **body}),
                post(fleet, "/api/chat", {"messages": MESSAGES, "stream": False, **body})]
-    assert members(*answers, without=("steps",)) == described("Ollama's answer")
+    called = [post(calling, "/api/chat", {"messages": MESSAGES, "tools": TOOLS, "stream": False, **PARTS}),
+              post(calling, "/api/generate", {"prompt": "a", "stream": False, **PARTS})]
+    assert members(*answers, *called, without=("steps",)) == described("Ollama's answer")
     stream = Stream(fleet.port, {"messages": MESSAGES, **body}, "/api/chat")
     *lines, last = [json.loads(line) for line in stream.response.read().splitlines()]
     assert set(last) == set(answers[1]) and all(set(line) < set(last) for line in lines)

@@ -94,3 +94,90 @@ def test_choices_and_requests_beside_each_other_keep_their_calls(calling):
 
 def test_the_official_client_reads_calls(calling):
     Client("openai").drive(calling, "tools.test.mjs", "/v1", CALL=CALL)
+
+
+# ---- the other APIs ----
+
+PARTS = "<think>Hm.</think>Let me look. " + CALL + "\n" + CALL
+TALK = [{"role": "user", "content": "How is it?"}]
+
+
+def message(calling, text, **more):
+    tools = [{"name": "weather", "input_schema": TOOLS[0]["function"]["parameters"]}]
+    body = {"messages": TALK, "tools": tools, "max_tokens": 200, **written(text), **more}
+    status, answer, _ = calling.request("POST", "/v1/messages", body)
+    assert status == 200, answer
+    return body, answer
+
+
+def test_anthropics_messages_have_a_block_for_each_part(calling):
+    _, answer = message(calling, PARTS)
+    thinking, text, *calls = answer["content"]
+    assert thinking == {"type": "thinking", "thinking": "Hm.", "signature": ""}
+    assert text["type"] == "text" and text["text"].strip() == "Let me look."
+    assert [(call["type"], call["name"], call["input"]) for call in calls] == [("tool_use", "weather", ARGUMENTS)] * 2
+    assert calls[0]["id"] != calls[1]["id"] and answer["stop_reason"] == "tool_use"
+
+
+def test_anthropics_streams_tell_the_same_blocks(calling):
+    body, whole = message(calling, PARTS)
+    blocks, open_blocks = [], 0
+    for event in calling.stream("/v1/messages", **body, stream=True).events:
+        data = event.json()
+        if event.name == "content_block_start":
+            assert data["index"] == len(blocks) and not open_blocks
+            blocks.append(data["content_block"])
+            open_blocks = 1
+        elif event.name == "content_block_stop":
+            assert data["index"] == len(blocks) - 1 and open_blocks
+            open_blocks = 0
+        elif event.name == "content_block_delta":
+            delta, block = data["delta"], blocks[data["index"]]
+            kind = delta["type"].removesuffix("_delta")
+            if kind == "input_json":
+                block["input"] = json.loads(delta["partial_json"])
+            else:
+                block[kind] += delta[kind]
+        elif event.name == "message_delta":
+            assert data["delta"]["stop_reason"] == "tool_use"
+    assert [{**block, "id": ""} for block in blocks] == [{**block, "id": ""} for block in whole["content"]]
+
+
+@pytest.mark.parametrize("text", ["<tool_call>the weather, please</tool_call>", "It rains."])
+def test_anthropics_messages_without_parts_have_one_block(calling, text):
+    _, answer = message(calling, text)
+    assert answer["content"] == [{"type": "text", "text": text}] and answer["stop_reason"] == "end_turn"
+
+
+def ollama(calling, path, **more):
+    status, answer, _ = calling.request("POST", path, {"stream": False, **more})
+    assert status == 200, answer
+    return answer
+
+
+def test_ollamas_chat_tells_parts(calling):
+    body = {"messages": TALK, "tools": TOOLS, **written(PARTS)}
+    answer = ollama(calling, "/api/chat", **body)
+    whole = answer["message"]
+    assert whole["thinking"] == "Hm." and whole["content"].strip() == "Let me look." and answer["done_reason"] == "stop"
+    assert [call["function"] for call in whole["tool_calls"]] == [
+        {"index": i, "name": "weather", "arguments": ARGUMENTS} for i in range(2)]
+    told = {"thinking": "", "content": "", "tool_calls": []}
+    stream = calling.stream("/api/chat", **body, stream=True)
+    for line in stream.response.read().splitlines():
+        for name in told:
+            told[name] += json.loads(line)["message"].get(name, type(told[name])())
+    assert [call.pop("id") for call in told["tool_calls"] + whole["tool_calls"]]
+    assert {"role": "assistant", **told} == whole
+
+
+def test_ollamas_generate_tells_reasoning(calling):
+    answer = ollama(calling, "/api/generate", prompt="How is it?", **written("<think>Hm.</think>Rain."))
+    assert (answer["thinking"], answer["response"]) == ("Hm.", "Rain.")
+    raw = ollama(calling, "/api/generate", prompt="How is it?", raw=True, **written("<think>Hm.</think>Rain."))
+    assert raw["response"] == "<think>Hm.</think>Rain." and "thinking" not in raw
+
+
+@pytest.mark.parametrize("name", ["anthropic", "ollama"])
+def test_other_official_clients_read_calls(calling, name):
+    Client("clients").drive(calling, f"{name}_tools.test.mjs", CALL=PARTS)

@@ -35,25 +35,48 @@ static void put_head(struct baton_json_out *out, const struct gw_choice *choice)
     baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
 }
 
-/* "stop_reason" and "stop_sequence". */
-static void put_stop(struct baton_json_out *out, const struct gw_request *request)
+static const char *stop_reason(const struct gw_choice *choice, const struct baton_text_stop *met)
 {
-    const struct baton_text_stop *met = baton_text_stream_met(&request->output.text);
-    baton_json_put_string(out, "stop_reason",
-                          met                                          ? "stop_sequence"
-                          : request->output.finish == GW_FINISH_LENGTH ? "max_tokens"
-                                                                       : "end_turn");
+    if (met)
+        return "stop_sequence";
+    if (choice->request->output.finish == GW_FINISH_LENGTH)
+        return "max_tokens";
+    return choice->calls.n ? "tool_use" : "end_turn";
+}
+
+/* "stop_reason" and "stop_sequence". */
+static void put_stop(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct baton_text_stop *met = baton_text_stream_met(&choice->request->output.text);
+    baton_json_put_string(out, "stop_reason", stop_reason(choice, met));
     if (met)
         baton_json_put_text(out, "stop_sequence", met->text, met->n_bytes);
     else
         baton_json_put_null(out, "stop_sequence");
 }
 
-static void put_text_block(struct baton_json_out *out, const char *key, const char *text, size_t n)
+/* Of text or of reasoning. Nobody signs what is thought here, but clients look for the member. */
+static void put_block(struct baton_json_out *out, const char *key, enum gw_part part,
+                      const char *text, size_t n)
+{
+    bool thinks = part == GW_PART_REASONING;
+    baton_json_open(out, key, '{');
+    baton_json_put_string(out, "type", thinks ? "thinking" : "text");
+    baton_json_put_text(out, thinks ? "thinking" : "text", text, n);
+    if (thinks)
+        baton_json_put_string(out, "signature", "");
+    baton_json_close(out, '}');
+}
+
+/* input: a JSON object as text. */
+static void put_call(struct baton_json_out *out, const char *key, const struct gw_tool_call *call,
+                     const char *input, size_t n_input)
 {
     baton_json_open(out, key, '{');
-    baton_json_put_string(out, "type", "text");
-    baton_json_put_text(out, "text", text, n);
+    baton_json_put_string(out, "type", "tool_use");
+    baton_json_put_string(out, "id", call->id);
+    baton_json_put_text(out, "name", call->name, call->n_name);
+    baton_json_put_raw(out, "input", input, n_input);
     baton_json_close(out, '}');
 }
 
@@ -97,12 +120,16 @@ static void write_message_start(struct gw_choice *choice)
     end(&event, choice);
 }
 
-static void write_block_start(struct gw_choice *choice)
+/* call: of a tool, NULL: the open block. */
+static void write_block_start(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct event event;
     begin(&event, "content_block_start");
-    baton_json_put_int(&event.out, "index", 0);
-    put_text_block(&event.out, "content_block", "", 0);
+    baton_json_put_int(&event.out, "index", choice->n_parts - 1);
+    if (call)
+        put_call(&event.out, "content_block", call, "{}", 2);
+    else
+        put_block(&event.out, "content_block", choice->part, "", 0);
     end(&event, choice);
 }
 
@@ -113,14 +140,16 @@ static void write_ping(struct gw_choice *choice)
     end(&event, choice);
 }
 
-static void write_delta(struct gw_choice *choice, const char *text, size_t n)
+/* key: the member that holds the piece. */
+static void write_delta(struct gw_choice *choice, const char *type, const char *key,
+                        const char *text, size_t n)
 {
     struct event event;
     begin(&event, "content_block_delta");
-    baton_json_put_int(&event.out, "index", 0);
+    baton_json_put_int(&event.out, "index", choice->n_parts - 1);
     baton_json_open(&event.out, "delta", '{');
-    baton_json_put_string(&event.out, "type", "text_delta");
-    baton_json_put_text(&event.out, "text", text, n);
+    baton_json_put_string(&event.out, "type", type);
+    baton_json_put_text(&event.out, key, text, n);
     baton_json_close(&event.out, '}');
     gw_choice_put_steps(choice, &event.out);
     end(&event, choice);
@@ -130,7 +159,7 @@ static void write_block_stop(struct gw_choice *choice)
 {
     struct event event;
     begin(&event, "content_block_stop");
-    baton_json_put_int(&event.out, "index", 0);
+    baton_json_put_int(&event.out, "index", choice->n_parts - 1);
     end(&event, choice);
 }
 
@@ -139,7 +168,7 @@ static void write_message_delta(struct gw_choice *choice)
     struct event event;
     begin(&event, "message_delta");
     baton_json_open(&event.out, "delta", '{');
-    put_stop(&event.out, choice->request);
+    put_stop(&event.out, choice);
     baton_json_close(&event.out, '}');
     put_totals(&event.out, "usage", choice->completion);
     gw_choice_put_steps(choice, &event.out);
@@ -167,17 +196,92 @@ const struct gw_stream_format gw_anthropic_format = {
 
 static void keep_message(struct gw_choice *choice)
 {
+    const struct baton_buf *blocks = &choice->calls.json;
     struct baton_json_out out = baton_json_out(&choice->result);
     baton_json_open(&out, NULL, '{');
     put_head(&out, choice);
     baton_json_open(&out, "content", '[');
-    put_text_block(&out, NULL, baton_buf_text(&choice->text), choice->text.len);
+    baton_json_put_raw(&out, NULL, baton_buf_text(blocks), blocks->len);
     baton_json_close(&out, ']');
-    put_stop(&out, choice->request);
+    put_stop(&out, choice);
     put_totals(&out, "usage", choice->completion);
     gw_choice_put_steps(choice, &out);
     baton_json_close(&out, '}');
+    if (baton_buf_err(blocks))
+        choice->result.err = baton_buf_err(blocks);
 }
+
+/* ---- blocks ---- */
+
+static struct baton_json_out blocks_of(struct gw_choice *choice)
+{
+    struct baton_json_out out = baton_json_out(&choice->calls.json);
+    out.comma = choice->calls.json.len > 0;
+    return out;
+}
+
+static void close_block(struct gw_choice *choice)
+{
+    bool thinks = choice->part == GW_PART_REASONING;
+    struct baton_buf *text = thinks ? &choice->reasoning : &choice->text;
+    if (choice->part == GW_PART_NONE)
+        return;
+    if (choice->completion->options.streaming) {
+        if (thinks)
+            write_delta(choice, "signature_delta", "signature", "", 0);
+        write_block_stop(choice);
+    } else {
+        struct baton_json_out out = blocks_of(choice);
+        put_block(&out, NULL, choice->part, baton_buf_text(text), text->len);
+        baton_buf_reset(text);
+    }
+    choice->part = GW_PART_NONE;
+}
+
+static void open_block(struct gw_choice *choice, enum gw_part part)
+{
+    if (choice->part == part)
+        return;
+    close_block(choice);
+    choice->part = part;
+    choice->n_parts++;
+    if (choice->completion->options.streaming)
+        write_block_start(choice, NULL);
+}
+
+static void on_words(struct gw_choice *choice, const char *text, size_t n)
+{
+    open_block(choice, GW_PART_TEXT);
+    if (choice->completion->options.streaming)
+        write_delta(choice, "text_delta", "text", text, n);
+    else
+        baton_buf_append(&choice->text, text, n);
+}
+
+static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
+{
+    open_block(choice, GW_PART_REASONING);
+    if (choice->completion->options.streaming)
+        write_delta(choice, "thinking_delta", "thinking", text, n);
+    else
+        baton_buf_append(&choice->reasoning, text, n);
+}
+
+static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    close_block(choice);
+    choice->n_parts++;
+    if (choice->completion->options.streaming) {
+        write_block_start(choice, call);
+        write_delta(choice, "input_json_delta", "partial_json", call->arguments, call->n_arguments);
+        write_block_stop(choice);
+    } else {
+        struct baton_json_out out = blocks_of(choice);
+        put_call(&out, NULL, call, call->arguments, call->n_arguments);
+    }
+}
+
+static const struct gw_parts parts = {.text = on_words, .reasoning = on_reasoning, .call = on_call};
 
 /* ---- the response writer ---- */
 
@@ -187,23 +291,22 @@ static void on_first(struct gw_choice *choice)
     if (!choice->completion->options.streaming)
         return;
     write_message_start(choice);
-    write_block_start(choice);
     write_ping(choice);
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (choice->completion->options.streaming)
-        write_delta(choice, text, n);
-    else
-        baton_buf_append(&choice->text, text, n);
+    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
 }
 
 static void on_finish(struct gw_choice *choice)
 {
+    gw_tool_calls_end(choice, &choice->calls, &parts);
+    if (!choice->n_parts) /* clients look for a block of text */
+        open_block(choice, GW_PART_TEXT);
+    close_block(choice);
     gw_choice_count(choice);
     if (choice->completion->options.streaming) {
-        write_block_stop(choice);
         write_message_delta(choice);
         write_message_stop(choice);
     } else {

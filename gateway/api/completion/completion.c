@@ -382,6 +382,8 @@ void gw_choice_restart(struct gw_choice *choice)
     baton_buf_reset(&choice->steps);
     gw_logprobs_reset(&choice->logprobs);
     gw_tool_calls_restart(&choice->calls);
+    choice->part = GW_PART_NONE;
+    choice->n_parts = 0;
 }
 
 void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)

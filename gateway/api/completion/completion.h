@@ -32,6 +32,9 @@ enum {
 struct gw_completion;
 struct gw_stream;
 
+/* What a block or item of an answer holds that is still open. */
+enum gw_part { GW_PART_NONE, GW_PART_TEXT, GW_PART_REASONING };
+
 struct gw_choice {
     struct gw_completion *completion;
     struct gw_request *request;     /* NULL before it is made and once it is over */
@@ -43,6 +46,8 @@ struct gw_choice {
     struct baton_buf steps;     /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
     struct gw_tool_calls calls; /* of a route that tells the parts of an answer apart */
+    enum gw_part part;          /* Anthropic, Responses: of the open block or item; */
+    int n_parts;                /* blocks or items so far */
     struct baton_buf result;    /* its part of a whole answer, once it is over */
     size_t n_told;              /* llama.cpp: ids of tokens that chunks told */
     size_t n_noted;             /* tokens that an access line tells, or will */

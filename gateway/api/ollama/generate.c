@@ -71,6 +71,7 @@ static void answer_load(struct gw_ask *ask)
 
 static void start(struct gw_ask *ask, const struct fields *own)
 {
+    gw_ask_take_reasoning(ask);
     gw_ask_start(ask, &gw_ollama_writer, "num_predict", own->n_predict,
                  ask->api->facts->n_context_tokens);
 }
@@ -181,6 +182,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
         answer_load(&ask);
     } else {
         gw_ask_take_chat(&ask, &input);
+        gw_ask_take_tools(&ask);
         start(&ask, &own);
     }
     baton_json_free(own.kwargs);

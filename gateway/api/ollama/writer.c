@@ -17,15 +17,49 @@ static void put_head(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_string(out, "created_at", now);
 }
 
-static void put_text(struct baton_json_out *out, bool chat, const char *text, size_t n)
+/* What a line says. */
+struct piece {
+    const char *text, *thinking;
+    size_t n, n_thinking;          /* of both; 0: none */
+    const struct baton_buf *calls; /* JSON objects with commas between; NULL: none */
+};
+
+static const struct piece nothing = {.text = "", .thinking = ""};
+
+static void put_thinking(struct baton_json_out *out, const struct piece *piece)
+{
+    if (piece->n_thinking)
+        baton_json_put_text(out, "thinking", piece->thinking, piece->n_thinking);
+}
+
+static void put_piece(struct baton_json_out *out, bool chat, const struct piece *piece)
 {
     if (!chat) {
-        baton_json_put_text(out, "response", text, n);
+        baton_json_put_text(out, "response", piece->text, piece->n);
+        put_thinking(out, piece);
         return;
     }
     baton_json_open(out, "message", '{');
     baton_json_put_string(out, "role", "assistant");
-    baton_json_put_text(out, "content", text, n);
+    baton_json_put_text(out, "content", piece->text, piece->n);
+    put_thinking(out, piece);
+    if (piece->calls && piece->calls->len) {
+        baton_json_open(out, "tool_calls", '[');
+        baton_json_put_raw(out, NULL, baton_buf_text(piece->calls), piece->calls->len);
+        baton_json_close(out, ']');
+    }
+    baton_json_close(out, '}');
+}
+
+static void put_call(struct baton_json_out *out, const struct gw_tool_call *call)
+{
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "id", call->id);
+    baton_json_open(out, "function", '{');
+    baton_json_put_int(out, "index", call->index);
+    baton_json_put_text(out, "name", call->name, call->n_name);
+    baton_json_put_raw(out, "arguments", call->arguments, call->n_arguments);
+    baton_json_close(out, '}');
     baton_json_close(out, '}');
 }
 
@@ -54,14 +88,13 @@ static void put_counts(struct baton_json_out *out, const struct gw_totals *total
 }
 
 /* The last line, or the whole answer. */
-static void put_end(struct baton_json_out *out, struct gw_choice *choice, const char *text,
-                    size_t n)
+static void put_end(struct baton_json_out *out, struct gw_choice *choice, const struct piece *piece)
 {
     const struct gw_completion *completion = choice->completion;
     bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
     baton_json_open(out, NULL, '{');
     put_head(out, completion->api);
-    put_text(out, completion->options.chat, text, n);
+    put_piece(out, completion->options.chat, piece);
     baton_json_put_bool(out, "done", true);
     baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
     put_counts(out, &completion->totals);
@@ -72,20 +105,20 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
 /* ---- lines ---- */
 
 static void open_line(struct baton_json_out *out, const struct gw_completion *completion,
-                      const char *text, size_t n)
+                      const struct piece *piece)
 {
     baton_json_open(out, NULL, '{');
     put_head(out, completion->api);
-    put_text(out, completion->options.chat, text, n);
+    put_piece(out, completion->options.chat, piece);
     baton_json_put_bool(out, "done", false);
 }
 
-static void write_line(struct gw_choice *choice, const char *text, size_t n)
+static void write_line(struct gw_choice *choice, const struct piece *piece)
 {
     struct baton_buf line;
     baton_buf_init(&line, LINE_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&line);
-    open_line(&out, choice->completion, text, n);
+    open_line(&out, choice->completion, piece);
     put_rest(choice, &out);
     baton_json_close(&out, '}');
     gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
@@ -97,7 +130,7 @@ static void write_end(struct gw_choice *choice)
     struct baton_buf line;
     baton_buf_init(&line, LINE_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&line);
-    put_end(&out, choice, "", 0);
+    put_end(&out, choice, &nothing);
     gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
     baton_buf_fini(&line);
 }
@@ -112,7 +145,7 @@ static void put_line(struct baton_buf *out, const char *name, const char *data, 
 static void put_empty_line(struct baton_buf *out, const struct gw_completion *completion)
 {
     struct baton_json_out json = baton_json_out(out);
-    open_line(&json, completion, "", 0);
+    open_line(&json, completion, &nothing);
     baton_json_close(&json, '}');
     baton_buf_putc(out, '\n');
 }
@@ -128,25 +161,64 @@ static void on_first(struct gw_choice *choice)
     gw_completion_begin(choice->completion);
 }
 
+static void on_words(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->completion->options.streaming)
+        write_line(choice, &(struct piece){.text = text, .n = n});
+    else
+        baton_buf_append(&choice->text, text, n);
+}
+
+static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
+{
+    if (choice->completion->options.streaming)
+        write_line(choice, &(struct piece){.text = "", .thinking = text, .n_thinking = n});
+    else
+        baton_buf_append(&choice->reasoning, text, n);
+}
+
+static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct baton_buf *calls = &choice->calls.json;
+    struct baton_json_out out = baton_json_out(calls);
+    out.comma = calls->len > 0;
+    put_call(&out, call);
+    if (!choice->completion->options.streaming)
+        return;
+    write_line(choice, &(struct piece){.text = "", .calls = calls});
+    baton_buf_reset(calls);
+}
+
+static const struct gw_parts parts = {.text = on_words, .reasoning = on_reasoning, .call = on_call};
+
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
     gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    if (choice->completion->options.streaming)
-        write_line(choice, text, n);
-    else
-        baton_buf_append(&choice->text, text, n);
+    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
+}
+
+static void keep_answer(struct gw_choice *choice)
+{
+    const struct piece all = {.text = baton_buf_text(&choice->text),
+                              .n = choice->text.len,
+                              .thinking = baton_buf_text(&choice->reasoning),
+                              .n_thinking = choice->reasoning.len,
+                              .calls = &choice->calls.json};
+    struct baton_json_out out = baton_json_out(&choice->result);
+    put_end(&out, choice, &all);
+    if (baton_buf_err(all.calls))
+        choice->result.err = baton_buf_err(all.calls);
 }
 
 static void on_finish(struct gw_choice *choice)
 {
     gw_choice_end_logprobs(choice);
+    gw_tool_calls_end(choice, &choice->calls, &parts);
     gw_choice_count(choice);
-    if (choice->completion->options.streaming) {
+    if (choice->completion->options.streaming)
         write_end(choice);
-    } else {
-        struct baton_json_out out = baton_json_out(&choice->result);
-        put_end(&out, choice, baton_buf_text(&choice->text), choice->text.len);
-    }
+    else
+        keep_answer(choice);
     gw_choice_close(choice, gw_completion_answer_one);
 }
 
@@ -181,7 +253,7 @@ void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchang
     struct baton_json_out out = baton_json_out(&body);
     baton_json_open(&out, NULL, '{');
     put_head(&out, api);
-    put_text(&out, chat, "", 0);
+    put_piece(&out, chat, &nothing);
     baton_json_put_bool(&out, "done", true);
     baton_json_put_string(&out, "done_reason", unloads ? "unload" : "load");
     baton_json_close(&out, '}');
