@@ -85,7 +85,7 @@ def test_a_schema_holds_an_answer_whose_prompt_opened_reasoning(calling):
 def test_another_name_is_refused(calling):
     status, answer, _ = calling.request("POST", "/v1/chat/completions", body("a", reasoning_format="legacy"))
     assert status == 400 and answer["error"]["param"] == "reasoning_format", answer
-    assert answer["error"]["message"] == "reasoning_format: must be none, auto or deepseek"
+    assert answer["error"]["message"] == 'reasoning_format: must be "none", "auto" or "deepseek"'
 
 
 def test_the_official_client_reads_reasoning(calling):
