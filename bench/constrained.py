@@ -18,7 +18,8 @@ from pathlib import Path
 from fleet import ROOT, Fleet, free_port
 
 PERSON = {"type": "object", "properties": {
-    "name": {"type": "string", "maxLength": 16}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+    "name": {"type": "string", "maxLength": 16},
+    "age": {"type": "integer", "minimum": 0, "maximum": 150},
     "role": {"enum": ["reader", "writer", "editor"]}}, "required": ["name", "age", "role"]}
 SCHEMA = {"type": "array", "items": PERSON, "minItems": 40}
 KINDS = {"free": {"ignore_eos": True}, "held to a schema": {"json_schema": SCHEMA}}
@@ -26,8 +27,8 @@ KINDS = {"free": {"ignore_eos": True}, "held to a schema": {"json_schema": SCHEM
 
 def ask(url, options, kind):
     """The milliseconds of a token."""
-    body = {"prompt": "The people of the house:", "n_predict": options.tokens, "temperature": 0, "seed": 1,
-            "cache_prompt": False, "timings_per_token": True, **KINDS[kind]}
+    body = {"prompt": "The people of the house:", "n_predict": options.tokens, "temperature": 0,
+            "seed": 1, "cache_prompt": False, "timings_per_token": True, **KINDS[kind]}
     request = urllib.request.Request(f"{url}/completion", json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=600) as answer:
@@ -43,7 +44,8 @@ def is_ready(url):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--llama-server", required=True, help="the program, as you built it")
     parser.add_argument("--programs", default=ROOT / "build/release/bin", help="Baton's")
     parser.add_argument("--shape", default="smollm2-135m", help="of baton-bench make-model")
@@ -65,8 +67,10 @@ def main():
             fleet.start_worker("decode", "--threads", 1)
             port = free_port()
             with open(Path(directory) / "llama.log", "w") as log:
-                words = [options.llama_server, "-m", model, "--port", port, "-t", 1, "-np", 1, "-c", 2048]
-                fleet.processes.append(subprocess.Popen(list(map(str, words)), stdout=log, stderr=log))
+                words = [options.llama_server, "-m", model, "--port", port, "-t", 1, "-np", 1,
+                         "-c", 2048]
+                server = subprocess.Popen(list(map(str, words)), stdout=log, stderr=log)
+            fleet.processes.append(server)
             fleet.logs.append(Path(directory) / "llama.log")
             urls = {"Baton": fleet.url, "llama.cpp": f"http://127.0.0.1:{port}"}
             fleet.wait_ready(2)
@@ -79,7 +83,8 @@ def compare(options, urls):
     for i in range(options.rounds + 1):  # the first warms up
         for name, kind in sorted(figures, reverse=i % 2 == 1):
             figures[name, kind].append(ask(urls[name], options, kind))
-    print(f"{options.shape}, {options.type}, {options.tokens} tokens, medians of {options.rounds} rounds\n")
+    print(f"{options.shape}, {options.type}, {options.tokens} tokens, "
+          f"medians of {options.rounds} rounds\n")
     print("| ms a token | " + " | ".join(KINDS) + " | held / free |\n|---|---|---|---|")
     for name in urls:
         free, held = (statistics.median(figures[name, kind][1:]) for kind in KINDS)

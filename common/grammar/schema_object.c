@@ -190,6 +190,12 @@ static void check_pattern(struct baton_schema *s, struct members *m, struct bato
     baton_expr_rule_set(&exprs, rule, expr);
     err = err ? err : baton_network_create(&exprs, network, &why);
     baton_exprs_fini(&exprs);
+    s->n_pattern_states += err ? 0 : (*network)->n_states;
+    if (err == BATON_LIMIT || s->n_pattern_states > BATON_MAX_STATES) {
+        baton_schema_fail(s, "patternProperties: the patterns take more than %d states",
+                          BATON_MAX_STATES);
+        return;
+    }
     if (err == BATON_INVALID)
         baton_schema_fail(s, "patternProperties: %.160s", why.text);
     else if (!err && !(m->names_of_pattern = baton_automaton_create(*network)))
@@ -231,9 +237,9 @@ static uint32_t other_rest(struct baton_schema *s, const struct members *m, cons
     baton_chars_add(&free_chars, 0, BATON_LAST_CHAR);
     for (size_t i = 0; i < m->n; i++) {
         const char *name = m->names[i];
-        uint8_t next = (uint8_t)name[n];
         if (strncmp(name, start, n) != 0)
             continue;
+        uint8_t next = (uint8_t)name[n];
         is_taken |= !next;
         /* Of a character of several bytes the whole plane is left out: few names begin so. */
         if (next >= 0x80) {

@@ -54,6 +54,7 @@ struct baton_schema {
     char path[256]; /* of the schema that is looked at, from "#" */
     size_t n_path;
     int depth, n_schemas;
+    size_t n_pattern_states; /* of patterns that names were looked for in, together */
     struct baton_schema_rule {
         const struct baton_json *schema;
         uint32_t rule;

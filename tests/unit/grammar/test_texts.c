@@ -174,6 +174,12 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         {BATON_GRAMMAR_JSON_SCHEMA,
          "{\"allOf\":[{\"patternProperties\":{\"a\":{}}},{\"additionalProperties\":false}]}",
          "patternProperties beside additionalProperties"},
+        {BATON_GRAMMAR_JSON_SCHEMA,
+         "{\"prefixItems\":[{\"patternProperties\":{\"a{9000}b{9000}c{9000}d{9000}e{9000}f{9000}\":"
+         "{"
+         "}}},{\"patternProperties\":{\"a{9000}b{9000}c{9000}d{9000}e{9000}f{9000}\":{}}},"
+         "{\"patternProperties\":{\"a{9000}b{9000}c{9000}d{9000}e{9000}f{9000}\":{}}}]}",
+         "#/prefixItems/0: patternProperties: the patterns take"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"dependentRequired\":[]}", "dependentRequired: must be"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"not\":{\"minimum\":1}}", "#: not is not supported"},
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"grammar\"}", "type: must be const_string"},
