@@ -106,6 +106,11 @@ static const struct baton_option option_table[] = {
         "times that a request goes on elsewhere when its worker fails later, not told to leave; "
         "0: it fails, and none is handed over"),
     CHOICE(prefill_policy, "prefill-policy", "least-loaded", POLICIES, "who runs a prompt"),
+    INT(prefill_split, "prefill-split", "1", 1, BATON_MAX_PARTS, "workers",
+        "that compute a long prompt together, at most, where others have nothing to do; 1: each "
+        "prompt is computed by one"),
+    INT(prefill_split_min_tokens, "prefill-split-min-tokens", "2048", 32, 1 << 20, "tokens",
+        "not cached, from which a prompt is long enough for that"),
     CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),
     BOOL(strict_class, "strict-class", "false",
          "a request fails rather than go on with a worker that may compute other bits"),

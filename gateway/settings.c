@@ -16,6 +16,8 @@ struct gw_routing_options gw_settings_routing(const struct gw_options *options)
         .prefill = (enum baton_routing_policy)options->prefill_policy,
         .decode = (enum baton_routing_policy)options->decode_policy,
         .prefix_blocks = (size_t)options->prefix_blocks,
+        .split = options->prefill_split,
+        .split_min_tokens = options->prefill_split_min_tokens,
         .strict_class = options->strict_class,
         .colocated_prefill_tokens = options->colocated_prefill_tokens};
 }

@@ -26,6 +26,7 @@ struct gw_options {
     int speculation;                   /* enum baton_speculation_mode */
     int64_t speculation_tokens;
     bool strict_class;
+    int64_t prefill_split, prefill_split_min_tokens;
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
     int64_t context_tokens;

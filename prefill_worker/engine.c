@@ -44,11 +44,23 @@ static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, 
         job->begun_ns = begin_ns;
         atomic_fetch_add(&engine->n_begun, 1);
     }
-    if (!job->naive)
+    if (pf_parts_are_several(&job->parts))
+        pf_parts_begin(job, chunk->n_tokens);
+    else if (!job->naive)
         baton_kv_progress_publish(
             &job->progress,
             (struct baton_kv_progress){.n_done = n_filled / BATON_KV_BLOCK_TOKENS,
                                        .n_end = baton_kv_blocks_for(n_filled + chunk->n_tokens)});
+}
+
+/* The layer's own K and V leave before those of other workers are waited for. */
+static bool await_parts(const struct pf_engine *engine, struct pf_job *job, int layer)
+{
+    if (!pf_parts_are_several(&job->parts))
+        return true;
+    pf_parts_publish(job, layer);
+    engine->options.wake(engine->options.wake_arg);
+    return pf_parts_await(job, layer);
 }
 
 /* A baton_layer_fn. Publishes the layer, so that its blocks can leave while the next one is
@@ -59,6 +71,8 @@ static bool on_layer(void *arg, int layer)
     bool any_leaves = false, any_wants = false;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
+        if (!await_parts(engine, job, layer)) /* it is alone in its step */
+            return false;
         struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
         progress.n_layers = layer + 1;
         baton_kv_progress_publish(&job->progress, progress);
@@ -173,8 +187,16 @@ static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t
     job->has_first_token = job->done = true;
 }
 
+/* A step that gave way to others is done again. */
+static bool gave_way(const struct pf_job *job, enum baton_err err)
+{
+    return err == BATON_CANCELED && job->parts.needs_all && !atomic_load(&job->canceled);
+}
+
 static void fail(struct pf_job *job, enum baton_err err)
 {
+    if (gave_way(job, err))
+        return;
     if (err != BATON_CANCELED)
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__INTERNAL, baton_err_text(err));
     atomic_store(&job->canceled, true);
@@ -189,6 +211,8 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
     const float *logits = engine->logits;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
+        if (pf_parts_are_several(&job->parts) && !pf_parts_end(job))
+            job->done = true;
         if (!job->naive && job->seq.n_tokens < job->n_prompt)
             continue;
         if (job->pooling) {
@@ -226,6 +250,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
     struct pf_engine *engine = arg;
     const struct pf_step *step = &engine->scheduler.step;
     int n_rows = 0;
+    int64_t waited_ns = 0;
     for (int i = 0; i < step->n_chunks; i++) {
         const struct pf_chunk *chunk = &step->chunks[i];
         begin_chunk(engine, chunk, begin_ns);
@@ -236,8 +261,13 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
         sample_tokens(engine, begin_ns, baton_now_ns());
     for (int i = 0; i < step->n_chunks && err; i++)
         fail(step->chunks[i].job, err);
+    for (int i = 0; i < step->n_chunks; i++)
+        waited_ns += pf_parts_are_several(&step->chunks[i].job->parts)
+                         ? step->chunks[i].job->parts.waited_ns
+                         : 0;
     baton_engine_thread_notify(engine->thread); /* complete blocks can be sent and shared */
-    *report = (struct baton_step_report){.n_tokens = n_rows, .n_rows = n_rows};
+    *report =
+        (struct baton_step_report){.n_tokens = n_rows, .n_rows = n_rows, .before_ns = waited_ns};
     return true;
 }
 
@@ -319,6 +349,11 @@ enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job)
     job->runnable_ns = job->has_first_token ? baton_now_ns() : job->received_ns;
     job->done = false;
     return baton_engine_thread_submit(engine->thread, job);
+}
+
+void pf_engine_wake(struct pf_engine *engine)
+{
+    baton_engine_thread_wake(engine->thread);
 }
 
 struct pf_job *pf_engine_take_done(struct pf_engine *engine)

@@ -41,6 +41,9 @@ void pf_engine_stop(struct pf_engine *engine);
 
 enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job) BATON_MUST_CHECK;
 
+/* Looks again at what can run: blocks of a job in parts came, or it was canceled. */
+void pf_engine_wake(struct pf_engine *engine);
+
 /* A job that the engine is done with: finished, canceled, failed, or (naive) out of credit. NULL
  * when there is none. */
 struct pf_job *pf_engine_take_done(struct pf_engine *engine);

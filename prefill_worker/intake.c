@@ -97,6 +97,7 @@ static struct pf_job *new_job(const struct pf_intake *intake,
     job->n_prompt = job->n_tokens = (int)request->n_tokens;
     job->n_resumed = (int)request->n_output_tokens;
     job->naive = request->naive;
+    job->parts.is_wanted = request->in_parts;
     job->priority = baton_prompt_priority(request->priority);
     job->prompt_logprobs = request->prompt_logprobs;
     job->max_new_tokens = (int)request->max_new_tokens;

@@ -56,6 +56,7 @@ void pf_job_destroy(struct pf_job *job)
     if (!job)
         return;
     baton_kv_send_close(&job->send);
+    pf_parts_fini(&job->parts);
     baton_seq_fini(&job->seq);
     baton_sampling_state_fini(&job->sampling);
     baton_origin_fini(&job->origin);

@@ -6,6 +6,9 @@
  *      v   |                                v   |
  *     LOADING                              PAUSED
  *
+ * A job of a prompt that several workers compute (parts.h) is WAITING, with its blocks, until all of
+ * them have theirs.
+ *
  * LOADING: blocks are read from disk (common/worker/kv_disk.h), at most once a job. SENDING lasts
  * until the decode worker has the context; a job without a hand-off leaves it at once. A canceled
  * job is freed in any state but RUNNING and LOADING, where the other thread must return it first.
@@ -18,6 +21,7 @@
 #define BATON_PREFILL_JOB_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "common/base/list.h"
 #include "common/checkpoint/pooling.h"
@@ -28,6 +32,7 @@
 #include "common/worker/kv_send.h"
 #include "common/worker/prefix_cache.h"
 #include "common/worker/request_table.h"
+#include "prefill_worker/parts.h"
 
 enum pf_state { PF_WAITING, PF_LOADING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 
@@ -71,6 +76,8 @@ struct pf_job {
     double decode_s;     /* naive: sum over steps after the first */
     double *pooled;      /* [C] with pooling: sum of final hidden states so far */
 
+    struct pf_parts parts; /* says itself whose its fields are */
+
     /* hand-off, main thread */
     bool is_delivered; /* otherwise the context stays here */
     struct baton_kv_target target;
@@ -79,6 +86,12 @@ struct pf_job {
 };
 
 BATON_LIST(pf_job_list, struct pf_job, in_jobs)
+
+/* NULL for none. */
+static inline struct pf_job *pf_job_of_node(struct baton_request_node *node)
+{
+    return node ? (struct pf_job *)((char *)node - offsetof(struct pf_job, in_requests)) : NULL;
+}
 
 /* Output tokens of the request so far: the index of the next one. */
 static inline uint64_t pf_job_n_output(const struct pf_job *job)

@@ -1,4 +1,7 @@
 /* baton-prefill: runs prompts, sends the first token, hands the context over. */
+#include <stdio.h>
+#include <string.h>
+
 #include "common/base/process.h"
 #include "prefill_worker/service.h"
 
@@ -9,6 +12,7 @@ struct options {
     int overlap; /* enum baton_overlap */
     int prefix_cache;
     struct baton_kv_disk_options kv_disk;
+    const char *bulk, *bulk_advertise;
 };
 
 static const struct baton_option option_table[] = {
@@ -25,19 +29,53 @@ static const struct baton_option option_table[] = {
     BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
                      "on: prompts with the same prefix compute it once"),
     BATON_KV_DISK_OPTIONS(struct options, kv_disk),
+    BATON_ROW_TEXT(
+        struct options, bulk, "bulk", "auto",
+        "where KV of prompts arrives that other workers compute with this one "
+        "(--prefill-split of the gateway); port 0 takes a free one; \"\": nowhere; auto: "
+        "a free port beside --inbox"),
+    BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
+                   "bulk url told to others; host * is the address they see; with auto the host of "
+                   "--advertise"),
 };
+
+/* The url with another port. */
+static void set_port(char url[BATON_MAX_TEXT_BYTES + 1], const char *from, const char *port)
+{
+    const char *colon = strrchr(from, ':');
+    int n = colon ? (int)(colon - from) : (int)strlen(from);
+    (void)snprintf(url, BATON_MAX_TEXT_BYTES + 1, "%.*s:%s", n, from, port);
+}
+
+/* What others are told, of the url that is listened on. */
+static const char *told_url(const struct options *options, const char *bulk,
+                            char url[BATON_MAX_TEXT_BYTES + 1])
+{
+    const char *port = bulk ? strrchr(bulk, ':') : NULL;
+    if (!port || options->bulk_advertise)
+        return bulk ? options->bulk_advertise : NULL;
+    if (strcmp(options->bulk, "auto") != 0 || !options->worker.advertise)
+        return bulk;
+    set_port(url, options->worker.advertise, port + 1);
+    return url;
+}
 
 static enum baton_err run(void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct baton_host host;
     struct pf_service *service = NULL;
+    bool is_auto = !strcmp(options->bulk, "auto");
+    char listened[BATON_MAX_TEXT_BYTES + 1], told[BATON_MAX_TEXT_BYTES + 1];
+    set_port(listened, options->worker.inbox, "0");
+    const char *bulk = is_auto ? listened : options->bulk;
     struct pf_service_options service_options = {.host = &host,
                                                  .kv = options->kv,
                                                  .chunk = (int)options->chunk,
                                                  .overlap = (enum baton_overlap)options->overlap,
                                                  .prefix_cache = options->prefix_cache &&
                                                                  options->kv.prefix_cache_tokens,
+                                                 .bulk_url = bulk,
                                                  .kv_disk = options->kv_disk};
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_PREFILL, why);
@@ -45,7 +83,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
         err = pf_service_create(&service_options, &service, why);
     if (!err) {
         struct baton_host_hooks hooks = pf_service_hooks(service);
-        err = baton_host_join(&host, NULL, pf_service_kv(service), &hooks, why);
+        bulk = told_url(options, pf_service_bulk_url(service), told);
+        err = baton_host_join(&host, bulk, pf_service_kv(service), &hooks, why);
     }
     if (!err)
         baton_host_run(&host);

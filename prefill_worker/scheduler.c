@@ -46,23 +46,39 @@ int pf_scheduler_count_begun(const struct pf_scheduler *scheduler)
 /* Such jobs use engine calls of their own, which take one sequence. */
 static bool is_alone(const struct pf_job *job)
 {
-    return job->naive || job->prompt_logprobs;
+    return job->naive || job->prompt_logprobs || pf_parts_are_several(&job->parts);
 }
 
 /* A naive step runs all tokens so far again, however many. It counts as one token, so that naive
  * jobs take turns by how long they waited. */
 static int count_remaining(const struct pf_job *job)
 {
-    return job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
+    int n = job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
+    if (!pf_parts_are_several(&job->parts))
+        return n;
+    int n_own = n / job->parts.stripes.n_parts, n_stripe = pf_parts_n_in_stripe(job);
+    return n_own > n_stripe ? n_own : n_stripe;
+}
+
+/* A step of a prompt that several workers compute is in one stripe. */
+static int bound(const struct pf_job *job, int n_tokens)
+{
+    if (!pf_parts_are_several(&job->parts))
+        return n_tokens;
+    int n_stripe = pf_parts_n_in_stripe(job);
+    return n_tokens < n_stripe ? n_tokens : n_stripe;
 }
 
 bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double tokens_per_s)
 {
     struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS];
-    int n_of[BATON_N_PRIORITIES] = {0};
+    int n_of[BATON_N_PRIORITIES] = {0}, n_runnable = 0;
     for (int i = 0; i < scheduler->n_held; i++) {
-        const struct pf_job *job = scheduler->held[i];
-        scheduler->candidates[i] =
+        struct pf_job *job = scheduler->held[i];
+        if (!pf_parts_may_run(job))
+            continue;
+        scheduler->runnable[n_runnable] = job;
+        scheduler->candidates[n_runnable++] =
             (struct baton_prefill_candidate){.n_remaining = count_remaining(job),
                                              .waited_s = baton_seconds(now_ns - job->runnable_ns),
                                              .alone = is_alone(job),
@@ -72,11 +88,11 @@ bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double to
     scheduler->limits.tokens_per_s = tokens_per_s;
     scheduler->limits.first = baton_priority_next(
         scheduler->n_turns, n_of[BATON_PRIORITY_INTERACTIVE] > 0, n_of[BATON_PRIORITY_BATCH] > 0);
-    int n = baton_prefill_schedule(scheduler->candidates, scheduler->n_held, &scheduler->limits,
-                                   chunks);
+    int n = baton_prefill_schedule(scheduler->candidates, n_runnable, &scheduler->limits, chunks);
     for (int i = 0; i < n; i++)
-        scheduler->step.chunks[i] = (struct pf_chunk){.job = scheduler->held[chunks[i].candidate],
-                                                      .n_tokens = chunks[i].n_tokens};
+        scheduler->step.chunks[i] = (struct pf_chunk){
+            .job = scheduler->runnable[chunks[i].candidate],
+            .n_tokens = bound(scheduler->runnable[chunks[i].candidate], chunks[i].n_tokens)};
     scheduler->step.n_chunks = n;
     if (n)
         baton_priority_take(&scheduler->n_turns, scheduler->step.chunks[0].job->priority,

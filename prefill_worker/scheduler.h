@@ -2,7 +2,8 @@
  * the next step computes and how many tokens of each. The rule is
  * common/policy/prefill_scheduler.h; this module gives it the candidates.
  *
- * Naive jobs and those that want the logprobs of their prompt run alone in a step.
+ * Naive jobs, those that want the logprobs of their prompt and those of prompts that several workers
+ * compute run alone in a step; the last of them when what they wait for has come.
  *
  * Ownership: jobs are borrowed from add until take_done.
  * Threading: engine thread.
@@ -30,6 +31,7 @@ struct pf_step {
 struct pf_scheduler {
     struct pf_job *held[PF_MAX_HELD]; /* [n_held], in order of arrival */
     struct baton_prefill_candidate candidates[PF_MAX_HELD];
+    struct pf_job *runnable[PF_MAX_HELD]; /* the candidates' jobs */
     int n_held;
     struct baton_prefill_limits limits;
     uint32_t n_turns; /* baton_priority_next's */

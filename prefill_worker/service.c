@@ -9,6 +9,7 @@
 #include "common/worker/kv_report.h"
 #include "prefill_worker/engine.h"
 #include "prefill_worker/intake.h"
+#include "prefill_worker/parts_receiver.h"
 
 struct pf_service {
     struct baton_host *host;
@@ -17,7 +18,9 @@ struct pf_service {
     struct baton_kv_disk *disk; /* NULL: there is none */
     struct pf_engine *engine;
     struct baton_kv_sender *sender;
-    struct pf_job_list jobs; /* in order of arrival */
+    struct pf_parts_owner parts;
+    struct baton_kv_receiver *receiver; /* of other workers' parts of prompts; NULL: none */
+    struct pf_job_list jobs;            /* in order of arrival */
     struct baton_request_table requests;
     uint32_t n_jobs_max; /* most that were here at once */
     struct baton_kv_report kv_report;
@@ -74,13 +77,20 @@ enum baton_err pf_service_create(const struct pf_service_options *options, struc
     if (!service)
         return BATON_NO_MEMORY;
     service->host = options->host;
+    service->parts = (struct pf_parts_owner){.host = options->host, .requests = &service->requests};
     pf_job_list_init(&service->jobs);
     enum baton_err err = create_kv(service, options, why);
     if (!err)
         err = start_engine(service, options, why);
+    service->parts.engine = service->engine;
+    service->parts.kv = service->kv;
     if (!err && !(service->sender = baton_host_create_sender(service->host, options->overlap,
                                                              (enum baton_kv_path)options->kv.path)))
         err = BATON_NO_MEMORY;
+    if (!err && options->bulk_url && *options->bulk_url)
+        err =
+            pf_parts_receiver_create(&service->parts, options->bulk_url,
+                                     (enum baton_kv_path)options->kv.path, &service->receiver, why);
     if (err)
         pf_service_destroy(service);
     else
@@ -99,7 +109,7 @@ static void add_job(struct pf_service *service, struct pf_job *job)
 /* Logs how much of a canceled prompt was computed in vain. */
 static void log_stopped(const struct pf_job *job)
 {
-    if (job->begun_ns && !job->has_first_token)
+    if (job->begun_ns && !job->has_first_token && !job->done)
         baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_ORIGIN(&job->origin),
                   BATON_I("attempt", job->origin.attempt),
                   BATON_I("computed_tokens", job->seq.n_tokens - job->n_cached_tokens),
@@ -134,6 +144,7 @@ void pf_service_destroy(struct pf_service *service)
     service->disk = NULL;
     for (struct pf_job *job; (job = pf_job_list_first(&service->jobs));)
         free_job(service, job);
+    baton_kv_receiver_destroy(service->receiver);
     baton_kv_sender_destroy(service->sender);
     baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
@@ -147,8 +158,26 @@ const struct baton_kv *pf_service_kv(const struct pf_service *service)
 
 static struct pf_job *find(const struct pf_service *service, const baton_envelope *envelope)
 {
-    struct baton_request_node *node = baton_request_table_find(&service->requests, envelope);
-    return node ? (struct pf_job *)((char *)node - offsetof(struct pf_job, in_requests)) : NULL;
+    return pf_job_of_node(baton_request_table_find(&service->requests, envelope));
+}
+
+const char *pf_service_bulk_url(const struct pf_service *service)
+{
+    return service->receiver ? baton_kv_receiver_url(service->receiver) : NULL;
+}
+
+static void start_parts(struct pf_service *service, struct pf_job *job,
+                        const Baton__V1__PartsStart *start)
+{
+    enum baton_err err = pf_parts_start(job, start, service->sender);
+    if (!err)
+        return;
+    baton_origin_fail(&job->origin,
+                      err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
+                                             : BATON__V1__FAILED__CODE__INTERNAL,
+                      err == BATON_NO_MEMORY ? "no memory to compute a part of the prompt"
+                                             : "parts_start contradicts the prompt");
+    atomic_store(&job->canceled, true);
 }
 
 /* The account of the pool; query is NULL for a check alone. */
@@ -191,6 +220,10 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
                                    gateway, envelope);
         if (job)
             add_job(service, job);
+        break;
+    case BATON__V1__ENVELOPE__BODY_PARTS_START:
+        if (job && job->state == PF_WAITING && !atomic_load(&job->canceled))
+            start_parts(service, job, envelope->parts_start);
         break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         if (job) {
@@ -266,6 +299,19 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
     job->transfer_over = true;
 }
 
+/* A canceled job that waits for others is not looked at by the engine unless it is woken. */
+static void pump_parts(struct pf_service *service, struct pf_job *job)
+{
+    if (!pf_parts_are_several(&job->parts))
+        return;
+    if (!atomic_load(&job->canceled) && pf_parts_pump(job, service->sender))
+        return;
+    atomic_store(&job->canceled, true);
+    pf_parts_interrupt(job);
+    if (job->state == PF_RUNNING)
+        pf_engine_wake(service->engine);
+}
+
 /* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
 static bool try_load(struct pf_service *service, struct pf_job *job)
 {
@@ -296,6 +342,24 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
     baton_prefix_register(&job->prefix, &job->seq, n_blocks);
 }
 
+/* Whether the job, which has its blocks, waits until the prompt's other workers have theirs. */
+static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
+{
+    struct pf_parts *parts = &job->parts;
+    if (!parts->is_wanted || parts->is_started)
+        return false;
+    if (!parts->is_told)
+        pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->receiver, &job->origin));
+    return true;
+}
+
+/* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
+static void reject_parts(struct pf_service *service, struct pf_job *job)
+{
+    pf_parts_tell_rejected(job, service->kv);
+    atomic_store(&job->canceled, true);
+}
+
 /* WAITING -> RUNNING, if the pool has enough free blocks. */
 static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
 {
@@ -303,10 +367,14 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
     /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
     if (!job->seq.kv && take_blocks(service, job, n_positions)) {
+        if (job->parts.is_wanted) {
+            reject_parts(service, job);
+            return;
+        }
         *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
         return;
     }
-    if (try_load(service, job))
+    if (try_load(service, job) || waits_for_parts(service, job))
         return;
     if (job->is_delivered && job->send.state == BATON_KV_SEND_IDLE && open_transfer(service, job)) {
         baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__NO_MEMORY,
@@ -356,14 +424,23 @@ static void step_job(struct pf_service *service, struct pf_job *job, int64_t now
         free_job(service, job);
         return;
     }
-    if (may_start && !*pool_full)
+    if (may_start && *pool_full && job->parts.is_wanted && !job->seq.kv)
+        reject_parts(service, job);
+    else if (may_start && (!*pool_full || job->parts.is_told))
         try_start(service, job, pool_full);
+    if (job->state == PF_WAITING && atomic_load(&job->canceled)) {
+        free_job(service, job); /* now: a rejected one may be asked for again at once */
+        return;
+    }
     if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&
         !pf_engine_submit(service->engine, job))
         pf_job_set_state(job, PF_RUNNING);
-    if (job->state == PF_RUNNING || job->state == PF_SENDING)
+    if (job->state == PF_RUNNING || job->state == PF_SENDING) {
         pump_transfer(service, job);
-    if (job->state == PF_SENDING && (!job->is_delivered || job->transfer_over))
+        pump_parts(service, job);
+    }
+    if (job->state == PF_SENDING && (!job->is_delivered || job->transfer_over) &&
+        pf_parts_are_sent(job))
         free_job(service, job);
 }
 
@@ -387,6 +464,8 @@ static int64_t work(void *arg, int64_t now_ns)
     int64_t next_ns = now_ns + BATON_SECOND;
     pf_engine_look(service->engine, now_ns);
     baton_kv_sender_look(service->sender, now_ns);
+    if (service->receiver)
+        baton_kv_receiver_work(service->receiver, now_ns);
     bool pool_full = false;
     if (service->disk)
         baton_kv_disk_give_back(service->disk);
@@ -464,6 +543,11 @@ static void status(void *arg, Baton__V1__Status *out)
     out->kv_account_faults = service->kv_report.n_faults;
     if (service->disk)
         status_of_disk(service->disk, out);
+    if (service->receiver) {
+        struct baton_inbox_stats bulk;
+        baton_kv_receiver_get_stats(service->receiver, &bulk);
+        baton_host_count_inbox(out, &bulk);
+    }
 }
 
 static void lost(void *arg, uint64_t gateway_epoch)

@@ -20,6 +20,7 @@ struct pf_service_options {
     int chunk;                  /* tokens of a step; 0: as the model's weights suggest */
     enum baton_overlap overlap;
     bool prefix_cache;
+    const char *bulk_url; /* where other workers' parts of prompts arrive; "": nowhere */
     struct baton_kv_disk_options kv_disk; /* of the prefix cache */
 };
 
@@ -30,6 +31,9 @@ void pf_service_destroy(struct pf_service *service);
 
 /* What the host calls; arg is the service. */
 struct baton_host_hooks pf_service_hooks(struct pf_service *service);
+
+/* Where parts arrive, as listened on; NULL: nowhere. */
+const char *pf_service_bulk_url(const struct pf_service *service);
 
 /* Its pool, borrowed. */
 const struct baton_kv *pf_service_kv(const struct pf_service *service);

@@ -68,6 +68,8 @@ static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
         url(c, "bulk_url", m->bulk_url, HOST_OR_STAR);
     else
         absent(c, "bulk_url", m->bulk_url && *m->bulk_url, "only a decode worker has one");
+    if (m->parts_url && *m->parts_url)
+        url(c, "parts_url", m->parts_url, HOST_OR_STAR);
 }
 
 static void check_hello(struct checker *c, const Baton__V1__Hello *m)
@@ -156,8 +158,23 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_tokens - 1);
     absent(c, "prompt_logprobs", m->n_output_tokens && m->prompt_logprobs,
            "they came before the output that is resumed");
+    absent(c, "in_parts", m->in_parts && (m->naive || m->pooling || m->prompt_logprobs),
+           "each position's end is wanted, and one worker has it");
     if (m->pooling)
         check_pooling(c, m);
+}
+
+static void check_parts_start(struct checker *c, const Baton__V1__PartsStart *m)
+{
+    if (!m->n_parts)
+        return;
+    range(c, "parts", m->n_parts, 2, BATON_MAX_PARTS);
+    range(c, "first_block", m->first_block, 0, MAX_TOKENS - 1);
+    range(c, "stripe_blocks", m->stripe_blocks, 1, MAX_TOKENS);
+    range(c, "holder", m->holder, 0, m->n_parts - 1);
+    range(c, "part", m->part, 0, m->n_parts - 1);
+    for (size_t i = 0; !c->err && i < m->n_parts; i++)
+        check_deliver_to(c, m->parts[i]);
 }
 
 /* A value that is no number would spoil every distance that it is part of. */
@@ -422,6 +439,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_prompt_logprobs(c, e->prompt_logprobs);
     case BATON__V1__ENVELOPE__BODY_EMBEDDING:
         return check_embedding(c, e->embedding);
+    case BATON__V1__ENVELOPE__BODY_PARTS_START:
+        return check_parts_start(c, e->parts_start);
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         return check_reserve(c, e->reserve);
     case BATON__V1__ENVELOPE__BODY_RESERVED:

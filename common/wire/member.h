@@ -35,7 +35,7 @@ struct baton_member_options {
     int64_t retry_ns; /* pause after Refused: 2 s */
     /* What Hello says; texts are borrowed for the member's life. */
     Baton__V1__Role role;
-    const char *worker_id, *inbox_url, *bulk_url;
+    const char *worker_id, *inbox_url, *bulk_url, *parts_url;
     const struct baton_fingerprint *fingerprint;
     const char *model, *dtype, *kv_dtype, *kv_layout, *numeric_class, *kernels, *cluster_token;
     const char *draft_model; /* NULL or "": none */

@@ -11,6 +11,7 @@ static void fill_hello(const struct baton_member_options *options, Baton__V1__He
     hello->pid = (uint32_t)getpid();
     hello->inbox_url = baton_envelope_text(options->inbox_url);
     hello->bulk_url = baton_envelope_text(options->bulk_url);
+    hello->parts_url = baton_envelope_text(options->parts_url);
     hello->model = baton_envelope_text(options->model);
     hello->dtype = baton_envelope_text(options->dtype);
     hello->kv_dtype = baton_envelope_text(options->kv_dtype);

@@ -290,6 +290,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
 {
     const struct baton_worker_options *options = host->options;
     int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
+    bool is_prefill = host->role == BATON__V1__ROLE__ROLE_PREFILL;
     host->hooks = *hooks;
     host->kv = kv;
     struct baton_member_options member = {
@@ -303,7 +304,8 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .role = host->role,
         .worker_id = host->id,
         .inbox_url = options->advertise ? options->advertise : baton_inbox_url(host->inbox),
-        .bulk_url = bulk_url ? bulk_url : "",
+        .bulk_url = bulk_url && !is_prefill ? bulk_url : "",
+        .parts_url = bulk_url && is_prefill ? bulk_url : "",
         .fingerprint = &host->fingerprint,
         .model = host->facts.name,
         .dtype = baton_model_dtype(host->model),

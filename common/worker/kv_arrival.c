@@ -13,7 +13,11 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
         next_block[layer] = end_block;
     for (int i = 0; i < n_held; i++)
         next_block[held[i]] = first_block;
-    *arrival = (struct baton_kv_arrival){n_layers, end_block, next_block, held, n_held};
+    *arrival = (struct baton_kv_arrival){.n_layers = n_layers,
+                                         .end_block = end_block,
+                                         .next_block = next_block,
+                                         .held = held,
+                                         .n_held = n_held};
     return BATON_OK;
 }
 
@@ -23,6 +27,30 @@ void baton_kv_arrival_begin_at(struct baton_kv_arrival *arrival, const int *laye
     for (int i = 0; i < n; i++)
         if (arrival->next_block[layers[i]] < first)
             arrival->next_block[layers[i]] = first;
+}
+
+static void skip(struct baton_kv_arrival *arrival, uint32_t *next_block)
+{
+    if (arrival->stripes)
+        *next_block = (uint32_t)baton_kv_stripes_next(arrival->stripes, arrival->part,
+                                                      (int)*next_block, (int)arrival->end_block);
+}
+
+void baton_kv_arrival_keep_part(struct baton_kv_arrival *arrival,
+                                const struct baton_kv_stripes *stripes, int part)
+{
+    arrival->stripes = stripes;
+    arrival->part = part;
+    for (int i = 0; i < arrival->n_held; i++)
+        skip(arrival, &arrival->next_block[arrival->held[i]]);
+}
+
+/* Where a piece that begins with the block ends at the latest. */
+static uint32_t run_end(const struct baton_kv_arrival *arrival, uint32_t first)
+{
+    return arrival->stripes ? (uint32_t)baton_kv_stripes_run_end(arrival->stripes, (int)first,
+                                                                 (int)arrival->end_block)
+                            : arrival->end_block;
 }
 
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival)
@@ -35,9 +63,10 @@ bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uin
                            uint32_t n)
 {
     if (layer >= arrival->n_layers || first != arrival->next_block[layer] ||
-        n > arrival->end_block - first)
+        n > run_end(arrival, first) - first)
         return false;
     arrival->next_block[layer] += n;
+    skip(arrival, &arrival->next_block[layer]);
     return true;
 }
 

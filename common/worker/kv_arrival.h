@@ -13,12 +13,15 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/worker/kv_stripes.h"
 
 struct baton_kv_arrival {
     uint32_t n_layers, end_block;
     uint32_t *next_block; /* [n_layers]: those below it are here */
     const int *held;      /* [n_held]: the layers that blocks are expected of */
     int n_held;
+    const struct baton_kv_stripes *stripes; /* NULL: all blocks come; borrowed */
+    int part;                               /* of stripes, whose blocks come */
 };
 
 /* Blocks first_block..end_block - 1 are to arrive of each of the layers held [n_held], which are
@@ -29,6 +32,9 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
 /* Of these layers [n], of which nothing has arrived, blocks before first do not come. */
 void baton_kv_arrival_begin_at(struct baton_kv_arrival *arrival, const int *layers, int n,
                                uint32_t first);
+/* Nothing has arrived yet: the part's blocks alone come, and a piece has blocks of one stripe. */
+void baton_kv_arrival_keep_part(struct baton_kv_arrival *arrival,
+                                const struct baton_kv_stripes *stripes, int part);
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
 
 /* Notes blocks first..first + n - 1 of layer; false, and nothing noted, when one of them is not

@@ -19,11 +19,33 @@ static int count_complete(const struct baton_kv_order *order, struct baton_kv_pr
     return baton_kv_progress_complete(progress, order->layers[order->n_layers - 1]);
 }
 
+static void skip_to(struct baton_kv_order *order, int block)
+{
+    order->begin = order->stripes
+                       ? baton_kv_stripes_next(order->stripes, order->part, block, order->n_blocks)
+                       : block;
+    order->end = order->block = order->begin;
+}
+
+void baton_kv_order_keep_part(struct baton_kv_order *order, const struct baton_kv_stripes *stripes,
+                              int part)
+{
+    order->stripes = stripes;
+    order->part = part;
+    if (order->n_layers)
+        skip_to(order, order->begin);
+}
+
 /* As many blocks as possible: whole ones if there are any, else those being computed. */
 static void begin_span(struct baton_kv_order *order, struct baton_kv_progress progress)
 {
     int n_complete = count_complete(order, progress);
     order->end = order->begin < n_complete ? n_complete : progress.n_end;
+    int run_end = order->stripes
+                      ? baton_kv_stripes_run_end(order->stripes, order->begin, order->n_blocks)
+                      : order->end;
+    if (order->end > run_end)
+        order->end = run_end;
     if (order->end < order->begin)
         order->end = order->begin; /* the blocks being computed are not wanted */
 }
@@ -57,7 +79,7 @@ void baton_kv_order_sent(struct baton_kv_order *order, int n_blocks)
     order->layer++;
     if (order->layer == order->n_layers) {
         order->layer = 0;
-        order->begin = order->end;
+        skip_to(order, order->end);
     }
     order->block = order->begin;
 }

@@ -6,6 +6,8 @@
  *     layer 1                     |  2   |  5   |  8      follow each other; a span is what was
  *     layer 2                     |  3   |  6   |  9      ready, or begun, when the span began
  *
+ * Of a prompt that several workers compute, each sends its own blocks: a span is in one stripe.
+ *
  * Pure.
  */
 #ifndef BATON_WORKER_KV_ORDER_H
@@ -14,12 +16,15 @@
 #include <stdbool.h>
 
 #include "common/worker/kv_progress.h"
+#include "common/worker/kv_stripes.h"
 
 struct baton_kv_order {
     const int *layers; /* [n_layers], ascending: those that are sent; borrowed */
     int n_layers, n_blocks;
-    int begin, end;   /* blocks of the span under way; begin == end: none */
-    int layer, block; /* next of it; the layer as an index of layers */
+    int begin, end;                         /* blocks of the span under way; begin == end: none */
+    int layer, block;                       /* next of it; the layer as an index of layers */
+    const struct baton_kv_stripes *stripes; /* NULL: all blocks leave; borrowed */
+    int part;                               /* of stripes, whose blocks leave */
 };
 
 /* Adjacent blocks of one layer, counted in the sequence. */
@@ -30,6 +35,10 @@ struct baton_kv_extent {
 /* The blocks first_block..n_blocks - 1, at least one, of layers [n_layers]. Zeroed it is over. */
 void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_layers,
                          int first_block, int n_blocks);
+
+/* Of an order that has just begun: the part's blocks alone leave. */
+void baton_kv_order_keep_part(struct baton_kv_order *order, const struct baton_kv_stripes *stripes,
+                              int part);
 
 /* What can go next, as far as the progress reaches; false when nothing can. */
 bool baton_kv_order_next(struct baton_kv_order *order, struct baton_kv_progress progress,

@@ -35,6 +35,8 @@ struct baton_kv_receiver {
     struct baton_ticket_key ticket_key;
     struct baton_kv_share *share; /* NULL: there is none */
     size_t turn_bytes;            /* taken in this turn */
+    struct baton_message early;   /* a KvBegin that waits for its request to be told more */
+    bool has_early;
 };
 
 /* Without a socket for offers contexts travel, unless they must not. */
@@ -97,6 +99,8 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver)
         return;
     for (struct baton_kv_remote *remote; (remote = remote_list_first(&receiver->remotes));)
         drop_remote(receiver, remote);
+    if (receiver->has_early)
+        baton_message_fini(&receiver->early);
     baton_inbox_close(receiver->inbox);
     baton_kv_share_close(receiver->share);
     free(receiver);
@@ -135,7 +139,30 @@ void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct bato
                                          .seq = seq,
                                          .n_tokens = n_tokens,
                                          .n_tokens_max = n_tokens_max,
+                                         .first_block = seq->n_shared,
                                          .first_window = -1};
+}
+
+void baton_kv_receive_expect_part(struct baton_kv_receive *receive,
+                                  const struct baton_origin *origin, struct baton_seq *seq,
+                                  int first_block, int end_block,
+                                  const struct baton_kv_stripes *stripes, int part)
+{
+    *receive = (struct baton_kv_receive){.origin = origin,
+                                         .seq = seq,
+                                         .n_tokens = end_block * BATON_KV_BLOCK_TOKENS,
+                                         .first_block = first_block,
+                                         .stripes = stripes,
+                                         .part = part,
+                                         .first_window = -1};
+}
+
+int baton_kv_receive_next_block(const struct baton_kv_receive *receive, int layer)
+{
+    if (receive->state == BATON_KV_RECEIVE_EXPECTED)
+        return baton_kv_stripes_next(receive->stripes, receive->part, receive->first_block,
+                                     baton_kv_blocks_for(receive->n_tokens));
+    return (int)receive->arrival.next_block[layer];
 }
 
 static void leave_sender(struct baton_kv_receive *receive)
@@ -187,7 +214,13 @@ static void send_ack(const struct baton_kv_remote *remote, struct baton_kv_recei
 /* The size of the blocks of n_tokens that the sequence does not share. */
 static uint64_t bytes_to_come(const struct baton_kv_receive *receive, int n_tokens)
 {
-    return baton_kv_context_bytes(receive->seq->kv, receive->seq->n_shared, n_tokens);
+    const struct baton_kv *kv = receive->seq->kv;
+    if (receive->stripes)
+        return (uint64_t)baton_kv_stripes_count(receive->stripes, receive->part,
+                                                receive->first_block,
+                                                baton_kv_blocks_for(n_tokens)) *
+               baton_kv_all_block_bytes(kv);
+    return baton_kv_context_bytes(kv, receive->first_block, n_tokens);
 }
 
 static bool grows(const struct baton_kv_receive *receive)
@@ -208,7 +241,7 @@ static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__
            kv->n_layers == (uint32_t)baton_kv_n_layers(receive->seq->kv) &&
            kv->n_tokens == (uint32_t)receive->n_tokens &&
            kv->block_tokens == BATON_KV_BLOCK_TOKENS &&
-           kv->first_block == (uint32_t)receive->seq->n_shared &&
+           kv->first_block == (uint32_t)receive->first_block &&
            !strcmp(kv->kv_dtype, baton_kv_dtype(receive->seq->kv)) &&
            kv->total_bytes == bytes_to_come(receive, receive->n_tokens);
 }
@@ -253,7 +286,7 @@ static bool begin_window(struct baton_kv_receive *receive, int first)
 /* All of a window that does not move any more. */
 static bool expect_window(struct baton_kv_receive *receive)
 {
-    int first = first_window_block(receive, receive->n_tokens);
+    int first = receive->stripes ? -1 : first_window_block(receive, receive->n_tokens);
     return grows(receive) || first < 0 ||
            (begin_window(receive, first) &&
             hold_window(receive->seq, first, baton_kv_blocks_for(receive->n_tokens)));
@@ -292,6 +325,8 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
         fail(receiver, receive, "no memory to receive the context");
         return;
     }
+    if (receive->stripes)
+        baton_kv_arrival_keep_part(&receive->arrival, receive->stripes, receive->part);
     receive->state = BATON_KV_RECEIVE_RECEIVING;
     receive->link = envelope->link;
     receive->sender = remote;
@@ -352,6 +387,8 @@ static void take_chunk(struct baton_kv_receiver *receiver, const struct baton_kv
     receive->received_bytes += n_bytes;
     receive->crc_s += message->crc_s;
     receive->n_chunks++;
+    if (receive->stripes)
+        receiver->options.advanced(receiver->options.arg, receive, (int)chunk->layer);
     if (receive->received_bytes - receive->acked_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES)
         send_ack(remote, receive, false);
 }
@@ -383,7 +420,8 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
     }
     leave_sender(receive);
     receive->state = BATON_KV_RECEIVE_COMPLETE;
-    receive->seq->n_tokens = receive->n_tokens;
+    if (!receive->stripes) /* else it is the engine thread's */
+        receive->seq->n_tokens = receive->n_tokens;
     receive->overlap_s = kv->overlap_s;
     receive->complete_ns = baton_now_ns();
     receiver->options.complete(receiver->options.arg, receive); /* may not free it */
@@ -548,7 +586,26 @@ static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_rem
     lose_remote(receiver, remote, "the hand-off's link was ended for a false claim");
 }
 
-static void receive_message(struct baton_kv_receiver *receiver, const struct baton_message *message,
+static bool is_early(const struct baton_kv_receiver *receiver, const baton_envelope *envelope)
+{
+    return envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN &&
+           receiver->options.is_early && has_ticket(receiver, envelope) &&
+           receiver->options.is_early(receiver->options.arg, envelope);
+}
+
+/* False: it is to be handled again later. */
+static bool handle_or_wait(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                           const struct baton_message *message, int64_t now_ns)
+{
+    if (is_early(receiver, message->envelope))
+        return false;
+    if (!handle(receiver, remote, message, now_ns))
+        end_claimant(receiver, remote, message);
+    return true;
+}
+
+/* False: the message is early. */
+static bool receive_message(struct baton_kv_receiver *receiver, const struct baton_message *message,
                             int64_t now_ns)
 {
     struct baton_kv_remote *remote = find_remote(receiver, message->envelope->link);
@@ -556,14 +613,12 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
         remote = greet(receiver, message);
     if (!remote) {
         baton_inbox_reject(receiver->inbox, message);
-        return;
+        return true;
     }
     switch (baton_link_accept(remote->link, message->envelope, now_ns)) {
     case BATON_LINK_FRESH:
         map_if_offered(receiver, remote, message->envelope);
-        if (!handle(receiver, remote, message, now_ns))
-            end_claimant(receiver, remote, message);
-        break;
+        return handle_or_wait(receiver, remote, message, now_ns);
     case BATON_LINK_STALE: /* of an earlier life: nothing is lost with it */
         break;
     case BATON_LINK_GAP:
@@ -571,6 +626,20 @@ static void receive_message(struct baton_kv_receiver *receiver, const struct bat
         lose_remote(receiver, remote, "the hand-off lost a message");
         break;
     }
+    return true;
+}
+
+/* Whether nothing waits any more. The owner was told what to expect, or the request is over. */
+static bool take_early(struct baton_kv_receiver *receiver, int64_t now_ns)
+{
+    if (!receiver->has_early)
+        return true;
+    struct baton_kv_remote *remote = find_remote(receiver, receiver->early.envelope->link);
+    if (remote && !handle_or_wait(receiver, remote, &receiver->early, now_ns))
+        return false;
+    baton_message_fini(&receiver->early);
+    receiver->has_early = false;
+    return true;
 }
 
 /* False when more is there than a turn takes. */
@@ -582,8 +651,13 @@ static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
         if (!baton_inbox_take(receiver->inbox, &message))
             return true;
         receiver->turn_bytes += sizeof message;
-        receive_message(receiver, &message, now_ns);
-        baton_message_fini(&message);
+        if (receive_message(receiver, &message, now_ns)) {
+            baton_message_fini(&message);
+            continue;
+        }
+        receiver->early = message; /* moved */
+        receiver->has_early = true;
+        return true;
     }
     receiver->options.wake(receiver->options.wake_arg);
     return false;
@@ -592,6 +666,8 @@ static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     baton_kv_share_look(receiver->share);
+    if (!take_early(receiver, now_ns))
+        return; /* all that came later waits behind it */
     if (!receive_messages(receiver, now_ns))
         return; /* what a sender that went away had sent before is still its transfers' */
     for (struct baton_kv_remote *remote = remote_list_first(&receiver->remotes), *next; remote;

@@ -52,6 +52,9 @@ struct baton_kv_receive {
     struct baton_seq *seq; /* gets n_tokens when complete; its shared blocks do not travel */
     int n_tokens;          /* of a sequence that grows: at least so many, until it is complete */
     int n_tokens_max;      /* 0: it does not grow */
+    int first_block;       /* those before it are here */
+    const struct baton_kv_stripes *stripes; /* of workers that compute a prompt; NULL: a context */
+    int part;                               /* of these, the sender */
 
     struct baton_kv_remote *sender; /* NULL unless RECEIVING */
     uint64_t link;                  /* id of the one it came in over; 0: nothing came */
@@ -79,6 +82,11 @@ struct baton_kv_receiver_options {
     struct baton_kv_receive *(*find)(void *arg, const baton_envelope *envelope);
     /* A KvBegin came for it, as expected: false when the context may not be received now. */
     bool (*begin)(void *arg, struct baton_kv_receive *receive);
+    /* Whether the KvBegin is of a request of which the owner is still to be told what to expect: it
+     * and what follows it wait. NULL where that does not happen. */
+    bool (*is_early)(void *arg, const baton_envelope *envelope);
+    /* Blocks of a part came, of that layer (baton_kv_receive_next_block). NULL where no part comes. */
+    void (*advanced)(void *arg, struct baton_kv_receive *receive, int layer);
     /* How it ended. Neither may fini the transfer. */
     void (*complete)(void *arg, struct baton_kv_receive *receive);
     void (*failed)(void *arg, struct baton_kv_receive *receive);
@@ -110,6 +118,17 @@ void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
  * n_tokens_max, which is otherwise 0. All pointers are borrowed. */
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
                              struct baton_seq *seq, int n_tokens, int n_tokens_max);
+
+/* From now on the blocks first_block..end_block - 1 of seq may arrive that the part computes of a
+ * prompt that this worker computes as well; seq's length stays as it is. There is at least one. All
+ * pointers are borrowed. */
+void baton_kv_receive_expect_part(struct baton_kv_receive *receive,
+                                  const struct baton_origin *origin, struct baton_seq *seq,
+                                  int first_block, int end_block,
+                                  const struct baton_kv_stripes *stripes, int part);
+
+/* The sender's blocks of the layer before this one are here, as far as the sequence needs them. */
+int baton_kv_receive_next_block(const struct baton_kv_receive *receive, int layer);
 
 /* Forgets the transfer; later messages of it are ignored. */
 void baton_kv_receive_fini(struct baton_kv_receive *receive);

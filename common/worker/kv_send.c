@@ -248,6 +248,17 @@ void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
 
 /* ---- a transfer ---- */
 
+/* A part's receiver computes later positions, and needs all blocks whatever a layer sees. */
+static void begin_part_order(struct baton_kv_send *send, bool window)
+{
+    int n_layers;
+    const struct baton_kv_source *source = &send->source;
+    const int *layers = baton_kv_layers_with(source->seq->kv, window, &n_layers);
+    baton_kv_order_init(&send->orders[window], layers, n_layers, source->target->first_block,
+                        source->n_tokens / BATON_KV_BLOCK_TOKENS);
+    baton_kv_order_keep_part(&send->orders[window], source->stripes, source->part);
+}
+
 /* A layer that sees only a window begins where n_tokens need it. */
 static void begin_order(struct baton_kv_send *send, bool window, int n_tokens, int n_blocks)
 {
@@ -273,16 +284,21 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
         .state = BATON_KV_SEND_OPEN,
         .source = *source,
         .peer = peer,
-        .overlaps =
-            source->grows || baton_overlap_applies(sender->options.overlap,
-                                                   source->n_tokens - source->n_cached_tokens),
+        .overlaps = source->grows || source->stripes ||
+                    baton_overlap_applies(sender->options.overlap,
+                                          source->n_tokens - source->n_cached_tokens),
         .credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES};
     send_list_push_back(&peer->sends, send);
     int n_blocks = baton_kv_blocks_for(source->n_tokens);
+    send->is_whole = !source->grows;
+    if (source->stripes) {
+        begin_part_order(send, false);
+        begin_part_order(send, true);
+        return BATON_OK;
+    }
     begin_order(send, false, source->n_tokens, source->grows ? INT_MAX : n_blocks);
     if (!source->grows)
         begin_order(send, true, source->n_tokens, n_blocks);
-    send->is_whole = !source->grows;
     return BATON_OK;
 }
 
@@ -328,6 +344,17 @@ static enum baton_err send_message(const struct baton_kv_send *send, baton_envel
     return baton_link_send(send->peer->link, envelope, payload, n);
 }
 
+static uint64_t bytes_to_send(const struct baton_kv_source *source)
+{
+    int first = source->target->first_block;
+    const struct baton_kv *kv = source->seq->kv;
+    if (source->stripes)
+        return (uint64_t)baton_kv_stripes_count(source->stripes, source->part, first,
+                                                source->n_tokens / BATON_KV_BLOCK_TOKENS) *
+               baton_kv_all_block_bytes(kv);
+    return baton_kv_context_bytes(kv, first, source->n_tokens);
+}
+
 static enum baton_err send_begin(const struct baton_kv_sender *sender, struct baton_kv_send *send)
 {
     const struct baton_kv_source *source = &send->source;
@@ -342,8 +369,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     begin.n_layers = (uint32_t)baton_kv_n_layers(source->seq->kv);
     begin.n_tokens = (uint32_t)source->n_tokens;
     begin.block_tokens = BATON_KV_BLOCK_TOKENS;
-    begin.total_bytes =
-        baton_kv_context_bytes(source->seq->kv, source->target->first_block, source->n_tokens);
+    begin.total_bytes = bytes_to_send(source);
     begin.first_block = (uint32_t)source->target->first_block;
     begin.grows = source->grows;
     begin.shares = send->peer->share == OFFERED;
@@ -491,7 +517,10 @@ bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_se
     if (send->state == BATON_KV_SEND_ACKED)
         return true;
     enum baton_err err = is_down(send->peer) ? BATON_CLOSED : send_ready(sender, send);
-    if (err && send->peer->is_cut)
+    if (err && send->source.stripes)
+        baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
+                          "the way to another worker that computes the prompt is broken");
+    else if (err && send->peer->is_cut)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__UNREACHABLE,
                           "the decode worker acknowledges nothing of the hand-off");
     else if (err == BATON_PEER)

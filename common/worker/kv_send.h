@@ -16,6 +16,9 @@
  * and once the sequence has stopped, stop says how long it became. Layers with a window send that
  * alone: of a sequence that grows it is not known before stop, and leaves then.
  *
+ * Of a prompt that several workers compute, each sends the others the blocks that they wait for: its
+ * own ones (kv_stripes.h), of all positions in every layer, as soon as they are computed.
+ *
  * Ownership: the sender owns links; transfers are their callers' and borrow their source
  *            from open to close.
  * Threading: main thread. The engine thread may read `overlaps` of a transfer that was opened
@@ -58,12 +61,14 @@ struct baton_kv_target {
 
 /* What a transfer sends, and to whom. */
 struct baton_kv_source {
-    const struct baton_origin *origin; /* the request that the context belongs to */
-    const struct baton_seq *seq;       /* has its blocks */
-    baton_kv_progress_word *progress;  /* how far they are computed */
-    atomic_int_least64_t *computed_ns; /* when all of them were; 0: not yet */
-    int n_tokens, n_cached_tokens;     /* positions to send; of them, computed before */
-    bool grows;                        /* n_tokens is only what it has by now, at least */
+    const struct baton_origin *origin;      /* the request that the context belongs to */
+    const struct baton_seq *seq;            /* has its blocks */
+    baton_kv_progress_word *progress;       /* how far they are computed */
+    atomic_int_least64_t *computed_ns;      /* when all of them were; 0: not yet */
+    int n_tokens, n_cached_tokens;          /* positions to send; of them, computed before */
+    const struct baton_kv_stripes *stripes; /* of several workers that compute the prompt; NULL */
+    int part;                               /* of these, this worker: it sends its own blocks */
+    bool grows;                             /* n_tokens is only what it has by now, at least */
     const struct baton_kv_target *target;
 };
 

@@ -9,6 +9,7 @@
 #include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
+#include "gateway/routing/split.h"
 
 /* A worker hears that its tokens arrived after 1/8 of its credit, or after ACK_EVERY_NS
  * (dispatcher.c) if that comes first. */
@@ -103,7 +104,10 @@ static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *req
     struct gw_attempt *attempt = &request->attempt;
     int64_t n_computed = (int64_t)gw_request_input(request)->n - told->cached_tokens;
     note_class(dispatcher, request, attempt->prompt_at);
-    gw_attempt_prompt_done(attempt, n_computed, told->compute_s);
+    /* Of a prompt in parts no worker's rate is known from the time that all of it took. */
+    gw_attempt_prompt_done(attempt, attempt->n_split ? 0 : n_computed, told->compute_s);
+    gw_command_cancel_parts(request, attempt, "its part of the prompt is computed");
+    gw_attempt_release_parts(attempt);
     attempt->first_token_ns = now_ns;
     attempt->prefill_queue_s = told->queue_s;
     attempt->prefill_compute_s = told->compute_s;
@@ -407,6 +411,40 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &failure);
 }
 
+/* What a worker says that computes a part of the prompt: that it has blocks for it, or not. */
+static void take_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+                         struct gw_request *request, const baton_envelope *envelope)
+{
+    static const struct gw_failure broken = {502, "worker_failed",
+                                             "a worker that computes a part of the prompt failed"};
+    static const struct gw_failure false_answer = {
+        502, "worker_failed", "a part's worker says what contradicts the prompt"};
+    switch (envelope->body_case) {
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        if (!gw_split_reserved(&dispatcher->routing, request, worker, envelope->reserved))
+            gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &false_answer);
+        break;
+    case BATON__V1__ENVELOPE__BODY_REJECTED:
+        gw_split_give_up(&dispatcher->routing, request, worker);
+        break;
+    case BATON__V1__ENVELOPE__BODY_FAILED:
+        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &broken);
+        break;
+    default: /* the first part alone tells of the prompt */
+        break;
+    }
+}
+
+static bool is_of_part(struct gw_request *request, const struct gw_worker *worker,
+                       const baton_envelope *envelope)
+{
+    const struct gw_prompt_part *part = gw_attempt_part(&request->attempt, worker);
+    return part && request->state == GW_PREFILLING &&
+           (worker != request->attempt.prefill ||
+            envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVED ||
+            envelope->body_case == BATON__V1__ENVELOPE__BODY_REJECTED);
+}
+
 /* NULL when the request is over, the attempt is an earlier one, or the worker does not serve it. */
 static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                                uint64_t id, uint32_t attempt)
@@ -415,8 +453,8 @@ static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw
     if (request && attempt && request->doubted.number == attempt &&
         request->doubted.decode == worker) /* it is here again, before the newer attempt */
         gw_hedge_revert(&dispatcher->lifecycle, request);
-    bool concerns = request && request->attempt.number == attempt &&
-                    (worker == request->attempt.prefill || worker == request->attempt.decode);
+    bool concerns =
+        request && request->attempt.number == attempt && gw_attempt_uses(&request->attempt, worker);
     return concerns ? request : NULL;
 }
 
@@ -511,6 +549,8 @@ void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker 
         return;
     }
     request = find(dispatcher, worker, envelope->request_id, envelope->attempt);
-    if (request)
+    if (request && is_of_part(request, worker, envelope))
+        take_of_part(dispatcher, worker, request, envelope);
+    else if (request)
         take_of_request(dispatcher, worker, request, envelope);
 }

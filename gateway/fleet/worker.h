@@ -59,7 +59,7 @@ struct gw_worker {
     Baton__V1__Role role;
     char id[BATON_MAX_ID_BYTES + 1];
     char address[BATON_MAX_TEXT_BYTES + 1];  /* inbox url as dialled */
-    char bulk_url[BATON_MAX_TEXT_BYTES + 1]; /* decode only */
+    char bulk_url[BATON_MAX_TEXT_BYTES + 1]; /* prefill: "" without parts */
     char model[BATON_MAX_TEXT_BYTES + 1];
     struct baton_fingerprint fingerprint;
     struct gw_numeric_class *numeric_class;     /* the fleet's; NULL before it joins */

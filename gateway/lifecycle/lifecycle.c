@@ -92,6 +92,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
         BATON_I("output_tokens", request->output.tokens.n),
         BATON_S("prefill", request->attempt.prefill_id),
         BATON_S("decode", request->attempt.decode_id),
+        BATON_I("prefill_parts", request->attempt.n_split),
         BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
         BATON_F("e2el_s", gw_request_e2el_s(request)),
     };
@@ -318,7 +319,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
                    gw_worker_role_name(worker->role), worker->id, words[loss]);
     struct gw_failure failure = {502, "worker_failed", message};
     for (struct gw_request *request = gw_request_list_first(list); request;) {
-        if (request->attempt.prefill != worker && request->attempt.decode != worker) {
+        if (!gw_attempt_uses(&request->attempt, worker)) {
             request = gw_request_list_next(list, request);
             continue;
         }

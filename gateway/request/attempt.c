@@ -73,6 +73,49 @@ static void leave_prompt(struct gw_attempt *attempt)
     attempt->prompt_at = NULL;
 }
 
+void gw_attempt_add_part(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn)
+{
+    attempt->parts[attempt->n_parts++] = (struct gw_prompt_part){.worker = worker};
+    if (worker == attempt->prefill)
+        return;
+    worker->n_active++;
+    worker->n_routed++;
+    worker->turn = turn;
+    gw_worker_load_add(&worker->load,
+                       &(struct gw_work){.n_queued_tokens = attempt->n_prompt_tokens});
+}
+
+static void release_part(const struct gw_attempt *attempt, struct gw_worker *worker)
+{
+    worker->n_active--;
+    gw_worker_load_add(&worker->load,
+                       &(struct gw_work){.n_queued_tokens = -attempt->n_prompt_tokens});
+}
+
+struct gw_prompt_part *gw_attempt_part(struct gw_attempt *attempt, const struct gw_worker *worker)
+{
+    for (uint32_t i = 0; i < attempt->n_parts; i++)
+        if (attempt->parts[i].worker == worker)
+            return &attempt->parts[i];
+    return NULL;
+}
+
+void gw_attempt_release_parts(struct gw_attempt *attempt)
+{
+    for (uint32_t i = 1; i < attempt->n_parts; i++)
+        if (attempt->parts[i].worker)
+            release_part(attempt, attempt->parts[i].worker);
+    attempt->n_parts = 0;
+}
+
+bool gw_attempt_uses(const struct gw_attempt *attempt, const struct gw_worker *worker)
+{
+    for (uint32_t i = 1; i < attempt->n_parts; i++)
+        if (attempt->parts[i].worker == worker)
+            return true;
+    return attempt->prefill == worker || attempt->decode == worker;
+}
+
 void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s)
 {
     struct gw_worker *worker = attempt->prompt_at;
@@ -149,6 +192,7 @@ static void release_decode(struct gw_attempt *attempt)
 
 void gw_attempt_release(struct gw_attempt *attempt)
 {
+    gw_attempt_release_parts(attempt);
     gw_attempt_release_prefill(attempt);
     release_decode(attempt);
 }
@@ -161,6 +205,9 @@ void gw_attempt_colocate(struct gw_attempt *attempt)
 
 void gw_attempt_worker_lost(struct gw_attempt *attempt, const struct gw_worker *worker)
 {
+    struct gw_prompt_part *part = gw_attempt_part(attempt, worker);
+    if (part)
+        part->worker = NULL;
     if (attempt->prompt_at == worker)
         attempt->prompt_at = NULL;
     if (attempt->prefill == worker)

@@ -18,6 +18,7 @@
 #define BATON_GATEWAY_REQUEST_ATTEMPT_H
 
 #include "common/base/ticket.h"
+#include "common/wire/envelope.h"
 #include "gateway/fleet/worker.h"
 #include "gateway/request/prompt_hashes.h"
 
@@ -38,6 +39,14 @@ struct gw_decode_times {
     double decode_s, sample_s; /* over its steps: computing, choosing the tokens */
 };
 
+/* One of the prefill workers that compute the prompt together. */
+struct gw_prompt_part {
+    struct gw_worker *worker; /* NULL: released, or lost */
+    bool answered;
+    uint32_t n_cached_blocks;
+    struct baton_ticket ticket;
+};
+
 struct gw_attempt {
     uint32_t number;  /* on the wire, from 1: tells answers to another attempt apart */
     uint32_t n_begun; /* attempts of the request so far: the highest number that was used */
@@ -46,6 +55,9 @@ struct gw_attempt {
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
     char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
                                                      served, also after they are gone; "": none */
+    struct gw_prompt_part parts[BATON_MAX_PARTS]; /* gateway/routing/split.h: the first is `prefill` */
+    uint32_t n_parts;                      /* 0: one worker computes the prompt */
+    uint32_t n_split;                      /* of them, told to begin: it stays */
     const struct gw_prompt_hashes *hashes; /* of the request, of the class that computes the prompt;
                                               NULL: none */
     int64_t n_prompt_tokens;               /* that prompt_at was sent */
@@ -90,6 +102,18 @@ void gw_attempt_prompt_begins(struct gw_attempt *attempt, size_t n_tokens, int64
 
 /* The decode worker, which has reserved its blocks, runs the prompt itself, without a hand-off. */
 void gw_attempt_colocate(struct gw_attempt *attempt);
+
+/* One of the prefill workers that compute the prompt together, the one at prompt_at first. */
+void gw_attempt_add_part(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn);
+
+/* The attempt's part that the worker is; NULL: it is none. */
+struct gw_prompt_part *gw_attempt_part(struct gw_attempt *attempt, const struct gw_worker *worker);
+
+/* Unassigns the workers of all parts but the first. Sends nothing to them. */
+void gw_attempt_release_parts(struct gw_attempt *attempt);
+
+/* Whether the worker has something to do for the attempt. */
+bool gw_attempt_uses(const struct gw_attempt *attempt, const struct gw_worker *worker);
 
 /* Its first token came. n_computed tokens in compute_s update the worker's rate. */
 void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s);

@@ -135,9 +135,43 @@ void gw_command_prefill(struct gw_request *request)
         to = deliver_to(&request->attempt);
         prefill.deliver_to = &to;
     }
+    prefill.in_parts = request->attempt.n_parts > 0;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
     command(request->attempt.prompt_at, request, &envelope);
+    prefill.deliver_to = NULL; /* the first part delivers all of the context */
+    for (uint32_t i = 1; i < request->attempt.n_parts; i++)
+        command(request->attempt.parts[i].worker, request, &envelope);
+}
+
+void gw_command_start_part(struct gw_request *request, uint32_t part, const struct gw_split *split)
+{
+    struct gw_attempt *attempt = &request->attempt;
+    Baton__V1__DeliverTo to[BATON_MAX_PARTS], *list[BATON_MAX_PARTS];
+    Baton__V1__PartsStart start = BATON__V1__PARTS_START__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    for (uint32_t i = 0; i < split->n_parts; i++) {
+        const struct gw_prompt_part *of = &attempt->parts[split->order[i]];
+        list[i] = &to[i];
+        baton__v1__deliver_to__init(list[i]);
+        to[i].bulk_url = of->worker->bulk_url;
+        to[i].epoch = of->worker->epoch;
+        to[i].worker_id = of->worker->id;
+        to[i].first_block = of->n_cached_blocks;
+        to[i].ticket.data = (uint8_t *)(uintptr_t)of->ticket.bytes;
+        to[i].ticket.len = sizeof of->ticket.bytes;
+        if (split->order[i] == part)
+            start.part = i;
+        if (split->order[i] == split->holder)
+            start.holder = i;
+    }
+    start.parts = list;
+    start.n_parts = split->n_parts;
+    start.first_block = split->first_block;
+    start.stripe_blocks = split->stripe_blocks;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PARTS_START;
+    envelope.parts_start = &start;
+    command(attempt->parts[part].worker, request, &envelope);
 }
 
 _Static_assert((int)BATON_SPECULATION_PROMPT_LOOKUP ==
@@ -218,6 +252,13 @@ static void cancel_at(struct gw_worker *worker, const struct gw_request *request
     (void)gw_worker_send(worker, &envelope);
 }
 
+void gw_command_cancel_parts(const struct gw_request *request, const struct gw_attempt *attempt,
+                             const char *reason)
+{
+    for (uint32_t i = 1; i < attempt->n_parts; i++)
+        cancel_at(attempt->parts[i].worker, request, attempt->number, reason);
+}
+
 void gw_command_cancel(const struct gw_request *request, const char *reason)
 {
     gw_command_cancel_attempt(request, &request->attempt, reason);
@@ -226,6 +267,7 @@ void gw_command_cancel(const struct gw_request *request, const char *reason)
 void gw_command_cancel_attempt(const struct gw_request *request, const struct gw_attempt *attempt,
                                const char *reason)
 {
+    gw_command_cancel_parts(request, attempt, reason);
     cancel_at(attempt->prefill, request, attempt->number, reason);
     cancel_at(attempt->decode, request, attempt->number, reason);
 }

@@ -33,6 +33,20 @@ void gw_command_cancel_move(const struct gw_request *request, const char *reason
  * is a different worker. */
 void gw_command_prefill(struct gw_request *request);
 
+/* How a prompt is divided; parts are numbered as in the attempt. */
+struct gw_split {
+    uint32_t n_parts;                /* 0: the worker computes all of it */
+    uint32_t order[BATON_MAX_PARTS]; /* whose turn it is with the stripes */
+    uint32_t holder, first_block, stripe_blocks;
+};
+
+/* To the worker of a part, which has its blocks: compute it. */
+void gw_command_start_part(struct gw_request *request, uint32_t part, const struct gw_split *split);
+
+/* To the workers of all parts but the first. */
+void gw_command_cancel_parts(const struct gw_request *request, const struct gw_attempt *attempt,
+                             const char *reason);
+
 /* To the decode worker: go on from the first token. */
 void gw_command_start(struct gw_request *request, uint32_t first_token);
 

@@ -11,6 +11,7 @@
 #include "gateway/routing/needs.h"
 #include "gateway/routing/pair.h"
 #include "gateway/routing/servable.h"
+#include "gateway/routing/split.h"
 
 /* The weight of the newest hand-off in the running mean. */
 #define NEWEST_WEIGHT 0.2
@@ -147,6 +148,7 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 static void run_prompt(struct gw_routing *routing, struct gw_request *request)
 {
     gw_attempt_prompt_begins(&request->attempt, gw_request_input(request)->n, baton_now_ns());
+    gw_split_choose(routing, request);
     if (request->attempt.prefill)
         note(routing->prefill_table, request, request->attempt.prefill);
     gw_lifecycle_set_state(routing->lifecycle, request, GW_PREFILLING,

@@ -28,8 +28,9 @@
 
 struct gw_routing_options {
     enum baton_routing_policy prefill, decode;
-    size_t prefix_blocks; /* hashes that each prefix-aware role remembers */
-    bool strict_class;    /* tokens of a request come from one numeric class, or it fails */
+    size_t prefix_blocks;            /* hashes that each prefix-aware role remembers */
+    int64_t split, split_min_tokens; /* workers that compute a prompt of so many tokens; 1: one */
+    bool strict_class; /* tokens of a request come from one numeric class, or it fails */
     int64_t
         colocated_prefill_tokens; /* prompts up to here may be run by the decode worker; 0: none */
 };
@@ -47,6 +48,7 @@ struct gw_routing {
     struct gw_cut_paths cut_paths;
     double handoff_s;     /* mean time from first token to context received, over hand-offs */
     uint64_t n_colocated; /* prompts that decode workers ran */
+    uint64_t n_split;     /* prompts that several prefill workers ran together */
 };
 
 /* Borrows both: they outlive it. */

@@ -25,7 +25,7 @@ NO_SUSPICION = ["--silence-s", 3600]
 NO_STALL = ["--stall-s", 0]
 SUSPICION = ["--silence-s", 3]
 # Of `served_by`, when nothing failed.
-AT_ONCE = dict(attempts=1, migrations=0, hand_overs=0, migration_gap_s=0, class_changed=False)
+AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migration_gap_s=0, class_changed=False)
 # Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 

@@ -328,6 +328,7 @@ def test_processes_reach_just_whom_they_talk_to():
         ("gateway", "prefill", "inbox"), ("gateway", "decode", "inbox"),
         ("decode", "prefill", "inbox"),  # acknowledges what it was handed
         ("prefill", "decode", "bulk"),
+        ("prefill", "prefill", "bulk"), ("prefill", "prefill", "inbox"),  # a prompt's parts
     }
     assert taken - sent == {(None, "gateway", "http")}
     assert sent - taken == {(role, None, 53) for role in ROLES}

@@ -20,7 +20,7 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_FAILED,          BATON__V1__ENVELOPE__BODY_KV_QUERY,
     BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY_HAND_OVER,
     BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY_EMBEDDING,
-    BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_PARTS_START,     BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -239,6 +239,13 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->values[0] = -1.5F;
         s->body.embedding.values = s->values;
         s->body.embedding.n_values = sizeof s->values / sizeof s->values[0];
+        break;
+    case BATON__V1__ENVELOPE__BODY_PARTS_START:
+        s->parts[0] = s->parts[1] = &s->deliver_to;
+        s->body.parts_start.parts = s->parts;
+        s->body.parts_start.n_parts = 2;
+        s->body.parts_start.stripe_blocks = 8;
+        s->body.parts_start.part = 1;
         break;
     case BATON__V1__ENVELOPE__BODY_RESERVE:
         s->body.reserve.n_prompt_tokens = 40;

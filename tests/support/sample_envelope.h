@@ -42,11 +42,13 @@ struct sample_envelope {
         Baton__V1__KvAccount kv_account;
         Baton__V1__HandOver hand_over;
         Baton__V1__HandedOver handed_over;
+        Baton__V1__PartsStart parts_start;
     } body;
     Baton__V1__Fingerprint fingerprint;
     Baton__V1__Status hello_status;
     Baton__V1__Sampling sampling;
     Baton__V1__DeliverTo deliver_to;
+    Baton__V1__DeliverTo *parts[2];
     Baton__V1__DecodeBegan began;
     Baton__V1__Tokens step_tokens;
     Baton__V1__Finished step_finished;

@@ -118,6 +118,10 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
     for (int state = GW_QUEUED; state <= GW_DECODING; state++)
         baton_prom_sample(out, "baton_requests_open", (double)api->requests->by_state[state].n,
                           "state", gw_state_name((enum gw_state)state), NULL);
+    baton_prom_family(out, "baton_split_prefills_total", "counter",
+                      "Prompts that several prefill workers computed together.");
+    baton_prom_sample(out, "baton_split_prefills_total", (double)api->dispatcher->routing.n_split,
+                      NULL);
     baton_prom_family(out, "baton_colocated_prefills_total", "counter",
                       "Prompts that a decode worker ran itself.");
     baton_prom_sample(out, "baton_colocated_prefills_total",

@@ -1,0 +1,153 @@
+#include "gateway/routing/split.h"
+
+#include <string.h>
+
+#include "gateway/request/commands.h"
+#include "gateway/routing/needs.h"
+
+/* ---- who ---- */
+
+/* Each position's end is wanted of some prompts, and one worker must have it. One that failed in
+ * parts may do better alone. */
+static bool may_split(const struct gw_routing *routing, const struct gw_request *request)
+{
+    const struct gw_params *params = &request->params;
+    return routing->options.split > 1 && params->kv_cache && !params->pooling &&
+           !params->prompt_logprobs && !request->n_failures && !request->migration.n &&
+           request->attempt.prefill && request->attempt.prompt_at == request->attempt.prefill &&
+           *request->attempt.prefill->bulk_url &&
+           (int64_t)gw_request_input(request)->n >= routing->options.split_min_tokens;
+}
+
+/* Whether the worker can help now: it has nothing to do. */
+static bool may_help(const struct gw_routing *routing, const struct gw_request *request,
+                     const struct gw_worker *worker)
+{
+    const struct gw_worker *first = request->attempt.prefill;
+    struct gw_work work = gw_worker_load_now(&worker->load);
+    return worker != first && worker->role == BATON__V1__ROLE__ROLE_PREFILL && *worker->bulk_url &&
+           worker->numeric_class == first->numeric_class && gw_worker_is_there(worker) &&
+           !worker->n_active && !work.n_queued_tokens && !work.n_requests &&
+           gw_needs_fit(routing, worker, request) && gw_routing_reaches(routing, first, worker) &&
+           gw_routing_reaches(routing, worker, first);
+}
+
+void gw_split_choose(struct gw_routing *routing, struct gw_request *request)
+{
+    struct gw_attempt *attempt = &request->attempt;
+    if (!may_split(routing, request))
+        return;
+    for (struct gw_worker *worker = gw_worker_list_first(&routing->fleet->workers);
+         worker && attempt->n_parts < routing->options.split;
+         worker = gw_worker_list_next(&routing->fleet->workers, worker)) {
+        if (!may_help(routing, request, worker))
+            continue;
+        if (!attempt->n_parts)
+            gw_attempt_add_part(attempt, attempt->prefill, routing->n_turns);
+        gw_attempt_add_part(attempt, worker, ++routing->n_turns);
+    }
+}
+
+/* ---- what ---- */
+
+/* Blocks of a stripe: what a step of each worker takes. */
+static uint32_t stripe_blocks(const struct gw_routing *routing, const struct gw_attempt *attempt)
+{
+    uint32_t n_rows = UINT32_MAX;
+    for (uint32_t i = 0; i < attempt->n_parts; i++) {
+        uint32_t n = attempt->parts[i].worker->status.step_max_rows;
+        n_rows = n && n < n_rows ? n : n_rows;
+    }
+    return n_rows == UINT32_MAX ? 0 : n_rows / routing->fleet->terms.kv_block_tokens;
+}
+
+/* False: there is too little to divide. The first part's turn comes with the prompt's end. */
+static bool divide(const struct gw_routing *routing, const struct gw_request *request,
+                   struct gw_split *split)
+{
+    const struct gw_attempt *attempt = &request->attempt;
+    uint32_t block_tokens = routing->fleet->terms.kv_block_tokens;
+    uint32_t n_tokens = (uint32_t)gw_request_input(request)->n;
+    *split = (struct gw_split){.n_parts = attempt->n_parts,
+                               .stripe_blocks = stripe_blocks(routing, attempt)};
+    for (uint32_t i = 0; i < attempt->n_parts; i++) {
+        if (attempt->parts[i].n_cached_blocks <= split->first_block)
+            continue;
+        split->first_block = attempt->parts[i].n_cached_blocks;
+        split->holder = i;
+    }
+    int64_t n_left = (int64_t)n_tokens - (int64_t)split->first_block * block_tokens;
+    if (!split->stripe_blocks || n_left < routing->options.split_min_tokens)
+        return false;
+    uint32_t stripe_tokens = split->stripe_blocks * block_tokens;
+    uint32_t n_stripes = (uint32_t)((n_left + stripe_tokens - 1) / stripe_tokens);
+    for (uint32_t i = 0; i < split->n_parts; i++)
+        split->order[(n_stripes - 1 + i) % split->n_parts] = i;
+    return split->n_parts > 1 && n_stripes >= split->n_parts;
+}
+
+/* The first part has its blocks, and goes on without the others. */
+static void go_alone(struct gw_request *request, const char *reason)
+{
+    gw_command_cancel_parts(request, &request->attempt, reason);
+    gw_command_start_part(request, 0, &(struct gw_split){0});
+    gw_attempt_release_parts(&request->attempt);
+}
+
+static void start(struct gw_routing *routing, struct gw_request *request)
+{
+    struct gw_split split;
+    struct gw_attempt *attempt = &request->attempt;
+    if (!divide(routing, request, &split)) {
+        go_alone(request, "too little of the prompt is left to divide");
+        return;
+    }
+    for (uint32_t i = 0; i < attempt->n_parts; i++)
+        gw_command_start_part(request, i, &split);
+    attempt->n_split = attempt->n_parts;
+    routing->n_split++;
+}
+
+static bool all_answered(const struct gw_attempt *attempt)
+{
+    for (uint32_t i = 0; i < attempt->n_parts; i++)
+        if (!attempt->parts[i].answered)
+            return false;
+    return true;
+}
+
+bool gw_split_reserved(struct gw_routing *routing, struct gw_request *request,
+                       const struct gw_worker *worker, const Baton__V1__Reserved *reserved)
+{
+    struct gw_prompt_part *part = gw_attempt_part(&request->attempt, worker);
+    uint32_t block_tokens = routing->fleet->terms.kv_block_tokens;
+    if (!part || part->answered)
+        return true;
+    if ((uint64_t)reserved->n_cached_blocks * block_tokens >= gw_request_input(request)->n ||
+        reserved->ticket.len != sizeof part->ticket.bytes)
+        return false;
+    part->answered = true;
+    part->n_cached_blocks = reserved->n_cached_blocks;
+    memcpy(part->ticket.bytes, reserved->ticket.data, sizeof part->ticket.bytes);
+    if (all_answered(&request->attempt))
+        start(routing, request);
+    return true;
+}
+
+void gw_split_give_up(struct gw_routing *routing, struct gw_request *request,
+                      const struct gw_worker *worker)
+{
+    static const char reason[] = "a part of the prompt has no blocks";
+    struct gw_attempt *attempt = &request->attempt;
+    if (attempt->n_split || !gw_attempt_part(attempt, worker))
+        return;
+    gw_command_cancel_parts(request, attempt, reason);
+    gw_attempt_release_parts(attempt);
+    if (worker == attempt->prefill) { /* asked again, and not in parts, it waits for blocks */
+        gw_command_prefill(request);
+        return;
+    }
+    attempt->n_parts = 1; /* the first part's answer may be on its way */
+    if (attempt->parts[0].answered)
+        start(routing, request);
+}
