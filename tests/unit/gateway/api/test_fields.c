@@ -91,6 +91,63 @@ TEST(a_body_that_is_no_object_is_refused)
     gw_fields_refuse_unknown(&fields);
 }
 
+static const char *const words[] = {"one", "two", "three"};
+
+TEST(a_field_is_of_its_kinds_and_its_words)
+{
+    struct gw_fields fields = fields_of("{\"a\":\"x\",\"b\":\"two\",\"c\":1,\"d\":\"four\"}");
+    assert_non_null(gw_field_of(&fields, "a", GW_IS_STRING | GW_IS_ARRAY, "a string or an array"));
+    assert_int_equal(gw_field_word(&fields, "b", words, 3), 1);
+    assert_int_equal(gw_field_word(&fields, "absent", words, 3), -1);
+    struct gw_fields again = fields;
+    assert_null(gw_field_of(&fields, "c", GW_IS_STRING | GW_IS_ARRAY, "a string or an array"));
+    assert_string_equal(fields.problem.message, "c: must be a string or an array, not integer");
+    assert_int_equal(gw_field_word(&again, "d", words, 3), -1);
+    assert_string_equal(again.problem.message, "d: must be \"one\", \"two\" or \"three\"");
+}
+
+TEST(a_problem_with_a_member_is_one_with_its_field)
+{
+    struct gw_fields fields = fields_of("{\"o\":{\"k\":11}}");
+    int64_t k = 0;
+    struct gw_fields members =
+        gw_fields_enter(&fields, "o", gw_field_of(&fields, "o", GW_IS_OBJECT, "an object"));
+    gw_field_int(&members, "k", 0, 10, &k);
+    gw_fields_leave(&fields, "o", &members);
+    assert_string_equal(fields.problem.param, "o");
+    assert_string_equal(fields.problem.message, "o.k: must be an integer from 0 to 10, not 11");
+}
+
+TEST(readers_note_what_they_check_after_a_problem_too)
+{
+    static const struct gw_alias aliases[] = {{"k", "kay"}};
+    static const char *const off[] = {"k"};
+    const struct gw_dialect dialect = {
+        .aliases = aliases, .n_aliases = 1, .off_at_minus_one = off, .n_off = 1};
+    struct gw_notes notes = {0};
+    struct gw_fields fields = fields_of("{}");
+    int64_t k = 5, none = -1;
+    fields.notes = &notes;
+    fields.dialect = &dialect;
+    gw_fields_fail(&fields, "prompt", "missing_field", "prompt: required");
+    gw_field_int(&fields, "k", 0, 10, &k);
+    gw_field_int(&fields, "none", 0, 10, &none);
+    gw_field_off(&fields, "mirostat", 0, "others");
+    struct gw_fields members = gw_fields_enter(&fields, "o", NULL);
+    (void)gw_field_word(&members, "k", words, 3);
+    gw_fields_refuse_unknown(&fields);
+    assert_true(gw_notes_find(&notes, "", "prompt")->is_required);
+    const struct gw_note *note = gw_notes_find(&notes, "", "k");
+    assert_true(note->kinds == GW_IS_INT && note->off_at_minus_one && note->has_default);
+    assert_true(note->min_int == 0 && note->max_int == 10 && note->fallback == 5);
+    assert_string_equal(gw_notes_find(&notes, "", "kay")->same_as, "k");
+    assert_false(gw_notes_find(&notes, "", "none")->has_default);
+    assert_true(gw_notes_find(&notes, "", "mirostat")->is_refused);
+    assert_true(gw_notes_find(&notes, "o", "k")->words == words && notes.is_closed);
+    assert_null(gw_notes_find(&notes, "", "o.k"));
+    gw_notes_fini(&notes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +157,9 @@ int main(void)
         cmocka_unit_test_teardown(ids_are_checked_one_by_one, release),
         cmocka_unit_test_teardown(an_unknown_member_is_refused, release),
         cmocka_unit_test_teardown(a_body_that_is_no_object_is_refused, release),
+        cmocka_unit_test_teardown(a_field_is_of_its_kinds_and_its_words, release),
+        cmocka_unit_test_teardown(a_problem_with_a_member_is_one_with_its_field, release),
+        cmocka_unit_test_teardown(readers_note_what_they_check_after_a_problem_too, release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
