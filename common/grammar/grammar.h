@@ -11,7 +11,7 @@
 #include "common/grammar/network.h"
 
 enum {
-    BATON_GRAMMAR_MAX_BYTES = 64 << 10,
+    BATON_GRAMMAR_MAX_BYTES = 256 << 10,
     /* In a vocabulary's texts a special token's name stands behind this byte, which is in no UTF-8:
      * only a structure that asks for the token reads it. */
     BATON_SPECIAL_MARK = 0xff,

@@ -49,11 +49,12 @@ struct baton_tool_format {
     const char *end;                      /* NULL: nothing ends a call but its JSON */
     const char *separator;                /* as templates write it; NULL: nothing */
     const char *name_key, *arguments_key; /* of JSON without middle */
-    const char *name_prefix;              /* before the name, and not of it; NULL: nothing */
-    bool is_numbered;                     /* ":0" and so on follows the name */
-    const char *id_mark;                  /* id_mark and an id may follow the name */
-    const char *text_begin;               /* says that text follows; NULL: nothing does */
-    struct baton_tool_tags tags;          /* of TAGS */
+    bool is_list;                /* of JSON: calls stand in one list, between begin and end */
+    const char *name_prefix;     /* before the name, and not of it; NULL: nothing */
+    bool is_numbered;            /* ":0" and so on follows the name */
+    const char *id_mark;         /* id_mark and an id may follow the name */
+    const char *text_begin;      /* says that text follows; NULL: nothing does */
+    struct baton_tool_tags tags; /* of TAGS */
 };
 
 /* The format that a template's source makes a model write; NULL: none that is known. */

@@ -65,9 +65,10 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
 {
     struct gw_ask ask;
     struct baton_chat_input input = {0};
+    struct gw_tool_choice choice; /* it changes no prompt */
     struct baton_buf text, answer;
     gw_ask_init(&ask, api, exchange, body, NULL);
-    gw_messages_read(&ask.fields, &input);
+    gw_messages_read(&ask.fields, &input, &choice);
     gw_ask_end_fields(&ask);
     gw_ask_take_chat(&ask, &input);
     if (ask.fields.failed) {

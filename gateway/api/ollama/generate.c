@@ -170,7 +170,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     if (empty && !api->notes) /* notes are of all the fields */
         (void)gw_field(&ask.fields, "messages");
     else
-        gw_messages_read(&ask.fields, &input);
+        gw_messages_read(&ask.fields, &input, NULL);
     gw_field_may_be_absent(&ask.fields, "messages");
     refuse_images(&ask.fields);
     gw_ask_end_fields(&ask);

@@ -1,6 +1,6 @@
 #include "gateway/api/openai/completions.h"
 
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/writer.h"
 #include "gateway/api/params/model_name.h"
@@ -10,8 +10,8 @@ enum { COMPLETION_NEW_TOKENS = 16 };
 
 /* ---- OpenAI's fields that choose no token ---- */
 
-static const char *const ignored[] = {
-    "user", "store", "metadata", "prompt_cache_key", "safety_identifier", "parallel_tool_calls"};
+static const char *const ignored[] = {"user", "store", "metadata", "prompt_cache_key",
+                                      "safety_identifier"};
 
 static const char *const unsupported[] = {"functions", "function_call", "modalities",
                                           "audio",     "prediction",    "web_search_options",
@@ -147,6 +147,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_ask ask;
     struct gw_fields *fields = &ask.fields;
     struct baton_chat_input input = {0};
+    struct gw_tool_choice choice;
     const char *length_name;
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.chat = true;
@@ -156,12 +157,13 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_params_read(api, fields, &ask.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
     gw_params_read_logprobs(fields, &ask.params.shared.sampling);
-    gw_messages_read(fields, &input);
+    gw_messages_read(fields, &input, &choice);
     bool has_reasoning = read_reasoning_format(fields);
     read_rest(&ask);
     gw_ask_take_chat(&ask, &input);
     gw_ask_take_tools(&ask);
     if (has_reasoning)
         gw_ask_take_reasoning(&ask);
+    gw_ask_hold_to_tools(&ask, input.tools, &choice);
     gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
 }

@@ -136,16 +136,6 @@ static const struct baton_json *read_tools(struct gw_fields *fields)
     return tools;
 }
 
-/* Whether the tools are shown to the model. */
-static bool read_tool_choice(struct gw_fields *fields)
-{
-    const struct baton_json *choice = gw_field(fields, "tool_choice");
-    if (choice && !baton_json_is(choice, "auto") && !baton_json_is(choice, "none"))
-        gw_fields_fail(fields, "tool_choice", "unsupported_field",
-                       "tool_choice: is not supported, but for \"auto\" and \"none\"");
-    return !choice || !baton_json_is(choice, "none");
-}
-
 /* Variables that the request has fields for, or that are the model's. */
 static bool is_reserved(const char *name)
 {
@@ -192,12 +182,19 @@ static void read_openings(struct gw_fields *fields, struct baton_chat_input *inp
                        "continue_final_message: the last message is not the assistant's");
 }
 
-void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input)
+void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
+                      struct gw_tool_choice *choice)
 {
     input->messages = read_messages(fields);
     input->tools = read_tools(fields);
-    if (!read_tool_choice(fields))
-        input->tools = NULL;
+    const struct gw_tool_choice read = gw_tool_choice_read(fields, input->tools);
+    if (choice)
+        *choice = read;
+    else if (read.is_forced)
+        gw_fields_fail(fields, "tool_choice", "unsupported_field",
+                       "tool_choice: is not supported here, but for \"auto\" and \"none\"");
+    if (read.is_none)
+        input->tools = NULL; /* they are not shown */
     input->documents = read_objects(fields, "documents");
     input->kwargs = read_kwargs(fields);
     input->reasoning_effort = read_effort(fields);

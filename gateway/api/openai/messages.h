@@ -8,11 +8,13 @@
 #ifndef BATON_GATEWAY_API_OPENAI_MESSAGES_H
 #define BATON_GATEWAY_API_OPENAI_MESSAGES_H
 
-#include "gateway/api/api.h"
+#include "gateway/api/completion/tool_choice.h"
 
 enum { GW_MAX_MESSAGES = 4096 };
 
-/* Reads the fields that the template is given. */
-void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input);
+/* Reads the fields that the template is given, and which tools are to be called. choice may be NULL
+ * on routes that cannot tell calls from text: they refuse to force one. */
+void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
+                      struct gw_tool_choice *choice);
 
 #endif

@@ -5,19 +5,21 @@
 #include <string.h>
 
 #include "common/base/digest.h"
+#include "common/grammar/network.h"
 
 /* Of all JSON texts OpenAI's json_object means the objects. */
 static const char any_object[] = "{\"type\":\"object\"}";
 
 /* ---- what was found out ---- */
 
-enum { MAX_VERDICTS = 64 };
+enum { MAX_VERDICTS = 256 };
 
 struct verdict {
     uint8_t digest[BATON_SHA256_BYTES];
     enum baton_grammar_kind kind; /* NONE: no verdict */
     enum baton_err err;
     struct baton_why why;
+    size_t n_states;
 };
 
 /* The latest, but none that found no memory. */
@@ -49,9 +51,9 @@ static void remember(const struct verdict *verdict)
     (void)pthread_mutex_unlock(&found.lock);
 }
 
-/* Compiles the text for its errors alone: workers compile it again. */
+/* Compiles the text for its errors and its size alone: workers compile it again. */
 static enum baton_err check(enum baton_grammar_kind kind, const char *text, size_t n,
-                            struct baton_why *why)
+                            size_t *n_states, struct baton_why *why)
 {
     struct verdict verdict = {.kind = kind};
     struct baton_network *network = NULL;
@@ -60,11 +62,13 @@ static enum baton_err check(enum baton_grammar_kind kind, const char *text, size
         return err;
     if (!recall(&verdict)) {
         verdict.err = baton_grammar_read(kind, text, n, &network, &verdict.why);
+        verdict.n_states = verdict.err ? 0 : network->n_states;
         baton_network_destroy(network);
         if (verdict.err != BATON_NO_MEMORY)
             remember(&verdict);
     }
     *why = verdict.why;
+    *n_states = verdict.n_states;
     return verdict.err;
 }
 
@@ -76,6 +80,7 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
     const struct baton_grammar_text given = {
         .kind = kind, .bytes = (char *)(uintptr_t)text, .n = n};
     struct baton_why why = {""};
+    size_t n_states;
     if (fields->failed)
         return;
     if (params->grammar.kind != BATON_GRAMMAR_NONE) {
@@ -84,8 +89,8 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
             "%s: only one of response_format, json_schema, grammar and regex may be given", name);
         return;
     }
-    enum baton_err err =
-        n ? check(kind, text, n, &why) : baton_fail(&why, BATON_INVALID, "must not be empty");
+    enum baton_err err = n ? check(kind, text, n, &n_states, &why)
+                           : baton_fail(&why, BATON_INVALID, "must not be empty");
     if (!err)
         err = baton_grammar_text_copy(&params->grammar, &given);
     if (err)
@@ -204,17 +209,70 @@ void gw_grammar_look_ahead(const struct baton_json *body)
     baton_sampling_params_fini(&params);
 }
 
+/* What is held to a grammar ends by a token. */
+static void check_end(struct gw_fields *fields, const struct baton_sampling_params *params,
+                      bool ignore_eos)
+{
+    if (ignore_eos)
+        gw_fields_fail(fields, "ignore_eos", "invalid_value",
+                       "ignore_eos: not together with response_format, json_schema, grammar, regex "
+                       "or calls of tools that are held to schemas");
+    else if (!params->n_stop_ids)
+        gw_fields_fail(fields, "stop_token_ids", "missing_field",
+                       "stop_token_ids: this model has no token that ends a text, which "
+                       "response_format, json_schema, grammar, regex and calls of tools that are "
+                       "held to schemas need; give one here");
+}
+
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos)
 {
     read_all(fields, params);
-    if (params->grammar.kind == BATON_GRAMMAR_NONE || fields->failed)
-        return;
-    if (ignore_eos)
-        gw_fields_fail(fields, "ignore_eos", "invalid_value",
-                       "ignore_eos: not together with response_format, json_schema, grammar or regex");
-    else if (!params->n_stop_ids)
-        gw_fields_fail(fields, "stop_token_ids", "missing_field",
-                       "stop_token_ids: this model has no token that ends a text, which "
-                       "response_format, json_schema, grammar and regex need; give one here");
+    if (params->grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
+        check_end(fields, params, ignore_eos);
+}
+
+/* ---- schemas of tools ---- */
+
+static void fail_check(struct gw_fields *fields, const char *field, const char *name,
+                       enum baton_err err, const struct baton_why *why)
+{
+    gw_fields_fail(fields, field, err == BATON_LIMIT ? "out_of_range" : "invalid_value",
+                   "%s: %.240s", name, *why->text ? why->text : baton_err_text(err));
+}
+
+void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
+                             const struct baton_json *schema, size_t *n_states)
+{
+    struct baton_why why = {""};
+    struct baton_buf text;
+    size_t n = 0;
+    baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_put_value(&out, NULL, schema);
+    enum baton_err err = schema ? baton_buf_err(&text) : BATON_NO_MEMORY;
+    if (err == BATON_LIMIT)
+        (void)baton_fail(&why, err, "is longer than %d bytes", BATON_GRAMMAR_MAX_BYTES);
+    if (!err)
+        err = check(BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&text), text.len, &n, &why);
+    *n_states += n;
+    if (!err && *n_states > BATON_MAX_STATES)
+        err =
+            baton_fail(&why, BATON_LIMIT, "with this the schemas of tools mean too much together");
+    if (err)
+        fail_check(fields, field, name, err, &why);
+    baton_buf_fini(&text);
+}
+
+void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
+                                  const struct baton_buf *text)
+{
+    const struct baton_grammar_text given = {
+        .kind = BATON_GRAMMAR_STRUCTURE, .bytes = text->data, .n = text->len};
+    struct baton_sampling_params *sampling = &params->sampling;
+    check_end(fields, sampling, params->ignore_eos);
+    baton_grammar_text_fini(&sampling->grammar);
+    enum baton_err err = baton_grammar_text_copy(&sampling->grammar, &given);
+    if (err)
+        gw_fields_fail(fields, "tools", "internal_error", "tools: %s", baton_err_text(err));
 }

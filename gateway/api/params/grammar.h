@@ -13,10 +13,20 @@
 
 #include "common/sampling/params.h"
 #include "gateway/api/fields.h"
+#include "gateway/api/params/params.h"
 
 /* After the stop ids, for an output that is held to a grammar ends with one of them. */
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos);
+
+/* Whether the schema can be held to, as tools' schemas have to; name is its place in the body, in
+ * field. Adds the size of what it means to *n_states, which is bounded. NULL: no memory. */
+void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
+                             const struct baton_json *schema, size_t *n_states);
+
+/* Holds the output to a structure in place of what it was held to, whose schemas were checked. */
+void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
+                                  const struct baton_buf *text);
 
 /* Whether a body has any of the fields, or a schema in "text.format". */
 bool gw_grammar_is_given(const struct baton_json *body);

@@ -111,7 +111,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     ask.options.free_kept = gw_turn_close;
     gw_model_name_read(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
-    gw_messages_read(&ask.fields, &input);
+    gw_messages_read(&ask.fields, &input, NULL);
     read_rest(&ask, turn);
     gw_ask_end_fields(&ask);
     if (input.reasoning_effort && !input.kwargs)

@@ -8,6 +8,7 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/params/grammar.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/table.h"
@@ -38,8 +39,8 @@ static bool needs_no_type(const struct gw_exchange *exchange)
 
 /* ---- bodies ---- */
 
-/* A body that is parsed on libuv's pool, or has a grammar looked at there, and then waits for its client's turn. The client may leave
- * meanwhile: exchange is then NULL. */
+/* A body that is parsed on libuv's pool, or has a grammar looked at there, and then waits for its
+ * client's turn. The client may leave meanwhile: exchange is then NULL. */
 struct parse_work {
     enum gw_exchange_user user; /* first: its exchange's data is this */
     uv_work_t work;
@@ -72,8 +73,11 @@ static void parse_on_pool(uv_work_t *work)
     struct parse_work *parse = work->data;
     if (!parse->body)
         parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
-    if (!parse->err)
-        gw_grammar_look_ahead(parse->body);
+    if (parse->err)
+        return;
+    gw_grammar_look_ahead(parse->body);
+    if (gw_tool_choice_is_given(parse->body))
+        gw_tool_choice_look_ahead(parse->body);
 }
 
 static void free_parse(struct parse_work *parse)
@@ -156,7 +160,7 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
         return;
     }
     enum baton_err err = baton_json_parse(text, n, &body, &why);
-    if (!err && gw_grammar_is_given(body)) {
+    if (!err && (gw_grammar_is_given(body) || gw_tool_choice_is_given(body))) {
         parse_later(api, exchange, endpoint, text, n, body);
         return;
     }

@@ -1,0 +1,187 @@
+#include "gateway/api/completion/tool_choice.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/toolcall/structure.h"
+#include "gateway/api/params/grammar.h"
+
+/* ---- the fields ---- */
+
+static const char *name_of(const struct baton_json *tool)
+{
+    return baton_json_string(baton_json_get(baton_json_get(tool, "function"), "name"), NULL);
+}
+
+static bool has_tool(const struct baton_json *tools, const char *name)
+{
+    for (size_t i = 0; i < baton_json_size(tools); i++)
+        if (!strcmp(name_of(baton_json_at(tools, i)), name))
+            return true;
+    return false;
+}
+
+static const char choices[] = "\"auto\", \"none\", \"required\" or {\"type\":\"function\","
+                              "\"function\":{\"name\":...}}";
+
+/* {"type":"function","function":{"name":...}} */
+static const char *read_name(struct gw_fields *fields, const struct baton_json *choice,
+                             const struct baton_json *tools)
+{
+    const char *name = name_of(choice);
+    if (!baton_json_is(baton_json_get(choice, "type"), "function") || !name)
+        gw_fields_fail(fields, "tool_choice", "invalid_value", "tool_choice: must be %s", choices);
+    else if (!has_tool(tools, name))
+        gw_fields_fail(fields, "tool_choice", "invalid_value",
+                       "tool_choice: %.64s is the name of no function in tools", name);
+    return name;
+}
+
+struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct baton_json *tools)
+{
+    const struct baton_json *given =
+        gw_field_of(fields, "tool_choice", GW_IS_STRING | GW_IS_OBJECT, choices);
+    struct gw_tool_choice choice = {.is_none = baton_json_is(given, "none")};
+    bool is_parallel = true;
+    gw_field_bool(fields, "parallel_tool_calls", &is_parallel);
+    choice.is_single = !is_parallel;
+    if (!given || choice.is_none || baton_json_is(given, "auto"))
+        return choice;
+    choice.is_forced = true;
+    if (!baton_json_is(given, "required")) {
+        choice.name = read_name(fields, given, tools);
+        choice.is_single = true;
+    } else if (!tools) {
+        gw_fields_fail(fields, "tool_choice", "invalid_value",
+                       "tool_choice: \"required\" needs functions in tools");
+    }
+    return choice;
+}
+
+/* ---- what the answer is held to ---- */
+
+static bool any_is_strict(const struct baton_json *tools)
+{
+    for (size_t i = 0; i < baton_json_size(tools); i++)
+        if (baton_tool_is_strict(baton_json_at(tools, i)))
+            return true;
+    return false;
+}
+
+/* Schemas are checked each on its own, so that an error names the tool. */
+static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish)
+{
+    size_t n_states = 0;
+    for (size_t i = 0; i < baton_json_size(wish->tools) && !ask->fields.failed; i++) {
+        const struct baton_json *tool = baton_json_at(wish->tools, i);
+        char name[48];
+        if (wish->name ? strcmp(name_of(tool), wish->name) != 0
+                       : !wish->is_forced && !baton_tool_is_strict(tool))
+            continue;
+        struct baton_json *schema = baton_tool_schema(tool);
+        (void)snprintf(name, sizeof name, "tools[%zu].function.parameters", i);
+        gw_grammar_check_schema(&ask->fields, "tools", name, schema, &n_states);
+        baton_json_free(schema);
+    }
+}
+
+static void hold(struct gw_ask *ask, const struct baton_call_wish *wish)
+{
+    struct baton_buf text;
+    check_schemas(ask, wish);
+    if (ask->fields.failed)
+        return;
+    baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    enum baton_err err = baton_call_structure_put(&out, &ask->options.form, wish);
+    if (err == BATON_LIMIT)
+        gw_fields_fail(&ask->fields, "tools", "out_of_range",
+                       "tools: their schemas are longer than %d bytes together",
+                       BATON_GRAMMAR_MAX_BYTES);
+    else if (err)
+        gw_fields_fail(&ask->fields, "tools", "internal_error", "tools: %s", baton_err_text(err));
+    else
+        gw_grammar_hold_to_structure(&ask->fields, &ask->params.shared, &text);
+    baton_buf_fini(&text);
+}
+
+/* Whether calls of the model's form can be held; where they must be, it is a problem if not. */
+static bool can_hold(struct gw_ask *ask, bool is_forced)
+{
+    const struct baton_tool_format *format = ask->options.form.tools;
+    const enum baton_grammar_kind given = ask->params.shared.sampling.grammar.kind;
+    if (!is_forced)
+        return given != BATON_GRAMMAR_NONE
+                   ? given == BATON_GRAMMAR_JSON_SCHEMA && baton_call_structure_forces(format)
+                   : baton_call_structure_triggers(format);
+    if (given != BATON_GRAMMAR_NONE && given != BATON_GRAMMAR_JSON_SCHEMA)
+        gw_fields_fail(&ask->fields, "tool_choice", "invalid_value",
+                       "tool_choice: a forced call leaves no place for grammar, regex or "
+                       "structural_tag");
+    else if (!format)
+        gw_fields_fail(&ask->fields, "tool_choice", "unsupported_field",
+                       "tool_choice: how this model writes calls is not known from its chat "
+                       "template, so none can be forced; \"auto\" and \"none\" are served");
+    else if (!baton_call_structure_forces(format))
+        gw_fields_fail(&ask->fields, "tool_choice", "unsupported_field",
+                       "tool_choice: calls as this model writes them (%s) cannot be forced; "
+                       "\"auto\" and \"none\" are served",
+                       format->name);
+    return !ask->fields.failed;
+}
+
+void gw_ask_hold_to_tools(struct gw_ask *ask, const struct baton_json *tools,
+                          const struct gw_tool_choice *choice)
+{
+    const struct baton_grammar_text *given = &ask->params.shared.sampling.grammar;
+    struct baton_call_wish wish = {.tools = tools,
+                                   .name = choice->name,
+                                   .is_forced = choice->is_forced,
+                                   .is_single = choice->is_single};
+    struct baton_json *answer = NULL;
+    const bool is_wanted =
+        choice->is_forced || given->kind == BATON_GRAMMAR_JSON_SCHEMA || any_is_strict(tools);
+    if (!tools || choice->is_none || ask->fields.failed || !is_wanted ||
+        !can_hold(ask, choice->is_forced))
+        return;
+    if (!choice->is_forced && given->kind == BATON_GRAMMAR_JSON_SCHEMA &&
+        baton_json_parse(given->bytes, given->n, &answer, NULL))
+        return; /* it was read before: there is no memory, and it alone holds the answer */
+    wish.answer = answer;
+    hold(ask, &wish);
+    baton_json_free(answer);
+}
+
+/* ---- ahead of the loop ---- */
+
+static bool names_a_call(const struct baton_json *choice)
+{
+    return choice && !baton_json_is(choice, "auto") && !baton_json_is(choice, "none");
+}
+
+bool gw_tool_choice_is_given(const struct baton_json *body)
+{
+    const struct baton_json *tools = baton_json_get(body, "tools");
+    bool is_given = names_a_call(baton_json_get(body, "tool_choice"));
+    for (size_t i = 0; i < baton_json_size(tools) && !is_given; i++) {
+        const struct baton_json *tool = baton_json_at(tools, i);
+        is_given = baton_tool_is_strict(tool) || baton_json_bool(baton_json_get(tool, "strict"));
+    }
+    return is_given && baton_json_size(tools);
+}
+
+/* The schema stands elsewhere in each API: OpenAI's chat, Anthropic's messages, responses. */
+void gw_tool_choice_look_ahead(const struct baton_json *body)
+{
+    const struct baton_json *tools = baton_json_get(body, "tools");
+    for (size_t i = 0; i < baton_json_size(tools); i++) {
+        struct gw_fields fields = gw_fields(body);
+        size_t n_states = 0;
+        const struct baton_json *tool = baton_json_at(tools, i);
+        const struct baton_json *other = baton_json_get(tool, "input_schema");
+        struct baton_json *schema = baton_tool_schema(tool);
+        other = other ? other : baton_json_get(tool, "parameters");
+        gw_grammar_check_schema(&fields, "tools", "tools", other ? other : schema, &n_states);
+        baton_json_free(schema);
+    }
+}

@@ -1,0 +1,138 @@
+"""Calls that a client forces, or holds to schemas: whatever the model would write, they fit."""
+import json
+
+import pytest
+from conftest import TOOLS
+from fleet import Fleet
+
+WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 6}, "days": {"$ref": "#/$defs/few"},
+                                            "unit": {"enum": ["C", "F"]}},
+           "required": ["city", "days", "unit"], "additionalProperties": False,
+           "$defs": {"few": {"type": "integer", "minimum": 1, "maximum": 9}}}
+SOME = [{"type": "function", "function": {"name": "weather", "strict": True, "parameters": WEATHER}},
+        {"type": "function", "function": {"name": "now"}}]
+NAMED = {"type": "function", "function": {"name": "weather"}}
+
+
+# Names a form, and shows nothing of the tools.
+SILENT = "{% if tools %}<tool_call>{% endif %}{% for message in messages %}{{ message.content }}\n{% endfor %}"
+
+
+@pytest.fixture
+def silent(tmp_path):
+    template = tmp_path / "silent.jinja"
+    template.write_text(SILENT)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
+        yield started
+
+
+def body(**more):
+    return {"messages": [{"role": "user", "content": "How is it?"}], "tools": SOME, "temperature": 1.5,
+            "max_tokens": 200, **more}
+
+
+def ask(fleet, **more):
+    status, answer, _ = fleet.request("POST", "/v1/chat/completions", body(**more))
+    assert status == 200, answer
+    return answer["choices"][0]
+
+
+def check(call):
+    """The call fits its function."""
+    arguments = json.loads(call["function"]["arguments"])
+    if call["function"]["name"] == "now":
+        assert arguments == {}
+        return
+    assert call["function"]["name"] == "weather" and set(arguments) == {"city", "days", "unit"}
+    assert isinstance(arguments["city"], str) and len(arguments["city"]) <= 6
+    assert arguments["days"] in range(1, 10) and arguments["unit"] in ("C", "F")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_required_is_one_call_or_several(calling, seed):
+    message = ask(calling, tool_choice="required", parallel_tool_calls=seed % 2 == 0, seed=seed, max_tokens=400)["message"]
+    if "tool_calls" not in message:  # cut off by max_tokens
+        pytest.fail(str(message))
+    for call in message["tool_calls"]:
+        check(call)
+    assert seed % 2 == 0 or len(message["tool_calls"]) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_name_is_one_call_of_that_function(calling, seed):
+    choice = ask(calling, tool_choice=NAMED, seed=seed)
+    [call] = choice["message"]["tool_calls"]
+    check(call)
+    assert call["function"]["name"] == "weather" and choice["finish_reason"] == "tool_calls"
+    assert choice["message"]["content"] is None
+
+
+def test_streams_and_drafts_tell_the_same_calls(calling):
+    def calls(**more):
+        return [call["function"] for call in ask(calling, tool_choice=NAMED, seed=5, **more)["message"]["tool_calls"]]
+    *events, last = calling.stream("/v1/chat/completions", **body(tool_choice=NAMED, seed=5, stream=True)).events
+    streamed = [part["function"] for event in events for choice in json.loads(event.data)["choices"]
+                for part in choice["delta"].get("tool_calls", [])]
+    assert last.data == "[DONE]" and calls() == streamed
+    assert calls(speculation={"mode": "prompt_lookup", "max_tokens": 8}) == streamed
+
+
+def test_an_answer_by_a_schema_may_be_calls(calling):
+    number = {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {
+        "type": "integer", "minimum": 0, "maximum": 99}}}}
+    for seed in range(6):
+        message = ask(calling, seed=seed, **number)["message"]
+        if "tool_calls" in message:
+            check(message["tool_calls"][0])
+        else:
+            assert 0 <= json.loads(message["content"]) <= 99
+    assert "tool_calls" in ask(calling, tool_choice=NAMED, seed=1, **number)["message"]
+
+
+def test_reasoning_may_come_before_a_forced_call(calling):
+    choice = ask(calling, tool_choice=NAMED, seed=2, max_tokens=400,
+                 chat_template_kwargs={"enable_thinking": True}, logit_bias={})
+    if choice["finish_reason"] == "length":  # it may reason for long
+        assert "tool_calls" not in choice["message"]
+    else:
+        check(choice["message"]["tool_calls"][0])
+
+
+def test_many_tools_are_read(silent):
+    properties = {f"a_rather_long_name_{i}": {"type": "integer", "description": "d" * 90} for i in range(12)}
+    tools = [{"type": "function", "function": {"name": f"tool_{i}", "parameters": {
+        "type": "object", "properties": properties, "additionalProperties": False}}} for i in range(64)]
+    assert len(json.dumps(tools)) > 64 << 10
+    [call] = ask(silent, tools=tools, tool_choice="required", parallel_tool_calls=False, max_tokens=480)["message"]["tool_calls"]
+    assert call["function"]["name"] in {tool["function"]["name"] for tool in tools}
+    assert set(json.loads(call["function"]["arguments"])) <= set(properties)
+    more = body(tools=[{"type": "function", "function": {"name": "f", "strict": True, "parameters": {
+        "const": {"a": "x" * (300 << 10)}}}}])
+    status, answer, _ = silent.request("POST", "/v1/chat/completions", more)
+    assert status == 400 and "tools[0].function.parameters: is longer than 262144 bytes" in answer["error"]["message"]
+
+
+def function(**parameters):
+    return [*TOOLS, {"type": "function", "function": {"name": "f", "strict": True, "parameters": parameters}}]
+
+
+@pytest.mark.parametrize("more, param, words", [
+    ({"tool_choice": {"type": "function", "function": {"name": "rain"}}}, "tool_choice", "rain is the name of no function"),
+    ({"tool_choice": "any"}, "tool_choice", "must be"),
+    ({"tool_choice": {"type": "custom"}}, "tool_choice", "must be"),
+    ({"tool_choice": "required", "tools": None}, "tool_choice", "needs functions in tools"),
+    ({"tool_choice": "required", "regex": "a"}, "tool_choice", "no place for"),
+    ({"tool_choice": "required", "ignore_eos": True}, "ignore_eos", "calls of tools"),
+    ({"parallel_tool_calls": 1}, "parallel_tool_calls", "true or false"),
+    ({"tools": function(properties={"a": {"unevaluatedItems": False}})}, "tools",
+     "tools[1].function.parameters: #/properties/a"),
+])
+def test_what_cannot_be_held_is_named(calling, more, param, words):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(**more))
+    assert status == 400 and answer["error"]["param"] == param and words in answer["error"]["message"], answer
+
+
+def test_a_model_without_a_form_is_named(shown):
+    status, answer, _ = shown.request("POST", "/v1/chat/completions", body(tool_choice="required"))
+    assert status == 400 and answer["error"]["param"] == "tool_choice", answer
+    assert "chat template" in answer["error"]["message"]
