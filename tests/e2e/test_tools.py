@@ -94,6 +94,7 @@ def test_choices_and_requests_beside_each_other_keep_their_calls(calling):
 
 def test_the_official_client_reads_calls(calling):
     Client("openai").drive(calling, "tools.test.mjs", "/v1", CALL=CALL)
+    Client("openai").drive(calling, "response_tools.test.mjs", "/v1", CALL=CALL)
 
 
 # ---- the other APIs ----
@@ -176,6 +177,70 @@ def test_ollamas_generate_tells_reasoning(calling):
     assert (answer["thinking"], answer["response"]) == ("Hm.", "Rain.")
     raw = ollama(calling, "/api/generate", prompt="How is it?", raw=True, **written("<think>Hm.</think>Rain."))
     assert raw["response"] == "<think>Hm.</think>Rain." and "thinking" not in raw
+
+
+def respond(calling, text, **more):
+    tools = [{"type": "function", **TOOLS[0]["function"]}]
+    body = {"input": "How is it?", "seed": 3, "tools": tools, "text": {"format": written(text)["response_format"]}, **more}
+    status, answer, _ = calling.request("POST", "/v1/responses", body)
+    assert status == 200, answer
+    return body, answer
+
+
+def test_responses_have_an_item_for_each_part(calling):
+    _, answer = respond(calling, PARTS)
+    reasoning, message, *calls = answer["output"]
+    assert reasoning["type"] == "reasoning" and reasoning["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    assert message["content"][0]["text"].strip() == "Let me look." and message["status"] == answer["status"] == "completed"
+    assert [(call["type"], call["name"], json.loads(call["arguments"])) for call in calls] == [
+        ("function_call", "weather", ARGUMENTS)] * 2
+    assert len({item["id"] for item in answer["output"]}) == 4 and calls[0]["call_id"] != calls[1]["call_id"]
+    assert answer["usage"]["output_tokens_details"]["reasoning_tokens"] > 0
+
+
+def test_streams_of_responses_tell_the_same_items(calling):
+    body, whole = respond(calling, PARTS)
+    added, texts, done = [], {}, []
+    events = [event.json() for event in calling.stream("/v1/responses", **body, stream=True).events]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    for event in events:
+        if event["type"] == "response.output_item.added":
+            assert event["output_index"] == len(added) == len(done)
+            added.append(event["item"])
+        elif event["type"] == "response.output_item.done":
+            assert event["output_index"] == len(done) and event["item"]["id"] == added[-1]["id"]
+            done.append(event["item"])
+        elif event["type"].endswith(".delta"):
+            assert event["item_id"] == added[event["output_index"]]["id"]
+            texts[event["output_index"]] = texts.get(event["output_index"], "") + event["delta"]
+    assert events[-1]["type"] == "response.completed" and events[-1]["response"]["output"] == done
+    plain = [{**item, "id": "", "call_id": ""} for item in done]
+    assert plain == [{**item, "id": "", "call_id": ""} for item in whole["output"]]
+    assert [texts[i] for i in range(len(done))] == [
+        item["arguments"] if "arguments" in item else item["content"][0]["text"] for item in done]
+
+
+def test_logprobs_of_a_message_behind_reasoning_are_its_own(calling):
+    body, whole = respond(calling, "<think>Hm.</think>It rains.", top_logprobs=1)
+    [part] = whole["output"][1]["content"]
+    assert "".join(entry["token"] for entry in part["logprobs"]).removesuffix("<|endoftext|>").strip() == part["text"]
+    *_, last = calling.stream("/v1/responses", **body, stream=True).events
+    assert last.json()["response"]["output"][1]["content"] == whole["output"][1]["content"]
+
+
+def prompt_tokens(calling, more, **fields):
+    return respond(calling, "It rains.", input=more, **fields)[1]["usage"]["input_tokens"]
+
+
+def test_a_response_with_calls_is_gone_on_from_in_three_ways(calling):
+    _, first = respond(calling, CALL + "\n" + CALL)
+    asked, calls = {"role": "user", "content": "How is it?"}, first["output"]
+    results = [{"type": "function_call_output", "call_id": call["call_id"], "output": "Rain."} for call in calls]
+    references = [{"type": "item_reference", "id": call["id"]} for call in calls]
+    after = prompt_tokens(calling, results, previous_response_id=first["id"])
+    assert after > prompt_tokens(calling, [asked, *results])
+    for middle in (calls, references, [references[0], *calls]):
+        assert prompt_tokens(calling, [asked, *middle, *results]) == after
 
 
 @pytest.mark.parametrize("name", ["anthropic", "ollama"])

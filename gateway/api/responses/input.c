@@ -16,6 +16,7 @@ struct walk {
     struct baton_json *messages;          /* all so far */
     struct baton_json *assistant, *calls; /* what the next call joins; NULL: a message of its own */
     struct baton_json *reasoning;         /* of the assistant's next message; NULL: none */
+    const struct baton_json *referred;    /* the message that was referred to last */
     size_t i;
 };
 
@@ -113,6 +114,19 @@ static void open_calls(struct walk *walk)
     walk->calls = walk->fields->failed ? NULL : calls;
 }
 
+/* Whether the last message is one that was referred to, and has the call already. */
+static bool has_call(const struct walk *walk, const struct baton_json *id)
+{
+    const struct baton_json *calls = baton_json_get(walk->referred, "tool_calls");
+    size_t n = baton_json_size(walk->messages);
+    bool is_last = walk->referred && n && baton_json_at(walk->messages, n - 1) == walk->referred;
+    for (size_t i = 0; is_last && i < baton_json_size(calls); i++)
+        if (baton_json_is(baton_json_get(baton_json_at(calls, i), "id"),
+                          baton_json_string(id, NULL)))
+            return true;
+    return false;
+}
+
 static void add_call(struct walk *walk, const struct baton_json *item)
 {
     const struct baton_json *id = baton_json_get(item, "call_id"),
@@ -124,6 +138,8 @@ static void add_call(struct walk *walk, const struct baton_json *item)
              ": a function_call has the strings call_id, name and arguments");
         return;
     }
+    if (has_call(walk, id))
+        return;
     if (!walk->calls)
         open_calls(walk);
     struct baton_json *call = gw_tree_function(walk->fields, name, &function);
@@ -167,17 +183,24 @@ static void add_reasoning(struct walk *walk, const struct baton_json *item)
     baton_buf_fini(&text);
 }
 
-/* The item's id ends as that of its response does. */
+static bool is_item_id(const char *id)
+{
+    static const char *const prefixes[] = {"msg", "rs", "fc"};
+    for (size_t i = 0; id && i < sizeof prefixes / sizeof *prefixes; i++)
+        if (!strncmp(id, prefixes[i], strlen(prefixes[i])) && strchr(id, '-'))
+            return true;
+    return false;
+}
+
+/* The item's id ends as that of its response does. All items of a response are one message. */
 static void add_reference(struct walk *walk, const struct baton_json *item)
 {
-    static const char item_prefix[] = "msg-", prefix[] = "resp-";
     const char *id = baton_json_string(baton_json_get(item, "id"), NULL);
     const struct gw_stored_response *stored = NULL;
     struct gw_fields *fields = walk->fields;
     char name[ID_BYTES];
-    if (id && !strncmp(id, item_prefix, sizeof item_prefix - 1) &&
-        strlen(id) + sizeof prefix <= sizeof name) {
-        (void)snprintf(name, sizeof name, "%s%s", prefix, id + sizeof item_prefix - 1);
+    if (is_item_id(id) && strlen(id) + sizeof "resp" <= sizeof name) {
+        (void)snprintf(name, sizeof name, "resp%s", strchr(id, '-'));
         stored = gw_response_store_get(walk->kept->store, walk->kept->owner, name);
     }
     if (!stored) {
@@ -187,9 +210,13 @@ static void add_reference(struct walk *walk, const struct baton_json *item)
                        walk->i, id ? id : "");
         return;
     }
-    size_t n = baton_json_size(stored->messages);
+    const struct baton_json *message =
+        baton_json_at(stored->messages, baton_json_size(stored->messages) - 1);
     walk->assistant = walk->calls = NULL;
-    gw_tree_push(fields, walk->messages, baton_json_share(baton_json_at(stored->messages, n - 1)));
+    if (message == walk->referred)
+        return;
+    walk->referred = message;
+    gw_tree_push(fields, walk->messages, baton_json_share(message));
 }
 
 static void add_item(struct walk *walk, const struct baton_json *item)

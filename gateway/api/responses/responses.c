@@ -117,6 +117,8 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     if (input.reasoning_effort && !input.kwargs)
         input.kwargs = kwargs = kwargs_of(&ask.fields, input.reasoning_effort);
     gw_ask_take_chat(&ask, &input);
+    gw_ask_take_tools(&ask);
+    gw_ask_take_reasoning(&ask);
     gw_ask_start(&ask, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
                  api->facts->n_context_tokens);
     baton_json_free(kwargs);

@@ -6,9 +6,10 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/trees.h"
+#include "gateway/http/sse.h"
 
 /* What a client is told again of its body goes out in every event that has the response object. */
-enum { ECHO_MAX_BYTES = 1 << 20, EVENTS_MAX_BYTES = 512 << 20 };
+enum { ECHO_MAX_BYTES = 1 << 20, EVENTS_MAX_BYTES = 512 << 20, ITEMS_MAX_BYTES = 256 << 20 };
 
 /* ---- what is said again ---- */
 
@@ -87,6 +88,7 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
     }
     baton_buf_init(&turn->echo, ECHO_MAX_BYTES);
     baton_buf_init(&turn->events, EVENTS_MAX_BYTES);
+    baton_buf_init(&turn->items, ITEMS_MAX_BYTES);
     turn->owner = gw_access_owner(api->access, exchange);
     turn->stores = true;
     gw_field_bool(fields, "store", &turn->stores);
@@ -106,7 +108,38 @@ void gw_turn_close(void *arg)
     if (!turn)
         return;
     baton_json_free(turn->conversation);
+    baton_json_free(turn->calls);
     baton_buf_fini(&turn->echo);
     baton_buf_fini(&turn->events);
+    baton_buf_fini(&turn->items);
     free(turn);
+}
+
+void gw_turn_restart(struct gw_turn *turn)
+{
+    baton_buf_reset(&turn->items);
+    baton_json_free(turn->calls);
+    turn->calls = NULL;
+    turn->lost_call = false;
+}
+
+/* ---- events ---- */
+
+void gw_turn_event_begin(struct gw_turn_event *event, struct gw_turn *turn, const char *name)
+{
+    baton_buf_init(&event->data, ITEMS_MAX_BYTES);
+    event->out = baton_json_out(&event->data);
+    event->name = name;
+    baton_json_open(&event->out, NULL, '{');
+    baton_json_put_string(&event->out, "type", name);
+    baton_json_put_uint(&event->out, "sequence_number", turn->n_events++);
+}
+
+void gw_turn_event_end(struct gw_turn_event *event, struct gw_turn *turn)
+{
+    baton_json_close(&event->out, '}');
+    if (baton_buf_err(&event->data))
+        turn->events.err = baton_buf_err(&event->data);
+    gw_sse_event(&turn->events, event->name, event->data.data, event->data.len);
+    baton_buf_fini(&event->data);
 }

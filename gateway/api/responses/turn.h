@@ -22,8 +22,20 @@ struct gw_turn {
 
     /* The stream so far. */
     uint64_t n_events;
-    bool item_is_open;
     struct baton_buf events; /* to be sent together */
+
+    /* The output so far (items.h). */
+    struct baton_buf items;                 /* JSON objects with commas between */
+    struct baton_json *calls;               /* of the answer, as messages have them; NULL: none */
+    bool lost_call;                         /* without memory: not all are in calls */
+    size_t text_begin, reasoning_begin;     /* of the open item, in what the choice gathers */
+    size_t first_logprob, n_logprobs_shown; /* of the open item; before the piece at hand */
+};
+
+struct gw_turn_event {
+    struct baton_buf data;
+    struct baton_json_out out;
+    const char *name;
 };
 
 /* Reads store, previous_response_id, input and what is said again. To be ended with gw_turn_close,
@@ -32,5 +44,12 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
                              struct gw_fields *fields);
 /* Of a struct gw_turn; NULL is fine. */
 void gw_turn_close(void *turn);
+
+/* Forgets the output so far. */
+void gw_turn_restart(struct gw_turn *turn);
+
+/* Opens an event with its type and number; its members go to event->out until it is ended. */
+void gw_turn_event_begin(struct gw_turn_event *event, struct gw_turn *turn, const char *name);
+void gw_turn_event_end(struct gw_turn_event *event, struct gw_turn *turn);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/responses/items.h"
 #include "gateway/api/responses/turn.h"
 #include "gateway/http/sse.h"
 
@@ -32,7 +33,7 @@ static void put_usage(struct baton_json_out *out, const char *key, const struct 
     baton_json_close(out, '}');
     baton_json_put_uint(out, "output_tokens", totals->output_tokens);
     baton_json_open(out, "output_tokens_details", '{');
-    baton_json_put_uint(out, "reasoning_tokens", 0);
+    baton_json_put_uint(out, "reasoning_tokens", totals->reasoning_tokens);
     baton_json_close(out, '}');
     baton_json_put_uint(out, "total_tokens", totals->prompt_tokens + totals->output_tokens);
     baton_json_close(out, '}');
@@ -94,158 +95,26 @@ static void open_response(struct baton_json_out *out, const char *key,
     put_settings(out, turn_of(completion));
 }
 
-/* ---- items and parts ---- */
-
-/* Leaves the item open, its content too. */
-static void open_message(struct baton_json_out *out, const char *key,
-                         const struct gw_choice *choice, const char *status)
-{
-    char id[GW_ANSWER_ID_BYTES];
-    baton_json_open(out, key, '{');
-    baton_json_put_string(out, "id", gw_choice_id(choice, "msg", id));
-    baton_json_put_string(out, "type", "message");
-    baton_json_put_string(out, "status", status);
-    baton_json_put_string(out, "role", "assistant");
-    baton_json_open(out, "content", '[');
-}
-
-static void close_message(struct baton_json_out *out)
-{
-    baton_json_close(out, ']');
-    baton_json_close(out, '}');
-}
-
-/* logprobs: an array as JSON. */
-static void put_part(struct baton_json_out *out, const char *key, const char *text, size_t n,
-                     const struct baton_buf *logprobs)
-{
-    baton_json_open(out, key, '{');
-    baton_json_put_string(out, "type", "output_text");
-    baton_json_put_text(out, "text", text, n);
-    baton_json_open(out, "annotations", '[');
-    baton_json_close(out, ']');
-    if (logprobs)
-        baton_json_put_raw(out, "logprobs", baton_buf_text(logprobs), logprobs->len);
-    else
-        baton_json_put_raw(out, "logprobs", "[]", 2);
-    baton_json_close(out, '}');
-}
-
-/* Of every token that is shown, also if a stream has told some already. */
-static void write_logprobs(struct gw_choice *choice, struct baton_buf *out)
-{
-    struct baton_json_out json = baton_json_out(out);
-    choice->logprobs.n_taken = 0;
-    gw_logprobs_put_entries(&choice->logprobs, &json, NULL, choice->completion->api->tokenizer);
-}
-
 /* ---- events ---- */
-
-struct event {
-    struct baton_buf data;
-    struct baton_json_out out;
-    const char *name;
-};
-
-static void begin(struct event *event, struct gw_turn *turn, const char *name)
-{
-    baton_buf_init(&event->data, GW_ANSWER_MAX_BYTES);
-    event->out = baton_json_out(&event->data);
-    event->name = name;
-    baton_json_open(&event->out, NULL, '{');
-    baton_json_put_string(&event->out, "type", name);
-    baton_json_put_uint(&event->out, "sequence_number", turn->n_events++);
-}
-
-static void end(struct event *event, struct gw_turn *turn)
-{
-    baton_json_close(&event->out, '}');
-    if (baton_buf_err(&event->data))
-        turn->events.err = baton_buf_err(&event->data);
-    gw_sse_event(&turn->events, event->name, event->data.data, event->data.len);
-    baton_buf_fini(&event->data);
-}
-
-/* Where an event belongs. */
-static void put_place(struct event *event, const struct gw_choice *choice)
-{
-    char id[GW_ANSWER_ID_BYTES];
-    baton_json_put_string(&event->out, "item_id", gw_choice_id(choice, "msg", id));
-    baton_json_put_int(&event->out, "output_index", 0);
-    baton_json_put_int(&event->out, "content_index", 0);
-}
 
 static void write_progress(const struct gw_completion *completion, const char *name)
 {
     static const struct progress begun = {.status = "in_progress"};
-    struct event event;
-    begin(&event, turn_of(completion), name);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn_of(completion), name);
     open_response(&event.out, "response", completion, &begun);
     baton_json_close(&event.out, '}');
-    end(&event, turn_of(completion));
-}
-
-static void write_open(const struct gw_choice *choice)
-{
-    struct gw_turn *turn = turn_of(choice->completion);
-    struct event event;
-    begin(&event, turn, "response.output_item.added");
-    baton_json_put_int(&event.out, "output_index", 0);
-    open_message(&event.out, "item", choice, "in_progress");
-    close_message(&event.out);
-    end(&event, turn);
-    begin(&event, turn, "response.content_part.added");
-    put_place(&event, choice);
-    put_part(&event.out, "part", "", 0, NULL);
-    end(&event, turn);
-    turn->item_is_open = true;
-}
-
-static void write_delta(struct gw_choice *choice, const char *text, size_t n)
-{
-    struct gw_turn *turn = turn_of(choice->completion);
-    struct event event;
-    if (!turn->item_is_open)
-        write_open(choice);
-    begin(&event, turn, "response.output_text.delta");
-    put_place(&event, choice);
-    baton_json_put_text(&event.out, "delta", text, n);
-    gw_logprobs_put_entries(&choice->logprobs, &event.out, "logprobs",
-                            choice->completion->api->tokenizer);
-    gw_choice_put_steps(choice, &event.out);
-    end(&event, turn);
-}
-
-static void write_done(struct gw_choice *choice, const struct baton_buf *item,
-                       const struct baton_buf *logprobs)
-{
-    struct gw_turn *turn = turn_of(choice->completion);
-    const char *text = baton_buf_text(&choice->text);
-    struct event event;
-    begin(&event, turn, "response.output_text.done");
-    put_place(&event, choice);
-    baton_json_put_text(&event.out, "text", text, choice->text.len);
-    baton_json_put_raw(&event.out, "logprobs", baton_buf_text(logprobs), logprobs->len);
-    gw_choice_put_steps(choice, &event.out);
-    end(&event, turn);
-    begin(&event, turn, "response.content_part.done");
-    put_place(&event, choice);
-    put_part(&event.out, "part", text, choice->text.len, logprobs);
-    end(&event, turn);
-    begin(&event, turn, "response.output_item.done");
-    baton_json_put_int(&event.out, "output_index", 0);
-    baton_json_put_raw(&event.out, "item", baton_buf_text(item), item->len);
-    end(&event, turn);
+    gw_turn_event_end(&event, turn_of(completion));
 }
 
 static void write_end(const struct gw_choice *choice, const char *name)
 {
     struct gw_turn *turn = turn_of(choice->completion);
     const struct baton_buf *result = &choice->result;
-    struct event event;
-    begin(&event, turn, name);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn, name);
     baton_json_put_raw(&event.out, "response", baton_buf_text(result), result->len);
-    end(&event, turn);
+    gw_turn_event_end(&event, turn);
 }
 
 static void flush(struct gw_choice *choice)
@@ -303,52 +172,59 @@ static void on_first(struct gw_choice *choice)
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
+    struct gw_turn *turn = turn_of(choice->completion);
+    turn->n_logprobs_shown = choice->logprobs.n_ready;
     gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    baton_buf_append(&choice->text, text, n);
-    if (!choice->completion->options.streaming)
-        return;
-    write_delta(choice, text, n);
-    flush(choice);
+    gw_tool_calls_push(choice, &choice->calls, text, n, &gw_response_parts);
+    if (turn->events.len)
+        flush(choice);
 }
 
-static void keep_item(struct gw_choice *choice, const char *status,
-                      const struct baton_buf *logprobs, struct baton_buf *item)
+static void keep_response(struct gw_choice *choice, const char *status)
 {
-    struct baton_json_out out = baton_json_out(item);
-    open_message(&out, NULL, choice, status);
-    put_part(&out, NULL, baton_buf_text(&choice->text), choice->text.len, logprobs);
-    close_message(&out);
-}
-
-static void keep_response(struct gw_choice *choice, const char *status,
-                          const struct baton_buf *item)
-{
-    const struct progress progress = {.status = status, .output = item, .counts = true};
+    const struct baton_buf *items = &turn_of(choice->completion)->items;
+    const struct progress progress = {.status = status, .output = items, .counts = true};
     struct baton_json_out out = baton_json_out(&choice->result);
     open_response(&out, NULL, choice->completion, &progress);
     if (!choice->completion->options.streaming)
         gw_choice_put_steps(choice, &out);
     baton_json_close(&out, '}');
-    if (baton_buf_err(item))
-        choice->result.err = baton_buf_err(item);
+    if (baton_buf_err(items))
+        choice->result.err = baton_buf_err(items);
+}
+
+/* The answer in the words of chats, or NULL. */
+static struct baton_json *message_of(const struct gw_choice *choice)
+{
+    const struct gw_turn *turn = turn_of(choice->completion);
+    const struct baton_buf *text = &choice->text, *reasoning = &choice->reasoning;
+    struct baton_json *message = baton_json_new_object();
+    bool made =
+        baton_json_set(message, "role", baton_json_new_string("assistant")) &&
+        baton_json_set(message, "content", baton_json_new_text(baton_buf_text(text), text->len)) &&
+        !turn->lost_call;
+    if (turn->calls)
+        made = made && baton_json_set(message, "tool_calls", baton_json_share(turn->calls));
+    if (reasoning->len)
+        made =
+            made && baton_json_set(message, "reasoning_content",
+                                   baton_json_new_text(baton_buf_text(reasoning), reasoning->len));
+    if (made)
+        return message;
+    baton_json_free(message);
+    return NULL;
 }
 
 /* For previous_response_id and GET /v1/responses/{id}. */
 static void store(struct gw_choice *choice)
 {
     struct gw_turn *turn = turn_of(choice->completion);
-    struct baton_json *message = baton_json_new_object();
     char id[GW_ANSWER_ID_BYTES];
     enum baton_err err = BATON_NO_MEMORY;
-    if (!turn->stores || baton_buf_err(&choice->result)) {
-        baton_json_free(message);
+    if (!turn->stores || baton_buf_err(&choice->result))
         return;
-    }
-    bool made =
-        baton_json_set(message, "role", baton_json_new_string("assistant")) &&
-        baton_json_set(message, "content",
-                       baton_json_new_text(baton_buf_text(&choice->text), choice->text.len));
-    made = baton_json_push(turn->conversation, message) && made;
+    struct baton_json *message = message_of(choice);
+    bool made = message && baton_json_push(turn->conversation, message);
     if (made) {
         err = gw_response_store_put(choice->completion->api->responses, &turn->owner,
                                     gw_choice_id(choice, "resp", id), &choice->result,
@@ -365,27 +241,25 @@ static void on_finish(struct gw_choice *choice)
 {
     bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
     const char *status = cut ? "incomplete" : "completed";
-    bool streaming = choice->completion->options.streaming;
-    struct baton_buf logprobs, item;
-    baton_buf_init(&logprobs, GW_ANSWER_MAX_BYTES);
-    baton_buf_init(&item, GW_ANSWER_MAX_BYTES);
+    struct gw_turn *turn = turn_of(choice->completion);
+    turn->n_logprobs_shown = choice->logprobs.n_ready;
     gw_choice_end_logprobs(choice);
+    gw_tool_calls_end(choice, &choice->calls, &gw_response_parts);
     gw_choice_count(choice);
-    if (streaming && !turn_of(choice->completion)->item_is_open)
-        write_open(choice);
-    write_logprobs(choice, &logprobs);
-    keep_item(choice, status, &logprobs, &item);
-    if (streaming)
-        write_done(choice, &item, &logprobs);
-    keep_response(choice, status, &item);
-    if (streaming) {
+    gw_response_items_end(choice, status);
+    keep_response(choice, status);
+    if (choice->completion->options.streaming) {
         write_end(choice, cut ? "response.incomplete" : "response.completed");
         flush(choice);
     }
     store(choice);
-    baton_buf_fini(&logprobs);
-    baton_buf_fini(&item);
     gw_choice_close(choice, gw_completion_answer_one);
+}
+
+static void on_restart(struct gw_choice *choice)
+{
+    gw_choice_restart(choice);
+    gw_turn_restart(turn_of(choice->completion));
 }
 
 static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
@@ -399,7 +273,7 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
     gw_choice_fail(choice, failure, put_error_usage, "response.failed");
 }
 
-const struct gw_response_writer gw_responses_writer = {.restart = gw_choice_restart,
+const struct gw_response_writer gw_responses_writer = {.restart = on_restart,
                                                        .first = on_first,
                                                        .token = gw_choice_keep_token,
                                                        .text = on_text,

@@ -1,0 +1,305 @@
+#include "gateway/api/responses/items.h"
+
+#include <stdio.h>
+
+#include "gateway/api/responses/turn.h"
+
+enum { PREFIX_BYTES = 16 };
+
+static struct gw_turn *turn_of(const struct gw_choice *choice)
+{
+    return choice->completion->options.kept;
+}
+
+/* ---- items and parts ---- */
+
+/* The last item's: the first one's is the response's, but for the prefix. */
+static void put_id(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
+                   const char *kind)
+{
+    char prefix[PREFIX_BYTES], id[GW_ANSWER_ID_BYTES];
+    int index = choice->n_parts - 1;
+    (void)snprintf(prefix, sizeof prefix, index ? "%s_%d" : "%s", kind, index);
+    baton_json_put_string(out, key, gw_choice_id(choice, prefix, id));
+}
+
+static bool thinks(const struct gw_choice *choice)
+{
+    return choice->part == GW_PART_REASONING;
+}
+
+static const char *kind_of(const struct gw_choice *choice)
+{
+    return thinks(choice) ? "rs" : "msg";
+}
+
+/* Text or reasoning. */
+struct words {
+    const char *text;
+    size_t n;
+    struct baton_buf logprobs; /* of text: an array as JSON; empty: none */
+};
+
+static void put_part(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
+                     const struct words *words)
+{
+    baton_json_open(out, key, '{');
+    baton_json_put_string(out, "type", thinks(choice) ? "reasoning_text" : "output_text");
+    baton_json_put_text(out, "text", words->text, words->n);
+    if (!thinks(choice)) {
+        baton_json_open(out, "annotations", '[');
+        baton_json_close(out, ']');
+        if (words->logprobs.len)
+            baton_json_put_raw(out, "logprobs", baton_buf_text(&words->logprobs),
+                               words->logprobs.len);
+        else
+            baton_json_put_raw(out, "logprobs", "[]", 2);
+    }
+    baton_json_close(out, '}');
+}
+
+/* The open item; words NULL: without content yet. */
+static void put_item(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
+                     const char *status, const struct words *words)
+{
+    baton_json_open(out, key, '{');
+    put_id(out, "id", choice, kind_of(choice));
+    baton_json_put_string(out, "type", thinks(choice) ? "reasoning" : "message");
+    baton_json_put_string(out, "status", status);
+    if (thinks(choice)) {
+        baton_json_open(out, "summary", '[');
+        baton_json_close(out, ']');
+    } else {
+        baton_json_put_string(out, "role", "assistant");
+    }
+    baton_json_open(out, "content", '[');
+    if (words)
+        put_part(out, NULL, choice, words);
+    baton_json_close(out, ']');
+    baton_json_close(out, '}');
+}
+
+static void put_call(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
+                     const struct gw_tool_call *call, bool is_whole)
+{
+    baton_json_open(out, key, '{');
+    put_id(out, "id", choice, "fc");
+    baton_json_put_string(out, "type", "function_call");
+    baton_json_put_string(out, "status", is_whole ? "completed" : "in_progress");
+    baton_json_put_string(out, "call_id", call->id);
+    baton_json_put_text(out, "name", call->name, call->n_name);
+    baton_json_put_text(out, "arguments", call->arguments, is_whole ? call->n_arguments : 0);
+    baton_json_close(out, '}');
+}
+
+static struct baton_json_out items_of(struct gw_turn *turn)
+{
+    struct baton_json_out out = baton_json_out(&turn->items);
+    out.comma = turn->items.len > 0;
+    return out;
+}
+
+/* ---- events ---- */
+
+static void put_index(struct gw_turn_event *event, const struct gw_choice *choice)
+{
+    baton_json_put_int(&event->out, "output_index", choice->n_parts - 1);
+}
+
+/* Where an event belongs. */
+static void put_place(struct gw_turn_event *event, const struct gw_choice *choice)
+{
+    put_id(&event->out, "item_id", choice, kind_of(choice));
+    put_index(event, choice);
+    baton_json_put_int(&event->out, "content_index", 0);
+}
+
+static void write_open(const struct gw_choice *choice)
+{
+    struct gw_turn *turn = turn_of(choice);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn, "response.output_item.added");
+    put_index(&event, choice);
+    put_item(&event.out, "item", choice, "in_progress", NULL);
+    gw_turn_event_end(&event, turn);
+    gw_turn_event_begin(&event, turn, "response.content_part.added");
+    put_place(&event, choice);
+    put_part(&event.out, "part", choice, &(struct words){.text = ""});
+    gw_turn_event_end(&event, turn);
+}
+
+static void write_delta(struct gw_choice *choice, const char *text, size_t n)
+{
+    struct gw_turn *turn = turn_of(choice);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn,
+                        thinks(choice) ? "response.reasoning_text.delta"
+                                       : "response.output_text.delta");
+    put_place(&event, choice);
+    baton_json_put_text(&event.out, "delta", text, n);
+    if (!thinks(choice))
+        gw_logprobs_put_entries(&choice->logprobs, &event.out, "logprobs",
+                                choice->completion->api->tokenizer);
+    gw_choice_put_steps(choice, &event.out);
+    gw_turn_event_end(&event, turn);
+}
+
+static void write_done(struct gw_choice *choice, const char *status, const struct words *words)
+{
+    struct gw_turn *turn = turn_of(choice);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn,
+                        thinks(choice) ? "response.reasoning_text.done"
+                                       : "response.output_text.done");
+    put_place(&event, choice);
+    baton_json_put_text(&event.out, "text", words->text, words->n);
+    if (!thinks(choice))
+        baton_json_put_raw(&event.out, "logprobs", baton_buf_text(&words->logprobs),
+                           words->logprobs.len);
+    gw_choice_put_steps(choice, &event.out);
+    gw_turn_event_end(&event, turn);
+    gw_turn_event_begin(&event, turn, "response.content_part.done");
+    put_place(&event, choice);
+    put_part(&event.out, "part", choice, words);
+    gw_turn_event_end(&event, turn);
+    gw_turn_event_begin(&event, turn, "response.output_item.done");
+    put_index(&event, choice);
+    put_item(&event.out, "item", choice, status, words);
+    gw_turn_event_end(&event, turn);
+}
+
+/* A call's arguments are known all at once. */
+static void write_arguments(const struct gw_choice *choice, const struct gw_tool_call *call,
+                            bool is_done)
+{
+    struct gw_turn *turn = turn_of(choice);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn,
+                        is_done ? "response.function_call_arguments.done"
+                                : "response.function_call_arguments.delta");
+    put_id(&event.out, "item_id", choice, "fc");
+    put_index(&event, choice);
+    if (is_done)
+        baton_json_put_text(&event.out, "name", call->name, call->n_name);
+    baton_json_put_text(&event.out, is_done ? "arguments" : "delta", call->arguments,
+                        call->n_arguments);
+    gw_turn_event_end(&event, turn);
+}
+
+static void write_call(const struct gw_choice *choice, const struct gw_tool_call *call,
+                       bool is_whole)
+{
+    struct gw_turn *turn = turn_of(choice);
+    struct gw_turn_event event;
+    gw_turn_event_begin(&event, turn,
+                        is_whole ? "response.output_item.done" : "response.output_item.added");
+    put_index(&event, choice);
+    put_call(&event.out, "item", choice, call, is_whole);
+    gw_turn_event_end(&event, turn);
+}
+
+/* ---- from piece to piece ---- */
+
+/* Of every token that the open item shows, also if a stream has told some already. */
+static void write_logprobs(struct gw_choice *choice, struct baton_buf *out)
+{
+    struct baton_json_out json = baton_json_out(out);
+    choice->logprobs.n_taken = turn_of(choice)->first_logprob;
+    gw_logprobs_put_entries(&choice->logprobs, &json, NULL, choice->completion->api->tokenizer);
+}
+
+static void close_item(struct gw_choice *choice, const char *status)
+{
+    struct gw_turn *turn = turn_of(choice);
+    const struct baton_buf *all = thinks(choice) ? &choice->reasoning : &choice->text;
+    size_t begin = thinks(choice) ? turn->reasoning_begin : turn->text_begin;
+    if (choice->part == GW_PART_NONE)
+        return;
+    struct words words = {.text = baton_buf_text(all) + begin, .n = all->len - begin};
+    baton_buf_init(&words.logprobs, GW_ANSWER_MAX_BYTES);
+    if (!thinks(choice))
+        write_logprobs(choice, &words.logprobs);
+    if (choice->completion->options.streaming)
+        write_done(choice, status, &words);
+    struct baton_json_out out = items_of(turn);
+    put_item(&out, NULL, choice, status, &words);
+    if (baton_buf_err(&words.logprobs))
+        turn->items.err = baton_buf_err(&words.logprobs);
+    baton_buf_fini(&words.logprobs);
+    choice->part = GW_PART_NONE;
+}
+
+static void open_item(struct gw_choice *choice, enum gw_part part)
+{
+    struct gw_turn *turn = turn_of(choice);
+    if (choice->part == part)
+        return;
+    close_item(choice, "completed");
+    turn->text_begin = choice->text.len;
+    turn->reasoning_begin = choice->reasoning.len;
+    turn->first_logprob = choice->n_parts ? turn->n_logprobs_shown : 0;
+    choice->logprobs.n_taken = turn->first_logprob;
+    choice->part = part;
+    choice->n_parts++;
+    if (choice->completion->options.streaming)
+        write_open(choice);
+}
+
+static void on_words(struct gw_choice *choice, const char *text, size_t n)
+{
+    open_item(choice, GW_PART_TEXT);
+    baton_buf_append(&choice->text, text, n);
+    if (choice->completion->options.streaming)
+        write_delta(choice, text, n);
+}
+
+static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
+{
+    open_item(choice, GW_PART_REASONING);
+    baton_buf_append(&choice->reasoning, text, n);
+    if (choice->completion->options.streaming)
+        write_delta(choice, text, n);
+}
+
+/* For the conversation that is kept. */
+static void keep_call(struct gw_turn *turn, const struct gw_tool_call *call)
+{
+    struct baton_json *function = baton_json_new_object(), *made = baton_json_new_object();
+    bool ok = baton_json_set(function, "name", baton_json_new_text(call->name, call->n_name)) &&
+              baton_json_set(function, "arguments",
+                             baton_json_new_text(call->arguments, call->n_arguments)) &&
+              baton_json_set(made, "id", baton_json_new_string(call->id)) &&
+              baton_json_set(made, "type", baton_json_new_string("function"));
+    ok = baton_json_set(made, "function", function) && ok;
+    if (!turn->calls)
+        turn->calls = baton_json_new_array();
+    ok = baton_json_push(turn->calls, made) && ok;
+    turn->lost_call |= !ok;
+}
+
+static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct gw_turn *turn = turn_of(choice);
+    close_item(choice, "completed");
+    choice->n_parts++;
+    if (choice->completion->options.streaming) {
+        write_call(choice, call, false);
+        write_arguments(choice, call, false);
+        write_arguments(choice, call, true);
+        write_call(choice, call, true);
+    }
+    struct baton_json_out out = items_of(turn);
+    put_call(&out, NULL, choice, call, true);
+    if (turn->stores)
+        keep_call(turn, call);
+}
+
+const struct gw_parts gw_response_parts = {
+    .text = on_words, .reasoning = on_reasoning, .call = on_call};
+
+void gw_response_items_end(struct gw_choice *choice, const char *status)
+{
+    if (!choice->n_parts) /* clients look for a message */
+        open_item(choice, GW_PART_TEXT);
+    close_item(choice, status);
+}
