@@ -172,6 +172,18 @@ static const struct baton_chat_jinja *template_of(const struct baton_chat *chat,
     return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
 }
 
+const char *baton_chat_tool_form(const struct baton_chat *chat)
+{
+    const struct baton_tool_format *format =
+        chat->with_tools.jinja ? chat->with_tools.tool_format : chat->plain.tool_format;
+    return format ? format->name : NULL;
+}
+
+bool baton_chat_has_reasoning(const struct baton_chat *chat)
+{
+    return chat->plain.reasoning_format;
+}
+
 const char *baton_chat_problem(const struct baton_chat *chat)
 {
     return chat->plain.jinja ? NULL : chat->problem;

@@ -52,6 +52,11 @@ void baton_chat_close(struct baton_chat *chat);
 /* Where the template comes from: "model", the name of a built-in one, "file", or "none". */
 const char *baton_chat_source(const struct baton_chat *chat);
 
+/* The form of calls that the template makes a model write, NULL: none that is known; whether it has
+ * markers of reasoning. */
+const char *baton_chat_tool_form(const struct baton_chat *chat);
+bool baton_chat_has_reasoning(const struct baton_chat *chat);
+
 /* NULL when conversations can be encoded, else a sentence that tells a client why not. */
 const char *baton_chat_problem(const struct baton_chat *chat);
 

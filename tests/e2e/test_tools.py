@@ -246,3 +246,10 @@ def test_a_response_with_calls_is_gone_on_from_in_three_ways(calling):
 @pytest.mark.parametrize("name", ["anthropic", "ollama"])
 def test_other_official_clients_read_calls(calling, name):
     Client("clients").drive(calling, f"{name}_tools.test.mjs", CALL=PARTS)
+
+
+def test_the_form_is_told(calling):
+    [model] = calling.request("GET", "/v1/models")[1]["data"]
+    assert model["tool_call_form"] == "hermes" and model["reasoning"] is True
+    shown = calling.request("POST", "/api/show", {"model": "tale"})[1]
+    assert shown["capabilities"] == ["completion", "tools", "thinking"]

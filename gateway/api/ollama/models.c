@@ -149,6 +149,10 @@ static void answer_show(const struct gw_api *api, struct gw_exchange *exchange)
     baton_json_put_string(&out, NULL, "completion");
     if (api->facts->pooling) /* else it was not trained for that */
         baton_json_put_string(&out, NULL, "embedding");
+    if (baton_chat_tool_form(api->chat))
+        baton_json_put_string(&out, NULL, "tools");
+    if (baton_chat_has_reasoning(api->chat))
+        baton_json_put_string(&out, NULL, "thinking");
     baton_json_close(&out, ']');
     put_start_time(&out, "modified_at", api);
     baton_json_close(&out, '}');

@@ -63,6 +63,11 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     else
         baton_json_put_null(out, "dtype");
     baton_json_put_string(out, "chat_template", baton_chat_source(api->chat));
+    if (baton_chat_tool_form(api->chat))
+        baton_json_put_string(out, "tool_call_form", baton_chat_tool_form(api->chat));
+    else
+        baton_json_put_null(out, "tool_call_form");
+    baton_json_put_bool(out, "reasoning", baton_chat_has_reasoning(api->chat));
     put_sampling(out, api);
     put_embeddings(out, api);
     baton_json_close(out, '}');
