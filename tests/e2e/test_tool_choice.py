@@ -132,6 +132,23 @@ def test_what_cannot_be_held_is_named(calling, more, param, words):
     assert status == 400 and answer["error"]["param"] == param and words in answer["error"]["message"], answer
 
 
+@pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
+def test_anthropics_choices_force_blocks_of_calls(calling, choice):
+    tools = [{"name": "weather", "input_schema": WEATHER}, {"name": "now", "input_schema": {
+        "type": "object", "additionalProperties": False}}]
+    status, answer, _ = calling.request("POST", "/v1/messages", {
+        "messages": [{"role": "user", "content": "How is it?"}], "max_tokens": 300, "tools": tools, "seed": 4,
+        "tool_choice": {**choice, "disable_parallel_tool_use": True}})
+    assert status == 200 and answer["stop_reason"] == "tool_use", answer
+    [block] = answer["content"]
+    assert block["type"] == "tool_use"
+    check({"function": {"name": block["name"], "arguments": json.dumps(block["input"])}})
+    tools[0]["input_schema"] = {"type": "object", "properties": {"a": {"unevaluatedItems": False}}}
+    status, answer, _ = calling.request("POST", "/v1/messages", {
+        "messages": [{"role": "user", "content": "How?"}], "max_tokens": 3, "tools": tools, "tool_choice": {"type": "any"}})
+    assert status == 400 and "tools[0].input_schema: #/properties/a" in answer["error"]["message"], answer
+
+
 def test_a_model_without_a_form_is_named(shown):
     status, answer, _ = shown.request("POST", "/v1/chat/completions", body(tool_choice="required"))
     assert status == 400 and answer["error"]["param"] == "tool_choice", answer

@@ -197,6 +197,7 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
 {
     const struct baton_json *type = baton_json_get(tool, "type");
     const struct baton_json *description = baton_json_get(tool, "description");
+    const struct baton_json *strict = baton_json_get(tool, "strict");
     if ((type && !baton_json_is(type, "custom")) ||
         !gw_tree_is_string(baton_json_get(tool, "name")) ||
         baton_json_kind(baton_json_get(tool, "input_schema")) != BATON_JSON_OBJECT) {
@@ -212,23 +213,62 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
         gw_tree_set(fields, function, "description", baton_json_share(description));
     gw_tree_set(fields, function, "parameters",
                 baton_json_share(baton_json_get(tool, "input_schema")));
+    if (strict)
+        gw_tree_set(fields, function, "strict", baton_json_share(strict));
     gw_tree_push(fields, tools, made);
 }
 
+/* tools: as they were given, and checked. */
+static const char *read_tool_name(struct gw_fields *fields, const struct baton_json *choice,
+                                  const struct baton_json *tools)
+{
+    const char *name = baton_json_string(baton_json_get(choice, "name"), NULL);
+    bool is_there = false;
+    for (size_t i = 0; i < baton_json_size(tools) && name && !is_there; i++)
+        is_there = baton_json_is(baton_json_get(baton_json_at(tools, i), "name"), name);
+    if (!is_there)
+        gw_fields_fail(fields, "tool_choice", "invalid_value",
+                       "tool_choice: the type \"tool\" needs the name of one of the tools, not "
+                       "\"%.64s\"",
+                       name ? name : "");
+    return name;
+}
+
+static struct gw_tool_choice read_tool_choice(struct gw_fields *fields,
+                                              const struct baton_json *tools)
+{
+    static const char wanted[] = "an object with the type auto, any, tool or none";
+    const struct baton_json *given = gw_field_of(fields, "tool_choice", GW_IS_OBJECT, wanted);
+    struct gw_tool_choice choice = {
+        .schema = "input_schema",
+        .is_none = gw_tree_is_type(given, "none"),
+        .is_single = baton_json_bool(baton_json_get(given, "disable_parallel_tool_use"))};
+    if (!given || choice.is_none || gw_tree_is_type(given, "auto"))
+        return choice;
+    choice.is_forced = true;
+    if (gw_tree_is_type(given, "tool")) {
+        choice.name = read_tool_name(fields, given, tools);
+        choice.is_single = true;
+    } else if (!gw_tree_is_type(given, "any")) {
+        gw_fields_fail(fields, "tool_choice", "invalid_value", "tool_choice: must be %s", wanted);
+    } else if (!baton_json_size(tools)) {
+        gw_fields_fail(fields, "tool_choice", "invalid_value",
+                       "tool_choice: the type \"any\" needs tools");
+    }
+    return choice;
+}
+
 /* NULL: none are shown to the model. */
-static struct baton_json *read_tools(struct gw_fields *fields)
+static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_choice *choice)
 {
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "an array of up to %d objects", MAX_TOOLS);
     const struct baton_json *given = gw_field_of(fields, "tools", GW_IS_ARRAY, wanted);
-    const struct baton_json *choice = gw_field(fields, "tool_choice");
     size_t n = baton_json_size(given);
     if (n > MAX_TOOLS)
         gw_fields_fail(fields, "tools", "invalid_type", "tools: must be %s", wanted);
-    if (choice && !gw_tree_is_type(choice, "auto") && !gw_tree_is_type(choice, "none"))
-        gw_fields_fail(fields, "tool_choice", "unsupported_field",
-                       "tool_choice: is not supported, but for the types \"auto\" and \"none\"");
-    if (fields->failed || !n || gw_tree_is_type(choice, "none"))
+    *choice = read_tool_choice(fields, given);
+    if (fields->failed || !n || choice->is_none)
         return NULL;
     struct baton_json *tools = baton_json_new_array();
     for (size_t i = 0; i < n && !fields->failed; i++)
@@ -258,7 +298,7 @@ static struct baton_json *read_thinking(struct gw_fields *fields)
 void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conversation)
 {
     *conversation = (struct gw_conversation){.messages = read_messages(fields)};
-    conversation->tools = read_tools(fields);
+    conversation->tools = read_tools(fields, &conversation->choice);
     conversation->kwargs = read_thinking(fields);
     conversation->input =
         (struct baton_chat_input){.messages = conversation->messages,

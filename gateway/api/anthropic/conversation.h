@@ -18,11 +18,12 @@
 #define BATON_GATEWAY_API_ANTHROPIC_CONVERSATION_H
 
 #include "common/chat/chat.h"
-#include "gateway/api/fields.h"
+#include "gateway/api/completion/tool_choice.h"
 
 struct gw_conversation {
     struct baton_json *messages, *tools, *kwargs;
     struct baton_chat_input input;
+    struct gw_tool_choice choice;
 };
 
 /* Reads messages, system, tools, tool_choice and thinking. To be ended with gw_conversation_fini,

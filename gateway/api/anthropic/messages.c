@@ -31,6 +31,7 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_take_chat(&ask, &conversation.input);
     gw_ask_take_tools(&ask);
     gw_ask_take_reasoning(&ask);
+    gw_ask_hold_to_tools(&ask, conversation.tools, &conversation.choice);
     gw_conversation_fini(&conversation);
     gw_ask_start(&ask, &gw_anthropic_writer, "max_tokens", max_tokens,
                  api->facts->n_context_tokens);

@@ -41,7 +41,8 @@ struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct
 {
     const struct baton_json *given =
         gw_field_of(fields, "tool_choice", GW_IS_STRING | GW_IS_OBJECT, choices);
-    struct gw_tool_choice choice = {.is_none = baton_json_is(given, "none")};
+    struct gw_tool_choice choice = {.schema = "function.parameters",
+                                    .is_none = baton_json_is(given, "none")};
     bool is_parallel = true;
     gw_field_bool(fields, "parallel_tool_calls", &is_parallel);
     choice.is_single = !is_parallel;
@@ -69,7 +70,7 @@ static bool any_is_strict(const struct baton_json *tools)
 }
 
 /* Schemas are checked each on its own, so that an error names the tool. */
-static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish)
+static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish, const char *where)
 {
     size_t n_states = 0;
     for (size_t i = 0; i < baton_json_size(wish->tools) && !ask->fields.failed; i++) {
@@ -79,16 +80,16 @@ static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish
                        : !wish->is_forced && !baton_tool_is_strict(tool))
             continue;
         struct baton_json *schema = baton_tool_schema(tool);
-        (void)snprintf(name, sizeof name, "tools[%zu].function.parameters", i);
+        (void)snprintf(name, sizeof name, "tools[%zu].%s", i, where);
         gw_grammar_check_schema(&ask->fields, "tools", name, schema, &n_states);
         baton_json_free(schema);
     }
 }
 
-static void hold(struct gw_ask *ask, const struct baton_call_wish *wish)
+static void hold(struct gw_ask *ask, const struct baton_call_wish *wish, const char *where)
 {
     struct baton_buf text;
-    check_schemas(ask, wish);
+    check_schemas(ask, wish, where);
     if (ask->fields.failed)
         return;
     baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
@@ -148,7 +149,7 @@ void gw_ask_hold_to_tools(struct gw_ask *ask, const struct baton_json *tools,
         baton_json_parse(given->bytes, given->n, &answer, NULL))
         return; /* it was read before: there is no memory, and it alone holds the answer */
     wish.answer = answer;
-    hold(ask, &wish);
+    hold(ask, &wish, choice->schema);
     baton_json_free(answer);
 }
 

@@ -17,10 +17,11 @@
 #include "gateway/api/completion/ask.h"
 
 struct gw_tool_choice {
-    bool is_none;     /* tools are not shown */
-    bool is_forced;   /* a call comes, and no text */
-    bool is_single;   /* no second one */
-    const char *name; /* of the tool that is called; NULL: any */
+    bool is_none;       /* tools are not shown */
+    bool is_forced;     /* a call comes, and no text */
+    bool is_single;     /* no second one */
+    const char *name;   /* of the tool that is called; NULL: any */
+    const char *schema; /* where clients of the route write a tool's schema */
 };
 
 /* OpenAI's fields tool_choice and parallel_tool_calls. tools: an array of checked tools, or NULL. */
