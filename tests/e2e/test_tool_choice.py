@@ -149,6 +149,27 @@ def test_anthropics_choices_force_blocks_of_calls(calling, choice):
     assert status == 400 and "tools[0].input_schema: #/properties/a" in answer["error"]["message"], answer
 
 
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "weather"}])
+def test_responses_are_forced_too(calling, choice):
+    tools = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
+    status, answer, _ = calling.request("POST", "/v1/responses", {
+        "input": "How is it?", "tools": tools, "tool_choice": choice, "seed": 5, "max_output_tokens": 300,
+        "parallel_tool_calls": False, "store": False})
+    assert status == 200, answer
+    [item] = answer["output"]
+    assert item["type"] == "function_call"
+    check({"function": item})
+
+
+def test_ollamas_format_leaves_room_for_calls(calling):
+    status, answer, _ = calling.request("POST", "/api/chat", {
+        "messages": [{"role": "user", "content": "How?"}], "tools": SOME, "tool_choice": NAMED, "stream": False,
+        "format": {"type": "integer"}, "options": {"num_predict": 300, "seed": 2}})
+    assert status == 200, answer
+    [call] = answer["message"]["tool_calls"]
+    check({"function": {"name": call["function"]["name"], "arguments": json.dumps(call["function"]["arguments"])}})
+
+
 def test_a_model_without_a_form_is_named(shown):
     status, answer, _ = shown.request("POST", "/v1/chat/completions", body(tool_choice="required"))
     assert status == 400 and answer["error"]["param"] == "tool_choice", answer

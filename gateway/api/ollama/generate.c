@@ -5,6 +5,7 @@
 #include "gateway/api/ollama/body.h"
 #include "gateway/api/ollama/writer.h"
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/params/grammar.h"
 #include "gateway/api/params/model_name.h"
 
 static const struct gw_alias aliases[] = {{"repetition_penalty", "repeat_penalty"}};
@@ -16,7 +17,7 @@ static const struct gw_dialect dialect = {
     .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
 };
 
-static const char *const unsupported[] = {"format", "images", "template", "suffix", "context"};
+static const char *const unsupported[] = {"images", "template", "suffix", "context"};
 
 /* ---- fields of both routes ---- */
 
@@ -51,6 +52,7 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
     gw_model_name_read(ask->api, fields);
     gw_ollama_read_options(fields);
     gw_params_read(ask->api, fields, &ask->params);
+    gw_grammar_read_format(fields, &ask->params.shared);
     gw_params_read_logprobs(fields, &ask->params.shared.sampling);
     gw_field_bool(fields, "stream", &ask->options.streaming);
     gw_field_int(fields, "num_predict", -2, gw_ask_most_tokens(ask->api), &own->n_predict);
@@ -161,6 +163,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     struct gw_ask ask;
     struct fields own = {0};
     struct baton_chat_input input = {0};
+    struct gw_tool_choice choice = {0};
     const struct baton_json *messages = baton_json_get(body, "messages");
     bool empty = baton_json_kind(messages) == BATON_JSON_NULL ||
                  (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
@@ -170,7 +173,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     if (empty && !api->notes) /* notes are of all the fields */
         (void)gw_field(&ask.fields, "messages");
     else
-        gw_messages_read(&ask.fields, &input, NULL);
+        gw_messages_read(&ask.fields, &input, &choice);
     gw_field_may_be_absent(&ask.fields, "messages");
     refuse_images(&ask.fields);
     gw_ask_end_fields(&ask);
@@ -183,6 +186,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     } else {
         gw_ask_take_chat(&ask, &input);
         gw_ask_take_tools(&ask);
+        gw_ask_hold_to_tools(&ask, input.tools, &choice);
         start(&ask, &own);
     }
     baton_json_free(own.kwargs);

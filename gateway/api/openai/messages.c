@@ -187,13 +187,8 @@ void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
 {
     input->messages = read_messages(fields);
     input->tools = read_tools(fields);
-    const struct gw_tool_choice read = gw_tool_choice_read(fields, input->tools);
-    if (choice)
-        *choice = read;
-    else if (read.is_forced)
-        gw_fields_fail(fields, "tool_choice", "unsupported_field",
-                       "tool_choice: is not supported here, but for \"auto\" and \"none\"");
-    if (read.is_none)
+    *choice = gw_tool_choice_read(fields, input->tools);
+    if (choice->is_none)
         input->tools = NULL; /* they are not shown */
     input->documents = read_objects(fields, "documents");
     input->kwargs = read_kwargs(fields);

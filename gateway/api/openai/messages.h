@@ -12,8 +12,7 @@
 
 enum { GW_MAX_MESSAGES = 4096 };
 
-/* Reads the fields that the template is given, and which tools are to be called. choice may be NULL
- * on routes that cannot tell calls from text: they refuse to force one. */
+/* Reads the fields that the template is given, and which tools are to be called. */
 void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
                       struct gw_tool_choice *choice);
 

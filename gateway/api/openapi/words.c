@@ -17,6 +17,7 @@ static const struct {
     {"echo", "Whether the answer begins with the prompt"},
     {"encoding_format", "How embeddings are written"},
     {"explain", "How many candidates each decision lists"},
+    {"format", "Holds the answer to JSON, or to a schema"},
     {"frequency_penalty", "Lowers tokens for each time that the output has them"},
     {"grammar", "A GBNF grammar that the output is held to"},
     {"ignore_eos", "Whether the model's own end of a text does not end the output"},

@@ -185,6 +185,23 @@ static void read_all(struct gw_fields *fields, struct baton_sampling_params *par
     read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
 }
 
+/* Ollama's: the word json, or a schema. */
+static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    static const char wanted[] = "\"json\" or a schema";
+    const struct baton_json *format =
+        gw_field_of(fields, "format", GW_IS_STRING | GW_IS_OBJECT, wanted);
+    if (!format || baton_json_is(format, ""))
+        return;
+    if (baton_json_kind(format) == BATON_JSON_OBJECT)
+        hold_to_json(fields, params, "format", BATON_GRAMMAR_JSON_SCHEMA, format);
+    else if (baton_json_is(format, "json"))
+        hold_to(fields, params, "format", BATON_GRAMMAR_JSON_SCHEMA, any_object,
+                sizeof any_object - 1);
+    else
+        gw_fields_fail(fields, "format", "invalid_value", "format: must be %s", wanted);
+}
+
 /* The schema of POST /v1/responses, which stands elsewhere; NULL: none. */
 static const struct baton_json *schema_of_text(const struct baton_json *body)
 {
@@ -196,7 +213,8 @@ bool gw_grammar_is_given(const struct baton_json *body)
 {
     return schema_of_text(body) || baton_json_get(body, "response_format") ||
            baton_json_get(body, "json_schema") || baton_json_get(body, "grammar") ||
-           baton_json_get(body, "regex");
+           baton_json_get(body, "regex") ||
+           baton_json_kind(baton_json_get(body, "format")) == BATON_JSON_OBJECT;
 }
 
 void gw_grammar_look_ahead(const struct baton_json *body)
@@ -204,6 +222,7 @@ void gw_grammar_look_ahead(const struct baton_json *body)
     struct gw_fields fields = gw_fields(body);
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
     read_all(&fields, &params);
+    read_ollamas(&fields, &params);
     if (schema_of_text(body))
         hold_to_json(&fields, &params, "text", BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(body));
     baton_sampling_params_fini(&params);
@@ -230,6 +249,13 @@ void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *par
     read_all(fields, params);
     if (params->grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
         check_end(fields, params, ignore_eos);
+}
+
+void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params)
+{
+    read_ollamas(fields, &params->sampling);
+    if (params->sampling.grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
+        check_end(fields, &params->sampling, params->ignore_eos);
 }
 
 /* ---- schemas of tools ---- */

@@ -19,6 +19,9 @@
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos);
 
+/* Ollama's field "format", after gw_grammar_read. */
+void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params);
+
 /* Whether the schema can be held to, as tools' schemas have to; name is its place in the body, in
  * field. Adds the size of what it means to *n_states, which is bounded. NULL: no memory. */
 void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,

@@ -104,6 +104,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
 {
     struct gw_ask ask;
     struct baton_chat_input input = {0};
+    struct gw_tool_choice choice;
     struct baton_json *kwargs = NULL;
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.format = &gw_responses_format;
@@ -111,7 +112,8 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     ask.options.free_kept = gw_turn_close;
     gw_model_name_read(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
-    gw_messages_read(&ask.fields, &input, NULL);
+    gw_messages_read(&ask.fields, &input, &choice);
+    choice.schema = "parameters";
     read_rest(&ask, turn);
     gw_ask_end_fields(&ask);
     if (input.reasoning_effort && !input.kwargs)
@@ -119,6 +121,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_ask_take_chat(&ask, &input);
     gw_ask_take_tools(&ask);
     gw_ask_take_reasoning(&ask);
+    gw_ask_hold_to_tools(&ask, input.tools, &choice);
     gw_ask_start(&ask, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
                  api->facts->n_context_tokens);
     baton_json_free(kwargs);

@@ -75,6 +75,20 @@ test('logprobs are those of the tokens', async () => {
   }
 });
 
+test('a format is JSON, or a schema that the answer obeys', async () => {
+  const schema = { type: 'object', properties: { age: { type: 'integer', minimum: 0, maximum: 99 } },
+    required: ['age'], additionalProperties: false };
+  const asked = { model, messages, options: { ...options, num_predict: 60 } };
+  const { age } = JSON.parse((await ollama.chat({ ...asked, format: schema })).message.content);
+  assert.ok(Number.isInteger(age) && age >= 0 && age <= 99);
+  let text = '';
+  for await (const part of await ollama.generate({ model, prompt: 'a', format: schema, stream: true,
+    options: { ...options, num_predict: 60 } }))
+    text += part.response;
+  assert.deepEqual(Object.keys(JSON.parse(text)), ['age']);
+  assert.ok((await ollama.chat({ ...asked, format: 'json' })).message.content.startsWith('{'));
+});
+
 test('a stream can be aborted', async () => {
   const stream = await ollama.chat({ model, messages, options: { ...options, num_predict: 400 }, stream: true });
   await assert.rejects(async () => {
@@ -92,7 +106,7 @@ test('a refusal is a ResponseError with its words', async () => {
     assert.ok(error.message.includes(words), error.message);
     return true;
   };
-  for (const [fields, status, words] of [[{ model: 'llama3' }, 404, 'llama3'], [{ format: 'json' }, 400, 'format'],
+  for (const [fields, status, words] of [[{ model: 'llama3' }, 404, 'llama3'], [{ format: 'yaml' }, 400, 'format'],
     [{ options: { temperature: -1 } }, 400, 'temperature'], [{ options: { mirostat: 2 } }, 400, 'mirostat'],
     [{ messages: [{ ...messages[0], images: ['aGk='] }] }, 400, 'messages[0].images']])
     for (const stream of [false, true])
