@@ -54,11 +54,22 @@ const struct baton_json *baton_schema_find_made(const struct baton_schema *s, co
     return NULL;
 }
 
+/* Merging again what was merged grows with the square of the schema. */
+static enum baton_err count_merged(struct baton_schema *s, size_t n)
+{
+    if (n > BATON_SCHEMA_MAX_MERGED - s->n_merged)
+        return baton_fail(s->why, BATON_LIMIT, "takes too much work to merge what allOf says");
+    s->n_merged += n;
+    return BATON_OK;
+}
+
 const struct baton_json *baton_schema_keep(struct baton_schema *s, const void *a, const void *b,
                                            struct baton_buf *buf)
 {
     struct baton_json *tree = NULL;
     enum baton_err err = s->err ? s->err : baton_buf_err(buf);
+    if (!err)
+        err = count_merged(s, buf->len);
     if (!err)
         err = baton_json_parse(buf->data, buf->len, &tree, s->why);
     baton_buf_fini(buf);
@@ -228,9 +239,9 @@ static void put_union(struct baton_schema *s, struct baton_json_out *out, const 
 static void put_common(struct baton_schema *s, struct baton_json_out *out, const char *key,
                        const struct baton_json *a, const struct baton_json *b)
 {
-    (void)s;
+    s->err = s->err ? s->err : count_merged(s, baton_json_size(a) * baton_json_size(b));
     baton_json_open(out, key, '[');
-    for (size_t i = 0; i < baton_json_size(a); i++)
+    for (size_t i = 0; i < baton_json_size(a) && !s->err; i++)
         for (size_t j = 0; j < baton_json_size(b); j++)
             if (baton_schema_equal(baton_json_at(a, i), baton_json_at(b, j))) {
                 baton_json_put_value(out, NULL, baton_json_at(a, i));

@@ -17,8 +17,9 @@
 #include "common/grammar/regex.h"
 
 enum {
-    BATON_SCHEMA_MAX_DEPTH = 128,    /* of schemas in schemas */
-    BATON_SCHEMA_MAX_SCHEMAS = 8192, /* looked at, those that were merged included */
+    BATON_SCHEMA_MAX_DEPTH = 128,      /* of schemas in schemas */
+    BATON_SCHEMA_MAX_SCHEMAS = 8192,   /* looked at, those that were merged included */
+    BATON_SCHEMA_MAX_MERGED = 4 << 20, /* bytes that are written out, values that are compared */
 };
 
 enum baton_schema_type {
@@ -64,8 +65,8 @@ struct baton_schema {
         const void *a, *b; /* made of these */
         struct baton_json *tree;
     } * made;
-    size_t n_made, cap_made;
-    uint32_t shared[BATON_N_SHARED]; /* rules, plus one */
+    size_t n_made, cap_made, n_merged; /* n_merged: as BATON_SCHEMA_MAX_MERGED counts */
+    uint32_t shared[BATON_N_SHARED];   /* rules, plus one */
 };
 
 /* The values of a whole schema, which references in it are into. Several may share what the struct

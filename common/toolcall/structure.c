@@ -124,9 +124,8 @@ bool baton_tool_is_strict(const struct baton_json *tool)
     return baton_json_bool(baton_json_get(function_of(tool), "strict"));
 }
 
-struct baton_json *baton_tool_schema(const struct baton_json *tool)
+struct baton_json *baton_tool_schema(const struct baton_json *given)
 {
-    const struct baton_json *given = baton_json_get(function_of(tool), "parameters");
     bool is_object = baton_json_kind(given) == BATON_JSON_OBJECT;
     if (is_object && baton_json_get(given, "type"))
         return baton_json_share(given);
@@ -142,6 +141,11 @@ struct baton_json *baton_tool_schema(const struct baton_json *tool)
         return schema;
     baton_json_free(schema);
     return NULL;
+}
+
+static struct baton_json *schema_of(const struct baton_json *tool)
+{
+    return baton_tool_schema(baton_json_get(function_of(tool), "parameters"));
 }
 
 /* ---- arguments between tags ---- */
@@ -320,7 +324,7 @@ static enum baton_err put_each(struct baton_json_out *out, const struct baton_to
         if (!may_call(wish, tool))
             continue;
         if (wish->is_forced || baton_tool_is_strict(tool) || format->syntax == BATON_TOOL_TAGS)
-            is_made = (schema = baton_tool_schema(tool)) != NULL;
+            is_made = (schema = schema_of(tool)) != NULL;
         if (is_made)
             put_call(out, format, tool, schema ? schema : any, opens);
         baton_json_free(schema);

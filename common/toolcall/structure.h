@@ -32,9 +32,9 @@ bool baton_call_structure_triggers(const struct baton_tool_format *format);
 /* Whether the tool's arguments are held to its schema also when no call is forced. */
 bool baton_tool_is_strict(const struct baton_json *tool);
 
-/* The schema of a tool's arguments, whose values are objects: to be freed with baton_json_free.
- * NULL without memory. */
-struct baton_json *baton_tool_schema(const struct baton_json *tool);
+/* The schema of what a tool takes, as its client gave it or NULL, made one of objects: to be freed
+ * with baton_json_free. NULL without memory. */
+struct baton_json *baton_tool_schema(const struct baton_json *given);
 
 enum baton_err baton_call_structure_put(struct baton_json_out *out,
                                         const struct baton_answer_form *form,

@@ -121,6 +121,8 @@ def test_explain_names_the_place_in_the_schema(fleet):
 
 BAD = [
     ({"response_format": of_schema({"type": "object", "properties": {"a": {"not": {}}}})}, "#/properties/a: not is not supported"),
+    ({"response_format": of_schema({"allOf": [{"enum": list(range(3000))}, {"enum": list(range(3000, 6000))}]})},
+     "too much work"),
     ({"response_format": of_schema({"type": "string", "format": "regex"})}, "format: regex is not supported"),
     ({"response_format": of_schema({"$ref": "http://x/y"})}, "$ref"),
     ({"response_format": of_schema({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})}, "no text matches"),

@@ -69,19 +69,35 @@ static bool any_is_strict(const struct baton_json *tools)
     return false;
 }
 
-/* Schemas are checked each on its own, so that an error names the tool. */
+/* What a tool takes, which stands elsewhere in each API: OpenAI's chat, Anthropic's messages,
+ * responses. */
+static const struct baton_json *parameters_of(const struct baton_json *tool)
+{
+    const struct baton_json *function = baton_json_get(tool, "function");
+    const struct baton_json *schema = baton_json_get(tool, "input_schema");
+    return schema ? schema : baton_json_get(function ? function : tool, "parameters");
+}
+
+static bool is_held(const struct baton_call_wish *wish, const struct baton_json *tool)
+{
+    if (wish->name)
+        return !strcmp(name_of(tool), wish->name);
+    return wish->is_forced || baton_tool_is_strict(tool);
+}
+
+/* Schemas are checked each on its own, so that an error names the tool. Those that are not held
+ * count as well: then all that are were looked at ahead of the loop. */
 static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish, const char *where)
 {
-    size_t n_states = 0;
+    struct gw_grammar_sum sum = {0};
     for (size_t i = 0; i < baton_json_size(wish->tools) && !ask->fields.failed; i++) {
         const struct baton_json *tool = baton_json_at(wish->tools, i);
+        struct gw_fields others = gw_fields(ask->fields.body);
+        struct baton_json *schema = baton_tool_schema(parameters_of(tool));
         char name[48];
-        if (wish->name ? strcmp(name_of(tool), wish->name) != 0
-                       : !wish->is_forced && !baton_tool_is_strict(tool))
-            continue;
-        struct baton_json *schema = baton_tool_schema(tool);
         (void)snprintf(name, sizeof name, "tools[%zu].%s", i, where);
-        gw_grammar_check_schema(&ask->fields, "tools", name, schema, &n_states);
+        gw_grammar_check_schema(is_held(wish, tool) ? &ask->fields : &others, "tools", name, schema,
+                                &sum);
         baton_json_free(schema);
     }
 }
@@ -171,18 +187,14 @@ bool gw_tool_choice_is_given(const struct baton_json *body)
     return is_given && baton_json_size(tools);
 }
 
-/* The schema stands elsewhere in each API: OpenAI's chat, Anthropic's messages, responses. */
 void gw_tool_choice_look_ahead(const struct baton_json *body)
 {
     const struct baton_json *tools = baton_json_get(body, "tools");
+    struct gw_grammar_sum sum = {0};
     for (size_t i = 0; i < baton_json_size(tools); i++) {
         struct gw_fields fields = gw_fields(body);
-        size_t n_states = 0;
-        const struct baton_json *tool = baton_json_at(tools, i);
-        const struct baton_json *other = baton_json_get(tool, "input_schema");
-        struct baton_json *schema = baton_tool_schema(tool);
-        other = other ? other : baton_json_get(tool, "parameters");
-        gw_grammar_check_schema(&fields, "tools", "tools", other ? other : schema, &n_states);
+        struct baton_json *schema = baton_tool_schema(parameters_of(baton_json_at(tools, i)));
+        gw_grammar_check_schema(&fields, "tools", "tools", schema, &sum);
         baton_json_free(schema);
     }
 }

@@ -260,33 +260,30 @@ void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params)
 
 /* ---- schemas of tools ---- */
 
-static void fail_check(struct gw_fields *fields, const char *field, const char *name,
-                       enum baton_err err, const struct baton_why *why)
-{
-    gw_fields_fail(fields, field, err == BATON_LIMIT ? "out_of_range" : "invalid_value",
-                   "%s: %.240s", name, *why->text ? why->text : baton_err_text(err));
-}
-
 void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
-                             const struct baton_json *schema, size_t *n_states)
+                             const struct baton_json *schema, struct gw_grammar_sum *sum)
 {
     struct baton_why why = {""};
     struct baton_buf text;
-    size_t n = 0;
-    baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
+    size_t n_states = 0;
+    baton_buf_init(&text, BATON_GRAMMAR_MAX_BYTES - sum->n_bytes);
     struct baton_json_out out = baton_json_out(&text);
     baton_json_put_value(&out, NULL, schema);
     enum baton_err err = schema ? baton_buf_err(&text) : BATON_NO_MEMORY;
-    if (err == BATON_LIMIT)
-        (void)baton_fail(&why, err, "is longer than %d bytes", BATON_GRAMMAR_MAX_BYTES);
-    if (!err)
-        err = check(BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&text), text.len, &n, &why);
-    *n_states += n;
-    if (!err && *n_states > BATON_MAX_STATES)
-        err =
-            baton_fail(&why, BATON_LIMIT, "with this the schemas of tools mean too much together");
+    if (err == BATON_LIMIT) {
+        (void)baton_fail(&why, err, "with it the schemas are longer than %d bytes",
+                         BATON_GRAMMAR_MAX_BYTES);
+        sum->n_bytes = BATON_GRAMMAR_MAX_BYTES;
+    } else if (!err) {
+        err = check(BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&text), text.len, &n_states, &why);
+        sum->n_bytes += text.len;
+        sum->n_states += n_states;
+    }
+    if (!err && sum->n_states > BATON_MAX_STATES)
+        err = baton_fail(&why, BATON_LIMIT, "with it the schemas mean too much together");
     if (err)
-        fail_check(fields, field, name, err, &why);
+        gw_fields_fail(fields, field, err == BATON_LIMIT ? "out_of_range" : "invalid_value",
+                       "%s: %.240s", name, *why.text ? why.text : baton_err_text(err));
     baton_buf_fini(&text);
 }
 

@@ -22,10 +22,15 @@ void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *par
 /* Ollama's field "format", after gw_grammar_read. */
 void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params);
 
+/* Of several schemas: the bytes that they are, and the states that they mean. */
+struct gw_grammar_sum {
+    size_t n_bytes, n_states;
+};
+
 /* Whether the schema can be held to, as tools' schemas have to; name is its place in the body, in
- * field. Adds the size of what it means to *n_states, which is bounded. NULL: no memory. */
+ * field. Adds it to the sum, which is as bounded as one grammar is. schema NULL: no memory. */
 void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
-                             const struct baton_json *schema, size_t *n_states);
+                             const struct baton_json *schema, struct gw_grammar_sum *sum);
 
 /* Holds the output to a structure in place of what it was held to, whose schemas were checked. */
 void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,

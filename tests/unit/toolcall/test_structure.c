@@ -257,10 +257,11 @@ TEST(a_named_tool_is_called_once)
     }
 }
 
+static size_t n_reasoning; /* bytes that the last walks have met */
+
 static void reasons_first(const struct baton_answer_form *form, const char *text,
                           const struct answer *answer)
 {
-    static size_t n_reasoning;
     is_calls(form, text, answer);
     n_reasoning += answer->n_reasoning;
 }
@@ -271,7 +272,9 @@ TEST(reasoning_may_come_before_the_calls)
     struct baton_answer_form form = form_of(baton_tool_format_named("hermes"));
     form.reasoning = baton_reasoning_format_named("think");
     assert_non_null(form.reasoning);
+    n_reasoning = 0;
     check_texts(&form, &wish, reasons_first);
+    assert_true(n_reasoning > 0);
     form.opens_reasoning = true;
     check_texts(&form, &wish, reasons_first);
 }
