@@ -210,19 +210,29 @@ void pf_parts_advanced(struct pf_job *job, int layer)
 {
     struct pf_parts *parts = &job->parts;
     int arrived = INT_MAX;
+    int end = baton_kv_stripes_last(&parts->stripes, parts->part, n_prompt_blocks(job));
     for (int i = 0; i < parts->stripes.n_parts; i++) {
         if (!parts->of[i].is_received_from)
             continue;
         int next = baton_kv_receive_next_block(&parts->of[i].receive, layer);
-        arrived = next < arrived ? next : arrived;
+        if (next < end && next < arrived) /* nothing comes from there on */
+            arrived = next;
     }
     atomic_store(&parts->arrived[layer], arrived);
     pf_parts_interrupt(job);
 }
 
+/* With the first token the others are told to stop: they acknowledge nothing any more. */
+static bool is_for_nobody(const struct pf_job *job)
+{
+    return job->state == PF_SENDING && job->has_first_token;
+}
+
 bool pf_parts_pump(struct pf_job *job, const struct baton_kv_sender *sender)
 {
     bool is_whole = true;
+    if (is_for_nobody(job))
+        return true;
     for (int i = 0; i < job->parts.stripes.n_parts; i++) {
         struct baton_kv_send *send = &job->parts.of[i].send;
         if (send->state != BATON_KV_SEND_IDLE && baton_kv_send_pump(sender, send))
@@ -233,6 +243,8 @@ bool pf_parts_pump(struct pf_job *job, const struct baton_kv_sender *sender)
 
 bool pf_parts_are_sent(const struct pf_job *job)
 {
+    if (is_for_nobody(job))
+        return true;
     for (int i = 0; i < job->parts.stripes.n_parts; i++)
         if (job->parts.of[i].is_sent_to && job->parts.of[i].send.state != BATON_KV_SEND_ACKED)
             return false;

@@ -80,7 +80,7 @@ void pf_parts_advanced(struct pf_job *job, int layer);
 /* Sends the blocks that are ready. False: a way broke, and the job's origin was told. */
 bool pf_parts_pump(struct pf_job *job, const struct baton_kv_sender *sender);
 
-/* Whether the others have all that they get from here. */
+/* Whether the others have all that they get from here, or want nothing any more. */
 bool pf_parts_are_sent(const struct pf_job *job);
 
 /* Ends a wait, so that a canceled step sees it. */

@@ -342,22 +342,26 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
     baton_prefix_register(&job->prefix, &job->seq, n_blocks);
 }
 
+/* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
+static void reject_parts(struct pf_service *service, struct pf_job *job)
+{
+    pf_parts_tell_rejected(job, service->kv);
+    atomic_store(&job->canceled, true);
+}
+
 /* Whether the job, which has its blocks, waits until the prompt's other workers have theirs. */
 static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
 {
     struct pf_parts *parts = &job->parts;
     if (!parts->is_wanted || parts->is_started)
         return false;
+    if (!service->receiver) { /* --bulk "": the other parts could send nothing here */
+        reject_parts(service, job);
+        return true;
+    }
     if (!parts->is_told)
         pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->receiver, &job->origin));
     return true;
-}
-
-/* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
-static void reject_parts(struct pf_service *service, struct pf_job *job)
-{
-    pf_parts_tell_rejected(job, service->kv);
-    atomic_store(&job->canceled, true);
 }
 
 /* WAITING -> RUNNING, if the pool has enough free blocks. */

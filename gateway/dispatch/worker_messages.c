@@ -401,7 +401,9 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
     (void)snprintf(message, sizeof message, "worker %s: %s", worker->id, failed->message);
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
-    if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE)
+    bool is_helper = /* it reaches for no decode worker */
+        worker != request->attempt.prefill && worker != request->attempt.decode;
+    if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE && !is_helper)
         gw_routing_path_cut(&dispatcher->routing, request->attempt.prefill,
                             request->attempt.decode);
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
@@ -415,8 +417,6 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
 static void take_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                          struct gw_request *request, const baton_envelope *envelope)
 {
-    static const struct gw_failure broken = {502, "worker_failed",
-                                             "a worker that computes a part of the prompt failed"};
     static const struct gw_failure false_answer = {
         502, "worker_failed", "a part's worker says what contradicts the prompt"};
     switch (envelope->body_case) {
@@ -428,7 +428,7 @@ static void take_of_part(struct gw_dispatcher *dispatcher, const struct gw_worke
         gw_split_give_up(&dispatcher->routing, request, worker);
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
-        gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &broken);
+        take_failed(dispatcher, request, worker, envelope->failed);
         break;
     default: /* the first part alone tells of the prompt */
         break;

@@ -2,6 +2,7 @@
 
 #include "tests/unit/prefill_worker/fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/random.h"
@@ -131,6 +132,89 @@ void drop_decode_worker(void)
     decode_kv = NULL;
 }
 
+/* ---- another prefill worker, at the decode worker's place ---- */
+
+static struct baton_kv_sender *part_sender;
+static struct baton_kv_send part_send;
+static struct baton_seq part_seq;
+
+void say_parts_start(const struct request_params *params,
+                     void (*change)(Baton__V1__PartsStart *start))
+{
+    Baton__V1__PartsStart start = BATON__V1__PARTS_START__INIT;
+    Baton__V1__DeliverTo to[2] = {BATON__V1__DELIVER_TO__INIT, BATON__V1__DELIVER_TO__INIT};
+    Baton__V1__DeliverTo *parts[] = {&to[0], &to[1]};
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    const struct baton_origin origin = {.request_id = params->id, .attempt = attempt_of(params)};
+    struct baton_ticket ticket = baton_kv_receiver_ticket(receiver, &origin);
+    to[0].bulk_url = (char *)baton_kv_receiver_url(receiver);
+    to[0].epoch = decode_epoch;
+    to[0].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
+    to[1].bulk_url = (char *)pf_service_bulk_url(service);
+    to[1].epoch = WORKER;
+    to[1].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, heard[params->id].ticket.bytes};
+    start.n_parts = 2;
+    start.parts = parts;
+    start.part = 1;
+    start.stripe_blocks = STRIPE_BLOCKS;
+    if (change)
+        change(&start);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PARTS_START;
+    envelope.parts_start = &start;
+    tell(params->id, attempt_of(params), &envelope);
+}
+
+static bool is_answered(void *arg)
+{
+    const struct heard *about = arg;
+    (void)baton_kv_send_pump(part_sender, &part_send);
+    return about->n_first || about->n_failed;
+}
+
+static void close_part(void)
+{
+    baton_kv_send_close(&part_send);
+    baton_kv_sender_destroy(part_sender);
+    baton_seq_fini(&part_seq);
+    part_sender = NULL;
+}
+
+void send_part(const struct request_params *params, int part, int n_blocks)
+{
+    static atomic_int_least64_t computed_ns;
+    static baton_kv_progress_word progress;
+    const struct baton_origin origin = {.gateway = to_gateway,
+                                        .gateway_epoch = GATEWAY,
+                                        .request_id = params->id,
+                                        .attempt = attempt_of(params)};
+    struct baton_kv_target target = {.epoch = WORKER, .ticket = heard[params->id].ticket};
+    const struct baton_kv_stripes stripes = {.n_blocks = n_blocks, .n_parts = 2};
+    int n_all = baton_kv_blocks_for(params->n_prompt);
+    int last = baton_kv_stripes_last(&stripes, 1, n_all);
+    (void)snprintf(target.url, sizeof target.url, "%s", pf_service_bulk_url(service));
+    assert_int_equal(baton_seq_init(&part_seq, decode_kv, params->n_prompt), BATON_OK);
+    baton_kv_progress_publish(&progress,
+                              (struct baton_kv_progress){.n_done = n_all, .n_end = n_all});
+    part_sender = baton_kv_sender_create(
+        &(struct baton_kv_sender_options){.epoch = decode_epoch,
+                                          .reply_url = baton_inbox_url(gateway.inbox),
+                                          .path = BATON_KV_PATH_WIRE,
+                                          .wake = baton_host_wake,
+                                          .wake_arg = &host});
+    assert_non_null(part_sender);
+    const struct baton_kv_source source = {.origin = &origin,
+                                           .seq = &part_seq,
+                                           .progress = &progress,
+                                           .computed_ns = &computed_ns,
+                                           .n_tokens = last * BATON_KV_BLOCK_TOKENS,
+                                           .stripes = &stripes,
+                                           .part = part,
+                                           .target = &target};
+    assert_int_equal(baton_kv_send_open(part_sender, &part_send, &source), BATON_OK);
+    await_that(is_answered, &heard[params->id]);
+    close_part();
+}
+
 /* ---- the worker ---- */
 
 static void open_host(void)
@@ -166,7 +250,8 @@ void worker_open(const struct worker_options *wanted)
     const struct pf_service_options options = {
         .host = &host,
         .kv = {.tokens = wanted->kv_tokens, .prefix_cache_tokens = -1, .path = wanted->path},
-        .chunk = 64,
+        .chunk = STRIPE_BLOCKS * BATON_KV_BLOCK_TOKENS,
+        .bulk_url = wanted->has_bulk ? "tcp://127.0.0.1:0" : NULL,
         .overlap = wanted->overlap,
         .prefix_cache = !wanted->no_prefix_cache,
         .kv_disk = {.dir = wanted->kv_disk.dir ? wanted->kv_disk.dir : "",
@@ -233,6 +318,16 @@ static void hear(const baton_envelope *envelope)
     case BATON__V1__ENVELOPE__BODY_FAILED:
         about->n_failed++;
         about->failure = envelope->failed->code;
+        break;
+    case BATON__V1__ENVELOPE__BODY_RESERVED:
+        assert_int_equal(envelope->reserved->ticket.len, sizeof about->ticket.bytes);
+        memcpy(about->ticket.bytes, envelope->reserved->ticket.data, sizeof about->ticket.bytes);
+        about->n_reserved++;
+        break;
+    case BATON__V1__ENVELOPE__BODY_REJECTED:
+        about->n_rejected++;
+        break;
+    case BATON__V1__ENVELOPE__BODY_KV_ACK: /* of send_part */
         break;
     default:
         fail_msg("unexpected %s", baton_envelope_kind(envelope));
@@ -319,6 +414,7 @@ void say_prompt(const struct request_params *params)
     request.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     request.naive = params->naive;
     request.prompt_logprobs = params->prompt_logprobs;
+    request.in_parts = params->in_parts;
     request.pooling = params->pooling;
     request.credit_tokens = params->credit;
     request.deadline_ms = params->deadline_ms;

@@ -24,7 +24,7 @@ struct request_params {
     int n_prompt, n_new;
     uint64_t words;
     enum hashes hashes;
-    bool naive, delivers, prompt_logprobs;
+    bool naive, delivers, prompt_logprobs, in_parts;
     Baton__V1__Pooling pooling;
     uint32_t credit, deadline_ms;
     uint64_t resumes; /* the request whose first n_resumed tokens follow the prompt; 0: none */
@@ -38,6 +38,8 @@ struct heard {
     float embedding[MAX_EMBEDDING];
     uint32_t first_token, cached_tokens, disk_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
+    int n_reserved, n_rejected; /* in parts */
+    struct baton_ticket ticket; /* of Reserved */
 };
 
 extern struct heard heard[MAX_REQUESTS];
@@ -54,6 +56,7 @@ struct worker_options {
     int64_t kv_tokens; /* 0: the default */
     enum baton_overlap overlap;
     bool no_prefix_cache;
+    bool has_bulk; /* prompts in parts can be computed */
     enum baton_kv_path path, decode_path; /* the worker's and the decode worker's */
     struct baton_kv_disk_options kv_disk;
 };
@@ -66,6 +69,16 @@ void worker_close(void);
 void say_prompt(const struct request_params *params);
 void say_cancel(const struct request_params *params);
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit);
+
+enum { STRIPE_BLOCKS = 4 }; /* what the worker's step takes */
+
+/* The prompt's parts begin: part 0 is one at the decode worker's place, which acknowledges nothing,
+ * and part 1 the worker. change may be NULL, and otherwise spoils the message first. */
+void say_parts_start(const struct request_params *params,
+                     void (*change)(Baton__V1__PartsStart *start));
+/* Sends the worker what the part computes, in stripes of n_blocks: zeros. The worker answers, or
+ * fails, before it returns. */
+void send_part(const struct request_params *params, int part, int n_blocks);
 
 /* The decode worker gives up one context. */
 void drop_context(uint64_t id);

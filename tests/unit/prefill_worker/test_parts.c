@@ -1,0 +1,165 @@
+/* A part of a prompt, with a gateway that contradicts itself and other parts that go away. */
+#include "tests/support/test.h"
+
+#include "common/base/log.h"
+#include "tests/support/worker_aborts.h"
+#include "tests/unit/prefill_worker/fixture.h"
+
+/* Four stripes: the worker, part 1, computes the prompt's end. */
+enum { N_PROMPT = 4 * STRIPE_BLOCKS * BATON_KV_BLOCK_TOKENS };
+
+static const struct worker_options with_bulk = {.has_bulk = true, .path = BATON_KV_PATH_WIRE};
+
+static struct request_params in_parts(uint64_t id)
+{
+    return (struct request_params){
+        .id = id, .n_prompt = N_PROMPT, .n_new = 9, .words = id, .in_parts = true};
+}
+
+static struct request_params reserve(uint64_t id)
+{
+    const struct request_params params = in_parts(id);
+    say_prompt(&params);
+    await(&heard[id].n_reserved, 1);
+    return params;
+}
+
+TEST(a_worker_where_no_part_can_arrive_rejects)
+{
+    const struct request_params params = in_parts(1);
+    worker_open(&(struct worker_options){0});
+    say_prompt(&params);
+    await(&heard[1].n_rejected, 1);
+    await_idle();
+    assert_int_equal(heard[1].n_reserved, 0);
+    worker_close();
+}
+
+/* ---- starts that contradict the prompt ---- */
+
+static void begin_elsewhere(Baton__V1__PartsStart *start)
+{
+    start->parts[1]->first_block = 1;
+}
+
+static void begin_behind_the_others(Baton__V1__PartsStart *start)
+{
+    start->parts[0]->first_block = 1;
+}
+
+static void begin_behind_the_holder(Baton__V1__PartsStart *start)
+{
+    start->first_block = 1;
+}
+
+static void begin_behind_the_prompt(Baton__V1__PartsStart *start)
+{
+    start->first_block = start->parts[0]->first_block = N_PROMPT / BATON_KV_BLOCK_TOKENS;
+}
+
+static void leave_one_idle(Baton__V1__PartsStart *start)
+{
+    start->stripe_blocks = N_PROMPT / BATON_KV_BLOCK_TOKENS;
+}
+
+static void make_stripes_too_long(Baton__V1__PartsStart *start)
+{
+    start->stripe_blocks = 1 << 20;
+}
+
+TEST(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks)
+{
+    void (*const lies[])(Baton__V1__PartsStart *start) = {
+        begin_elsewhere,         begin_behind_the_others, begin_behind_the_holder,
+        begin_behind_the_prompt, leave_one_idle,          make_stripes_too_long};
+    worker_open(&with_bulk);
+    for (uint64_t id = 1; id <= sizeof lies / sizeof lies[0]; id++) {
+        const struct request_params params = reserve(id);
+        say_parts_start(&params, lies[id - 1]);
+        await(&heard[id].n_failed, 1);
+        assert_int_equal(heard[id].failure, BATON__V1__FAILED__CODE__INTERNAL);
+        await_idle();
+    }
+    worker_close();
+}
+
+/* ---- ends ---- */
+
+/* The gateway told the other part to stop when the token came: it acknowledges nothing. */
+TEST(the_last_part_waits_for_no_acknowledgement_after_its_token)
+{
+    worker_open(&with_bulk);
+    const struct request_params params = reserve(1);
+    say_parts_start(&params, NULL);
+    send_part(&params, 0, STRIPE_BLOCKS);
+    await_idle();
+    assert_int_equal(heard[1].n_first, 1);
+    worker_close();
+}
+
+static void double_stripes(Baton__V1__PartsStart *start)
+{
+    start->stripe_blocks = 2 * STRIPE_BLOCKS;
+}
+
+TEST(a_last_stripe_of_several_steps_is_computed_to_its_end)
+{
+    worker_open(&with_bulk);
+    const struct request_params params = reserve(1);
+    say_parts_start(&params, double_stripes);
+    send_part(&params, 0, 2 * STRIPE_BLOCKS);
+    await_idle();
+    assert_int_equal(heard[1].n_first, 1);
+    worker_close();
+}
+
+/* The worker's own blocks, or stripes of another length. */
+TEST(blocks_that_are_not_the_senders_fail_the_prompt)
+{
+    worker_open(&with_bulk);
+    for (uint64_t id = 1; id <= 2; id++) {
+        const struct request_params params = reserve(id);
+        say_parts_start(&params, NULL);
+        send_part(&params, id == 1 ? 1 : 0, id == 1 ? STRIPE_BLOCKS : 1);
+        await_idle();
+        assert_int_equal(heard[id].n_first, 0);
+        assert_int_equal(heard[id].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
+    }
+    worker_close();
+}
+
+/* Stripes may be shorter than steps. */
+static void halve_stripes(Baton__V1__PartsStart *start)
+{
+    start->stripe_blocks = STRIPE_BLOCKS / 2;
+}
+
+TEST(a_part_that_is_canceled_at_any_moment_frees_its_blocks)
+{
+    worker_open(&with_bulk);
+    for (int i = 0; i < 300; i++) {
+        struct request_params params = reserve(1);
+        int stage = i % 3;
+        if (stage)
+            say_parts_start(&params, stage == 1 ? NULL : halve_stripes);
+        for (int turn = draw(8); turn > 0; turn--)
+            work_now();
+        say_cancel(&params);
+        await_idle();
+        heard[1] = (struct heard){0};
+    }
+    worker_close();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_worker_where_no_part_can_arrive_rejects),
+        cmocka_unit_test(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks),
+        cmocka_unit_test(the_last_part_waits_for_no_acknowledgement_after_its_token),
+        cmocka_unit_test(a_last_stripe_of_several_steps_is_computed_to_its_end),
+        cmocka_unit_test(blocks_that_are_not_the_senders_fail_the_prompt),
+        cmocka_unit_test(a_part_that_is_canceled_at_any_moment_frees_its_blocks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
