@@ -69,7 +69,7 @@ static void make_stripes_too_long(Baton__V1__PartsStart *start)
 
 TEST(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks)
 {
-    void (*const lies[])(Baton__V1__PartsStart *start) = {
+    void (*const lies[])(Baton__V1__PartsStart * start) = {
         begin_elsewhere,         begin_behind_the_others, begin_behind_the_holder,
         begin_behind_the_prompt, leave_one_idle,          make_stripes_too_long};
     worker_open(&with_bulk);
