@@ -25,10 +25,17 @@ def n_split(fleet):
     return fleet.metrics()["baton_split_prefills_total"]
 
 
+def alone(fleet, **body):
+    """The answer; then all workers have said that they are idle, so that they help with the next."""
+    answer = fleet.generate(**body)
+    fleet.wait_all_free()
+    return answer
+
+
 def answers(bodies, **of_fleet):
     """And how many of them were divided."""
     with Fleet(**of_fleet) as fleet:
-        found = [steps_of(fleet.generate(**body)) for body in bodies]
+        found = [steps_of(alone(fleet, **body)) for body in bodies]
         assert fleet.metrics()["baton_retries_total"] == 0
         return found, n_split(fleet)
 
@@ -76,7 +83,7 @@ def test_prefixes_that_one_of_them_has():
 
 def test_it_is_told():
     with Fleet(prefill=2, prefill_args=CHUNK, gateway_args=SPLIT) as fleet:
-        assert fleet.generate(**body(ids(40)))["served_by"]["prefill_parts"] == 0
+        assert alone(fleet, **body(ids(40)))["served_by"]["prefill_parts"] == 0
         assert fleet.generate(**body(ids(400)))["served_by"]["prefill_parts"] == 2
         assert sum(" parts=2 " in worker.text() for worker in fleet.workers.values()) == 2
 
