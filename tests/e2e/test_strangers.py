@@ -107,6 +107,6 @@ def test_workers_tell_of_what_their_inboxes_turned_away():
                 pipe.sendall(wire.kv_begin(wire.refusing_url(), link=1, request_id=1))
             wait_for(lambda: fleet.worker(name)["inbox_rejected"] >= len(urls), f"{name} to tell of messages")
             wait_for(lambda: fleet.worker(name)["strangers_ended"] >= len(urls), f"{name} to tell of the silent")
-            assert len(urls) == (2 if name == "decode-0" else 1) and not any(wire.is_open(pipe) for pipe in silent)
+            assert len(urls) == 2 and not any(wire.is_open(pipe) for pipe in silent)
         figures = [v for k, v in fleet.metrics().items() if k.startswith("baton_worker_strangers_ended_total{")]
         assert len(figures) == 2 and all(figures)

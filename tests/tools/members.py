@@ -19,7 +19,7 @@ def listening(log):
 gateway = subprocess.Popen([GATEWAY, "--model", MODEL, "--port", "0", "--inbox", "tcp://127.0.0.1:0", "--log-level", "info"],
                            stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 said = listening(gateway.stdout)
-members = subprocess.Popen([MEMBERS, said["inbox"], MODEL, str(N), "0.25", "512", "250"], stdout=subprocess.PIPE, text=True)
+members = subprocess.Popen([MEMBERS, said["inbox"], MODEL, str(N), "0.25", "512", "250", "0"], stdout=subprocess.PIPE, text=True)
 try:
     assert members.stdout.readline() == f"{N} joined\n"
     with urllib.request.urlopen(f"http://127.0.0.1:{said['port']}/workers") as answer:

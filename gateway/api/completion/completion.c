@@ -388,7 +388,7 @@ void gw_choice_restart(struct gw_choice *choice)
 
 void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)
 {
-    choice->calls.n_reasoning_tokens += baton_tool_parser_in_reasoning(&choice->calls.parser);
+    choice->calls.n_reasoning_tokens += gw_tool_calls_in_reasoning(&choice->calls);
     if (token->logprobs)
         gw_logprobs_add(&choice->logprobs, token);
     if (!token->decision)

@@ -1,5 +1,7 @@
 #include "gateway/api/completion/tool_calls.h"
 
+#include <stdlib.h>
+
 enum { JSON_MAX_BYTES = 64 << 20 };
 
 /* FNV-1a, as good as any for names that are told apart within one conversation. */
@@ -24,22 +26,33 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
     *calls = (struct gw_tool_calls){.seed = mix(0xcbf29ce484222325, (uint64_t)choice)};
     for (; *request_id; request_id++)
         calls->seed = mix(calls->seed, (uint8_t)*request_id);
-    baton_tool_parser_init(&calls->parser, form);
+    if (form->tools || form->reasoning)
+        calls->parser = malloc(sizeof *calls->parser);
+    if (calls->parser)
+        baton_tool_parser_init(calls->parser, form);
     baton_buf_init(&calls->json, JSON_MAX_BYTES);
 }
 
 void gw_tool_calls_fini(struct gw_tool_calls *calls)
 {
-    baton_tool_parser_fini(&calls->parser);
+    if (calls->parser)
+        baton_tool_parser_fini(calls->parser);
+    free(calls->parser);
     baton_buf_fini(&calls->json);
 }
 
 void gw_tool_calls_restart(struct gw_tool_calls *calls)
 {
-    baton_tool_parser_restart(&calls->parser);
+    if (calls->parser)
+        baton_tool_parser_restart(calls->parser);
     baton_buf_reset(&calls->json);
     calls->n = 0;
     calls->n_reasoning_tokens = 0;
+}
+
+bool gw_tool_calls_in_reasoning(const struct gw_tool_calls *calls)
+{
+    return calls->parser && baton_tool_parser_in_reasoning(calls->parser);
 }
 
 /* ---- from the parser to the writer ---- */
@@ -88,7 +101,10 @@ void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, c
 {
     struct route route = {choice, calls, parts};
     const struct baton_tool_sink sink = sink_of(&route);
-    baton_tool_parser_push(&calls->parser, text, n, &sink);
+    if (calls->parser)
+        baton_tool_parser_push(calls->parser, text, n, &sink);
+    else
+        parts->text(choice, text, n);
 }
 
 void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
@@ -96,5 +112,6 @@ void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
 {
     struct route route = {choice, calls, parts};
     const struct baton_tool_sink sink = sink_of(&route);
-    baton_tool_parser_end(&calls->parser, &sink);
+    if (calls->parser)
+        baton_tool_parser_end(calls->parser, &sink);
 }

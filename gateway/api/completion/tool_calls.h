@@ -5,7 +5,7 @@
  *
  * Ownership: an embedded struct that owns its buffers; parts are borrowed during their calls.
  * Threading: loop thread.
- * Errors:    see common/toolcall/parser.h.
+ * Errors:    see common/toolcall/parser.h; without memory for a parser all is text.
  */
 #ifndef BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
 #define BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
@@ -26,7 +26,7 @@ struct gw_tool_call {
 };
 
 struct gw_tool_calls {
-    struct baton_tool_parser parser;
+    struct baton_tool_parser *parser; /* NULL: all is text, as of most streams that wait */
     struct baton_buf json; /* a writer's: what it did not tell yet */
     uint64_t seed;         /* of the ids */
     int n;
@@ -46,6 +46,9 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
                         const char *request_id, int choice);
 void gw_tool_calls_fini(struct gw_tool_calls *calls);
 void gw_tool_calls_restart(struct gw_tool_calls *calls);
+
+/* Whether the next token belongs to reasoning, as far as is known. */
+bool gw_tool_calls_in_reasoning(const struct gw_tool_calls *calls);
 
 /* Takes the next piece of the text, in whole characters. */
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
