@@ -72,7 +72,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct options options = {0}; /* what no option sets is none */
     struct baton_process process = {
         .config = {.process = "baton-decode",
                    .summary = "a decode worker: contexts in, tokens out",
