@@ -33,7 +33,7 @@ target_link_libraries(golden_native PRIVATE baton_options baton_engine)
 add_test(NAME golden.native
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_native.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(golden.native PROPERTIES TIMEOUT 600
+set_tests_properties(golden.native PROPERTIES TIMEOUT ${BATON_GOLDEN_TIMEOUT_S}
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 add_executable(golden_spec ${CMAKE_CURRENT_SOURCE_DIR}/spec.c)
 target_link_libraries(golden_spec PRIVATE baton_options baton_arch)
@@ -42,9 +42,10 @@ add_test(NAME golden.specs
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(golden.specs PROPERTIES
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
-set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp golden.blocks PROPERTIES TIMEOUT 600)
+set_tests_properties(golden.engine golden.accuracy golden.amx golden.families golden.llama_cpp
+  golden.blocks golden.specs PROPERTIES TIMEOUT ${BATON_GOLDEN_TIMEOUT_S})
 add_test(NAME golden.gguf
   COMMAND ${PYTHON3} -m pytest -q -x -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/test_gguf.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-set_tests_properties(golden.gguf golden.make_gguf PROPERTIES TIMEOUT 600
+set_tests_properties(golden.gguf golden.make_gguf PROPERTIES TIMEOUT ${BATON_GOLDEN_TIMEOUT_S}
   ENVIRONMENT "BATON_BIN=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
