@@ -109,7 +109,7 @@ static void add_job(struct pf_service *service, struct pf_job *job)
 /* Logs how much of a canceled prompt was computed in vain. */
 static void log_stopped(const struct pf_job *job)
 {
-    if (job->begun_ns && !job->has_first_token && !job->done)
+    if (job->begun_ns && !job->has_first_token && atomic_load(&job->canceled))
         baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_ORIGIN(&job->origin),
                   BATON_I("attempt", job->origin.attempt),
                   BATON_I("computed_tokens", job->seq.n_tokens - job->n_cached_tokens),

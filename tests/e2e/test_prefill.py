@@ -162,17 +162,28 @@ def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
 
 
 def test_a_prompt_whose_time_is_up_stops_between_chunks():
+    """The worker is stopped after its first prompt, somewhere in a later one, until the time is up."""
     with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
+        worker = fleet.workers["prefill-0"]
+
         def ask(timeout_s):
-            body = {"prompt": [ids(LONG, i) for i in range(8)], "max_new_tokens": 2, "timeout_s": timeout_s}
-            status, answer, _ = fleet.request("POST", "/generate", body)
+            n_through = worker.text().count("ev=prompt ")
+            body = {"prompt": [ids(LONG, i) for i in range(16)], "max_new_tokens": 2, "timeout_s": timeout_s}
+            with ThreadPoolExecutor() as pool:
+                asked = pool.submit(fleet.request, "POST", "/generate", body)
+                wait_for(lambda: asked.done() or worker.text().count("ev=prompt ") > n_through, "a prompt")
+                worker.pause()
+                status, answer, _ = asked.result()
+                worker.resume()
             fleet.wait_all_free()
             if status == 200:
                 return "late"
             assert status == 504 and answer["error"]["code"] == "deadline_exceeded", (status, answer)
-            stopped = re.findall(r"ev=prompt_stopped .*computed_tokens=(\d+)", fleet.workers["prefill-0"].text())
-            return [n for n in map(int, stopped) if 0 < n < LONG] or "early"
-        assert all(n % 16 == 0 for n in run_out_of_time(ask))
+            stopped = re.findall(r"ev=prompt_stopped .*computed_tokens=(\d+)", worker.text())
+            if worker.text().count("ev=prompt ") == n_through:
+                return "early"
+            return [n for n in map(int, stopped) if 0 < n < LONG] or "late"
+        assert all(n % 16 == 0 for n in run_out_of_time(ask, 2))
 
 
 def test_a_decode_worker_killed_during_hand_offs():

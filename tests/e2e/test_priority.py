@@ -57,14 +57,13 @@ def test_batch_goes_on_under_interactive_load():
     with Fleet(decode_args=SMALL, gateway_args=LOGGED) as fleet:
         [stream] = fleet.hold()
         crowd = Crowd()
-        add(crowd, fleet, 3, priority=7)
-        add(crowd, fleet, 60)
-        wait_for(lambda: (waiting(fleet, "batch"), waiting(fleet, "interactive")) == (3, 60), "all to wait")
+        add(crowd, fleet, 1, priority=7)
+        add(crowd, fleet, 100)
+        wait_for(lambda: (waiting(fleet, "batch"), waiting(fleet, "interactive")) == (1, 100), "all to wait")
         stream.abandon()
         crowd.finish()
         order = order_routed(fleet)[1:]
-        assert order[:7] == ["interactive"] * 7
-        assert "batch" not in order[-10:], order  # each had its turn while others still waited
+        assert 7 <= order.index("batch") <= 7 + 64, order  # due after 7, and passed while it finds no room, 64 times
         fleet.wait_all_free()
 
 
