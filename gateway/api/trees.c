@@ -1,5 +1,7 @@
 #include "gateway/api/trees.h"
 
+#include <string.h>
+
 static void no_memory(struct gw_fields *fields)
 {
     gw_fields_fail(fields, "", "out_of_memory", "no memory for the request");
@@ -44,6 +46,17 @@ struct baton_json *gw_tree_function(struct gw_fields *fields, const struct baton
     if (fields->failed) /* it may be gone */
         *function = NULL;
     return made;
+}
+
+bool gw_tree_add_members(struct baton_json *to, const struct baton_json *from, const char *without)
+{
+    bool ok = to;
+    for (void *it = baton_json_first(from); ok && it; it = baton_json_next(from, it)) {
+        const char *key = baton_json_key(it);
+        if ((!without || strcmp(key, without) != 0) && !baton_json_get(to, key))
+            ok = baton_json_set(to, key, baton_json_share(baton_json_member(it)));
+    }
+    return ok;
 }
 
 bool gw_tree_is_string(const struct baton_json *json)

@@ -23,6 +23,10 @@ struct baton_json *gw_tree_text(struct gw_fields *fields, const struct baton_jso
 struct baton_json *gw_tree_function(struct gw_fields *fields, const struct baton_json *name,
                                     struct baton_json **function);
 
+/* Sets the members of `from`, but for that of the name `without` (NULL: none), which `to` has none
+ * of. False: no memory. */
+bool gw_tree_add_members(struct baton_json *to, const struct baton_json *from, const char *without);
+
 bool gw_tree_is_string(const struct baton_json *json);
 bool gw_tree_is_object(const struct baton_json *json);
 /* Whether the member "type" is this. */

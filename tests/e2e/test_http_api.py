@@ -16,7 +16,8 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages",
-              "/api/generate", "/api/chat", "/completion")
+              "/api/generate", "/api/chat", "/completion", "/generate_stream", "/")
+TGI = ("/generate_stream", "/")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
 
@@ -104,12 +105,13 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         methods = {other.split(" ")[0] for other in documented_routes() if other.split(" ")[1] == path}
         path = path.replace("models/{id}", "models/tale").replace("{name}", "app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
+        of_another = path.startswith("/api/") or path in TGI
         takes_nothing = method == "GET" or path.startswith("/api/")
         of_nobody = path.endswith(("/drain", "/{id}"))
         expected = 404 if of_nobody else 200 if takes_nothing else 400
         assert status == expected, route
         status, answer, headers = fleet.request("PUT", path)
-        code = answer["code"] if path.startswith("/api/") else answer["error"]["code"]
+        code = answer["code"] if of_another else answer["error"]["code"]
         assert status == 405 and set(headers["Allow"].split(", ")) == methods and code == "method_not_allowed"
 
 
@@ -140,6 +142,8 @@ ROUTE_FIELDS = {
     "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
     "/api/chat": ("Fields of every generating route", "Fields of both Ollama routes", "Fields of every chat"),
     "/completion": ("Fields of every generating route", "POST /completion"),
+    "/generate_stream": ("Fields of every generating route", "Fields of the TGI routes", "POST /generate_stream"),
+    "/": ("Fields of every generating route", "Fields of the TGI routes", "POST /"),
     "/apply-template": ("Fields of every chat", "POST /apply-template"),
     "/api/show": ("POST /api/show",),
     "/v1/embeddings": ("POST /v1/embeddings",),
@@ -151,12 +155,13 @@ ROUTE_FIELDS = {
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
          "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES}, "/v1/responses": {"input": "a"},
          "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
-         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
+         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
          "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
          "/v1/responses": {"max_output_tokens": 1},
-         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}, "/completion": {"n_predict": 1}}
+         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}, "/completion": {"n_predict": 1},
+         "/generate_stream": {"max_new_tokens": 1}, "/": {"max_new_tokens": 1}}
 
 
 def request_fields(path):
@@ -179,7 +184,7 @@ class Client:
         if response.status == 200:
             return {}
         answer = json.loads(data)
-        return {**answer, "message": answer["error"]} if path.startswith("/api/") else answer["error"]
+        return {**answer, "message": answer["error"]} if isinstance(answer["error"], str) else answer["error"]
 
 
 def words_of_the_sources():
@@ -192,7 +197,9 @@ def test_the_documented_fields_are_those_that_a_route_knows(fleet, path):
     client, known = Client(fleet.port), set()
     documented = set(request_fields(path))
     for word in sorted(words_of_the_sources() | {name for route in ROUTE_FIELDS for name in request_fields(route)}):
-        value = [] if word == "options" else {"": 0}  # whose members are fields
+        if path == "/generate" and word == "inputs":
+            continue  # which makes it a body of TGI
+        value = [] if word in ("options", "parameters") else {"": 0}  # whose members are fields
         error = client.error(path, {**LEAST[path], **SHORT.get(path, {}), word: value})
         if error.get("code") != "unknown_field":
             known.add(word)
@@ -206,7 +213,7 @@ def test_a_fields_rule_stands_in_the_document_in_the_words_of_its_error(fleet, p
     client, n_checked = Client(fleet.port), 0
     context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
     for name, (rule, _) in request_fields(path).items():
-        wrong = [0] if name in ("logit_bias", "speculation", "options") else {"": 0}
+        wrong = [0] if name in ("logit_bias", "speculation", "options", "parameters", "grammar") else {"": 0}
         message = client.error(path, {**LEAST[path], name: wrong}).get("message", "")
         said = re.fullmatch(r"\w+: must be (.*?)(?:, not (?:an? )?\w+)?", message)
         if not said or not rule or (path == "/generate/stream" and name == "prompt"):
@@ -382,6 +389,20 @@ def test_llamacpps_answers(fleet):
     assert members(post(fleet, "/apply-template", {"messages": MESSAGES})) == answer
     props = fleet.request("GET", "/props")[1]
     assert members(props, without=("default_generation_settings.params",)) == described("GET /props")
+
+
+def test_tgis_answers(fleet):
+    parameters = {"max_new_tokens": 3, "details": True, "decoder_input_details": True, "top_n_tokens": 1, "explain": 1}
+    [whole] = post(fleet, "/", {"inputs": "Once upon a time", "parameters": parameters})
+    told = members(whole, without=("steps", "details.top_tokens"))
+    assert told == {name for name in described("TGI's answer") if "top_tokens[" not in name}
+    del parameters["decoder_input_details"]
+    *events, last = [event.json() for event in Stream(fleet.port, {"inputs": "a", "parameters": parameters}, "/generate_stream").events]
+    assert members(last, without=("steps",)) == described("TGI's events")
+    assert events and all(set(event) == set(last) and event["generated_text"] is None for event in events)
+    assert members(fleet.request("GET", "/info")[1]) == described("GET /info")
+    error = post(fleet, "/", {"inputs": 0}, 400)
+    assert members(error) == described("Errors of the TGI routes") - {"retry_after_s", "usage"}
 
 
 def test_the_state_of_the_gateway(fleet):

@@ -23,6 +23,7 @@
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/store.h"
+#include "gateway/api/tgi/generate.h"
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 
@@ -185,12 +186,23 @@ static void open_api(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const gw_endpoint routes[] = {
-        gw_generate,          gw_generate_stream,     gw_openai_completions,
-        gw_openai_chat,       gw_anthropic_messages,  gw_anthropic_count_tokens,
-        gw_ollama_generate,   gw_ollama_chat,         gw_ollama_show,
-        gw_openai_embeddings, gw_ollama_embed,        gw_ollama_embeddings,
-        gw_responses,         gw_llamacpp_completion, gw_llamacpp_apply_template};
+    static const gw_endpoint routes[] = {gw_generate,
+                                         gw_generate_stream,
+                                         gw_openai_completions,
+                                         gw_openai_chat,
+                                         gw_anthropic_messages,
+                                         gw_anthropic_count_tokens,
+                                         gw_ollama_generate,
+                                         gw_ollama_chat,
+                                         gw_ollama_show,
+                                         gw_openai_embeddings,
+                                         gw_ollama_embed,
+                                         gw_ollama_embeddings,
+                                         gw_responses,
+                                         gw_llamacpp_completion,
+                                         gw_llamacpp_apply_template,
+                                         gw_tgi_generate_stream,
+                                         gw_tgi_compatible};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

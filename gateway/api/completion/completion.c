@@ -555,6 +555,16 @@ void gw_completion_answer_one(struct gw_completion *completion)
         gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
 }
 
+void gw_completion_answer_all(struct gw_completion *completion)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&body);
+    gw_completion_put_results(completion, NULL, &out);
+    gw_answer_json(completion->exchange, 200, &body);
+    baton_buf_fini(&body);
+}
+
 /* Adds the tokens that the unfinished choices of a failing completion made. */
 static void add_unfinished(struct gw_completion *completion)
 {

@@ -84,13 +84,14 @@ struct gw_completion_options {
     bool streaming;
     const struct gw_stream_format *format; /* NULL: server-sent events */
     bool timeline;                         /* native: show the stages */
-    bool batch;                            /* native: the answer is a list, even of one */
+    bool batch;                            /* the answer is a list, even of one */
     bool chat;                             /* OpenAI, Ollama: the chat shapes */
-    bool echo;                             /* OpenAI: the prompt is part of the text */
+    bool echo;                             /* OpenAI, TGI: the prompt is part of the text */
     bool no_output;                        /* OpenAI: max_tokens 0, only the echo is wanted */
     bool include_usage;                    /* OpenAI: a last chunk with usage */
     bool timings_per_token;                /* OpenAI, llama.cpp: timings in every chunk */
     bool return_tokens;                    /* llama.cpp: the ids beside the text */
+    bool details;                          /* TGI: what is known of the tokens */
     int n;                                 /* choices per prompt */
     struct baton_answer_form form;         /* what of the answer is told apart from its text */
     struct baton_json *functions;          /* that form borrows; NULL: none */
@@ -191,6 +192,9 @@ void gw_choice_close(struct gw_choice *choice, void (*end)(struct gw_completion 
 /* An `end` of APIs without further choices: ends the stream, or answers with the one choice's
  * result. */
 void gw_completion_answer_one(struct gw_completion *completion);
+
+/* An `end` that answers with the array of all choices' results. */
+void gw_completion_answer_all(struct gw_completion *completion);
 
 /* For a writer's fail: answers with the error, or sends it as an event of that name, cancels the
  * other choices, and frees the completion. put_usage writes the JSON object that says how far the

@@ -96,6 +96,11 @@ void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tok
     logprobs->n_ready = logprobs->n; /* no stop string withholds a prompt's token */
 }
 
+const struct gw_logprob *gw_logprobs_tops(const struct gw_logprobs *logprobs, size_t entry)
+{
+    return tops_of(logprobs, entry);
+}
+
 /* A token of no bytes (the rest of its character is still to come) begins where the next one does,
  * and is shown with it. */
 void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes)

@@ -46,6 +46,9 @@ void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token)
 void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
                             const Baton__V1__PromptLogprobs *scores);
 
+/* The most probable tokens of an entry [n_top]. */
+const struct gw_logprob *gw_logprobs_tops(const struct gw_logprobs *logprobs, size_t entry);
+
 /* So many bytes of the generated text were shown. */
 void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes);
 

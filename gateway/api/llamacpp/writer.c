@@ -148,24 +148,12 @@ static void on_text(struct gw_choice *choice, const char *text, size_t n)
         baton_buf_append(&choice->text, text, n);
 }
 
-static void answer_batch(struct gw_completion *completion)
-{
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    gw_completion_put_results(completion, NULL, &out);
-    gw_answer_json(completion->exchange, 200, &body);
-    baton_buf_fini(&body);
-}
-
 static void end(struct gw_completion *completion)
 {
-    if (completion->options.streaming)
-        gw_completion_end_stream(completion);
-    else if (completion->options.batch)
-        answer_batch(completion);
+    if (completion->options.batch && !completion->options.streaming)
+        gw_completion_answer_all(completion);
     else
-        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
+        gw_completion_answer_one(completion);
 }
 
 static void on_finish(struct gw_choice *choice)

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "gateway/api/native/writer.h"
+#include "gateway/api/tgi/generate.h"
 
 enum { DEFAULT_NEW_TOKENS = 20 };
 
@@ -49,7 +50,10 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
 
 void gw_generate(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    generate(api, exchange, body, false);
+    if (gw_tgi_is_body(body))
+        gw_tgi_generate(api, exchange, body);
+    else
+        generate(api, exchange, body, false);
 }
 
 void gw_generate_stream(struct gw_api *api, struct gw_exchange *exchange,

@@ -1,6 +1,7 @@
 /* POST /generate and POST /generate/stream: the native routes (docs/http-api.md).
  *
- * /generate takes one prompt or a batch and answers one JSON object; /generate/stream takes one and
+ * /generate takes one prompt or a batch and answers one JSON object, or what TGI
+ * answers to a body with `inputs` (gateway/api/tgi/generate.h); /generate/stream takes one and
  * answers server-sent events: meta, token..., summary | error, with a step before the text of every
  * explained token.
  *

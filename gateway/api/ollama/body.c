@@ -3,12 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LATEST ":latest"
+#include "gateway/api/trees.h"
 
-static bool is_object(const struct baton_json *json)
-{
-    return baton_json_kind(json) == BATON_JSON_OBJECT;
-}
+#define LATEST ":latest"
 
 /* ---- the model ---- */
 
@@ -29,7 +26,7 @@ static struct baton_json *model_of(const struct gw_api *api, const struct baton_
 
 static struct baton_json *call_of(const struct baton_json *call)
 {
-    if (!is_object(call) || baton_json_get(call, "type"))
+    if (!gw_tree_is_object(call) || baton_json_get(call, "type"))
         return baton_json_share(call);
     struct baton_json *made = baton_json_new_object();
     bool ok = baton_json_set(made, "type", baton_json_new_string("function"));
@@ -64,7 +61,7 @@ static const char *our_name(const char *key)
 
 static struct baton_json *message_of(const struct baton_json *message)
 {
-    if (!is_object(message))
+    if (!gw_tree_is_object(message))
         return baton_json_share(message);
     struct baton_json *made = baton_json_new_object();
     bool ok = made;
@@ -107,19 +104,15 @@ static struct baton_json *member_of(const struct gw_api *api, const char *key,
 struct baton_json *gw_ollama_body(const struct gw_api *api, const struct baton_json *body)
 {
     const struct baton_json *options = baton_json_get(body, "options");
-    if (!is_object(body))
+    if (!gw_tree_is_object(body))
         return baton_json_share(body);
     struct baton_json *made = baton_json_new_object();
     bool ok = made;
     for (void *it = baton_json_first(body); ok && it; it = baton_json_next(body, it))
-        if (!is_object(options) || baton_json_member(it) != options)
+        if (!gw_tree_is_object(options) || baton_json_member(it) != options)
             ok = baton_json_set(made, baton_json_key(it),
                                 member_of(api, baton_json_key(it), baton_json_member(it)));
-    if (is_object(options))
-        for (void *it = baton_json_first(options); ok && it; it = baton_json_next(options, it))
-            ok = baton_json_get(made, baton_json_key(it)) ||
-                 baton_json_set(made, baton_json_key(it), baton_json_share(baton_json_member(it)));
-    if (ok)
+    if (ok && (!gw_tree_is_object(options) || gw_tree_add_members(made, options, NULL)))
         return made;
     baton_json_free(made);
     return NULL;

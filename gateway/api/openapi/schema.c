@@ -201,6 +201,10 @@ static const struct {
      "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
      "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
      "\"null\"],\"description\":\"The field at fault.\"}}}"},
+    {"TgiError",
+     "{\"type\":\"object\",\"required\":[\"error\",\"error_type\"],\"properties\":{\"error\":{"
+     "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
+     "\"param\":{\"type\":[\"string\",\"null\"],\"description\":\"The field at fault.\"}}}"},
 };
 
 static void put_schemas(struct baton_json_out *out)

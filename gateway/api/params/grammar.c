@@ -98,16 +98,6 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
                        "%s: %.280s", name, *why.text ? why.text : baton_err_text(err));
 }
 
-static void read_text(struct gw_fields *fields, struct baton_sampling_params *params,
-                      const char *name, enum baton_grammar_kind kind)
-{
-    size_t n = 0;
-    const struct baton_json *value = gw_field_of(fields, name, GW_IS_STRING, "a string");
-    const char *text = baton_json_string(value, &n);
-    if (value)
-        hold_to(fields, params, name, kind, text, n);
-}
-
 /* A schema or a structure as text again. */
 static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
                          const char *name, enum baton_grammar_kind kind,
@@ -177,12 +167,54 @@ static void read_own_schema(struct gw_fields *fields, struct baton_sampling_para
         hold_to_json(fields, params, "json_schema", BATON_GRAMMAR_JSON_SCHEMA, schema);
 }
 
+/* TGI's: {"type": "json", "json_schema" or "regex", "value"}. */
+static void read_typed(struct gw_fields *fields, struct baton_sampling_params *params,
+                       const struct baton_json *grammar)
+{
+    const struct baton_json *type = baton_json_get(grammar, "type"),
+                            *value = baton_json_get(grammar, "value");
+    size_t n = 0;
+    const char *regex = baton_json_string(value, &n);
+    const struct baton_json *schema =
+        baton_json_is(type, "json_schema") ? baton_json_get(value, "schema") : value;
+    if (baton_json_is(type, "regex") && regex)
+        hold_to(fields, params, "grammar", BATON_GRAMMAR_REGEX, regex, n);
+    else if ((baton_json_is(type, "json") || baton_json_is(type, "json_schema")) &&
+             baton_json_kind(schema) == BATON_JSON_OBJECT)
+        hold_to_json(fields, params, "grammar", BATON_GRAMMAR_JSON_SCHEMA, schema);
+    else
+        gw_fields_fail(fields, "grammar", "invalid_value",
+                       "grammar: must have the type json and a schema as its value, or json_schema "
+                       "and {\"schema\": object}, or regex and a string");
+}
+
+static void read_grammar(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    size_t n = 0;
+    const struct baton_json *grammar = gw_field_of(fields, "grammar", GW_IS_STRING | GW_IS_OBJECT,
+                                                   "a string or an object {type, value}");
+    const char *text = baton_json_string(grammar, &n);
+    if (text)
+        hold_to(fields, params, "grammar", BATON_GRAMMAR_GBNF, text, n);
+    else if (grammar)
+        read_typed(fields, params, grammar);
+}
+
+static void read_regex(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    size_t n = 0;
+    const char *text =
+        baton_json_string(gw_field_of(fields, "regex", GW_IS_STRING, "a string"), &n);
+    if (text)
+        hold_to(fields, params, "regex", BATON_GRAMMAR_REGEX, text, n);
+}
+
 static void read_all(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     read_format(fields, params);
     read_own_schema(fields, params);
-    read_text(fields, params, "grammar", BATON_GRAMMAR_GBNF);
-    read_text(fields, params, "regex", BATON_GRAMMAR_REGEX);
+    read_grammar(fields, params);
+    read_regex(fields, params);
 }
 
 /* Ollama's: the word json, or a schema. */
@@ -209,23 +241,42 @@ static const struct baton_json *schema_of_text(const struct baton_json *body)
     return baton_json_get(format, "schema");
 }
 
+/* Objects of a body whose members are fields of it: Ollama's and TGI's. */
+static const char *const lifted[] = {"options", "parameters"};
+enum { N_LIFTED = sizeof lifted / sizeof lifted[0] };
+
+static bool has_any(const struct baton_json *object)
+{
+    return baton_json_get(object, "response_format") || baton_json_get(object, "json_schema") ||
+           baton_json_get(object, "grammar") || baton_json_get(object, "regex") ||
+           baton_json_kind(baton_json_get(object, "format")) == BATON_JSON_OBJECT;
+}
+
 bool gw_grammar_is_given(const struct baton_json *body)
 {
-    return schema_of_text(body) || baton_json_get(body, "response_format") ||
-           baton_json_get(body, "json_schema") || baton_json_get(body, "grammar") ||
-           baton_json_get(body, "regex") ||
-           baton_json_kind(baton_json_get(body, "format")) == BATON_JSON_OBJECT;
+    bool is_given = schema_of_text(body) || has_any(body);
+    for (size_t i = 0; i < N_LIFTED; i++)
+        is_given = is_given || has_any(baton_json_get(body, lifted[i]));
+    return is_given;
+}
+
+static void look_at(const struct baton_json *object)
+{
+    struct gw_fields fields = gw_fields(object);
+    struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
+    read_all(&fields, &params);
+    read_ollamas(&fields, &params);
+    if (schema_of_text(object))
+        hold_to_json(&fields, &params, "text", BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(object));
+    baton_sampling_params_fini(&params);
 }
 
 void gw_grammar_look_ahead(const struct baton_json *body)
 {
-    struct gw_fields fields = gw_fields(body);
-    struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
-    read_all(&fields, &params);
-    read_ollamas(&fields, &params);
-    if (schema_of_text(body))
-        hold_to_json(&fields, &params, "text", BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(body));
-    baton_sampling_params_fini(&params);
+    look_at(body);
+    for (size_t i = 0; i < N_LIFTED; i++)
+        if (has_any(baton_json_get(body, lifted[i])))
+            look_at(baton_json_get(body, lifted[i]));
 }
 
 /* What is held to a grammar ends by a token. */

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/tokenizer/detokenizer.h"
 
@@ -81,17 +82,28 @@ static size_t most_tokens(const struct gw_api *api)
     return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
 }
 
+static void cut(const struct gw_prompts *prompts, size_t max_tokens, struct baton_tokens *tokens)
+{
+    size_t n_last = prompts->n_last;
+    if (prompts->are_cut && tokens->n > max_tokens)
+        tokens->n = max_tokens;
+    if (!n_last || tokens->n <= n_last)
+        return;
+    memmove(tokens->ids, tokens->ids + tokens->n - n_last, n_last * sizeof *tokens->ids);
+    tokens->n = n_last;
+}
+
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                      bool is_cut, struct gw_prompt *prompt)
+                      const struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_why why = {""};
     size_t n, max_tokens = most_tokens(api);
+    bool any = prompts->are_cut || prompts->n_last;
     const char *text = baton_json_string(json, &n);
     enum baton_err err = baton_tokenizer_encode_prompt(
-        api->tokenizer, text, n, is_cut ? SIZE_MAX : max_tokens, &prompt->tokens, &why);
-    if (is_cut && prompt->tokens.n > max_tokens)
-        prompt->tokens.n = max_tokens;
-    if (err == BATON_LIMIT)
+        api->tokenizer, text, n, any ? SIZE_MAX : max_tokens, &prompt->tokens, &why);
+    cut(prompts, max_tokens, &prompt->tokens);
+    if (err == BATON_LIMIT || prompt->tokens.n > max_tokens)
         too_long(api, fields, prompt);
     else if (err)
         gw_fields_fail(fields, prompt->name, "invalid_value", "%s: %s", prompt->name, why.text);
@@ -113,11 +125,11 @@ static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
 }
 
 static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
-                     bool is_cut, struct gw_prompt *prompt)
+                     const struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_tokens *tokens = &prompt->tokens;
     size_t n = baton_json_size(array), max_tokens = most_tokens(api);
-    if (!is_cut && n > max_tokens) {
+    if (!prompts->are_cut && !prompts->n_last && n > max_tokens) {
         too_long(api, fields, prompt);
         return;
     }
@@ -128,18 +140,19 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
     }
     tokens->cap = n;
     tokens->n = gw_field_ids(fields, prompt->name, array, api->facts->n_vocab, n, tokens->ids);
-    if (tokens->n > max_tokens)
-        tokens->n = max_tokens;
     put_text(api, prompt);
+    cut(prompts, max_tokens, tokens);
+    if (tokens->n > max_tokens)
+        too_long(api, fields, prompt);
 }
 
 static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                        bool is_cut, struct gw_prompt *prompt)
+                        const struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     if (baton_json_kind(json) == BATON_JSON_STRING)
-        read_text(api, fields, json, is_cut, prompt);
+        read_text(api, fields, json, prompts, prompt);
     else
-        read_ids(api, fields, json, is_cut, prompt);
+        read_ids(api, fields, json, prompts, prompt);
     if (!prompt->tokens.n)
         gw_fields_fail(fields, prompt->name, "invalid_value", "%s: must hold at least one token",
                        prompt->name);
@@ -186,7 +199,7 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
                            prompt->name,
                            first == BATON_JSON_STRING ? "a string" : "an array of token ids");
         else
-            read_prompt(api, fields, element, prompts->are_cut, prompt);
+            read_prompt(api, fields, element, prompts, prompt);
     }
 }
 
@@ -203,7 +216,7 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
     if (is_batch(json))
         read_batch(api, fields, batch, max, json, prompts);
     else if (reserve(fields, prompts, 1))
-        read_prompt(api, fields, json, prompts->are_cut, &prompts->items[0]);
+        read_prompt(api, fields, json, prompts, &prompts->items[0]);
 }
 
 /* One prompt from ids, which are taken. */

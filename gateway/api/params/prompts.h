@@ -22,6 +22,7 @@ struct gw_prompts {
     bool is_batch;     /* given as an array of prompts, even if of one */
     const char *field; /* that they are read from; NULL: "prompt" */
     bool are_cut;      /* those that are too long lose their end, and are no problem */
+    size_t n_last;     /* only so many last tokens of each are taken; 0: all */
 };
 
 /* What a batch may be made of. A single text or array of ids is always allowed. */

@@ -23,9 +23,13 @@
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/api/streams/resume.h"
+#include "gateway/api/tgi/error.h"
+#include "gateway/api/tgi/generate.h"
+#include "gateway/api/tgi/info.h"
 
 const struct gw_route gw_routes[] = {
-    {"POST", "/generate", gw_generate, GW_ANSWERS_JSON, "Continue a prompt, or several"},
+    {"POST", "/generate", gw_generate, GW_ANSWERS_JSON,
+     "Continue a prompt, or several; with inputs as TGI does"},
     {"POST", "/generate/stream", gw_generate_stream, GW_ANSWERS_EVENTS,
      "Continue a prompt, a token at a time"},
     {"POST", "/tokenize", gw_tokenize, GW_ANSWERS_JSON, "Turn text into token ids"},
@@ -38,6 +42,11 @@ const struct gw_route gw_routes[] = {
      "Show the prompt that a conversation becomes"},
     {"GET", "/props", gw_llamacpp_props, GW_ANSWERS_JSON,
      "Tell about the model, as llama.cpp does"},
+    {"POST", "/generate_stream", gw_tgi_generate_stream, GW_ANSWERS_EVENTS,
+     "Continue a prompt, a token at a time, as TGI does"},
+    {"POST", "/", gw_tgi_compatible, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Continue a prompt, as TGI and Hugging Face's endpoints do"},
+    {"GET", "/info", gw_tgi_info, GW_ANSWERS_JSON, "Tell about the model, as TGI does"},
     {"POST", "/v1/completions", gw_openai_completions, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Continue prompts, as OpenAI does"},
     {"POST", "/v1/chat/completions", gw_openai_chat, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
@@ -87,6 +96,8 @@ const size_t gw_n_routes = sizeof gw_routes / sizeof gw_routes[0];
 const struct gw_route_dialect gw_route_dialects[] = {
     {"/v1/messages", gw_anthropic_mark, "AnthropicError"},
     {"/api", gw_ollama_mark, "OllamaError"},
+    {"/generate_stream", gw_tgi_mark, "TgiError"},
+    {"/", gw_tgi_mark, "TgiError"}, /* it alone: every other path has a name after it */
 };
 const size_t gw_n_route_dialects = sizeof gw_route_dialects / sizeof gw_route_dialects[0];
 

@@ -49,3 +49,10 @@ test('a refusal carries its status and words', async () => {
     return true;
   });
 });
+
+test('a text is continued', async () => {
+  const { generated_text: text } = await client.textGeneration({
+    model: 'tale', inputs: 'Once upon a time', parameters: { max_new_tokens: 12, temperature: 0 },
+  });
+  assert.match(text, /^, there was/);
+});

@@ -1,0 +1,124 @@
+#include "gateway/api/tgi/generate.h"
+
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/ask.h"
+#include "gateway/api/tgi/body.h"
+#include "gateway/api/tgi/error.h"
+#include "gateway/api/tgi/writer.h"
+
+enum { DEFAULT_NEW_TOKENS = 100 };
+
+static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
+static const struct gw_dialect dialect = {.aliases = aliases,
+                                          .n_aliases = sizeof aliases / sizeof aliases[0]};
+
+static const char *const unsupported[] = {"watermark", "adapter_id"};
+
+/* Fields that switch sampling on: without any of them the most probable token is taken. */
+static const char *const warpers[] = {"temperature", "top_k", "top_p", "typical_p"};
+
+static void read_sampling(struct gw_fields *fields, struct baton_sampling_params *params)
+{
+    bool samples = false;
+    gw_field_bool(fields, "do_sample", &samples);
+    for (size_t i = 0; i < sizeof warpers / sizeof warpers[0]; i++) {
+        const struct baton_json *value = baton_json_get(fields->body, warpers[i]);
+        samples = samples || (value && baton_json_kind(value) != BATON_JSON_NULL);
+    }
+    if (!samples)
+        params->temperature = 0;
+}
+
+/* What is told of the tokens. */
+static void read_details(struct gw_ask *ask)
+{
+    struct gw_fields *fields = &ask->fields;
+    struct gw_params *params = &ask->params.shared;
+    int64_t n_top = 0;
+    gw_field_bool(fields, "details", &ask->options.details);
+    gw_field_bool(fields, "decoder_input_details", &params->prompt_logprobs);
+    gw_field_int(fields, "top_n_tokens", 0, BATON_MAX_LISTED, &n_top);
+    if (params->prompt_logprobs && ask->options.streaming)
+        gw_fields_fail(fields, "decoder_input_details", "invalid_value",
+                       "decoder_input_details: not of a stream");
+    ask->options.details |= params->prompt_logprobs || n_top;
+    params->sampling.logprobs = ask->options.details || ask->options.streaming;
+    params->sampling.top_logprobs = (uint32_t)n_top;
+}
+
+static void read_prompt(struct gw_ask *ask)
+{
+    struct gw_fields *fields = &ask->fields;
+    int64_t n_last = 0, best_of = 1;
+    gw_field_bool(fields, "return_full_text", &ask->options.echo);
+    gw_field_int(fields, "truncate", 1, ask->api->max_prompt_tokens, &n_last);
+    gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
+    if (best_of != 1)
+        gw_fields_fail(fields, "best_of", "unsupported_field",
+                       "best_of: is not supported, but for 1");
+    ask->prompts.field = "inputs";
+    ask->prompts.n_last = (size_t)n_last;
+    (void)gw_field(fields, "inputs"); /* known; read once everything else is right */
+}
+
+static void generate(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body, const struct gw_completion_options *shape)
+{
+    struct gw_ask ask;
+    struct gw_fields *fields = &ask.fields;
+    int64_t max_new_tokens = 0;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.streaming = shape->streaming;
+    ask.options.batch = shape->batch;
+    if (shape->batch)
+        gw_field_bool(fields, "stream", &ask.options.streaming);
+    else
+        (void)gw_field(fields, "stream"); /* the path tells */
+    gw_tgi_read_parameters(fields);
+    gw_params_read(api, fields, &ask.params);
+    read_sampling(fields, &ask.params.shared.sampling);
+    read_details(&ask);
+    read_prompt(&ask);
+    gw_field_int(fields, "max_new_tokens", 1, gw_ask_most_tokens(api), &max_new_tokens);
+    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_ask_end_fields(&ask);
+    gw_prompts_read(api, fields, GW_BATCH_NONE, 1, &ask.prompts);
+    gw_ask_start(&ask, &gw_tgi_writer, "max_new_tokens", max_new_tokens, DEFAULT_NEW_TOKENS);
+}
+
+static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                const struct gw_completion_options *shape)
+{
+    struct baton_json *own = gw_tgi_body(body);
+    if (exchange)
+        gw_tgi_mark(exchange);
+    if (own)
+        generate(api, exchange, own, shape);
+    else
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+    baton_json_free(own);
+}
+
+bool gw_tgi_is_body(const struct baton_json *body)
+{
+    const struct baton_json *inputs = baton_json_get(body, "inputs");
+    return inputs && baton_json_kind(inputs) != BATON_JSON_NULL;
+}
+
+void gw_tgi_generate(struct gw_api *api, struct gw_exchange *exchange,
+                     const struct baton_json *body)
+{
+    run(api, exchange, body, &(struct gw_completion_options){0});
+}
+
+void gw_tgi_generate_stream(struct gw_api *api, struct gw_exchange *exchange,
+                            const struct baton_json *body)
+{
+    run(api, exchange, body, &(struct gw_completion_options){.streaming = true});
+}
+
+void gw_tgi_compatible(struct gw_api *api, struct gw_exchange *exchange,
+                       const struct baton_json *body)
+{
+    run(api, exchange, body, &(struct gw_completion_options){.batch = true});
+}

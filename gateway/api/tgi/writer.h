@@ -1,0 +1,18 @@
+/* The answers of TGI's routes, whole or as server-sent events.
+ *
+ *     {"generated_text", "details"?}                                  whole
+ *     {"index", "token", "generated_text": null, "details": null}     for every token
+ *     {"index", "token", "generated_text", "details"}                 for the last one
+ *
+ * Ownership: see gateway/request/response_writer.h.
+ * Threading: loop thread.
+ * Errors:    an answer that does not fit its buffer becomes a 500.
+ */
+#ifndef BATON_GATEWAY_API_TGI_WRITER_H
+#define BATON_GATEWAY_API_TGI_WRITER_H
+
+#include "gateway/api/completion/completion.h"
+
+extern const struct gw_response_writer gw_tgi_writer;
+
+#endif
