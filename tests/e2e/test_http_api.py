@@ -145,6 +145,7 @@ ROUTE_FIELDS = {
     "/generate_stream": ("Fields of every generating route", "Fields of the TGI routes", "POST /generate_stream"),
     "/": ("Fields of every generating route", "Fields of the TGI routes", "POST /"),
     "/apply-template": ("Fields of every chat", "POST /apply-template"),
+    "/embedding": ("POST /embedding",),
     "/api/show": ("POST /api/show",),
     "/v1/embeddings": ("POST /v1/embeddings",),
     "/api/embed": ("POST /api/embed",),
@@ -155,7 +156,7 @@ ROUTE_FIELDS = {
 LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
          "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES}, "/v1/responses": {"input": "a"},
          "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
-         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
+         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/embedding": {"content": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
          "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
@@ -387,6 +388,11 @@ def test_llamacpps_answers(fleet):
     assert set(last) == set(whole) and events and all(set(event) == early for event in events)
     answer = {name for name, (rule, _) in items("POST /apply-template").items() if not rule}
     assert members(post(fleet, "/apply-template", {"messages": MESSAGES})) == answer
+    [embedding] = post(fleet, "/embedding", {"content": "a"})
+    assert members(embedding) == {name for name, (rule, _) in items("POST /embedding").items() if not rule}
+    [stream] = fleet.hold()
+    assert members(*fleet.request("GET", "/slots")[1]) == described("GET /slots")
+    stream.abandon()
     props = fleet.request("GET", "/props")[1]
     assert members(props, without=("default_generation_settings.params",)) == described("GET /props")
 

@@ -84,6 +84,55 @@ def test_probabilities_and_structure(fleet):
     assert 0 <= json.loads(held["content"])["age"] <= 9
 
 
+@pytest.mark.parametrize("more", [{"seed": 7, "top_k": 3}, {"seed": 8, "temperature": 1.7, "min_p": 0.05}, {"temperature": 0},
+                                  {"seed": 9, "regex": "[a-z ]{9}"}])
+def test_probabilities_after_sampling_are_those_of_the_steps(fleet, more):
+    body = {**GREEDY, "temperature": 0.9, **more}
+    steps = post(fleet, **body, explain=20)[0]["steps"]
+    answer, _ = post(fleet, **body, n_probs=3, post_sampling_probs=True)
+    assert "steps" not in answer and answer["content"] == post(fleet, **body)[0]["content"]
+    entries = answer["completion_probabilities"]
+    assert entries and len(entries) == len(steps)
+    for entry, step in zip(entries, steps):
+        left = [(one["token_id"], one["prob"]) for one in step["candidates"] if one["kept"]]
+        assert [one["id"] for one in entry["top_probs"]] == [token for token, _ in left[:3]]
+        assert [one["prob"] for one in entry["top_probs"]] == pytest.approx([prob for _, prob in left[:3]])
+        assert entry["id"] == step["token_id"] and "logprob" not in entry and 0 < entry["prob"] <= 1
+    both = post(fleet, **body, n_probs=3, post_sampling_probs=True, explain=2)[0]
+    assert all(len(step["candidates"]) == 2 for step in both["steps"])
+    pieces = [one for event in events_of(fleet, **body, n_probs=3, post_sampling_probs=True)
+              for one in event["completion_probabilities"]]
+    assert pieces == entries
+
+
+def test_embeddings_are_those_of_openais_route(fleet):
+    texts = ["Once upon a time", "The cat"]
+    theirs = [one["embedding"] for one in fleet.request("POST", "/v1/embeddings", {"input": texts})[1]["data"]]
+    for path, field in ("/embedding", "content"), ("/embeddings", "input"):
+        answers, _ = post(fleet, path, **{field: texts})
+        assert [one["embedding"] for one in answers] == [[vector] for vector in theirs]
+        assert [one["index"] for one in answers] == [0, 1]
+    [raw], _ = post(fleet, "/embedding", content=texts[0], embd_normalize=-1)
+    length = sum(value * value for value in raw["embedding"][0]) ** 0.5
+    assert [value / length for value in raw["embedding"][0]] == pytest.approx(theirs[0], abs=1e-6) and length > 1.1
+    assert "embd_normalize" in post(fleet, "/embedding", 400, content="a", embd_normalize=1)[0]["error"]["message"]
+
+
+def test_slots_are_the_places_of_the_decode_workers():
+    with Fleet(1, 2, decode_args=["--max-batch", "3"]) as fleet:
+        slots = fleet.request("GET", "/slots")[1]
+        assert [slot["id"] for slot in slots] == list(range(6)) and not any(slot["is_processing"] for slot in slots)
+        assert sorted(slot["worker"] for slot in slots) == ["decode-0"] * 3 + ["decode-1"] * 3
+        assert fleet.request("GET", "/slots?fail_on_no_slot=1")[0] == 200
+        streams = fleet.hold(n=6)
+        assert all(slot["is_processing"] for slot in fleet.request("GET", "/slots")[1])
+        assert fleet.request("GET", "/slots?fail_on_no_slot=1")[0] == 503
+        for stream in streams:
+            stream.abandon()
+        fleet.wait_all_free()
+        assert not any(slot["is_processing"] for slot in fleet.request("GET", "/slots")[1])
+
+
 def test_the_template_and_the_props(fleet):
     messages = [{"role": "user", "content": "Tell me a story"}]
     prompt = post(fleet, "/apply-template", messages=messages)[0]["prompt"]
@@ -98,7 +147,7 @@ def test_the_template_and_the_props(fleet):
 @pytest.mark.parametrize("body,words", [
     ({"n_probs": 21}, "n_probs: must be"), ({"n_predict": -3}, "n_predict: must be"),
     ({"repeat_penalty": 0}, "repeat_penalty: must be"), ({"return_progress": True}, "return_progress: is not supported"),
-    ({"post_sampling_probs": True}, "post_sampling_probs: is not supported"),
+    ({"post_sampling_probs": 1}, "post_sampling_probs: must be"),
     ({"json_schema": 1}, "json_schema: must be"), ({"json_schema": {}, "regex": "a"}, "only one of"),
     ({"prompt": [1, "a"]}, "prompt[1]: must be a token id"),
 ])

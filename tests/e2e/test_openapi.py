@@ -18,6 +18,8 @@ BODIES = {
     "/completion": {"prompt": "Once", "n_predict": 1},
     "/completions": {"prompt": "Once", "n_predict": 1},
     "/apply-template": {"messages": MESSAGES},
+    "/embedding": {"content": "Once"},
+    "/embeddings": {"content": "Once"},
     "/generate_stream": {"inputs": "Once", "max_new_tokens": 1},
     "/": {"inputs": "Once", "max_new_tokens": 1},
     "/v1/completions": {"prompt": "Once", "max_tokens": 1},

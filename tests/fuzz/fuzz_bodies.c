@@ -14,6 +14,7 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/completion/completion.h"
 #include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
@@ -202,7 +203,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                          gw_llamacpp_completion,
                                          gw_llamacpp_apply_template,
                                          gw_tgi_generate_stream,
-                                         gw_tgi_compatible};
+                                         gw_tgi_compatible,
+                                         gw_llamacpp_embedding};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();

@@ -388,10 +388,13 @@ void gw_choice_restart(struct gw_choice *choice)
 
 void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token)
 {
+    const struct gw_completion_options *options = &choice->completion->options;
     choice->calls.n_reasoning_tokens += gw_tool_calls_in_reasoning(&choice->calls);
-    if (token->logprobs)
+    if (options->post_sampling_probs && token->decision)
+        gw_logprobs_add_drawn(&choice->logprobs, token);
+    else if (token->logprobs)
         gw_logprobs_add(&choice->logprobs, token);
-    if (!token->decision)
+    if (!token->decision || options->hides_steps)
         return;
     if (choice->steps.len)
         baton_buf_putc(&choice->steps, ',');
@@ -400,7 +403,7 @@ void gw_choice_keep_token(struct gw_choice *choice, const struct gw_token *token
 
 void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out)
 {
-    if (!choice->request->params.sampling.explain)
+    if (!choice->request->params.sampling.explain || choice->completion->options.hides_steps)
         return;
     gw_explain_put_steps(out, &choice->steps);
     baton_buf_reset(&choice->steps);

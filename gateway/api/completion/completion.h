@@ -92,6 +92,8 @@ struct gw_completion_options {
     bool timings_per_token;                /* OpenAI, llama.cpp: timings in every chunk */
     bool return_tokens;                    /* llama.cpp: the ids beside the text */
     bool details;                          /* TGI: what is known of the tokens */
+    bool post_sampling_probs;              /* llama.cpp: of what was drawn from, not logprobs */
+    bool hides_steps;                      /* they are asked of workers for another end */
     int n;                                 /* choices per prompt */
     struct baton_answer_form form;         /* what of the answer is told apart from its text */
     struct baton_json *functions;          /* that form borrows; NULL: none */

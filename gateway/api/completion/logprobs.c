@@ -74,13 +74,32 @@ static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
     logprobs->entries[logprobs->n++] = entry;
 }
 
+static struct gw_logprob_entry entry_of(const struct gw_token *token)
+{
+    return (struct gw_logprob_entry){.self.token = token->id,
+                                     .begin_bytes = token->begin_bytes,
+                                     .begin_chars = token->begin_chars};
+}
+
 void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token)
 {
-    add(logprobs,
-        (struct gw_logprob_entry){.self.token = token->id,
-                                  .begin_bytes = token->begin_bytes,
-                                  .begin_chars = token->begin_chars},
-        token->logprobs);
+    add(logprobs, entry_of(token), token->logprobs);
+}
+
+void gw_logprobs_add_drawn(struct gw_logprobs *logprobs, const struct gw_token *token)
+{
+    const Baton__V1__Decision *decision = token->decision;
+    struct gw_logprob_entry entry = entry_of(token);
+    if (!grow(logprobs))
+        return;
+    entry.self.logprob = decision->chosen->prob;
+    for (size_t i = 0; i < decision->n_candidates && entry.n_top < logprobs->max_top; i++) {
+        const Baton__V1__Candidate *candidate = decision->candidates[i];
+        if (!candidate->removed_by)
+            tops_of(logprobs, logprobs->n)[entry.n_top++] =
+                (struct gw_logprob){candidate->token, candidate->prob};
+    }
+    logprobs->entries[logprobs->n++] = entry;
 }
 
 void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
@@ -119,31 +138,38 @@ static void put_bytes(struct baton_json_out *out, const char *bytes, size_t n)
     baton_json_close(out, ']');
 }
 
-static void put_chat_logprob(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
-                             const struct gw_logprob *logprob)
+/* What an entry is called, and whether it has the token's id. */
+struct names {
+    const char *value, *tops;
+    bool id;
+};
+
+static const struct names of_chat = {"logprob", "top_logprobs", false},
+                          identified = {"logprob", "top_logprobs", true},
+                          drawn = {"prob", "top_probs", true};
+
+static void put_scored(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
+                       const struct gw_logprob *scored, const struct names *names)
 {
     size_t n = 0;
-    const char *bytes = baton_tokenizer_bytes(tokenizer, logprob->token, &n);
+    const char *bytes = baton_tokenizer_bytes(tokenizer, scored->token, &n);
+    if (names->id)
+        baton_json_put_uint(out, "id", scored->token);
     baton_json_put_text(out, "token", bytes ? bytes : "", n);
-    baton_json_put_real(out, "logprob", logprob->logprob);
+    baton_json_put_real(out, names->value, scored->logprob);
     put_bytes(out, bytes, n);
 }
 
 static void put_entry(struct gw_logprobs *logprobs, size_t at, struct baton_json_out *out,
-                      const struct baton_tokenizer *tokenizer, bool identified)
+                      const struct baton_tokenizer *tokenizer, const struct names *names)
 {
     const struct gw_logprob_entry *entry = &logprobs->entries[at];
     baton_json_open(out, NULL, '{');
-    if (identified)
-        baton_json_put_uint(out, "id", entry->self.token);
-    put_chat_logprob(out, tokenizer, &entry->self);
-    baton_json_open(out, "top_logprobs", '[');
+    put_scored(out, tokenizer, &entry->self, names);
+    baton_json_open(out, names->tops, '[');
     for (int i = 0; i < entry->n_top; i++) {
-        const struct gw_logprob *top = &tops_of(logprobs, at)[i];
         baton_json_open(out, NULL, '{');
-        if (identified)
-            baton_json_put_uint(out, "id", top->token);
-        put_chat_logprob(out, tokenizer, top);
+        put_scored(out, tokenizer, &tops_of(logprobs, at)[i], names);
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');
@@ -151,24 +177,30 @@ static void put_entry(struct gw_logprobs *logprobs, size_t at, struct baton_json
 }
 
 static void put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out, const char *key,
-                        const struct baton_tokenizer *tokenizer, bool identified)
+                        const struct baton_tokenizer *tokenizer, const struct names *names)
 {
     baton_json_open(out, key, '[');
     for (; logprobs->n_taken < logprobs->n_ready; logprobs->n_taken++)
-        put_entry(logprobs, logprobs->n_taken, out, tokenizer, identified);
+        put_entry(logprobs, logprobs->n_taken, out, tokenizer, names);
     baton_json_close(out, ']');
 }
 
 void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
                              const char *key, const struct baton_tokenizer *tokenizer)
 {
-    put_entries(logprobs, out, key, tokenizer, false);
+    put_entries(logprobs, out, key, tokenizer, &of_chat);
 }
 
 void gw_logprobs_put_identified(struct gw_logprobs *logprobs, struct baton_json_out *out,
                                 const char *key, const struct baton_tokenizer *tokenizer)
 {
-    put_entries(logprobs, out, key, tokenizer, true);
+    put_entries(logprobs, out, key, tokenizer, &identified);
+}
+
+void gw_logprobs_put_drawn(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                           const char *key, const struct baton_tokenizer *tokenizer)
+{
+    put_entries(logprobs, out, key, tokenizer, &drawn);
 }
 
 void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,

@@ -17,7 +17,7 @@
 
 struct gw_logprob {
     uint32_t token;
-    double logprob;
+    double logprob; /* or a probability, see gw_logprobs_add_drawn */
 };
 
 struct gw_logprob_entry {
@@ -41,6 +41,9 @@ void gw_logprobs_fini(struct gw_logprobs *logprobs);
 void gw_logprobs_reset(struct gw_logprobs *logprobs);
 
 void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token);
+/* The same with the probabilities, 0 to 1, of what the token was drawn from, and of its candidates
+ * those that were left. The token has a decision. */
+void gw_logprobs_add_drawn(struct gw_logprobs *logprobs, const struct gw_token *token);
 /* Adds the prompt's tokens in order. The first token, which has no logprob, is added with the
  * second. */
 void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tokens *prompt,
@@ -60,6 +63,10 @@ void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out
 /* The same with each token's "id", as llama.cpp has them. */
 void gw_logprobs_put_identified(struct gw_logprobs *logprobs, struct baton_json_out *out,
                                 const char *key, const struct baton_tokenizer *tokenizer);
+
+/* The same of entries of gw_logprobs_add_drawn: {"id","token","prob","bytes","top_probs"}. */
+void gw_logprobs_put_drawn(struct gw_logprobs *logprobs, struct baton_json_out *out,
+                           const char *key, const struct baton_tokenizer *tokenizer);
 
 /* {"content":[the same],"refusal":null} */
 void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *out,

@@ -16,15 +16,23 @@ static const struct gw_dialect dialect = {
     .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
 };
 
-static const char *const unsupported[] = {"post_sampling_probs", "return_progress", "image_data",
-                                          "lora", "input_prefix"};
+static const char *const unsupported[] = {"return_progress", "image_data", "lora", "input_prefix"};
 
-static void read_probabilities(struct gw_fields *fields, struct baton_sampling_params *params)
+/* Those of what tokens are drawn from are what explained steps have. */
+static void read_probabilities(struct gw_ask *ask)
 {
+    struct gw_fields *fields = &ask->fields;
+    struct gw_completion_options *options = &ask->options;
+    struct baton_sampling_params *params = &ask->params.shared.sampling;
     int64_t n = 0;
     gw_field_int(fields, "n_probs", 0, BATON_MAX_LISTED, &n);
+    gw_field_bool(fields, "post_sampling_probs", &options->post_sampling_probs);
     params->logprobs = n > 0;
     params->top_logprobs = (uint32_t)n;
+    options->post_sampling_probs &= params->logprobs;
+    options->hides_steps = options->post_sampling_probs && !params->explain;
+    if (options->hides_steps)
+        params->explain = BATON_MAX_LISTED; /* some of them were removed */
 }
 
 /* How many tokens: llama.cpp's -1 and -2 mean as many as fit; 0 computes the prompt alone. */
@@ -44,7 +52,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_init(&ask, api, exchange, body, &dialect);
     gw_model_name_read(api, fields);
     gw_params_read(api, fields, &ask.params);
-    read_probabilities(fields, &ask.params.shared.sampling);
+    read_probabilities(&ask);
     gw_field_bool(fields, "stream", &ask.options.streaming);
     gw_field_bool(fields, "return_tokens", &ask.options.return_tokens);
     gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);

@@ -69,7 +69,10 @@ static void put_head(struct gw_choice *choice, struct baton_json_out *out, const
     baton_json_put_int(out, "id_slot", NO_SLOT);
     baton_json_put_uint(out, "tokens_predicted", n_tokens);
     baton_json_put_uint(out, "tokens_evaluated", request->params.prompt.n);
-    if (request->params.sampling.logprobs)
+    if (options->post_sampling_probs)
+        gw_logprobs_put_drawn(&choice->logprobs, out, "completion_probabilities",
+                              choice->completion->api->tokenizer);
+    else if (request->params.sampling.logprobs)
         gw_logprobs_put_identified(&choice->logprobs, out, "completion_probabilities",
                                    choice->completion->api->tokenizer);
     gw_choice_put_steps(choice, out);

@@ -5,7 +5,9 @@
 #include "gateway/api/anthropic/error.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
+#include "gateway/api/llamacpp/slots.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/error.h"
@@ -40,6 +42,12 @@ const struct gw_route gw_routes[] = {
      "Continue prompts: another path of /completion"},
     {"POST", "/apply-template", gw_llamacpp_apply_template, GW_ANSWERS_JSON,
      "Show the prompt that a conversation becomes"},
+    {"POST", "/embedding", gw_llamacpp_embedding, GW_ANSWERS_JSON,
+     "Embed texts, as llama.cpp does"},
+    {"POST", "/embeddings", gw_llamacpp_embedding, GW_ANSWERS_JSON,
+     "Embed texts: another path of /embedding"},
+    {"GET", "/slots", gw_llamacpp_slots, GW_ANSWERS_JSON,
+     "List the places of the decode workers' batches, as llama.cpp lists its slots"},
     {"GET", "/props", gw_llamacpp_props, GW_ANSWERS_JSON,
      "Tell about the model, as llama.cpp does"},
     {"POST", "/generate_stream", gw_tgi_generate_stream, GW_ANSWERS_EVENTS,

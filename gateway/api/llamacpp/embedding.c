@@ -1,0 +1,70 @@
+#include "gateway/api/llamacpp/embedding.h"
+
+#include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/params/model_name.h"
+
+/* ---- the response writer ---- */
+
+/* An array of arrays: llama.cpp without pooling has one for each token. */
+static void on_embedding(struct gw_choice *choice, const float *values, size_t n)
+{
+    struct baton_json_out out = baton_json_out(&choice->result);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_int(&out, "index", choice->index);
+    baton_buf_puts(&choice->result, ",\"embedding\":[");
+    gw_embedding_keep(choice, values, n);
+    baton_buf_putc(&choice->result, ']');
+    baton_json_close(&out, '}');
+}
+
+static void on_finish(struct gw_choice *choice)
+{
+    gw_choice_count(choice);
+    gw_choice_close(choice, gw_completion_answer_all);
+}
+
+static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
+{
+    struct baton_json_out out = baton_json_out(buf);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_uint(&out, "tokens_evaluated", completion->totals.prompt_tokens);
+    baton_json_close(&out, '}');
+}
+
+static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
+{
+    gw_choice_fail(choice, failure, put_error_usage, NULL);
+}
+
+static const struct gw_response_writer writer = {
+    .restart = gw_choice_restart, .embedding = on_embedding, .finish = on_finish, .fail = on_fail};
+
+/* ---- the route ---- */
+
+/* llama.cpp's numbers of norms: -1 none, 2 Euclid's. */
+static void read_norm(struct gw_fields *fields, bool *is_raw)
+{
+    enum { NONE = -1, EUCLID = 2 };
+    int64_t norm = EUCLID;
+    gw_field_int(fields, "embd_normalize", NONE, EUCLID, &norm);
+    if (norm != NONE && norm != EUCLID)
+        gw_fields_fail(fields, "embd_normalize", "unsupported_field",
+                       "embd_normalize: is not supported, but for -1 (none) and 2 (Euclid's)");
+    *is_raw = norm == NONE;
+}
+
+void gw_llamacpp_embedding(struct gw_api *api, struct gw_exchange *exchange,
+                           const struct baton_json *body)
+{
+    static const struct gw_alias aliases[] = {{"content", "input"}};
+    static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
+    struct gw_ask ask;
+    gw_ask_init(&ask, api, exchange, body, &dialect);
+    gw_model_name_read(api, &ask.fields);
+    gw_embeddings_read(&ask);
+    read_norm(&ask.fields, &ask.options.is_raw);
+    (void)gw_field(&ask.fields, "content");
+    gw_ask_end_fields(&ask);
+    gw_embeddings_read_input(&ask, "content", GW_BATCH_ANY, false);
+    gw_embeddings_start(&ask, &writer);
+}
