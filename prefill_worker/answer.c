@@ -24,6 +24,17 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token 
     baton_first_token_log(&first, &job->origin);
 }
 
+void pf_answer_progress(const struct pf_job *job)
+{
+    Baton__V1__PromptProgress progress = BATON__V1__PROMPT_PROGRESS__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    progress.n_tokens = (uint32_t)job->seq.n_tokens;
+    progress.cached_tokens = (uint32_t)job->n_cached_tokens;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS;
+    envelope.prompt_progress = &progress;
+    (void)!baton_origin_send(&job->origin, &envelope);
+}
+
 void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns)
 {
     Baton__V1__Embedding embedding = BATON__V1__EMBEDDING__INIT;

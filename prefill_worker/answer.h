@@ -19,6 +19,9 @@ struct pf_first_times {
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 
+/* How far the prompt is. Without room for the message it is left out. */
+void pf_answer_progress(const struct pf_job *job);
+
 /* values [n], instead of a first token. */
 void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns);
 

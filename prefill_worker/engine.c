@@ -203,6 +203,12 @@ static void fail(struct pf_job *job, enum baton_err err)
     job->done = true;
 }
 
+static bool tells_progress(struct pf_job *job)
+{
+    return job->prompt_progress && !pf_parts_are_several(&job->parts) &&
+           !atomic_load(&job->canceled);
+}
+
 /* Sequences have advanced. Each one at its prompt's end has its embedding, or a row of logits in the
  * order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
@@ -213,8 +219,11 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
         if (pf_parts_are_several(&job->parts) && !pf_parts_end(job))
             job->done = true;
-        if (!job->naive && job->seq.n_tokens < job->n_prompt)
+        if (!job->naive && job->seq.n_tokens < job->n_prompt) {
+            if (tells_progress(job))
+                pf_answer_progress(job);
             continue;
+        }
         if (job->pooling) {
             if (!atomic_load(&job->canceled))
                 send_embedding(engine, job, computed_ns);

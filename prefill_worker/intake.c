@@ -100,6 +100,7 @@ static struct pf_job *new_job(const struct pf_intake *intake,
     job->parts.is_wanted = request->in_parts;
     job->priority = baton_prompt_priority(request->priority);
     job->prompt_logprobs = request->prompt_logprobs;
+    job->prompt_progress = request->prompt_progress;
     job->max_new_tokens = (int)request->max_new_tokens;
     atomic_store(&job->credit_end, (uint64_t)request->n_output_tokens + request->credit_tokens);
     job->is_delivered = request->deliver_to != NULL;

@@ -50,7 +50,7 @@ struct pf_job {
     int n_resumed;          /* of n_prompt, output that earlier attempts made */
     int max_new_tokens;     /* to be made here */
     struct baton_sampling_state sampling;
-    bool naive, prompt_logprobs;
+    bool naive, prompt_logprobs, prompt_progress;
     enum baton_priority priority;
     enum baton_pooling pooling; /* NONE: a token is wanted, not an embedding */
     struct baton_seq seq;

@@ -143,6 +143,7 @@ static void check_pooling(struct checker *c, const Baton__V1__PrefillRequest *m)
     absent(c, "naive", m->naive, "an embedding makes no tokens");
     absent(c, "deliver_to", m->deliver_to, "nothing is decoded after an embedding");
     absent(c, "prompt_logprobs", m->prompt_logprobs, "an embedding makes no logits");
+    absent(c, "prompt_progress", m->prompt_progress, "an embedding is not streamed");
     absent(c, "n_output_tokens", m->n_output_tokens, "an embedding resumes no output");
 }
 
@@ -211,6 +212,12 @@ static void check_prompt_logprobs(struct checker *c, const Baton__V1__PromptLogp
     range(c, "logprobs", m->n_logprobs, 1, BATON_MAX_TOKENS_IN_MESSAGE);
     for (size_t i = 0; !c->err && i < m->n_logprobs; i++)
         baton_check_logprobs(c, m->logprobs[i]);
+}
+
+static void check_prompt_progress(struct checker *c, const Baton__V1__PromptProgress *m)
+{
+    range(c, "n_tokens", m->n_tokens, 1, BATON_MAX_PROMPT_TOKENS);
+    range(c, "cached_tokens", m->cached_tokens, 0, m->n_tokens);
 }
 
 /* ---- decode ---- */
@@ -437,6 +444,8 @@ static void check_body(struct checker *c, const baton_envelope *e)
         return check_first_token(c, e->first_token);
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         return check_prompt_logprobs(c, e->prompt_logprobs);
+    case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
+        return check_prompt_progress(c, e->prompt_progress);
     case BATON__V1__ENVELOPE__BODY_EMBEDDING:
         return check_embedding(c, e->embedding);
     case BATON__V1__ENVELOPE__BODY_PARTS_START:

@@ -67,6 +67,14 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
     request->writer->prompt_logprobs(request->choice, scores);
 }
 
+static void take_prompt_progress(struct gw_request *request,
+                                 const Baton__V1__PromptProgress *progress)
+{
+    if (request->state == GW_PREFILLING && request->params.prompt_progress &&
+        progress->n_tokens < request->params.prompt.n)
+        request->writer->prompt_progress(request->choice, progress);
+}
+
 /* The client's gap between two tokens that two attempts made. */
 static void note_migration_gap(struct gw_metrics *metrics, struct gw_request *request, double gap_s)
 {
@@ -508,6 +516,9 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         take_prompt_logprobs(dispatcher, request, envelope->prompt_logprobs);
+        break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
+        take_prompt_progress(request, envelope->prompt_progress);
         break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         take_first_token(dispatcher, request, envelope->first_token);

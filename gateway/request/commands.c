@@ -125,6 +125,7 @@ void gw_command_prefill(struct gw_request *request)
     prefill.max_new_tokens = (uint32_t)gw_request_n_more(request);
     prefill.credit_tokens = credit_now(request);
     prefill.prompt_logprobs = request->params.prompt_logprobs && !prefill.n_output_tokens;
+    prefill.prompt_progress = request->params.prompt_progress && !prefill.n_output_tokens;
     prefill.priority = (Baton__V1__Priority)request->params.priority;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->attempt.prompt_at == request->attempt.prefill) {

@@ -51,6 +51,7 @@ struct gw_params {
     struct baton_speculation speculation;  /* of its decode worker; naive mode has none */
     enum baton_pooling pooling;            /* NONE: tokens are wanted, not an embedding */
     bool prompt_logprobs;
+    bool prompt_progress; /* of a stream: how far its prompt is */
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no restart after the first */

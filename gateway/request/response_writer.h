@@ -1,8 +1,8 @@
 /* The interface between a request and the writer of its response. The writer's functions are called
  * in this order.
  *
- *     prompt_logprobs... first (token text?)... text? --> finish
- *                                                    \--> fail (at any point)
+ *     prompt_logprobs... prompt_progress... first (token text?)... text? --> finish
+ *                                                                       \--> fail (at any point)
  *
  * A request that wants an embedding is told `embedding` alone, and then finish or fail.
  *
@@ -47,6 +47,8 @@ struct gw_response_writer {
     void (*restart)(struct gw_choice *choice);
     /* Of a request whose params ask for them. */
     void (*prompt_logprobs)(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs);
+    /* The same: so many tokens of the prompt are computed, or were found in a cache. */
+    void (*prompt_progress)(struct gw_choice *choice, const Baton__V1__PromptProgress *progress);
     void (*first)(struct gw_choice *choice); /* the first token is here */
     void (*token)(struct gw_choice *choice, const struct gw_token *token);
     void (*text)(struct gw_choice *choice, const char *text, size_t n); /* whole characters */

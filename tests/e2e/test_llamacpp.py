@@ -133,6 +133,29 @@ def test_slots_are_the_places_of_the_decode_workers():
         assert not any(slot["is_processing"] for slot in fleet.request("GET", "/slots")[1])
 
 
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions"])
+def test_a_stream_tells_how_far_its_prompt_is(path):
+    prompt = [(7 * i * i + 3 * i) % 2000 + 5 for i in range(480)]
+    body = {"prompt": prompt, "max_tokens": 2, "ignore_eos": True, "stream": True, "temperature": 0}
+    with Fleet(prefill_args=["--chunk", "16"]) as fleet:
+        def progress(**more):
+            events = [json.loads(event.data) for event in Stream(fleet.port, {**body, **more}, path).events
+                      if event.data != "[DONE]"]
+            told = [event["prompt_progress"] for event in events if "prompt_progress" in event]
+            assert [event for event in events if "prompt_progress" in event] == events[:len(told)]
+            return told
+        assert progress() == progress(return_progress=False) == []
+        fresh = [i % 50 + 9 for i in range(480)]
+        told = progress(return_progress=True, prompt=fresh)
+        assert [one["processed"] for one in told] == list(range(16, 481, 16))
+        assert all(one["total"] == 480 and one["cache"] == 0 and one["time_ms"] > 0 for one in told)
+        again = progress(return_progress=True, prompt=fresh)
+        assert again[-1]["processed"] == 480 and again[0]["cache"] >= 448
+        whole = fleet.request("POST", path, {**body, "stream": False, "return_progress": True})
+        assert whole[0] == 200 and "prompt_progress" not in whole[1]
+        fleet.wait_all_free()
+
+
 def test_the_template_and_the_props(fleet):
     messages = [{"role": "user", "content": "Tell me a story"}]
     prompt = post(fleet, "/apply-template", messages=messages)[0]["prompt"]
@@ -146,7 +169,7 @@ def test_the_template_and_the_props(fleet):
 
 @pytest.mark.parametrize("body,words", [
     ({"n_probs": 21}, "n_probs: must be"), ({"n_predict": -3}, "n_predict: must be"),
-    ({"repeat_penalty": 0}, "repeat_penalty: must be"), ({"return_progress": True}, "return_progress: is not supported"),
+    ({"repeat_penalty": 0}, "repeat_penalty: must be"), ({"return_progress": 1}, "return_progress: must be"),
     ({"post_sampling_probs": 1}, "post_sampling_probs: must be"),
     ({"json_schema": 1}, "json_schema: must be"), ({"json_schema": {}, "regex": "a"}, "only one of"),
     ({"prompt": [1, "a"]}, "prompt[1]: must be a token id"),

@@ -20,7 +20,8 @@ const Baton__V1__Envelope__BodyCase sample_kinds[] = {
     BATON__V1__ENVELOPE__BODY_FAILED,          BATON__V1__ENVELOPE__BODY_KV_QUERY,
     BATON__V1__ENVELOPE__BODY_KV_ACCOUNT,      BATON__V1__ENVELOPE__BODY_HAND_OVER,
     BATON__V1__ENVELOPE__BODY_HANDED_OVER,     BATON__V1__ENVELOPE__BODY_EMBEDDING,
-    BATON__V1__ENVELOPE__BODY_PARTS_START,     BATON__V1__ENVELOPE__BODY__NOT_SET};
+    BATON__V1__ENVELOPE__BODY_PARTS_START,     BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS,
+    BATON__V1__ENVELOPE__BODY__NOT_SET};
 
 static void init_decision(struct sample_envelope *s)
 {
@@ -239,6 +240,10 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->values[0] = -1.5F;
         s->body.embedding.values = s->values;
         s->body.embedding.n_values = sizeof s->values / sizeof s->values[0];
+        break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
+        s->body.prompt_progress.n_tokens = 32;
+        s->body.prompt_progress.cached_tokens = 16;
         break;
     case BATON__V1__ENVELOPE__BODY_PARTS_START:
         s->parts[0] = s->parts[1] = &s->deliver_to;

@@ -23,6 +23,7 @@ struct sample_envelope {
         Baton__V1__PrefillRequest prefill_request;
         Baton__V1__FirstToken first_token;
         Baton__V1__PromptLogprobs prompt_logprobs;
+        Baton__V1__PromptProgress prompt_progress;
         Baton__V1__Embedding embedding;
         Baton__V1__Reserve reserve;
         Baton__V1__Reserved reserved;

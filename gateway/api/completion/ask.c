@@ -20,6 +20,13 @@ int64_t gw_ask_most_tokens(const struct gw_api *api)
     return api->refuses_overlong ? api->facts->n_context_tokens : INT32_MAX;
 }
 
+void gw_ask_read_progress(struct gw_ask *ask)
+{
+    bool wanted = false;
+    gw_field_bool(&ask->fields, "return_progress", &wanted);
+    ask->params.shared.prompt_progress = wanted && ask->options.streaming;
+}
+
 /* Ignored fields are told, so that nobody wonders why one has no effect. */
 static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
 {

@@ -31,6 +31,9 @@ void gw_ask_init(struct gw_ask *ask, struct gw_api *api, struct gw_exchange *exc
 /* How many tokens a client may ask for: any number, if what does not fit is cut. */
 int64_t gw_ask_most_tokens(const struct gw_api *api);
 
+/* llama.cpp's "return_progress", after `stream` was read: a stream tells how far its prompt is. */
+void gw_ask_read_progress(struct gw_ask *ask);
+
 /* Every field of the route was read: the others are refused, or ignored and told in the header
  * x-baton-ignored. */
 void gw_ask_end_fields(struct gw_ask *ask);

@@ -40,6 +40,18 @@ void gw_timings_put(struct baton_json_out *out, const struct gw_totals *totals)
     baton_json_close(out, '}');
 }
 
+void gw_timings_put_progress(struct baton_json_out *out, const struct gw_request *request,
+                             uint64_t n_tokens, uint64_t cached_tokens)
+{
+    int64_t since_ns = baton_now_ns() - request->attempt.prefill_sent_ns;
+    baton_json_open(out, "prompt_progress", '{');
+    baton_json_put_uint(out, "total", request->params.prompt.n);
+    baton_json_put_uint(out, "cache", cached_tokens);
+    baton_json_put_uint(out, "processed", n_tokens);
+    baton_json_put_real(out, "time_ms", baton_seconds(since_ns) * 1e3);
+    baton_json_close(out, '}');
+}
+
 void gw_timings_put_so_far(struct baton_json_out *out, const struct gw_request *request)
 {
     const struct gw_attempt *first = gw_request_first_attempt(request);

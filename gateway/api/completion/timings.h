@@ -12,6 +12,11 @@
 /* "timings":{...} of a completion that is over: rates, then the seconds of our stages. */
 void gw_timings_put(struct baton_json_out *out, const struct gw_totals *totals);
 
+/* "prompt_progress":{...}, by llama.cpp's names: n_tokens of the choice's prompt are computed, or
+ * were found in a cache. */
+void gw_timings_put_progress(struct baton_json_out *out, const struct gw_request *request,
+                             uint64_t n_tokens, uint64_t cached_tokens);
+
 /* "timings":{...}: the rates of a choice that still runs, up to now. */
 void gw_timings_put_so_far(struct baton_json_out *out, const struct gw_request *request);
 

@@ -16,7 +16,7 @@ static const struct gw_dialect dialect = {
     .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
 };
 
-static const char *const unsupported[] = {"return_progress", "image_data", "lora", "input_prefix"};
+static const char *const unsupported[] = {"image_data", "lora", "input_prefix"};
 
 /* Those of what tokens are drawn from are what explained steps have. */
 static void read_probabilities(struct gw_ask *ask)
@@ -55,6 +55,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     read_probabilities(&ask);
     gw_field_bool(fields, "stream", &ask.options.streaming);
     gw_field_bool(fields, "return_tokens", &ask.options.return_tokens);
+    gw_ask_read_progress(&ask);
     gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);
     int64_t wanted = read_length(&ask);
     gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);

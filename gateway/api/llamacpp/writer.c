@@ -129,9 +129,32 @@ static void on_restart(struct gw_choice *choice)
     choice->n_told = 0;
 }
 
-static void on_first(struct gw_choice *choice)
+static void write_progress(struct gw_choice *choice, uint64_t n_tokens, uint64_t cached_tokens)
+{
+    struct baton_buf event;
+    baton_buf_init(&event, EVENT_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&event);
+    baton_json_open(&out, NULL, '{');
+    put_head(choice, &out, "", 0, false);
+    gw_timings_put_progress(&out, choice->request, n_tokens, cached_tokens);
+    baton_json_close(&out, '}');
+    gw_completion_write(choice->completion, choice, NULL, event.data, event.len);
+    baton_buf_fini(&event);
+}
+
+static void on_prompt_progress(struct gw_choice *choice, const Baton__V1__PromptProgress *progress)
 {
     gw_completion_begin(choice->completion);
+    write_progress(choice, progress->n_tokens, progress->cached_tokens);
+}
+
+static void on_first(struct gw_choice *choice)
+{
+    const struct gw_params *params = &choice->request->params;
+    gw_completion_begin(choice->completion);
+    if (params->prompt_progress)
+        write_progress(choice, params->prompt.n,
+                       gw_request_first_attempt(choice->request)->cached_tokens);
 }
 
 static void on_token(struct gw_choice *choice, const struct gw_token *token)
@@ -185,6 +208,7 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
 }
 
 const struct gw_response_writer gw_llamacpp_writer = {.restart = on_restart,
+                                                      .prompt_progress = on_prompt_progress,
                                                       .first = on_first,
                                                       .token = on_token,
                                                       .text = on_text,

@@ -60,10 +60,13 @@ static void read_rest(struct gw_ask *ask)
 
 /* ---- fields that both routes share ---- */
 
-static void read_stream(struct gw_fields *fields, struct gw_completion_options *options)
+static void read_stream(struct gw_ask *ask)
 {
+    struct gw_fields *fields = &ask->fields;
+    struct gw_completion_options *options = &ask->options;
     gw_field_bool(fields, "stream", &options->streaming);
     gw_field_bool(fields, "timings_per_token", &options->timings_per_token);
+    gw_ask_read_progress(ask);
     const struct baton_json *value =
         gw_field_of(fields, "stream_options", GW_IS_OBJECT, "an object {\"include_usage\": bool}");
     if (value && !options->streaming)
@@ -104,7 +107,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_init(&ask, api, exchange, body, &dialect);
     gw_model_name_read(api, fields);
     read_n(api, fields, &ask.options);
-    read_stream(fields, &ask.options);
+    read_stream(&ask);
     gw_params_read(api, fields, &ask.params);
     gw_field_bool(fields, "echo", &ask.options.echo);
     gw_field_int(fields, "max_tokens", ask.options.echo ? 0 : 1, gw_ask_most_tokens(api),
@@ -153,7 +156,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     ask.options.chat = true;
     gw_model_name_read(api, fields);
     read_n(api, fields, &ask.options);
-    read_stream(fields, &ask.options);
+    read_stream(&ask);
     gw_params_read(api, fields, &ask.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
     gw_params_read_logprobs(fields, &ask.params.shared.sampling);

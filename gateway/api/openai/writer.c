@@ -117,6 +117,7 @@ struct piece {
     bool role, is_reasoning;
     const char *text;
     size_t n;
+    const Baton__V1__PromptProgress *progress; /* of the prompt; NULL: none */
 };
 
 static void put_delta(struct baton_json_out *out, const struct gw_choice *choice,
@@ -161,6 +162,9 @@ static void write_chunk(struct gw_choice *choice, const struct piece *piece, con
     baton_json_close(&out, ']');
     if (completion->options.include_usage)
         baton_json_put_null(&out, "usage");
+    if (piece->progress)
+        gw_timings_put_progress(&out, choice->request, piece->progress->n_tokens,
+                                piece->progress->cached_tokens);
     if (last)
         gw_timings_put(&out, &completion->totals);
     else if (piece->text && completion->options.timings_per_token)
@@ -255,6 +259,21 @@ static void on_prompt_logprobs(struct gw_choice *choice, const Baton__V1__Prompt
     gw_logprobs_add_prompt(&choice->logprobs, &choice->request->params.prompt, logprobs);
 }
 
+static void on_prompt_progress(struct gw_choice *choice, const Baton__V1__PromptProgress *progress)
+{
+    gw_completion_begin(choice->completion);
+    write_chunk(choice, &(struct piece){.progress = progress}, NULL);
+}
+
+/* The first token came, so all of the prompt is computed. */
+static void tell_whole_prompt(struct gw_choice *choice)
+{
+    Baton__V1__PromptProgress progress = BATON__V1__PROMPT_PROGRESS__INIT;
+    progress.n_tokens = (uint32_t)choice->request->params.prompt.n;
+    progress.cached_tokens = gw_request_first_attempt(choice->request)->cached_tokens;
+    write_chunk(choice, &(struct piece){.progress = &progress}, NULL);
+}
+
 static void on_first(struct gw_choice *choice)
 {
     const struct gw_completion_options *options = &choice->completion->options;
@@ -263,6 +282,8 @@ static void on_first(struct gw_choice *choice)
     gw_completion_begin(choice->completion);
     if (!options->streaming)
         return;
+    if (choice->request->params.prompt_progress)
+        tell_whole_prompt(choice);
     if (options->chat)
         write_chunk(choice, &(struct piece){.role = true, .text = ""}, NULL);
     else if (options->echo)
@@ -352,6 +373,7 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
 
 const struct gw_response_writer gw_openai_writer = {.restart = gw_choice_restart,
                                                     .prompt_logprobs = on_prompt_logprobs,
+                                                    .prompt_progress = on_prompt_progress,
                                                     .first = on_first,
                                                     .token = on_token,
                                                     .text = on_text,

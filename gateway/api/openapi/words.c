@@ -68,6 +68,7 @@ static const struct {
     {"repetition_penalty", "Lowers tokens that the prompt or the output has; 1 is off"},
     {"response_format", "What the output is held to"},
     {"return_full_text", "Whether the text begins with the prompt"},
+    {"return_progress", "Whether a stream tells how far its prompt is"},
     {"return_tokens", "Whether the ids of tokens are told"},
     {"safety_identifier", "Has no effect"},
     {"seed", "Of the random draws; the same seed gives the same output"},

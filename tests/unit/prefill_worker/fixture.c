@@ -303,6 +303,12 @@ static void hear(const baton_envelope *envelope)
         about->cached_tokens = envelope->embedding->cached_tokens;
         about->n_embeddings++;
         break;
+    case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
+        assert_int_equal(about->n_first, 0);
+        assert_true((int)envelope->prompt_progress->n_tokens > about->last_progress);
+        about->last_progress = (int)envelope->prompt_progress->n_tokens;
+        about->n_progress++;
+        break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
         about->n_prompt_logprobs += (int)envelope->prompt_logprobs->n_logprobs;
         break;
@@ -414,6 +420,7 @@ void say_prompt(const struct request_params *params)
     request.max_new_tokens = (uint32_t)(params->n_new - params->n_resumed);
     request.naive = params->naive;
     request.prompt_logprobs = params->prompt_logprobs;
+    request.prompt_progress = params->prompt_progress;
     request.in_parts = params->in_parts;
     request.pooling = params->pooling;
     request.credit_tokens = params->credit;

@@ -24,7 +24,7 @@ struct request_params {
     int n_prompt, n_new;
     uint64_t words;
     enum hashes hashes;
-    bool naive, delivers, prompt_logprobs, in_parts;
+    bool naive, delivers, prompt_logprobs, prompt_progress, in_parts;
     Baton__V1__Pooling pooling;
     uint32_t credit, deadline_ms;
     uint64_t resumes; /* the request whose first n_resumed tokens follow the prompt; 0: none */
@@ -35,6 +35,7 @@ struct request_params {
 /* What a gateway heard about one request. */
 struct heard {
     int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs, n_embeddings;
+    int n_progress, last_progress; /* messages; tokens that the last one told */
     float embedding[MAX_EMBEDDING];
     uint32_t first_token, cached_tokens, disk_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
@@ -56,7 +57,7 @@ struct worker_options {
     int64_t kv_tokens; /* 0: the default */
     enum baton_overlap overlap;
     bool no_prefix_cache;
-    bool has_bulk; /* prompts in parts can be computed */
+    bool has_bulk;                        /* prompts in parts can be computed */
     enum baton_kv_path path, decode_path; /* the worker's and the decode worker's */
     struct baton_kv_disk_options kv_disk;
 };

@@ -240,6 +240,19 @@ TEST(prompt_logprobs_come_before_the_first_token)
     worker_close();
 }
 
+TEST(progress_is_told_after_every_step_before_the_last)
+{
+    worker_open(&(struct worker_options){0});
+    say_prompt(
+        &(struct request_params){.id = 1, .n_prompt = 400, .words = 1, .prompt_progress = true});
+    say_prompt(&(struct request_params){.id = 2, .n_prompt = 400, .words = 2});
+    await(&heard[1].n_first, 1);
+    await(&heard[2].n_first, 1);
+    assert_true(heard[1].n_progress >= 2 && heard[1].last_progress < 400);
+    assert_int_equal(heard[2].n_progress, 0);
+    worker_close();
+}
+
 TEST(a_full_pool_starts_prompts_in_the_order_in_which_they_came)
 {
     worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
@@ -321,6 +334,7 @@ int main(void)
         cmocka_unit_test(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run),
         cmocka_unit_test(a_naive_job_pauses_without_credit_and_goes_on_with_it),
         cmocka_unit_test(prompt_logprobs_come_before_the_first_token),
+        cmocka_unit_test(progress_is_told_after_every_step_before_the_last),
         cmocka_unit_test(a_full_pool_starts_prompts_in_the_order_in_which_they_came),
         cmocka_unit_test(cancel_frees_a_waiting_a_running_and_a_paused_job),
         cmocka_unit_test(a_deadline_ends_a_job_that_waits),
