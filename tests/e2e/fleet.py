@@ -390,7 +390,7 @@ class Fleet:
             pending = ask()
             while not all(future.done() for future in pending):
                 self.workers[name].pause()
-                for _ in range(3):  # so that the gateway has heard what was said before
+                for _ in range(20):  # so that the gateway has heard what was said before
                     n_active = self.active(name)
                 if n_active and is_right():
                     return pending

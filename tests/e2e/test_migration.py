@@ -1,10 +1,12 @@
 """Workers die in the middle of requests of every kind: each goes on elsewhere, and its answer is that of an
 undisturbed run. `tests/chaos/run --kills N` kills more often."""
+import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from conftest import TEMPLATE
 from fleet import ROOT, SUSPICION, WORDY, Fleet, wait_for
-from kinds import ARGS, DECODED, LONG, NAIVE, essence, is_stream, of_stream
+from kinds import ARGS, CHAT, DECODED, LONG, NAIVE, essence, is_stream, of_stream
 
 sys.path.append(str(ROOT / "tests/chaos"))
 import kills  # noqa: E402
@@ -25,8 +27,14 @@ def n_generations(path, body):
     return (len(body["prompt"]) if is_batch else 1) * body.get("n", 1)
 
 
+def has_begun(fleet):
+    """Whether all that decodes has its context, and made tokens of it."""
+    taken = [slot["next_token"][0] for slot in fleet.request("GET", "/slots")[1] if slot["is_processing"]]
+    return all(token["n_decoded"] > 1 for token in taken)
+
+
 def loses(fleet, victim, role, kinds):
-    """Asks for all of them, and kills the only worker of the role while it works for every one."""
+    """Asks for all of them, and kills the only worker of the role while it works for every one. What they came to."""
     expected = {name: ask(fleet, *request)[0] for name, request in kinds.items()}
     n = sum(n_generations(*request) for request in kinds.values())
     before = fleet.metrics()
@@ -36,7 +44,7 @@ def loses(fleet, victim, role, kinds):
         def ask_all():
             pending.update({name: pool.submit(ask, fleet, *request) for name, request in kinds.items()})
             return list(pending.values())
-        fleet.pause_at_work(victim, ask_all, lambda: fleet.open("DECODING") == n)
+        fleet.pause_at_work(victim, ask_all, lambda: fleet.open("DECODING") == n and has_begun(fleet))
         fleet.start_worker(role, f"{role}-9")
         wait_for(lambda: (fleet.worker(f"{role}-9") or {}).get("state") == "ready", "the other worker")
         fleet.workers[victim].kill()
@@ -53,6 +61,7 @@ def loses(fleet, victim, role, kinds):
     fleet.wait_all_free()
     migrated = [line for line in fleet.gateway.text().splitlines() if " ev=request " in line and " migrations=1 " in line]
     assert len(migrated) == n and all(" migration_s=" in line for line in migrated)
+    return expected
 
 
 def test_requests_of_every_kind_outlive_their_decode_worker():
@@ -66,6 +75,27 @@ def test_requests_of_every_kind_outlive_a_decode_worker_that_ran_their_prompts()
         fleet.start_worker("decode", "decode-0")
         fleet.wait_ready(1)
         loses(fleet, "decode-0", "decode", {name: request for name, request in DECODED.items() if name != "echo"})
+
+
+def test_forced_calls_outlive_their_decode_worker(tmp_path):
+    """With drafts too, which change nothing; each step tells the same place of the schema."""
+    words = {"type": "array", "items": {"type": "string", "maxLength": 8}, "minItems": 24, "maxItems": 24}
+    tell = {"type": "function", "function": {"name": "tell", "parameters": {
+        "type": "object", "properties": {"words": words}, "required": ["words"], "additionalProperties": False}}}
+    held = {**CHAT, "tools": [tell], "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 460,
+            "ignore_eos": False, "temperature": 0.9, "seed": 14, "explain": 2}
+    drafts = {"speculation": {"mode": "prompt_lookup", "max_tokens": 8}}
+    kinds = {"alone": ("/v1/chat/completions", held), "with drafts": ("/v1/chat/completions", {**held, **drafts})}
+    template = tmp_path / "tools.jinja"
+    template.write_text(TEMPLATE)
+    with Fleet(gateway_args=["--chat-template", template]) as fleet:
+        answers = loses(fleet, "decode-0", "decode", kinds)
+    [choice] = answers["alone"]["choices"]
+    [call] = choice["message"]["tool_calls"]
+    assert len(json.loads(call["function"]["arguments"])["words"]) == 24 and choice["finish_reason"] == "tool_calls"
+    assert any(one["removed_at"] for step in choice["steps"] for one in step["candidates"])
+    told = {"alone": choice, "with drafts": answers["with drafts"]["choices"][0]}
+    assert told["alone"]["message"] == told["with drafts"]["message"]
 
 
 def test_naive_requests_outlive_their_prefill_worker():
