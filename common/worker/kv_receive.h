@@ -16,9 +16,10 @@
  * Ownership: the receiver owns the inbox and the links back to the senders. A transfer is its
  *            caller's, from expect to fini, and borrows the sequence.
  * Threading: main thread.
- * Errors:    create: as baton_inbox_open, and as baton_kv_share_open when the path is shared. A gap, a bad frame, a message that does not fit and a
- *            sender that goes away fail the transfer: its origin is sent CONTEXT_LOST, or
- *            OTHER_LAYOUT for K and V that are laid out otherwise, and the hook `failed` is called.
+ * Errors:    create: as baton_inbox_open, and as baton_kv_share_open when the path is shared. A gap,
+ *            a bad frame, a message that does not fit and a sender that goes away fail the transfer:
+ *            its origin is sent CONTEXT_LOST, or OTHER_LAYOUT for K and V that are laid out
+ *            otherwise, and the hook `failed` is called.
  */
 #ifndef BATON_WORKER_KV_RECEIVE_H
 #define BATON_WORKER_KV_RECEIVE_H
