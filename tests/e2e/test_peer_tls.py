@@ -14,10 +14,10 @@ STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
 class PeerFleet(Fleet):
     scheme = "tls+tcp"
 
-    def __init__(self, identity, **more):
-        listen = ["--inbox", "tls+tcp://127.0.0.1:0"]
-        super().__init__(gateway_args=identity, worker_args=[*identity, *listen],
-                         decode_args=["--bulk", "tls+tcp://127.0.0.1:0"], **more)
+    def __init__(self, identity, gateway_args=(), prefill_args=(), **more):
+        bulk = ["--bulk", "tls+tcp://127.0.0.1:0"]
+        super().__init__(gateway_args=[*identity, *gateway_args], worker_args=[*identity, "--inbox", bulk[1]],
+                         prefill_args=[*bulk, *prefill_args], decode_args=bulk, **more)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,19 @@ def test_a_fleet_serves_as_it_does_in_clear(fleet):
     assert last.name == "summary" and expected.endswith(text)
     assert all(w["address"].startswith("tls+tcp://") for w in fleet.fleet())
     fleet.wait_all_free()
+
+
+def test_prompts_are_divided_as_they_are_in_clear(identity):
+    bodies = [dict(prompt=[5 + 7 * i % 2000 for i in range(n)], max_new_tokens=8, explain=3, cache_prompt=False, **how)
+              for n in (300, 449, 500) for how in (dict(temperature=0), dict(temperature=0.9, seed=5))]
+    with Fleet() as plain:
+        expected = [plain.generate(**body)["steps"] for body in bodies]
+    with PeerFleet(identity, prefill=2, gateway_args=["--prefill-split", 2, "--prefill-split-min-tokens", 64],
+                   prefill_args=["--chunk", 32]) as fleet:
+        for body, steps in zip(bodies, expected):
+            assert fleet.generate(**body)["steps"] == steps
+            fleet.wait_all_free()
+        assert fleet.metrics()["baton_split_prefills_total"] == len(bodies)
 
 
 def test_a_worker_that_is_killed_is_noticed_and_another_joins(fleet):
