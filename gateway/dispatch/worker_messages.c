@@ -458,8 +458,8 @@ static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw
                                uint64_t id, uint32_t attempt)
 {
     struct gw_request *request = gw_request_find(dispatcher->lifecycle.options.requests, id);
-    if (request && attempt && request->doubted.number == attempt &&
-        request->doubted.decode == worker) /* it is here again, before the newer attempt */
+    if (request && attempt && request->doubted && request->doubted->number == attempt &&
+        request->doubted->decode == worker) /* it is here again, before the newer attempt */
         gw_hedge_revert(&dispatcher->lifecycle, request);
     bool concerns =
         request && request->attempt.number == attempt && gw_attempt_uses(&request->attempt, worker);

@@ -95,7 +95,7 @@ void gw_hand_over_done(struct gw_lifecycle *lifecycle, struct gw_request *reques
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n),
               BATON_S("to", request->attempt.decode_id),
-              BATON_S("reason", request->migration.reason));
+              BATON_S("reason", request->migration.past->reason));
 }
 
 void gw_hand_over_drop(struct gw_request *request, const char *reason)

@@ -1,6 +1,7 @@
 #include "gateway/lifecycle/hedge.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -16,11 +17,15 @@ static bool is_doubtful(const struct gw_request *request, const struct gw_worker
 static void begin(struct gw_lifecycle *lifecycle, struct gw_request *request,
                   const struct gw_worker *suspect)
 {
-    struct gw_attempt doubted = request->attempt;
+    struct gw_attempt *doubted = malloc(sizeof *doubted);
     char reason[GW_MAX_BREAK_BYTES];
     (void)snprintf(reason, sizeof reason, "decode worker %s does not answer", suspect->id);
-    if (gw_request_migrate(request, reason)) /* without memory it waits for its worker */
+    if (doubted)
+        *doubted = request->attempt;
+    if (!doubted || gw_request_migrate(request, reason)) { /* it waits for its worker */
+        free(doubted);
         return;
+    }
     request->doubted = doubted;
     baton_log(BATON_LOG_WARN, "hedge", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
@@ -40,13 +45,19 @@ void gw_hedge_begin(struct gw_lifecycle *lifecycle, const struct gw_worker *susp
     }
 }
 
+static void forget(struct gw_request *request)
+{
+    free(request->doubted);
+    request->doubted = NULL;
+}
+
 void gw_hedge_drop(struct gw_request *request, const char *reason)
 {
-    if (!request->doubted.number)
+    if (!request->doubted)
         return;
-    gw_command_cancel_attempt(request, &request->doubted, reason);
-    gw_attempt_release(&request->doubted);
-    request->doubted = (struct gw_attempt){0};
+    gw_command_cancel_attempt(request, request->doubted, reason);
+    gw_attempt_release(request->doubted);
+    forget(request);
 }
 
 void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
@@ -54,9 +65,9 @@ void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
     uint32_t n_begun = request->attempt.n_begun;
     gw_command_cancel(request, "the earlier attempt goes on");
     gw_attempt_release(&request->attempt);
-    request->attempt = request->doubted;
+    request->attempt = *request->doubted;
     request->attempt.n_begun = n_begun;
-    request->doubted = (struct gw_attempt){0};
+    forget(request);
     gw_request_unmigrate(request);
     if (request->state == GW_PREFILLING) /* a prompt that goes on to DECODING counts as computed */
         gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, "its worker answers again");
@@ -69,7 +80,7 @@ void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
 
 void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
-    if (!request->doubted.number)
+    if (!request->doubted)
         return;
     lifecycle->options.metrics->n_migrations++;
     gw_hedge_drop(request, "another attempt was faster");
@@ -78,7 +89,7 @@ void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request)
 
 static bool needs(const struct gw_attempt *doubted, const struct gw_worker *worker)
 {
-    return doubted->number && (doubted->decode == worker || doubted->prefill == worker);
+    return doubted && (doubted->decode == worker || doubted->prefill == worker);
 }
 
 void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker,
@@ -88,10 +99,10 @@ void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker
         struct gw_request_list *list = gw_lifecycle_list(lifecycle, (enum gw_state)state);
         for (struct gw_request *request = gw_request_list_first(list); request;
              request = gw_request_list_next(list, request)) {
-            if (!needs(&request->doubted, worker))
+            if (!needs(request->doubted, worker))
                 continue;
             if (is_gone)
-                gw_attempt_worker_lost(&request->doubted, worker); /* no Cancel goes to it */
+                gw_attempt_worker_lost(request->doubted, worker); /* no Cancel goes to it */
             gw_hedge_settle(lifecycle, request);
         }
     }

@@ -244,7 +244,7 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure)
 {
-    if (request->doubted.number) {
+    if (request->doubted) {
         gw_hedge_revert(lifecycle, request);
         return;
     }

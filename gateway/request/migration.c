@@ -1,9 +1,16 @@
 #include "gateway/request/migration.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/request/request.h"
+
+void gw_migration_fini(struct gw_migration *migration)
+{
+    baton_tokens_fini(&migration->input);
+    free(migration->past);
+}
 
 const struct baton_tokens *gw_request_input(const struct gw_request *request)
 {
@@ -22,7 +29,7 @@ int64_t gw_request_n_more(const struct gw_request *request)
 
 const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request)
 {
-    return request->migration.n ? &request->migration.first : &request->attempt;
+    return request->migration.n ? &request->migration.past->first : &request->attempt;
 }
 
 bool gw_request_is_complete(const struct gw_request *request, bool *stopped)
@@ -74,18 +81,28 @@ static enum baton_err set_input(struct gw_request *request, size_t n_output)
 static void count(struct gw_request *request, const char *reason)
 {
     struct gw_migration *migration = &request->migration;
+    struct gw_migrated *past = migration->past;
     if (!migration->n) {
-        migration->first = request->attempt;
-        migration->first.prefill = migration->first.decode = migration->first.prompt_at = NULL;
+        past->first = request->attempt;
+        past->first.prefill = past->first.decode = past->first.prompt_at = NULL;
     }
     migration->n++;
     add(&migration->before, &request->attempt.decode_times, 1);
-    (void)snprintf(migration->reason, sizeof migration->reason, "%s", reason);
+    (void)snprintf(past->reason, sizeof past->reason, "%s", reason);
+}
+
+/* All that may fail of a migration. */
+static enum baton_err prepare(struct gw_request *request, size_t n_output)
+{
+    struct gw_migration *migration = &request->migration;
+    if (!migration->past)
+        migration->past = calloc(1, sizeof *migration->past);
+    return migration->past ? set_input(request, n_output) : BATON_NO_MEMORY;
 }
 
 enum baton_err gw_request_migrate(struct gw_request *request, const char *reason)
 {
-    enum baton_err err = set_input(request, request->output.tokens.n);
+    enum baton_err err = prepare(request, request->output.tokens.n);
     if (err)
         return err;
     count(request, reason);
@@ -95,7 +112,7 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
 
 enum baton_err gw_request_move(struct gw_request *request, const char *reason)
 {
-    enum baton_err err = set_input(request, request->output.tokens.n - 1);
+    enum baton_err err = prepare(request, request->output.tokens.n - 1);
     if (err)
         return err;
     count(request, reason);

@@ -16,18 +16,25 @@ enum { GW_MAX_BREAK_BYTES = 256 };
 
 struct gw_request;
 
-struct gw_migration {
-    struct baton_tokens
-        input;               /* prompt and output that the attempt began from; empty: the prompt */
-    uint32_t n;              /* migrations so far */
-    uint32_t n_hand_overs;   /* of these, with the context */
-    uint32_t n_uncounted;    /* from workers that left, or died before they had accepted it */
-    double longest_gap_s;    /* from the last token before one to the first token after it */
-    struct gw_attempt first; /* the attempt that made the first token */
-    double gap_s;            /* sum over these */
-    struct gw_decode_times before;   /* sums over the attempts that broke */
+/* What is known of a request that has migrated: few have. */
+struct gw_migrated {
+    struct gw_attempt first;         /* the attempt that made the first token */
     char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
 };
+
+struct gw_migration {
+    struct baton_tokens
+        input;             /* prompt and output that the attempt began from; empty: the prompt */
+    uint32_t n;            /* migrations so far */
+    uint32_t n_hand_overs; /* of these, with the context */
+    uint32_t n_uncounted;  /* from workers that left, or died before they had accepted it */
+    double longest_gap_s;  /* from the last token before one to the first token after it */
+    double gap_s;          /* sum over these */
+    struct gw_decode_times before; /* sums over the attempts that broke */
+    struct gw_migrated *past;      /* NULL before the first one */
+};
+
+void gw_migration_fini(struct gw_migration *migration);
 
 /* Begins an attempt that goes on after the output so far; the last one was released, or is doubted
  * (gateway/lifecycle/hedge.h). NO_MEMORY: nothing has changed. */

@@ -100,7 +100,8 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
     gw_prompt_hashes_fini(request);
-    baton_tokens_fini(&request->migration.input);
+    gw_migration_fini(&request->migration);
+    free(request->doubted);
     gw_output_fini(&request->output);
     free(request);
 }

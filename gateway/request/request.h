@@ -92,7 +92,7 @@ struct gw_request {
     struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by the class's place; through get alone */
 
     struct gw_attempt attempt;   /* the one that is under way, or the last one */
-    struct gw_attempt doubted;   /* gateway/lifecycle/hedge.h; its number is 0: none */
+    struct gw_attempt *doubted;  /* gateway/lifecycle/hedge.h; NULL: none */
     struct gw_attempt successor; /* gateway/lifecycle/hand_over.h; its number is 0: none */
     struct gw_output output;
     struct gw_migration migration;

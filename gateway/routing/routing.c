@@ -249,11 +249,14 @@ static void fail(struct gw_routing *routing, struct gw_request *request,
                  const struct gw_failure *failure)
 {
     char message[GW_MAX_BREAK_BYTES + 128];
+    if (!request->migration.n) {
+        gw_lifecycle_fail(routing->lifecycle, request, failure);
+        return;
+    }
     (void)snprintf(message, sizeof message, "%s, and it cannot go on elsewhere: %s",
-                   request->migration.reason, failure->message);
+                   request->migration.past->reason, failure->message);
     gw_lifecycle_fail(routing->lifecycle, request,
-                      request->migration.n ? &(struct gw_failure){502, "worker_failed", message}
-                                           : failure);
+                      &(struct gw_failure){502, "worker_failed", message});
 }
 
 /* The class's first request, if there is one. False: it waits on, for capacity. */

@@ -24,7 +24,8 @@ BATON_LIST(completion_list, struct gw_completion, in_completions)
 enum { EVENT_MAX_BYTES = 4 << 20, TEXT_MAX_BYTES = 64 << 20, USAGE_MAX_BYTES = 1024 };
 
 struct gw_completions {
-    struct completion_list list;
+    struct completion_list others; /* those that are no streams, or not begun */
+    struct completion_list begun;  /* streams, by when they were written to: the quietest first */
     struct baton_buf event; /* the one being written: one for all, so that none is allocated */
 };
 
@@ -33,7 +34,8 @@ struct gw_completions *gw_completions_create(void)
     struct gw_completions *completions = calloc(1, sizeof *completions);
     if (!completions)
         return NULL;
-    completion_list_init(&completions->list);
+    completion_list_init(&completions->others);
+    completion_list_init(&completions->begun);
     baton_buf_init(&completions->event, EVENT_MAX_BYTES);
     return completions;
 }
@@ -52,10 +54,16 @@ void gw_completion_options_fini(const struct gw_completion_options *options)
         options->free_kept(options->kept);
 }
 
+static struct completion_list *list_of(const struct gw_completion *completion)
+{
+    struct gw_completions *completions = completion->api->completions;
+    return completion->begun ? &completions->begun : &completions->others;
+}
+
 static void destroy(struct gw_completion *completion)
 {
     gw_key_give(completion->key, n_at_once(completion));
-    completion_list_remove(&completion->api->completions->list, completion);
+    completion_list_remove(list_of(completion), completion);
     for (int i = 0; i < completion->n_choices; i++) {
         baton_buf_fini(&completion->choices[i].text);
         baton_buf_fini(&completion->choices[i].reasoning);
@@ -76,7 +84,8 @@ void gw_completions_destroy(struct gw_completions *completions)
     if (!completions)
         return;
     for (struct gw_completion *completion;
-         (completion = completion_list_first(&completions->list));)
+         (completion = completion_list_first(&completions->others)) ||
+         (completion = completion_list_first(&completions->begun));)
         destroy(completion);
     baton_buf_fini(&completions->event);
     free(completions);
@@ -165,9 +174,8 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
         completion->options.format = &server_sent_events;
     completion->choices = choices;
     completion->n_choices = n_choices;
-    completion->wrote_ns = baton_now_ns();
     completion->created_s = (int64_t)time(NULL);
-    completion_list_push_back(&api->completions->list, completion);
+    completion_list_push_back(&api->completions->others, completion);
     return completion;
 }
 
@@ -461,6 +469,14 @@ static void open_stream(struct gw_completion *completion)
             gw_streams_open(api->streams, completion->exchange, &owner, &source, completion);
 }
 
+/* It is the one that was quiet the shortest. */
+static void note_written(struct gw_completion *completion)
+{
+    completion_list_remove(list_of(completion), completion);
+    completion_list_push_back(list_of(completion), completion);
+    completion->wrote_ns = baton_now_ns();
+}
+
 void gw_completion_begin(struct gw_completion *completion)
 {
     if (!completion->options.streaming || completion->begun)
@@ -468,7 +484,10 @@ void gw_completion_begin(struct gw_completion *completion)
     open_stream(completion);
     gw_exchange_stream_begin(completion->exchange, 200, completion->options.format->content_type,
                              "Cache-Control: no-store\r\n");
+    completion_list_remove(list_of(completion), completion);
     completion->begun = true;
+    completion_list_push_back(list_of(completion), completion);
+    completion->wrote_ns = baton_now_ns();
 }
 
 void gw_completion_end_stream(struct gw_completion *completion)
@@ -505,7 +524,7 @@ void gw_completion_send(struct gw_completion *completion, struct gw_choice *choi
         gw_stream_write(completion->stream, events->data, events->len);
     else
         gw_exchange_stream_write(completion->exchange, events->data, events->len);
-    completion->wrote_ns = baton_now_ns();
+    note_written(completion);
     if (choice && choice->request)
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
@@ -659,15 +678,14 @@ static void keep_alive(struct gw_completion *completion, const struct baton_buf 
         gw_stream_keep_alive(completion->stream, text->data, text->len);
     else
         gw_exchange_stream_write(completion->exchange, text->data, text->len);
-    completion->wrote_ns = baton_now_ns();
+    note_written(completion);
 }
 
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
 {
-    for (struct gw_completion *completion = completion_list_first(&completions->list); completion;
-         completion = completion_list_next(&completions->list, completion)) {
-        if (!completion->begun || now_ns - completion->wrote_ns < KEEP_ALIVE_NS)
-            continue;
+    for (struct gw_completion *completion;
+         (completion = completion_list_first(&completions->begun)) &&
+         now_ns - completion->wrote_ns >= KEEP_ALIVE_NS;) {
         baton_buf_reset(&completions->event);
         completion->options.format->put_keep_alive(&completions->event, completion);
         keep_alive(completion, &completions->event);
