@@ -243,7 +243,7 @@ def test_a_response_with_calls_is_gone_on_from_in_three_ways(calling):
         assert prompt_tokens(calling, [asked, *middle, *results]) == after
 
 
-@pytest.mark.parametrize("name", ["anthropic", "ollama"])
+@pytest.mark.parametrize("name", ["anthropic", "ollama", "ai"])
 def test_other_official_clients_read_calls(calling, name):
     Client("clients").drive(calling, f"{name}_tools.test.mjs", CALL=PARTS)
 
