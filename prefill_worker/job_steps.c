@@ -1,0 +1,223 @@
+#include "prefill_worker/job_steps.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+/* Logs how much of a canceled prompt was computed in vain. */
+static void log_stopped(const struct pf_job *job)
+{
+    if (job->begun_ns && !job->has_first_token && atomic_load(&job->canceled))
+        baton_log(BATON_LOG_INFO, "prompt_stopped", BATON_ORIGIN(&job->origin),
+                  BATON_I("attempt", job->origin.attempt),
+                  BATON_I("computed_tokens", job->seq.n_tokens - job->n_cached_tokens),
+                  BATON_I("prompt_tokens", job->n_prompt));
+}
+
+static double prefill_rate(struct pf_service *service)
+{
+    return pf_engine_stats(service->engine).steps.tokens_per_s;
+}
+
+void pf_service_free_job(struct pf_service *service, struct pf_job *job)
+{
+    log_stopped(job);
+    if (service->disk)
+        baton_kv_disk_save(service->disk, &job->seq, &job->prefix, prefill_rate(service),
+                           baton_now_ns());
+    baton_request_table_remove(&service->requests, &job->in_requests);
+    pf_job_list_remove(&service->jobs, job);
+    pf_job_destroy(job);
+}
+
+/* Blocks for the job's positions. */
+static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
+{
+    enum baton_err err = baton_prefix_cache_take_blocks(
+        &service->prefix_cache, &job->prefix, &job->seq, n_positions, !pf_job_wants_all_rows(job));
+    if (err)
+        return err;
+    job->n_cached_tokens = job->seq.n_tokens;
+    baton_kv_progress_publish(
+        &job->progress,
+        (struct baton_kv_progress){.n_done = job->seq.n_shared, .n_end = job->seq.n_shared});
+    return BATON_OK;
+}
+
+int pf_service_count_complete(const struct pf_service *service, struct pf_job *job)
+{
+    int n_held;
+    const int *held = baton_kv_held_layers(service->kv, &n_held);
+    return baton_kv_progress_complete(baton_kv_progress_read(&job->progress), held[n_held - 1]);
+}
+
+static enum baton_err open_transfer(struct pf_service *service, struct pf_job *job)
+{
+    const struct baton_kv_source source = {.origin = &job->origin,
+                                           .seq = &job->seq,
+                                           .progress = &job->progress,
+                                           .computed_ns = &job->chosen_ns,
+                                           .n_tokens = job->n_prompt,
+                                           .n_cached_tokens = job->n_cached_tokens,
+                                           .target = &job->target};
+    return baton_kv_send_open(service->sender, &job->send, &source);
+}
+
+/* Sends the blocks that are ready. A canceled job sends nothing more: the gateway also cancels at
+ * the decode worker. */
+static void pump_transfer(struct pf_service *service, struct pf_job *job)
+{
+    if (job->send.state == BATON_KV_SEND_IDLE)
+        return;
+    if (!atomic_load(&job->canceled) && !baton_kv_send_pump(service->sender, &job->send))
+        return;
+    baton_kv_send_close(&job->send);
+    job->transfer_over = true;
+}
+
+/* A canceled job that waits for others is not looked at by the engine unless it is woken. */
+static void pump_parts(struct pf_service *service, struct pf_job *job)
+{
+    if (!pf_parts_are_several(&job->parts))
+        return;
+    if (!atomic_load(&job->canceled) && pf_parts_pump(job, service->sender))
+        return;
+    atomic_store(&job->canceled, true);
+    pf_parts_interrupt(job);
+    if (job->state == PF_RUNNING)
+        pf_engine_wake(service->engine);
+}
+
+/* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
+static bool try_load(struct pf_service *service, struct pf_job *job)
+{
+    if (!service->disk || job->has_looked_on_disk || pf_job_wants_all_rows(job) ||
+        job->seq.n_shared >= job->prefix.n_hashes)
+        return false;
+    job->has_looked_on_disk = true;
+    job->load = (struct baton_kv_load){.seq = &job->seq,
+                                       .hashes = job->prefix.hashes,
+                                       .n_hashes = job->prefix.n_hashes,
+                                       .tokens_per_s = prefill_rate(service),
+                                       .canceled = &job->canceled};
+    pf_job_set_state(job, PF_LOADING);
+    baton_kv_disk_load(service->disk, &job->load);
+    return true;
+}
+
+/* LOADING -> WAITING: the prompt begins behind the blocks that were read. */
+static void take_loaded(struct pf_service *service, struct pf_job *job)
+{
+    int n_blocks = job->seq.n_shared + job->load.n_loaded;
+    job->n_disk_tokens = job->load.n_loaded * BATON_KV_BLOCK_TOKENS;
+    job->n_cached_tokens = job->seq.n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
+    service->prefix_cache.n_hit_tokens += (uint64_t)job->n_disk_tokens;
+    baton_kv_progress_publish(&job->progress,
+                              (struct baton_kv_progress){.n_done = n_blocks, .n_end = n_blocks});
+    pf_job_set_state(job, PF_WAITING);
+    baton_prefix_register(&job->prefix, &job->seq, n_blocks);
+}
+
+/* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
+static void reject_parts(struct pf_service *service, struct pf_job *job)
+{
+    pf_parts_tell_rejected(job, service->kv);
+    atomic_store(&job->canceled, true);
+}
+
+/* Whether the job, which has its blocks, waits until the prompt's other workers have theirs. */
+static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
+{
+    struct pf_parts *parts = &job->parts;
+    if (!parts->is_wanted || parts->is_started)
+        return false;
+    if (!service->receiver) { /* --bulk "": the other parts could send nothing here */
+        reject_parts(service, job);
+        return true;
+    }
+    if (!parts->is_told)
+        pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->receiver, &job->origin));
+    return true;
+}
+
+/* WAITING -> RUNNING, if the pool has enough free blocks. */
+static void try_start(struct pf_service *service, struct pf_job *job, bool *pool_full)
+{
+    /* The last token of an output is never an input. */
+    int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
+    /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
+    if (!job->seq.kv && take_blocks(service, job, n_positions)) {
+        if (job->parts.is_wanted) {
+            reject_parts(service, job);
+            return;
+        }
+        *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
+        return;
+    }
+    if (try_load(service, job) || waits_for_parts(service, job))
+        return;
+    if (job->is_delivered && job->send.state == BATON_KV_SEND_IDLE && open_transfer(service, job)) {
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__NO_MEMORY,
+                          "no memory to send the context");
+        atomic_store(&job->canceled, true);
+        return;
+    }
+    if (!pf_engine_submit(service->engine, job))
+        pf_job_set_state(job, PF_RUNNING);
+}
+
+/* Whether the job is not wanted any more. Answers DEADLINE, once, when its time is up. */
+static bool is_canceled(struct pf_job *job, int64_t now_ns)
+{
+    if (job->deadline_ns && now_ns >= job->deadline_ns && !atomic_load(&job->canceled)) {
+        baton_origin_fail(&job->origin, BATON__V1__FAILED__CODE__DEADLINE,
+                          "the request's deadline passed");
+        atomic_store(&job->canceled, true);
+    }
+    return atomic_load(&job->canceled);
+}
+
+/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
+static bool has_grammar(struct pf_job *job)
+{
+    enum baton_err err = baton_sampling_state_ready(&job->sampling);
+    if (err && err != BATON_AGAIN && !atomic_load(&job->canceled)) {
+        baton_origin_fail(&job->origin,
+                          err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
+                                                 : BATON__V1__FAILED__CODE__INVALID,
+                          "the request's grammar could not be made ready");
+        atomic_store(&job->canceled, true);
+    }
+    return !err;
+}
+
+void pf_service_step_job(struct pf_service *service, struct pf_job *job, int64_t now_ns,
+                         bool *pool_full)
+{
+    /* Before the job may be freed: complete blocks serve other prompts even if it is canceled. */
+    baton_prefix_register(&job->prefix, &job->seq, pf_service_count_complete(service, job));
+    if (job->state == PF_LOADING && atomic_load(&job->load.is_over))
+        take_loaded(service, job);
+    bool may_start = job->state == PF_WAITING && has_grammar(job);
+    if (is_canceled(job, now_ns) && job->state != PF_RUNNING && job->state != PF_LOADING) {
+        pf_service_free_job(service, job);
+        return;
+    }
+    if (may_start && *pool_full && job->parts.is_wanted && !job->seq.kv)
+        reject_parts(service, job);
+    else if (may_start && (!*pool_full || job->parts.is_told))
+        try_start(service, job, pool_full);
+    if (job->state == PF_WAITING && atomic_load(&job->canceled)) {
+        pf_service_free_job(service, job); /* now: a rejected one may be asked for again at once */
+        return;
+    }
+    if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&
+        !pf_engine_submit(service->engine, job))
+        pf_job_set_state(job, PF_RUNNING);
+    if (job->state == PF_RUNNING || job->state == PF_SENDING) {
+        pump_transfer(service, job);
+        pump_parts(service, job);
+    }
+    if (job->state == PF_SENDING && (!job->is_delivered || job->transfer_over) &&
+        pf_parts_are_sent(job))
+        pf_service_free_job(service, job);
+}
