@@ -1,20 +1,17 @@
 #include "tests/support/test.h"
 
-#include "tests/unit/prefill_worker/fixture.h"
+#include "tests/unit/prefill_worker/fixture_shared.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/random.h"
 
 #include "common/base/clock.h"
 #include "common/engine/compute/engine.h"
-#include "common/worker/kv_receive.h"
-#include "tests/support/mailbox.h"
 #include "tests/support/random_gpt2.h"
 
 /* Random: offers of pools go by its name, and other tests may run on this host. */
-static uint64_t decode_epoch;
+uint64_t decode_epoch;
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
@@ -38,15 +35,16 @@ int n_received, n_lost, n_counted;
 bool counts_alone;
 
 static struct baton_worker_options host_options;
-static struct pf_service *service;
-static struct mailbox gateway, inbox; /* the gateway's, and the worker's own */
+struct pf_service *service;
+struct mailbox gateway;
+static struct mailbox inbox; /* the worker's own */
 
 /* The decode worker: one transfer per request. */
-static struct baton_kv_receiver *receiver;
-static struct baton_kv *decode_kv;
-static struct baton_seq seqs[MAX_REQUESTS];
-static struct baton_kv_receive receives[MAX_REQUESTS];
-static struct baton_origin origins[MAX_REQUESTS];
+struct baton_kv_receiver *receiver;
+struct baton_kv *decode_kv;
+struct baton_seq seqs[MAX_REQUESTS];
+struct baton_kv_receive receives[MAX_REQUESTS];
+struct baton_origin origins[MAX_REQUESTS];
 
 /* ---- the decode worker ---- */
 
@@ -63,6 +61,13 @@ static bool begin(void *arg, struct baton_kv_receive *receive)
     (void)arg;
     (void)receive;
     return true;
+}
+
+static void advanced(void *arg, struct baton_kv_receive *receive, int layer)
+{
+    (void)arg;
+    (void)receive;
+    (void)layer;
 }
 
 static void complete(void *arg, struct baton_kv_receive *receive)
@@ -92,6 +97,7 @@ static void open_decode_worker(enum baton_kv_path path)
                                                       .wake_arg = &host,
                                                       .find = find,
                                                       .begin = begin,
+                                                      .advanced = advanced,
                                                       .complete = complete,
                                                       .failed = failed};
     assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
@@ -99,18 +105,23 @@ static void open_decode_worker(enum baton_kv_path path)
     memset(receives, 0, sizeof receives);
 }
 
-static uint32_t attempt_of(const struct request_params *params)
+uint32_t attempt_of(const struct request_params *params)
 {
     return params->attempt ? params->attempt : 1;
 }
 
-static void expect_context(const struct request_params *params)
+void open_context(const struct request_params *params)
 {
     origins[params->id] = (struct baton_origin){.gateway = to_gateway,
                                                 .gateway_epoch = GATEWAY,
                                                 .request_id = params->id,
                                                 .attempt = attempt_of(params)};
     assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
+}
+
+static void expect_context(const struct request_params *params)
+{
+    open_context(params);
     baton_kv_receive_expect(&receives[params->id], &origins[params->id], &seqs[params->id],
                             params->n_prompt, 0);
 }
@@ -130,89 +141,6 @@ void drop_decode_worker(void)
     baton_kv_destroy(decode_kv);
     receiver = NULL;
     decode_kv = NULL;
-}
-
-/* ---- another prefill worker, at the decode worker's place ---- */
-
-static struct baton_kv_sender *part_sender;
-static struct baton_kv_send part_send;
-static struct baton_seq part_seq;
-
-void say_parts_start(const struct request_params *params,
-                     void (*change)(Baton__V1__PartsStart *start))
-{
-    Baton__V1__PartsStart start = BATON__V1__PARTS_START__INIT;
-    Baton__V1__DeliverTo to[2] = {BATON__V1__DELIVER_TO__INIT, BATON__V1__DELIVER_TO__INIT};
-    Baton__V1__DeliverTo *parts[] = {&to[0], &to[1]};
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    const struct baton_origin origin = {.request_id = params->id, .attempt = attempt_of(params)};
-    struct baton_ticket ticket = baton_kv_receiver_ticket(receiver, &origin);
-    to[0].bulk_url = (char *)baton_kv_receiver_url(receiver);
-    to[0].epoch = decode_epoch;
-    to[0].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
-    to[1].bulk_url = (char *)pf_service_bulk_url(service);
-    to[1].epoch = WORKER;
-    to[1].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, heard[params->id].ticket.bytes};
-    start.n_parts = 2;
-    start.parts = parts;
-    start.part = 1;
-    start.stripe_blocks = STRIPE_BLOCKS;
-    if (change)
-        change(&start);
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_PARTS_START;
-    envelope.parts_start = &start;
-    tell(params->id, attempt_of(params), &envelope);
-}
-
-static bool is_answered(void *arg)
-{
-    const struct heard *about = arg;
-    (void)baton_kv_send_pump(part_sender, &part_send);
-    return about->n_first || about->n_failed;
-}
-
-static void close_part(void)
-{
-    baton_kv_send_close(&part_send);
-    baton_kv_sender_destroy(part_sender);
-    baton_seq_fini(&part_seq);
-    part_sender = NULL;
-}
-
-void send_part(const struct request_params *params, int part, int n_blocks)
-{
-    static atomic_int_least64_t computed_ns;
-    static baton_kv_progress_word progress;
-    const struct baton_origin origin = {.gateway = to_gateway,
-                                        .gateway_epoch = GATEWAY,
-                                        .request_id = params->id,
-                                        .attempt = attempt_of(params)};
-    struct baton_kv_target target = {.epoch = WORKER, .ticket = heard[params->id].ticket};
-    const struct baton_kv_stripes stripes = {.n_blocks = n_blocks, .n_parts = 2};
-    int n_all = baton_kv_blocks_for(params->n_prompt);
-    int last = baton_kv_stripes_last(&stripes, 1, n_all);
-    (void)snprintf(target.url, sizeof target.url, "%s", pf_service_bulk_url(service));
-    assert_int_equal(baton_seq_init(&part_seq, decode_kv, params->n_prompt), BATON_OK);
-    baton_kv_progress_publish(&progress,
-                              (struct baton_kv_progress){.n_done = n_all, .n_end = n_all});
-    part_sender = baton_kv_sender_create(
-        &(struct baton_kv_sender_options){.epoch = decode_epoch,
-                                          .reply_url = baton_inbox_url(gateway.inbox),
-                                          .path = BATON_KV_PATH_WIRE,
-                                          .wake = baton_host_wake,
-                                          .wake_arg = &host});
-    assert_non_null(part_sender);
-    const struct baton_kv_source source = {.origin = &origin,
-                                           .seq = &part_seq,
-                                           .progress = &progress,
-                                           .computed_ns = &computed_ns,
-                                           .n_tokens = last * BATON_KV_BLOCK_TOKENS,
-                                           .stripes = &stripes,
-                                           .part = part,
-                                           .target = &target};
-    assert_int_equal(baton_kv_send_open(part_sender, &part_send, &source), BATON_OK);
-    await_that(is_answered, &heard[params->id]);
-    close_part();
 }
 
 /* ---- the worker ---- */
@@ -267,6 +195,7 @@ void worker_close(void)
     check_account();
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
+    close_parts();
     pf_service_destroy(service);
     if (receiver)
         drop_decode_worker();
@@ -333,7 +262,8 @@ static void hear(const baton_envelope *envelope)
     case BATON__V1__ENVELOPE__BODY_REJECTED:
         about->n_rejected++;
         break;
-    case BATON__V1__ENVELOPE__BODY_KV_ACK: /* of send_part */
+    case BATON__V1__ENVELOPE__BODY_KV_ACK: /* to the other part */
+        about->n_acks++;
         break;
     default:
         fail_msg("unexpected %s", baton_envelope_kind(envelope));
@@ -356,6 +286,7 @@ void work_now(void)
     work_alone();
     if (receiver)
         baton_kv_receiver_work(receiver, baton_now_ns());
+    pump_parts();
     while (baton_inbox_take(gateway.inbox, &message)) {
         hear(message.envelope);
         baton_message_fini(&message);

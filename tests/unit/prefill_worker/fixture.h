@@ -8,6 +8,7 @@
 #ifndef BATON_TESTS_PREFILL_FIXTURE_H
 #define BATON_TESTS_PREFILL_FIXTURE_H
 
+#include "common/worker/kv_send.h"
 #include "prefill_worker/service.h"
 #include "tests/support/worker_rig.h"
 
@@ -40,6 +41,7 @@ struct heard {
     uint32_t first_token, cached_tokens, disk_tokens, tokens[MAX_HEARD];
     Baton__V1__Failed__Code failure;
     int n_reserved, n_rejected; /* in parts */
+    int n_acks;                 /* of what the other part sent */
     struct baton_ticket ticket; /* of Reserved */
 };
 
@@ -77,8 +79,19 @@ enum { STRIPE_BLOCKS = 4 }; /* what the worker's step takes */
  * and part 1 the worker. change may be NULL, and otherwise spoils the message first. */
 void say_parts_start(const struct request_params *params,
                      void (*change)(Baton__V1__PartsStart *start));
-/* Sends the worker what the part computes, in stripes of n_blocks: zeros. The worker answers, or
- * fails, before it returns. */
+
+/* The other part, which computes `part` of two in stripes of n_blocks; the worker computes `to`.
+ * Its K and V are zeros, and none is computed yet. */
+void open_part(const struct request_params *params, int part, int to, int n_blocks);
+/* It also takes the worker's blocks, and acknowledges them. Call it before say_parts_start. */
+void expect_part(const struct request_params *params);
+/* How far it is; what is ready leaves for the worker. */
+void part_computed(const struct request_params *params, struct baton_kv_progress progress);
+void part_computed_all(const struct request_params *params);
+/* Works until the other part has the worker's blocks before `end` of the layer. */
+void await_blocks(const struct request_params *params, int layer, int end);
+
+/* Opens the part and has it compute all. The worker answers, or fails, before it returns. */
 void send_part(const struct request_params *params, int part, int n_blocks);
 
 /* The decode worker gives up one context. */

@@ -35,6 +35,47 @@ TEST(a_worker_where_no_part_can_arrive_rejects)
     worker_close();
 }
 
+/* ---- no blocks ---- */
+
+/* Blocks for one prompt, and half of another. */
+static const struct worker_options with_little = {
+    .has_bulk = true, .path = BATON_KV_PATH_WIRE, .kv_tokens = N_PROMPT + N_PROMPT / 2};
+
+TEST(a_part_without_blocks_is_rejected_and_the_prompt_can_be_asked_for_again_at_once)
+{
+    worker_open(&with_little);
+    const struct request_params first = reserve(1);
+    struct request_params second = in_parts(2);
+    say_prompt(&second);
+    await(&heard[2].n_rejected, 1);
+    assert_int_equal(heard[2].n_reserved, 0);
+    second.in_parts = false; /* under the same number: it waits for blocks */
+    say_prompt(&second);
+    say_parts_start(&first, NULL);
+    send_part(&first, 0, STRIPE_BLOCKS);
+    await(&heard[2].n_first, 1);
+    assert_int_equal(heard[1].n_first, 1);
+    worker_close();
+}
+
+/* It would fit, but it would overtake, and it must not wait while others hold their blocks. */
+TEST(a_part_behind_a_prompt_that_waits_for_blocks_is_rejected)
+{
+    worker_open(&with_little);
+    const struct request_params first = reserve(1);
+    const struct request_params waits = {.id = 2, .n_prompt = N_PROMPT, .n_new = 9, .words = 2};
+    struct request_params small = in_parts(3);
+    small.n_prompt = N_PROMPT / 4;
+    say_prompt(&waits);
+    say_prompt(&small);
+    await(&heard[3].n_rejected, 1);
+    assert_int_equal(heard[3].n_reserved, 0);
+    assert_int_equal(heard[2].n_first, 0);
+    say_cancel(&first);
+    await(&heard[2].n_first, 1);
+    worker_close();
+}
+
 /* ---- starts that contradict the prompt ---- */
 
 static void begin_elsewhere(Baton__V1__PartsStart *start)
@@ -80,6 +121,86 @@ TEST(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks)
         assert_int_equal(heard[id].failure, BATON__V1__FAILED__CODE__INTERNAL);
         await_idle();
     }
+    worker_close();
+}
+
+/* ---- begins ---- */
+
+/* Greeted, the KvBegin was taken out of the inbox. */
+static void send_early(const struct request_params *params)
+{
+    open_part(params, 0, 1, STRIPE_BLOCKS);
+    part_computed_all(params);
+    await(&heard[params->id].n_acks, 1);
+}
+
+TEST(blocks_that_come_before_the_start_wait_for_it)
+{
+    worker_open(&with_bulk);
+    const struct request_params params = reserve(1);
+    send_early(&params);
+    say_parts_start(&params, NULL);
+    await(&heard[1].n_first, 1);
+    await_idle();
+    worker_close();
+}
+
+TEST(blocks_that_wait_for_a_canceled_prompt_hold_back_no_other)
+{
+    worker_open(&with_bulk);
+    const struct request_params first = reserve(1), second = reserve(2);
+    say_parts_start(&second, NULL);
+    send_early(&first);
+    open_part(&second, 0, 1, STRIPE_BLOCKS); /* over the same link */
+    part_computed_all(&second);
+    say_cancel(&first);
+    await(&heard[2].n_first, 1);
+    assert_int_equal(heard[1].n_first, 0);
+    worker_close();
+}
+
+/* ---- two at once ---- */
+
+static void compute_the_first_part(Baton__V1__PartsStart *start)
+{
+    Baton__V1__DeliverTo *other = start->parts[0];
+    start->parts[0] = start->parts[1];
+    start->parts[1] = other;
+    start->part = 0;
+}
+
+/* The other worker goes on with the first prompt only when it has computed the second one's end,
+ * for which it wants blocks from here. But here a step of the first prompt waits for it. */
+TEST(a_step_that_waits_gives_way_to_a_prompt_that_its_other_worker_wants)
+{
+    enum { HELD = 2 }; /* layers with K and V */
+    worker_open(&with_bulk);
+    struct request_params alone = in_parts(3);
+    alone.words = 1; /* the first prompt, undisturbed */
+    say_prompt(&alone);
+    await(&heard[3].n_reserved, 1);
+    say_parts_start(&alone, NULL);
+    send_part(&alone, 0, STRIPE_BLOCKS);
+
+    const struct request_params first = reserve(1), second = reserve(2);
+    open_part(&first, 0, 1, STRIPE_BLOCKS);
+    open_part(&second, 1, 0, STRIPE_BLOCKS);
+    expect_part(&first);
+    expect_part(&second);
+    say_parts_start(&first, NULL);
+    part_computed(&first, (struct baton_kv_progress){.n_end = STRIPE_BLOCKS, .n_layers = 1});
+    await_blocks(&first, HELD - 1, 2 * STRIPE_BLOCKS); /* its step waits in that layer */
+
+    say_parts_start(&second, compute_the_first_part);
+    await_blocks(&second, HELD - 1, STRIPE_BLOCKS);
+    part_computed_all(&second);
+    await(&n_received, 2); /* the second one's, and the stripe that the step began with */
+    assert_int_equal(heard[1].n_first, 0);
+
+    part_computed_all(&first);
+    await(&heard[1].n_first, 1);
+    assert_int_equal(heard[1].first_token, heard[3].first_token);
+    await_idle();
     worker_close();
 }
 
@@ -155,7 +276,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_worker_where_no_part_can_arrive_rejects),
+        cmocka_unit_test(
+            a_part_without_blocks_is_rejected_and_the_prompt_can_be_asked_for_again_at_once),
+        cmocka_unit_test(a_part_behind_a_prompt_that_waits_for_blocks_is_rejected),
         cmocka_unit_test(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks),
+        cmocka_unit_test(blocks_that_come_before_the_start_wait_for_it),
+        cmocka_unit_test(blocks_that_wait_for_a_canceled_prompt_hold_back_no_other),
+        cmocka_unit_test(a_step_that_waits_gives_way_to_a_prompt_that_its_other_worker_wants),
         cmocka_unit_test(the_last_part_waits_for_no_acknowledgement_after_its_token),
         cmocka_unit_test(a_last_stripe_of_several_steps_is_computed_to_its_end),
         cmocka_unit_test(blocks_that_are_not_the_senders_fail_the_prompt),

@@ -1,0 +1,34 @@
+/* What the fixture's files share: of fixture.c the worker, its gateway and the decode worker, of
+ * fixture_peer.c another prefill worker at the decode worker's place.
+ *
+ * Ownership, Threading, Errors: as in fixture.h.
+ */
+#ifndef BATON_TESTS_PREFILL_FIXTURE_SHARED_H
+#define BATON_TESTS_PREFILL_FIXTURE_SHARED_H
+
+#include "common/worker/kv_receive.h"
+#include "tests/support/mailbox.h"
+#include "tests/unit/prefill_worker/fixture.h"
+
+extern struct pf_service *service;
+extern struct mailbox gateway;
+
+/* The decode worker: one transfer per request. */
+extern uint64_t decode_epoch;
+extern struct baton_kv_receiver *receiver;
+extern struct baton_kv *decode_kv;
+extern struct baton_seq seqs[MAX_REQUESTS];
+extern struct baton_kv_receive receives[MAX_REQUESTS];
+extern struct baton_origin origins[MAX_REQUESTS];
+
+uint32_t attempt_of(const struct request_params *params);
+
+/* The request's origin, and blocks for its prompt, at the decode worker. */
+void open_context(const struct request_params *params);
+
+/* Sends what other parts have ready. */
+void pump_parts(void);
+/* They and their links are gone. */
+void close_parts(void);
+
+#endif
