@@ -58,6 +58,8 @@ struct sent {
     bool is_hand_over;             /* Reserve */
     Baton__V1__Priority priority;  /* PrefillRequest, Reserve */
     uint32_t to_attempt;           /* HandOver */
+    bool in_parts;                 /* PrefillRequest */
+    size_t n_parts;                /* PartsStart; 0: the worker computes the prompt alone */
 };
 
 extern struct gw_requests requests;

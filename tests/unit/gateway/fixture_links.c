@@ -70,6 +70,7 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
         note->n_tokens = (uint32_t)envelope->prefill_request->n_tokens;
         note->n_output = envelope->prefill_request->n_output_tokens;
         note->n_more = envelope->prefill_request->max_new_tokens;
+        note->in_parts = envelope->prefill_request->in_parts;
         note_hashes(note, &envelope->prefill_request->block_hashes);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE) {
         note->n_tokens = envelope->reserve->n_prompt_tokens;
@@ -87,6 +88,8 @@ static void note_body(struct sent *note, const baton_envelope *envelope)
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_TOKEN_ACK) {
         note->credit_tokens = envelope->token_ack->credit_tokens;
         note->next_index = envelope->token_ack->next_index;
+    } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_PARTS_START) {
+        note->n_parts = envelope->parts_start->n_parts;
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_REFUSED) {
         note->code = envelope->refused->code;
     }

@@ -208,6 +208,8 @@ void say_reserved(struct far_worker *worker, const struct gw_choice *client)
 {
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_ticket ticket = {{0}};
+    reserved.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     envelope.reserved = &reserved;
     say_about(worker, client, &envelope);
