@@ -61,17 +61,17 @@ enum baton_err bench_line_print_head(const struct bench_subject *subject)
     (void)printf("%s, %s, KV %s, %s kernels, %d thread%s\n", subject->model, subject->dtype,
                  subject->kv_dtype, subject->kernels, subject->n_threads,
                  subject->n_threads == 1 ? "" : "s");
-    (void)printf("%-15s%7s%6s%11s%10s%10s%9s%10s%8s  %-8s%11s%9s\n", "phase", "prompt", "batch",
+    (void)printf("%-15s%7s%6s%14s%10s%10s%9s%10s%8s  %-8s%13s%9s\n", "phase", "prompt", "batch",
                  "time", "tokens/s", "GFLOP", "MB", "GFLOP/s", "GB/s", "bound", "at best",
                  "reached");
-    (void)printf("%59s%9s%10s%8s\n", "to do", "to move", "peak", "peak");
+    (void)printf("%62s%9s%10s%8s\n", "to do", "to move", "peak", "peak");
     return flush();
 }
 
 enum baton_err bench_line_print(const struct bench_line *line)
 {
     struct bench_estimate estimate = bench_estimate_of(line->work, line->limits);
-    (void)printf("%-15s%7d%6d%8.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%8.2f ms%8.1f%%\n",
+    (void)printf("%-15s%7d%6d%11.2f ms%10.1f%10.3f%9.1f%10.1f%8.2f  %-8s%10.2f ms%8.1f%%\n",
                  line->phase, line->prompt, line->batch, 1e3 * line->seconds, tokens_per_s(line),
                  1e-9 * bench_work_flops(&line->work), 1e-6 * bench_work_bytes(&line->work),
                  1e-9 * line->limits.flops_per_s, 1e-9 * line->limits.bytes_per_s, estimate.bound,
