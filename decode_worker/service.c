@@ -6,26 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/policy/reservations.h"
-#include "common/worker/kv_report.h"
-#include "decode_worker/context.h"
-#include "decode_worker/draft_model.h"
-#include "decode_worker/engine.h"
-#include "decode_worker/reserve.h"
+#include "decode_worker/context_steps.h"
 #include "decode_worker/scheduler.h"
-
-struct dc_service {
-    struct baton_host *host;
-    struct baton_kv *kv;
-    struct dc_engine *engine;
-    const struct dc_draft_model *draft; /* NULL: there is none */
-    struct baton_kv_receiver *receiver;
-    struct baton_kv_sender *sender; /* of sequences that are handed over */
-    struct dc_contexts contexts;
-    struct baton_prefix_cache prefix_cache;
-    struct dc_reserve reserve;
-    struct baton_kv_report kv_report;
-    uint64_t n_shared, n_wired; /* contexts received */
-};
 
 void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t colocated_chunk)
 {
@@ -171,19 +153,13 @@ enum baton_err dc_service_create(const struct dc_service_options *options, struc
     return err;
 }
 
-static void free_context(struct dc_service *service, struct dc_context *context)
-{
-    dc_contexts_remove(&service->contexts, context);
-    dc_context_destroy(context);
-}
-
 void dc_service_destroy(struct dc_service *service)
 {
     if (!service)
         return;
     dc_engine_stop(service->engine); /* first: its thread uses the contexts and their blocks */
     for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
-        free_context(service, context);
+        dc_service_free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
     baton_kv_sender_destroy(service->sender);
     baton_kv_report_fini(&service->kv_report);
@@ -199,100 +175,6 @@ const struct baton_kv *dc_service_kv(const struct dc_service *service)
 const char *dc_service_bulk_url(const struct dc_service *service)
 {
     return baton_kv_receiver_url(service->receiver);
-}
-
-/* ---- what the engine thread hands back ---- */
-
-static void run(struct dc_service *service, struct dc_context *context)
-{
-    dc_context_set_state(context, DC_RUNNING);
-    dc_context_publish(context);
-    dc_engine_submit(service->engine, context);
-}
-
-static void refuse(struct dc_service *service, struct dc_context *context,
-                   Baton__V1__Failed__Code code, const char *reason)
-{
-    baton_origin_fail(&context->origin, code, reason);
-    atomic_store(&context->canceled, true);
-    if (dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
-}
-
-/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
-static bool has_grammar(struct dc_service *service, struct dc_context *context,
-                        const struct baton_sampling_state *sampling)
-{
-    enum baton_err err = baton_sampling_state_ready(sampling);
-    if (err && err != BATON_AGAIN)
-        refuse(service, context,
-               err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
-                                      : BATON__V1__FAILED__CODE__INVALID,
-               "the request's grammar could not be made ready");
-    return !err;
-}
-
-/* A context runs once its prompt is complete here and DecodeStart came, which may come in either
- * order since they travel over different links, and once its grammar is made. */
-static void run_if_ready(struct dc_service *service, struct dc_context *context)
-{
-    if (context->state != DC_PREFILLED || !context->started ||
-        !has_grammar(service, context, &context->sampling))
-        return;
-    context->ready_ns = baton_now_ns();
-    run(service, context);
-}
-
-/* So does a prompt that runs here. */
-static void prefill_if_ready(struct dc_service *service, struct dc_context *context)
-{
-    if (context->state != DC_RESERVED || !context->prompt.tokens ||
-        !has_grammar(service, context, &context->prompt.sampling))
-        return;
-    dc_context_set_state(context, DC_PREFILLING);
-    dc_engine_submit(service->engine, context);
-}
-
-static void log_sequence(const struct dc_context *context)
-{
-    baton_log(BATON_LOG_INFO, "sequence", BATON_ORIGIN(&context->origin),
-              BATON_I("attempt", context->origin.attempt), BATON_I("tokens", context->n_steps),
-              BATON_F("queue_s", context->queue_s), BATON_F("decode_s", context->decode_s),
-              BATON_F("sample_s", context->sample_s));
-}
-
-/* A sequence that stopped to be handed over. If that was given up meanwhile, it goes on. */
-static void stop(struct dc_service *service, struct dc_context *context)
-{
-    dc_context_set_state(context, DC_STOPPED);
-    if (atomic_load(&context->hand_over.stops))
-        dc_hand_over_stopped(context);
-    else
-        run(service, context);
-}
-
-/* A context that the engine thread is done with. */
-static void take_back(struct dc_service *service, struct dc_context *context)
-{
-    bool canceled = atomic_load(&context->canceled);
-    if (context->state == DC_PREFILLING && !canceled)
-        baton_first_token_log(&context->prompt.first, &context->origin);
-    if (context->n_steps && (context->over || canceled))
-        log_sequence(context);
-    if (context->over || canceled) {
-        free_context(service, context); /* the main thread alone frees blocks: it owns the pool */
-    } else if (context->state == DC_RUNNING) {
-        stop(service, context);
-    } else {
-        dc_context_finish_prompt(context);
-        run_if_ready(service, context);
-    }
-}
-
-static void take_done(struct dc_service *service)
-{
-    for (struct dc_context *context; (context = dc_engine_take_done(service->engine));)
-        take_back(service, context);
 }
 
 /* ---- the account of the pool ---- */
@@ -319,7 +201,8 @@ static void account(struct dc_service *service, struct baton_link *gateway,
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
-    take_done(service); /* first, so that finished contexts no longer hold blocks and slots */
+    dc_service_take_done(
+        service); /* first, so that finished contexts no longer hold blocks and slots */
     dc_reserve_answer(&service->reserve, (int)dc_engine_stats(service->engine).n_paused, gateway,
                       envelope);
 }
@@ -341,12 +224,14 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
                                                 &service->host->grammars);
     if (!err) {
         drop_foreign_hashes(service, context, request);
-        prefill_if_ready(service, context);
+        dc_service_prefill_if_ready(service, context);
     } else if (err == BATON_INVALID) {
-        refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
-               "prefill_request contradicts what was reserved, or is more than is done here");
+        dc_service_refuse(
+            service, context, BATON__V1__FAILED__CODE__INVALID,
+            "prefill_request contradicts what was reserved, or is more than is done here");
     } else {
-        refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the prompt");
+        dc_service_refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY,
+                          "no memory for the prompt");
     }
 }
 
@@ -356,12 +241,13 @@ static void take_start(struct dc_service *service, struct dc_context *context,
     enum baton_err err = dc_context_take_start(context, start, service->host->facts.n_vocab,
                                                &service->host->grammars, service->draft);
     if (!err)
-        run_if_ready(service, context);
+        dc_service_run_if_ready(service, context);
     else if (err == BATON_INVALID)
-        refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
-               "decode_start contradicts what was reserved");
+        dc_service_refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
+                          "decode_start contradicts what was reserved");
     else
-        refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY, "no memory for the sampling");
+        dc_service_refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY,
+                          "no memory for the sampling");
 }
 
 static void cancel(struct dc_service *service, struct dc_context *context, const char *reason)
@@ -382,14 +268,6 @@ static void take_hand_over(struct dc_context *context, const baton_envelope *env
                           "hand_over contradicts what runs here");
 }
 
-/* The hand-over is over without success: the sequence goes on here. */
-static void give_up_hand_over(struct dc_service *service, struct dc_context *context)
-{
-    dc_hand_over_drop(&context->hand_over);
-    if (context->state == DC_STOPPED)
-        run(service, context);
-}
-
 /* A gateway also cancels what it has begun a second time, by the number of that attempt. */
 static void cancel_hand_over(struct dc_service *service, const baton_envelope *envelope)
 {
@@ -399,7 +277,7 @@ static void cancel_hand_over(struct dc_service *service, const baton_envelope *e
     baton_log(BATON_LOG_INFO, "hand_over_canceled", BATON_X("req", envelope->request_id),
               BATON_O("id", envelope->client_id), BATON_O("trace", envelope->trace_id),
               BATON_I("attempt", envelope->attempt), BATON_S("reason", envelope->cancel->reason));
-    give_up_hand_over(service, context);
+    dc_service_give_up_hand_over(service, context);
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
@@ -451,119 +329,21 @@ static void from_peer(void *arg, const struct baton_message *message)
     baton_host_take_ack(service->host, service->sender, message);
 }
 
-/* ---- sequences that are handed over ---- */
-
-static void end_hand_over(struct dc_service *service, struct dc_context *context)
-{
-    if (context->hand_over.send.state != BATON_KV_SEND_ACKED) {
-        give_up_hand_over(service, context);
-    } else if (dc_hand_over_tell(context) != BATON_AGAIN) {
-        log_sequence(context);
-        free_context(service, context);
-    }
-    baton_host_wake(service->host); /* it is another one's turn */
-}
-
-/* The transfers under way, and what of them is on the way. */
-struct moving {
-    int n;
-    uint64_t n_bytes;
-};
-
-static struct moving count_moving(const struct dc_service *service)
-{
-    struct moving moving = {0};
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context)) {
-        moving.n += context->hand_over.send.state != BATON_KV_SEND_IDLE;
-        moving.n_bytes += dc_hand_over_bytes(&context->hand_over);
-    }
-    return moving;
-}
-
-static bool open_hand_over(struct dc_service *service, struct dc_context *context,
-                           const struct moving *moving)
-{
-    if (context->state != DC_RUNNING || moving->n >= DC_MAX_HAND_OVERS ||
-        moving->n_bytes > DC_HAND_OVER_BYTES)
-        return false;
-    if (!dc_hand_over_open(context, service->sender))
-        return true;
-    baton_origin_fail(&context->hand_over.origin, BATON__V1__FAILED__CODE__NO_MEMORY,
-                      "no memory to send the context");
-    give_up_hand_over(service, context);
-    return false;
-}
-
-static void step_hand_over(struct dc_service *service, struct dc_context *context,
-                           struct moving *moving)
-{
-    struct dc_hand_over *hand_over = &context->hand_over;
-    bool opens = hand_over->send.state == BATON_KV_SEND_IDLE;
-    if (opens && !open_hand_over(service, context, moving))
-        return;
-    bool is_over = dc_hand_over_pump(context, service->sender);
-    if (opens) {
-        moving->n++;
-        moving->n_bytes += dc_hand_over_bytes(hand_over);
-    }
-    if (is_over)
-        end_hand_over(service, context);
-    else if (atomic_load(&hand_over->stops) && dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
-}
-
-/* Those that come first in the table have their turn first. */
-static void step_hand_overs(struct dc_service *service)
-{
-    struct moving moving = count_moving(service);
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
-         context; context = next) {
-        next = dc_context_list_next(&service->contexts.list, context);
-        if (context->hand_over.wanted && !atomic_load(&context->canceled))
-            step_hand_over(service, context, &moving);
-    }
-    baton_kv_sender_tidy(service->sender);
-}
-
-static bool is_late(const struct dc_context *context, int64_t now_ns)
-{
-    return context->deadline_ns && now_ns >= context->deadline_ns &&
-           !atomic_load(&context->canceled);
-}
-
-/* Fails, starts or frees the context. A context that the engine thread has is freed only once the
- * thread hands it back: until then the thread uses its blocks. */
-static void look_after(struct dc_service *service, struct dc_context *context, int64_t now_ns)
-{
-    if (is_late(context, now_ns))
-        refuse(service, context, BATON__V1__FAILED__CODE__DEADLINE,
-               "the request's deadline passed");
-    if (dc_context_is_in_engine(context))
-        return;
-    if (!atomic_load(&context->canceled)) {
-        prefill_if_ready(service, context);
-        run_if_ready(service, context);
-    }
-    if (atomic_load(&context->canceled) && !dc_context_is_in_engine(context))
-        free_context(service, context);
-}
-
 static int64_t work(void *arg, int64_t now_ns)
 {
     struct dc_service *service = arg;
     int64_t next_ns = now_ns + BATON_SECOND;
     dc_engine_look(service->engine, now_ns);
-    take_done(service);
+    dc_service_take_done(service);
     baton_kv_receiver_work(service->receiver, now_ns);
     baton_kv_sender_look(service->sender, now_ns);
-    step_hand_overs(service);
+    dc_service_step_hand_overs(service);
     for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
          context; context = next) {
         next = dc_context_list_next(&service->contexts.list, context);
         if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
             next_ns = context->deadline_ns;
-        look_after(service, context, now_ns);
+        dc_service_look_after(service, context, now_ns);
     }
     if (baton_kv_report_is_due(&service->kv_report, service->contexts.list.n, now_ns))
         account(service, NULL, NULL);
