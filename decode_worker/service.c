@@ -201,8 +201,8 @@ static void account(struct dc_service *service, struct baton_link *gateway,
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
 {
-    dc_service_take_done(
-        service); /* first, so that finished contexts no longer hold blocks and slots */
+    /* First, so that finished contexts no longer hold blocks and slots. */
+    dc_service_take_done(service);
     dc_reserve_answer(&service->reserve, (int)dc_engine_stats(service->engine).n_paused, gateway,
                       envelope);
 }
