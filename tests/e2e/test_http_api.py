@@ -338,10 +338,13 @@ def test_the_response_object_and_its_events(fleet, calling):
     body = {"input": "Tell me a story", "max_output_tokens": 4, "explain": 1, "top_logprobs": 1}
     whole = post(fleet, "/v1/responses", body)
     call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}], "text": {"format": PARTS["response_format"]}}
-    called = post(calling, "/v1/responses", call)
+    said = written('<tool_call>{"name": "on__say", "arguments": {"input": "Hi"}}</tool_call>')
+    custom = {"input": "Hi", "text": {"format": said["response_format"]},
+              "tools": [{"type": "namespace", "name": "on", "tools": [{"type": "custom", "name": "say"}]}]}
+    output = [item for asked in (call, custom) for item in post(calling, "/v1/responses", asked)["output"]]
     repeated = ("steps", "text", "reasoning", "output[].content[].logprobs[].bytes", "output[].content[].logprobs[].top_logprobs")
-    assert members(whole, {"output": called["output"]}, without=repeated) == described("Response object") | {"incomplete_details.reason"}
-    events = [event for asked, said in ((fleet, body), (calling, call))
+    assert members(whole, {"output": output}, without=repeated) == described("Response object") | {"incomplete_details.reason"}
+    events = [event for asked, said in ((fleet, body), (calling, call), (calling, custom))
               for event in Stream(asked.port, {**said, "stream": True}, "/v1/responses").events]
     heading = "Events of a response"
     names = set(items(heading))

@@ -191,6 +191,14 @@ def test_unknown_fields_are_ignored_and_told(fleet):
     assert headers["x-baton-ignored"] in ("betas, max_tokens", "max_tokens, betas")
 
 
+def test_tools_that_the_server_would_run_are_left_out(fleet):
+    _, headers = post(fleet, input="Hi", tools=[{"type": "web_search"}], max_output_tokens=3)
+    assert headers["x-baton-ignored"] == "tools[0]"
+    with Fleet(gateway_args=["--unknown-fields", "refuse"]) as strict:
+        status, answer, _ = strict.request("POST", "/v1/responses", {"input": "Hi", "tools": [{"type": "web_search"}]})
+        assert status == 400 and "the server runs no tools of its own" in answer["error"]["message"]
+
+
 @pytest.mark.parametrize("body,words", [
     ({}, "input: must be a string or an array of 1 to 4096 items"),
     ({"input": []}, "input: must be"),
@@ -201,7 +209,11 @@ def test_unknown_fields_are_ignored_and_told(fleet):
     ({"input": [{"type": "web_search_call"}]}, 'input[0]: items of type "web_search_call" are not'),
     ({"input": [{"type": "function_call", "name": "f"}]}, "input[0]: a function_call has"),
     ({"input": [{"type": "function_call_output", "output": "f"}]}, "input[0].call_id: must be"),
-    ({"input": "a", "tools": [{"type": "web_search"}]}, 'tools[0]: must be {"type":"function","name":...}, not of type "web_search"'),
+    ({"input": "a", "tools": [{"type": 5}]}, 'tools[0]: must be {"type":"function","name":...}, not of type ""'),
+    ({"input": "a", "tools": [{"type": "custom"}]}, "tools[0]: must be"),
+    ({"input": "a", "tools": [{"type": "namespace", "name": "n"}]}, "tools[0]: a namespace has a name"),
+    ({"input": "a", "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function"}]}]}, "tools[0].tools[0]: must be"),
+    ({"input": [{"type": "custom_tool_call", "call_id": "c", "name": "f"}]}, "input[0]: a custom_tool_call has"),
     ({"input": "a", "tool_choice": {"type": "file_search"}}, "tool_choice: an object must be"),
     ({"input": "a", "text": {"format": {"type": "xml"}}}, "text: must be an object whose type is"),
     ({"input": "a", "text": {"format": {"type": "json_object"}}, "response_format": {"type": "text"}}, "text: means response_format"),

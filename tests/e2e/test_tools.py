@@ -243,6 +243,61 @@ def test_a_response_with_calls_is_gone_on_from_in_three_ways(calling):
         assert prompt_tokens(calling, [asked, *middle, *results]) == after
 
 
+def called(name, **arguments):
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+# What coding agents send: functions, tools in a namespace, with free text, and those of the server's own.
+AGENTS_TOOLS = [{"type": "function", "name": "go"}, {"type": "web_search", "external_web_access": False},
+                {"type": "namespace", "name": "on", "description": "Others.", "tools": [
+                    {"type": "function", "name": "go", "strict": True}, {"type": "custom", "name": "say"}]},
+                {"type": "custom", "name": "say"}]
+
+
+@pytest.mark.parametrize("name,arguments,told", [
+    ("go", {"n": 1}, ("function_call", None, "go", '{"n":1}')),
+    ("on__go", {"n": 1}, ("function_call", "on", "go", '{"n":1}')),
+    ("say", {"input": '*** "A"\n'}, ("custom_tool_call", None, "say", '*** "A"\n')),
+    ("on__say", {"input": "Hi"}, ("custom_tool_call", "on", "say", "Hi")),
+    ("say", {"words": "Hi"}, ("custom_tool_call", None, "say", '{"words":"Hi"}'))])
+def test_calls_of_agents_tools_are_told_in_the_clients_words(calling, name, arguments, told):
+    body, whole = respond(calling, called(name, **arguments), tools=AGENTS_TOOLS)
+    [item] = whole["output"]
+    key = "input" if "custom" in told[0] else "arguments"
+    assert (item["type"], item.get("namespace"), item["name"], item[key]) == told
+    assert whole["tools"] == AGENTS_TOOLS
+    events = {event.name: event.json() for event in calling.stream("/v1/responses", **body, stream=True).events}
+    event = "response." + (told[0] + "_input" if key == "input" else told[0] + "_arguments")
+    assert events[event + ".delta"]["delta"] == events[event + ".done"][key] == told[3]
+    assert events["response.output_item.added"]["item"] == {**events["response.output_item.done"]["item"], key: "",
+                                                            "status": "in_progress"}
+    assert {**events["response.output_item.done"]["item"], "id": "", "call_id": ""} == {**item, "id": "", "call_id": ""}
+    result = {"type": told[0] + "_output", "call_id": item["call_id"], "output": "Done."}
+    after = prompt_tokens(calling, [result], previous_response_id=whole["id"], tools=AGENTS_TOOLS)
+    asked = {"role": "user", "content": "How is it?"}
+    assert prompt_tokens(calling, [asked, {"type": "item_reference", "id": item["id"]}, result], tools=AGENTS_TOOLS) == after
+    if "words" not in arguments:  # which are no input, and come back as one
+        assert prompt_tokens(calling, [asked, item, result], tools=AGENTS_TOOLS) == after
+
+
+def test_models_are_told_the_grammar_of_a_tools_text(calling):
+    tool = {"type": "custom", "name": "say", "description": "Says."}
+    bare, described = ({**tool, **more} for more in (
+        {}, {"format": {"type": "grammar", "syntax": "lark", "definition": "start: LINE"}}))
+    assert prompt_tokens(calling, "Hi", tools=[bare]) < prompt_tokens(calling, "Hi", tools=[described])
+
+
+@pytest.mark.parametrize("choice,told", [
+    ({"type": "function", "name": "go", "namespace": "on"}, ("function_call", "on", "go")),
+    ({"type": "custom", "name": "say"}, ("custom_tool_call", None, "say"))])
+def test_a_tool_of_any_kind_can_be_forced(calling, choice, told):
+    status, answer, _ = calling.request("POST", "/v1/responses", {
+        "input": "How is it?", "seed": 3, "tools": AGENTS_TOOLS, "tool_choice": choice})
+    assert status == 200, answer
+    [item, *_] = answer["output"]
+    assert (item["type"], item.get("namespace"), item["name"]) == told
+
+
 @pytest.mark.parametrize("name", ["anthropic", "ollama", "ai"])
 def test_other_official_clients_read_calls(calling, name):
     Client("clients").drive(calling, f"{name}_tools.test.mjs", CALL=PARTS)

@@ -176,25 +176,40 @@ static bool names_a_call(const struct baton_json *choice)
     return choice && !baton_json_is(choice, "auto") && !baton_json_is(choice, "none");
 }
 
+static bool any_wants_schema(const struct baton_json *tools)
+{
+    bool wants = false;
+    for (size_t i = 0; i < baton_json_size(tools) && !wants; i++) {
+        const struct baton_json *tool = baton_json_at(tools, i);
+        wants = baton_tool_is_strict(tool) || baton_json_bool(baton_json_get(tool, "strict")) ||
+                any_wants_schema(baton_json_get(tool, "tools"));
+    }
+    return wants;
+}
+
 bool gw_tool_choice_is_given(const struct baton_json *body)
 {
     const struct baton_json *tools = baton_json_get(body, "tools");
-    bool is_given = names_a_call(baton_json_get(body, "tool_choice"));
-    for (size_t i = 0; i < baton_json_size(tools) && !is_given; i++) {
+    return baton_json_size(tools) &&
+           (names_a_call(baton_json_get(body, "tool_choice")) || any_wants_schema(tools));
+}
+
+/* Of a namespace, also its tools. */
+static void look_at(const struct baton_json *body, const struct baton_json *tools,
+                    struct gw_grammar_sum *sum)
+{
+    for (size_t i = 0; i < baton_json_size(tools); i++) {
         const struct baton_json *tool = baton_json_at(tools, i);
-        is_given = baton_tool_is_strict(tool) || baton_json_bool(baton_json_get(tool, "strict"));
+        struct gw_fields fields = gw_fields(body);
+        struct baton_json *schema = baton_tool_schema(parameters_of(tool));
+        gw_grammar_check_schema(&fields, "tools", "tools", schema, sum);
+        baton_json_free(schema);
+        look_at(body, baton_json_get(tool, "tools"), sum);
     }
-    return is_given && baton_json_size(tools);
 }
 
 void gw_tool_choice_look_ahead(const struct baton_json *body)
 {
-    const struct baton_json *tools = baton_json_get(body, "tools");
     struct gw_grammar_sum sum = {0};
-    for (size_t i = 0; i < baton_json_size(tools); i++) {
-        struct gw_fields fields = gw_fields(body);
-        struct baton_json *schema = baton_tool_schema(parameters_of(baton_json_at(tools, i)));
-        gw_grammar_check_schema(&fields, "tools", "tools", schema, &sum);
-        baton_json_free(schema);
-    }
+    look_at(body, baton_json_get(body, "tools"), &sum);
 }

@@ -4,9 +4,15 @@
 #include <string.h>
 
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/responses/tools.h"
 #include "gateway/api/trees.h"
 
-enum { MAX_ITEMS = 4096, MAX_TOOLS = 1024, REASONING_MAX_BYTES = 16 << 20, ID_BYTES = 256 };
+enum {
+    MAX_ITEMS = 4096,
+    REASONING_MAX_BYTES = 16 << 20,
+    INPUT_MAX_BYTES = 16 << 20,
+    ID_BYTES = 256
+};
 
 /* ---- items ---- */
 
@@ -127,17 +133,34 @@ static bool has_call(const struct walk *walk, const struct baton_json *id)
     return false;
 }
 
-static void add_call(struct walk *walk, const struct baton_json *item)
+/* The arguments as text: {"input":...} of a custom tool. NULL: it has none. */
+static struct baton_json *arguments_of(const struct baton_json *item)
 {
-    const struct baton_json *id = baton_json_get(item, "call_id"),
-                            *name = baton_json_get(item, "name"),
-                            *arguments = baton_json_get(item, "arguments");
+    const struct baton_json *arguments = baton_json_get(item, "arguments");
+    const struct baton_json *input = baton_json_get(item, "input");
+    struct baton_json *made = NULL;
+    struct baton_buf text;
+    size_t n = 0;
+    if (!gw_tree_is_type(item, "custom_tool_call"))
+        return gw_tree_is_string(arguments) ? baton_json_share(arguments) : NULL;
+    if (!gw_tree_is_string(input))
+        return NULL;
+    baton_buf_init(&text, INPUT_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    const char *bytes = baton_json_string(input, &n);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_text(&out, "input", bytes, n);
+    baton_json_close(&out, '}');
+    if (!baton_buf_err(&text))
+        made = baton_json_new_text(baton_buf_text(&text), text.len);
+    baton_buf_fini(&text);
+    return made;
+}
+
+static void push_call(struct walk *walk, const struct baton_json *id, const struct baton_json *name,
+                      const struct baton_json *arguments)
+{
     struct baton_json *function;
-    if (!gw_tree_is_string(id) || !gw_tree_is_string(name) || !gw_tree_is_string(arguments)) {
-        fail(walk, "invalid_value",
-             ": a function_call has the strings call_id, name and arguments");
-        return;
-    }
     if (has_call(walk, id))
         return;
     if (!walk->calls)
@@ -146,6 +169,21 @@ static void add_call(struct walk *walk, const struct baton_json *item)
     gw_tree_set(walk->fields, function, "arguments", baton_json_share(arguments));
     gw_tree_set(walk->fields, call, "id", baton_json_share(id));
     gw_tree_push(walk->fields, walk->calls, call);
+}
+
+static void add_call(struct walk *walk, const struct baton_json *item)
+{
+    const struct baton_json *id = baton_json_get(item, "call_id");
+    struct baton_json *name = gw_response_tool_name(item), *arguments = arguments_of(item);
+    if (gw_tree_is_string(id) && name && arguments)
+        push_call(walk, id, name, arguments);
+    else
+        fail(walk, "invalid_value",
+             gw_tree_is_type(item, "custom_tool_call")
+                 ? ": a custom_tool_call has the strings call_id, name and input"
+                 : ": a function_call has the strings call_id, name and arguments");
+    baton_json_free(name);
+    baton_json_free(arguments);
 }
 
 static void add_output(struct walk *walk, const struct baton_json *item)
@@ -185,7 +223,7 @@ static void add_reasoning(struct walk *walk, const struct baton_json *item)
 
 static bool is_item_id(const char *id)
 {
-    static const char *const prefixes[] = {"msg", "rs", "fc"};
+    static const char *const prefixes[] = {"msg", "rs", "fc", "ctc"};
     for (size_t i = 0; id && i < sizeof prefixes / sizeof *prefixes; i++)
         if (!strncmp(id, prefixes[i], strlen(prefixes[i])) && strchr(id, '-'))
             return true;
@@ -227,6 +265,8 @@ static void add_item(struct walk *walk, const struct baton_json *item)
     } kinds[] = {{"message", add_message},
                  {"function_call", add_call},
                  {"function_call_output", add_output},
+                 {"custom_tool_call", add_call},
+                 {"custom_tool_call_output", add_output},
                  {"reasoning", add_reasoning},
                  {"item_reference", add_reference}};
     const struct baton_json *type = baton_json_get(item, "type");
@@ -242,7 +282,8 @@ static void add_item(struct walk *walk, const struct baton_json *item)
         }
     gw_fields_fail(walk->fields, "input", "unsupported_field",
                    "input[%zu]: items of type \"%.40s\" are not supported here; message, "
-                   "function_call, function_call_output, reasoning and item_reference are",
+                   "function_call, function_call_output, custom_tool_call, "
+                   "custom_tool_call_output, reasoning and item_reference are",
                    walk->i, name ? name : "");
 }
 
@@ -297,60 +338,6 @@ struct baton_json *gw_responses_conversation(struct gw_fields *fields,
     return NULL;
 }
 
-/* ---- tools ---- */
-
-static struct baton_json *tool_of(struct gw_fields *fields, size_t i, const struct baton_json *tool)
-{
-    static const char *const members[] = {"description", "parameters", "strict"};
-    const struct baton_json *name = baton_json_get(tool, "name");
-    const char *type = baton_json_string(baton_json_get(tool, "type"), NULL);
-    struct baton_json *function;
-    if (baton_json_get(tool, "function")) /* as chats write it, and checked there */
-        return baton_json_share(tool);
-    if (!gw_tree_is_type(tool, "function") || !gw_tree_is_string(name)) {
-        gw_fields_fail(fields, "tools", "unsupported_field",
-                       "tools[%zu]: must be {\"type\":\"function\",\"name\":...}, not of type "
-                       "\"%.40s\"; the server runs no tools of its own",
-                       i, type ? type : "");
-        return NULL;
-    }
-    struct baton_json *made = gw_tree_function(fields, name, &function);
-    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
-        const struct baton_json *member = baton_json_get(tool, members[m]);
-        if (baton_json_kind(member) != BATON_JSON_NULL)
-            gw_tree_set(fields, function, members[m], baton_json_share(member));
-    }
-    return made;
-}
-
-static struct baton_json *tools_of(struct gw_fields *fields, const struct baton_json *tools)
-{
-    size_t n = baton_json_size(tools);
-    struct baton_json *made = baton_json_new_array();
-    if (baton_json_kind(tools) != BATON_JSON_ARRAY || n > MAX_TOOLS)
-        gw_fields_fail(fields, "tools", "invalid_type",
-                       "tools: must be an array of up to %d objects", MAX_TOOLS);
-    for (size_t i = 0; i < n && !fields->failed; i++)
-        gw_tree_push(fields, made, tool_of(fields, i, baton_json_at(tools, i)));
-    return made;
-}
-
-static struct baton_json *choice_of(struct gw_fields *fields, const struct baton_json *choice)
-{
-    const struct baton_json *name = baton_json_get(choice, "name");
-    const char *type = baton_json_string(baton_json_get(choice, "type"), NULL);
-    struct baton_json *function;
-    if (!gw_tree_is_object(choice) || baton_json_get(choice, "function"))
-        return baton_json_share(choice);
-    if (gw_tree_is_type(choice, "function") && gw_tree_is_string(name))
-        return gw_tree_function(fields, name, &function);
-    gw_fields_fail(fields, "tool_choice", "unsupported_field",
-                   "tool_choice: an object must be {\"type\":\"function\",\"name\":...}, not of "
-                   "type \"%.40s\"",
-                   type ? type : "");
-    return NULL;
-}
-
 /* ---- text, reasoning ---- */
 
 static struct baton_json *format_of(struct gw_fields *fields, const struct baton_json *text)
@@ -381,10 +368,8 @@ static struct baton_json *member_of(struct gw_fields *fields, const char *key,
     static const struct {
         const char *key;
         struct baton_json *(*make)(struct gw_fields *fields, const struct baton_json *member);
-    } makers[] = {{"tools", tools_of},
-                  {"tool_choice", choice_of},
-                  {"text", format_of},
-                  {"reasoning", effort_of}};
+    } makers[] = {
+        {"tool_choice", gw_response_tool_choice}, {"text", format_of}, {"reasoning", effort_of}};
     for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
         if (!strcmp(makers[i].key, key))
             return makers[i].make(fields, member);
@@ -406,7 +391,7 @@ static struct baton_json *input_of(struct gw_fields *fields, const struct baton_
 }
 
 struct baton_json *gw_responses_body(struct gw_fields *fields,
-                                     const struct baton_json *conversation)
+                                     const struct baton_json *conversation, bool leaves_out)
 {
     struct baton_json *made = baton_json_new_object();
     const char *input = gw_field(fields, "messages") ? "messages" : "input";
@@ -417,8 +402,10 @@ struct baton_json *gw_responses_body(struct gw_fields *fields,
         const char *key = baton_json_key(it);
         const struct baton_json *given = baton_json_member(it);
         bool is_null = baton_json_kind(given) == BATON_JSON_NULL;
-        struct baton_json *member =
-            is_null ? baton_json_share(given) : member_of(fields, key, given);
+        struct baton_json *member = is_null ? baton_json_share(given)
+                                    : strcmp(key, "tools") == 0
+                                        ? gw_response_tools(fields, given, leaves_out ? made : NULL)
+                                        : member_of(fields, key, given);
         if (member)
             gw_tree_set(fields, made, key, member);
     }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "gateway/api/responses/tools.h"
 #include "gateway/api/responses/turn.h"
 
 enum { PREFIX_BYTES = 16 };
@@ -79,16 +80,50 @@ static void put_item(struct baton_json_out *out, const char *key, const struct g
     baton_json_close(out, '}');
 }
 
+static struct gw_response_tool tool_of(const struct gw_choice *choice,
+                                       const struct gw_tool_call *call)
+{
+    return gw_response_tool_find(turn_of(choice)->tools, call->name, call->n_name);
+}
+
+static const char *kind_of_call(const struct gw_response_tool *tool)
+{
+    return tool->is_custom ? "ctc" : "fc";
+}
+
+/* The arguments, or of a custom tool what stands in its one argument. */
+static void put_arguments(struct baton_json_out *out, const char *key,
+                          const struct gw_response_tool *tool, const struct gw_tool_call *call)
+{
+    struct baton_json *arguments = NULL;
+    const char *text = NULL;
+    size_t n = 0;
+    if (tool->is_custom && !baton_json_parse(call->arguments, call->n_arguments, &arguments, NULL))
+        text = baton_json_string(baton_json_get(arguments, "input"), &n);
+    if (text)
+        baton_json_put_text(out, key, text, n);
+    else
+        baton_json_put_text(out, key, call->arguments, call->n_arguments);
+    baton_json_free(arguments);
+}
+
 static void put_call(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
                      const struct gw_tool_call *call, bool is_whole)
 {
+    struct gw_response_tool tool = tool_of(choice, call);
+    const char *arguments = tool.is_custom ? "input" : "arguments";
     baton_json_open(out, key, '{');
-    put_id(out, "id", choice, "fc");
-    baton_json_put_string(out, "type", "function_call");
+    put_id(out, "id", choice, kind_of_call(&tool));
+    baton_json_put_string(out, "type", tool.is_custom ? "custom_tool_call" : "function_call");
     baton_json_put_string(out, "status", is_whole ? "completed" : "in_progress");
     baton_json_put_string(out, "call_id", call->id);
-    baton_json_put_text(out, "name", call->name, call->n_name);
-    baton_json_put_text(out, "arguments", call->arguments, is_whole ? call->n_arguments : 0);
+    if (tool.space)
+        baton_json_put_string(out, "namespace", tool.space);
+    baton_json_put_text(out, "name", tool.name, tool.n_name);
+    if (is_whole)
+        put_arguments(out, arguments, &tool, call);
+    else
+        baton_json_put_string(out, arguments, "");
     baton_json_close(out, '}');
 }
 
@@ -172,17 +207,23 @@ static void write_done(struct gw_choice *choice, const char *status, const struc
 static void write_arguments(const struct gw_choice *choice, const struct gw_tool_call *call,
                             bool is_done)
 {
+    struct gw_response_tool tool = tool_of(choice, call);
     struct gw_turn *turn = turn_of(choice);
     struct gw_turn_event event;
-    gw_turn_event_begin(&event, turn,
-                        is_done ? "response.function_call_arguments.done"
-                                : "response.function_call_arguments.delta");
-    put_id(&event.out, "item_id", choice, "fc");
+    char name[64];
+    (void)snprintf(name, sizeof name, "response.%s.%s",
+                   tool.is_custom ? "custom_tool_call_input" : "function_call_arguments",
+                   is_done ? "done" : "delta");
+    gw_turn_event_begin(&event, turn, name);
+    put_id(&event.out, "item_id", choice, kind_of_call(&tool));
     put_index(&event, choice);
-    if (is_done)
-        baton_json_put_text(&event.out, "name", call->name, call->n_name);
-    baton_json_put_text(&event.out, is_done ? "arguments" : "delta", call->arguments,
-                        call->n_arguments);
+    if (is_done && !tool.is_custom)
+        baton_json_put_text(&event.out, "name", tool.name, tool.n_name);
+    put_arguments(&event.out,
+                  !is_done         ? "delta"
+                  : tool.is_custom ? "input"
+                                   : "arguments",
+                  &tool, call);
     gw_turn_event_end(&event, turn);
 }
 

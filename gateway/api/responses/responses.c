@@ -132,7 +132,8 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
     struct gw_fields fields = gw_fields(body);
     fields.notes = api->notes;
     struct gw_turn *turn = gw_turn_open(api, exchange, &fields);
-    struct baton_json *made = turn ? gw_responses_body(&fields, turn->conversation) : NULL;
+    struct baton_json *made =
+        turn ? gw_responses_body(&fields, turn->conversation, !api->refuses_unknown) : NULL;
     if (made || (turn && api->notes)) { /* notes are of both halves */
         respond(api, exchange, made ? made : body, turn);
     } else {

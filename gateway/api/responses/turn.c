@@ -97,6 +97,8 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
     const struct baton_json *before = read_previous(api, fields, &turn->owner);
     const struct gw_responses_kept kept = {.store = api->responses, .owner = &turn->owner};
     turn->conversation = gw_responses_conversation(fields, &kept, before);
+    if (baton_json_get(fields->body, "tools"))
+        turn->tools = baton_json_share(baton_json_get(fields->body, "tools"));
     if (!fields->failed)
         write_echo(turn, fields->body);
     return turn;
@@ -108,6 +110,7 @@ void gw_turn_close(void *arg)
     if (!turn)
         return;
     baton_json_free(turn->conversation);
+    baton_json_free(turn->tools);
     baton_json_free(turn->calls);
     baton_buf_fini(&turn->echo);
     baton_buf_fini(&turn->events);

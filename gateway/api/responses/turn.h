@@ -15,6 +15,7 @@ struct gw_turn {
     struct gw_owner owner;
     bool stores;
     struct baton_json *conversation; /* array of messages, without the instructions */
+    struct baton_json *tools;        /* as the client gave them; NULL: none */
     struct baton_buf echo;           /* members of the response object that repeat the body */
     double temperature, top_p;
     uint32_t top_logprobs;

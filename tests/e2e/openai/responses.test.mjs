@@ -69,7 +69,7 @@ test('a text can be held to a schema and parsed', async () => {
 
 test('refusals are the client\'s own error classes', async () => {
   for (const [fields, words] of [[{ temperature: -1 }, 'temperature'], [{ input: [] }, 'input'],
-    [{ tools: [{ type: 'web_search' }] }, 'web_search'], [{ background: true }, 'background']])
+    [{ tools: [{ type: 'custom' }] }, 'custom'], [{ background: true }, 'background']])
     for (const stream of [false, true])
       await assert.rejects(client.responses.create({ ...greedy, ...fields, stream }),
         (error) => error instanceof OpenAI.BadRequestError && error.message.includes(words));
