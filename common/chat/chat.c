@@ -133,6 +133,8 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     source->bos = source->eos = NULL;
     baton_chat_find_wants_content(made, &made->plain);
     baton_chat_find_wants_content(made, &made->with_tools);
+    baton_chat_find_systems(made, &made->plain);
+    baton_chat_find_systems(made, &made->with_tools);
     if (made->plain.jinja)
         baton_chat_find_turn_end(made);
     *chat = made;

@@ -20,6 +20,8 @@ struct baton_chat_jinja {
     bool knows_developer; /* it names the role, else it is given as system */
     bool knows_thinking;  /* its name for reasoning_content */
     bool wants_content;   /* it makes something of content that is null beside calls */
+    bool takes_systems;   /* it writes several system messages that a conversation begins with; */
+    bool takes_later_systems;                              /* and those behind other messages */
     const struct baton_tool_format *tool_format;           /* NULL: none that is known */
     const struct baton_reasoning_format *reasoning_format; /* the same */
 };
@@ -67,11 +69,27 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
                                  struct baton_chat_text *text,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
+/* Writes the conversation, arguments as maps, as the template does without any help. */
+enum baton_err baton_chat_run(const struct baton_chat *chat,
+                              const struct baton_chat_jinja *template,
+                              const struct baton_chat_input *input, time_t now,
+                              struct baton_chat_text *text) BATON_MUST_CHECK;
+
 /* Fills chat->turn_end by writing out a conversation of its own. */
 void baton_chat_find_turn_end(struct baton_chat *chat);
 
 /* Fills template->wants_content in the same way. */
 void baton_chat_find_wants_content(const struct baton_chat *chat,
                                    struct baton_chat_jinja *template);
+
+/* ---- chat_systems.c ---- */
+
+/* Fills template->takes_systems and takes_later_systems in the same way. */
+void baton_chat_find_systems(const struct baton_chat *chat, struct baton_chat_jinja *template);
+
+/* *settled: the messages as the template takes them, the caller's; NULL: as they are. */
+enum baton_err baton_chat_settle_systems(const struct baton_chat_jinja *template,
+                                         const struct baton_json *messages,
+                                         struct baton_json **settled) BATON_MUST_CHECK;
 
 #endif

@@ -104,17 +104,23 @@ static enum baton_err tell(enum baton_err err, bool raised, const struct baton_w
                       raised ? "refuses the conversation" : "fails", reason->text);
 }
 
-enum baton_err baton_chat_render(const struct baton_chat *chat,
-                                 const struct baton_chat_input *input, time_t now,
-                                 struct baton_chat_text *text, struct baton_why *why)
+enum baton_err baton_chat_run(const struct baton_chat *chat,
+                              const struct baton_chat_jinja *template,
+                              const struct baton_chat_input *input, time_t now,
+                              struct baton_chat_text *text)
 {
-    bool with_tools = input->tools && chat->with_tools.jinja, raised, raised_again;
-    const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
+    bool raised;
+    return run_template(chat, template, input, now, true, text, &raised, NULL);
+}
+
+/* Of messages as the template takes them. */
+static enum baton_err write_out(const struct baton_chat *chat,
+                                const struct baton_chat_jinja *template,
+                                const struct baton_chat_input *input, time_t now,
+                                struct baton_chat_text *text, struct baton_why *why)
+{
+    bool raised, raised_again;
     struct baton_why reason = {""}, second = {""};
-    if (!template->jinja || (input->tools && !with_tools && *chat->problem))
-        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
-    if (!baton_json_size(input->messages))
-        return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");
     enum baton_err err = run_template(chat, template, input, now, true, text, &raised, &reason);
     /* Some templates want the arguments of calls as the text that they came in. */
     if (err == BATON_INVALID && !raised && has_calls(input->messages) &&
@@ -126,6 +132,27 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
         return err;
     err = baton_buf_err(&text->bytes);
     return err ? baton_fail(why, err, "no room for the conversation") : BATON_OK;
+}
+
+enum baton_err baton_chat_render(const struct baton_chat *chat,
+                                 const struct baton_chat_input *input, time_t now,
+                                 struct baton_chat_text *text, struct baton_why *why)
+{
+    bool with_tools = input->tools && chat->with_tools.jinja;
+    const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
+    if (!template->jinja || (input->tools && !with_tools && *chat->problem))
+        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
+    if (!baton_json_size(input->messages))
+        return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");
+    struct baton_json *settled;
+    struct baton_chat_input taken = *input;
+    if (baton_chat_settle_systems(template, input->messages, &settled))
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for the conversation");
+    if (settled)
+        taken.messages = settled;
+    enum baton_err err = write_out(chat, template, &taken, now, text, why);
+    baton_json_free(settled);
+    return err;
 }
 
 /* ---- the end of a turn ---- */

@@ -28,6 +28,8 @@ PAIRS = [
     ({"messages": STORY}, {"messages": STORY}),
     ({"system": "Be brief.", "messages": STORY},
      {"messages": [{"role": "system", "content": "Be brief."}, *STORY]}),
+    ({"messages": [*STORY, {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}]},
+     {"messages": [*STORY, {"role": "system", "content": "Be brief."}]}),
     ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]},
      {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]}),
     ({"messages": STORY, "tools": [TOOL]},
@@ -79,7 +81,7 @@ def test_unknown_fields_are_ignored_and_told(fleet):
 
 
 @pytest.mark.parametrize("body,words", [
-    ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role: must be user or assistant"),
+    ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role: must be user, assistant or system"),
     ({"messages": [*STORY, {"role": "user"}]}, "messages[1].content: must be"),
     ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, 'messages[0]: content of type "document" is not'),
     ({"messages": [{"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "tool_result"),

@@ -124,6 +124,22 @@ static void add_rest(struct parts *parts, bool has_results)
     gw_tree_push(parts->fields, parts->results, message);
 }
 
+/* Agents give the model more instructions in the middle of a conversation. */
+static void add_later_system(struct gw_fields *fields, size_t i, const struct baton_json *content,
+                             struct baton_json *messages)
+{
+    if (!is_plain(content)) {
+        gw_fields_fail(fields, "messages", content ? "invalid_type" : "missing_field",
+                       "messages[%zu].content: of the role system must be a string or an array of "
+                       "text blocks",
+                       i);
+        return;
+    }
+    struct baton_json *message = gw_tree_message(fields, "system");
+    gw_tree_set(fields, message, "content", baton_json_share(content));
+    gw_tree_push(fields, messages, message);
+}
+
 static void add_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
                         struct baton_json *messages)
 {
@@ -132,9 +148,11 @@ static void add_message(struct gw_fields *fields, size_t i, const struct baton_j
     struct parts parts = {
         .fields = fields, .i = i, .of_user = baton_json_is(role, "user"), .results = messages};
     size_t n_before = baton_json_size(messages);
-    if (!parts.of_user && !baton_json_is(role, "assistant")) {
+    if (baton_json_is(role, "system")) {
+        add_later_system(fields, i, content, messages);
+    } else if (!parts.of_user && !baton_json_is(role, "assistant")) {
         gw_fields_fail(fields, "messages", "invalid_value",
-                       "messages[%zu].role: must be user or assistant", i);
+                       "messages[%zu].role: must be user, assistant or system", i);
     } else if (gw_tree_is_string(content)) {
         struct baton_json *plain = gw_tree_message(fields, parts.of_user ? "user" : "assistant");
         gw_tree_set(fields, plain, "content", baton_json_share(content));

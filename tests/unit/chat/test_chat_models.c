@@ -163,19 +163,39 @@ static void check_one(const char *template, const char *messages, const char *ex
     baton_chat_close(chat);
 }
 
-TEST(a_system_message_that_comes_later_is_treated_as_the_template_does)
+TEST(a_system_message_that_comes_later_is_written_as_the_template_does)
 {
-    check_one(LLAMA2, "u:A|s:B|u:C", "<s>[INST] A [/INST]<s>[INST] C [/INST]");
-    check_one(LLAMA2_WITH_LATER_SYSTEM, "u:A|s: B |u:C",
-              "<s>[INST] A [/INST]<<SYS>>\nB\n<</SYS>>\n\n<s>[INST] C [/INST]");
-    check_one(GEMMA, "u:A|s:B",
-              "<s><start_of_turn>user\nA<end_of_turn>\n<start_of_turn>system\nB<end_of_turn>\n"
-              "<start_of_turn>model\n");
-    check_one(MISTRAL_V1, "s:Z|u:A|s:B|u:C", NULL);
     check_one(MISTRAL_V7, "u:A|s:B", "<s>[INST] A[/INST][SYSTEM_PROMPT] B[/SYSTEM_PROMPT]");
     check_one(CHATML_WITH_DEFAULT, "s:A|s:B",
               "<|im_start|>system\nA<|im_end|>\n<|im_start|>system\nB<|im_end|>\n"
               "<|im_start|>assistant\n");
+}
+
+TEST(the_user_says_a_later_system_message_that_the_template_leaves_out_or_refuses)
+{
+    check_one(LLAMA2, "u:A|s:B|u:C", "<s>[INST] A\n\nB\n\nC [/INST]");
+    check_one(LLAMA2_WITH_LATER_SYSTEM, "u:A|s: B |u:C", "<s>[INST] A\n\n B \n\nC [/INST]");
+    check_one(LLAMA2, "u:A|a:B|s:C", "<s>[INST] A [/INST] B </s><s>[INST] C [/INST]");
+    check_one(LLAMA2, "u:A|a:B|s:C|s:D|u:E",
+              "<s>[INST] A [/INST] B </s><s>[INST] C\n\nD\n\nE [/INST]");
+    check_one(LLAMA2, "u:A|a:B|u:C|s:D", "<s>[INST] A [/INST] B </s><s>[INST] C\n\nD [/INST]");
+    check_one(GEMMA, "u:A|s:B",
+              "<s><start_of_turn>user\nA\n\nB<end_of_turn>\n<start_of_turn>model\n");
+    check_one(GEMMA3, "u:A|s:B|a:C|u:D",
+              "<s><start_of_turn>user\nA\n\nB<end_of_turn>\n"
+              "<start_of_turn>model\nC<end_of_turn>\n"
+              "<start_of_turn>user\nD<end_of_turn>\n"
+              "<start_of_turn>model\n");
+}
+
+TEST(system_messages_at_the_head_are_one_where_the_template_takes_one)
+{
+    check_one(LLAMA2, "s:A|s:B|u:C", "<s>[INST] <<SYS>>\nA\n\nB\n<</SYS>>\n\nC [/INST]");
+    check_one(LLAMA2, "s:A|s:B|u:C|a:D|s:E",
+              "<s>[INST] <<SYS>>\nA\n\nB\n<</SYS>>\n\nC [/INST] D </s><s>[INST] E [/INST]");
+    check_one(CHATML, "s:A|s:B|u:C",
+              "<|im_start|>system\nA<|im_end|>\n<|im_start|>system\nB<|im_end|>\n"
+              "<|im_start|>user\nC<|im_end|>\n<|im_start|>assistant\n");
 }
 
 TEST(roles_in_an_order_that_the_template_refuses_are_invalid)
@@ -296,7 +316,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_template_renders_as_its_model_expects),
-        cmocka_unit_test(a_system_message_that_comes_later_is_treated_as_the_template_does),
+        cmocka_unit_test(a_system_message_that_comes_later_is_written_as_the_template_does),
+        cmocka_unit_test(
+            the_user_says_a_later_system_message_that_the_template_leaves_out_or_refuses),
+        cmocka_unit_test(system_messages_at_the_head_are_one_where_the_template_takes_one),
         cmocka_unit_test(roles_in_an_order_that_the_template_refuses_are_invalid),
         cmocka_unit_test(a_refusal_tells_the_templates_own_words),
         cmocka_unit_test(a_system_message_waits_for_a_last_message_that_is_the_users),
