@@ -62,7 +62,8 @@ static bool is_system(const struct baton_json *message)
 /* The messages that are made; the last one is still open, NULL before the first one. */
 struct settling {
     struct baton_json *messages, *open;
-    bool is_made; /* of the open one: a system message is in it, and what the user says next joins it */
+    struct baton_json *parts; /* the content of the open one, once something joined it */
+    bool is_made; /* a system message is in the open one, and what the user says next joins it */
     bool ok;
 };
 
@@ -71,6 +72,7 @@ static void begin(struct settling *settling, struct baton_json *message, bool is
     if (settling->open)
         settling->ok = baton_json_push(settling->messages, settling->open) && settling->ok;
     settling->open = message;
+    settling->parts = NULL;
     settling->is_made = is_made;
     settling->ok = settling->ok && message;
 }
@@ -111,17 +113,25 @@ static struct baton_json *with_content(const struct baton_json *message, const c
     return NULL;
 }
 
-/* The message's text becomes more of the open one, a paragraph below. */
-static void join(struct settling *settling, const struct baton_json *message)
+/* From now on texts can be pushed to the open message. */
+static bool open_parts(struct settling *settling)
 {
     struct baton_json *parts = baton_json_new_array();
-    bool ok = push_content(parts, baton_json_get(settling->open, "content")) &&
-              push_text(parts, baton_json_new_string("\n\n")) &&
-              push_content(parts, baton_json_get(message, "content"));
+    bool ok = push_content(parts, baton_json_get(settling->open, "content"));
     struct baton_json *made = with_content(settling->open, NULL, parts);
     baton_json_free(settling->open);
     settling->open = made;
-    settling->ok = settling->ok && ok && made;
+    settling->parts = made ? parts : NULL;
+    return ok && made;
+}
+
+/* The message's text becomes more of the open one, a paragraph below. */
+static void join(struct settling *settling, const struct baton_json *message)
+{
+    if (!settling->parts)
+        settling->ok = open_parts(settling) && settling->ok;
+    settling->ok = settling->ok && push_text(settling->parts, baton_json_new_string("\n\n")) &&
+                   push_content(settling->parts, baton_json_get(message, "content"));
 }
 
 static void settle(struct settling *settling, const struct baton_json *message, bool joins_systems,

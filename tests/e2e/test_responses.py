@@ -213,6 +213,8 @@ def test_tools_that_the_server_would_run_are_left_out(fleet):
     ({"input": "a", "tools": [{"type": "custom"}]}, "tools[0]: must be"),
     ({"input": "a", "tools": [{"type": "namespace", "name": "n"}]}, "tools[0]: a namespace has a name"),
     ({"input": "a", "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function"}]}]}, "tools[0].tools[0]: must be"),
+    ({"input": "a", "tools": [{"type": "namespace", "name": n, "tools": [{"type": "function", "name": "f"}] * 1000} for n in "ab"]},
+     "tools: must be up to 1024 with those of its namespaces"),
     ({"input": [{"type": "custom_tool_call", "call_id": "c", "name": "f"}]}, "input[0]: a custom_tool_call has"),
     ({"input": "a", "tool_choice": {"type": "file_search"}}, "tool_choice: an object must be"),
     ({"input": "a", "text": {"format": {"type": "xml"}}}, "text: must be an object whose type is"),

@@ -218,6 +218,9 @@ static void add_tools(struct walk *walk, const struct baton_json *tools)
                        "tools: must be an array of up to %d objects", MAX_TOOLS);
     for (size_t i = 0; i < n && !walk->fields->failed; i++)
         add_tool(walk, i, baton_json_at(tools, i));
+    if (baton_json_size(walk->functions) > MAX_TOOLS)
+        gw_fields_fail(walk->fields, "tools", "invalid_value",
+                       "tools: must be up to %d with those of its namespaces", MAX_TOOLS);
 }
 
 struct baton_json *gw_response_tools(struct gw_fields *fields, const struct baton_json *tools,
@@ -226,9 +229,6 @@ struct baton_json *gw_response_tools(struct gw_fields *fields, const struct bato
     struct walk walk = {
         .fields = fields, .functions = baton_json_new_array(), .left_out = left_out};
     add_tools(&walk, tools);
-    if (baton_json_size(walk.functions) > MAX_TOOLS)
-        gw_fields_fail(fields, "tools", "invalid_value",
-                       "tools: must be up to %d with those of its namespaces", MAX_TOOLS);
     if (!fields->failed)
         return walk.functions;
     baton_json_free(walk.functions);
