@@ -5,6 +5,7 @@ add_test(NAME golden.engine COMMAND golden_engine WORKING_DIRECTORY ${CMAKE_SOUR
 add_executable(golden_accuracy ${CMAKE_CURRENT_SOURCE_DIR}/test_accuracy.c)
 target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine baton_sampling PkgConfig::CMOCKA m)
 add_test(NAME golden.accuracy COMMAND golden_accuracy WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+set_tests_properties(golden.accuracy PROPERTIES ENVIRONMENT "${BATON_UNIT_ENVIRONMENT}")
 
 add_executable(golden_amx ${CMAKE_CURRENT_SOURCE_DIR}/test_amx.c)
 target_link_libraries(golden_amx PRIVATE baton_options baton_test_kernels PkgConfig::CMOCKA m)
