@@ -1,6 +1,7 @@
 /* GBNF as llama.cpp has it: rules "name ::= alternatives", literals, classes, groups, * + ? {m,n},
  * comments. An alternative ends with the line, unless a group is open or the next line begins with
  * a "|". */
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +11,17 @@
 
 enum { MAX_NAME = 128 };
 
-struct names {
-    struct name {
-        char text[MAX_NAME];
-        uint32_t rule;
-        bool is_defined;
-    } * items;
-    size_t n, cap;
+struct name {
+    char text[MAX_NAME];
+    uint32_t rule;
+    bool is_defined;
+    struct name *next; /* in the order of their first mention */
 };
 
 struct parser {
     struct baton_reader reader;
-    struct names names;
+    void *tree; /* of the names, by their texts: tsearch(3) */
+    struct name *first, **end;
 };
 
 static bool is_name_char(char c)
@@ -54,26 +54,27 @@ static void read_name(struct baton_reader *r, char name[MAX_NAME])
         baton_reader_fail(r, "a rule's name of 1 to 127 letters, digits, - and _ must stand here");
 }
 
+static int compare_names(const void *x, const void *y)
+{
+    return strcmp(((const struct name *)x)->text, ((const struct name *)y)->text);
+}
+
 static struct name *find_name(struct parser *p, const char *text)
 {
-    struct names *names = &p->names;
-    for (size_t i = 0; i < names->n; i++)
-        if (!strcmp(names->items[i].text, text))
-            return &names->items[i];
-    if (names->n == names->cap) {
-        size_t more = names->cap ? names->cap * 2 : 32;
-        struct name *items = realloc(names->items, more * sizeof *items);
-        if (!items) {
-            p->reader.err = BATON_NO_MEMORY;
-            return NULL;
-        }
-        names->items = items;
-        names->cap = more;
+    struct name *made = calloc(1, sizeof *made);
+    if (made)
+        (void)snprintf(made->text, sizeof made->text, "%s", text);
+    struct name **found = made ? tsearch(made, &p->tree, compare_names) : NULL;
+    if (found && *found == made) {
+        made->rule = baton_expr_rule_add(p->reader.exprs, text);
+        *p->end = made;
+        p->end = &made->next;
+        return made;
     }
-    struct name *made = &names->items[names->n++];
-    *made = (struct name){.rule = baton_expr_rule_add(p->reader.exprs, text)};
-    (void)snprintf(made->text, sizeof made->text, "%s", text);
-    return made;
+    free(made);
+    if (!found)
+        p->reader.err = BATON_NO_MEMORY;
+    return found ? *found : NULL;
 }
 
 /* ---- what a rule is made of ---- */
@@ -246,22 +247,22 @@ static void parse_rule(struct parser *p)
 static void check_names(struct parser *p)
 {
     struct baton_reader *r = &p->reader;
-    for (size_t i = 0; i < p->names.n && !r->err; i++)
-        if (!p->names.items[i].is_defined)
-            r->err = baton_fail(r->why, BATON_INVALID, "the rule %s is not given",
-                                p->names.items[i].text);
+    for (const struct name *name = p->first; name && !r->err; name = name->next)
+        if (!name->is_defined)
+            r->err = baton_fail(r->why, BATON_INVALID, "the rule %s is not given", name->text);
 }
 
 enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,
                                struct baton_why *why)
 {
     struct parser p = {.reader = {.exprs = exprs, .text = text, .n = n, .why = why}};
+    p.end = &p.first;
     (void)find_name(&p, "root"); /* rule 0 */
     for (skip_space(&p.reader, true); !baton_reader_at_end(&p.reader); skip_space(&p.reader, true))
         parse_rule(&p);
     check_names(&p);
     enum baton_err err = baton_reader_err(&p.reader);
     baton_reader_fini(&p.reader);
-    free(p.names.items);
+    tdestroy(p.tree, free);
     return err;
 }

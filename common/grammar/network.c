@@ -1,9 +1,10 @@
 #include "common/grammar/network.h"
+#include "common/grammar/network_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_FIRST = 64, MAX_WORK = 1 << 25, MAX_DEPTH = 512 };
+enum { N_FIRST = 64, MAX_DEPTH = 512 };
 
 /* ---- building: Thompson's construction, a piece of network per expression ---- */
 
@@ -213,161 +214,6 @@ static enum baton_err copy_labels(struct baton_network *net, const struct baton_
     return BATON_OK;
 }
 
-/* ---- what can come to an end ---- */
-
-static bool edge_ends(const struct baton_network *net, const bool *ends,
-                      const struct baton_edge *edge)
-{
-    return ends[edge->to] && (edge->kind != BATON_EDGE_CALL || ends[net->starts[edge->rule]]);
-}
-
-static bool state_ends(const struct baton_network *net, const bool *ends, size_t state)
-{
-    if (net->states[state].is_final)
-        return true;
-    for (uint32_t i = net->states[state].edges; i; i = net->edges[i - 1].next)
-        if (edge_ends(net, ends, &net->edges[i - 1]))
-            return true;
-    return false;
-}
-
-/* Backwards, as most edges lead to later states: few rounds. */
-static enum baton_err find_ends(const struct baton_network *net, bool *ends)
-{
-    size_t work = 0;
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t i = net->n_states; i-- > 0;)
-            if (!ends[i] && state_ends(net, ends, i))
-                changed = ends[i] = true;
-        work += net->n_states + net->n_edges;
-        if (work > MAX_WORK)
-            return BATON_LIMIT;
-    }
-    return BATON_OK;
-}
-
-static void cut_edges(struct baton_network *net, const bool *ends)
-{
-    for (size_t i = 0; i < net->n_states; i++)
-        for (uint32_t *at = &net->states[i].edges; *at;) {
-            struct baton_edge *edge = &net->edges[*at - 1];
-            if (edge_ends(net, ends, edge))
-                at = &edge->next;
-            else
-                *at = edge->next;
-        }
-}
-
-static enum baton_err prune(struct baton_network *net, struct baton_why *why)
-{
-    bool *ends = calloc(net->n_states, sizeof *ends);
-    enum baton_err err = ends ? find_ends(net, ends) : BATON_NO_MEMORY;
-    if (!err && !ends[net->starts[0]])
-        err = baton_fail(why, BATON_INVALID, "no text matches");
-    if (!err)
-        cut_edges(net, ends);
-    free(ends);
-    return err;
-}
-
-/* ---- left recursion ---- */
-
-struct look {
-    const struct baton_network *network;
-    bool *can_be_empty; /* [n_rules] */
-    uint32_t *seen;     /* [n_states] by the walk of that number */
-    uint32_t *stack;    /* [n_states] */
-    uint8_t *colors;    /* [n_rules] 0: not looked at, 1: under way, 2: done */
-    size_t work;
-};
-
-/* Walks from a rule's start over all that reads nothing; on_call may stop it. Returns whether the
- * rule can be empty. */
-static bool walk(struct look *look, uint32_t rule, uint32_t number, bool *called)
-{
-    const struct baton_network *net = look->network;
-    size_t n = 0;
-    bool is_empty = false;
-    look->stack[n++] = net->starts[rule];
-    look->seen[net->starts[rule]] = number;
-    while (n) {
-        const struct baton_state *state = &net->states[look->stack[--n]];
-        is_empty |= state->is_final;
-        for (uint32_t i = state->edges; i; i = net->edges[i - 1].next) {
-            const struct baton_edge *edge = &net->edges[i - 1];
-            look->work++;
-            if (called && edge->kind == BATON_EDGE_CALL)
-                called[edge->rule] = true;
-            bool reads = edge->kind == BATON_EDGE_BYTE ||
-                         (edge->kind == BATON_EDGE_CALL && !look->can_be_empty[edge->rule]);
-            if (!reads && look->seen[edge->to] != number) {
-                look->seen[edge->to] = number;
-                look->stack[n++] = edge->to;
-            }
-        }
-    }
-    return is_empty;
-}
-
-static enum baton_err find_empty(struct look *look, uint32_t *number)
-{
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (size_t i = look->network->n_rules; i-- > 0;)
-            if (!look->can_be_empty[i] && walk(look, (uint32_t)i, ++*number, NULL))
-                changed = look->can_be_empty[i] = true;
-        if (look->work > MAX_WORK)
-            return BATON_LIMIT;
-    }
-    return BATON_OK;
-}
-
-/* Depth first over the rules that are called before a byte is read. */
-static enum baton_err visit(struct look *look, uint32_t rule, uint32_t *number, int depth,
-                            struct baton_why *why)
-{
-    const struct baton_network *net = look->network;
-    enum baton_err err = BATON_OK;
-    if (look->colors[rule] == 2)
-        return BATON_OK;
-    if (look->colors[rule] == 1)
-        return baton_fail(why, BATON_INVALID, "%s refers to itself before it reads anything",
-                          rule < net->n_labels ? net->labels[rule] : "a repeated part");
-    bool *called = depth < MAX_DEPTH ? calloc(net->n_rules, sizeof *called) : NULL;
-    if (!called)
-        return depth < MAX_DEPTH ? BATON_NO_MEMORY : BATON_LIMIT;
-    look->colors[rule] = 1;
-    (void)walk(look, rule, ++*number, called);
-    look->work += net->n_rules;
-    for (size_t i = 0; i < net->n_rules && !err; i++)
-        if (called[i])
-            err = visit(look, (uint32_t)i, number, depth + 1, why);
-    look->colors[rule] = 2;
-    free(called);
-    return err ? err : look->work > MAX_WORK ? BATON_LIMIT : BATON_OK;
-}
-
-static enum baton_err refuse_left_recursion(struct baton_network *net, struct baton_why *why)
-{
-    uint32_t number = 0;
-    struct look look = {.network = net,
-                        .can_be_empty = calloc(net->n_rules, sizeof(bool)),
-                        .seen = calloc(net->n_states, sizeof(uint32_t)),
-                        .stack = calloc(net->n_states, sizeof(uint32_t)),
-                        .colors = calloc(net->n_rules, 1)};
-    enum baton_err err = BATON_NO_MEMORY;
-    if (look.can_be_empty && look.seen && look.stack && look.colors)
-        err = find_empty(&look, &number);
-    for (size_t i = 0; i < net->n_rules && !err; i++)
-        err = visit(&look, (uint32_t)i, &number, 0, why);
-    free(look.can_be_empty);
-    free(look.seen);
-    free(look.stack);
-    free(look.colors);
-    return err;
-}
-
 /* ---- what a walk wants to know at once ---- */
 
 static void mark_states(struct baton_network *net)
@@ -432,16 +278,16 @@ enum baton_err baton_network_create(const struct baton_exprs *exprs, struct bato
     free(b.extra);
     enum baton_err err = b.err;
     if (!err)
-        err = prune(b.network, why);
+        err = baton_network_prune(b.network, why);
     if (!err)
-        err = refuse_left_recursion(b.network, why);
+        err = baton_network_refuse_left_recursion(b.network, why);
     if (err) {
         baton_network_destroy(b.network);
-        return err == BATON_LIMIT ? baton_fail(why, err,
-                                               "takes more than %d states, or too much "
-                                               "work to make them",
-                                               BATON_MAX_STATES)
-                                  : err;
+        return err != BATON_LIMIT ? err
+                                  : baton_fail(why, err,
+                                               "takes more than %d states, or nests more than %d "
+                                               "deep",
+                                               BATON_MAX_STATES, MAX_DEPTH);
     }
     mark_states(b.network);
     mark_calls(b.network);

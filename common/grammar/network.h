@@ -10,7 +10,7 @@
  * Ownership: the network is the caller's; free with baton_network_destroy.
  * Threading: immutable once made.
  * Errors:    create: INVALID (left recursion, no text matches) with the rule's label, LIMIT (more
- *            than BATON_MAX_STATES, or too much work), NO_MEMORY.
+ *            than BATON_MAX_STATES, or nested too deep to build), NO_MEMORY.
  */
 #ifndef BATON_GRAMMAR_NETWORK_H
 #define BATON_GRAMMAR_NETWORK_H

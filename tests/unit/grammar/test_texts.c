@@ -1,5 +1,7 @@
 #include "tests/support/test.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/grammar/automaton.h"
@@ -21,6 +23,11 @@ static const struct row rows[] = {
      {"1", "((12))"},
      {"", "((1)", "()"}},
     {BATON_GRAMMAR_GBNF, "root ::= (\"a\"\n  | \"b\"){2,3}", {"ab", "bbb"}, {"a", "abab"}},
+    {BATON_GRAMMAR_GBNF, "root ::= (\"a\"?)* \"b\"", {"b", "aab"}, {"", "a", "bb"}},
+    {BATON_GRAMMAR_GBNF, /* a way without an end is cut off, one that comes back after a byte not */
+     "root ::= a | \"z\" x\na ::= b | \"\"\nb ::= \"y\" a\nx ::= \"x\" x",
+     {"", "y", "yy"},
+     {"z", "zx", "yz"}},
     {BATON_GRAMMAR_JSON_SCHEMA,
      "{\"type\":\"object\"}",
      {"{}", "{\"a\":[1,{\"b\":null}]}", "{\"a\": \"\\u00e9\\n\"}"},
@@ -160,6 +167,8 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         const char *text, *why;
     } bad[] = {
         {BATON_GRAMMAR_GBNF, "root ::= root \"a\" | \"b\"", "refers to itself"},
+        {BATON_GRAMMAR_GBNF, "root ::= \"r\" b\nb ::= c? d\nc ::= \"c\"\nd ::= b \"x\" | \"y\"",
+         "b refers to itself"},
         {BATON_GRAMMAR_GBNF, "root ::= \"a\" root", "no text matches"},
         {BATON_GRAMMAR_GBNF, "root ::= x", "the rule x is not given"},
         {BATON_GRAMMAR_REGEX, "a(?!b)", "(?:"},
@@ -202,6 +211,28 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
     }
 }
 
+/* Each would take longer than a test may if its parts were looked at once per part. */
+TEST(a_grammar_may_have_as_many_parts_as_fit)
+{
+    enum { N_DOTS = 2000, N_RULES = 10000, N_BYTES = N_RULES * 24 };
+    struct baton_network *network;
+    struct baton_why why = {""};
+    char *text = malloc(N_BYTES);
+    assert_non_null(text);
+    memset(text, '.', N_DOTS);
+    if (baton_grammar_read(BATON_GRAMMAR_REGEX, text, N_DOTS, &network, &why))
+        fail_msg("dots: %s", why.text);
+    baton_network_destroy(network);
+    size_t n = (size_t)snprintf(text, N_BYTES, "root ::= r0\n");
+    for (int i = 0; i < N_RULES; i++)
+        n += (size_t)snprintf(text + n, N_BYTES - n, "r%d ::= r%d\n", i, i + 1);
+    n += (size_t)snprintf(text + n, N_BYTES - n, "r%d ::= \"a\"\n", N_RULES);
+    if (baton_grammar_read(BATON_GRAMMAR_GBNF, text, n, &network, &why))
+        fail_msg("rules: %s", why.text);
+    baton_network_destroy(network);
+    free(text);
+}
+
 TEST(a_place_in_a_text_has_a_path_in_the_schema)
 {
     static const char schema[] =
@@ -242,6 +273,7 @@ int main(void)
         cmocka_unit_test(a_place_in_a_text_has_a_path_in_the_schema),
         cmocka_unit_test(a_grammar_accepts_its_texts_and_no_others),
         cmocka_unit_test(what_matches_nothing_or_refers_to_itself_is_refused),
+        cmocka_unit_test(a_grammar_may_have_as_many_parts_as_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
