@@ -1,4 +1,6 @@
 """Anthropic's Messages API: its official client, unmodified, against a fleet; and what becomes of a conversation."""
+import json
+
 import pytest
 from conftest import KEY
 from fleet import Fleet, Stream, run_out_of_time
@@ -40,6 +42,8 @@ PAIRS = [
      {"messages": STORY, "chat_template_kwargs": {"enable_thinking": False}}),
     ({"messages": STORY, "thinking": {"type": "enabled", "budget_tokens": 1024}},
      {"messages": STORY, "chat_template_kwargs": {"enable_thinking": True}}),
+    ({"messages": STORY, "output_config": {"effort": "high", "format": None}},
+     {"messages": STORY, "reasoning_effort": "high"}),
     ({"messages": [*STORY, {"role": "assistant", "content": [
         {"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "it"}}]},
@@ -73,6 +77,20 @@ def test_a_last_message_of_the_assistant_is_continued(fleet):
     assert theirs["content"][0]["text"] == ours["choices"][0]["message"]["content"]
 
 
+PET = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 99}},
+       "required": ["name", "age"], "additionalProperties": False}
+
+
+def test_an_answer_is_held_to_the_schema_of_output_config(fleet):
+    asked = {"messages": STORY, "max_tokens": 60, "temperature": 1, "seed": 3}
+    theirs, _ = post(fleet, **asked, output_config={"format": {"type": "json_schema", "schema": PET}})
+    ours, _ = post(fleet, "/v1/chat/completions", **asked,
+                   response_format={"type": "json_schema", "json_schema": {"name": "pet", "schema": PET}})
+    [block] = theirs["content"]
+    assert set(json.loads(block["text"])) == {"name", "age"} and theirs["stop_reason"] == "end_turn"
+    assert block["text"] == ours["choices"][0]["message"]["content"]
+
+
 def test_unknown_fields_are_ignored_and_told(fleet):
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "some-2026-01-01"}
     status, _, told = fleet.request("POST", "/v1/messages", {"messages": STORY, "max_tokens": 1, "metadata": {"user_id": "u"},
@@ -90,11 +108,19 @@ def test_unknown_fields_are_ignored_and_told(fleet):
     ({"messages": STORY, "system": [{"type": "image"}]}, "system: must be a string or an array of text blocks"),
     ({"messages": STORY, "tools": [{"name": "a"}]}, "tools[0]: must be"),
     ({"messages": STORY, "thinking": {"type": "much"}}, "thinking: must be"),
+    ({"messages": STORY, "output_config": {"effort": 1}}, "output_config.effort: must be a string"),
+    ({"messages": STORY, "output_config": {"format": {"type": "json_object"}}}, "output_config.format: must be"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
     for path in ("/v1/messages", "/v1/messages/count_tokens"):
         answer, _ = post(fleet, path, 400, **body)
         assert words in answer["error"]["message"] and answer["error"]["type"] == "invalid_request_error", answer
+
+
+@pytest.mark.parametrize("schema,words", [({"type": "no"}, "output_config: #"), ({"not": {}}, "#: not is not supported")])
+def test_a_schema_that_cannot_be_held_to_is_refused(fleet, schema, words):
+    answer, _ = post(fleet, expected=400, messages=STORY, output_config={"format": {"type": "json_schema", "schema": schema}})
+    assert words in answer["error"]["message"] and answer["error"]["param"] == "output_config", answer
 
 
 def test_every_error_below_the_path_has_their_shape(fleet):

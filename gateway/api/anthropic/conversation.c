@@ -294,7 +294,7 @@ static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_ch
     return tools;
 }
 
-/* ---- thinking ---- */
+/* ---- thinking, and what the answer is to be ---- */
 
 static struct baton_json *read_thinking(struct gw_fields *fields)
 {
@@ -313,15 +313,43 @@ static struct baton_json *read_thinking(struct gw_fields *fields)
     return kwargs;
 }
 
+static const char *read_effort(struct gw_fields *fields, const struct baton_json *config)
+{
+    const struct baton_json *effort = baton_json_get(config, "effort");
+    if (!effort || baton_json_kind(effort) == BATON_JSON_NULL)
+        return NULL;
+    if (!gw_tree_is_string(effort))
+        gw_fields_fail(fields, "output_config", "invalid_type",
+                       "output_config.effort: must be a string");
+    return baton_json_string(effort, NULL);
+}
+
+static const struct baton_json *read_schema(struct gw_fields *fields,
+                                            const struct baton_json *config)
+{
+    const struct baton_json *format = baton_json_get(config, "format");
+    const struct baton_json *schema = baton_json_get(format, "schema");
+    if (!format || baton_json_kind(format) == BATON_JSON_NULL)
+        return NULL;
+    if (!gw_tree_is_type(format, "json_schema") || !gw_tree_is_object(schema))
+        gw_fields_fail(fields, "output_config", "invalid_value",
+                       "output_config.format: must be {\"type\":\"json_schema\",\"schema\":{...}}");
+    return schema;
+}
+
 void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conversation)
 {
     *conversation = (struct gw_conversation){.messages = read_messages(fields)};
+    const struct baton_json *config =
+        gw_field_of(fields, "output_config", GW_IS_OBJECT, "an object {\"effort\", \"format\"}");
     conversation->tools = read_tools(fields, &conversation->choice);
     conversation->kwargs = read_thinking(fields);
+    conversation->schema = read_schema(fields, config);
     conversation->input =
         (struct baton_chat_input){.messages = conversation->messages,
                                   .tools = conversation->tools,
                                   .kwargs = conversation->kwargs,
+                                  .reasoning_effort = read_effort(fields, config),
                                   .continues = ends_with_words(conversation->messages)};
 }
 

@@ -7,6 +7,7 @@
  *     content: thinking             reasoning_content of the assistant's message
  *     tools: {name, input_schema}   {"type":"function","function":{name, parameters}}
  *     thinking: {type}              the template's variable enable_thinking
+ *     output_config: {effort}       the template's variable reasoning_effort
  *
  * A last message that is the assistant's is continued.
  *
@@ -24,10 +25,11 @@ struct gw_conversation {
     struct baton_json *messages, *tools, *kwargs;
     struct baton_chat_input input;
     struct gw_tool_choice choice;
+    const struct baton_json *schema; /* output_config.format's, which is the body's; NULL: none */
 };
 
-/* Reads messages, system, tools, tool_choice and thinking. To be ended with gw_conversation_fini,
- * also after a problem. */
+/* Reads messages, system, tools, tool_choice, thinking and output_config. To be ended with
+ * gw_conversation_fini, also after a problem. */
 void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conversation);
 void gw_conversation_fini(struct gw_conversation *conversation);
 

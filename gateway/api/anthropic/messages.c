@@ -4,6 +4,7 @@
 #include "gateway/api/anthropic/conversation.h"
 #include "gateway/api/anthropic/writer.h"
 #include "gateway/api/completion/ask.h"
+#include "gateway/api/params/grammar.h"
 #include "gateway/api/params/model_name.h"
 
 enum { MAX_COUNTED_TOKENS = 1 << 20, COUNT_MAX_BYTES = 64 };
@@ -27,6 +28,8 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     (void)gw_field(&ask.fields, "metadata");     /* these two choose no token */
     (void)gw_field(&ask.fields, "service_tier"); /* either */
     gw_conversation_read(&ask.fields, &conversation);
+    gw_grammar_hold_to_schema(&ask.fields, &ask.params.shared, "output_config",
+                              conversation.schema);
     gw_ask_end_fields(&ask);
     gw_ask_take_chat(&ask, &conversation.input);
     gw_ask_take_tools(&ask);

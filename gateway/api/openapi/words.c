@@ -50,6 +50,7 @@ static const struct {
     {"n_probs", "Of how many candidates log-probabilities are told"},
     {"num_predict", "The most tokens that are made; 0 and below as many as fit"},
     {"options", "More of these fields"},
+    {"output_config", "How much the model reasons, and the schema that the answer is held to"},
     {"parallel_tool_calls", "Whether several tools may be called, where calls are held"},
     {"parameters", "More of these fields"},
     {"pooling", "What of a text's tokens is its embedding"},

@@ -234,11 +234,13 @@ static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params 
         gw_fields_fail(fields, "format", "invalid_value", "format: must be %s", wanted);
 }
 
-/* The schema of POST /v1/responses, which stands elsewhere; NULL: none. */
-static const struct baton_json *schema_of_text(const struct baton_json *body)
+/* Fields in whose member "format" a schema stands: of POST /v1/responses and /v1/messages. */
+static const char *const holders[] = {"text", "output_config"};
+enum { N_HOLDERS = sizeof holders / sizeof holders[0] };
+
+static const struct baton_json *schema_in(const struct baton_json *body, const char *holder)
 {
-    const struct baton_json *format = baton_json_get(baton_json_get(body, "text"), "format");
-    return baton_json_get(format, "schema");
+    return baton_json_get(baton_json_get(baton_json_get(body, holder), "format"), "schema");
 }
 
 /* Objects of a body whose members are fields of it: Ollama's and TGI's. */
@@ -254,7 +256,9 @@ static bool has_any(const struct baton_json *object)
 
 bool gw_grammar_is_given(const struct baton_json *body)
 {
-    bool is_given = schema_of_text(body) || has_any(body);
+    bool is_given = has_any(body);
+    for (size_t i = 0; i < N_HOLDERS; i++)
+        is_given = is_given || schema_in(body, holders[i]);
     for (size_t i = 0; i < N_LIFTED; i++)
         is_given = is_given || has_any(baton_json_get(body, lifted[i]));
     return is_given;
@@ -266,8 +270,10 @@ static void look_at(const struct baton_json *object)
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
     read_all(&fields, &params);
     read_ollamas(&fields, &params);
-    if (schema_of_text(object))
-        hold_to_json(&fields, &params, "text", BATON_GRAMMAR_JSON_SCHEMA, schema_of_text(object));
+    for (size_t i = 0; i < N_HOLDERS; i++)
+        if (schema_in(object, holders[i]))
+            hold_to_json(&fields, &params, holders[i], BATON_GRAMMAR_JSON_SCHEMA,
+                         schema_in(object, holders[i]));
     baton_sampling_params_fini(&params);
 }
 
@@ -306,6 +312,16 @@ void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params)
 {
     read_ollamas(fields, &params->sampling);
     if (params->sampling.grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
+        check_end(fields, &params->sampling, params->ignore_eos);
+}
+
+void gw_grammar_hold_to_schema(struct gw_fields *fields, struct gw_params *params, const char *name,
+                               const struct baton_json *schema)
+{
+    if (!schema || fields->failed)
+        return;
+    hold_to_json(fields, &params->sampling, name, BATON_GRAMMAR_JSON_SCHEMA, schema);
+    if (!fields->failed)
         check_end(fields, &params->sampling, params->ignore_eos);
 }
 

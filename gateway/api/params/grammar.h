@@ -22,6 +22,10 @@ void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *par
 /* Ollama's field "format", after gw_grammar_read. */
 void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params);
 
+/* A schema in a member of the field `name`, after gw_grammar_read; NULL: none. */
+void gw_grammar_hold_to_schema(struct gw_fields *fields, struct gw_params *params, const char *name,
+                               const struct baton_json *schema);
+
 /* Of several schemas: the bytes that they are, and the states that they mean. */
 struct gw_grammar_sum {
     size_t n_bytes, n_states;
@@ -36,7 +40,7 @@ void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const 
 void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
                                   const struct baton_buf *text);
 
-/* Whether a body has any of the fields, or a schema in "text.format". */
+/* Whether a body has any of the fields, or a schema in "text.format" or "output_config.format". */
 bool gw_grammar_is_given(const struct baton_json *body);
 
 /* Reads the fields of a body for what is kept of them. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
+import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema';
 
 const { BASE_URL: baseURL, API_KEY: apiKey } = process.env;
 const client = new Anthropic({ baseURL, apiKey, maxRetries: 0 });
@@ -49,6 +50,15 @@ test('a raw stream can be iterated, and left', async () => {
     if (types.length === 4) break;
   }
   assert.equal(types[0], 'message_start');
+});
+
+test('an answer is parsed by the schema that it was held to', async () => {
+  const pet = { type: 'object', properties: { good: { type: 'boolean' }, loud: { type: 'boolean' } },
+    required: ['good', 'loud'], additionalProperties: false };
+  const message = await client.messages.parse({ ...greedy, max_tokens: 160,
+    output_config: { effort: 'low', format: jsonSchemaOutputFormat(pet) } });
+  assert.deepEqual(Object.values(message.parsed_output).map((value) => typeof value), ['boolean', 'boolean']);
+  assert.equal(message.stop_reason, 'end_turn');
 });
 
 test('a stop sequence ends the text before it and is named', async () => {
