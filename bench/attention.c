@@ -7,11 +7,11 @@
 
 #include "bench/bench.h"
 #include "bench/line.h"
-#include "common/arch/gpt2.h"
-#include "common/arch/spec_attention.h"
 #include "common/base/clock.h"
-#include "common/engine/compute/forward.h"
-#include "common/engine/system/floats.h"
+#include "engine/arch/gpt2.h"
+#include "engine/arch/spec_attention.h"
+#include "engine/compute/forward.h"
+#include "engine/system/floats.h"
 
 enum {
     MAX_POSITIONS = 1 << 20,

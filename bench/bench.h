@@ -6,10 +6,10 @@
  * Errors:    a message on stderr; the subcommand's error becomes exit status 1 (2 without
  *            a subcommand).
  */
-#ifndef BATON_BENCH_H
-#define BATON_BENCH_H
+#ifndef BATON_BENCH_BENCH_H
+#define BATON_BENCH_BENCH_H
 
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
 
 /* argv[0] is the subcommand's name. */
 enum baton_err bench_generate(int argc, char **argv, struct baton_why *why);

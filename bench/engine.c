@@ -6,11 +6,11 @@
 
 #include "bench/bench.h"
 #include "bench/line.h"
-#include "bench/machine.h"
 #include "bench/probe.h"
-#include "bench/shapes.h"
-#include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
+#include "engine/arch/spec_weights.h"
+#include "tools/support/machine/machine.h"
+#include "tools/support/machine/shapes.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 enum {

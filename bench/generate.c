@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/machine.h"
-#include "bench/shapes.h"
 #include "common/base/clock.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/sampling/sampler.h"
-#include "common/tokenizer/tokenizer.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/sampling/sampler.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "tools/support/machine/machine.h"
+#include "tools/support/machine/shapes.h"
 
 enum { OUTPUT_MAX_BYTES = 64 << 20, MAX_CONTEXT = 1 << 20, MAX_RUNS = 100 };
 

@@ -20,8 +20,8 @@
 #include "common/base/doorbell.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
-#include "common/checkpoint/fingerprint.h"
 #include "common/wire/member.h"
+#include "engine/checkpoint/digest/fingerprint.h"
 
 enum { N_ARGUMENTS = 7, TELL_EVERY = 100, MEMBERS_A_PROCESS = 20 };
 #define STEP_NS (5 * BATON_MS)

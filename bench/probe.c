@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/engine/system/floats.h"
-#include "common/engine/system/pool.h"
+#include "engine/system/floats.h"
+#include "engine/system/pool.h"
 
 enum {
     /* One product's operands: half a megabyte at most, so that a core's own cache holds them. */

@@ -10,7 +10,7 @@
 #define BATON_BENCH_PROBE_H
 
 #include "common/base/error.h"
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 
 struct bench_probe;
 

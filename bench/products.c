@@ -7,10 +7,10 @@
 
 #include "bench/bench.h"
 #include "common/base/clock.h"
-#include "common/engine/kernels/kernels.h"
-#include "common/engine/model/random_blocks.h"
-#include "common/engine/system/floats.h"
-#include "common/engine/system/pool.h"
+#include "engine/kernels/kernels.h"
+#include "engine/model/random_blocks.h"
+#include "engine/system/floats.h"
+#include "engine/system/pool.h"
 
 enum {
     MAX_SETS = 8,

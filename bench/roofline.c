@@ -1,7 +1,7 @@
 #include "bench/roofline.h"
 
-#include "common/arch/spec_attention.h"
-#include "common/arch/spec_weights.h"
+#include "engine/arch/spec_attention.h"
+#include "engine/arch/spec_weights.h"
 
 double bench_work_flops(const struct bench_work *work)
 {

@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "common/arch/spec.h"
-#include "common/engine/model/model.h"
+#include "engine/arch/spec.h"
+#include "engine/model/model.h"
 
 struct bench_phase {
     double flops; /* a product and its sum are two */

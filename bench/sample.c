@@ -6,9 +6,9 @@
 
 #include "bench/bench.h"
 #include "common/base/clock.h"
-#include "common/engine/kernels/kernels.h"
-#include "common/sampling/philox.h"
-#include "common/sampling/sampler.h"
+#include "engine/kernels/kernels.h"
+#include "engine/sampling/philox.h"
+#include "engine/sampling/sampler.h"
 
 enum { MAX_RUNS = 99, N_ROWS = 4, N_SEEN = 512, N_BIAS = 16, OUTPUT_MAX_BYTES = 1 << 20 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "common/sampling/philox.h"
-#include "common/sampling/sampler.h"
+#include "engine/sampling/philox.h"
+#include "engine/sampling/sampler.h"
 
 enum { N_VOCAB = 5, TEXT_BYTES = 64, N_OUTPUT = 4 };
 

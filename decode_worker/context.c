@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/prompt.h"
+#include "worker/prompt.h"
 
 #define TO(state) (1u << DC_##state)
 

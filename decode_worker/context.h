@@ -15,21 +15,21 @@
  *            engine thread has the context.
  * Errors:    create: NULL when there is no memory. After any other error nothing has changed.
  */
-#ifndef BATON_DECODE_CONTEXT_H
-#define BATON_DECODE_CONTEXT_H
+#ifndef BATON_DECODE_WORKER_CONTEXT_H
+#define BATON_DECODE_WORKER_CONTEXT_H
 
 #include <stdatomic.h>
 
 #include "common/base/list.h"
-#include "common/engine/kv/kv.h"
 #include "common/policy/priority.h"
-#include "common/sampling/state.h"
-#include "common/worker/kv_receive.h"
-#include "common/worker/prefix_cache.h"
-#include "common/worker/prompt.h"
-#include "common/worker/request_table.h"
 #include "decode_worker/hand_over.h"
 #include "decode_worker/speculation.h"
+#include "engine/kv/kv.h"
+#include "engine/sampling/state.h"
+#include "worker/kv/prefix_cache.h"
+#include "worker/kv/receive.h"
+#include "worker/prompt.h"
+#include "worker/request_table.h"
 
 enum dc_state {
     DC_RESERVED,

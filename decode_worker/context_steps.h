@@ -5,15 +5,15 @@
  * Threading: main thread.
  * Errors:    none; what a context cannot get is told to its origin.
  */
-#ifndef BATON_DECODE_CONTEXT_STEPS_H
-#define BATON_DECODE_CONTEXT_STEPS_H
+#ifndef BATON_DECODE_WORKER_CONTEXT_STEPS_H
+#define BATON_DECODE_WORKER_CONTEXT_STEPS_H
 
-#include "common/worker/kv_report.h"
 #include "decode_worker/context.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/engine.h"
 #include "decode_worker/reserve.h"
 #include "decode_worker/service.h"
+#include "worker/kv/report.h"
 
 struct dc_service {
     struct baton_host *host;

@@ -5,8 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/checkpoint/tokenizer_tables.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/tokenizer/tables.h"
 
 enum { TOKEN_SHOWN_BYTES = 40 };
 

@@ -8,10 +8,10 @@
  * Errors:    open: as baton_model_open; INVALID when the vocabularies differ, with the first token
  *            that does. The reason begins with the option's name.
  */
-#ifndef BATON_DECODE_DRAFT_MODEL_H
-#define BATON_DECODE_DRAFT_MODEL_H
+#ifndef BATON_DECODE_WORKER_DRAFT_MODEL_H
+#define BATON_DECODE_WORKER_DRAFT_MODEL_H
 
-#include "common/worker/host.h"
+#include "worker/host.h"
 
 struct dc_draft_model {
     struct baton_model *model;

@@ -14,12 +14,12 @@
  * Threading: engine thread; create and destroy on the main thread.
  * Errors:    create: as the engine's. A round that fails ends the drafts of its sequences alone.
  */
-#ifndef BATON_DECODE_DRAFTER_H
-#define BATON_DECODE_DRAFTER_H
+#ifndef BATON_DECODE_WORKER_DRAFTER_H
+#define BATON_DECODE_WORKER_DRAFTER_H
 
-#include "common/worker/step_line.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
+#include "worker/step_line.h"
 
 struct dc_drafter;
 

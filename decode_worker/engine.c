@@ -4,12 +4,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/engine/compute/engine.h"
-#include "common/worker/canary.h"
 #include "decode_worker/drafter.h"
 #include "decode_worker/sample_batch.h"
 #include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
+#include "engine/compute/engine.h"
+#include "worker/canary.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
 #define RETRY_NS (2 * BATON_MS)

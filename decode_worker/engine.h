@@ -7,11 +7,11 @@
  * Threading: start, submit, wake, take_done and stop from the main thread; stats from any thread.
  * Errors:    start: as the engine's creation.
  */
-#ifndef BATON_DECODE_ENGINE_H
-#define BATON_DECODE_ENGINE_H
+#ifndef BATON_DECODE_WORKER_ENGINE_H
+#define BATON_DECODE_WORKER_ENGINE_H
 
-#include "common/worker/engine_thread.h"
 #include "decode_worker/context.h"
+#include "worker/engine_thread.h"
 
 struct dc_engine;
 

@@ -13,10 +13,10 @@
  * Threading: main thread, except the fields under "shared".
  * Errors:    a hand-over that breaks is Failed, with the receiver's attempt.
  */
-#ifndef BATON_DECODE_HAND_OVER_H
-#define BATON_DECODE_HAND_OVER_H
+#ifndef BATON_DECODE_WORKER_HAND_OVER_H
+#define BATON_DECODE_WORKER_HAND_OVER_H
 
-#include "common/worker/kv_send.h"
+#include "worker/kv/send.h"
 
 /* Sent at a time; and no other begins while more bytes than these are on their way. */
 enum { DC_MAX_HAND_OVERS = 16, DC_HAND_OVER_BYTES = 4 << 20 };

@@ -8,8 +8,8 @@
  * Threading: one owner at a time.
  * Errors:    init: NO_MEMORY. The rest cannot fail; the text never outgrows n_max.
  */
-#ifndef BATON_DECODE_PROMPT_LOOKUP_H
-#define BATON_DECODE_PROMPT_LOOKUP_H
+#ifndef BATON_DECODE_WORKER_PROMPT_LOOKUP_H
+#define BATON_DECODE_WORKER_PROMPT_LOOKUP_H
 
 #include <stddef.h>
 #include <stdint.h>

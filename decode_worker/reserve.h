@@ -11,11 +11,11 @@
  * Threading: main thread.
  * Errors:    none. Without memory the answer is Rejected.
  */
-#ifndef BATON_DECODE_RESERVE_H
-#define BATON_DECODE_RESERVE_H
+#ifndef BATON_DECODE_WORKER_RESERVE_H
+#define BATON_DECODE_WORKER_RESERVE_H
 
-#include "common/worker/host.h"
 #include "decode_worker/context.h"
+#include "worker/host.h"
 
 struct dc_reserve {
     struct baton_host *host;

@@ -4,11 +4,11 @@
  * Threading: engine thread.
  * Errors:    create: NO_MEMORY.
  */
-#ifndef BATON_DECODE_SAMPLE_BATCH_H
-#define BATON_DECODE_SAMPLE_BATCH_H
+#ifndef BATON_DECODE_WORKER_SAMPLE_BATCH_H
+#define BATON_DECODE_WORKER_SAMPLE_BATCH_H
 
-#include "common/sampling/sampled_token.h"
 #include "decode_worker/scheduler.h"
+#include "engine/sampling/sampled_token.h"
 
 struct dc_sample_batch;
 

@@ -13,11 +13,11 @@
  * Threading: engine thread.
  * Errors:    init: NO_MEMORY. A step allocates nothing.
  */
-#ifndef BATON_DECODE_SCHEDULER_H
-#define BATON_DECODE_SCHEDULER_H
+#ifndef BATON_DECODE_WORKER_SCHEDULER_H
+#define BATON_DECODE_WORKER_SCHEDULER_H
 
-#include "common/engine/compute/engine.h"
 #include "decode_worker/context.h"
+#include "engine/compute/engine.h"
 
 enum {
     DC_MAX_PROMPTS = 8,    /* in one step */

@@ -7,18 +7,18 @@
  * Threading: main thread.
  * Errors:    create: as its parts. A request that gets no reservation is answered with Rejected.
  */
-#ifndef BATON_DECODE_SERVICE_H
-#define BATON_DECODE_SERVICE_H
+#ifndef BATON_DECODE_WORKER_SERVICE_H
+#define BATON_DECODE_WORKER_SERVICE_H
 
-#include "common/worker/host.h"
-#include "common/worker/kv_budget.h"
+#include "worker/host.h"
+#include "worker/kv/budget.h"
 
 struct dc_service;
 
 struct dc_service_options {
     struct baton_host *host;
     const char *bulk_url;
-    struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
+    struct baton_kv_options kv; /* default: worker/kv/budget.h */
     int64_t max_batch;
     int64_t colocated_chunk;      /* prompt tokens in a step beside running sequences */
     struct dc_draft_model *draft; /* borrowed; NULL: there is none */

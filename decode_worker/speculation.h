@@ -14,14 +14,14 @@
  * Threading: init and fini on the main thread, the rest is the engine thread's.
  * Errors:    init: NO_MEMORY.
  */
-#ifndef BATON_DECODE_SPECULATION_H
-#define BATON_DECODE_SPECULATION_H
+#ifndef BATON_DECODE_WORKER_SPECULATION_H
+#define BATON_DECODE_WORKER_SPECULATION_H
 
-#include "common/engine/kv/kv.h"
-#include "common/grammar/matcher.h"
+#include "common/params/speculation.h"
 #include "common/policy/draft_length.h"
-#include "common/sampling/speculation.h"
 #include "decode_worker/prompt_lookup.h"
+#include "engine/grammar/masks/matcher.h"
+#include "engine/kv/kv.h"
 #include "proto/baton.pb-c.h"
 
 enum {

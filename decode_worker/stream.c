@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/worker/prompt.h"
+#include "worker/prompt.h"
 
 /* Explained tokens take kilobytes each. The bound keeps other messages from waiting behind one. */
 enum { MESSAGE_MAX_BYTES = 1 << 20 };

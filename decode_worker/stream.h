@@ -5,8 +5,8 @@
  * Threading: engine thread.
  * Errors:    create: NO_MEMORY. Each event has the err of the message that carried it.
  */
-#ifndef BATON_DECODE_STREAM_H
-#define BATON_DECODE_STREAM_H
+#ifndef BATON_DECODE_WORKER_STREAM_H
+#define BATON_DECODE_WORKER_STREAM_H
 
 #include "decode_worker/sample_batch.h"
 

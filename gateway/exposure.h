@@ -6,7 +6,7 @@
 #ifndef BATON_GATEWAY_EXPOSURE_H
 #define BATON_GATEWAY_EXPOSURE_H
 
-#include "common/wire/cluster_token.h"
+#include "common/wire/access/cluster_token.h"
 #include "gateway/settings.h"
 
 struct gw_exposure {

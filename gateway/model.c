@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "common/arch/arch.h"
-#include "common/checkpoint/tokenizer_tables.h"
+#include "engine/arch/arch.h"
+#include "engine/checkpoint/tokenizer/tables.h"
 
 /* A gateway that has the weights requires workers with the same ones. A gateway without them
  * accepts the weights of the fleet's first worker. */

@@ -7,9 +7,9 @@
 #ifndef BATON_GATEWAY_MODEL_H
 #define BATON_GATEWAY_MODEL_H
 
-#include "common/chat/chat.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/tokenizer/tokenizer.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/tokenizer/tokenizer.h"
+#include "gateway/chat/chat.h"
 #include "gateway/settings.h"
 
 struct gw_model {

@@ -2,7 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/prompt.h"
+#include "worker/prompt.h"
 
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold)

@@ -5,10 +5,10 @@
  * Threading: engine thread.
  * Errors:    none; a gateway that takes no messages is soon lost (baton_origin_tell).
  */
-#ifndef BATON_PREFILL_ANSWER_H
-#define BATON_PREFILL_ANSWER_H
+#ifndef BATON_PREFILL_WORKER_ANSWER_H
+#define BATON_PREFILL_WORKER_ANSWER_H
 
-#include "common/sampling/sampled_token.h"
+#include "engine/sampling/sampled_token.h"
 #include "prefill_worker/job.h"
 
 struct pf_first_times {

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/engine/compute/engine.h"
-#include "common/worker/canary.h"
+#include "engine/compute/engine.h"
 #include "prefill_worker/answer.h"
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
+#include "worker/canary.h"
 
 /* One buffer serves both: a step either samples the ends of its chunks or scores one prompt. */
 enum {

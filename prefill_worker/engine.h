@@ -9,11 +9,11 @@
  * Errors:    start: as the engine's creation. submit: AGAIN when the queue is full. A step that
  *            fails is answered for each of its jobs, and the jobs are canceled.
  */
-#ifndef BATON_PREFILL_ENGINE_H
-#define BATON_PREFILL_ENGINE_H
+#ifndef BATON_PREFILL_WORKER_ENGINE_H
+#define BATON_PREFILL_WORKER_ENGINE_H
 
-#include "common/worker/engine_thread.h"
 #include "prefill_worker/job.h"
+#include "worker/engine_thread.h"
 
 struct pf_engine;
 

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/worker/prompt.h"
+#include "worker/prompt.h"
 
 /* A job that the whole pool cannot hold would wait for ever, and others behind it. */
 static enum baton_err check_pool(const struct baton_kv *kv,

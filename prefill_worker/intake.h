@@ -4,10 +4,10 @@
  * Threading: main thread.
  * Errors:    a request that cannot be served is answered with Failed, which names the field.
  */
-#ifndef BATON_PREFILL_INTAKE_H
-#define BATON_PREFILL_INTAKE_H
+#ifndef BATON_PREFILL_WORKER_INTAKE_H
+#define BATON_PREFILL_WORKER_INTAKE_H
 
-#include "common/checkpoint/facts.h"
+#include "engine/checkpoint/facts.h"
 #include "prefill_worker/job.h"
 
 /* What a request is checked against, and what its job is made with. */

@@ -9,7 +9,7 @@
  * A job of a prompt that several workers compute (parts.h) is WAITING, with its blocks, until all of
  * them have theirs.
  *
- * LOADING: blocks are read from disk (common/worker/kv_disk.h), at most once a job. SENDING lasts
+ * LOADING: blocks are read from disk (worker/kv/disk.h), at most once a job. SENDING lasts
  * until the decode worker has the context; a job without a hand-off leaves it at once. A canceled
  * job is freed in any state but RUNNING and LOADING, where the other thread must return it first.
  *
@@ -17,22 +17,22 @@
  * Threading: main thread, except the fields under "shared", and those under "engine" while RUNNING.
  * Errors:    none.
  */
-#ifndef BATON_PREFILL_JOB_H
-#define BATON_PREFILL_JOB_H
+#ifndef BATON_PREFILL_WORKER_JOB_H
+#define BATON_PREFILL_WORKER_JOB_H
 
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "common/base/list.h"
-#include "common/checkpoint/pooling.h"
-#include "common/engine/kv/kv.h"
 #include "common/policy/priority.h"
-#include "common/sampling/state.h"
-#include "common/worker/kv_disk.h"
-#include "common/worker/kv_send.h"
-#include "common/worker/prefix_cache.h"
-#include "common/worker/request_table.h"
+#include "engine/checkpoint/config/pooling.h"
+#include "engine/kv/kv.h"
+#include "engine/sampling/state.h"
 #include "prefill_worker/parts.h"
+#include "worker/kv/disk.h"
+#include "worker/kv/prefix_cache.h"
+#include "worker/kv/send.h"
+#include "worker/request_table.h"
 
 enum pf_state { PF_WAITING, PF_LOADING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 

@@ -5,13 +5,13 @@
  * Threading: main thread.
  * Errors:    none; what a job cannot get is told to its origin.
  */
-#ifndef BATON_PREFILL_JOB_STEPS_H
-#define BATON_PREFILL_JOB_STEPS_H
+#ifndef BATON_PREFILL_WORKER_JOB_STEPS_H
+#define BATON_PREFILL_WORKER_JOB_STEPS_H
 
-#include "common/worker/kv_report.h"
 #include "prefill_worker/engine.h"
 #include "prefill_worker/parts_receiver.h"
 #include "prefill_worker/service.h"
+#include "worker/kv/report.h"
 
 struct pf_service {
     struct baton_host *host;

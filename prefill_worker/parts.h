@@ -1,7 +1,7 @@
 /* A prompt that several prefill workers compute together: what this one computes of it, and the
  * blocks that it gets from and sends to the others.
  *
- * Stripes of blocks go round the parts (common/worker/kv_stripes.h). A step computes blocks of one
+ * Stripes of blocks go round the parts (worker/kv/stripes.h). A step computes blocks of one
  * stripe. It sends each layer's K and V as soon as they are there, and waits before that layer's
  * attention until the earlier stripes' have come. So part 1 computes a layer of its stripe while
  * part 0 is at the next layer of the stripe before, and both compute all the time.
@@ -21,15 +21,15 @@
  *            `arrived` is written by the main thread and read by both.
  * Errors:    start: INVALID (it contradicts the prompt), NO_MEMORY.
  */
-#ifndef BATON_PREFILL_PARTS_H
-#define BATON_PREFILL_PARTS_H
+#ifndef BATON_PREFILL_WORKER_PARTS_H
+#define BATON_PREFILL_WORKER_PARTS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/wire/envelope.h"
-#include "common/worker/kv_receive.h"
-#include "common/worker/kv_send.h"
+#include "common/wire/envelope/envelope.h"
+#include "worker/kv/receive.h"
+#include "worker/kv/send.h"
 
 struct pf_job;
 

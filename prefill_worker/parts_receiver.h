@@ -4,13 +4,13 @@
  * Threading: main thread.
  * Errors:    create: as baton_kv_receiver_create. A transfer that fails cancels its job.
  */
-#ifndef BATON_PREFILL_PARTS_RECEIVER_H
-#define BATON_PREFILL_PARTS_RECEIVER_H
+#ifndef BATON_PREFILL_WORKER_PARTS_RECEIVER_H
+#define BATON_PREFILL_WORKER_PARTS_RECEIVER_H
 
-#include "common/worker/host.h"
-#include "common/worker/kv_receive.h"
-#include "common/worker/request_table.h"
 #include "prefill_worker/engine.h"
+#include "worker/host.h"
+#include "worker/kv/receive.h"
+#include "worker/request_table.h"
 
 /* Where jobs are found, and who computes them. */
 struct pf_parts_owner {

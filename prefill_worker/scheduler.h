@@ -9,8 +9,8 @@
  * Threading: engine thread.
  * Errors:    none; nothing is allocated.
  */
-#ifndef BATON_PREFILL_SCHEDULER_H
-#define BATON_PREFILL_SCHEDULER_H
+#ifndef BATON_PREFILL_WORKER_SCHEDULER_H
+#define BATON_PREFILL_WORKER_SCHEDULER_H
 
 #include "common/policy/prefill_scheduler.h"
 #include "prefill_worker/job.h"

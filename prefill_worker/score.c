@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/sampling/sampled_token.h"
+#include "engine/sampling/sampled_token.h"
 
 enum { TOKENS_PER_MESSAGE = 64 };
 

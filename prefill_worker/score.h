@@ -7,11 +7,11 @@
  * Threading: engine thread.
  * Errors:    create: NULL without memory. A gateway that takes no messages: CANCELED.
  */
-#ifndef BATON_PREFILL_SCORE_H
-#define BATON_PREFILL_SCORE_H
+#ifndef BATON_PREFILL_WORKER_SCORE_H
+#define BATON_PREFILL_WORKER_SCORE_H
 
-#include "common/engine/compute/engine.h"
-#include "common/sampling/sampler.h"
+#include "engine/compute/engine.h"
+#include "engine/sampling/sampler.h"
 #include "prefill_worker/job.h"
 
 struct pf_score;

@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "common/arch/spec_weights.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "engine/arch/spec_weights.h"
 #include "prefill_worker/intake.h"
 #include "prefill_worker/job_steps.h"
 

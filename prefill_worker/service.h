@@ -4,19 +4,19 @@
  * Threading: main thread.
  * Errors:    create: as its parts. Requests that cannot be served are answered with Failed.
  */
-#ifndef BATON_PREFILL_SERVICE_H
-#define BATON_PREFILL_SERVICE_H
+#ifndef BATON_PREFILL_WORKER_SERVICE_H
+#define BATON_PREFILL_WORKER_SERVICE_H
 
-#include "common/worker/host.h"
-#include "common/worker/kv_budget.h"
-#include "common/worker/kv_disk.h"
-#include "common/worker/kv_send.h"
+#include "worker/host.h"
+#include "worker/kv/budget.h"
+#include "worker/kv/disk.h"
+#include "worker/kv/send.h"
 
 struct pf_service;
 
 struct pf_service_options {
     struct baton_host *host;
-    struct baton_kv_options kv; /* default: common/worker/kv_budget.h */
+    struct baton_kv_options kv; /* default: worker/kv/budget.h */
     int chunk;                  /* tokens of a step; 0: as the model's weights suggest */
     enum baton_overlap overlap;
     bool prefix_cache;

@@ -6,11 +6,11 @@
 
 #include "bench/bench.h"
 #include "bench/handoff/report.h"
-#include "bench/machine.h"
-#include "bench/shapes.h"
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "common/wire/handoff.h"
+#include "tools/support/machine/machine.h"
+#include "tools/support/machine/shapes.h"
 
 enum { MAX_PROMPT = 1 << 15, MIN_RUNS = 3, MAX_RUNS = 101 };
 

@@ -12,8 +12,8 @@
 
 #include "bench/handoff/transfer.h"
 #include "common/base/doorbell.h"
-#include "common/engine/system/reserve.h"
 #include "common/wire/link.h"
+#include "engine/system/reserve.h"
 
 /* What either side listens on and speaks through. */
 struct ho_end {

@@ -1,4 +1,4 @@
-/* The receiving end, as common/worker/kv_receive.c does it. */
+/* The receiving end, as worker/kv/receive.c does it. */
 #include <string.h>
 
 #include "bench/handoff/lane.h"

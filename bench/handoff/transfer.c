@@ -12,7 +12,7 @@
 
 enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
 
-/* ---- the sending end, as common/worker/kv_send.c does it ---- */
+/* ---- the sending end, as worker/kv/send.c does it ---- */
 
 static enum baton_err send(const struct ho_lane *lane, baton_envelope *envelope,
                            const void *payload, size_t n)

@@ -5,8 +5,8 @@
  * Threading: none; one owner at a time.
  * Errors:    NULL when the cap would be passed or memory is out; nothing else changes.
  */
-#ifndef BATON_BASE_ARENA_H
-#define BATON_BASE_ARENA_H
+#ifndef BATON_COMMON_BASE_ARENA_H
+#define BATON_COMMON_BASE_ARENA_H
 
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
  *
  * Pure.
  */
-#ifndef BATON_BASE_BF16_H
-#define BATON_BASE_BF16_H
+#ifndef BATON_COMMON_BASE_BF16_H
+#define BATON_COMMON_BASE_BF16_H
 
 #include <stdint.h>
 #include <string.h>

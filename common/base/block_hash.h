@@ -11,8 +11,8 @@
  * Threading: pure functions.
  * Errors:    NO_MEMORY.
  */
-#ifndef BATON_BASE_BLOCK_HASH_H
-#define BATON_BASE_BLOCK_HASH_H
+#ifndef BATON_COMMON_BASE_BLOCK_HASH_H
+#define BATON_COMMON_BASE_BLOCK_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

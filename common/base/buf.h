@@ -8,8 +8,8 @@
  * Threading: none; one owner at a time.
  * Errors:    baton_buf_err: OK, LIMIT (the maximum) or NO_MEMORY.
  */
-#ifndef BATON_BASE_BUF_H
-#define BATON_BASE_BUF_H
+#ifndef BATON_COMMON_BASE_BUF_H
+#define BATON_COMMON_BASE_BUF_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
  * Threading: any thread.
  * Errors:    none.
  */
-#ifndef BATON_BASE_CLOCK_H
-#define BATON_BASE_CLOCK_H
+#ifndef BATON_COMMON_BASE_CLOCK_H
+#define BATON_COMMON_BASE_CLOCK_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * Threading: as pthread_cond_timedwait.
  * Errors:    none.
  */
-#ifndef BATON_BASE_COND_H
-#define BATON_BASE_COND_H
+#ifndef BATON_COMMON_BASE_COND_H
+#define BATON_COMMON_BASE_COND_H
 
 #include <pthread.h>
 #include <stdbool.h>

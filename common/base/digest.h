@@ -4,8 +4,8 @@
  * Threading: one owner at a time; baton_crc32c is pure.
  * Errors:    creation may return NULL, and baton_sha256_of NO_MEMORY: out of memory.
  */
-#ifndef BATON_BASE_DIGEST_H
-#define BATON_BASE_DIGEST_H
+#ifndef BATON_COMMON_BASE_DIGEST_H
+#define BATON_COMMON_BASE_DIGEST_H
 
 #include <stdbool.h>
 #include <stddef.h>

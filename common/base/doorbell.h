@@ -5,8 +5,8 @@
  * Threading: ring from any thread, wait from one.
  * Errors:    creation fails with IO.
  */
-#ifndef BATON_BASE_DOORBELL_H
-#define BATON_BASE_DOORBELL_H
+#ifndef BATON_COMMON_BASE_DOORBELL_H
+#define BATON_COMMON_BASE_DOORBELL_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
  * Errors:    every function that can fail returns enum baton_err, leaves its outputs untouched on
  *            failure and, where an operator may see it, writes file, field and reason to *why.
  */
-#ifndef BATON_BASE_ERROR_H
-#define BATON_BASE_ERROR_H
+#ifndef BATON_COMMON_BASE_ERROR_H
+#define BATON_COMMON_BASE_ERROR_H
 
 #define BATON_ERRORS(X)                                                                            \
     X(OK, "ok")                                                                                    \

@@ -2,8 +2,8 @@
  *
  * Pure.
  */
-#ifndef BATON_BASE_FINGERPRINT_H
-#define BATON_BASE_FINGERPRINT_H
+#ifndef BATON_COMMON_BASE_FINGERPRINT_H
+#define BATON_COMMON_BASE_FINGERPRINT_H
 
 #include "common/base/digest.h"
 

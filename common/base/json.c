@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 #include "common/base/utf8.h"
 
 /* struct baton_json is json_t under another name, so that no caller sees the library. */

@@ -6,8 +6,8 @@
  * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
  *            neutral value (NULL, 0, false); check the kind first where it matters.
  */
-#ifndef BATON_BASE_JSON_H
-#define BATON_BASE_JSON_H
+#ifndef BATON_COMMON_BASE_JSON_H
+#define BATON_COMMON_BASE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>

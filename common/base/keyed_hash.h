@@ -7,8 +7,8 @@
  * Threading: pure, but for the key, which the kernel draws.
  * Errors:    none.
  */
-#ifndef BATON_BASE_KEYED_HASH_H
-#define BATON_BASE_KEYED_HASH_H
+#ifndef BATON_COMMON_BASE_KEYED_HASH_H
+#define BATON_COMMON_BASE_KEYED_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -9,8 +9,8 @@
  * Threading: none; one owner at a time.
  * Errors:    none; removing an object that is in no list is a bug (asserted).
  */
-#ifndef BATON_BASE_LIST_H
-#define BATON_BASE_LIST_H
+#ifndef BATON_COMMON_BASE_LIST_H
+#define BATON_COMMON_BASE_LIST_H
 
 #include <assert.h>
 #include <stddef.h>

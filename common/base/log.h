@@ -9,8 +9,8 @@
  * Threading: any thread; a line is one write(2), so lines never mix.
  * Errors:    none; a line that cannot be written is lost.
  */
-#ifndef BATON_BASE_LOG_H
-#define BATON_BASE_LOG_H
+#ifndef BATON_COMMON_BASE_LOG_H
+#define BATON_COMMON_BASE_LOG_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/base/config_env.h"
 #include "common/base/log.h"
+#include "common/base/options/config_env.h"
 
 /* What a process that has failed may take for its end. */
 enum { LAST_S = 3 };

@@ -4,10 +4,10 @@
  * Threading: the main thread.
  * Errors:    printed as "baton-x: reason"; the return value is main's.
  */
-#ifndef BATON_BASE_PROCESS_H
-#define BATON_BASE_PROCESS_H
+#ifndef BATON_COMMON_BASE_PROCESS_H
+#define BATON_COMMON_BASE_PROCESS_H
 
-#include "common/base/config.h"
+#include "common/base/options/config.h"
 
 struct baton_process {
     struct baton_config config;

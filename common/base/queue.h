@@ -6,8 +6,8 @@
  * Errors:    put says AGAIN when full, CLOSED after close; take says AGAIN when nothing came in
  * time, CLOSED when closed and empty.
  */
-#ifndef BATON_BASE_QUEUE_H
-#define BATON_BASE_QUEUE_H
+#ifndef BATON_COMMON_BASE_QUEUE_H
+#define BATON_COMMON_BASE_QUEUE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Threading: any thread.
  * Errors:    none; the process aborts if the kernel has no randomness to give (it never has none).
  */
-#ifndef BATON_BASE_RANDOM_H
-#define BATON_BASE_RANDOM_H
+#ifndef BATON_COMMON_BASE_RANDOM_H
+#define BATON_COMMON_BASE_RANDOM_H
 
 #include <stdint.h>
 

@@ -10,8 +10,8 @@
  * Threading: pure functions.
  * Errors:    none; what is no id is left out.
  */
-#ifndef BATON_BASE_REQUEST_TAG_H
-#define BATON_BASE_REQUEST_TAG_H
+#ifndef BATON_COMMON_BASE_REQUEST_TAG_H
+#define BATON_COMMON_BASE_REQUEST_TAG_H
 
 #include <stdbool.h>
 

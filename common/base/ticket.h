@@ -8,8 +8,8 @@
  * Threading: pure functions.
  * Errors:    none; the process aborts if the kernel has no randomness to give (it never has none).
  */
-#ifndef BATON_BASE_TICKET_H
-#define BATON_BASE_TICKET_H
+#ifndef BATON_COMMON_BASE_TICKET_H
+#define BATON_COMMON_BASE_TICKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

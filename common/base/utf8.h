@@ -5,8 +5,8 @@
  * Threading: pure functions.
  * Errors:    reported in the result.
  */
-#ifndef BATON_BASE_UTF8_H
-#define BATON_BASE_UTF8_H
+#ifndef BATON_COMMON_BASE_UTF8_H
+#define BATON_COMMON_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

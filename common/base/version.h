@@ -4,8 +4,8 @@
  * Threading: any thread.
  * Errors:    none.
  */
-#ifndef BATON_BASE_VERSION_H
-#define BATON_BASE_VERSION_H
+#ifndef BATON_COMMON_BASE_VERSION_H
+#define BATON_COMMON_BASE_VERSION_H
 
 /* "0.2.0": the version of the build, CMakeLists.txt's project(). */
 extern const char baton_release[];

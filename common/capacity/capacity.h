@@ -13,8 +13,8 @@
  * Threading: pure functions.
  * Errors:    none; an unknown figure is NaN.
  */
-#ifndef BATON_CAPACITY_CAPACITY_H
-#define BATON_CAPACITY_CAPACITY_H
+#ifndef BATON_COMMON_CAPACITY_CAPACITY_H
+#define BATON_COMMON_CAPACITY_CAPACITY_H
 
 #include <stdbool.h>
 

@@ -17,8 +17,8 @@
  * Errors:    none; NaN where the load has no steady state (utilisation 1 or more) or the costs are
  *            not known.
  */
-#ifndef BATON_CAPACITY_QUEUEING_H
-#define BATON_CAPACITY_QUEUEING_H
+#ifndef BATON_COMMON_CAPACITY_QUEUEING_H
+#define BATON_COMMON_CAPACITY_QUEUEING_H
 
 #include "common/capacity/capacity.h"
 

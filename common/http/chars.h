@@ -4,8 +4,8 @@
  * Threading: pure functions.
  * Errors:    none.
  */
-#ifndef BATON_HTTP_CHARS_H
-#define BATON_HTTP_CHARS_H
+#ifndef BATON_COMMON_HTTP_CHARS_H
+#define BATON_COMMON_HTTP_CHARS_H
 
 #include <stdbool.h>
 

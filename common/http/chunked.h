@@ -15,8 +15,8 @@
  *            maximum; decided from the chunk's size, before its bytes), NO_MEMORY. After an error
  *            other than AGAIN the decoder is not to be fed again.
  */
-#ifndef BATON_HTTP_CHUNKED_H
-#define BATON_HTTP_CHUNKED_H
+#ifndef BATON_COMMON_HTTP_CHUNKED_H
+#define BATON_COMMON_HTTP_CHUNKED_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,8 +7,8 @@
  *            trusted), INVALID (the file of authorities); nothing is to be read or written after
  *            one.
  */
-#ifndef BATON_HTTP_CONNECTION_H
-#define BATON_HTTP_CONNECTION_H
+#ifndef BATON_COMMON_HTTP_CONNECTION_H
+#define BATON_COMMON_HTTP_CONNECTION_H
 
 #include <openssl/types.h>
 #include <signal.h>

@@ -10,8 +10,8 @@
  *            told), LIMIT (a head over BATON_HTTP_HEAD_MAX_BYTES, more body than the buffer takes),
  *            NO_MEMORY; *why says more, and the response is not to be fed again.
  */
-#ifndef BATON_HTTP_RESPONSE_H
-#define BATON_HTTP_RESPONSE_H
+#ifndef BATON_COMMON_HTTP_RESPONSE_H
+#define BATON_COMMON_HTTP_RESPONSE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * Threading: pure functions.
  * Errors:    INVALID names the option.
  */
-#ifndef BATON_HTTP_URL_H
-#define BATON_HTTP_URL_H
+#ifndef BATON_COMMON_HTTP_URL_H
+#define BATON_COMMON_HTTP_URL_H
 
 #include <stdbool.h>
 

@@ -4,8 +4,8 @@
  * Threading: one owner at a time.
  * Errors:    none; NaN and negative values are counted as 0.
  */
-#ifndef BATON_OBS_HIST_H
-#define BATON_OBS_HIST_H
+#ifndef BATON_COMMON_OBS_HIST_H
+#define BATON_COMMON_OBS_HIST_H
 
 #include <stdint.h>
 

@@ -7,8 +7,8 @@
  * Threading: one owner at a time.
  * Errors:    stick in the buffer.
  */
-#ifndef BATON_OBS_PROM_H
-#define BATON_OBS_PROM_H
+#ifndef BATON_COMMON_OBS_PROM_H
+#define BATON_COMMON_OBS_PROM_H
 
 #include "common/base/buf.h"
 #include "common/obs/hist.h"

@@ -4,8 +4,8 @@
  * Threading: pure functions; a histogram has one owner at a time.
  * Errors:    none.
  */
-#ifndef BATON_OBS_STAGE_H
-#define BATON_OBS_STAGE_H
+#ifndef BATON_COMMON_OBS_STAGE_H
+#define BATON_COMMON_OBS_STAGE_H
 
 /* name, what it covers; in the order in which they happen. A request's stages divide its time: each
  * moment belongs to one of them (gateway/request/stages.h). */

@@ -12,8 +12,8 @@
  *
  * Pure. Every worker finds the same answer from the same table.
  */
-#ifndef BATON_POLICY_CORE_SHARES_H
-#define BATON_POLICY_CORE_SHARES_H
+#ifndef BATON_COMMON_POLICY_CORE_SHARES_H
+#define BATON_COMMON_POLICY_CORE_SHARES_H
 
 #include <stdbool.h>
 

@@ -8,8 +8,8 @@
  *
  * Pure.
  */
-#ifndef BATON_POLICY_DRAFT_LENGTH_H
-#define BATON_POLICY_DRAFT_LENGTH_H
+#ifndef BATON_COMMON_POLICY_DRAFT_LENGTH_H
+#define BATON_COMMON_POLICY_DRAFT_LENGTH_H
 
 /* p of a sequence's drafts, as far as they were checked. Zeroed it is nobody's. */
 struct baton_draft_odds {

@@ -4,8 +4,8 @@
  *
  * Pure.
  */
-#ifndef BATON_POLICY_OVERLAP_H
-#define BATON_POLICY_OVERLAP_H
+#ifndef BATON_COMMON_POLICY_OVERLAP_H
+#define BATON_COMMON_POLICY_OVERLAP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Pure.
  */
-#ifndef BATON_POLICY_PRIORITY_H
-#define BATON_POLICY_PRIORITY_H
+#ifndef BATON_COMMON_POLICY_PRIORITY_H
+#define BATON_COMMON_POLICY_PRIORITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

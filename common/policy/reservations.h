@@ -12,8 +12,8 @@
  *
  * Pure.
  */
-#ifndef BATON_POLICY_RESERVATIONS_H
-#define BATON_POLICY_RESERVATIONS_H
+#ifndef BATON_COMMON_POLICY_RESERVATIONS_H
+#define BATON_COMMON_POLICY_RESERVATIONS_H
 
 #include "common/policy/priority.h"
 

@@ -13,8 +13,8 @@
  *
  * Pure.
  */
-#ifndef BATON_POLICY_ROUTING_POLICY_H
-#define BATON_POLICY_ROUTING_POLICY_H
+#ifndef BATON_COMMON_POLICY_ROUTING_POLICY_H
+#define BATON_COMMON_POLICY_ROUTING_POLICY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,8 +19,8 @@
  * Threading: pure functions.
  * Errors:    VERSION for another protocol version, CORRUPT for everything else that is not a frame.
  */
-#ifndef BATON_WIRE_FRAME_H
-#define BATON_WIRE_FRAME_H
+#ifndef BATON_COMMON_WIRE_FRAME_H
+#define BATON_COMMON_WIRE_FRAME_H
 
 #include <stddef.h>
 #include <stdint.h>

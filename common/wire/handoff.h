@@ -2,8 +2,8 @@
  *
  * Pure.
  */
-#ifndef BATON_WIRE_HANDOFF_H
-#define BATON_WIRE_HANDOFF_H
+#ifndef BATON_COMMON_WIRE_HANDOFF_H
+#define BATON_COMMON_WIRE_HANDOFF_H
 
 enum {
     BATON_HANDOFF_CHUNK_BYTES = 512 << 10,      /* so that no other message waits long behind one */

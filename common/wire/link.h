@@ -11,11 +11,11 @@
  * Threading: send, state and hold/release from any thread; accept, heard and close from one.
  * Errors:    send as outbox.h.
  */
-#ifndef BATON_WIRE_LINK_H
-#define BATON_WIRE_LINK_H
+#ifndef BATON_COMMON_WIRE_LINK_H
+#define BATON_COMMON_WIRE_LINK_H
 
-#include "common/wire/inbox.h"
-#include "common/wire/outbox.h"
+#include "common/wire/transport/inbox.h"
+#include "common/wire/transport/outbox.h"
 
 struct baton_link;
 

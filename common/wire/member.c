@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "common/wire/member_hello.h"
-#include "common/wire/resolver.h"
+#include "common/wire/transport/resolver.h"
 
 enum peer_state { PAUSED, DIALLING, JOINING, JOINED };
 

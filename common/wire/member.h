@@ -13,8 +13,8 @@
  *            and receive.
  * Errors:    create: INVALID (a gateway url), NO_MEMORY. Later failures are logged and retried.
  */
-#ifndef BATON_WIRE_MEMBER_H
-#define BATON_WIRE_MEMBER_H
+#ifndef BATON_COMMON_WIRE_MEMBER_H
+#define BATON_COMMON_WIRE_MEMBER_H
 
 #include "common/base/fingerprint.h"
 #include "common/wire/link.h"

@@ -4,8 +4,8 @@
  * Threading: the worker's main thread; calls the member's status.
  * Errors:    as baton_link_send.
  */
-#ifndef BATON_WIRE_MEMBER_HELLO_H
-#define BATON_WIRE_MEMBER_HELLO_H
+#ifndef BATON_COMMON_WIRE_MEMBER_HELLO_H
+#define BATON_COMMON_WIRE_MEMBER_HELLO_H
 
 #include "common/wire/member.h"
 

@@ -8,8 +8,8 @@
  * Threading: pure functions.
  * Errors:    INVALID with the text and the reason.
  */
-#ifndef BATON_WIRE_URL_H
-#define BATON_WIRE_URL_H
+#ifndef BATON_COMMON_WIRE_URL_H
+#define BATON_COMMON_WIRE_URL_H
 
 #include <stdbool.h>
 #include <stddef.h>

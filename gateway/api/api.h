@@ -8,9 +8,9 @@
 #define BATON_GATEWAY_API_API_H
 
 #include "common/base/json.h"
-#include "common/chat/chat.h"
-#include "common/sampling/speculation.h"
+#include "common/params/speculation.h"
 #include "gateway/api/fields.h"
+#include "gateway/chat/chat.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
 #include "gateway/model_names.h"

@@ -14,7 +14,7 @@
 
 #include "common/base/block_hash.h"
 #include "common/base/fingerprint.h"
-#include "common/wire/envelope.h"
+#include "common/wire/envelope/envelope.h"
 
 enum { GW_MAX_CLASSES = 16, GW_N_ROLES = 3 };
 

@@ -26,9 +26,9 @@
 
 #include "common/base/fingerprint.h"
 #include "common/base/list.h"
-#include "common/checkpoint/facts.h"
 #include "common/policy/priority.h"
 #include "common/wire/link.h"
+#include "engine/checkpoint/facts.h"
 #include "gateway/fleet/numeric_classes.h"
 #include "gateway/fleet/worker_load.h"
 
@@ -70,7 +70,7 @@ struct gw_worker {
     uint32_t pid, n_cores;
     bool embeds;     /* prefill: it makes embeddings */
     bool hands_over; /* decode: it moves running sequences, and takes them */
-    uint32_t pipe;   /* by which it speaks to us (common/wire/inbox.h) */
+    uint32_t pipe;   /* by which it speaks to us (common/wire/transport/inbox.h) */
     uint64_t epoch;
     struct baton_link *link;
     Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/open_files.h"
+#include "common/base/os/open_files.h"
 
 /* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over the limit: it is
  * refused before it sends a request. */

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/wire/envelope.h"
+#include "common/wire/envelope/envelope.h"
 #include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 #include "gateway/http/syntax.h"
 
 enum { HEADERS_MAX_BYTES = 8 << 10 };

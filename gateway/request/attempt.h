@@ -18,7 +18,7 @@
 #define BATON_GATEWAY_REQUEST_ATTEMPT_H
 
 #include "common/base/ticket.h"
-#include "common/wire/envelope.h"
+#include "common/wire/envelope/envelope.h"
 #include "gateway/fleet/worker.h"
 #include "gateway/request/prompt_hashes.h"
 

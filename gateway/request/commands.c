@@ -1,7 +1,7 @@
 #include "gateway/request/commands.h"
 
 #include "common/base/clock.h"
-#include "common/sampling/codec.h"
+#include "common/wire/envelope/sampling_codec.h"
 
 _Static_assert((int)BATON_PRIORITY_BATCH == (int)BATON__V1__PRIORITY__BATCH,
                "the classes have the numbers that travel");

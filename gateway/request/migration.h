@@ -9,7 +9,7 @@
 #ifndef BATON_GATEWAY_REQUEST_MIGRATION_H
 #define BATON_GATEWAY_REQUEST_MIGRATION_H
 
-#include "common/tokenizer/tokens.h"
+#include "engine/tokenizer/tokens.h"
 #include "gateway/request/attempt.h"
 
 enum { GW_MAX_BREAK_BYTES = 256 };

@@ -11,8 +11,8 @@
 #define BATON_GATEWAY_REQUEST_OUTPUT_H
 
 #include "common/base/buf.h"
-#include "common/tokenizer/detokenizer.h"
-#include "common/tokenizer/tokens.h"
+#include "engine/tokenizer/detokenizer.h"
+#include "engine/tokenizer/tokens.h"
 #include "gateway/request/response_writer.h"
 
 enum gw_finish {

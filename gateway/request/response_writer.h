@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/wire/envelope.h"
+#include "common/wire/envelope/envelope.h"
 
 /* The writer's own data about a request. The request carries a pointer to it and never reads it. */
 struct gw_choice;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/shapes.h"
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
+#include "tools/support/machine/shapes.h"
 
 enum { N_TOKENS = 21 };
 

@@ -3,7 +3,7 @@ import re
 
 from fleet import ROOT
 
-FOLDERS = ("common", "gateway", "prefill_worker", "decode_worker", "tools/baton")
+FOLDERS = ("common", "engine", "worker", "gateway", "prefill_worker", "decode_worker", "tools/baton")
 OF_A_REQUEST = ["req", "id", "trace"]
 FIELD = re.compile(r'BATON_[SOIXF]\(\s*"(\w+)"')
 

@@ -12,7 +12,7 @@ from conftest import TOOLS, written
 from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
-API_SOURCES = [path.read_text() for folder in ("gateway/api", "common/sampling")
+API_SOURCES = [path.read_text() for folder in ("gateway/api", "engine/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages",

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/blocks.h"
+#include "engine/checkpoint/weights/blocks.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

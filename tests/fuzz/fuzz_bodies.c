@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/chat/chat_parts.h"
-#include "common/checkpoint/chat_template.h"
-#include "common/sampling/codec.h"
+#include "common/wire/envelope/sampling_codec.h"
+#include "engine/checkpoint/chat_template.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/messages.h"
@@ -25,6 +24,7 @@
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/tgi/generate.h"
+#include "gateway/chat/parts.h"
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 #include "gateway/http/tls.h"
 #include "tests/support/tls_peer.h"
 

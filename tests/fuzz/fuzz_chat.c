@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/chat/chat_builtin.h"
-#include "common/chat/chat_parts.h"
-#include "common/checkpoint/chat_template.h"
+#include "engine/checkpoint/chat_template.h"
+#include "gateway/chat/builtin.h"
+#include "gateway/chat/parts.h"
 
 enum { MAX_MESSAGES = 16, SEPARATOR = 0xff };
 

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/base/config.h"
+#include "common/base/options/config.h"
 
 enum { SEPARATOR = 0xff, N_OPTIONS = 5 };
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "common/wire/envelope.h"
+#include "common/wire/envelope/envelope.h"
 #include "common/wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

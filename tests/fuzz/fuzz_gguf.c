@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/gguf_config.h"
-#include "common/checkpoint/tensor.h"
+#include "engine/checkpoint/gguf/config.h"
+#include "engine/checkpoint/weights/tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

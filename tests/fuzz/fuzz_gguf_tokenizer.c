@@ -6,10 +6,10 @@
 
 #include "common/base/log.h"
 #include "common/base/utf8.h"
-#include "common/checkpoint/gguf_chat_template.h"
-#include "common/checkpoint/gguf_ids.h"
-#include "common/checkpoint/gguf_tokenizer.h"
-#include "common/tokenizer/detokenizer.h"
+#include "engine/checkpoint/gguf/chat_template.h"
+#include "engine/checkpoint/gguf/ids.h"
+#include "engine/checkpoint/gguf/tokenizer.h"
+#include "engine/tokenizer/detokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grammar/matcher.h"
-#include "common/grammar/plain.h"
+#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/matcher.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

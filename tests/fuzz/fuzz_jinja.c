@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/jinja/jinja.h"
+#include "gateway/chat/jinja/jinja.h"
 
 #define FOREIGN "\xee\x80\x80" /* U+E000 */
 

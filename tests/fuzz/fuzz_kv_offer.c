@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/worker/kv_offer.h"
+#include "worker/kv/offer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

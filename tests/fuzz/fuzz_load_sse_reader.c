@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/load/sse_reader.h"
+#include "tools/support/sse_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "tools/load/lengths.h"
-#include "tools/load/trace.h"
+#include "tools/load/workload/lengths.h"
+#include "tools/load/workload/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

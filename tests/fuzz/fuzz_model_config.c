@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/arch/arch.h"
+#include "engine/arch/arch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizer/pattern.h"
+#include "engine/tokenizer/split/pattern.h"
 
 enum { MAX_BYTES = 2000 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizer/stream.h"
+#include "engine/tokenizer/stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/tokenizer/tokenizer.h"
+#include "engine/tokenizer/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

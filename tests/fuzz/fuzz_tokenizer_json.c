@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "common/checkpoint/tokenizer_tables.h"
-#include "common/tokenizer/detokenizer.h"
+#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/tokenizer/detokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/toolcall/parser.h"
+#include "gateway/chat/toolcall/parser.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/checkpoint/blocks.h"
+#include "engine/checkpoint/weights/blocks.h"
 
 static int list(void)
 {

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 
 enum { MAX_TOKENS = 1024, LINE_BYTES = 64 << 10, CHUNK = 7 };
 

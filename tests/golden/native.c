@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/model/arrays.h"
+#include "engine/model/arrays.h"
 
 static struct baton_model *open_model(const char *path, const char *dtype, const char *kernels)
 {

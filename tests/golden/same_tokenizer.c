@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/tokenizer/detokenizer.h"
+#include "engine/tokenizer/detokenizer.h"
 
 enum { MAX_BYTES = 64 << 20, MAX_TOKENS = 1 << 20, SHOWN = 10 };
 

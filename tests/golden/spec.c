@@ -1,12 +1,12 @@
-/* Prints what common/arch makes of configurations, one line of JSON for each line of standard
+/* Prints what engine/arch makes of configurations, one line of JSON for each line of standard
  * input: the path of a config.json, or "N_CONTEXT PATH". A refusal is {"refused": WHY}. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arch/arch.h"
-#include "common/base/file.h"
 #include "common/base/json.h"
+#include "common/base/os/file.h"
+#include "engine/arch/arch.h"
 
 enum { LINE_BYTES = 4096, OUT_MAX_BYTES = 1 << 20 };
 

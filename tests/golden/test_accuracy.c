@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/compute/engine.h"
-#include "common/sampling/sampler.h"
+#include "engine/compute/engine.h"
+#include "engine/sampling/sampler.h"
 
 enum {
     MAX_TEXTS = 200,

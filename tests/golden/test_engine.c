@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 
 enum {
     N_GOLDEN = 8,

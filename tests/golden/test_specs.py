@@ -1,4 +1,4 @@
-"""What common/arch makes of configurations, held against the reference's reading of them, field by field."""
+"""What engine/arch makes of configurations, held against the reference's reading of them, field by field."""
 import json
 import os
 import subprocess

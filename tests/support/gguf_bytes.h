@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
-#include "common/checkpoint/gguf.h"
+#include "engine/checkpoint/gguf/gguf.h"
 
 static inline void put_number(struct baton_buf *out, uint64_t number, size_t n_bytes)
 {

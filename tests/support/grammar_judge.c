@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/grammar/matcher.h"
-#include "common/grammar/plain.h"
+#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/matcher.h"
 
 enum { MAX_BYTES = 64 << 20 };
 

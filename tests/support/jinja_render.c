@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/jinja/jinja.h"
+#include "gateway/chat/jinja/jinja.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/kernels/variants.h"
-#include "common/engine/model/model_parts.h"
+#include "engine/kernels/sets/variants.h"
+#include "engine/model/parts.h"
 #include "tests/support/amx_emulator.h"
 
 static const char *const base_name = "avx512vnni";

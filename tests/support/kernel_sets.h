@@ -8,8 +8,8 @@
 #ifndef BATON_TESTS_SUPPORT_KERNEL_SETS_H
 #define BATON_TESTS_SUPPORT_KERNEL_SETS_H
 
-#include "common/engine/kernels/kernels.h"
-#include "common/engine/model/model.h"
+#include "engine/kernels/kernels.h"
+#include "engine/model/model.h"
 
 /* As baton_kernels_at and baton_kernels_find. */
 const struct baton_kernels *kernel_sets_at(int index);

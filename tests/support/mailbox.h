@@ -1,16 +1,16 @@
 /* An inbox and the bell that its messages, and the links opened with it, ring: what a test needs to
  * wait for something instead of sleeping.
  *
- * Ownership: the caller's struct; taken messages as in common/wire/inbox.h.
+ * Ownership: the caller's struct; taken messages as in common/wire/transport/inbox.h.
  * Threading: one thread.
  * Errors:    false when the time is up.
  */
-#ifndef BATON_TESTS_MAILBOX_H
-#define BATON_TESTS_MAILBOX_H
+#ifndef BATON_TESTS_SUPPORT_MAILBOX_H
+#define BATON_TESTS_SUPPORT_MAILBOX_H
 
 #include "common/base/doorbell.h"
-#include "common/wire/inbox.h"
 #include "common/wire/link.h"
+#include "common/wire/transport/inbox.h"
 
 struct mailbox {
     struct baton_doorbell bell;

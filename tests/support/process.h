@@ -4,8 +4,8 @@
  * Threading: one thread.
  * Errors:    false when the child could not be started or the line did not come in time.
  */
-#ifndef BATON_TESTS_PROCESS_H
-#define BATON_TESTS_PROCESS_H
+#ifndef BATON_TESTS_SUPPORT_PROCESS_H
+#define BATON_TESTS_SUPPORT_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

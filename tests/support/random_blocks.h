@@ -1,4 +1,4 @@
-/* Reproducible blocks of GGUF's types (common/checkpoint/blocks.h), whose values are about as large
+/* Reproducible blocks of GGUF's types (engine/checkpoint/weights/blocks.h), whose values are about as large
  * as a model's weights.
  *
  * Ownership: the caller frees what it gets.
@@ -13,8 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/checkpoint/blocks.h"
-#include "common/sampling/philox.h"
+#include "engine/checkpoint/weights/blocks.h"
+#include "engine/sampling/philox.h"
 
 /* Numbers of a sequence, in order. */
 struct random_source {

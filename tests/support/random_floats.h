@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "common/sampling/philox.h"
+#include "engine/sampling/philox.h"
 
 /* n floats in [-1, 1), the same for the same seed. */
 static inline float *random_floats(size_t n, uint64_t seed)

@@ -2,11 +2,11 @@
  *
  * Ownership: the model is the caller's, closed with baton_model_close.
  */
-#ifndef BATON_TEST_SUPPORT_RANDOM_GPT2_H
-#define BATON_TEST_SUPPORT_RANDOM_GPT2_H
+#ifndef BATON_TESTS_SUPPORT_RANDOM_GPT2_H
+#define BATON_TESTS_SUPPORT_RANDOM_GPT2_H
 
-#include "common/arch/gpt2.h"
-#include "common/engine/model/model.h"
+#include "engine/arch/gpt2.h"
+#include "engine/model/model.h"
 
 /* Of a small one: everything but how many layers, tokens and positions. */
 #define SMALL_GPT2 .n_embd = 64, .n_heads = 4, .n_kv_heads = 4, .head_dim = 16, .n_ff = 128

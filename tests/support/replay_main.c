@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "common/base/buf.h"
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

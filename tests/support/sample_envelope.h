@@ -4,13 +4,13 @@
  * Threading: none.
  * Errors:    none.
  */
-#ifndef BATON_TESTS_SAMPLE_ENVELOPE_H
-#define BATON_TESTS_SAMPLE_ENVELOPE_H
+#ifndef BATON_TESTS_SUPPORT_SAMPLE_ENVELOPE_H
+#define BATON_TESTS_SUPPORT_SAMPLE_ENVELOPE_H
 
 #include "common/base/block_hash.h"
 #include "common/base/ticket.h"
-#include "common/sampling/params.h"
-#include "common/wire/envelope.h"
+#include "common/params/sampling.h"
+#include "common/wire/envelope/envelope.h"
 
 struct sample_envelope {
     baton_envelope envelope;

@@ -6,8 +6,8 @@
  * Threading: any.
  * Errors:    none.
  */
-#ifndef BATON_TESTS_SKIP_TIME_H
-#define BATON_TESTS_SKIP_TIME_H
+#ifndef BATON_TESTS_SUPPORT_SKIP_TIME_H
+#define BATON_TESTS_SUPPORT_SKIP_TIME_H
 
 #include <stdint.h>
 

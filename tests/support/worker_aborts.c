@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/sampling/philox.h"
+#include "engine/sampling/philox.h"
 #include "tests/support/worker_rig.h"
 
 enum { CHECK_EVERY = 500 };

@@ -6,8 +6,8 @@
  * Threading: the test's thread.
  * Errors:    a fault of the worker's account fails the test.
  */
-#ifndef BATON_TESTS_WORKER_ABORTS_H
-#define BATON_TESTS_WORKER_ABORTS_H
+#ifndef BATON_TESTS_SUPPORT_WORKER_ABORTS_H
+#define BATON_TESTS_SUPPORT_WORKER_ABORTS_H
 
 enum { N_ABORTS = 100000, MAX_LIVE = 64 };
 

@@ -3,7 +3,7 @@
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"
-#include "common/sampling/philox.h"
+#include "engine/sampling/philox.h"
 
 enum { PATIENCE_MS = 60000 };
 

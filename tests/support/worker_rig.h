@@ -5,10 +5,10 @@
  * Threading: the test's thread is the worker's main thread; the engine has its own.
  * Errors:    whatever does not come within a minute fails the test.
  */
-#ifndef BATON_TESTS_WORKER_RIG_H
-#define BATON_TESTS_WORKER_RIG_H
+#ifndef BATON_TESTS_SUPPORT_WORKER_RIG_H
+#define BATON_TESTS_SUPPORT_WORKER_RIG_H
 
-#include "common/worker/host.h"
+#include "worker/host.h"
 
 /* Epochs of the processes, and the id of the worker's link to its gateway. */
 enum { GATEWAY = 1001, WORKER = 2002, TO_GATEWAY = 3003 };

@@ -4,10 +4,10 @@
  * Threading: the main thread.
  * Errors:    a message for the user.
  */
-#ifndef BATON_PROGRAM_COMMANDS_H
-#define BATON_PROGRAM_COMMANDS_H
+#ifndef BATON_TOOLS_BATON_COMMANDS_H
+#define BATON_TOOLS_BATON_COMMANDS_H
 
-#include "common/base/config.h"
+#include "common/base/options/config.h"
 
 /* Exit statuses besides 0 and 1, of `baton status` and of `baton batch`: every line was looked at,
  * and some were bad or were answered with an error. */

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "tools/baton/commands.h"
-#include "tools/baton/install.h"
+#include "tools/baton/fleet/install.h"
 
 /* Becomes the program with the words after argv[0]; a script is its own interpreter's business. */
 static enum baton_err become(const char *path, int argc, char **argv, struct baton_why *why)

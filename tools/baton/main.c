@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/baton/commands.h"
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
 
 static const struct cli_command commands[] = {
     {"up", "run a gateway and its workers, and keep them running", bt_up, NULL},

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
 
 /* This program's own path. */
 static enum baton_err find_self(char self[PATH_MAX], struct baton_why *why)

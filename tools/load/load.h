@@ -10,11 +10,11 @@
  * Threading: the loop's; ld_load_run runs it.
  * Errors:    NO_MEMORY, IO (of the loop), and what the turn callback returns.
  */
-#ifndef BATON_LOAD_LOAD_H
-#define BATON_LOAD_LOAD_H
+#ifndef BATON_TOOLS_LOAD_LOAD_H
+#define BATON_TOOLS_LOAD_LOAD_H
 
-#include "tools/load/call.h"
-#include "tools/load/source.h"
+#include "tools/load/http/call.h"
+#include "tools/load/workload/source.h"
 
 enum { LD_MAX_SOURCES = 2 };
 

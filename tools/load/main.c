@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/load/client.h"
-#include "tools/load/report.h"
+#include "tools/load/http/client.h"
+#include "tools/load/report/report.h"
 
 enum { JSON_MAX_BYTES = 16 << 20 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/random.h"
-#include "tools/load/number.h"
+#include "tools/load/workload/number.h"
 
 enum { MAX_CONCURRENCY = 65536, DEFAULT_REQUESTS = 100 };
 

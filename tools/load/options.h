@@ -5,13 +5,13 @@
  * Threading: read-only once made.
  * Errors:    INVALID names the option and its range or form; those of reading files.
  */
-#ifndef BATON_LOAD_OPTIONS_H
-#define BATON_LOAD_OPTIONS_H
+#ifndef BATON_TOOLS_LOAD_OPTIONS_H
+#define BATON_TOOLS_LOAD_OPTIONS_H
 
-#include "tools/cli/cli.h"
+#include "tools/load/http/server_url.h"
 #include "tools/load/load.h"
-#include "tools/load/server_url.h"
-#include "tools/load/slo.h"
+#include "tools/load/report/slo.h"
+#include "tools/support/cli.h"
 
 /* As given; the table in options.c says what each is. */
 struct ld_options {

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "tools/load/client_host.h"
-#include "tools/load/progress.h"
+#include "tools/load/http/client_host.h"
+#include "tools/load/report/progress.h"
 
 enum { WARM_UP_CONCURRENCY = 8, SETTLE_S = 60, TITLE_BYTES = 48 };
 

@@ -6,12 +6,12 @@
  * Threading: the loop's.
  * Errors:    those of the load; TIMEOUT when the readers never all stream.
  */
-#ifndef BATON_LOAD_RUN_H
-#define BATON_LOAD_RUN_H
+#ifndef BATON_TOOLS_LOAD_RUN_H
+#define BATON_TOOLS_LOAD_RUN_H
 
-#include "tools/load/figures.h"
 #include "tools/load/options.h"
-#include "tools/load/phases.h"
+#include "tools/load/report/figures.h"
+#include "tools/load/workload/phases.h"
 
 /* What all runs share. */
 struct ld_stand {

@@ -8,8 +8,8 @@
  * Threading: one thread.
  * Errors:    PEER: the program did not answer; IO; what the JSON reader says.
  */
-#ifndef BATON_MANUAL_MANUAL_H
-#define BATON_MANUAL_MANUAL_H
+#ifndef BATON_TOOLS_MANUAL_MANUAL_H
+#define BATON_TOOLS_MANUAL_MANUAL_H
 
 #include <stdio.h>
 

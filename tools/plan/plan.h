@@ -4,10 +4,10 @@
  * Threading: the main thread, plus the engine's compute pool while it is measured.
  * Errors:    a message on stderr; the program ends with status 1.
  */
-#ifndef BATON_PLAN_PLAN_H
-#define BATON_PLAN_PLAN_H
+#ifndef BATON_TOOLS_PLAN_PLAN_H
+#define BATON_TOOLS_PLAN_PLAN_H
 
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
 
 /* argv[0] is the subcommand's name. */
 enum baton_err plan_simulate(int argc, char **argv, struct baton_why *why);

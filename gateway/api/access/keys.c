@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 #include "gateway/http/syntax.h"
 
 enum { FILE_MAX_BYTES = 1 << 20, MAX_DIGITS = 9 };

@@ -18,8 +18,8 @@
 #ifndef BATON_GATEWAY_API_ANTHROPIC_CONVERSATION_H
 #define BATON_GATEWAY_API_ANTHROPIC_CONVERSATION_H
 
-#include "common/chat/chat.h"
 #include "gateway/api/completion/tool_choice.h"
+#include "gateway/chat/chat.h"
 
 struct gw_conversation {
     struct baton_json *messages, *tools, *kwargs;

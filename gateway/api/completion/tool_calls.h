@@ -5,14 +5,14 @@
  *
  * Ownership: an embedded struct that owns its buffers; parts are borrowed during their calls.
  * Threading: loop thread.
- * Errors:    see common/toolcall/parser.h; without memory for a parser all is text.
+ * Errors:    see gateway/chat/toolcall/parser.h; without memory for a parser all is text.
  */
 #ifndef BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
 #define BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
 
 #include <stdint.h>
 
-#include "common/toolcall/parser.h"
+#include "gateway/chat/toolcall/parser.h"
 
 enum { GW_TOOL_CALL_ID_BYTES = 10 };
 

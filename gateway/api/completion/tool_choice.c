@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/toolcall/structure.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/chat/toolcall/structure.h"
 
 /* ---- the fields ---- */
 

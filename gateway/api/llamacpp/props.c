@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "common/base/version.h"
-#include "common/tokenizer/detokenizer.h"
+#include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/llamacpp/writer.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "common/grammar/network.h"
+#include "engine/grammar/automaton/network.h"
 
 /* Of all JSON texts OpenAI's json_object means the objects. */
 static const char any_object[] = "{\"type\":\"object\"}";

@@ -11,7 +11,7 @@
 #ifndef BATON_GATEWAY_API_PARAMS_GRAMMAR_H
 #define BATON_GATEWAY_API_PARAMS_GRAMMAR_H
 
-#include "common/sampling/params.h"
+#include "common/params/sampling.h"
 #include "gateway/api/fields.h"
 #include "gateway/api/params/params.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/tokenizer/detokenizer.h"
+#include "engine/tokenizer/detokenizer.h"
 
 enum { TEXT_MAX_BYTES = 64 << 20 };
 

@@ -7,7 +7,7 @@
 #ifndef BATON_GATEWAY_API_PARAMS_SPECULATION_H
 #define BATON_GATEWAY_API_PARAMS_SPECULATION_H
 
-#include "common/sampling/speculation.h"
+#include "common/params/speculation.h"
 #include "gateway/api/fields.h"
 
 /* What the body leaves open stays as it is: the server's. */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "common/tokenizer/detokenizer.h"
+#include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
 
 enum { MAX_TOKENS = 1 << 20, ANSWER_MAX_BYTES = 256 << 20 };

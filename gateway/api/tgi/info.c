@@ -1,7 +1,7 @@
 #include "gateway/api/tgi/info.h"
 
 #include "common/base/version.h"
-#include "common/tokenizer/stream.h"
+#include "engine/tokenizer/stream.h"
 #include "gateway/api/answer.h"
 
 enum { INFO_MAX_BYTES = 16 << 10 };

@@ -3,8 +3,8 @@
  *
  * Ownership, Threading, Errors: as in tests/support/worker_rig.h.
  */
-#ifndef BATON_TESTS_DECODE_FIXTURE_H
-#define BATON_TESTS_DECODE_FIXTURE_H
+#ifndef BATON_TESTS_UNIT_DECODE_WORKER_FIXTURE_H
+#define BATON_TESTS_UNIT_DECODE_WORKER_FIXTURE_H
 
 #include "tests/support/test.h"
 

@@ -4,12 +4,12 @@
  * Threading: the test's thread.
  * Errors:    as in fixture.h.
  */
-#ifndef BATON_TESTS_DECODE_FIXTURE_PARTS_H
-#define BATON_TESTS_DECODE_FIXTURE_PARTS_H
+#ifndef BATON_TESTS_UNIT_DECODE_WORKER_FIXTURE_PARTS_H
+#define BATON_TESTS_UNIT_DECODE_WORKER_FIXTURE_PARTS_H
 
 #include "tests/unit/decode_worker/fixture.h"
 
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 #include "tests/support/mailbox.h"
 
 extern struct dc_service *service;

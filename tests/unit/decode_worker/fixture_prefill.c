@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/worker/kv_receive.h"
+#include "worker/kv/receive.h"
 
 enum { PREFILL = 4004, STRANGER = 5005 };
 

@@ -1,8 +1,8 @@
 /* Whole requests, and what they should have made: a model's run apart from the worker's. */
 #include "tests/unit/decode_worker/fixture_parts.h"
 
-#include "common/sampling/sampler.h"
-#include "common/sampling/state.h"
+#include "engine/sampling/sampler.h"
+#include "engine/sampling/state.h"
 
 void open_run(struct run *run, const uint32_t *tokens, int n)
 {

@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "common/worker/rate.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
 #include "tests/support/random_gpt2.h"
+#include "worker/rate.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/checkpoint/tokenizer_tables.h"
 #include "decode_worker/draft_model.h"
+#include "engine/checkpoint/tokenizer/tables.h"
 #include "tests/support/mailbox.h"
 
 /* A random model that is greedy repeats itself soon; a warm one hardly does. */

@@ -1,6 +1,6 @@
 /* What the engine's tests share. */
-#ifndef BATON_TEST_ENGINE_UNIT_H
-#define BATON_TEST_ENGINE_UNIT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_UNIT_H
+#define BATON_TESTS_UNIT_ENGINE_UNIT_H
 
 #include "tests/support/test.h"
 

@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 
 #include "common/base/clock.h"
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 #include "tests/support/random_gpt2.h"
 
 /* Random: offers of pools go by its name, and other tests may run on this host. */

@@ -5,12 +5,12 @@
  * Threading: all calls on the test's thread, which is the worker's main thread.
  * Errors:    what must not fail fails the test.
  */
-#ifndef BATON_TESTS_PREFILL_FIXTURE_H
-#define BATON_TESTS_PREFILL_FIXTURE_H
+#ifndef BATON_TESTS_UNIT_PREFILL_WORKER_FIXTURE_H
+#define BATON_TESTS_UNIT_PREFILL_WORKER_FIXTURE_H
 
-#include "common/worker/kv_send.h"
 #include "prefill_worker/service.h"
 #include "tests/support/worker_rig.h"
+#include "worker/kv/send.h"
 
 enum { N_LAYERS = 4, N_VOCAB = 300, N_CONTEXT = 512, MAX_REQUESTS = 40 };
 

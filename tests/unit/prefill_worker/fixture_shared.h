@@ -3,12 +3,12 @@
  *
  * Ownership, Threading, Errors: as in fixture.h.
  */
-#ifndef BATON_TESTS_PREFILL_FIXTURE_SHARED_H
-#define BATON_TESTS_PREFILL_FIXTURE_SHARED_H
+#ifndef BATON_TESTS_UNIT_PREFILL_WORKER_FIXTURE_SHARED_H
+#define BATON_TESTS_UNIT_PREFILL_WORKER_FIXTURE_SHARED_H
 
-#include "common/worker/kv_receive.h"
 #include "tests/support/mailbox.h"
 #include "tests/unit/prefill_worker/fixture.h"
+#include "worker/kv/receive.h"
 
 extern struct pf_service *service;
 extern struct mailbox gateway;

@@ -1,9 +1,9 @@
 /* The canary with a real engine: the same bits run for run, until a weight changes. */
 #include "tests/support/test.h"
 
-#include "common/engine/model/model_parts.h"
-#include "common/worker/canary.h"
+#include "engine/model/parts.h"
 #include "tests/support/random_gpt2.h"
+#include "worker/canary.h"
 
 enum { N_LAYERS = 3, N_VOCAB = 41 };
 

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/doorbell.h"
-#include "common/worker/engine_thread.h"
+#include "worker/engine_thread.h"
 
 enum { N_ITEMS = 40, N_STEPS = 3, PATIENCE_MS = 20000 };
 

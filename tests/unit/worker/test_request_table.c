@@ -1,7 +1,7 @@
 /* Requests found by id, attempt and gateway; many share a bucket. */
 #include "tests/support/test.h"
 
-#include "common/worker/request_table.h"
+#include "worker/request_table.h"
 
 enum { N_REQUESTS = 6 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/http/response.h"
-#include "tools/load/server_url.h"
+#include "tools/load/http/server_url.h"
 
 enum {
     ANSWER_MAX_BYTES = 16 << 20,

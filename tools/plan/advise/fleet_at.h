@@ -5,8 +5,8 @@
  * Errors:    INVALID (the url), NOT_FOUND and IO (no server answers), TIMEOUT, PEER (the server is
  *            no gateway of ours, or refuses), with the reason.
  */
-#ifndef BATON_PLAN_FLEET_AT_H
-#define BATON_PLAN_FLEET_AT_H
+#ifndef BATON_TOOLS_PLAN_ADVISE_FLEET_AT_H
+#define BATON_TOOLS_PLAN_ADVISE_FLEET_AT_H
 
 #include "common/base/json.h"
 #include "common/capacity/capacity.h"

@@ -4,15 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/shapes.h"
-#include "common/arch/spec_attention.h"
-#include "common/arch/spec_weights.h"
-#include "common/checkpoint/checkpoint.h"
-#include "common/engine/model/model.h"
+#include "engine/arch/spec_attention.h"
+#include "engine/arch/spec_weights.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/model/model.h"
 #include "tools/plan/calibrate/probe_model.h"
 #include "tools/plan/calibrate/probe_url.h"
 #include "tools/plan/costs/costs_file.h"
 #include "tools/plan/plan.h"
+#include "tools/support/machine/shapes.h"
 
 enum { OUTPUT_MAX_BYTES = 1 << 20, USUAL_CONTEXT = 1024 };
 

@@ -4,8 +4,8 @@
  * Threading: pure functions.
  * Errors:    none: the measurements are checked where they are made.
  */
-#ifndef BATON_PLAN_FIT_H
-#define BATON_PLAN_FIT_H
+#ifndef BATON_TOOLS_PLAN_CALIBRATE_FIT_H
+#define BATON_TOOLS_PLAN_CALIBRATE_FIT_H
 
 #include "tools/plan/costs/costs.h"
 

@@ -7,11 +7,11 @@
  * Threading: the main thread.
  * Errors:    those of what is measured; INVALID names the option.
  */
-#ifndef BATON_PLAN_PROBE_H
-#define BATON_PLAN_PROBE_H
+#ifndef BATON_TOOLS_PLAN_CALIBRATE_PROBE_H
+#define BATON_TOOLS_PLAN_CALIBRATE_PROBE_H
 
 #include "common/base/error.h"
-#include "tools/load/samples.h"
+#include "tools/load/report/samples.h"
 #include "tools/plan/calibrate/fit.h"
 
 /* The options of `baton-plan calibrate`; the table in calibrate.c says what each is. */

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench/machine.h"
 #include "common/base/clock.h"
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
+#include "tools/support/machine/machine.h"
 
 enum { N_PASSES = 7, N_STEPS = 32, MAX_BATCH = 64 };
 

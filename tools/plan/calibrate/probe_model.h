@@ -4,8 +4,8 @@
  * Threading: the main thread, plus the engine's compute pool.
  * Errors:    those of opening a model and of computing.
  */
-#ifndef BATON_PLAN_PROBE_MODEL_H
-#define BATON_PLAN_PROBE_MODEL_H
+#ifndef BATON_TOOLS_PLAN_CALIBRATE_PROBE_MODEL_H
+#define BATON_TOOLS_PLAN_CALIBRATE_PROBE_MODEL_H
 
 #include "tools/plan/calibrate/probe.h"
 

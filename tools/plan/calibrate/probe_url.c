@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "tools/load/client.h"
+#include "tools/load/http/client.h"
 #include "tools/plan/simulate/sim_engine.h"
 
 /* Requests of a run, rounds of a measurement. */

@@ -4,8 +4,8 @@
  * Threading: the main thread.
  * Errors:    those of the load generator; PEER when requests fail or the server tells no stages.
  */
-#ifndef BATON_PLAN_PROBE_URL_H
-#define BATON_PLAN_PROBE_URL_H
+#ifndef BATON_TOOLS_PLAN_CALIBRATE_PROBE_URL_H
+#define BATON_TOOLS_PLAN_CALIBRATE_PROBE_URL_H
 
 #include "tools/plan/calibrate/probe.h"
 

@@ -14,12 +14,12 @@
  * Threading: pure functions.
  * Errors:    none.
  */
-#ifndef BATON_PLAN_COSTS_H
-#define BATON_PLAN_COSTS_H
+#ifndef BATON_TOOLS_PLAN_COSTS_COSTS_H
+#define BATON_TOOLS_PLAN_COSTS_COSTS_H
 
 #include <stdbool.h>
 
-#include "tools/load/rng.h"
+#include "tools/load/workload/rng.h"
 
 enum { SIM_MAX_POINTS = 16, SIM_MAX_CORES = 8, SIM_N_QUANTILES = 9, SIM_NAME_BYTES = 128 };
 

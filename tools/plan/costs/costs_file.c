@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/file.h"
+#include "common/base/os/file.h"
 
 enum { FILE_MAX_BYTES = 1 << 20, MAX_HOST_CORES = 256 };
 

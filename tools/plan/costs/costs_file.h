@@ -14,8 +14,8 @@
  * Threading: pure functions.
  * Errors:    INVALID names file, field and range; those of reading files.
  */
-#ifndef BATON_PLAN_COSTS_FILE_H
-#define BATON_PLAN_COSTS_FILE_H
+#ifndef BATON_TOOLS_PLAN_COSTS_COSTS_FILE_H
+#define BATON_TOOLS_PLAN_COSTS_COSTS_FILE_H
 
 #include <stddef.h>
 

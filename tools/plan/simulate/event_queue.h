@@ -5,8 +5,8 @@
  * Threading: one owner.
  * Errors:    memory that is out sticks in `failed`, and the event is lost: look at the end.
  */
-#ifndef BATON_PLAN_EVENT_QUEUE_H
-#define BATON_PLAN_EVENT_QUEUE_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_EVENT_QUEUE_H
+#define BATON_TOOLS_PLAN_SIMULATE_EVENT_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

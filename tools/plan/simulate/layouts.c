@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "tools/load/number.h"
+#include "tools/load/workload/number.h"
 
 static bool take_count(const char **p, char letter, int *count)
 {

@@ -4,8 +4,8 @@
  * Threading: pure functions.
  * Errors:    INVALID names the option, the form and the range.
  */
-#ifndef BATON_PLAN_LAYOUTS_H
-#define BATON_PLAN_LAYOUTS_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_LAYOUTS_H
+#define BATON_TOOLS_PLAN_SIMULATE_LAYOUTS_H
 
 #include "common/base/error.h"
 

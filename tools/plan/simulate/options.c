@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/arch/spec_weights.h"
-#include "common/engine/kernels/kv_block.h"
+#include "engine/arch/spec_weights.h"
+#include "engine/kernels/attend/kv_block.h"
 #include "tools/plan/costs/costs_file.h"
 
 enum { MAX_CONCURRENCY = 1 << 20, DEFAULT_REQUESTS = 1000, DEFAULT_CONTEXTS = 16 };

@@ -5,11 +5,11 @@
  * Threading: read-only once made.
  * Errors:    INVALID names the option and its range or form; those of reading files.
  */
-#ifndef BATON_PLAN_OPTIONS_H
-#define BATON_PLAN_OPTIONS_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_OPTIONS_H
+#define BATON_TOOLS_PLAN_SIMULATE_OPTIONS_H
 
-#include "tools/cli/cli.h"
 #include "tools/plan/simulate/simulation.h"
+#include "tools/support/cli.h"
 
 /* As given; the table in options.c says what each is. */
 struct sim_options {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/version.h"
-#include "tools/load/report.h"
+#include "tools/load/report/report.h"
 #include "tools/plan/costs/costs_file.h"
 
 /* What the table and the CSV tell of times. */

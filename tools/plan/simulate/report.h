@@ -4,8 +4,8 @@
  * Threading: the main thread.
  * Errors:    those of buffers; those of files stay with the file.
  */
-#ifndef BATON_PLAN_REPORT_H
-#define BATON_PLAN_REPORT_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_REPORT_H
+#define BATON_TOOLS_PLAN_SIMULATE_REPORT_H
 
 #include <stdio.h>
 

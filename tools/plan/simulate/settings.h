@@ -4,13 +4,13 @@
  * Threading: read-only once made.
  * Errors:    none.
  */
-#ifndef BATON_PLAN_SETTINGS_H
-#define BATON_PLAN_SETTINGS_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SETTINGS_H
+#define BATON_TOOLS_PLAN_SIMULATE_SETTINGS_H
 
 #include "common/policy/overlap.h"
 #include "common/policy/routing_policy.h"
-#include "tools/load/slo.h"
-#include "tools/load/source.h"
+#include "tools/load/report/slo.h"
+#include "tools/load/workload/source.h"
 #include "tools/plan/costs/costs.h"
 #include "tools/plan/simulate/sim_engine.h"
 

@@ -4,8 +4,8 @@
  * Threading: one owner.
  * Errors:    memory that is out sets `failed`, which ends the simulation.
  */
-#ifndef BATON_PLAN_SHARED_H
-#define BATON_PLAN_SHARED_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SHARED_H
+#define BATON_TOOLS_PLAN_SIMULATE_SHARED_H
 
 #include "tools/plan/simulate/event_queue.h"
 #include "tools/plan/simulate/settings.h"

@@ -5,8 +5,8 @@
  * Threading: one owner.
  * Errors:    memory that is out fails the simulation.
  */
-#ifndef BATON_PLAN_SIM_DECODE_H
-#define BATON_PLAN_SIM_DECODE_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_DECODE_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_DECODE_H
 
 #include "tools/plan/simulate/shared.h"
 #include "tools/plan/simulate/sim_request.h"

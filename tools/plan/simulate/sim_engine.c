@@ -1,7 +1,7 @@
 #include "tools/plan/simulate/sim_engine.h"
 
 #include "common/base/clock.h"
-#include "tools/cli/cli.h"
+#include "tools/support/cli.h"
 
 enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_cores *cores,
                                struct baton_why *why)

@@ -12,8 +12,8 @@
  * Threading: one owner.
  * Errors:    none; events: as their queue.
  */
-#ifndef BATON_PLAN_SIM_ENGINE_H
-#define BATON_PLAN_SIM_ENGINE_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_ENGINE_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_ENGINE_H
 
 #include "common/base/error.h"
 #include "common/policy/core_shares.h"

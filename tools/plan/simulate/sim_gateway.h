@@ -9,8 +9,8 @@
  * Threading: one owner.
  * Errors:    init: NO_MEMORY.
  */
-#ifndef BATON_PLAN_SIM_GATEWAY_H
-#define BATON_PLAN_SIM_GATEWAY_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_GATEWAY_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_GATEWAY_H
 
 #include "tools/plan/simulate/sim_decode.h"
 #include "tools/plan/simulate/sim_prefill.h"

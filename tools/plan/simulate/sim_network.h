@@ -9,8 +9,8 @@
  * Threading: one owner.
  * Errors:    none.
  */
-#ifndef BATON_PLAN_SIM_NETWORK_H
-#define BATON_PLAN_SIM_NETWORK_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_NETWORK_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_NETWORK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/engine/kernels/kv_block.h"
+#include "engine/kernels/attend/kv_block.h"
 
 void sim_prefill_init(struct sim_prefill *worker, struct sim_shared *shared, uint32_t index)
 {

@@ -5,13 +5,13 @@
  * Threading: one owner.
  * Errors:    memory that is out fails the simulation.
  */
-#ifndef BATON_PLAN_SIM_PREFILL_H
-#define BATON_PLAN_SIM_PREFILL_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_PREFILL_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_PREFILL_H
 
 #include "common/policy/prefill_scheduler.h"
-#include "common/worker/rate.h"
 #include "tools/plan/simulate/shared.h"
 #include "tools/plan/simulate/sim_request.h"
+#include "worker/rate.h"
 
 struct sim_prefill {
     struct sim_engine engine;

@@ -7,10 +7,10 @@
  * Threading: one owner.
  * Errors:    init: NO_MEMORY. A record that finds no memory for a token sets `failed`.
  */
-#ifndef BATON_PLAN_SIM_RELAY_H
-#define BATON_PLAN_SIM_RELAY_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_RELAY_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_RELAY_H
 
-#include "tools/load/record.h"
+#include "tools/load/report/record.h"
 
 struct sim_relay {
     int n_gateways;

@@ -7,11 +7,11 @@
  * Threading: one owner.
  * Errors:    none.
  */
-#ifndef BATON_PLAN_SIM_REQUEST_H
-#define BATON_PLAN_SIM_REQUEST_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_REQUEST_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIM_REQUEST_H
 
 #include "common/base/list.h"
-#include "tools/load/record.h"
+#include "tools/load/report/record.h"
 
 struct sim_prefill;
 struct sim_decode;

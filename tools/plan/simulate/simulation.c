@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/engine/kernels/kv_block.h"
+#include "engine/kernels/attend/kv_block.h"
 #include "tools/plan/simulate/sim_gateway.h"
 
 /* The clock's zero means "not yet" in records. */

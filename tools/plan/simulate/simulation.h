@@ -9,10 +9,10 @@
  * Threading: pure functions; nothing is shared.
  * Errors:    NO_MEMORY; INTERNAL when a request was lost, which would be a bug.
  */
-#ifndef BATON_PLAN_SIMULATION_H
-#define BATON_PLAN_SIMULATION_H
+#ifndef BATON_TOOLS_PLAN_SIMULATE_SIMULATION_H
+#define BATON_TOOLS_PLAN_SIMULATE_SIMULATION_H
 
-#include "tools/load/figures.h"
+#include "tools/load/report/figures.h"
 #include "tools/plan/simulate/layouts.h"
 #include "tools/plan/simulate/settings.h"
 

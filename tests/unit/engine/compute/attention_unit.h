@@ -5,10 +5,10 @@
  * Threading: one thread.
  * Errors:    failed assertions.
  */
-#ifndef BATON_TEST_ENGINE_ATTENTION_UNIT_H
-#define BATON_TEST_ENGINE_ATTENTION_UNIT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_COMPUTE_ATTENTION_UNIT_H
+#define BATON_TESTS_UNIT_ENGINE_COMPUTE_ATTENTION_UNIT_H
 
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 
 enum { ATTENTION_SPARE = 16 };
 

@@ -3,13 +3,13 @@
  *
  * Ownership: one fixture a process, made anew for every group of tests.
  */
-#ifndef BATON_TEST_ENGINE_ENGINE_UNIT_H
-#define BATON_TEST_ENGINE_ENGINE_UNIT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_COMPUTE_ENGINE_UNIT_H
+#define BATON_TESTS_UNIT_ENGINE_COMPUTE_ENGINE_UNIT_H
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/arch/gpt2.h"
-#include "common/engine/compute/engine.h"
+#include "engine/arch/gpt2.h"
+#include "engine/compute/engine.h"
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };
 

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "common/arch/gpt2.h"
+#include "engine/arch/gpt2.h"
 
 static void add_rope(struct baton_spec *spec, int n_rotated, double theta, double factor)
 {

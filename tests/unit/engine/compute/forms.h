@@ -2,10 +2,10 @@
  *
  * Ownership: specs are the caller's.
  */
-#ifndef BATON_TEST_ENGINE_FORMS_H
-#define BATON_TEST_ENGINE_FORMS_H
+#ifndef BATON_TESTS_UNIT_ENGINE_COMPUTE_FORMS_H
+#define BATON_TESTS_UNIT_ENGINE_COMPUTE_FORMS_H
 
-#include "common/arch/spec.h"
+#include "engine/arch/spec.h"
 
 /* The index-th form's name, and its spec; NULL past the last. */
 const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *spec);

@@ -3,7 +3,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 #include "tests/support/allocations.h"
 #include "tests/support/random_gpt2.h"
 

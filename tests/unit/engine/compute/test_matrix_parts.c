@@ -2,8 +2,8 @@
  * of its dtype alone. */
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/compute/forward.h"
-#include "common/engine/model/model_random.h"
+#include "engine/compute/forward.h"
+#include "engine/model/random.h"
 #include "tests/support/kernel_sets.h"
 
 enum { N_ROWS = 37, Q = 5 * 14, KV = 14, QKV = Q + 2 * KV, N_EMBD = 70 };

@@ -1,8 +1,8 @@
 /* A mixture's router and the order of its rows. */
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/compute/moe_plan.h"
-#include "common/engine/compute/moe_route.h"
+#include "engine/compute/moe/plan.h"
+#include "engine/compute/moe/route.h"
 
 enum { MOST_EXPERTS = 64, MOST_ROWS = 48 };
 

@@ -1,8 +1,8 @@
 /* A whole mixture beside the naive sum in double, from the weights as the kernels see them. */
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/compute/forward.h"
-#include "common/engine/compute/moe_route.h"
+#include "engine/compute/forward.h"
+#include "engine/compute/moe/route.h"
 #include "tests/support/kernel_sets.h"
 
 enum { N_ROWS = 37, MAX_WIDTH = 128, MAX_EXPERTS = 64 };

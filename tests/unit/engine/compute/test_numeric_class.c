@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "common/engine/compute/engine.h"
-#include "common/engine/compute/numeric_class.h"
+#include "engine/compute/engine.h"
+#include "engine/compute/numeric_class.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 

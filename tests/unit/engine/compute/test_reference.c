@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "common/engine/compute/engine.h"
-#include "common/engine/model/model_parts.h"
+#include "engine/compute/engine.h"
+#include "engine/model/parts.h"
 #include "tests/support/random_gpt2.h"
 
 enum { N_TOKENS = 37, CONTEXT = 50, CHUNK = 11 };

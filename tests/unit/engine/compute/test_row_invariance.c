@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "common/engine/compute/engine.h"
+#include "engine/compute/engine.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 

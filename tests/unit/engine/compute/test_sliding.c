@@ -2,8 +2,8 @@
  * take back and end in it, a position's logits have the same bits. */
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/compute/engine.h"
-#include "common/engine/kv/kv_account.h"
+#include "engine/compute/engine.h"
+#include "engine/kv/account.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 

@@ -1,13 +1,13 @@
 /* What the tests of AMX's instructions share: they run by the emulator, or by the CPU where it has
  * them. */
-#ifndef BATON_TEST_ENGINE_AMX_UNIT_H
-#define BATON_TEST_ENGINE_AMX_UNIT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H
+#define BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H
 
 #include "tests/unit/engine/unit.h"
 
 #include <immintrin.h>
 
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 #include "tests/support/amx_emulator.h"
 
 #define TILES    __attribute__((target("amx-tile,amx-bf16,amx-int8")))

@@ -5,8 +5,8 @@
  * Threading: any thread.
  * Errors:    failed assertions.
  */
-#ifndef BATON_TEST_ENGINE_GUARDED_H
-#define BATON_TEST_ENGINE_GUARDED_H
+#ifndef BATON_TESTS_UNIT_ENGINE_KERNELS_GUARDED_H
+#define BATON_TESTS_UNIT_ENGINE_KERNELS_GUARDED_H
 
 #include <stddef.h>
 

@@ -4,8 +4,8 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/base/bf16.h"
-#include "common/engine/kernels/native.h"
-#include "common/engine/kernels/quantized.h"
+#include "engine/kernels/linear/quantized.h"
+#include "engine/kernels/native/panels.h"
 #include "tests/support/random_blocks.h"
 
 static size_t packed_bytes(const struct product *p)

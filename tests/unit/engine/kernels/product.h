@@ -6,10 +6,10 @@
  * Threading: one thread.
  * Errors:    failed assertions.
  */
-#ifndef BATON_TEST_ENGINE_PRODUCT_H
-#define BATON_TEST_ENGINE_PRODUCT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_KERNELS_PRODUCT_H
+#define BATON_TESTS_UNIT_ENGINE_KERNELS_PRODUCT_H
 
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 
 enum { PRODUCT_ALIGNMENT = 64 };
 

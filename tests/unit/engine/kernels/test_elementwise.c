@@ -2,7 +2,7 @@
 
 #include <float.h>
 
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 
 static const size_t sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 257, 1000};
 

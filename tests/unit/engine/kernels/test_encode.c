@@ -3,7 +3,7 @@
 #include <float.h>
 
 #include "common/base/digest.h"
-#include "common/engine/kernels/encode.h"
+#include "engine/kernels/pack/encode_blocks.h"
 
 enum { N_ROWS = 40, N_IN = 1024, MAX_BYTES = N_IN / 32 * 34 };
 

@@ -4,8 +4,8 @@
 #include <sys/auxv.h>
 #endif
 
-#include "common/engine/kernels/kernels.h"
-#include "common/engine/kv/kv.h"
+#include "engine/kernels/kernels.h"
+#include "engine/kv/kv.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 

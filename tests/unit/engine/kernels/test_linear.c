@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-#include "common/engine/kernels/quantized.h"
+#include "engine/kernels/linear/quantized.h"
 #include "tests/support/kernel_sets.h"
 
 enum { MAX_OUT = 150 };

@@ -1,6 +1,6 @@
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kernels/kernels.h"
+#include "engine/kernels/kernels.h"
 
 static const size_t widths[] = {1, 5, 15, 16, 17, 48, 100, 767, 768};
 

@@ -5,7 +5,7 @@
 
 #include "common/base/bf16.h"
 #include "common/base/f16.h"
-#include "common/engine/kernels/packed.h"
+#include "engine/kernels/pack/packed.h"
 
 static const int ins[] = {1, 2, 15, 16, 31, 32, 33, 63, 64, 65, 200}, outs[] = {1, 15, 16, 17, 50};
 

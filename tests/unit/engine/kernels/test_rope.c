@@ -1,7 +1,7 @@
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kernels/kernels.h"
-#include "common/engine/kernels/rope_angles.h"
+#include "engine/kernels/kernels.h"
+#include "engine/kernels/vector/rope_angles.h"
 
 enum { HEADS = 3, POSITION = 1234 };
 

@@ -1,10 +1,10 @@
 /* What the tests of the KV pool share: a small layout, hashes, and stamps in a block's memory. */
-#ifndef BATON_TEST_ENGINE_KV_UNIT_H
-#define BATON_TEST_ENGINE_KV_UNIT_H
+#ifndef BATON_TESTS_UNIT_ENGINE_KV_KV_UNIT_H
+#define BATON_TESTS_UNIT_ENGINE_KV_KV_UNIT_H
 
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kv/kv.h"
+#include "engine/kv/kv.h"
 
 static const struct baton_spec kv_spec = {
     .n_layers = 2,

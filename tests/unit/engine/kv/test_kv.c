@@ -1,6 +1,6 @@
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/kv/kv.h"
+#include "engine/kv/kv.h"
 
 enum { N_BLOCKS = 10 };
 

@@ -1,5 +1,5 @@
 #include "common/base/clock.h"
-#include "common/engine/kv/kv_account.h"
+#include "engine/kv/account.h"
 #include "tests/unit/engine/kv/kv_unit.h"
 
 enum { N_BLOCKS = 12, BLOCK = BATON_KV_BLOCK_TOKENS };

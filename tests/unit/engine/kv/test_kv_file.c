@@ -1,5 +1,5 @@
 /* KV blocks in a file: what comes back is what was written, or nothing does. */
-#include "common/engine/kv/kv_file.h"
+#include "engine/kv/file.h"
 
 #include <fcntl.h>
 #include <signal.h>

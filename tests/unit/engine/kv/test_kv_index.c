@@ -1,6 +1,6 @@
 #include "tests/unit/engine/kv/kv_unit.h"
 
-#include "common/engine/kv/kv_index.h"
+#include "engine/kv/index.h"
 
 enum { N_BLOCKS = 10, N_HASHES = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
 

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/engine/kv/kv_view.h"
+#include "engine/kv/view.h"
 
 enum { N_BLOCKS = 7, N_LAYERS = 3 };
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "common/arch/arch.h"
+#include "engine/arch/arch.h"
 
 static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3,\"n_embd\":12,"
                             "\"vocab_size\":50,\"n_positions\":32%s}";

@@ -1,6 +1,6 @@
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/model/model.h"
+#include "engine/model/model.h"
 #include "tests/support/random_gpt2.h"
 #include "tests/support/tensor_files.h"
 

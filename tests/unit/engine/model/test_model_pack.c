@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "common/base/once_file.h"
-#include "common/checkpoint/fingerprint.h"
-#include "common/engine/model/model_parts.h"
+#include "common/base/os/once_file.h"
+#include "engine/checkpoint/digest/fingerprint.h"
+#include "engine/model/parts.h"
 
 #define MODEL "models/tale"
 

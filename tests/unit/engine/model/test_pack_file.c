@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "common/engine/model/pack_file.h"
+#include "engine/model/pack_file.h"
 
 enum { N_BYTES = 300007, HEADER_BYTES = 4096 };
 

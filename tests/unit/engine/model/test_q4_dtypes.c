@@ -1,6 +1,6 @@
 #include "tests/unit/engine/unit.h"
 
-#include "common/engine/model/arrays.h"
+#include "engine/model/arrays.h"
 #include "tests/support/random_gpt2.h"
 
 /* A layer's matrices are [8 D][C], [C][4 D], [F][C] and [C][F]; its last 2 D rows are values. */

@@ -2,8 +2,8 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/base/buf.h"
-#include "common/base/file.h"
-#include "common/engine/model/model_parts.h"
+#include "common/base/os/file.h"
+#include "engine/model/parts.h"
 #include "tests/support/scratch.h"
 
 enum { FILE_MAX_BYTES = 1 << 20, LENGTH_BYTES = 8 };

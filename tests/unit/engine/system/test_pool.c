@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/engine/system/pool.h"
+#include "engine/system/pool.h"
 
 enum { N_ITEMS = 1000, N_THREADS = 4 };
 

@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/engine/system/reserve.h"
+#include "engine/system/reserve.h"
 
 TEST(memory_is_zero_aligned_and_all_there)
 {

@@ -11,8 +11,8 @@
  * Threading: one thread.
  * Errors:    a failed assertion of cmocka.
  */
-#ifndef BATON_TESTS_SERVER_FIXTURE_H
-#define BATON_TESTS_SERVER_FIXTURE_H
+#ifndef BATON_TESTS_UNIT_GATEWAY_HTTP_SERVER_FIXTURE_H
+#define BATON_TESTS_UNIT_GATEWAY_HTTP_SERVER_FIXTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/baton/batch_file.h"
-#include "tools/baton/batch_pace.h"
+#include "tools/baton/batch/file.h"
+#include "tools/baton/batch/pace.h"
 
 static struct bt_batch_request request;
 static struct baton_buf text;

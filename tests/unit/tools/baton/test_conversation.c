@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 
 #include "tests/support/scratch.h"
-#include "tools/baton/conversation.h"
+#include "tools/baton/talk/conversation.h"
 
 static struct bt_conversation talk;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/baton/reply.h"
+#include "tools/baton/talk/reply.h"
 
 static const char steps[] =
     "{\"index\":0,\"token_id\":7,\"text\":\" a\\u001b[2J\",\"prob\":0.5,\"rank\":1},"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/baton/log_output.h"
+#include "tools/baton/fleet/log_output.h"
 
 /* What the pipe holds now. */
 static const char *drain(int fd)

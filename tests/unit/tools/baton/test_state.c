@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/baton/state.h"
+#include "tools/baton/fleet/state.h"
 
 static struct bt_state scratch_state(void)
 {

@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-#include "tools/baton/supervisor.h"
+#include "tools/baton/fleet/supervisor.h"
 
 TEST(the_pause_before_a_restart_doubles_up_to_half_a_minute)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tools/baton/up_options.h"
+#include "tools/baton/fleet/up_options.h"
 
 TEST(processors_are_auto_all_or_a_list)
 {

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/api.h"
+#include "tools/load/http/api.h"
 
 enum { MS = 1000000 };
 

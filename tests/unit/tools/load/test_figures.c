@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/figures.h"
-#include "tools/load/phases.h"
+#include "tools/load/report/figures.h"
+#include "tools/load/workload/phases.h"
 
 enum { MS = 1000000 };
 

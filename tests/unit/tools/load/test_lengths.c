@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/lengths.h"
+#include "tools/load/workload/lengths.h"
 
 enum { N_DRAWS = 20000 };
 

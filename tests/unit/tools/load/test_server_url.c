@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/server_url.h"
+#include "tools/load/http/server_url.h"
 
 TEST(an_address_without_a_listener_is_an_error)
 {

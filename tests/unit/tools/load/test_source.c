@@ -1,5 +1,5 @@
 #include "tests/support/test.h"
-#include "tools/load/source.h"
+#include "tools/load/workload/source.h"
 
 enum { MS = 1000000, START_MS = 1000 };
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/sse_reader.h"
+#include "tools/support/sse_reader.h"
 
 static struct baton_buf seen; /* "name|data;" of each event */
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/trace.h"
+#include "tools/load/workload/trace.h"
 
 static enum baton_err parse(const char *text, struct ld_trace *trace, struct baton_why *why)
 {

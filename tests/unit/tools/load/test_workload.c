@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/workload.h"
+#include "tools/load/workload/workload.h"
 
 enum { PROMPT_MAX_BYTES = 1 << 20 };
 

@@ -1,6 +1,6 @@
 /* Costs that are easily computed with, for the simulator's tests. */
-#ifndef BATON_TESTS_PLAN_COSTS_H
-#define BATON_TESTS_PLAN_COSTS_H
+#ifndef BATON_TESTS_UNIT_TOOLS_PLAN_COSTS_H
+#define BATON_TESTS_UNIT_TOOLS_PLAN_COSTS_H
 
 #include "tests/support/test.h"
 #include "tools/plan/simulate/simulation.h"

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "tests/support/test.h"
-#include "tools/load/rng.h"
+#include "tools/load/workload/rng.h"
 #include "tools/plan/simulate/event_queue.h"
 
 TEST(events_come_in_order_of_time_then_of_adding)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/engine/kernels/kv_block.h"
+#include "engine/kernels/attend/kv_block.h"
 #include "tests/support/test.h"
 #include "tests/unit/tools/plan/costs.h"
 

@@ -1,0 +1,172 @@
+/* Source: gguf-py/gguf/constants.py and conversion/ of ggml-org/llama.cpp. */
+#include "bench/model/gguf_keys.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/checkpoint/gguf/config.h"
+
+#define GGUF   struct bench_gguf
+#define CONFIG struct baton_model_config
+#define SPEC   struct baton_spec
+
+static void put_sizes(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    const struct baton_layer_spec *layer = &spec->layers[0];
+    bench_gguf_put_size(gguf, "vocab_size", spec->n_vocab);
+    bench_gguf_put_size(gguf, "context_length", config->n_context);
+    bench_gguf_put_size(gguf, "embedding_length", spec->n_embd);
+    bench_gguf_put_size(gguf, "block_count", spec->n_layers);
+    bench_gguf_put_size(gguf, "feed_forward_length", layer->n_ff ? layer->n_ff : config->n_ff);
+    bench_gguf_put_size(gguf, "attention.head_count", spec->n_heads);
+    bench_gguf_put_size(gguf, "attention.head_count_kv", layer->n_kv_heads);
+    bench_gguf_put_size(gguf, "attention.key_length", layer->head_dim);
+    bench_gguf_put_size(gguf, "attention.value_length", layer->head_dim);
+    bench_gguf_put_number(gguf,
+                          spec->norm == BATON_RMS_NORM ? "attention.layer_norm_rms_epsilon"
+                                                       : "attention.layer_norm_epsilon",
+                          (double)spec->norm_epsilon);
+}
+
+static void put_yarn(GGUF *gguf, const struct baton_rope_config *rope)
+{
+    bench_gguf_put_number(gguf, "rope.scaling.yarn_beta_fast", rope->beta_fast);
+    bench_gguf_put_number(gguf, "rope.scaling.yarn_beta_slow", rope->beta_slow);
+    if (rope->mscale_all_dim > 0)
+        bench_gguf_put_number(gguf, "rope.scaling.yarn_log_multiplier", rope->mscale_all_dim);
+    if (rope->query_scaling_beta > 0)
+        bench_gguf_put_number(gguf, "attention.temperature_scale", rope->query_scaling_beta);
+}
+
+/* The divisors of llama3's scaling: plain frequencies over scaled ones. */
+static int divide_llama3(const CONFIG *config, const SPEC *spec,
+                         struct bench_gguf_divisors *divisors)
+{
+    const struct baton_rope_spec *rope = &spec->ropes[0];
+    (void)snprintf(divisors->name, sizeof divisors->name, "rope_freqs.weight");
+    divisors->n = rope->n_rotated / 2;
+    for (int i = 0; i < divisors->n; i++)
+        divisors->values[i] =
+            (float)(pow(config->rope.theta, -2.0 * i / rope->n_rotated) / rope->inverse[i]);
+    return 1;
+}
+
+static int divide_longrope(const struct baton_rope_config *rope,
+                           struct bench_gguf_divisors *divisors)
+{
+    for (int k = 0; k < 2; k++) {
+        const double *factors = k ? rope->long_factor : rope->short_factor;
+        divisors[k].n = k ? rope->n_long : rope->n_short;
+        (void)snprintf(divisors[k].name, sizeof divisors[k].name, "rope_factors_%s.weight",
+                       k ? "long" : "short");
+        for (int i = 0; i < divisors[k].n; i++)
+            divisors[k].values[i] = (float)factors[i];
+    }
+    return 2;
+}
+
+/* Of the layers that see everything; those with windows may have another base. */
+static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
+                    struct bench_gguf_divisors *divisors)
+{
+    const struct baton_rope_config *rope = &config->rope;
+    bool is_yarn = !strcmp(rope->type, "yarn");
+    bool is_long = !strcmp(rope->type, "longrope") || !strcmp(rope->type, "su");
+    if (!spec->n_ropes)
+        return 0;
+    bench_gguf_put_size(gguf, "rope.dimension_count", spec->ropes[0].n_rotated);
+    bench_gguf_put_number(gguf, "rope.freq_base", rope->theta);
+    if (config->local_rope.theta > 0)
+        bench_gguf_put_number(gguf, "rope.freq_base_swa", config->local_rope.theta);
+    if (is_yarn || !strcmp(rope->type, "linear")) {
+        bench_gguf_put_word(gguf, "rope.scaling.type", rope->type);
+        bench_gguf_put_number(gguf, "rope.scaling.factor", rope->factor);
+    }
+    if (is_yarn)
+        put_yarn(gguf, rope);
+    int original = rope->original_context ? rope->original_context : config->original_context;
+    if ((is_yarn || is_long) && original)
+        bench_gguf_put_size(gguf, "rope.scaling.original_context_length", original);
+    if (is_long)
+        bench_gguf_put_number(gguf, "rope.scaling.attn_factor", spec->ropes[0].attention_factor);
+    if (!strcmp(rope->type, "llama3"))
+        return divide_llama3(config, spec, divisors);
+    return is_long ? divide_longrope(rope, divisors) : 0;
+}
+
+static void put_windows(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    int window = 0;
+    for (int i = 0; i < spec->n_layers; i++)
+        window = spec->layers[i].window > window ? spec->layers[i].window : window;
+    if (!window)
+        return;
+    bench_gguf_put_size(gguf, "attention.sliding_window", window);
+    if (config->sliding_window_pattern)
+        bench_gguf_put_size(gguf, "attention.sliding_window_pattern",
+                            config->sliding_window_pattern);
+}
+
+static void put_mixture(GGUF *gguf, const struct baton_moe_spec *moe)
+{
+    if (!moe->n_experts)
+        return;
+    bench_gguf_put_size(gguf, "expert_count", moe->n_experts);
+    bench_gguf_put_size(gguf, "expert_used_count", moe->n_chosen);
+    bench_gguf_put_size(gguf, "expert_feed_forward_length", moe->n_ff);
+    bench_gguf_put_flag(gguf, "expert_weights_norm", moe->renormalises);
+    if (moe->n_ff_shared)
+        bench_gguf_put_size(gguf, "expert_shared_feed_forward_length", moe->n_ff_shared);
+}
+
+static bool is_any(const char *type, const char *const *types)
+{
+    for (; *types; types++)
+        if (!strcmp(type, *types))
+            return true;
+    return false;
+}
+
+/* Granite and MiniCPM divide the logits by the key that Cohere multiplies them with. */
+static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
+{
+    static const char *const granites[] = {"granite", "granitemoe", "granitemoeshared", NULL};
+    static const char *const coheres[] = {"cohere", "cohere2", NULL};
+    bool is_granite = is_any(config->model_type, granites);
+    if (is_granite || !strcmp(config->model_type, "minicpm")) {
+        bench_gguf_put_number(gguf, "embedding_scale", (double)spec->embed_scale);
+        bench_gguf_put_number(gguf, "residual_scale", (double)spec->residual_scale);
+        bench_gguf_put_number(gguf, "logit_scale", 1 / (double)spec->logit_scale);
+    }
+    if (is_granite) {
+        bench_gguf_put_number(gguf, "attention.scale", (double)spec->score_scale);
+        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", true); /* llama.cpp's: it is rotary */
+    }
+    if (is_any(config->model_type, coheres))
+        bench_gguf_put_number(gguf, "logit_scale", (double)spec->logit_scale);
+    if (!strcmp(config->model_type, "gpt_neox"))
+        bench_gguf_put_flag(gguf, "use_parallel_residual", config->use_parallel_residual);
+    if (spec->score_cap > 0)
+        bench_gguf_put_number(gguf, "attn_logit_softcapping", (double)spec->score_cap);
+    if (spec->logit_cap > 0)
+        bench_gguf_put_number(gguf, "final_logit_softcapping", (double)spec->logit_cap);
+    if (spec->clip_qkv > 0)
+        bench_gguf_put_number(gguf, "attention.clamp_kqv", (double)spec->clip_qkv);
+}
+
+/* A shared expert makes no other architecture of Granite's mixtures. */
+const char *bench_gguf_architecture(const char *model_type)
+{
+    return baton_gguf_arch_of(strcmp(model_type, "granitemoeshared") ? model_type : "granitemoe");
+}
+
+int bench_gguf_put_model(struct bench_gguf *gguf, const CONFIG *config, const SPEC *spec,
+                         struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS])
+{
+    put_sizes(gguf, config, spec);
+    put_windows(gguf, config, spec);
+    put_mixture(gguf, &spec->moe);
+    put_scales(gguf, config, spec);
+    return put_rope(gguf, config, spec, divisors);
+}

@@ -1,0 +1,32 @@
+/* A model's configuration as the metadata keys of a GGUF file, named as llama.cpp's converters name
+ * them, and the tensors that stand for keys: a rotary embedding's divisors.
+ *
+ * Ownership: the extra tensors are the caller's struct.
+ * Threading: pure.
+ * Errors:    none here; those of the writer stick in it.
+ */
+#ifndef BATON_BENCH_MODEL_GGUF_KEYS_H
+#define BATON_BENCH_MODEL_GGUF_KEYS_H
+
+#include "bench/model/gguf_writer.h"
+#include "engine/arch/spec.h"
+
+/* Divides each frequency of a rotary embedding, in F32. */
+struct bench_gguf_divisors {
+    char name[40];
+    float values[BATON_MAX_ROTATED / 2];
+    int n;
+};
+
+enum { BENCH_GGUF_MAX_DIVISORS = 2 };
+
+/* general.architecture of a file of this model type; NULL: there are no such files. */
+const char *bench_gguf_architecture(const char *model_type);
+
+/* Sizes, norms, rotary embedding, windows, mixture and scales. Into divisors go the tensors that
+ * the rotary embedding wants; returns how many. */
+int bench_gguf_put_model(struct bench_gguf *gguf, const struct baton_model_config *config,
+                         const struct baton_spec *spec,
+                         struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS]);
+
+#endif

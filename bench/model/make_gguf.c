@@ -1,0 +1,220 @@
+#include "bench/model/make_gguf.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/model/gguf_keys.h"
+#include "bench/model/gguf_tokenizer.h"
+#include "bench/model/gguf_writer.h"
+#include "common/base/bf16.h"
+#include "common/base/f16.h"
+#include "engine/kernels/pack/encode_blocks.h"
+#include "engine/model/random_blocks.h"
+#include "tools/support/machine/gguf_mix.h"
+#include "tools/support/machine/shapes.h"
+
+enum { WRITE_BYTES = 1 << 20 };
+
+/* Everything of one file. */
+struct making {
+    const struct bench_gguf_request *request;
+    struct baton_model_config config;
+    struct baton_spec spec;
+    const struct baton_arch *arch;
+    struct bench_gguf_mix mix;
+    struct bench_gguf gguf;
+    struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS];
+    int n_divisors;
+    struct bench_tensors tensors;
+    struct bench_lines lines;
+    uint8_t *line; /* as stored, at most 4 bytes an element */
+};
+
+static void put_ends(struct bench_gguf *gguf, const struct bench_ends *ends)
+{
+    bench_gguf_put_key_id(gguf, "tokenizer.ggml.bos_token_id", ends->bos);
+    bench_gguf_put_key_id(gguf, "tokenizer.ggml.eos_token_id", ends->eos[0]);
+    if (ends->n_eos > 1)
+        bench_gguf_put_key_id(gguf, "tokenizer.ggml.eot_token_id", ends->eos[1]);
+}
+
+static enum baton_err put_metadata(struct making *making, struct baton_why *why)
+{
+    struct bench_gguf *gguf = &making->gguf;
+    const char *shape = making->request->shape;
+    bench_gguf_put_key_text(gguf, "general.name", shape, strlen(shape));
+    making->n_divisors =
+        bench_gguf_put_model(gguf, &making->config, &making->spec, making->divisors);
+    put_ends(gguf, &making->request->ends);
+    return bench_gguf_put_tokenizer(gguf, making->request->tokenizer, making->spec.n_vocab, why);
+}
+
+static void put_tensors(struct making *making)
+{
+    for (int i = 0; i < making->n_divisors; i++) {
+        const struct bench_gguf_divisors *divisors = &making->divisors[i];
+        bench_gguf_put_tensor(&making->gguf, divisors->name, &(int64_t){divisors->n}, 1,
+                              BATON_BLOCK_F32);
+    }
+    for (int i = 0; i < making->tensors.n; i++) {
+        const struct bench_tensor *tensor = &making->tensors.tensors[i];
+        bench_gguf_put_tensor(&making->gguf, tensor->name, tensor->shape, tensor->n_dims,
+                              bench_gguf_mix_type(&making->mix, &making->spec, tensor));
+    }
+}
+
+static void round_line(enum baton_block_type type, const float *floats, size_t n, uint8_t *bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t half =
+            type == BATON_BLOCK_F16 ? baton_f16_from(floats[i]) : baton_bf16_from(floats[i]);
+        memcpy(bytes + i * sizeof half, &half, sizeof half);
+    }
+}
+
+static bool write_tensor(struct making *making, const struct bench_tensor *tensor, FILE *file)
+{
+    enum baton_block_type type = bench_gguf_mix_type(&making->mix, &making->spec, tensor);
+    const size_t n = (size_t)bench_tensor_line(tensor), n_blocks = n / baton_block_values(type);
+    const size_t n_bytes = n_blocks * baton_block_bytes(type);
+    const int64_t n_lines = bench_tensor_n_lines(tensor);
+    uint64_t state = tensor->seed;
+    bench_lines_begin(&making->lines, tensor);
+    for (int64_t i = 0; i < n_lines; i++) {
+        const void *bytes = making->line;
+        if (type == BATON_BLOCK_F32)
+            bytes = bench_lines_at(&making->lines, i);
+        else if (type == BATON_BLOCK_F16 || type == BATON_BLOCK_BF16)
+            round_line(type, bench_lines_at(&making->lines, i), n, making->line);
+        else if (making->request->encodes)
+            baton_encode(type, bench_lines_at(&making->lines, i), n, making->line);
+        else
+            baton_random_blocks(type, &state, n_blocks, making->line);
+        if (fwrite(bytes, 1, n_bytes, file) != n_bytes)
+            return false;
+    }
+    return bench_gguf_write_padding(file, (uint64_t)n_lines * n_bytes);
+}
+
+static bool write_data(struct making *making, FILE *file)
+{
+    for (int i = 0; i < making->n_divisors; i++) {
+        const struct bench_gguf_divisors *divisors = &making->divisors[i];
+        size_t n = (size_t)divisors->n;
+        if (fwrite(divisors->values, sizeof *divisors->values, n, file) != n ||
+            !bench_gguf_write_padding(file, n * sizeof *divisors->values))
+            return false;
+    }
+    for (int i = 0; i < making->tensors.n; i++)
+        if (!write_tensor(making, &making->tensors.tensors[i], file))
+            return false;
+    return true;
+}
+
+/* Under another name until it is whole. */
+static enum baton_err write_file(struct making *making, struct baton_why *why)
+{
+    const char *path = making->request->path;
+    char part[PATH_MAX];
+    if (snprintf(part, sizeof part, "%s.part", path) >= (int)sizeof part)
+        return baton_fail(why, BATON_INVALID, "--out: the path is too long");
+    FILE *file = fopen(part, "wbe");
+    if (!file)
+        return baton_fail(why, BATON_IO, "--out %s: %s", part, strerror(errno));
+    (void)setvbuf(file, NULL, _IOFBF, WRITE_BYTES);
+    enum baton_err err = bench_gguf_write_head(&making->gguf, file);
+    if (!err && !write_data(making, file))
+        err = BATON_IO;
+    if (fclose(file) || (!err && rename(part, path)))
+        err = BATON_IO;
+    return err ? baton_fail(why, err, "--out %s: %s", path,
+                            err == BATON_IO ? strerror(errno) : baton_err_text(err))
+               : BATON_OK;
+}
+
+/* q, k and v are one matrix where the family's own files have them so; gate and up of experts never
+ * are. */
+static bool has_row(const struct baton_tensor_row *row, const void *arg)
+{
+    const struct baton_tensor_names *own = arg;
+    const struct baton_tensor_row *found;
+    if (row->part != BATON_PART_ALL)
+        return true;
+    if (row->of_experts)
+        return row->slot != BATON_SLOT_UP;
+    if (row->slot != BATON_SLOT_QKV && row->slot != BATON_SLOT_QKV_BIAS)
+        return true;
+    for (int i = 0; (found = baton_tensor_row_at(own, i)); i++)
+        if (found->slot == row->slot)
+            return found->part == BATON_PART_ALL;
+    return true;
+}
+
+static enum baton_err list_tensors(struct making *making, struct baton_why *why)
+{
+    enum baton_err err =
+        bench_tensors_list(making->arch->gguf, &making->spec, making->request->seed, has_row,
+                           making->arch->tensors, &making->tensors);
+    if (!err)
+        making->line = calloc((size_t)bench_tensors_widest(&making->tensors), sizeof(float));
+    if (!err)
+        err = making->line ? bench_lines_init(&making->tensors, &making->lines) : BATON_NO_MEMORY;
+    return err ? baton_fail(why, err, "--gguf: out of memory") : BATON_OK;
+}
+
+static bool can_encode(enum baton_block_type type)
+{
+    return baton_encodes(type) || type == BATON_BLOCK_F32 || type == BATON_BLOCK_F16 ||
+           type == BATON_BLOCK_BF16;
+}
+
+static enum baton_err begin(struct making *making, struct baton_why *why)
+{
+    const struct bench_gguf_request *request = making->request;
+    enum baton_err err = bench_gguf_mix_parse("--gguf", request->type, &making->mix, why);
+    if (!err && request->encodes && !can_encode(making->mix.base))
+        err = baton_fail(why, BATON_INVALID, "--encode: there is no encoder of %s", request->type);
+    if (!err)
+        err = bench_shape_read("--shape", request->shape, &making->config, why);
+    if (!err)
+        err = baton_arch_configure(&making->config, 0, &making->arch, &making->spec, why);
+    if (err)
+        return err;
+    const char *architecture = bench_gguf_architecture(making->config.model_type);
+    if (!architecture || !making->arch->gguf)
+        return baton_fail(why, BATON_INVALID, "--gguf: there are no GGUF files of %s models",
+                          making->config.model_type);
+    bench_gguf_init(&making->gguf, architecture);
+    return BATON_OK;
+}
+
+static enum baton_err make(struct making *making, struct baton_why *why)
+{
+    enum baton_err err = begin(making, why);
+    if (!err)
+        err = put_metadata(making, why);
+    if (!err)
+        err = list_tensors(making, why);
+    if (err)
+        return err;
+    put_tensors(making);
+    return write_file(making, why);
+}
+
+enum baton_err bench_gguf_make(const struct bench_gguf_request *request, struct baton_why *why)
+{
+    struct making *making = calloc(1, sizeof *making); /* too large for a stack */
+    if (!making)
+        return baton_fail(why, BATON_NO_MEMORY, "--gguf: out of memory");
+    making->request = request;
+    enum baton_err err = make(making, why);
+    bench_lines_fini(&making->lines);
+    bench_tensors_fini(&making->tensors);
+    bench_gguf_fini(&making->gguf);
+    free(making->line);
+    free(making);
+    return err;
+}

@@ -1,0 +1,89 @@
+#include "common/base/options/config_env.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NAME_BYTES = 96 };
+
+void baton_config_env_name(const struct baton_config *config, const char *option, char *name,
+                           size_t size)
+{
+    size_t n = (size_t)snprintf(name, size, "%s_", config->env_prefix);
+    for (; *option && n + 1 < size; option++)
+        name[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
+    name[n] = 0;
+}
+
+static int least(int a, int b, int c)
+{
+    int ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+/* Letters to insert, drop or replace (Levenshtein). */
+static int distance(const char *a, const char *b)
+{
+    int row[NAME_BYTES + 1], n = (int)strlen(b);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int above = row[j];
+            row[j] = least(row[j - 1] + 1, above + 1, diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[n];
+}
+
+/* The j-th variable that the process reads: after the options comes the file's. */
+static bool known_at(const struct baton_config *config, size_t j, char name[NAME_BYTES])
+{
+    if (j > config->n_options)
+        return false;
+    baton_config_env_name(config, j < config->n_options ? config->options[j].name : "config", name,
+                          NAME_BYTES);
+    return true;
+}
+
+/* Returns 0 for a known name. */
+static int find_nearest(const struct baton_config *config, const char *name,
+                        char nearest[NAME_BYTES])
+{
+    char known[NAME_BYTES];
+    int best = -1;
+    for (size_t j = 0; known_at(config, j, known); j++) {
+        int d = distance(name, known);
+        if (best >= 0 && d >= best)
+            continue;
+        best = d;
+        memcpy(nearest, known, NAME_BYTES);
+    }
+    return best;
+}
+
+static bool is_of_a_service(const char *rest)
+{
+    return strstr(rest, "SERVICE_") == rest || strstr(rest, "_SERVICE_") ||
+           (!strncmp(rest, "PORT_", 5) && isdigit((unsigned char)rest[5]));
+}
+
+void baton_config_visit_unknown_env(const struct baton_config *config, baton_unknown_env_fn fn,
+                                    void *arg)
+{
+    size_t n_prefix = strlen(config->env_prefix);
+    for (char **at = environ; at && *at; at++) {
+        char name[NAME_BYTES], nearest[NAME_BYTES];
+        int n = (int)strcspn(*at, "=");
+        if (strncmp(*at, config->env_prefix, n_prefix) != 0 || (*at)[n_prefix] != '_' ||
+            is_of_a_service(*at + n_prefix + 1))
+            continue;
+        (void)snprintf(name, sizeof name, "%.*s", n, *at);
+        if (find_nearest(config, name, nearest))
+            fn(arg, name, nearest);
+    }
+}

@@ -1,0 +1,90 @@
+#include "common/base/os/once_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/os/file.h"
+
+enum { POLL_MS = 10, MODE = 0644, FOR_OTHERS = 022 };
+
+/* Waiting for a lock and then finding its file renamed or deleted is normal: its holder is
+ * done. */
+static bool is_still_named(const struct baton_once_file *once)
+{
+    struct stat ours, named;
+    return !fstat(once->fd, &ours) && !lstat(once->temporary, &named) &&
+           ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+static enum baton_err io_failure(const struct baton_once_file *once, struct baton_why *why)
+{
+    return baton_fail(why, BATON_IO, "%s: %s", once->temporary, strerror(errno));
+}
+
+/* AGAIN while another process holds the lock, or held it. */
+static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    once->fd = open(once->temporary, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+    if (once->fd < 0)
+        return io_failure(once, why);
+    if (baton_file_check_owner(once->fd, once->temporary, geteuid(), FOR_OTHERS, why))
+        err = BATON_IO; /* who made it first could go on writing */
+    else if (flock(once->fd, LOCK_EX | LOCK_NB))
+        err = errno == EWOULDBLOCK || errno == EINTR ? BATON_AGAIN : io_failure(once, why);
+    else if (!is_still_named(once))
+        err = BATON_AGAIN;
+    else if (ftruncate(once->fd, 0))
+        err = io_failure(once, why);
+    if (err)
+        close(once->fd);
+    return err;
+}
+
+enum baton_err baton_once_file_begin(const char *path, double wait_s, struct baton_once_file *once,
+                                     struct baton_why *why)
+{
+    const struct timespec pause = {.tv_nsec = POLL_MS * BATON_MS};
+    int64_t until_ns = baton_now_ns() + (int64_t)(wait_s * (double)BATON_SECOND);
+    struct baton_once_file begun;
+    int n = snprintf(begun.temporary, sizeof begun.temporary, "%s.tmp", path);
+    if (n < 0 || n >= (int)sizeof begun.temporary)
+        return baton_fail(why, BATON_IO, "%s: path too long", path);
+    memcpy(begun.path, path, strlen(path) + 1);
+    enum baton_err err = try_lock(&begun, why);
+    while (err == BATON_AGAIN && baton_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+        err = try_lock(&begun, why);
+    }
+    if (err == BATON_AGAIN)
+        return baton_fail(why, BATON_TIMEOUT, "%s: another process is still making it",
+                          begun.temporary);
+    if (!err)
+        *once = begun;
+    return err;
+}
+
+enum baton_err baton_once_file_commit(struct baton_once_file *once, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    if (rename(once->temporary, once->path)) {
+        err = io_failure(once, why);
+        (void)unlink(once->temporary);
+    }
+    close(once->fd);
+    return err;
+}
+
+void baton_once_file_abort(struct baton_once_file *once)
+{
+    (void)unlink(once->temporary);
+    close(once->fd);
+}

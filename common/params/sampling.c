@@ -1,0 +1,115 @@
+#include "common/params/sampling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 0; does not compile when the member has another type. */
+#define OF_TYPE(c_type, member)                                                                    \
+    (0 * sizeof(char[__builtin_types_compatible_p(                                                 \
+                         c_type, __typeof__(((struct baton_sampling_params *)0)->member))          \
+                         ? 1                                                                       \
+                         : -1]))
+#define ROW(field_type, c_type, member, ...)                                                       \
+    {                                                                                              \
+        .name = #member, .type = (field_type),                                                     \
+        .offset = offsetof(struct baton_sampling_params, member) + OF_TYPE(c_type, member),        \
+        __VA_ARGS__                                                                                \
+    }
+#define REAL(member, ...)  ROW(BATON_PARAM_REAL, double, member, __VA_ARGS__)
+#define COUNT(member, ...) ROW(BATON_PARAM_COUNT, uint32_t, member, __VA_ARGS__)
+#define FLAG(member, ...)  ROW(BATON_PARAM_FLAG, bool, member, .max = 1, __VA_ARGS__)
+
+static const struct baton_sampling_field fields[] = {
+    REAL(temperature, .max = 100),
+    COUNT(top_k, .max = INT32_MAX),
+    REAL(top_p, .above_min = true, .max = 1),
+    REAL(min_p, .max = 1),
+    REAL(repetition_penalty, .above_min = true, .max = INFINITY, .zero_is_default = true),
+    REAL(presence_penalty, .min = -2, .max = 2),
+    REAL(frequency_penalty, .min = -2, .max = 2),
+    COUNT(min_tokens, .max = INT32_MAX),
+    COUNT(explain, .max = BATON_MAX_LISTED),
+    FLAG(logprobs, .set_by_route = true),
+    COUNT(top_logprobs, .max = BATON_MAX_LISTED, .set_by_route = true),
+};
+
+enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+
+const struct baton_sampling_field *baton_sampling_field_at(int index)
+{
+    return index < N_FIELDS ? &fields[index] : NULL;
+}
+
+bool baton_sampling_field_in_range(const struct baton_sampling_field *field, double value)
+{
+    return isfinite(value) && value <= field->max &&
+           (field->above_min ? value > field->min : value >= field->min);
+}
+
+double baton_sampling_field_get(const struct baton_sampling_field *field,
+                                const struct baton_sampling_params *params)
+{
+    const void *member = (const char *)params + field->offset;
+    switch (field->type) {
+    case BATON_PARAM_REAL:
+        return *(const double *)member;
+    case BATON_PARAM_COUNT:
+        return *(const uint32_t *)member;
+    case BATON_PARAM_FLAG:
+        return *(const bool *)member;
+    }
+    return 0;
+}
+
+void baton_sampling_field_set(const struct baton_sampling_field *field,
+                              struct baton_sampling_params *params, double value)
+{
+    void *member = (char *)params + field->offset;
+    switch (field->type) {
+    case BATON_PARAM_REAL:
+        *(double *)member = value;
+        break;
+    case BATON_PARAM_COUNT:
+        *(uint32_t *)member = (uint32_t)value;
+        break;
+    case BATON_PARAM_FLAG:
+        *(bool *)member = value != 0;
+        break;
+    }
+}
+
+bool baton_sampling_params_is_stop(const struct baton_sampling_params *params, uint32_t token)
+{
+    for (size_t i = 0; i < params->n_stop_ids; i++)
+        if (params->stop_ids[i] == token)
+            return true;
+    return false;
+}
+
+enum baton_err baton_sampling_params_copy(struct baton_sampling_params *to,
+                                          const struct baton_sampling_params *from)
+{
+    struct baton_sampling_params copy = *from;
+    copy.bias = NULL;
+    if (from->n_bias) {
+        copy.bias = malloc(from->n_bias * sizeof *copy.bias);
+        if (!copy.bias)
+            return BATON_NO_MEMORY;
+        memcpy(copy.bias, from->bias, from->n_bias * sizeof *copy.bias);
+    }
+    if (baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
+        free(copy.bias);
+        return BATON_NO_MEMORY;
+    }
+    *to = copy;
+    return BATON_OK;
+}
+
+void baton_sampling_params_fini(struct baton_sampling_params *params)
+{
+    free(params->bias);
+    params->bias = NULL;
+    params->n_bias = 0;
+    baton_grammar_text_fini(&params->grammar);
+}

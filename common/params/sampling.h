@@ -1,0 +1,121 @@
+/* How the tokens of one sequence are chosen, which of them end it, and what to report of each.
+ *
+ * The scalar parameters stand in a table: their name is the same in a client's body, in the message
+ * Sampling and in the struct, and their range is checked from the same row at both doors. A new one
+ * is a member of the struct, a row of the table, a field of the message and the stage that uses it.
+ *
+ * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
+ * Threading: plain data; one owner at a time.
+ * Errors:    copy: NO_MEMORY.
+ */
+#ifndef BATON_COMMON_PARAMS_SAMPLING_H
+#define BATON_COMMON_PARAMS_SAMPLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "engine/grammar/grammar.h"
+
+enum {
+    BATON_MAX_STOP_IDS = 72,
+    BATON_MAX_LOGIT_BIAS = 1024,
+    BATON_MAX_BIAS = 100,  /* of one logit, up or down */
+    BATON_MAX_LISTED = 20, /* candidates of a decision, tokens of a list of logprobs */
+};
+
+struct baton_logit_bias {
+    uint32_t id;
+    float bias;
+};
+
+struct baton_sampling_params {
+    double temperature; /* 0: greedy, the lowest id wins ties; the filters do not run */
+    uint32_t top_k;     /* 0: off; ties at the k-th are kept */
+    double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
+    double min_p;       /* [0, 1]; 0: off; drops tokens below min_p x the highest probability */
+    double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
+                                  multiplied (Keskar et al., CTRL, 2019) */
+    double presence_penalty;   /* subtracted from the logit of every token generated so far */
+    double frequency_penalty;  /* the same, once per time it was generated */
+    uint32_t min_tokens;       /* stop ids do not come before this many tokens; 0: off */
+
+    uint32_t explain;      /* a decision per token that lists this many candidates; 0: none */
+    bool logprobs;         /* the log-probability of each token, */
+    uint32_t top_logprobs; /* and of this many of the most probable ones */
+
+    uint64_t seed;                 /* with a token's position it keys the draw */
+    struct baton_logit_bias *bias; /* [n_bias] added first; each id once; ids past the vocabulary do
+                                      nothing */
+    size_t n_bias;
+    uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* [n_stop_ids] generation ends with one of these */
+    size_t n_stop_ids;
+    struct baton_grammar_text grammar; /* the output is held to; kind NONE: to nothing */
+};
+
+/* What a client gets that says nothing: the model's own distribution. */
+#define BATON_SAMPLING_DEFAULTS .temperature = 1, .top_p = 1, .repetition_penalty = 1
+
+/* With a bias and a grammar of its own; to is untouched on an error. */
+enum baton_err
+baton_sampling_params_copy(struct baton_sampling_params *to,
+                           const struct baton_sampling_params *from) BATON_MUST_CHECK;
+void baton_sampling_params_fini(struct baton_sampling_params *params);
+
+/* Whether generation ends with this token. */
+bool baton_sampling_params_is_stop(const struct baton_sampling_params *params, uint32_t token);
+
+/* True when the choice depends on the tokens before it: the sequence must then keep a history. */
+static inline bool baton_sampling_needs_history(const struct baton_sampling_params *params)
+{
+    return params->repetition_penalty != 1 || params->presence_penalty != 0 ||
+           params->frequency_penalty != 0;
+}
+
+/* True when a worker that goes on with the sequence needs the output so far: min_tokens counts it.
+ */
+static inline bool baton_sampling_needs_output(const struct baton_sampling_params *params)
+{
+    return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE ||
+           params->min_tokens > 0;
+}
+
+/* True when that history begins with the prompt: a worker that did not compute it needs its ids. */
+static inline bool baton_sampling_needs_prompt(const struct baton_sampling_params *params)
+{
+    return params->repetition_penalty != 1;
+}
+
+/* ---- the table ---- */
+
+enum baton_param_type {
+    BATON_PARAM_REAL,  /* double */
+    BATON_PARAM_COUNT, /* uint32_t */
+    BATON_PARAM_FLAG,  /* bool */
+};
+
+struct baton_sampling_field {
+    const char *name;
+    enum baton_param_type type;
+    size_t offset; /* in struct baton_sampling_params */
+    double min, max;
+    bool above_min; /* min itself is out of range */
+    /* A message with 0 leaves the default: its sender may not know the field. */
+    bool zero_is_default;
+    bool set_by_route; /* not read from bodies by this name: OpenAI's routes differ in it */
+};
+
+/* Row index of the table, NULL past the last. */
+const struct baton_sampling_field *baton_sampling_field_at(int index);
+
+/* NaN is in no range, and infinity is not even where max is infinite. */
+bool baton_sampling_field_in_range(const struct baton_sampling_field *field, double value);
+
+/* The member as a number; every type of the table fits a double exactly. */
+double baton_sampling_field_get(const struct baton_sampling_field *field,
+                                const struct baton_sampling_params *params);
+void baton_sampling_field_set(const struct baton_sampling_field *field,
+                              struct baton_sampling_params *params, double value);
+
+#endif

@@ -1,0 +1,104 @@
+/* An architecture, as a row of a table: which configurations it computes, what they say of the
+ * computation (spec.h), and what its checkpoints' tensors are called. The engine's decoder runs all
+ * of them.
+ *
+ * A new architecture is a row in families.c, and a function in refine.c only for what no row can
+ * say.
+ *
+ * Ownership: a table of constants.
+ * Threading: pure.
+ * Errors:    configure: INVALID with the key, its value and what is supported.
+ */
+#ifndef BATON_ENGINE_ARCH_ARCH_H
+#define BATON_ENGINE_ARCH_ARCH_H
+
+#include "engine/arch/spec.h"
+#include "engine/arch/tensor_names.h"
+
+/* Which layers have a window where layer_types does not say it. */
+enum baton_window_rule {
+    BATON_WINDOW_NONE,
+    BATON_WINDOW_ALL,
+    BATON_WINDOW_SWITCHED, /* all, where use_sliding_window is true */
+    BATON_WINDOW_EVEN,     /* the first, the third, .. */
+    BATON_WINDOW_PATTERN,  /* all but each sliding_window_pattern-th */
+    BATON_WINDOW_LATE,     /* from max_window_layers on, where use_sliding_window is true */
+    BATON_WINDOW_NO_ROPE   /* those without rotation, where use_sliding_window is true */
+};
+
+/* Which config key holds the activation, and which the norms' epsilon. */
+enum baton_activation_key {
+    BATON_KEY_HIDDEN_ACT,
+    BATON_KEY_HIDDEN_ACTIVATION, /* or hidden_act; "gelu" is its tanh form */
+    BATON_KEY_ACTIVATION_FUNCTION
+};
+
+enum baton_epsilon_key {
+    BATON_KEY_RMS_NORM_EPS,
+    BATON_KEY_LAYER_NORM_EPS,
+    BATON_KEY_LAYER_NORM_EPSILON,
+    BATON_KEY_NORM_EPSILON
+};
+
+struct baton_arch {
+    const char *model_type; /* as the model's config names it */
+    const struct baton_tensor_names *tensors;
+    const struct baton_tensor_names *gguf; /* in GGUF files; NULL: there are none */
+
+    uint64_t choices; /* of BATON_CHOICE (model_config.h): what it computes; others are refused */
+
+    enum baton_block_form form;
+    enum baton_norm_kind norm;
+    bool norm_has_bias;
+    enum baton_epsilon_key epsilon;
+    enum baton_mlp_form mlp;
+    enum baton_activation_key activation;
+    enum baton_qk_norm qk_norm;
+    enum baton_window_rule window;
+    bool has_learned_positions; /* else rotary ones */
+    bool rotates_pairs;
+    bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config says */
+    bool never_has_out_bias; /* attention_bias means queries, keys and values alone */
+    bool defaults_n_ff;      /* F is 4 C where the config gives none */
+
+    /* Changes what the rest of the row makes of a config; NULL: nothing. */
+    enum baton_err (*refine)(const struct baton_model_config *config, struct baton_spec *spec,
+                             struct baton_why *why);
+};
+
+/* What the tensors of a model of this config are called. */
+static inline const struct baton_tensor_names *
+baton_arch_tensors(const struct baton_arch *arch, const struct baton_model_config *config)
+{
+    return config->gguf_names ? arch->gguf : arch->tensors;
+}
+
+/* NULL when unknown. */
+const struct baton_arch *baton_arch_find(const char *model_type);
+
+/* The index-th row; NULL past the last. */
+const struct baton_arch *baton_arch_at(int index);
+
+/* "supported: gpt2, ...", for messages. */
+enum { BATON_ARCH_NAMES_BYTES = 512 };
+const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES]);
+
+/* Which architecture computes a model of this config, and its spec. n_context positions are to be
+ * served, at most what the model knows; 0: all that it knows. Rotary embeddings that depend on the
+ * context take it from there. */
+enum baton_err baton_arch_configure(const struct baton_model_config *config, int n_context,
+                                    const struct baton_arch **arch, struct baton_spec *spec,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* The same for a model on disk; messages name its config's file. */
+struct baton_checkpoint;
+enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpoint, int n_context,
+                                          const struct baton_arch **arch, struct baton_spec *spec,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+
+/* The bounds that hold for every architecture: KV heads divide the heads, a layer reads K and V of
+ * its own sizes, no size is absurd. H x D need not be C. */
+enum baton_err baton_spec_check(const struct baton_spec *spec,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

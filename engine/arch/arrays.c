@@ -1,0 +1,251 @@
+#include "engine/arch/arrays.h"
+
+static struct baton_array vector(int n)
+{
+    return (struct baton_array){.n_rows = n, .n_columns = 1};
+}
+
+static struct baton_array matrix(int n_out, int n_in)
+{
+    return (struct baton_array){.n_rows = n_out, .n_columns = n_in, .is_matrix = true};
+}
+
+static struct baton_array none(void)
+{
+    return (struct baton_array){.n_columns = 1};
+}
+
+static struct baton_array table(int n_rows, int n_columns)
+{
+    return (struct baton_array){.n_rows = n_rows, .n_columns = n_columns};
+}
+
+static struct baton_array norm(const struct baton_spec *spec, bool there)
+{
+    struct baton_array array = there ? vector(spec->n_embd) : none();
+    array.center = 1;
+    return array;
+}
+
+static struct baton_array norm_bias(const struct baton_spec *spec, bool there)
+{
+    return there && spec->norm_has_bias ? vector(spec->n_embd) : none();
+}
+
+/* Of n_heads heads: queries' or keys'. */
+static struct baton_array head_norm(const struct baton_spec *spec, int layer, int n_heads)
+{
+    int head_dim = spec->layers[layer].head_dim;
+    struct baton_array array = vector(spec->qk_norm == BATON_QK_NORM_NONE   ? 0
+                                      : spec->qk_norm == BATON_QK_NORM_HEAD ? head_dim
+                                                                            : n_heads * head_dim);
+    array.center = 1;
+    return array;
+}
+
+static bool has_input_norm(const struct baton_spec *spec)
+{
+    return spec->form != BATON_BLOCK_POST;
+}
+
+static bool has_mlp_norm(const struct baton_spec *spec)
+{
+    return spec->form == BATON_BLOCK_PARALLEL ? spec->mlp_has_norm : spec->form != BATON_BLOCK_POST;
+}
+
+/* up, with the gate before it, or its bias. */
+static struct baton_array up(const struct baton_spec *spec, int n_ff, int n_columns)
+{
+    bool gated = spec->mlp == BATON_MLP_GATED;
+    return (struct baton_array){
+        .n_rows = gated ? 2 * n_ff : n_ff, .n_columns = n_columns, .is_gated = gated};
+}
+
+static struct baton_array up_matrix(const struct baton_spec *spec, int n_ff)
+{
+    struct baton_array array = up(spec, n_ff, spec->n_embd);
+    array.is_matrix = true;
+    return array;
+}
+
+static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_slot slot)
+{
+    switch (slot) {
+    case BATON_SLOT_ATTN_NORM:
+        return norm(spec, has_input_norm(spec));
+    case BATON_SLOT_ATTN_NORM_BIAS:
+        return norm_bias(spec, has_input_norm(spec));
+    case BATON_SLOT_MLP_NORM:
+        return norm(spec, has_mlp_norm(spec));
+    case BATON_SLOT_MLP_NORM_BIAS:
+        return norm_bias(spec, has_mlp_norm(spec));
+    case BATON_SLOT_ATTN_POST_NORM:
+    case BATON_SLOT_MLP_POST_NORM:
+        return norm(spec, baton_spec_has_post_norms(spec));
+    case BATON_SLOT_ATTN_POST_NORM_BIAS:
+    case BATON_SLOT_MLP_POST_NORM_BIAS:
+        return norm_bias(spec, baton_spec_has_post_norms(spec));
+    default:
+        return none();
+    }
+}
+
+static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton_slot slot,
+                                       int layer)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    int n_ff = of->is_moe ? spec->moe.n_ff : of->n_ff;
+    switch (slot) {
+    case BATON_SLOT_UP:
+        return up_matrix(spec, n_ff);
+    case BATON_SLOT_UP_BIAS:
+        return up(spec, spec->has_mlp_bias ? n_ff : 0, 1);
+    case BATON_SLOT_DOWN:
+        return matrix(spec->n_embd, n_ff);
+    case BATON_SLOT_DOWN_BIAS:
+        return vector(spec->has_mlp_bias ? spec->n_embd : 0);
+    default:
+        return none();
+    }
+}
+
+/* What a mixture has beside its experts. A router's small error may choose another expert, so its
+ * weights keep all their bits. */
+static struct baton_array mixture_of_layer(const struct baton_spec *spec, enum baton_slot slot,
+                                           int layer)
+{
+    const struct baton_moe_spec *moe = &spec->moe;
+    struct baton_array router = matrix(moe->n_experts + moe->has_shared_gate, spec->n_embd);
+    router.is_exact = true;
+    if (!spec->layers[layer].is_moe)
+        return none();
+    switch (slot) {
+    case BATON_SLOT_ROUTER:
+        return router;
+    case BATON_SLOT_ROUTER_BIAS:
+        return vector(spec->has_router_bias ? router.n_rows : 0);
+    case BATON_SLOT_SHARED_UP:
+        return up_matrix(spec, moe->n_ff_shared);
+    case BATON_SLOT_SHARED_DOWN:
+        return moe->n_ff_shared ? matrix(spec->n_embd, moe->n_ff_shared) : none();
+    default:
+        return none();
+    }
+}
+
+static struct baton_array attention_of_layer(const struct baton_spec *spec, enum baton_slot slot,
+                                             int layer)
+{
+    switch (slot) {
+    case BATON_SLOT_QKV:
+        return matrix(baton_spec_qkv_width(spec, layer), spec->n_embd);
+    case BATON_SLOT_QKV_BIAS:
+        return vector(spec->has_qkv_bias ? baton_spec_qkv_width(spec, layer) : 0);
+    case BATON_SLOT_OUT:
+        return matrix(spec->n_embd, baton_spec_q_width(spec, layer));
+    case BATON_SLOT_OUT_BIAS:
+        return vector(spec->has_out_bias ? spec->n_embd : 0);
+    case BATON_SLOT_Q_NORM:
+        return head_norm(spec, layer, spec->n_heads);
+    case BATON_SLOT_K_NORM:
+        return baton_spec_stores_kv(spec, layer)
+                   ? head_norm(spec, layer, spec->layers[layer].n_kv_heads)
+                   : none();
+    case BATON_SLOT_SINKS:
+        return vector(spec->has_sinks ? spec->n_heads : 0);
+    default:
+        return none();
+    }
+}
+
+static struct baton_array of_layer(const struct baton_spec *spec, enum baton_slot slot, int layer)
+{
+    switch (slot) {
+    case BATON_SLOT_QKV:
+    case BATON_SLOT_QKV_BIAS:
+    case BATON_SLOT_OUT:
+    case BATON_SLOT_OUT_BIAS:
+    case BATON_SLOT_Q_NORM:
+    case BATON_SLOT_K_NORM:
+    case BATON_SLOT_SINKS:
+        return attention_of_layer(spec, slot, layer);
+    case BATON_SLOT_UP:
+    case BATON_SLOT_UP_BIAS:
+    case BATON_SLOT_DOWN:
+    case BATON_SLOT_DOWN_BIAS:
+        return mlp_of_layer(spec, slot, layer);
+    case BATON_SLOT_ROUTER:
+    case BATON_SLOT_ROUTER_BIAS:
+    case BATON_SLOT_SHARED_UP:
+    case BATON_SLOT_SHARED_DOWN:
+        return mixture_of_layer(spec, slot, layer);
+    default:
+        return norm_of_layer(spec, slot);
+    }
+}
+
+static struct baton_array of_model(const struct baton_spec *spec, enum baton_slot slot)
+{
+    switch (slot) {
+    case BATON_SLOT_TOKEN_EMBEDDING:
+        return matrix(spec->n_vocab, spec->n_embd);
+    case BATON_SLOT_POSITION_EMBEDDING:
+        return table(spec->has_learned_positions ? spec->n_context : 0, spec->n_embd);
+    case BATON_SLOT_FINAL_NORM:
+        return norm(spec, true);
+    case BATON_SLOT_FINAL_NORM_BIAS:
+        return norm_bias(spec, true);
+    case BATON_SLOT_HEAD:
+        return matrix(spec->has_tied_head ? 0 : spec->n_vocab, spec->n_embd);
+    case BATON_SLOT_HEAD_BIAS:
+        return vector(spec->has_head_bias ? spec->n_vocab : 0);
+    default:
+        return none();
+    }
+}
+
+static bool is_of_experts(const struct baton_spec *spec, enum baton_slot slot, int layer)
+{
+    return spec->layers[layer].is_moe && (slot == BATON_SLOT_UP || slot == BATON_SLOT_UP_BIAS ||
+                                          slot == BATON_SLOT_DOWN || slot == BATON_SLOT_DOWN_BIAS);
+}
+
+struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer)
+{
+    bool in_layer = baton_slot_is_of_layer(slot);
+    struct baton_array array = in_layer ? of_layer(spec, slot, layer) : of_model(spec, slot);
+    array.slot = slot;
+    array.layer = in_layer ? layer : 0;
+    array.n_experts = in_layer && is_of_experts(spec, slot, layer) ? spec->moe.n_experts : 0;
+    return array;
+}
+
+enum { N_LAYER_SLOTS = BATON_END_LAYER_SLOT - BATON_FIRST_LAYER_SLOT };
+
+int baton_n_arrays(const struct baton_spec *spec)
+{
+    return BATON_N_SLOTS + (spec->n_layers - 1) * N_LAYER_SLOTS;
+}
+
+struct baton_array baton_array_at(const struct baton_spec *spec, int index)
+{
+    int in_layers = index - BATON_FIRST_LAYER_SLOT;
+    if (in_layers < 0)
+        return baton_array_of(spec, (enum baton_slot)index, 0);
+    if (in_layers >= spec->n_layers * N_LAYER_SLOTS)
+        return baton_array_of(spec, (enum baton_slot)(index - (spec->n_layers - 1) * N_LAYER_SLOTS),
+                              0);
+    return baton_array_of(spec,
+                          (enum baton_slot)(BATON_FIRST_LAYER_SLOT + in_layers % N_LAYER_SLOTS),
+                          in_layers / N_LAYER_SLOTS);
+}
+
+size_t baton_spec_n_weights(const struct baton_spec *spec)
+{
+    size_t n = 0;
+    for (int i = 0; i < baton_n_arrays(spec); i++) {
+        struct baton_array array = baton_array_at(spec, i);
+        n += baton_array_n_elements(&array) * (size_t)baton_array_n_copies(&array);
+    }
+    return n;
+}

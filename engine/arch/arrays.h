@@ -1,0 +1,99 @@
+/* The arrays that a model's weights are kept in: which of them a spec asks for, and their sizes. A
+ * checkpoint's tensors fill them (tensor_names.h); the engine gives each its place (engine/model).
+ *
+ * Whatever deals with all weights walks this list: a model's memory, loading, random weights and
+ * files of random weights. Arrays of a layer follow each other; the walk repeats them for each:
+ *
+ *     embeddings, {norms, qkv, ..., down} of layer 0, of layer 1, ..., final norm, head
+ *
+ * An array has rows in an order of its own, whatever the checkpoint's: q, k, v; gate, up; rotated
+ * pairs as two halves (spec.h).
+ *
+ * Ownership: plain data.
+ * Threading: pure.
+ * Errors:    none.
+ */
+#ifndef BATON_ENGINE_ARCH_ARRAYS_H
+#define BATON_ENGINE_ARCH_ARRAYS_H
+
+#include "engine/arch/spec.h"
+
+enum baton_slot {
+    BATON_SLOT_TOKEN_EMBEDDING,    /* [V][C] */
+    BATON_SLOT_POSITION_EMBEDDING, /* [n_context][C] */
+
+    BATON_SLOT_ATTN_NORM, /* [C] n1 of spec.h's forms; POST has none */
+    BATON_SLOT_ATTN_NORM_BIAS,
+    BATON_SLOT_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
+    BATON_SLOT_MLP_NORM_BIAS,
+    BATON_SLOT_QKV, /* [(H + 2 G) D][C] queries, keys, values */
+    BATON_SLOT_QKV_BIAS,
+    BATON_SLOT_OUT, /* [C][H D] */
+    BATON_SLOT_OUT_BIAS,
+    BATON_SLOT_UP, /* [F][C]; GATED: [2 F][C], the gate's rows first */
+    BATON_SLOT_UP_BIAS,
+    BATON_SLOT_DOWN, /* [C][F] */
+    BATON_SLOT_DOWN_BIAS,
+    BATON_SLOT_ROUTER, /* [E][C], and a last row for the shared expert's gate */
+    BATON_SLOT_ROUTER_BIAS,
+    BATON_SLOT_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
+    BATON_SLOT_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
+    BATON_SLOT_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
+    BATON_SLOT_ATTN_POST_NORM_BIAS,
+    BATON_SLOT_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */
+    BATON_SLOT_MLP_POST_NORM_BIAS,
+    BATON_SLOT_Q_NORM, /* [D], or [H D] by spec.qk_norm */
+    BATON_SLOT_K_NORM, /* [D], or [G D] */
+    BATON_SLOT_SINKS,  /* [H] */
+
+    BATON_SLOT_FINAL_NORM, /* [C] */
+    BATON_SLOT_FINAL_NORM_BIAS,
+    BATON_SLOT_HEAD, /* [V][C]; none where the head is the token embedding */
+    BATON_SLOT_HEAD_BIAS,
+
+    BATON_N_SLOTS,
+    BATON_FIRST_LAYER_SLOT = BATON_SLOT_ATTN_NORM,
+    BATON_END_LAYER_SLOT = BATON_SLOT_FINAL_NORM
+};
+
+/* An array of a model of some spec. */
+struct baton_array {
+    enum baton_slot slot;
+    int layer; /* 0 outside of the layers */
+    int n_rows,
+        n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
+    int n_experts;  /* so many experts have one each; 0: it is not experts' */
+    int expert;     /* which of them */
+    bool is_exact;  /* kept in f32 whatever the dtype of the others */
+    bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
+    bool is_gated;  /* rows of a gate, then as many of up; kernels read them in turn */
+    float center;   /* random weights scatter around it: 1 for the weights of a norm */
+};
+
+static inline bool baton_slot_is_of_layer(enum baton_slot slot)
+{
+    return slot >= BATON_FIRST_LAYER_SLOT && slot < BATON_END_LAYER_SLOT;
+}
+
+/* layer counts only for the slots of layers. The array is the first expert's. */
+struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer);
+
+/* How many arrays the walk visits, absent ones included; and the index-th of them. */
+int baton_n_arrays(const struct baton_spec *spec);
+struct baton_array baton_array_at(const struct baton_spec *spec, int index);
+
+/* How many there are of it: one, or one for each expert. */
+static inline int baton_array_n_copies(const struct baton_array *array)
+{
+    return array->n_experts ? array->n_experts : 1;
+}
+
+/* Elements of one copy, and of all arrays together. */
+static inline size_t baton_array_n_elements(const struct baton_array *array)
+{
+    return (size_t)array->n_rows * (size_t)array->n_columns;
+}
+
+size_t baton_spec_n_weights(const struct baton_spec *spec);
+
+#endif

@@ -1,0 +1,291 @@
+/* config -> spec: what all architectures have in common, guided by a row of families.c. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/arch/families.h"
+#include "engine/arch/rope.h"
+
+#define CONFIG struct baton_model_config
+
+/* ---- choices ---- */
+
+static enum baton_err check_choices(const struct baton_arch *arch, const CONFIG *config,
+                                    struct baton_why *why)
+{
+    uint64_t refused = config->choices & ~arch->choices;
+    char text[BATON_CHOICE_TEXT_BYTES];
+    for (int i = 0; i < BATON_N_MODEL_CHOICES; i++)
+        if (refused & UINT64_C(1) << i)
+            return baton_fail(why, BATON_INVALID, "%s is not supported in a %s model",
+                              baton_model_config_choice(config, (enum baton_model_choice)i, text),
+                              arch->model_type);
+    return BATON_OK;
+}
+
+/* ---- sizes ---- */
+
+static enum baton_err require_sizes(const CONFIG *config, struct baton_why *why)
+{
+    const int *const sizes[] = {&config->n_layers, &config->n_embd, &config->n_heads,
+                                &config->n_vocab, &config->n_context};
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !err; i++)
+        err = baton_model_config_require(config, sizes[i], why);
+    return err;
+}
+
+static enum baton_err set_heads(const CONFIG *config, struct baton_layer_spec *layer,
+                                struct baton_why *why)
+{
+    layer->n_kv_heads = config->n_kv_heads ? config->n_kv_heads : config->n_heads;
+    layer->head_dim = config->head_dim ? config->head_dim : config->n_embd / config->n_heads;
+    if (!config->head_dim && config->n_embd % config->n_heads)
+        return baton_fail(why, BATON_INVALID,
+                          "num_attention_heads (n_head, num_heads): must divide the width %d, or "
+                          "head_dim be given; not %d",
+                          config->n_embd, config->n_heads);
+    if (config->n_heads % layer->n_kv_heads)
+        return baton_fail(why, BATON_INVALID,
+                          "num_key_value_heads: must divide the %d heads, not %d", config->n_heads,
+                          layer->n_kv_heads);
+    return BATON_OK;
+}
+
+/* Learned positions are tensors, whose rows are all loaded however few are served. */
+static enum baton_err set_context(const struct baton_arch *arch, const CONFIG *config,
+                                  int n_context, struct baton_spec *spec, struct baton_why *why)
+{
+    int most = baton_rope_most_context(&config->rope, config->n_context);
+    if (n_context < 0 || n_context > most)
+        return baton_fail(why, BATON_INVALID,
+                          "context: must be in 1..%d, which the model knows, not %d", most,
+                          n_context);
+    spec->n_context = n_context && !arch->has_learned_positions ? n_context : config->n_context;
+    return BATON_OK;
+}
+
+static enum baton_err set_n_ff(const struct baton_arch *arch, const CONFIG *config,
+                               struct baton_layer_spec *layer, struct baton_why *why)
+{
+    layer->n_ff = config->n_ff;
+    if (!layer->n_ff && arch->defaults_n_ff)
+        layer->n_ff = 4 * config->n_embd;
+    return layer->n_ff ? BATON_OK : baton_model_config_require(config, &config->n_ff, why);
+}
+
+/* Layer 0, of which the others begin as copies. */
+static enum baton_err set_sizes(const struct baton_arch *arch, const CONFIG *config, int n_context,
+                                struct baton_spec *spec, struct baton_why *why)
+{
+    struct baton_layer_spec *layer = &spec->layers[0];
+    enum baton_err err = require_sizes(config, why);
+    if (!err)
+        err = set_heads(config, layer, why);
+    if (!err)
+        err = set_n_ff(arch, config, layer, why);
+    if (!err)
+        err = set_context(arch, config, n_context, spec, why);
+    spec->n_layers = config->n_layers;
+    spec->n_embd = config->n_embd;
+    spec->n_heads = config->n_heads;
+    spec->n_vocab = config->n_vocab;
+    return err;
+}
+
+/* ---- norm and activation ---- */
+
+static enum baton_err set_epsilon(const struct baton_arch *arch, const CONFIG *config,
+                                  struct baton_spec *spec, struct baton_why *why)
+{
+    const struct {
+        const char *name;
+        double value;
+    } keys[] = {
+        [BATON_KEY_RMS_NORM_EPS] = {"rms_norm_eps", config->rms_norm_eps},
+        [BATON_KEY_LAYER_NORM_EPS] = {"layer_norm_eps", config->layer_norm_eps},
+        [BATON_KEY_LAYER_NORM_EPSILON] = {"layer_norm_epsilon", config->layer_norm_epsilon},
+        [BATON_KEY_NORM_EPSILON] = {"norm_epsilon", config->norm_epsilon},
+    };
+    spec->norm_epsilon = (float)keys[arch->epsilon].value;
+    if (keys[arch->epsilon].value > 0)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "%s: must be given", keys[arch->epsilon].name);
+}
+
+/* As transformers names them. */
+static const struct {
+    const char *name;
+    enum baton_activation activation;
+} activations[] = {
+    {"gelu_new", BATON_ACT_GELU_TANH},
+    {"gelu_pytorch_tanh", BATON_ACT_GELU_TANH},
+    {"gelu_fast", BATON_ACT_GELU_TANH},
+    {"gelu_accurate", BATON_ACT_GELU_TANH},
+    {"gelu_python_tanh", BATON_ACT_GELU_TANH},
+    {"gelu", BATON_ACT_GELU_ERF},
+    {"gelu_python", BATON_ACT_GELU_ERF},
+    {"silu", BATON_ACT_SILU},
+    {"swish", BATON_ACT_SILU},
+    {"relu", BATON_ACT_RELU},
+    {"relu2", BATON_ACT_RELU2},
+};
+
+static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG *config,
+                                     struct baton_spec *spec, struct baton_why *why)
+{
+    const char *key = "hidden_act", *name = config->hidden_act;
+    if (arch->activation == BATON_KEY_ACTIVATION_FUNCTION) {
+        key = "activation_function";
+        name = config->activation_function;
+    } else if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && config->hidden_activation[0]) {
+        key = "hidden_activation";
+        name = config->hidden_activation;
+    }
+    if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && !strcmp(name, "gelu"))
+        name = "gelu_pytorch_tanh";
+    for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++)
+        if (!strcmp(activations[i].name, name)) {
+            spec->activation = activations[i].activation;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID,
+                      "%s: \"%s\" is not supported (supported: silu, gelu, gelu_new, "
+                      "gelu_pytorch_tanh, gelu_fast, relu, relu2)",
+                      key, name);
+}
+
+/* ---- what the row and the config say of the whole model ---- */
+
+static void set_flags(const struct baton_arch *arch, const CONFIG *config, struct baton_spec *spec)
+{
+    bool reads_biases = arch->choices & BATON_CHOICE(ATTENTION_BIAS);
+    spec->form = arch->form;
+    spec->norm = arch->norm;
+    spec->norm_has_bias = arch->norm_has_bias;
+    spec->mlp = arch->mlp;
+    spec->qk_norm = arch->qk_norm;
+    spec->rotates_pairs = arch->rotates_pairs;
+    spec->has_learned_positions = arch->has_learned_positions;
+    spec->has_qkv_bias = arch->has_qkv_bias || (reads_biases && config->attention_bias);
+    spec->has_out_bias =
+        arch->has_out_bias || (reads_biases && config->attention_bias && !arch->never_has_out_bias);
+    spec->has_mlp_bias = arch->has_mlp_bias || config->mlp_bias;
+    spec->has_head_bias = arch->has_head_bias;
+    spec->has_tied_head = config->tied_head;
+    spec->score_scale = 1.0F / sqrtf((float)spec->layers[0].head_dim);
+    spec->score_cap = (float)config->score_cap;
+    spec->logit_cap = (float)config->logit_cap;
+    spec->clip_qkv = (float)config->clip_qkv;
+    spec->embed_scale = 1;
+    spec->residual_scale = 1;
+    spec->logit_scale = 1;
+}
+
+/* ---- layers ---- */
+
+/* Some families know no layer_types: transformers reads a Mistral's window alone. */
+static bool goes_by_layer_types(const struct baton_arch *arch, const CONFIG *config)
+{
+    return config->n_layer_types && arch->choices & BATON_CHOICE(LAYER_TYPES);
+}
+
+static bool has_window(const struct baton_arch *arch, const CONFIG *config, int layer)
+{
+    if (goes_by_layer_types(arch, config))
+        return config->layer_types[layer] == BATON_LAYER_SLIDING;
+    switch (arch->window) {
+    case BATON_WINDOW_ALL:
+        return true;
+    case BATON_WINDOW_SWITCHED:
+        return config->use_sliding_window;
+    case BATON_WINDOW_EVEN:
+        return layer % 2 == 0;
+    case BATON_WINDOW_PATTERN:
+        return config->sliding_window_pattern && (layer + 1) % config->sliding_window_pattern;
+    case BATON_WINDOW_LATE:
+        return config->use_sliding_window && layer >= config->max_window_layers;
+    case BATON_WINDOW_NO_ROPE:
+    case BATON_WINDOW_NONE:
+        break;
+    }
+    return false;
+}
+
+static bool switches_windows(const struct baton_arch *arch)
+{
+    return arch->window == BATON_WINDOW_SWITCHED || arch->window == BATON_WINDOW_LATE ||
+           arch->window == BATON_WINDOW_NO_ROPE;
+}
+
+static enum baton_err set_layers(const struct baton_arch *arch, const CONFIG *config,
+                                 struct baton_spec *spec, struct baton_why *why)
+{
+    int window = config->sliding_window;
+    if (switches_windows(arch) && !config->use_sliding_window)
+        window = 0;
+    spec->layers[0].rope = arch->has_learned_positions ? -1 : 0;
+    for (int i = 0; i < spec->n_layers; i++) {
+        spec->layers[i] = spec->layers[0];
+        spec->layers[i].kv_from = i;
+    }
+    for (int i = 0; i < spec->n_layers; i++) {
+        bool windowed = has_window(arch, config, i);
+        spec->layers[i].window = windowed ? window : 0;
+        if (windowed && !window && goes_by_layer_types(arch, config))
+            return baton_fail(why, BATON_INVALID,
+                              "sliding_window: must be given where layer_types has "
+                              "sliding_attention");
+    }
+    return BATON_OK;
+}
+
+static enum baton_err add_rope(const CONFIG *config, const struct baton_rope_config *rope,
+                               struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_rope_request request = {.config = rope,
+                                               .head_dim = spec->layers[0].head_dim,
+                                               .n_rotated = config->rotary_dim,
+                                               .n_known = config->n_context,
+                                               .n_context = spec->n_context,
+                                               .original = config->original_context};
+    enum baton_err err = baton_rope_make(&request, &spec->ropes[spec->n_ropes], why);
+    if (!err)
+        spec->n_ropes++;
+    return err;
+}
+
+static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *config,
+                                struct baton_spec *spec, struct baton_why *why)
+{
+    bool has_local = config->local_rope.theta > 0 && arch->choices & BATON_CHOICE(LOCAL_ROPE);
+    if (arch->has_learned_positions)
+        return BATON_OK;
+    enum baton_err err = add_rope(config, &config->rope, spec, why);
+    if (err || !has_local)
+        return err;
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].window)
+            spec->layers[i].rope = 1;
+    return add_rope(config, &config->local_rope, spec, why);
+}
+
+enum baton_err baton_arch_make_spec(const struct baton_arch *arch, const CONFIG *config,
+                                    int n_context, struct baton_spec *spec, struct baton_why *why)
+{
+    memset(spec, 0, sizeof *spec);
+    enum baton_err err = check_choices(arch, config, why);
+    if (!err)
+        err = set_sizes(arch, config, n_context, spec, why);
+    if (!err)
+        err = set_epsilon(arch, config, spec, why);
+    if (!err)
+        err = set_activation(arch, config, spec, why);
+    if (err)
+        return err;
+    set_flags(arch, config, spec);
+    err = set_layers(arch, config, spec, why);
+    if (!err)
+        err = set_ropes(arch, config, spec, why);
+    return !err && arch->refine ? arch->refine(config, spec, why) : err;
+}

@@ -1,0 +1,266 @@
+#include "engine/arch/names.h"
+
+/* ---- Llama, and what is named like it ---- */
+
+static const struct baton_tensor_row llama_top[] = {
+    {TENSOR("embed_tokens.weight", TOKEN_EMBEDDING)},
+    {TENSOR("norm.weight", FINAL_NORM)},
+    {TENSOR("norm.bias", FINAL_NORM_BIAS)},
+    {TENSOR("lm_head.weight", HEAD)},
+    {TENSOR("lm_head.bias", HEAD_BIAS)},
+};
+
+static const struct baton_tensor_row llama_attention[] = {
+    {TENSOR("self_attn.q_proj.weight", QKV), PART(Q)},
+    {TENSOR("self_attn.k_proj.weight", QKV), PART(K)},
+    {TENSOR("self_attn.v_proj.weight", QKV), PART(V)},
+    {TENSOR("self_attn.q_proj.bias", QKV_BIAS), PART(Q)},
+    {TENSOR("self_attn.k_proj.bias", QKV_BIAS), PART(K)},
+    {TENSOR("self_attn.v_proj.bias", QKV_BIAS), PART(V)},
+    {TENSOR("self_attn.o_proj.weight", OUT)},
+    {TENSOR("self_attn.o_proj.bias", OUT_BIAS)},
+    {TENSOR("self_attn.q_norm.weight", Q_NORM)},
+    {TENSOR("self_attn.k_norm.weight", K_NORM)},
+    {TENSOR("self_attn.sinks", SINKS)},
+};
+
+static const struct baton_tensor_row llama_mlp[] = {
+    {TENSOR("mlp.gate_proj.weight", UP), PART(GATE)},
+    {TENSOR("mlp.up_proj.weight", UP), PART(UP)},
+    {TENSOR("mlp.gate_proj.bias", UP_BIAS), PART(GATE)},
+    {TENSOR("mlp.up_proj.bias", UP_BIAS), PART(UP)},
+    {TENSOR("mlp.down_proj.weight", DOWN)},
+    {TENSOR("mlp.down_proj.bias", DOWN_BIAS)},
+};
+
+/* One matrix for q, k and v, and one for gate and up. */
+static const struct baton_tensor_row fused_qkv[] = {
+    {TENSOR("self_attn.qkv_proj.weight", QKV)},
+    {TENSOR("self_attn.o_proj.weight", OUT)},
+};
+
+static const struct baton_tensor_row fused_mlp[] = {
+    {TENSOR("mlp.gate_up_proj.weight", UP)},
+    {TENSOR("mlp.down_proj.weight", DOWN)},
+};
+
+static const struct baton_tensor_row pre_norms[] = {
+    {TENSOR("input_layernorm.weight", ATTN_NORM)},
+    {TENSOR("input_layernorm.bias", ATTN_NORM_BIAS)},
+    {TENSOR("post_attention_layernorm.weight", MLP_NORM)},
+    {TENSOR("post_attention_layernorm.bias", MLP_NORM_BIAS)},
+};
+
+static const struct baton_tensor_row gemma_sandwich_norms[] = {
+    {TENSOR("input_layernorm.weight", ATTN_NORM)},
+    {TENSOR("post_attention_layernorm.weight", ATTN_POST_NORM)},
+    {TENSOR("pre_feedforward_layernorm.weight", MLP_NORM)},
+    {TENSOR("post_feedforward_layernorm.weight", MLP_POST_NORM)},
+};
+
+static const struct baton_tensor_row glm4_norms[] = {
+    {TENSOR("input_layernorm.weight", ATTN_NORM)},
+    {TENSOR("post_self_attn_layernorm.weight", ATTN_POST_NORM)},
+    {TENSOR("post_attention_layernorm.weight", MLP_NORM)},
+    {TENSOR("post_mlp_layernorm.weight", MLP_POST_NORM)},
+};
+
+static const struct baton_tensor_row post_norms[] = {
+    {TENSOR("post_attention_layernorm.weight", ATTN_POST_NORM)},
+    {TENSOR("post_feedforward_layernorm.weight", MLP_POST_NORM)},
+};
+
+const struct baton_tensor_names baton_names_llama = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
+
+const struct baton_tensor_names baton_names_phi3 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(fused_qkv), LIST(fused_mlp)}};
+
+const struct baton_tensor_names baton_names_gemma = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .norms_less_one = true,
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
+
+const struct baton_tensor_names baton_names_gemma2 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .norms_less_one = true,
+    .lists = {LIST(llama_top), LIST(gemma_sandwich_norms), LIST(llama_attention), LIST(llama_mlp)}};
+
+const struct baton_tensor_names baton_names_glm4 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(glm4_norms), LIST(llama_attention), LIST(fused_mlp)}};
+
+const struct baton_tensor_names baton_names_olmo2 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(post_norms), LIST(llama_attention), LIST(llama_mlp)}};
+
+static const struct baton_tensor_row starcoder2_mlp[] = {
+    {TENSOR("mlp.c_fc.weight", UP)},
+    {TENSOR("mlp.c_fc.bias", UP_BIAS)},
+    {TENSOR("mlp.c_proj.weight", DOWN)},
+    {TENSOR("mlp.c_proj.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_starcoder2 = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(starcoder2_mlp)}};
+
+/* ---- Mixtures of experts ---- */
+
+/* As newer files fuse them, [E][2 F][C] and [E][C][F]. */
+static const struct baton_tensor_row fused_experts[] = {
+    {EXPERTS("mlp.experts.gate_up_proj", UP)},
+    {EXPERTS("mlp.experts.down_proj", DOWN)},
+};
+
+static const struct baton_tensor_row mixtral_experts[] = {
+    {TENSOR("block_sparse_moe.gate.weight", ROUTER)},
+    {TENSOR("mlp.gate.weight", ROUTER)},
+    {EXPERTS("block_sparse_moe.experts.*.w1.weight", UP), PART(GATE)},
+    {EXPERTS("block_sparse_moe.experts.*.w3.weight", UP), PART(UP)},
+    {EXPERTS("block_sparse_moe.experts.*.w2.weight", DOWN)},
+};
+
+const struct baton_tensor_names baton_names_mixtral = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(mixtral_experts),
+              LIST(fused_experts)}};
+
+static const struct baton_tensor_row qwen_experts[] = {
+    {TENSOR("mlp.gate.weight", ROUTER), PART(EXPERTS)},
+    {TENSOR("mlp.shared_expert_gate.weight", ROUTER), PART(SHARED_GATE)},
+    {EXPERTS("mlp.experts.*.gate_proj.weight", UP), PART(GATE)},
+    {EXPERTS("mlp.experts.*.up_proj.weight", UP), PART(UP)},
+    {EXPERTS("mlp.experts.*.down_proj.weight", DOWN)},
+    {TENSOR("mlp.shared_expert.gate_proj.weight", SHARED_UP), PART(GATE)},
+    {TENSOR("mlp.shared_expert.up_proj.weight", SHARED_UP), PART(UP)},
+    {TENSOR("mlp.shared_expert.down_proj.weight", SHARED_DOWN)},
+};
+
+const struct baton_tensor_names baton_names_qwen_moe = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp),
+              LIST(qwen_experts), LIST(fused_experts)}};
+
+static const struct baton_tensor_row granite_experts[] = {
+    {TENSOR("block_sparse_moe.router.layer.weight", ROUTER)},
+    {EXPERTS("block_sparse_moe.input_linear.weight", UP)},
+    {EXPERTS("block_sparse_moe.output_linear.weight", DOWN)},
+    {TENSOR("shared_mlp.input_linear.weight", SHARED_UP)},
+    {TENSOR("shared_mlp.output_linear.weight", SHARED_DOWN)},
+};
+
+const struct baton_tensor_names baton_names_granite_moe = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts)}};
+
+/* Plain or as MXFP4, which is stored by outputs. */
+static const struct baton_tensor_row gpt_oss_experts[] = {
+    {TENSOR("mlp.router.weight", ROUTER)},
+    {TENSOR("mlp.router.bias", ROUTER_BIAS)},
+    {EXPERTS("mlp.experts.gate_up_proj", UP), .transposed = true, .alternates = true},
+    {EXPERTS("mlp.experts.gate_up_proj_blocks", UP), .alternates = true,
+     .scales = "mlp.experts.gate_up_proj_scales"},
+    {EXPERTS("mlp.experts.gate_up_proj_bias", UP_BIAS), .alternates = true},
+    {EXPERTS("mlp.experts.down_proj", DOWN), .transposed = true},
+    {EXPERTS("mlp.experts.down_proj_blocks", DOWN), .scales = "mlp.experts.down_proj_scales"},
+    {EXPERTS("mlp.experts.down_proj_bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gpt_oss = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(gpt_oss_experts)}};
+
+/* ---- Phi 1 and 2 ---- */
+
+static const struct baton_tensor_row phi_rest[] = {
+    {TENSOR("embed_tokens.weight", TOKEN_EMBEDDING)},
+    {TENSOR("final_layernorm.weight", FINAL_NORM)},
+    {TENSOR("final_layernorm.bias", FINAL_NORM_BIAS)},
+    {TENSOR("lm_head.weight", HEAD)},
+    {TENSOR("lm_head.bias", HEAD_BIAS)},
+    {TENSOR("self_attn.dense.weight", OUT)},
+    {TENSOR("self_attn.dense.bias", OUT_BIAS)},
+    {TENSOR("mlp.fc1.weight", UP)},
+    {TENSOR("mlp.fc1.bias", UP_BIAS)},
+    {TENSOR("mlp.fc2.weight", DOWN)},
+    {TENSOR("mlp.fc2.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_phi = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(phi_rest), LIST(pre_norms), LIST(llama_attention)}};
+
+/* ---- GPT-NeoX, GPT-J, GPT-Neo ---- */
+
+static const struct baton_tensor_row gpt_neox_rows[] = {
+    {TENSOR("embed_in.weight", TOKEN_EMBEDDING)},
+    {TENSOR("final_layer_norm.weight", FINAL_NORM)},
+    {TENSOR("final_layer_norm.bias", FINAL_NORM_BIAS)},
+    {TENSOR("embed_out.weight", HEAD)},
+    {TENSOR("attention.query_key_value.weight", QKV), .by_heads = true},
+    {TENSOR("attention.query_key_value.bias", QKV_BIAS), .by_heads = true},
+    {TENSOR("attention.dense.weight", OUT)},
+    {TENSOR("attention.dense.bias", OUT_BIAS)},
+    {TENSOR("mlp.dense_h_to_4h.weight", UP)},
+    {TENSOR("mlp.dense_h_to_4h.bias", UP_BIAS)},
+    {TENSOR("mlp.dense_4h_to_h.weight", DOWN)},
+    {TENSOR("mlp.dense_4h_to_h.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gpt_neox = {
+    .prefix = "gpt_neox.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(gpt_neox_rows), LIST(pre_norms)}};
+
+/* What GPT-J and GPT-Neo have in common with GPT-2. */
+static const struct baton_tensor_row gpt_rows[] = {
+    {TENSOR("wte.weight", TOKEN_EMBEDDING)}, {TENSOR("wpe.weight", POSITION_EMBEDDING)},
+    {TENSOR("ln_1.weight", ATTN_NORM)},      {TENSOR("ln_1.bias", ATTN_NORM_BIAS)},
+    {TENSOR("ln_2.weight", MLP_NORM)},       {TENSOR("ln_2.bias", MLP_NORM_BIAS)},
+    {TENSOR("ln_f.weight", FINAL_NORM)},     {TENSOR("ln_f.bias", FINAL_NORM_BIAS)},
+    {TENSOR("lm_head.weight", HEAD)},        {TENSOR("lm_head.bias", HEAD_BIAS)},
+};
+
+static const struct baton_tensor_row gptj_rows[] = {
+    {TENSOR("attn.q_proj.weight", QKV), PART(Q)},
+    {TENSOR("attn.k_proj.weight", QKV), PART(K)},
+    {TENSOR("attn.v_proj.weight", QKV), PART(V)},
+    {TENSOR("attn.out_proj.weight", OUT)},
+    {TENSOR("mlp.fc_in.weight", UP)},
+    {TENSOR("mlp.fc_in.bias", UP_BIAS)},
+    {TENSOR("mlp.fc_out.weight", DOWN)},
+    {TENSOR("mlp.fc_out.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gptj = {
+    .prefix = "transformer.", .layer_prefix = "h.", .lists = {LIST(gpt_rows), LIST(gptj_rows)}};
+
+static const struct baton_tensor_row gpt_neo_rows[] = {
+    {TENSOR("attn.attention.q_proj.weight", QKV), PART(Q)},
+    {TENSOR("attn.attention.k_proj.weight", QKV), PART(K)},
+    {TENSOR("attn.attention.v_proj.weight", QKV), PART(V)},
+    {TENSOR("attn.attention.out_proj.weight", OUT)},
+    {TENSOR("attn.attention.out_proj.bias", OUT_BIAS)},
+    {TENSOR("mlp.c_fc.weight", UP)},
+    {TENSOR("mlp.c_fc.bias", UP_BIAS)},
+    {TENSOR("mlp.c_proj.weight", DOWN)},
+    {TENSOR("mlp.c_proj.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gpt_neo = {
+    .prefix = "transformer.", .layer_prefix = "h.", .lists = {LIST(gpt_rows), LIST(gpt_neo_rows)}};

@@ -1,0 +1,113 @@
+/* What GGUF files call tensors: the same names for all families, but for where two families mean
+ * other things by one.
+ *
+ * Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py (TENSOR_NAMES). */
+#include "engine/arch/names.h"
+
+static const struct baton_tensor_row top[] = {
+    {TENSOR("token_embd.weight", TOKEN_EMBEDDING)},
+    {TENSOR("position_embd.weight", POSITION_EMBEDDING)},
+    {TENSOR("output_norm.weight", FINAL_NORM)},
+    {TENSOR("output_norm.bias", FINAL_NORM_BIAS)},
+    {TENSOR("output.weight", HEAD)},
+    {TENSOR("output.bias", HEAD_BIAS)},
+};
+
+static const struct baton_tensor_row norms[] = {
+    {TENSOR("attn_norm.weight", ATTN_NORM)},
+    {TENSOR("attn_norm.bias", ATTN_NORM_BIAS)},
+    {TENSOR("post_attention_norm.weight", ATTN_POST_NORM)},
+    {TENSOR("ffn_norm.weight", MLP_NORM)},
+    {TENSOR("ffn_norm.bias", MLP_NORM_BIAS)},
+    {TENSOR("post_ffw_norm.weight", MLP_POST_NORM)},
+    {TENSOR("attn_q_norm.weight", Q_NORM)},
+    {TENSOR("attn_k_norm.weight", K_NORM)},
+    {TENSOR("attn_sinks.weight", SINKS)},
+    {TENSOR("attn_output.weight", OUT)},
+    {TENSOR("attn_output.bias", OUT_BIAS)},
+};
+
+static const struct baton_tensor_row whole_qkv[] = {
+    {TENSOR("attn_qkv.weight", QKV)},
+    {TENSOR("attn_qkv.bias", QKV_BIAS)},
+};
+
+static const struct baton_tensor_row qkv[] = {
+    {TENSOR("attn_q.weight", QKV), PART(Q)},    {TENSOR("attn_k.weight", QKV), PART(K)},
+    {TENSOR("attn_v.weight", QKV), PART(V)},    {TENSOR("attn_q.bias", QKV_BIAS), PART(Q)},
+    {TENSOR("attn_k.bias", QKV_BIAS), PART(K)}, {TENSOR("attn_v.bias", QKV_BIAS), PART(V)},
+};
+
+/* As converters order the heads of Llama and its kin. */
+static const struct baton_tensor_row paired_qkv[] = {
+    {TENSOR("attn_q.weight", QKV), PART(Q), .paired = true},
+    {TENSOR("attn_k.weight", QKV), PART(K), .paired = true},
+    {TENSOR("attn_v.weight", QKV), PART(V)},
+    {TENSOR("attn_q.bias", QKV_BIAS), PART(Q), .paired = true},
+    {TENSOR("attn_k.bias", QKV_BIAS), PART(K), .paired = true},
+    {TENSOR("attn_v.bias", QKV_BIAS), PART(V)},
+    {TENSOR("attn_qkv.weight", QKV), .paired = true},
+    {TENSOR("attn_qkv.bias", QKV_BIAS), .paired = true},
+};
+
+/* A plain MLP's, or gate and up in one. */
+static const struct baton_tensor_row whole_mlp[] = {
+    {TENSOR("ffn_up.weight", UP)},
+    {TENSOR("ffn_up.bias", UP_BIAS)},
+    {TENSOR("ffn_down.weight", DOWN)},
+    {TENSOR("ffn_down.bias", DOWN_BIAS)},
+};
+
+static const struct baton_tensor_row gated_mlp[] = {
+    {TENSOR("ffn_gate.weight", UP), PART(GATE)},
+    {TENSOR("ffn_up.weight", UP), PART(UP)},
+    {TENSOR("ffn_gate.bias", UP_BIAS), PART(GATE)},
+    {TENSOR("ffn_up.bias", UP_BIAS), PART(UP)},
+    {TENSOR("ffn_down.weight", DOWN)},
+    {TENSOR("ffn_down.bias", DOWN_BIAS)},
+};
+
+static const struct baton_tensor_row experts[] = {
+    {TENSOR("ffn_gate_inp.weight", ROUTER), PART(EXPERTS)},
+    {TENSOR("ffn_gate_inp.bias", ROUTER_BIAS)},
+    {TENSOR("ffn_gate_inp_shexp.weight", ROUTER), PART(SHARED_GATE)},
+    {EXPERTS("ffn_gate_exps.weight", UP), PART(GATE)},
+    {EXPERTS("ffn_up_exps.weight", UP), PART(UP)},
+    {EXPERTS("ffn_gate_exps.bias", UP_BIAS), PART(GATE)},
+    {EXPERTS("ffn_up_exps.bias", UP_BIAS), PART(UP)},
+    {EXPERTS("ffn_down_exps.weight", DOWN)},
+    {EXPERTS("ffn_down_exps.bias", DOWN_BIAS)},
+    {EXPERTS("ffn_gate.*.weight", UP), PART(GATE)}, /* as they were until 2024 */
+    {EXPERTS("ffn_up.*.weight", UP), PART(UP)},
+    {EXPERTS("ffn_down.*.weight", DOWN)},
+    {TENSOR("ffn_gate_shexp.weight", SHARED_UP), PART(GATE)},
+    {TENSOR("ffn_up_shexp.weight", SHARED_UP), PART(UP)},
+    {TENSOR("ffn_down_shexp.weight", SHARED_DOWN)},
+};
+
+/* Its norm after attention is the one before the experts. */
+static const struct baton_tensor_row gpt_oss_norms[] = {
+    {TENSOR("attn_norm.weight", ATTN_NORM)}, {TENSOR("post_attention_norm.weight", MLP_NORM)},
+    {TENSOR("attn_sinks.weight", SINKS)},    {TENSOR("attn_output.weight", OUT)},
+    {TENSOR("attn_output.bias", OUT_BIAS)},
+};
+
+/* The configuration holds them (gguf/config.h). */
+static const char *const elsewhere[] = {"rope_freqs.weight", "rope_factors_long.weight",
+                                        "rope_factors_short.weight", NULL};
+
+#define NAMES .prefix = "", .layer_prefix = "blk.", .elsewhere = elsewhere
+
+/* A list that comes first has the name that is missed where there is none. */
+const struct baton_tensor_names baton_names_gguf = {
+    NAMES,
+    .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp), LIST(experts)}};
+
+const struct baton_tensor_names baton_names_gguf_paired = {
+    NAMES, .lists = {LIST(top), LIST(norms), LIST(paired_qkv), LIST(gated_mlp), LIST(experts)}};
+
+const struct baton_tensor_names baton_names_gguf_whole = {
+    NAMES, .lists = {LIST(top), LIST(norms), LIST(whole_qkv), LIST(qkv), LIST(whole_mlp)}};
+
+const struct baton_tensor_names baton_names_gguf_gpt_oss = {
+    NAMES, .lists = {LIST(top), LIST(gpt_oss_norms), LIST(qkv), LIST(whole_qkv), LIST(experts)}};

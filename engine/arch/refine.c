@@ -1,0 +1,238 @@
+#include "engine/arch/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIG struct baton_model_config
+
+/* ---- dense models ---- */
+
+/* One scale for queries of any head size (Gemma 2, 3). */
+static void set_query_scalar(const CONFIG *config, struct baton_spec *spec)
+{
+    if (config->query_scalar > 0)
+        spec->score_scale = (float)(1 / sqrt(config->query_scalar));
+}
+
+enum baton_err baton_refine_gemma(const CONFIG *config, struct baton_spec *spec,
+                                  struct baton_why *why)
+{
+    (void)why;
+    spec->embed_scale = (float)sqrt((double)config->n_embd);
+    set_query_scalar(config, spec);
+    return BATON_OK;
+}
+
+/* Scores as they are, and one projection with a bias. */
+enum baton_err baton_refine_gpt_neo(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    (void)why;
+    spec->score_scale = 1;
+    if (!config->n_layer_types)
+        for (int i = 0; i < spec->n_layers; i++)
+            spec->layers[i].window = i % 2 ? config->sliding_window : 0;
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_gpt_neox(const CONFIG *config, struct baton_spec *spec,
+                                     struct baton_why *why)
+{
+    (void)why;
+    spec->mlp_has_norm = config->use_parallel_residual;
+    if (!config->use_parallel_residual)
+        spec->form = BATON_BLOCK_PRE;
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_gptj(const CONFIG *config, struct baton_spec *spec,
+                                 struct baton_why *why)
+{
+    (void)spec;
+    return baton_model_config_require(config, &config->rotary_dim, why);
+}
+
+/* Every fourth layer is without rotation, unless the config says which. */
+enum baton_err baton_refine_smollm3(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    bool windowed = config->use_sliding_window && !config->n_layer_types;
+    (void)why;
+    for (int i = 0; i < spec->n_layers; i++) {
+        bool turns = config->n_no_rope
+                         ? !config->no_rope[i]
+                         : !config->no_rope_interval || (i + 1) % config->no_rope_interval != 0;
+        if (turns)
+            continue;
+        spec->layers[i].rope = -1;
+        if (windowed)
+            spec->layers[i].window = config->sliding_window;
+    }
+    return BATON_OK;
+}
+
+/* Queries grow with the position (Llama 4's temperature). */
+enum baton_err baton_refine_ministral3(const CONFIG *config, struct baton_spec *spec,
+                                       struct baton_why *why)
+{
+    int period =
+        config->rope.original_context ? config->rope.original_context : config->original_context;
+    spec->has_q_scaling = config->rope.query_scaling_beta > 0;
+    spec->q_scaling_beta = (float)config->rope.query_scaling_beta;
+    spec->q_scaling_period = spec->has_q_scaling ? period : 0;
+    if (spec->has_q_scaling && !period)
+        return baton_fail(why, BATON_INVALID,
+                          "rope_parameters.original_max_position_embeddings: must be given beside "
+                          "llama_4_scaling_beta");
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_granite(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    (void)why;
+    if (config->attention_multiplier > 0)
+        spec->score_scale = (float)config->attention_multiplier;
+    spec->embed_scale = (float)config->embedding_multiplier;
+    spec->residual_scale = (float)config->residual_multiplier;
+    spec->logit_scale = (float)(1 / config->logits_scaling);
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_minicpm(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    (void)why;
+    spec->embed_scale = (float)config->scale_emb;
+    if (config->scale_depth > 0)
+        spec->residual_scale = (float)(config->scale_depth / sqrt((double)config->n_layers));
+    if (config->dim_model_base > 0)
+        spec->logit_scale = (float)(config->dim_model_base / config->n_embd);
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_cohere(const CONFIG *config, struct baton_spec *spec,
+                                   struct baton_why *why)
+{
+    (void)why;
+    spec->logit_scale = (float)config->logit_scale;
+    if (config->use_qk_norm)
+        spec->qk_norm = BATON_QK_NORM_OWN_HEAD;
+    return BATON_OK;
+}
+
+/* Layers that see everything have no rotation. */
+enum baton_err baton_refine_cohere2(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (!spec->layers[i].window)
+            spec->layers[i].rope = -1;
+    return baton_refine_cohere(config, spec, why);
+}
+
+enum baton_err baton_refine_starcoder2(const CONFIG *config, struct baton_spec *spec,
+                                       struct baton_why *why)
+{
+    (void)why;
+    spec->has_qkv_bias = config->use_bias;
+    spec->has_out_bias = config->use_bias;
+    spec->has_mlp_bias = config->use_bias;
+    return BATON_OK;
+}
+
+/* ---- mixtures of experts ---- */
+
+static enum baton_err set_experts(const CONFIG *config, int n_ff, struct baton_spec *spec,
+                                  struct baton_why *why)
+{
+    if (!config->n_experts)
+        return baton_fail(why, BATON_INVALID,
+                          "num_experts (num_local_experts): must be given, a whole number in 1..%d",
+                          BATON_MAX_EXPERTS);
+    if (config->n_experts_chosen < 1 || config->n_experts_chosen > config->n_experts)
+        return baton_fail(why, BATON_INVALID,
+                          "num_experts_per_tok: must be a whole number in 1..%d, not %d",
+                          config->n_experts, config->n_experts_chosen);
+    if (!n_ff)
+        return baton_fail(why, BATON_INVALID,
+                          "moe_intermediate_size: must be given, a whole number in 1..%d",
+                          BATON_MAX_WIDTH);
+    spec->moe = (struct baton_moe_spec){.n_experts = config->n_experts,
+                                        .n_chosen = config->n_experts_chosen,
+                                        .n_ff = n_ff,
+                                        .renormalises = true};
+    for (int i = 0; i < spec->n_layers; i++) {
+        spec->layers[i].is_moe = true;
+        spec->layers[i].n_ff = 0;
+    }
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_mixtral(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    return set_experts(config, config->n_ff, spec, why);
+}
+
+enum baton_err baton_refine_olmoe(const CONFIG *config, struct baton_spec *spec,
+                                  struct baton_why *why)
+{
+    enum baton_err err = set_experts(config, config->n_ff, spec, why);
+    spec->moe.renormalises = config->norm_topk_prob;
+    return err;
+}
+
+/* Some layers may be dense. */
+enum baton_err baton_refine_qwen3_moe(const CONFIG *config, struct baton_spec *spec,
+                                      struct baton_why *why)
+{
+    enum baton_err err = set_experts(config, config->moe_n_ff, spec, why);
+    spec->moe.renormalises = config->norm_topk_prob;
+    for (int i = 0; i < spec->n_layers && !err; i++)
+        if (config->is_dense[i] || (i + 1) % config->decoder_sparse_step) {
+            spec->layers[i].is_moe = false;
+            spec->layers[i].n_ff = config->n_ff;
+        }
+    return err;
+}
+
+enum baton_err baton_refine_qwen2_moe(const CONFIG *config, struct baton_spec *spec,
+                                      struct baton_why *why)
+{
+    enum baton_err err = baton_refine_qwen3_moe(config, spec, why);
+    spec->has_qkv_bias = config->qkv_bias;
+    spec->moe.n_ff_shared = config->shared_n_ff;
+    spec->moe.has_shared_gate = config->shared_n_ff > 0;
+    return err;
+}
+
+enum baton_err baton_refine_granitemoe(const CONFIG *config, struct baton_spec *spec,
+                                       struct baton_why *why)
+{
+    enum baton_err err = baton_refine_granite(config, spec, why);
+    if (!err)
+        err = set_experts(config, config->n_ff, spec, why);
+    spec->moe.n_ff_shared = config->shared_mlp_n_ff;
+    return err;
+}
+
+enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    if (config->quantization[0] && strcmp(config->quantization, "mxfp4") != 0)
+        return baton_fail(why, BATON_INVALID,
+                          "quantization_config: \"%s\" is not supported in a gpt_oss model "
+                          "(supported: mxfp4)",
+                          config->quantization);
+    if (spec->activation != BATON_ACT_SILU)
+        return baton_fail(
+            why, BATON_INVALID,
+            "hidden_act: \"%s\" is not supported in a gpt_oss model (supported: silu)",
+            config->hidden_act);
+    spec->activation = BATON_ACT_SWIGLU_CLIP;
+    spec->has_sinks = true;
+    spec->has_mlp_bias = true;
+    spec->has_router_bias = true;
+    return set_experts(config, config->n_ff, spec, why);
+}

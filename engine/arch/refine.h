@@ -1,0 +1,54 @@
+/* What the rows of families.c cannot say: a function for each architecture that needs one, which
+ * changes what its row made of a config.
+ *
+ * Ownership: plain data.
+ * Threading: pure.
+ * Errors:    INVALID with the key, its value and the rule; *spec is then unspecified.
+ */
+#ifndef BATON_ENGINE_ARCH_REFINE_H
+#define BATON_ENGINE_ARCH_REFINE_H
+
+#include "engine/arch/spec.h"
+
+#define BATON_REFINE(name)                                                                         \
+    enum baton_err baton_refine_##name(const struct baton_model_config *config,                    \
+                                       struct baton_spec *spec, struct baton_why *why)
+
+/* The embedding's scale; in 2 and 3 one scale of scores for all head sizes. */
+BATON_REFINE(gemma);
+/* Scores as they are; windows in every other layer. */
+BATON_REFINE(gpt_neo);
+/* Parts side by side, or one after the other. */
+BATON_REFINE(gpt_neox);
+/* Rotary_dim is necessary. */
+BATON_REFINE(gptj);
+/* Layers without rotation. */
+BATON_REFINE(smollm3);
+/* Queries that grow with the position. */
+BATON_REFINE(ministral3);
+/* Four multipliers. */
+BATON_REFINE(granite);
+/* Scales of the embedding, the residuals and the head. */
+BATON_REFINE(minicpm);
+/* The head's scale; norms of queries and keys. */
+BATON_REFINE(cohere);
+/* The same; layers that see everything do not rotate. */
+BATON_REFINE(cohere2);
+/* One key for all biases. */
+BATON_REFINE(starcoder2);
+/* Experts in every layer. */
+BATON_REFINE(mixtral);
+/* The same, renormalised as the config says. */
+BATON_REFINE(olmoe);
+/* Experts in some layers. */
+BATON_REFINE(qwen3_moe);
+/* The same, and a shared expert with a gate. */
+BATON_REFINE(qwen2_moe);
+/* Granite's multipliers, experts, a shared expert. */
+BATON_REFINE(granitemoe);
+/* Sinks, clipped experts with biases, MXFP4. */
+BATON_REFINE(gpt_oss);
+
+#undef BATON_REFINE
+
+#endif

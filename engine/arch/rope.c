@@ -1,0 +1,251 @@
+#include "engine/arch/rope.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIG  struct baton_rope_config
+#define REQUEST struct baton_rope_request
+
+static const double pi = 3.14159265358979323846;
+
+static double or_else(double given, double otherwise)
+{
+    return given > 0 ? given : otherwise;
+}
+
+static double original_context(const REQUEST *request)
+{
+    if (request->config->original_context)
+        return request->config->original_context;
+    return request->original ? request->original : request->n_known;
+}
+
+static enum baton_err require(const char *name, double value, struct baton_why *why)
+{
+    if (value > 0)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "rope_scaling.%s: must be given", name);
+}
+
+static void fill_default(struct baton_rope_spec *rope, double theta)
+{
+    for (int i = 0; i < rope->n_rotated / 2; i++)
+        rope->inverse[i] = pow(theta, -2.0 * i / rope->n_rotated);
+}
+
+static void divide(struct baton_rope_spec *rope, double factor)
+{
+    for (int i = 0; i < rope->n_rotated / 2; i++)
+        rope->inverse[i] /= factor;
+}
+
+/* ---- kinds of scaling ---- */
+
+static enum baton_err scale_linear(const REQUEST *request, struct baton_rope_spec *rope,
+                                   struct baton_why *why)
+{
+    enum baton_err err = require("factor", request->config->factor, why);
+    if (!err)
+        divide(rope, request->config->factor);
+    return err;
+}
+
+static enum baton_err scale_dynamic(const REQUEST *request, struct baton_rope_spec *rope,
+                                    struct baton_why *why)
+{
+    double factor = request->config->factor, n = rope->n_rotated;
+    double length = fmax(request->n_context, request->n_known) / request->n_known;
+    enum baton_err err = require("factor", factor, why);
+    if (err)
+        return err;
+    if (n < 4)
+        return baton_fail(why, BATON_INVALID,
+                          "rope_scaling.rope_type: \"dynamic\" must turn 4 elements or more of a "
+                          "head, not %.0f",
+                          n);
+    fill_default(rope, request->config->theta * pow(factor * length - (factor - 1), n / (n - 2)));
+    return BATON_OK;
+}
+
+static enum baton_err scale_llama3(const REQUEST *request, struct baton_rope_spec *rope,
+                                   struct baton_why *why)
+{
+    const CONFIG *config = request->config;
+    double low = or_else(config->low_freq_factor, 1), high = or_else(config->high_freq_factor, 4);
+    double original = original_context(request);
+    enum baton_err err = require("factor", config->factor, why);
+    if (err)
+        return err;
+    if (!(high > low))
+        return baton_fail(why, BATON_INVALID,
+                          "rope_scaling.high_freq_factor: must be above low_freq_factor %g, not %g",
+                          low, high);
+    for (int i = 0; i < rope->n_rotated / 2; i++) {
+        double turns = original * rope->inverse[i] / (2 * pi);
+        double kept = fmin(fmax((turns - low) / (high - low), 0), 1);
+        rope->inverse[i] *= (1 - kept) / config->factor + kept;
+    }
+    return BATON_OK;
+}
+
+/* The pair that turns so often within the original context. */
+static double pair_of(double turns, const REQUEST *request, int n_rotated)
+{
+    return n_rotated * log(original_context(request) / (turns * 2 * pi)) /
+           (2 * log(request->config->theta));
+}
+
+static double stretch(double factor, double mscale)
+{
+    return factor > 1 ? 0.1 * mscale * log(factor) + 1 : 1;
+}
+
+static double yarn_attention(const CONFIG *config, double factor)
+{
+    if (config->attention_factor > 0)
+        return config->attention_factor;
+    if (config->mscale > 0 && config->mscale_all_dim > 0)
+        return stretch(factor, config->mscale) / stretch(factor, config->mscale_all_dim);
+    return stretch(factor, 1);
+}
+
+static enum baton_err scale_yarn(const REQUEST *request, struct baton_rope_spec *rope,
+                                 struct baton_why *why)
+{
+    const CONFIG *config = request->config;
+    double factor = config->factor;
+    double low = pair_of(or_else(config->beta_fast, 32), request, rope->n_rotated);
+    double high = pair_of(or_else(config->beta_slow, 1), request, rope->n_rotated);
+    if (!(factor > 0) && (config->original_context || request->original))
+        factor = request->n_known / original_context(request);
+    enum baton_err err = require("factor", factor, why);
+    if (err)
+        return err;
+    if (config->truncate) {
+        low = floor(low);
+        high = ceil(high);
+    }
+    low = fmax(low, 0);
+    high = fmin(high, rope->n_rotated - 1);
+    if (low == high)
+        high += 0.001;
+    for (int i = 0; i < rope->n_rotated / 2; i++) {
+        double slowed = fmin(fmax((i - low) / (high - low), 0), 1);
+        rope->inverse[i] *= slowed / factor + (1 - slowed);
+    }
+    rope->attention_factor = yarn_attention(config, factor);
+    return BATON_OK;
+}
+
+static double longrope_attention(const REQUEST *request)
+{
+    const CONFIG *config = request->config;
+    double original = original_context(request);
+    double factor = config->original_context || request->original ? request->n_known / original
+                                                                  : config->factor;
+    if (config->attention_factor > 0)
+        return config->attention_factor;
+    return factor > 1 ? sqrt(1 + log(factor) / log(original)) : 1;
+}
+
+static enum baton_err scale_longrope(const REQUEST *request, struct baton_rope_spec *rope,
+                                     struct baton_why *why)
+{
+    const CONFIG *config = request->config;
+    const struct {
+        const char *name;
+        const double *factors;
+        int n;
+    } lists[] = {{"short_factor", config->short_factor, config->n_short},
+                 {"long_factor", config->long_factor, config->n_long}};
+    double original = original_context(request);
+    const double *factors = lists[request->n_context > original].factors;
+    for (int i = 0; i < 2; i++)
+        if (lists[i].n != rope->n_rotated / 2)
+            return baton_fail(why, BATON_INVALID,
+                              "rope_scaling.%s: must have %d factors, one for each pair that "
+                              "turns, not %d",
+                              lists[i].name, rope->n_rotated / 2, lists[i].n);
+    if (original < 2)
+        return baton_fail(why, BATON_INVALID,
+                          "original_max_position_embeddings: must be 2 or more, not %.0f",
+                          original);
+    for (int i = 0; i < rope->n_rotated / 2; i++)
+        rope->inverse[i] /= factors[i];
+    rope->attention_factor = longrope_attention(request);
+    return BATON_OK;
+}
+
+static const struct {
+    const char *name;
+    enum baton_err (*scale)(const REQUEST *request, struct baton_rope_spec *rope,
+                            struct baton_why *why);
+} kinds[] = {
+    {"linear", scale_linear}, {"dynamic", scale_dynamic},   {"llama3", scale_llama3},
+    {"yarn", scale_yarn},     {"longrope", scale_longrope}, {"su", scale_longrope},
+};
+
+static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope,
+                            struct baton_why *why)
+{
+    const char *type = request->config->type;
+    if (!*type || !strcmp(type, "default"))
+        return BATON_OK;
+    if (request->config->n_long && !strcmp(type, "yarn")) /* as early Phi-3 files say it */
+        type = "longrope";
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (!strcmp(kinds[i].name, type))
+            return kinds[i].scale(request, rope, why);
+    return baton_fail(
+        why, BATON_INVALID,
+        "rope_scaling.rope_type: \"%s\" is not supported (supported: default, linear, "
+        "dynamic, llama3, yarn, longrope, su)",
+        type);
+}
+
+/* ---- all kinds ---- */
+
+static enum baton_err check_rotated(const REQUEST *request, int n, struct baton_why *why)
+{
+    if (n >= 2 && n % 2 == 0 && n <= request->head_dim && n <= BATON_MAX_ROTATED)
+        return BATON_OK;
+    if (n == request->head_dim)
+        return baton_fail(why, BATON_INVALID,
+                          "head_dim: must be an even number in 2..%d where a whole head turns, "
+                          "not %d",
+                          BATON_MAX_ROTATED, n);
+    return baton_fail(why, BATON_INVALID,
+                      "%s: must turn an even number of a head's %d elements, in 2..%d, not %d",
+                      request->n_rotated ? "rotary_dim" : "partial_rotary_factor",
+                      request->head_dim, BATON_MAX_ROTATED, n);
+}
+
+enum baton_err baton_rope_make(const struct baton_rope_request *request,
+                               struct baton_rope_spec *rope, struct baton_why *why)
+{
+    const CONFIG *config = request->config;
+    int n = request->n_rotated
+                ? request->n_rotated
+                : (int)(request->head_dim * or_else(config->partial_rotary_factor, 1));
+    struct baton_rope_spec made = {.n_rotated = n, .attention_factor = 1};
+    enum baton_err err = check_rotated(request, n, why);
+    if (!err && !(config->theta > 1))
+        err = baton_fail(why, BATON_INVALID, "rope_theta: must be given");
+    if (err)
+        return err;
+    fill_default(&made, config->theta);
+    err = scale(request, &made, why);
+    if (!err)
+        *rope = made;
+    return err;
+}
+
+int baton_rope_most_context(const struct baton_rope_config *config, int n_known)
+{
+    double most = n_known;
+    if (!strcmp(config->type, "dynamic"))
+        most = n_known * or_else(config->factor, 1);
+    else if (!strcmp(config->type, "yarn")) /* Qwen 2.5 leaves max_position_embeddings as it was */
+        most = fmax(most, config->original_context * config->factor);
+    return most < BATON_MAX_CONTEXT ? (int)most : BATON_MAX_CONTEXT;
+}

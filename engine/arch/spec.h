@@ -1,0 +1,168 @@
+/* What a model computes, in numbers and choices: everything in which the decoder's models differ.
+ *
+ * A spec is made from a model's configuration by its architecture (arch.h). It knows no tensor and
+ * no kernel, so a gateway reads one as well as a worker does.
+ *
+ * Dimension letters, here and everywhere below: B sequences, T tokens in this call, P past tokens,
+ * C model width, H query heads, G key/value heads, D head dimension, F feed-forward width,
+ * V vocabulary, L layers, E experts.
+ *
+ *     x = embedding * embed_scale (+ position)
+ *     for each layer, by form:   A attention, M feed-forward, n1.. norms, m residual_scale
+ *         PRE        x += m A(n1 x);       x += m M(n2 x)
+ *         SANDWICH   x += n2 A(n1 x);      x += n4 M(n3 x)
+ *         POST       x += n1 A(x);         x += n2 M(x)
+ *         PARALLEL   x += A(n1 x) + M(n1 x), or M(n2 x) where mlp_has_norm
+ *     logits = cap(head(norm x) * logit_scale)
+ *
+ * Pure: plain data, copied freely.
+ */
+#ifndef BATON_ENGINE_ARCH_SPEC_H
+#define BATON_ENGINE_ARCH_SPEC_H
+
+#include <stdbool.h>
+
+#include "engine/checkpoint/config/model_config.h"
+
+enum baton_block_form {
+    BATON_BLOCK_PRE,
+    BATON_BLOCK_SANDWICH,
+    BATON_BLOCK_POST,
+    BATON_BLOCK_PARALLEL
+};
+
+/* How a row is normalised. */
+enum baton_norm_kind {
+    BATON_LAYER_NORM, /* (x - mean) / sqrt(variance + epsilon) * weight + bias */
+    BATON_RMS_NORM    /* x / sqrt(mean(x^2) + epsilon) * weight */
+};
+
+/* g and u are the gate's and the up projection's result; PLAIN has g alone. */
+enum baton_mlp_form {
+    BATON_MLP_PLAIN, /* down(act(g)) */
+    BATON_MLP_GATED  /* down(act(g) * u) */
+};
+
+enum baton_activation {
+    BATON_ACT_GELU_TANH,
+    BATON_ACT_GELU_ERF,
+    BATON_ACT_SILU,
+    BATON_ACT_RELU,
+    BATON_ACT_RELU2,      /* relu squared */
+    BATON_ACT_SWIGLU_CLIP /* GATED only: g = min(g, 7), u = clip(u, -7..7),
+                             g * sigmoid(1.702 g) * (u + 1) */
+};
+
+enum baton_qk_norm {
+    BATON_QK_NORM_NONE,
+    BATON_QK_NORM_HEAD,     /* over each head, one weight [D] for all heads */
+    BATON_QK_NORM_OWN_HEAD, /* over each head, a weight [D] for each: [H][D] and [G][D] */
+    BATON_QK_NORM_WHOLE     /* over the whole projection: [H D] and [G D] */
+};
+
+enum { BATON_MAX_ROTATED = 512, BATON_MAX_ROPES = 2 };
+
+/* A rotary embedding: pair i (x[i], x[i + n_rotated / 2]) of a head turns by position * inverse[i];
+ * sine and cosine are multiplied by attention_factor. The head's other elements stay. */
+struct baton_rope_spec {
+    int n_rotated; /* even, at most D */
+    double attention_factor;
+    double inverse[BATON_MAX_ROTATED / 2]; /* [n_rotated / 2], scaled as the config says */
+};
+
+/* What differs from layer to layer. */
+struct baton_layer_spec {
+    int n_kv_heads; /* G */
+    int head_dim;   /* D */
+    int n_ff;       /* F of a dense layer */
+    int window;     /* a position sees the last `window` positions, itself included; 0: all */
+    int rope;       /* index of spec.ropes; -1: none */
+    int kv_from;    /* the layer whose K and V it reads: itself, or an earlier one */
+    bool is_moe;    /* its feed-forward part is a mixture of experts */
+};
+
+struct baton_moe_spec {
+    int n_experts;        /* E; 0: no layer is a mixture */
+    int n_chosen;         /* experts of a row */
+    int n_ff;             /* F of an expert */
+    int n_ff_shared;      /* F of the expert that every row takes; 0: there is none */
+    bool renormalises;    /* the chosen experts' weights sum to 1; else a softmax over all E */
+    bool has_shared_gate; /* the shared expert's result is multiplied by sigmoid(gate x) */
+};
+
+struct baton_spec {
+    int n_layers;  /* L */
+    int n_embd;    /* C */
+    int n_heads;   /* H; H D need not be C */
+    int n_vocab;   /* V */
+    int n_context; /* positions that are served, prompt and output together; with learned positions
+                      all that the model has */
+
+    enum baton_block_form form;
+    bool mlp_has_norm; /* PARALLEL: the feed-forward part has a norm of its own */
+    enum baton_norm_kind norm;
+    float norm_epsilon;
+    bool norm_has_bias;
+
+    enum baton_mlp_form mlp;
+    enum baton_activation activation;
+
+    enum baton_qk_norm qk_norm; /* of this spec's norm kind, before the rotation */
+    float score_scale;          /* of the scores, before cap and softmax */
+    float score_cap;            /* s = cap tanh(s / cap); 0: none */
+    float clip_qkv;             /* q, k, v are clamped to +-clip; 0: none */
+    bool has_sinks;             /* one logit per head joins the softmax's denominator */
+    bool has_q_scaling;         /* q *= 1 + beta ln(1 + floor(position / period)) */
+    float q_scaling_beta;
+    int q_scaling_period;
+    bool rotates_pairs; /* checkpoints hold pairs side by side (x[2i], x[2i + 1]); loading reorders
+                           the rows of Q and K, so that the kernels know one order */
+
+    bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias, has_router_bias;
+    bool has_learned_positions;
+    bool has_tied_head; /* unless the checkpoint has a head's tensor */
+
+    float embed_scale, residual_scale, logit_scale; /* 1: none */
+    float logit_cap;                                /* 0: none */
+
+    struct baton_moe_spec moe;
+    int n_ropes;
+    struct baton_rope_spec ropes[BATON_MAX_ROPES];
+    struct baton_layer_spec layers[BATON_MAX_LAYERS]; /* [L] */
+};
+
+/* Floats of a row in a layer: all query heads; all KV heads; queries, keys and values together. */
+static inline int baton_spec_q_width(const struct baton_spec *spec, int layer)
+{
+    return spec->n_heads * spec->layers[layer].head_dim;
+}
+
+static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
+{
+    return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
+}
+
+/* Whether what attention and the MLP give is normed. */
+static inline bool baton_spec_has_post_norms(const struct baton_spec *spec)
+{
+    return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH;
+}
+
+/* Whether a layer computes K and V of its own. */
+static inline bool baton_spec_stores_kv(const struct baton_spec *spec, int layer)
+{
+    return spec->layers[layer].kv_from == layer;
+}
+
+static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
+{
+    int n_kv = baton_spec_stores_kv(spec, layer) ? baton_spec_kv_width(spec, layer) : 0;
+    return baton_spec_q_width(spec, layer) + 2 * n_kv;
+}
+
+/* The widest layer's; of n_ff also a shared expert's. */
+int baton_spec_most_q_width(const struct baton_spec *spec);
+int baton_spec_most_qkv_width(const struct baton_spec *spec);
+int baton_spec_most_n_ff(const struct baton_spec *spec);
+
+#endif

@@ -1,0 +1,243 @@
+#include "engine/arch/tensor_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of models inside larger ones, and of models saved without their head. */
+static const char *const prefixes[] = {
+    "model.",          "language_model.model.", "model.language_model.",
+    "language_model.", "transformer.",          "",
+};
+
+/* Constants that older files hold. */
+static const char *const constants[] = {
+    ".rotary_emb.inv_freq",   ".attn.bias", ".attn.masked_bias", ".attention.bias",
+    ".attention.masked_bias",
+};
+
+const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,
+                                                   int index)
+{
+    for (int i = 0; i < BATON_MAX_TENSOR_LISTS && names->lists[i].rows; i++) {
+        if (index < names->lists[i].n)
+            return &names->lists[i].rows[index];
+        index -= names->lists[i].n;
+    }
+    return NULL;
+}
+
+const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int prefix)
+{
+    if (!prefix)
+        return names->prefix;
+    return prefix <= (int)(sizeof prefixes / sizeof prefixes[0]) ? prefixes[prefix - 1] : NULL;
+}
+
+/* A larger model's prefix stands before the head's name as well, but its "model." does not. */
+static const char *head_prefix(const char *prefix)
+{
+    return strncmp(prefix, "language_model.", strlen("language_model.")) ? "" : "language_model.";
+}
+
+/* Writes a row's name with the expert's number for its *. */
+static void write_row_name(const char *row, int expert, char *name, size_t n_bytes)
+{
+    const char *star = strchr(row, '*');
+    if (star)
+        (void)snprintf(name, n_bytes, "%.*s%d%s", (int)(star - row), row, expert, star + 1);
+    else
+        (void)snprintf(name, n_bytes, "%s", row);
+}
+
+const char *baton_tensor_name(const struct baton_tensor_names *names,
+                              const struct baton_tensor_row *row, int layer, int expert,
+                              const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
+{
+    int n = 0;
+    if (baton_slot_is_of_layer(row->slot))
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix, layer);
+    else if (row->slot == BATON_SLOT_HEAD || row->slot == BATON_SLOT_HEAD_BIAS)
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", head_prefix(prefix));
+    else
+        n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", prefix);
+    write_row_name(row->name, expert, name + n, BATON_TENSOR_NAME_BYTES - (size_t)n);
+    return name;
+}
+
+static bool is_of_some_expert(const char *row, const char *name, int n_experts)
+{
+    size_t n = strcspn(row, "*");
+    char *end;
+    if (strncmp(row, name, n) != 0 || name[n] < '0' || name[n] > '9')
+        return false;
+    long expert = strtol(name + n, &end, 10);
+    return expert < n_experts && !strcmp(end, row + n + 1);
+}
+
+bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts)
+{
+    if (strchr(row->name, '*'))
+        return is_of_some_expert(row->name, name, n_experts);
+    return !strcmp(row->name, name) || (row->scales && !strcmp(row->scales, name));
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && !strcmp(text + n - n_end, end);
+}
+
+static bool begins_with(const char *text, const char *begin)
+{
+    return !strncmp(text, begin, strlen(begin));
+}
+
+static bool is_elsewhere(const struct baton_tensor_names *names, const char *name)
+{
+    for (int i = 0; names->elsewhere[i]; i++)
+        if (!strcmp(names->elsewhere[i], name))
+            return true;
+    return false;
+}
+
+bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char *prefix,
+                             const char *name)
+{
+    if (names->elsewhere)
+        return is_elsewhere(names, name);
+    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
+        if (ends_with(name, constants[i]))
+            return true;
+    if (begins_with(name, head_prefix(prefix)) &&
+        (begins_with(name + strlen(head_prefix(prefix)), "lm_head.") ||
+         begins_with(name + strlen(head_prefix(prefix)), "embed_out.")))
+        return false;
+    if (*prefix)
+        return !begins_with(name, prefix);
+    return !begins_with(name, names->layer_prefix);
+}
+
+/* Weights that act on heads' elements stand in the order of those. */
+static struct baton_row_order order_in_heads(const struct baton_spec *spec, int layer)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    if (!spec->rotates_pairs || of->rope < 0)
+        return (struct baton_row_order){0};
+    return (struct baton_row_order){.head_dim = of->head_dim,
+                                    .step = of->head_dim,
+                                    .n_rotated = spec->ropes[of->rope].n_rotated};
+}
+
+/* Q, K and V of qkv: whose heads, and where they begin. */
+static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int layer,
+                                            const struct baton_tensor_row *row,
+                                            enum baton_part part)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    int q_width = baton_spec_q_width(spec, layer), kv_width = baton_spec_kv_width(spec, layer);
+    struct baton_tensor_part found = {
+        .first = part == BATON_PART_Q   ? 0
+                 : part == BATON_PART_K ? q_width
+                                        : q_width + kv_width,
+        .n = part == BATON_PART_Q ? q_width : kv_width,
+    };
+    if (part != BATON_PART_V)
+        found.order = order_in_heads(spec, layer);
+    if (part != BATON_PART_V && row->paired)
+        found.order = (struct baton_row_order){
+            .head_dim = of->head_dim, .step = of->head_dim, .n_rotated = of->head_dim};
+    return found;
+}
+
+/* All of qkv: three parts, one after the other or head by head. */
+static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *tensor)
+{
+    static const enum baton_part parts[] = {BATON_PART_Q, BATON_PART_K, BATON_PART_V};
+    int head_dim = spec->layers[tensor->layer].head_dim;
+    tensor->n_parts = 3;
+    for (int i = 0; i < tensor->n_parts; i++) {
+        struct baton_tensor_part *part = &tensor->parts[i];
+        *part = part_of_qkv(spec, tensor->layer, tensor->row, parts[i]);
+        part->order.first = part->first;
+        if (!tensor->row->by_heads)
+            continue;
+        part->order.first = i * head_dim;
+        part->order.head_dim = head_dim;
+        part->order.step = 3 * head_dim;
+    }
+}
+
+static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
+{
+    return (struct baton_tensor_part){.first = part == BATON_PART_GATE ? 0 : n_rows / 2,
+                                      .n = n_rows / 2};
+}
+
+/* Rows 0, 2, 4, .. are the gate's. */
+static void split_alternating(struct baton_named_tensor *tensor)
+{
+    tensor->n_parts = 2;
+    for (int i = 0; i < tensor->n_parts; i++) {
+        tensor->parts[i] = half_of_up(tensor->n_rows, i ? BATON_PART_UP : BATON_PART_GATE);
+        tensor->parts[i].order = (struct baton_row_order){.first = i, .head_dim = 1, .step = 2};
+    }
+}
+
+static struct baton_tensor_part part_of_router(const struct baton_spec *spec, enum baton_part part)
+{
+    int n = spec->moe.n_experts;
+    return part == BATON_PART_EXPERTS ? (struct baton_tensor_part){.n = n}
+                                      : (struct baton_tensor_part){.first = n, .n = 1};
+}
+
+struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
+                                          const struct baton_array *array,
+                                          const struct baton_tensor_row *row)
+{
+    struct baton_named_tensor tensor = {.row = row,
+                                        .layer = array->layer,
+                                        .n_experts = strchr(row->name, '*') ? 0 : array->n_experts,
+                                        .n_rows = array->n_rows,
+                                        .n_columns = array->n_columns,
+                                        .is_vector = !array->is_matrix && array->n_columns == 1,
+                                        .n_parts = 1,
+                                        .parts = {{.n = array->n_rows}}};
+    bool is_qkv = row->slot == BATON_SLOT_QKV || row->slot == BATON_SLOT_QKV_BIAS;
+    if (is_qkv && row->part == BATON_PART_ALL)
+        split_qkv(spec, &tensor);
+    else if (is_qkv)
+        tensor.parts[0] = part_of_qkv(spec, array->layer, row, row->part);
+    else if (row->slot == BATON_SLOT_ROUTER && row->part != BATON_PART_ALL)
+        tensor.parts[0] = part_of_router(spec, row->part);
+    else if (row->alternates)
+        split_alternating(&tensor);
+    else if (row->part != BATON_PART_ALL)
+        tensor.parts[0] = half_of_up(array->n_rows, row->part);
+    else if (row->slot == BATON_SLOT_Q_NORM || row->slot == BATON_SLOT_K_NORM)
+        tensor.parts[0].order = order_in_heads(spec, array->layer);
+    if (row->part != BATON_PART_ALL)
+        tensor.n_rows = tensor.parts[0].n;
+    return tensor;
+}
+
+int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
+                       int64_t shape[BATON_TENSOR_MAX_SHAPE])
+{
+    bool is_norm_of_heads =
+        tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
+    int n = 0;
+    if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
+        shape[1] = spec->layers[tensor->layer].head_dim;
+        shape[0] = tensor->n_rows / shape[1];
+        return 2;
+    }
+    if (tensor->n_experts)
+        shape[n++] = tensor->n_experts;
+    if (tensor->row->transposed)
+        shape[n++] = tensor->n_columns;
+    shape[n++] = tensor->n_rows;
+    if (!tensor->row->transposed && !tensor->is_vector)
+        shape[n++] = tensor->n_columns;
+    return n;
+}

@@ -1,0 +1,128 @@
+/* What a checkpoint's tensors are called, and which array of the model each fills (arrays.h).
+ *
+ * An architecture's names are lists of rows. Several rows may fill the same part of an array: the
+ * first whose tensor the checkpoint has is the one. A row may fill a part of an array (q, k and v
+ * are one matrix), and its tensor may hold the rows in another order:
+ *
+ *     q_proj                [H D][C]      rows of Q of qkv; pairs side by side if rotates_pairs
+ *     c_attn                [C][3 C]      all of qkv, transposed
+ *     query_key_value       [H][3][D][C]  all of qkv, by heads
+ *     experts.*.up_proj     [F][C]        up's rows of the expert whose number stands for *
+ *     experts.gate_up_proj  [E][2 F][C]   all of up, of all experts
+ *
+ * Ownership: rows are constants.
+ * Threading: pure.
+ * Errors:    none.
+ */
+#ifndef BATON_ENGINE_ARCH_TENSOR_NAMES_H
+#define BATON_ENGINE_ARCH_TENSOR_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/arch/arrays.h"
+#include "engine/checkpoint/weights/row_order.h"
+
+/* Which rows of its array a tensor holds. */
+enum baton_part {
+    BATON_PART_ALL,
+    BATON_PART_Q, /* of qkv and its bias */
+    BATON_PART_K,
+    BATON_PART_V,
+    BATON_PART_GATE, /* of up and its bias, where they are GATED */
+    BATON_PART_UP,
+    BATON_PART_EXPERTS, /* of the router */
+    BATON_PART_SHARED_GATE
+};
+
+struct baton_tensor_row {
+    const char *name; /* after the prefixes; * is an expert's number */
+    enum baton_slot slot;
+    enum baton_part part;
+    bool transposed; /* stored as [n_columns][n_rows] */
+    bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
+    bool paired;     /* q, k: a head's rows i and i + D / 2 stand side by side */
+    bool of_experts; /* of a mixture's experts: one's where the name has a *, else all of theirs */
+    bool alternates; /* up: rows of gate and up alternate */
+    const char *scales; /* of a tensor of MXFP4 blocks [..][32 columns][16 bytes], the tensor with
+                           their scales [..][32 columns]; NULL: the tensor holds plain numbers */
+};
+
+struct baton_tensor_list {
+    const struct baton_tensor_row *rows;
+    int n;
+};
+
+enum { BATON_MAX_TENSOR_LISTS = 6 };
+
+struct baton_tensor_names {
+    const char *prefix;       /* as saved today, of all names but the head's: "transformer." */
+    const char *layer_prefix; /* after it, before a layer's number: "h." */
+    bool norms_less_one;      /* norms are stored as weight - 1 */
+    /* Tensors that are read elsewhere, up to a NULL, so that any other unknown one counts. NULL:
+     * see baton_tensor_is_ignored. */
+    const char *const *elsewhere;
+    struct baton_tensor_list lists[BATON_MAX_TENSOR_LISTS]; /* up to the first without rows */
+};
+
+/* The rows of an array that one tensor holds, or some of them. */
+struct baton_tensor_part {
+    int first, n;                 /* rows of the array */
+    struct baton_row_order order; /* in which the tensor holds them */
+};
+
+enum { BATON_MAX_TENSOR_PARTS = 3 };
+
+/* What a row of names stands for in a model: its tensor's shape, and where it goes. */
+struct baton_named_tensor {
+    const struct baton_tensor_row *row;
+    int layer;
+    int n_experts; /* whose arrays the tensor holds, [n_experts] of what follows; 0: one's */
+    int n_rows, n_columns; /* of the tensor, as the array has them: before transposition */
+    bool is_vector;        /* its shape is [n_rows] */
+    int n_parts;
+    struct baton_tensor_part parts[BATON_MAX_TENSOR_PARTS];
+};
+
+/* Whether a row's tensor fills (a part of) this array. */
+static inline bool baton_tensor_row_fills(const struct baton_tensor_row *row,
+                                          const struct baton_array *array)
+{
+    return row->slot == array->slot && row->of_experts == (array->n_experts > 0);
+}
+
+/* The tensor of a row that fills (a part of) this array. */
+struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
+                                          const struct baton_array *array,
+                                          const struct baton_tensor_row *row);
+
+/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many
+ * dimensions that are. */
+enum { BATON_TENSOR_MAX_SHAPE = 3 };
+int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
+                       int64_t shape[BATON_TENSOR_MAX_SHAPE]);
+
+/* The index-th row of the names, NULL past the last. */
+const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,
+                                                   int index);
+
+/* The prefix-th way in which checkpoints begin the names of all tensors but the head's: 0 is how
+ * they are saved today. NULL past the last. */
+const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int prefix);
+
+/* The name of a row's tensor in a layer, of an expert, in a checkpoint of this prefix. */
+enum { BATON_TENSOR_NAME_BYTES = 192 };
+const char *baton_tensor_name(const struct baton_tensor_names *names,
+                              const struct baton_tensor_row *row, int layer, int expert,
+                              const char *prefix, char name[BATON_TENSOR_NAME_BYTES]);
+
+/* Whether name, without what stands before a row's name, is this row's for one of n_experts; or
+ * that of its scales. */
+bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts);
+
+/* Whether the model does without a tensor of this name, which no row of it has: of another part of
+ * a larger model, or a constant. Any other unknown tensor would change the result. */
+bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char *prefix,
+                             const char *name);
+
+#endif

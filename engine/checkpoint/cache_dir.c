@@ -1,0 +1,75 @@
+#include "engine/checkpoint/cache_dir.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/os/file.h"
+
+enum { PRIVATE = 0700, SHARED = 0755 };
+
+static uid_t owner_of(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) ? geteuid() : info.st_uid;
+}
+
+/* Adds parent/name, or parent itself, which is created when only that is missing. */
+static void add(struct baton_cache_dirs *dirs, const char *parent, const char *name, mode_t mode)
+{
+    char *path = dirs->paths[dirs->n];
+    struct stat info;
+    int n = name ? snprintf(path, PATH_MAX, "%s/%s", parent, name)
+                 : snprintf(path, PATH_MAX, "%s", parent);
+    if (n < 0 || n >= PATH_MAX)
+        return;
+    (void)mkdir(path, mode);
+    if (!stat(path, &info) && S_ISDIR(info.st_mode))
+        dirs->owners[dirs->n++] = owner_of(name ? parent : path);
+}
+
+/* As the XDG Base Directory Specification has it: a relative path is ignored. */
+static void add_users(struct baton_cache_dirs *dirs)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    if ((!cache || cache[0] != '/') && home && home[0] == '/' &&
+        !baton_file_path(path, home, ".cache", NULL))
+        cache = path;
+    if (!cache || cache[0] != '/')
+        return;
+    (void)mkdir(cache, PRIVATE);
+    add(dirs, cache, "baton", PRIVATE);
+}
+
+/* Of a model that is a file, its directory's. */
+static void add_beside(struct baton_cache_dirs *dirs, const char *model_path)
+{
+    struct stat info;
+    char parent[PATH_MAX] = ".";
+    const char *slash = strrchr(model_path, '/');
+    if (stat(model_path, &info) || S_ISDIR(info.st_mode)) {
+        add(dirs, model_path, ".baton", SHARED);
+        return;
+    }
+    if (slash)
+        (void)snprintf(parent, sizeof parent, "%.*s",
+                       slash > model_path ? (int)(slash - model_path) : 1, model_path);
+    add(dirs, parent, ".baton", SHARED);
+}
+
+void baton_cache_dirs_find(const char *option, const char *model_path,
+                           struct baton_cache_dirs *dirs)
+{
+    dirs->n = 0;
+    if (!option || !*option)
+        return;
+    if (strcmp(option, "auto") != 0) {
+        add(dirs, option, NULL, SHARED);
+        return;
+    }
+    add_beside(dirs, model_path);
+    add_users(dirs);
+}

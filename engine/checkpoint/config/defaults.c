@@ -1,0 +1,124 @@
+/* Source: huggingface/transformers, src/transformers/models/FAMILY/configuration_FAMILY.py;
+ * minicpm: openbmb/MiniCPM-2B-sft-bf16, configuration_minicpm.py. */
+#include "engine/checkpoint/config/defaults.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *model_type, *text;
+} defaults[] = {
+    {"gpt2", "{'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-5}"},
+    {"gpt_neo", "{'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-5,"
+                " 'sliding_window': 256}"},
+    {"gptj", "{'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-5, 'rotary_dim': 64,"
+             " 'rope_theta': 10000, 'n_positions': 2048, 'tie_word_embeddings': false}"},
+    {"gpt_neox", "{'hidden_act': 'gelu', 'layer_norm_eps': 1e-5, 'partial_rotary_factor': 0.25,"
+                 " 'rope_theta': 10000, 'max_position_embeddings': 2048, 'attention_bias': true,"
+                 " 'tie_word_embeddings': false}"},
+    {"llama", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
+    {"smollm3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 2000000,"
+                " 'max_position_embeddings': 32768, 'num_key_value_heads': 4,"
+                " 'no_rope_layer_interval': 4}"},
+    {"mistral", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                " 'max_position_embeddings': 131072, 'num_key_value_heads': 8,"
+                " 'sliding_window': 4096, 'tie_word_embeddings': false}"},
+    {"ministral3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'head_dim': 128,"
+                   " 'max_position_embeddings': 262144, 'num_key_value_heads': 8,"
+                   " 'tie_word_embeddings': false, 'rope_parameters': {'rope_type': 'yarn',"
+                   " 'rope_theta': 1000000, 'factor': 16, 'beta_fast': 32, 'beta_slow': 1,"
+                   " 'original_max_position_embeddings': 16384, 'mscale': 1, 'mscale_all_dim': 1,"
+                   " 'llama_4_scaling_beta': 0.1}}"},
+    {"mixtral", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 1000000,"
+                " 'max_position_embeddings': 131072, 'num_key_value_heads': 8,"
+                " 'num_local_experts': 8, 'num_experts_per_tok': 2,"
+                " 'tie_word_embeddings': false}"},
+    {"qwen2", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 32768, 'num_key_value_heads': 32,"
+              " 'sliding_window': 4096, 'max_window_layers': 28, 'tie_word_embeddings': false}"},
+    {"qwen2_moe", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                  " 'max_position_embeddings': 32768, 'num_key_value_heads': 16,"
+                  " 'sliding_window': 4096, 'max_window_layers': 28, 'num_experts': 60,"
+                  " 'num_experts_per_tok': 4, 'moe_intermediate_size': 1408, 'qkv_bias': true,"
+                  " 'shared_expert_intermediate_size': 5632, 'tie_word_embeddings': false}"},
+    {"qwen3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000, 'head_dim': 128,"
+              " 'max_position_embeddings': 32768, 'num_key_value_heads': 32,"
+              " 'sliding_window': 4096, 'max_window_layers': 28, 'tie_word_embeddings': false}"},
+    {"qwen3_moe", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                  " 'max_position_embeddings': 32768, 'num_key_value_heads': 4,"
+                  " 'sliding_window': 4096, 'num_experts': 128, 'num_experts_per_tok': 8,"
+                  " 'moe_intermediate_size': 768, 'tie_word_embeddings': false}"},
+    {"gemma", "{'hidden_act': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 8192, 'num_key_value_heads': 16, 'head_dim': 256}"},
+    {"gemma2", "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6,"
+               " 'rope_theta': 10000, 'max_position_embeddings': 8192, 'num_key_value_heads': 4,"
+               " 'head_dim': 256, 'query_pre_attn_scalar': 256, 'sliding_window': 4096,"
+               " 'attn_logit_softcapping': 50, 'final_logit_softcapping': 30}"},
+    {"gemma3_text", "{'hidden_activation': 'gelu_pytorch_tanh', 'rms_norm_eps': 1e-6,"
+                    " 'rope_theta': 1000000, 'rope_local_base_freq': 10000,"
+                    " 'max_position_embeddings': 131072, 'vocab_size': 262208,"
+                    " 'hidden_size': 2304, 'intermediate_size': 9216, 'num_hidden_layers': 26,"
+                    " 'num_attention_heads': 8, 'num_key_value_heads': 4, 'head_dim': 256,"
+                    " 'query_pre_attn_scalar': 256, 'sliding_window': 4096,"
+                    " 'sliding_window_pattern': 6}"},
+    {"phi", "{'hidden_act': 'gelu_new', 'layer_norm_eps': 1e-5, 'rope_theta': 10000,"
+            " 'partial_rotary_factor': 0.5, 'max_position_embeddings': 2048,"
+            " 'tie_word_embeddings': false}"},
+    {"phi3", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+             " 'max_position_embeddings': 4096, 'original_max_position_embeddings': 4096,"
+             " 'tie_word_embeddings': false}"},
+    {"granite",
+     "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+     " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
+    {"granitemoe",
+     "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+     " 'max_position_embeddings': 2048, 'num_local_experts': 8,"
+     " 'num_experts_per_tok': 2, 'tie_word_embeddings': false}"},
+    {"granitemoeshared",
+     "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+     " 'max_position_embeddings': 2048, 'num_local_experts': 8,"
+     " 'num_experts_per_tok': 2, 'tie_word_embeddings': false}"},
+    {"olmo2", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
+    {"olmoe", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 4096, 'num_experts': 64, 'num_experts_per_tok': 8,"
+              " 'tie_word_embeddings': false}"},
+    {"cohere", "{'hidden_act': 'silu', 'layer_norm_eps': 1e-5, 'rope_theta': 10000,"
+               " 'max_position_embeddings': 8192, 'logit_scale': 0.0625}"},
+    {"cohere2", "{'hidden_act': 'silu', 'layer_norm_eps': 1e-5, 'rope_theta': 10000,"
+                " 'max_position_embeddings': 8192, 'logit_scale': 0.0625,"
+                " 'sliding_window': 4096, 'sliding_window_pattern': 4}"},
+    {"glm4", "{'hidden_act': 'silu', 'rms_norm_eps': 1.5625e-7, 'rope_theta': 10000,"
+             " 'partial_rotary_factor': 0.5, 'max_position_embeddings': 131072,"
+             " 'num_key_value_heads': 2, 'head_dim': 128, 'attention_bias': true,"
+             " 'tie_word_embeddings': false}"},
+    {"starcoder2", "{'hidden_act': 'gelu_pytorch_tanh', 'norm_epsilon': 1e-5, 'use_bias': true,"
+                   " 'rope_theta': 10000, 'max_position_embeddings': 4096,"
+                   " 'num_key_value_heads': 2}"},
+    {"minicpm", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                " 'max_position_embeddings': 2048, 'scale_emb': 1, 'scale_depth': 1,"
+                " 'dim_model_base': 1}"},
+    {"gpt_oss", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 150000,"
+                " 'max_position_embeddings': 131072, 'num_key_value_heads': 8, 'head_dim': 64,"
+                " 'sliding_window': 128, 'attention_bias': true, 'num_local_experts': 128,"
+                " 'num_experts_per_tok': 4, 'tie_word_embeddings': false,"
+                " 'rope_scaling': {'rope_type': 'yarn', 'factor': 32, 'beta_fast': 32,"
+                " 'beta_slow': 1, 'truncate': false,"
+                " 'original_max_position_embeddings': 4096}}"},
+};
+
+const char *baton_model_defaults(const char *model_type)
+{
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+        if (!strcmp(defaults[i].model_type, model_type))
+            return defaults[i].text;
+    return NULL;
+}
+
+const char *baton_model_wrapped(const char *wrapper)
+{
+    if (!strcmp(wrapper, "gemma3"))
+        return "gemma3_text";
+    return strcmp(wrapper, "mistral3") ? wrapper : "mistral";
+}

@@ -1,0 +1,219 @@
+/* The keys of a config.json that have one value each, and what is said about them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/checkpoint/config/parts.h"
+
+#define CONFIG    struct baton_model_config
+#define AT(field) offsetof(CONFIG, field)
+
+/* A row's columns after its names, by kind. A letter C: the choice that a value other than the
+ * neutral one makes. */
+#define SIZE(field, min, max) BATON_CONFIG_SIZE, AT(field), (min), (max), 0
+#define SIZE_C(field, max, c) BATON_CONFIG_SIZE, AT(field), 0, (max), BATON_CHOICE(c)
+#define REAL(field, min, max) BATON_CONFIG_REAL, AT(field), (min), (max), 0
+#define REAL_C(field, c)      BATON_CONFIG_REAL, AT(field), 1e-9, 1e9, BATON_CHOICE(c)
+#define FLAG(field)           BATON_CONFIG_FLAG, AT(field), 0, 0, 0
+#define FLAG_C(field, c)      BATON_CONFIG_FLAG, AT(field), 0, 0, BATON_CHOICE(c)
+#define BYTES(field)          sizeof(((CONFIG *)0)->field)
+#define TEXT(field)           BATON_CONFIG_TEXT, AT(field), 0, BYTES(field), 0
+#define TEXT_C(field, c)      BATON_CONFIG_TEXT, AT(field), 0, BYTES(field), BATON_CHOICE(c)
+
+/* clang-format off: one key a line */
+static const struct baton_config_row rows[] = {
+    {{"model_type"}, TEXT(model_type)},
+    {{"num_hidden_layers", "n_layer", "num_layers"}, SIZE(n_layers, 1, BATON_MAX_LAYERS)},
+    {{"hidden_size", "n_embd"}, SIZE(n_embd, 1, BATON_MAX_WIDTH / 4)}, /* F may be 4 C */
+    {{"num_attention_heads", "n_head", "num_heads"}, SIZE(n_heads, 1, BATON_MAX_WIDTH)},
+    {{"num_key_value_heads"}, SIZE(n_kv_heads, 1, BATON_MAX_WIDTH)},
+    {{"head_dim"}, SIZE(head_dim, 1, BATON_MAX_WIDTH)},
+    {{"intermediate_size", "n_inner"}, SIZE(n_ff, 1, BATON_MAX_WIDTH)},
+    {{"vocab_size"}, SIZE(n_vocab, 1, BATON_MAX_VOCAB)},
+    {{"n_positions", "n_ctx", "max_position_embeddings"}, SIZE(n_context, 1, BATON_MAX_CONTEXT)},
+    {{"original_max_position_embeddings"}, SIZE(original_context, 1, BATON_MAX_CONTEXT)},
+
+    {{"rms_norm_eps"}, REAL(rms_norm_eps, 1e-12, 0.1)},
+    {{"layer_norm_eps"}, REAL(layer_norm_eps, 1e-12, 0.1)},
+    {{"layer_norm_epsilon"}, REAL(layer_norm_epsilon, 1e-12, 0.1)},
+    {{"norm_epsilon"}, REAL(norm_epsilon, 1e-12, 0.1)},
+    {{"activation_function"}, TEXT(activation_function)},
+    {{"hidden_act"}, TEXT(hidden_act)},
+    {{"hidden_activation"}, TEXT(hidden_activation)},
+    {{"mlp_type"}, TEXT_C(mlp_type, MLP_TYPE)},
+    {{"norm_type"}, TEXT_C(norm_type, NORM_TYPE)},
+
+    {{"tie_word_embeddings"}, FLAG(tied_head)},
+    {{"attention_bias"}, FLAG_C(attention_bias, ATTENTION_BIAS)},
+    {{"mlp_bias"}, FLAG_C(mlp_bias, MLP_BIAS)},
+    {{"use_bias"}, FLAG_C(use_bias, USE_BIAS)},
+    {{"qkv_bias"}, FLAG_C(qkv_bias, QKV_BIAS)},
+    {{"lm_head_bias"}, FLAG_C(head_bias, HEAD_BIAS)},
+    {{"use_parallel_residual"}, FLAG_C(use_parallel_residual, PARALLEL_RESIDUAL)},
+    {{"scale_attn_weights"}, FLAG_C(scales_scores, SCALE_ATTN_WEIGHTS)},
+    {{"scale_attn_by_inverse_layer_idx"}, FLAG_C(scales_by_layer, SCALE_ATTN_BY_LAYER)},
+    {{"reorder_and_upcast_attn"}, FLAG_C(upcasts_scores, UPCAST_ATTN)},
+    {{"add_cross_attention"}, FLAG_C(cross_attends, CROSS_ATTENTION)},
+    {{"alibi"}, FLAG_C(alibi, ALIBI)},
+    {{"use_qk_norm"}, FLAG_C(use_qk_norm, QK_NORM)},
+    {{"qk_layernorm"}, FLAG_C(qk_layernorm, QK_LAYERNORM)},
+    {{"use_bidirectional_attention"}, FLAG_C(bidirectional, BIDIRECTIONAL)},
+    {{"rope_interleaved"}, FLAG_C(rope_interleaved, ROPE_INTERLEAVED)},
+
+    {{"sliding_window", "window_size"}, SIZE_C(sliding_window, BATON_MAX_CONTEXT, SLIDING_WINDOW)},
+    {{"use_sliding_window"}, FLAG_C(use_sliding_window, USE_SLIDING_WINDOW)},
+    {{"max_window_layers"}, SIZE(max_window_layers, 0, BATON_MAX_LAYERS)},
+    {{"sliding_window_pattern", "_sliding_window_pattern"},
+     SIZE_C(sliding_window_pattern, BATON_MAX_LAYERS, WINDOW_PATTERN)},
+
+    {{"attn_logit_softcapping"}, REAL_C(score_cap, SCORE_CAP)},
+    {{"final_logit_softcapping"}, REAL_C(logit_cap, LOGIT_CAP)},
+    {{"query_pre_attn_scalar"}, REAL_C(query_scalar, QUERY_SCALAR)},
+    {{"clip_qkv"}, REAL_C(clip_qkv, CLIP_QKV)},
+    {{"embedding_multiplier"}, REAL_C(embedding_multiplier, EMBEDDING_MULTIPLIER)},
+    {{"residual_multiplier"}, REAL_C(residual_multiplier, RESIDUAL_MULTIPLIER)},
+    {{"attention_multiplier"}, REAL_C(attention_multiplier, ATTENTION_MULTIPLIER)},
+    {{"logits_scaling"}, REAL_C(logits_scaling, LOGITS_SCALING)},
+    {{"logit_scale"}, REAL_C(logit_scale, LOGIT_SCALE)},
+    {{"scale_emb"}, REAL_C(scale_emb, SCALE_EMB)},
+    {{"scale_depth"}, REAL_C(scale_depth, SCALE_DEPTH)},
+    {{"dim_model_base"}, REAL_C(dim_model_base, DIM_MODEL_BASE)},
+
+    {{"rope_theta", "rotary_emb_base"}, REAL(rope.theta, 1 + 1e-9, 1e12)},
+    {{"partial_rotary_factor", "rotary_pct"}, REAL(rope.partial_rotary_factor, 1e-9, 1)},
+    {{"rope_local_base_freq"},
+     BATON_CONFIG_REAL,
+     AT(local_rope.theta),
+     1 + 1e-9,
+     1e12,
+     BATON_CHOICE(LOCAL_ROPE)},
+    {{"rotary_dim"}, SIZE_C(rotary_dim, BATON_MAX_WIDTH, ROTARY_DIM)},
+    {{"no_rope_layer_interval"}, SIZE(no_rope_interval, 0, BATON_MAX_LAYERS)},
+
+    {{"num_experts", "num_local_experts", "n_routed_experts"},
+     SIZE_C(n_experts, BATON_MAX_EXPERTS, EXPERTS)},
+    {{"num_experts_per_tok", "experts_per_token"}, SIZE(n_experts_chosen, 0, BATON_MAX_EXPERTS)},
+    {{"moe_intermediate_size"}, SIZE(moe_n_ff, 0, BATON_MAX_WIDTH)},
+    {{"shared_expert_intermediate_size"}, SIZE_C(shared_n_ff, BATON_MAX_WIDTH, SHARED_EXPERT)},
+    {{"shared_intermediate_size"}, SIZE_C(shared_mlp_n_ff, BATON_MAX_WIDTH, SHARED_MLP)},
+    {{"n_shared_experts"}, SIZE_C(n_shared_experts, BATON_MAX_EXPERTS, SHARED_EXPERTS)},
+    {{"decoder_sparse_step"},
+     BATON_CONFIG_SIZE,
+     AT(decoder_sparse_step),
+     1,
+     BATON_MAX_LAYERS,
+     BATON_CHOICE(SPARSE_STEP)},
+    {{"norm_topk_prob"}, FLAG(norm_topk_prob)},
+    {{"swiglu_limit"}, REAL_C(swiglu_limit, SWIGLU_LIMIT)},
+    {{"swiglu_alpha"}, REAL_C(swiglu_alpha, SWIGLU_ALPHA)},
+};
+/* clang-format on */
+
+enum { N_ROWS = sizeof rows / sizeof rows[0] };
+
+const CONFIG baton_model_config_unsaid = {
+    .mlp_type = "default",
+    .norm_type = "layer_norm",
+    .tied_head = true,
+    .use_parallel_residual = true,
+    .scales_scores = true,
+    .embedding_multiplier = 1,
+    .residual_multiplier = 1,
+    .logits_scaling = 1,
+    .logit_scale = 1,
+    .scale_emb = 1,
+    .rope = {.truncate = true},
+    .local_rope = {.truncate = true},
+    .decoder_sparse_step = 1,
+    .swiglu_limit = 7,
+    .swiglu_alpha = 1.702,
+    .bos_id = -1,
+    .sampling = {-1, -1, -1, -1, -1},
+};
+
+const struct baton_config_table baton_model_config_keys = {rows, N_ROWS,
+                                                           &baton_model_config_unsaid};
+
+/* "num_hidden_layers (n_layer, num_layers)" */
+static void put_names(const struct baton_config_row *row, char *text, size_t max)
+{
+    int n = snprintf(text, max, "%s", row->names[0]);
+    for (int i = 1; i < BATON_CONFIG_MAX_NAMES && row->names[i]; i++)
+        n += snprintf(text + n, max - (size_t)n, "%s%s", i == 1 ? " (" : ", ", row->names[i]);
+    if (row->names[1])
+        (void)snprintf(text + n, max - (size_t)n, ")");
+}
+
+enum baton_err baton_model_config_require(const struct baton_model_config *config, const int *size,
+                                          struct baton_why *why)
+{
+    size_t at = (size_t)((const char *)size - (const char *)config);
+    char names[BATON_CHOICE_TEXT_BYTES];
+    if (*size)
+        return BATON_OK;
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (rows[i].at != at)
+            continue;
+        put_names(&rows[i], names, sizeof names);
+        return baton_fail(why, BATON_INVALID, "%s: must be given, a whole number in %.0f..%.0f",
+                          names, rows[i].min, rows[i].max);
+    }
+    return baton_fail(why, BATON_INTERNAL, "a size of no config");
+}
+
+static void put_field(const struct baton_config_row *row, const CONFIG *config, char *text)
+{
+    const char *field = (const char *)config + row->at;
+    size_t n = strlen(text), left = BATON_CHOICE_TEXT_BYTES - n;
+    int size = 0;
+    double number = 0;
+    if (row->kind == BATON_CONFIG_SIZE) {
+        memcpy(&size, field, sizeof size);
+        (void)snprintf(text + n, left, ": %d", size);
+    } else if (row->kind == BATON_CONFIG_REAL) {
+        memcpy(&number, field, sizeof number);
+        (void)snprintf(text + n, left, ": %g", number);
+    } else if (row->kind == BATON_CONFIG_FLAG)
+        (void)snprintf(text + n, left, ": %s", *field ? "true" : "false");
+    else
+        (void)snprintf(text + n, left, ": \"%.40s\"", field);
+}
+
+/* Choices that are no single value, or are read elsewhere. */
+static void put_part(const CONFIG *config, enum baton_model_choice choice, char *text)
+{
+    const struct {
+        enum baton_model_choice choice;
+        const char *name, *value, *quote;
+    } parts[] = {
+        {BATON_CHOICE_QUANTIZATION, "quantization_config", config->quantization, "\""},
+        {BATON_CHOICE_ROPE_SCALING, "rope_scaling", config->rope.type, "\""},
+        {BATON_CHOICE_LAYER_TYPES, "layer_types", "sliding_attention", "\""},
+        {BATON_CHOICE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
+        {BATON_CHOICE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
+        {BATON_CHOICE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].choice == choice)
+            (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "%s: %s%.40s%s", parts[i].name,
+                           parts[i].quote, parts[i].value, parts[i].quote);
+    if (choice == BATON_CHOICE_PARTIAL_ROTARY)
+        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "partial_rotary_factor: %g",
+                       config->rope.partial_rotary_factor);
+    else if (choice == BATON_CHOICE_QUERY_SCALING)
+        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "llama_4_scaling_beta: %g",
+                       config->rope.query_scaling_beta);
+}
+
+const char *baton_model_config_choice(const struct baton_model_config *config,
+                                      enum baton_model_choice choice,
+                                      char text[BATON_CHOICE_TEXT_BYTES])
+{
+    (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "a choice of no config");
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (rows[i].choice == UINT64_C(1) << choice) {
+            put_names(&rows[i], text, BATON_CHOICE_TEXT_BYTES);
+            put_field(&rows[i], config, text);
+        }
+    put_part(config, choice, text);
+    return text;
+}

@@ -1,0 +1,156 @@
+/* What a config.json says layer by layer. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/table.h"
+
+#define CONFIG struct baton_model_config
+
+/* ---- kinds of attention ---- */
+
+static const struct {
+    const char *name;
+    enum baton_layer_type type;
+} types[] = {
+    {"full_attention", BATON_LAYER_FULL},
+    {"sliding_attention", BATON_LAYER_SLIDING},
+    {"global", BATON_LAYER_FULL}, /* GPT-Neo's words */
+    {"local", BATON_LAYER_SLIDING},
+};
+
+static enum baton_err add_type(CONFIG *config, const char *prefix, const char *name,
+                               const struct baton_json *value, struct baton_why *why)
+{
+    const char *given = baton_json_string(value, NULL);
+    for (size_t i = 0; given && i < sizeof types / sizeof types[0]; i++)
+        if (!strcmp(types[i].name, given)) {
+            if (config->n_layer_types < BATON_MAX_LAYERS)
+                config->layer_types[config->n_layer_types] = (unsigned char)types[i].type;
+            config->n_layer_types++;
+            return BATON_OK;
+        }
+    return baton_config_refuse(prefix, name, value, "full_attention or sliding_attention", why);
+}
+
+static enum baton_err check_length(const CONFIG *config, const char *prefix, const char *name,
+                                   int n, struct baton_why *why)
+{
+    if (n == config->n_layers)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "%s%s: must have an entry for each of %d layers, not %d",
+                      prefix, name, config->n_layers, n);
+}
+
+/* layer_types: ["sliding_attention", "full_attention", ..] */
+static enum baton_err read_types(const struct baton_json *list, const char *prefix,
+                                 const char *name, CONFIG *config, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    if (baton_json_kind(list) != BATON_JSON_ARRAY)
+        return baton_config_refuse(prefix, name, list, "a list", why);
+    config->n_layer_types = 0;
+    for (size_t i = 0; i < baton_json_size(list) && i <= BATON_MAX_LAYERS && !err; i++)
+        err = add_type(config, prefix, name, baton_json_at(list, i), why);
+    return err ? err : check_length(config, prefix, name, config->n_layer_types, why);
+}
+
+/* attention_types: [[["global", "local"], 12]], each list repeated so often. */
+static enum baton_err read_repeated(const struct baton_json *list, const char *prefix,
+                                    const char *name, CONFIG *config, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    config->n_layer_types = 0;
+    for (size_t i = 0; i < baton_json_size(list) && !err; i++) {
+        const struct baton_json *item = baton_json_at(list, i);
+        const struct baton_json *names = baton_json_at(item, 0), *times = baton_json_at(item, 1);
+        if (baton_json_kind(item) != BATON_JSON_ARRAY || !baton_json_size(names) ||
+            !baton_config_is_whole(times, 1, BATON_MAX_LAYERS))
+            return baton_config_refuse(prefix, name, item, "a list of [kinds, times]", why);
+        for (int64_t k = 0; k < baton_json_int(times) && !err; k++)
+            for (size_t j = 0; j < baton_json_size(names) && !err; j++) {
+                err = add_type(config, prefix, name, baton_json_at(names, j), why);
+                if (!err && config->n_layer_types > config->n_layers)
+                    return check_length(config, prefix, name, config->n_layer_types, why);
+            }
+    }
+    return err ? err : check_length(config, prefix, name, config->n_layer_types, why);
+}
+
+static enum baton_err read_all_types(const struct baton_json *object, const char *prefix,
+                                     CONFIG *config, struct baton_why *why)
+{
+    static const char *const lists[] = {"layer_types", "attention_layers"};
+    const struct baton_json *repeated = baton_json_get(object, "attention_types");
+    enum baton_err err = BATON_OK;
+    bool found = false;
+    for (int i = 0; i < 2 && !err && !found; i++) {
+        const struct baton_json *list = baton_json_get(object, lists[i]);
+        found = baton_json_kind(list) != BATON_JSON_NULL;
+        if (found)
+            err = read_types(list, prefix, lists[i], config, why);
+    }
+    if (!found && baton_json_kind(repeated) != BATON_JSON_NULL)
+        err = read_repeated(repeated, prefix, "attention_types", config, why);
+    config->choices &= ~BATON_CHOICE(LAYER_TYPES);
+    for (int i = 0; i < config->n_layer_types && !err; i++)
+        if (config->layer_types[i] != BATON_LAYER_FULL)
+            config->choices |= BATON_CHOICE(LAYER_TYPES);
+    return err;
+}
+
+/* ---- layers without rotation, layers without experts ---- */
+
+/* no_rope_layers: [1, 1, 1, 0, ..]; 0: no rotation. An empty list says nothing. */
+static enum baton_err read_no_rope(const struct baton_json *object, const char *prefix,
+                                   CONFIG *config, struct baton_why *why)
+{
+    static const char name[] = "no_rope_layers";
+    const struct baton_json *list = baton_json_get(object, name);
+    size_t n = baton_json_size(list);
+    if (baton_json_kind(list) == BATON_JSON_NULL)
+        return BATON_OK;
+    if (baton_json_kind(list) != BATON_JSON_ARRAY)
+        return baton_config_refuse(prefix, name, list, "a list", why);
+    if (n && n != (size_t)config->n_layers)
+        return check_length(config, prefix, name, n > INT_MAX ? INT_MAX : (int)n, why);
+    for (size_t i = 0; i < n; i++) {
+        const struct baton_json *rotates = baton_json_at(list, i);
+        if (!baton_config_is_whole(rotates, 0, 1))
+            return baton_config_refuse(prefix, name, rotates, "a list of 0 and 1", why);
+        config->no_rope[i] = !baton_json_int(rotates);
+        if (config->no_rope[i])
+            config->choices |= BATON_CHOICE(NO_ROPE_LAYERS);
+    }
+    config->n_no_rope = (int)n;
+    return BATON_OK;
+}
+
+/* mlp_only_layers: [0, 3], by number. */
+static enum baton_err read_dense(const struct baton_json *object, const char *prefix,
+                                 CONFIG *config, struct baton_why *why)
+{
+    static const char name[] = "mlp_only_layers";
+    const struct baton_json *list = baton_json_get(object, name);
+    if (baton_json_kind(list) == BATON_JSON_NULL)
+        return BATON_OK;
+    if (baton_json_kind(list) != BATON_JSON_ARRAY)
+        return baton_config_refuse(prefix, name, list, "a list", why);
+    for (size_t i = 0; i < baton_json_size(list); i++) {
+        const struct baton_json *layer = baton_json_at(list, i);
+        if (!baton_config_is_whole(layer, 0, config->n_layers - 1))
+            return baton_config_refuse(prefix, name, layer, "a list of layers' numbers", why);
+        config->is_dense[baton_json_int(layer)] = true;
+        config->choices |= BATON_CHOICE(DENSE_LAYERS);
+    }
+    return BATON_OK;
+}
+
+enum baton_err baton_model_config_read_layers(const struct baton_json *object, const char *prefix,
+                                              CONFIG *config, struct baton_why *why)
+{
+    enum baton_err err = read_all_types(object, prefix, config, why);
+    if (!err)
+        err = read_no_rope(object, prefix, config, why);
+    return err ? err : read_dense(object, prefix, config, why);
+}

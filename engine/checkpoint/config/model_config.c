@@ -1,0 +1,202 @@
+#include "engine/checkpoint/config/model_config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/os/file.h"
+#include "engine/checkpoint/config/defaults.h"
+#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/model_files.h"
+
+enum { FILE_MAX_BYTES = 16 << 20, DEFAULTS_MAX_BYTES = 2048 };
+
+/* ---- texts ---- */
+
+static enum baton_err parse_object(const void *text, size_t n, struct baton_json **root,
+                                   struct baton_why *why)
+{
+    struct baton_json *parsed = NULL;
+    enum baton_err err = baton_json_parse(text, n, &parsed, why);
+    if (err)
+        return err;
+    if (baton_json_kind(parsed) == BATON_JSON_OBJECT) {
+        *root = parsed;
+        return BATON_OK;
+    }
+    baton_json_free(parsed);
+    return baton_fail(why, BATON_INVALID, "must hold one JSON object");
+}
+
+/* Keys whose presence is what counts. */
+static void read_presence(const struct baton_json *object, struct baton_model_config *config)
+{
+    const struct baton_json *quantized = baton_json_get(object, "quantization_config");
+    const struct baton_json *use_window = baton_json_get(object, "use_sliding_window");
+    if (!quantized)
+        quantized = baton_json_get(object, "compression_config");
+    if (baton_json_kind(quantized) != BATON_JSON_NULL) {
+        const char *method = baton_json_string(baton_json_get(quantized, "quant_method"), NULL);
+        (void)snprintf(config->quantization, sizeof config->quantization, "%s",
+                       method ? method : "unknown");
+        config->choices |= BATON_CHOICE(QUANTIZATION);
+    }
+    if (baton_json_kind(baton_json_get(object, "sparse_config")) != BATON_JSON_NULL)
+        config->choices |= BATON_CHOICE(SPARSE_ATTENTION);
+    if (baton_json_kind(use_window) == BATON_JSON_BOOL && !baton_json_bool(use_window))
+        config->choices &= ~BATON_CHOICE(SLIDING_WINDOW);
+}
+
+static enum baton_err read_object(const struct baton_json *object, const char *prefix,
+                                  struct baton_model_config *config, struct baton_why *why)
+{
+    enum baton_err err = baton_config_read_table(&baton_model_config_keys, object, prefix, config,
+                                                 &config->choices, why);
+    if (!err)
+        err = baton_model_config_read_ropes(object, prefix, config, why);
+    if (!err)
+        err = baton_model_config_read_layers(object, prefix, config, why);
+    if (!err)
+        read_presence(object, config);
+    return err;
+}
+
+static enum baton_err read_defaults(const char *model_type, struct baton_model_config *config,
+                                    struct baton_why *why)
+{
+    const char *quoted = baton_model_defaults(model_type);
+    char text[DEFAULTS_MAX_BYTES];
+    struct baton_json *root = NULL;
+    if (!quoted)
+        return BATON_OK;
+    (void)snprintf(text, sizeof text, "%s", quoted);
+    for (char *c = text; (c = strchr(c, '\'')); c++)
+        *c = '"';
+    enum baton_err err = parse_object(text, strlen(text), &root, why);
+    if (!err)
+        err = read_object(root, "", config, why);
+    baton_json_free(root);
+    return err;
+}
+
+/* The model type whose defaults count: that of text_config, of the file, or what a wrapper holds
+ * when it says nothing. */
+static const char *model_type(const struct baton_json *root, const struct baton_json *inner)
+{
+    const char *type = baton_json_string(baton_json_get(inner, "model_type"), NULL);
+    const char *outer = baton_json_string(baton_json_get(root, "model_type"), NULL);
+    if (type)
+        return type;
+    return outer ? baton_model_wrapped(outer) : "";
+}
+
+/* What a wrapper says outside of text_config. */
+static void read_wrapper(const struct baton_json *root, const struct baton_json *inner,
+                         struct baton_model_config *config)
+{
+    const char *type = baton_json_string(baton_json_get(root, "model_type"), NULL);
+    const struct baton_json *tied = baton_json_get(root, "tie_word_embeddings");
+    (void)snprintf(config->wrapper, sizeof config->wrapper, "%s", type ? type : "?");
+    read_presence(root, config);
+    if (!baton_json_get(inner, "tie_word_embeddings") && baton_json_kind(tied) == BATON_JSON_BOOL)
+        config->tied_head = baton_json_bool(tied);
+}
+
+static enum baton_err read_root(const struct baton_json *root, struct baton_model_config *config,
+                                struct baton_why *why)
+{
+    const struct baton_json *text = baton_json_get(root, "text_config");
+    bool wrapped = baton_json_kind(text) == BATON_JSON_OBJECT;
+    const struct baton_json *inner = wrapped ? text : root;
+    const char *type = model_type(root, inner);
+    *config = baton_model_config_unsaid;
+    (void)snprintf(config->model_type, sizeof config->model_type, "%s", type);
+    enum baton_err err = read_defaults(type, config, why);
+    if (!err)
+        err = read_object(inner, wrapped ? "text_config." : "", config, why);
+    if (err)
+        return err;
+    if (wrapped)
+        read_wrapper(root, inner, config);
+    config->bos_id = baton_model_config_id(config, baton_json_get(root, "bos_token_id"));
+    if (wrapped && config->bos_id < 0)
+        config->bos_id = baton_model_config_id(config, baton_json_get(inner, "bos_token_id"));
+    err = baton_model_config_add_eos(config, baton_json_get(root, "eos_token_id"), why);
+    if (!err && wrapped && !config->n_eos)
+        err = baton_model_config_add_eos(config, baton_json_get(inner, "eos_token_id"), why);
+    return err;
+}
+
+enum baton_err baton_model_config_parse(const void *text, size_t n,
+                                        struct baton_model_config *config, struct baton_why *why)
+{
+    struct baton_json *root = NULL;
+    struct baton_model_config read;
+    enum baton_err err = parse_object(text, n, &root, why);
+    if (!err)
+        err = read_root(root, &read, why);
+    if (!err)
+        *config = read;
+    baton_json_free(root);
+    return err;
+}
+
+enum baton_err baton_model_config_parse_generation(const void *text, size_t n,
+                                                   struct baton_model_config *config,
+                                                   struct baton_why *why)
+{
+    struct baton_json *root = NULL;
+    struct baton_model_config read = *config;
+    enum baton_err err = parse_object(text, n, &root, why);
+    if (!err)
+        err = baton_model_config_read_sampling(root, &read.sampling, why);
+    if (!err)
+        err = baton_model_config_add_eos(&read, baton_json_get(root, "eos_token_id"), why);
+    if (!err)
+        *config = read;
+    baton_json_free(root);
+    return err;
+}
+
+/* ---- files ---- */
+
+static enum baton_err parse_file(const char *path,
+                                 enum baton_err (*parse)(const void *text, size_t n,
+                                                         struct baton_model_config *config,
+                                                         struct baton_why *why),
+                                 struct baton_model_config *config, struct baton_why *why)
+{
+    struct baton_buf text;
+    struct baton_why reason;
+    baton_buf_init(&text, FILE_MAX_BYTES);
+    enum baton_err err = baton_file_read(path, &text, why);
+    if (!err) {
+        err = parse(baton_buf_text(&text), text.len, config, &reason);
+        if (err)
+            (void)baton_fail(why, err, "%s: %s", path, reason.text);
+    }
+    baton_buf_fini(&text);
+    return err;
+}
+
+enum baton_err baton_model_config_read(const char *model_path, struct baton_model_config *config,
+                                       char source[PATH_MAX], struct baton_why *why)
+{
+    static const char generation[] = "generation_config.json";
+    char path[PATH_MAX], generation_path[PATH_MAX];
+    struct baton_model_config read;
+    enum baton_err err = baton_file_path(path, model_path, "config.json", why);
+    if (!err)
+        err = baton_file_path(generation_path, model_path, generation, why);
+    if (!err)
+        err = parse_file(path, baton_model_config_parse, &read, why);
+    if (!err && baton_model_files_has(model_path, generation))
+        err = parse_file(generation_path, baton_model_config_parse_generation, &read, why);
+    if (!err)
+        err = baton_pooling_read(model_path, &read.pooling, why);
+    if (err)
+        return err;
+    *config = read;
+    memcpy(source, path, sizeof path);
+    return BATON_OK;
+}

@@ -1,0 +1,211 @@
+/* How a model is built, as its files say it: sizes, variants, the ids that begin and end a text.
+ *
+ * This is the only reader of those files: one table of keys gives what the gateway tells its
+ * clients and what the engine computes. A key that is absent has its model type's default
+ * (defaults.h), or else its field's neutral value, which baton_model_config_unsaid states.
+ * The range of a field is checked here; whether an architecture computes its value is engine/arch's
+ * to say.
+ *
+ * A model of pictures and text keeps its language model's keys in text_config. They are read from
+ * there, and model_type is the language model's.
+ *
+ * Ownership: plain data in the caller's struct.
+ * Threading: any thread.
+ * Errors:    INVALID with the key, its value and the rule; read also NOT_FOUND, IO and LIMIT with
+ *            the file. Outputs are untouched.
+ */
+#ifndef BATON_ENGINE_CHECKPOINT_CONFIG_MODEL_CONFIG_H
+#define BATON_ENGINE_CHECKPOINT_CONFIG_MODEL_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "engine/checkpoint/config/pooling.h"
+
+/* The largest sizes that are accepted: products of two of them stay far below 2^63. */
+enum {
+    BATON_MAX_LAYERS = 1024,
+    BATON_MAX_WIDTH = 1 << 17,
+    BATON_MAX_VOCAB = 1 << 24,
+    BATON_MAX_CONTEXT = 1 << 24,
+    BATON_MAX_EXPERTS = 1024,
+    BATON_MAX_ROTARY_PAIRS = 256,
+    BATON_MODEL_MAX_EOS = 16
+};
+
+/* Keys that only some models have. A config that gives one a value other than the neutral one
+ * chooses it, and an architecture refuses the choices that it does not compute. */
+enum baton_model_choice {
+    BATON_CHOICE_SCALE_ATTN_WEIGHTS,
+    BATON_CHOICE_SCALE_ATTN_BY_LAYER,
+    BATON_CHOICE_UPCAST_ATTN,
+    BATON_CHOICE_CROSS_ATTENTION,
+    BATON_CHOICE_ALIBI,
+    BATON_CHOICE_QK_NORM,
+    BATON_CHOICE_QK_LAYERNORM,
+    BATON_CHOICE_BIDIRECTIONAL,
+    BATON_CHOICE_ROPE_INTERLEAVED,
+    BATON_CHOICE_SPARSE_ATTENTION,
+    BATON_CHOICE_QUANTIZATION,
+    BATON_CHOICE_MLP_TYPE,
+    BATON_CHOICE_NORM_TYPE,
+    BATON_CHOICE_ATTENTION_BIAS,
+    BATON_CHOICE_MLP_BIAS,
+    BATON_CHOICE_USE_BIAS,
+    BATON_CHOICE_QKV_BIAS,
+    BATON_CHOICE_HEAD_BIAS,
+    BATON_CHOICE_PARALLEL_RESIDUAL,
+    BATON_CHOICE_SLIDING_WINDOW,
+    BATON_CHOICE_USE_SLIDING_WINDOW,
+    BATON_CHOICE_WINDOW_PATTERN,
+    BATON_CHOICE_LAYER_TYPES,
+    BATON_CHOICE_SCORE_CAP,
+    BATON_CHOICE_LOGIT_CAP,
+    BATON_CHOICE_QUERY_SCALAR,
+    BATON_CHOICE_EMBEDDING_MULTIPLIER,
+    BATON_CHOICE_RESIDUAL_MULTIPLIER,
+    BATON_CHOICE_ATTENTION_MULTIPLIER,
+    BATON_CHOICE_LOGITS_SCALING,
+    BATON_CHOICE_LOGIT_SCALE,
+    BATON_CHOICE_SCALE_EMB,
+    BATON_CHOICE_SCALE_DEPTH,
+    BATON_CHOICE_DIM_MODEL_BASE,
+    BATON_CHOICE_CLIP_QKV,
+    BATON_CHOICE_ROPE_SCALING,
+    BATON_CHOICE_LOCAL_ROPE,
+    BATON_CHOICE_PARTIAL_ROTARY,
+    BATON_CHOICE_ROTARY_DIM,
+    BATON_CHOICE_NO_ROPE_LAYERS,
+    BATON_CHOICE_QUERY_SCALING,
+    BATON_CHOICE_EXPERTS,
+    BATON_CHOICE_SHARED_EXPERT,
+    BATON_CHOICE_SHARED_MLP,
+    BATON_CHOICE_SHARED_EXPERTS,
+    BATON_CHOICE_DENSE_LAYERS,
+    BATON_CHOICE_SPARSE_STEP,
+    BATON_CHOICE_SWIGLU_LIMIT,
+    BATON_CHOICE_SWIGLU_ALPHA,
+    BATON_N_MODEL_CHOICES
+};
+
+#define BATON_CHOICE(name) (UINT64_C(1) << BATON_CHOICE_##name)
+
+/* An entry of layer_types. */
+enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING };
+
+/* The numbers of a rotary embedding. 0: not given. */
+struct baton_rope_config {
+    char type[32]; /* "default", "linear", "dynamic", "llama3", "yarn", "longrope", "su" */
+    double theta;
+    double partial_rotary_factor; /* the share of a head that turns */
+    double factor;
+    int original_context; /* positions of the model's first training */
+    double low_freq_factor, high_freq_factor;
+    double beta_fast, beta_slow;
+    double attention_factor, mscale, mscale_all_dim;
+    double query_scaling_beta;
+    bool truncate; /* yarn's range begins and ends at whole pairs; true when not given */
+    int n_short, n_long;
+    double short_factor[BATON_MAX_ROTARY_PAIRS], long_factor[BATON_MAX_ROTARY_PAIRS];
+};
+
+/* What a model's authors sample with, from generation_config.json. Reported, never applied. */
+struct baton_sampling_defaults {
+    int do_sample; /* 0, 1; this and the others: -1 when not given */
+    int top_k;
+    double temperature, top_p, repetition_penalty;
+};
+
+struct baton_model_config {
+    char wrapper[64];    /* the model_type beside text_config; "": there is no text_config */
+    char model_type[64]; /* "gpt2"; "": not given */
+    uint64_t choices;    /* of BATON_CHOICE, all that are made */
+
+    /* Sizes; 0 when not given. */
+    int n_layers;         /* L */
+    int n_embd;           /* C */
+    int n_heads;          /* H */
+    int n_kv_heads;       /* G */
+    int head_dim;         /* D */
+    int n_ff;             /* F */
+    int n_vocab;          /* V */
+    int n_context;        /* positions the model knows */
+    int original_context; /* original_max_position_embeddings beside rope_scaling */
+
+    double rms_norm_eps, layer_norm_eps, layer_norm_epsilon, norm_epsilon; /* 0: not given */
+    char activation_function[64], hidden_act[64], hidden_activation[64];   /* "": not given */
+    char quantization[64];            /* quant_method; "": the weights are stored as they are */
+    char mlp_type[64], norm_type[64]; /* "default", "layer_norm" */
+
+    bool tied_head; /* the output matrix is the token embedding unless tensors say otherwise */
+    bool attention_bias, mlp_bias, use_bias, qkv_bias, head_bias, use_parallel_residual;
+    bool scales_scores, scales_by_layer, upcasts_scores, cross_attends;
+    bool alibi, use_qk_norm, qk_layernorm, bidirectional, rope_interleaved;
+
+    int sliding_window; /* positions; 0: none */
+    bool use_sliding_window;
+    int max_window_layers, sliding_window_pattern; /* 0: not given */
+    int n_layer_types;                             /* 0: not given, else L */
+    unsigned char layer_types[BATON_MAX_LAYERS];   /* enum baton_layer_type */
+
+    double score_cap, logit_cap, query_scalar, clip_qkv; /* 0: none */
+    double embedding_multiplier, residual_multiplier, logits_scaling, logit_scale, scale_emb;
+    double attention_multiplier, scale_depth, dim_model_base; /* 0: not given */
+
+    struct baton_rope_config rope;       /* of all layers, or of those without a window */
+    struct baton_rope_config local_rope; /* of layers with a window; theta 0: as the others */
+    int rotary_dim;                      /* 0: not given */
+    int no_rope_interval;                /* each such layer is without rotation; 0: none */
+    int n_no_rope;                       /* 0: not given, else L */
+    bool no_rope[BATON_MAX_LAYERS];
+
+    int n_experts, n_experts_chosen; /* E; 0: no mixture of experts */
+    int moe_n_ff, shared_n_ff, shared_mlp_n_ff, n_shared_experts;
+    int decoder_sparse_step;
+    bool norm_topk_prob;
+    bool is_dense[BATON_MAX_LAYERS]; /* mlp_only_layers */
+    double swiglu_limit, swiglu_alpha;
+
+    int64_t bos_id;                       /* -1: none */
+    int64_t eos_ids[BATON_MODEL_MAX_EOS]; /* each ends a generation; all below V */
+    int n_eos;
+    struct baton_sampling_defaults sampling;
+    enum baton_pooling pooling; /* NONE: not given */
+
+    bool gguf_names; /* tensors are called, and Q and K ordered, as in GGUF files */
+};
+
+/* The neutral values: those of an empty config.json. */
+extern const struct baton_model_config baton_model_config_unsaid;
+
+/* The text of a config.json. */
+enum baton_err baton_model_config_parse(const void *text, size_t n,
+                                        struct baton_model_config *config,
+                                        struct baton_why *why) BATON_MUST_CHECK;
+
+/* Adds the eos ids and the sampling defaults of a generation_config.json's text. */
+enum baton_err baton_model_config_parse_generation(const void *text, size_t n,
+                                                   struct baton_model_config *config,
+                                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* From the model at model_path: its config.json and, if present, its generation_config.json and
+ * what says how embeddings are pooled. source receives the path of the file that the sizes are
+ * from, for messages about them. */
+enum baton_err baton_model_config_read(const char *model_path, struct baton_model_config *config,
+                                       char source[PATH_MAX],
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
+/* INVALID, with the key and its range, when *size, one of config's own sizes, is not given. */
+enum baton_err baton_model_config_require(const struct baton_model_config *config, const int *size,
+                                          struct baton_why *why) BATON_MUST_CHECK;
+
+/* A choice as messages show it: "use_qk_norm: true". */
+enum { BATON_CHOICE_TEXT_BYTES = 160 };
+const char *baton_model_config_choice(const struct baton_model_config *config,
+                                      enum baton_model_choice choice,
+                                      char text[BATON_CHOICE_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,29 @@
+/* How a GGUF model is built: its metadata as a config.json, and thereby as a model_config.
+ *
+ * A GGUF file names its architecture and gives its numbers under keys of that name
+ * ("llama.block_count"). They are written down as the config.json of the family and read by its one
+ * reader, so that ranges, defaults and refusals are the same for both formats. What the file leaves
+ * to its reader (a family's constants) is added as llama.cpp takes it for granted, or as the
+ * model's own config has it where that is known to differ (docs/design/models.md).
+ *
+ * Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py, conversion/, src/models/.
+ *
+ * Ownership: plain data in the caller's struct.
+ * Threading: any thread.
+ * Errors:    INVALID with the file, the key, its value and the rule; NO_MEMORY. Outputs are
+ *            untouched.
+ */
+#ifndef BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_H
+#define BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_H
+
+#include "engine/checkpoint/config/model_config.h"
+#include "engine/checkpoint/gguf/model.h"
+
+enum baton_err baton_gguf_config_read(const struct baton_gguf_model *model,
+                                      struct baton_model_config *config,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* general.architecture of files that hold models of this type; NULL: there are no such files. */
+const char *baton_gguf_arch_of(const char *model_type);
+
+#endif

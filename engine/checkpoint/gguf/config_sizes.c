@@ -1,0 +1,191 @@
+/* Sizes of a GGUF model, and what its tensors tell of it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engine/checkpoint/config/model_config.h"
+#include "engine/checkpoint/gguf/config_parts.h"
+#include "engine/checkpoint/weights/tensor.h"
+
+#define READING struct baton_gguf_reading
+
+/* ---- sizes ---- */
+
+static enum baton_err need(const READING *reading, const char *name, int64_t max, int64_t *number)
+{
+    char key[BATON_GGUF_KEY_BYTES];
+    if (!baton_gguf_value(reading, name))
+        return baton_gguf_refuse(reading, name, "given");
+    enum baton_err err = baton_gguf_get_int(reading, name, number);
+    if (!err && (*number < 1 || *number > max))
+        return baton_fail(reading->why, BATON_INVALID,
+                          "%s: must be in 1..%" PRId64 ", not %" PRId64,
+                          baton_gguf_key(reading, name, key), max, *number);
+    return err;
+}
+
+/* Keys and values of one size: key_length, or what the width leaves for each head. */
+static enum baton_err put_head_dim(READING *reading)
+{
+    int64_t values;
+    if (reading->n_embd % reading->n_heads == 0)
+        reading->head_dim = reading->n_embd / reading->n_heads;
+    enum baton_err err = baton_gguf_get_int(reading, "attention.key_length", &reading->head_dim);
+    values = reading->head_dim;
+    if (!err)
+        err = baton_gguf_get_int(reading, "attention.value_length", &values);
+    if (!err && values != reading->head_dim)
+        err = baton_gguf_refuse(reading, "attention.value_length",
+                                "the same as attention.key_length");
+    if (!err && reading->head_dim)
+        baton_json_put_int(&reading->out, "head_dim", reading->head_dim);
+    return err;
+}
+
+/* As many as there are embeddings: a tokenizer may have fewer. */
+static enum baton_err put_vocabulary(READING *reading)
+{
+    const struct baton_tensor *embedding =
+        baton_gguf_model_find(reading->model, "token_embd.weight");
+    const struct baton_gguf_value *tokens =
+        baton_gguf_find(baton_gguf_model_metadata(reading->model), "tokenizer.ggml.tokens");
+    int64_t n = tokens && tokens->is_array ? (int64_t)tokens->n : 0;
+    enum baton_err err = baton_gguf_get_int(reading, "vocab_size", &n);
+    if (!err && embedding && embedding->n_dims == 2)
+        n = embedding->shape[0];
+    if (!err && n)
+        baton_json_put_int(&reading->out, "vocab_size", n);
+    return err;
+}
+
+enum baton_err baton_gguf_put_sizes(READING *reading)
+{
+    struct baton_json_out *out = &reading->out;
+    int64_t n_context = 0, n_kv_heads;
+    enum baton_err err = need(reading, "block_count", BATON_MAX_LAYERS, &reading->n_layers);
+    if (!err)
+        err = need(reading, "embedding_length", BATON_MAX_WIDTH, &reading->n_embd);
+    if (!err)
+        err = need(reading, "attention.head_count", BATON_MAX_WIDTH, &reading->n_heads);
+    if (!err)
+        err = need(reading, "context_length", BATON_MAX_CONTEXT, &n_context);
+    n_kv_heads = reading->n_heads;
+    if (!err)
+        err = baton_gguf_get_int(reading, "attention.head_count_kv", &n_kv_heads);
+    if (err)
+        return err;
+    baton_json_put_int(out, "num_hidden_layers", reading->n_layers);
+    baton_json_put_int(out, "hidden_size", reading->n_embd);
+    baton_json_put_int(out, "num_attention_heads", reading->n_heads);
+    baton_json_put_int(out, "num_key_value_heads", n_kv_heads);
+    baton_json_put_int(out, "max_position_embeddings", n_context);
+    err = put_head_dim(reading);
+    return err ? err : put_vocabulary(reading);
+}
+
+enum baton_err baton_gguf_put_epsilon(READING *reading)
+{
+    static const char *const names[] = {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon",
+                                        "norm_epsilon"};
+    double epsilon = 0;
+    if (!baton_gguf_value(reading, reading->family->epsilon))
+        return baton_gguf_refuse(reading, reading->family->epsilon, "given");
+    enum baton_err err = baton_gguf_get_real(reading, reading->family->epsilon, &epsilon);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        baton_json_put_exact(&reading->out, names[i], epsilon);
+    return err;
+}
+
+/* ---- feed-forward ---- */
+
+/* The rows of an expert's matrices, where the key for their number is missing. */
+static int64_t width_of(const READING *reading, const char *name)
+{
+    const struct baton_tensor *tensor = baton_gguf_model_find(reading->model, name);
+    return tensor && tensor->n_dims >= 2 ? tensor->shape[tensor->n_dims - 2] : 0;
+}
+
+/* Layers of a mixture that are dense have a gate of their own. */
+static void put_dense_layers(READING *reading)
+{
+    char name[64];
+    baton_json_open(&reading->out, "mlp_only_layers", '[');
+    for (int i = 0; i < (int)reading->n_layers; i++) {
+        (void)snprintf(name, sizeof name, "blk.%d.ffn_gate.weight", i);
+        if (baton_gguf_has(reading, name))
+            baton_json_put_int(&reading->out, NULL, i);
+    }
+    baton_json_close(&reading->out, ']');
+}
+
+static enum baton_err put_experts(READING *reading, int64_t n_experts)
+{
+    struct baton_json_out *out = &reading->out;
+    int64_t n_chosen = 0, n_shared = width_of(reading, "blk.0.ffn_up_shexp.weight");
+    bool renormalises = reading->family->traits & BATON_GGUF_RENORMALISES;
+    enum baton_err err = baton_gguf_get_int(reading, "expert_used_count", &n_chosen);
+    if (!err)
+        err = baton_gguf_get_int(reading, "expert_shared_feed_forward_length", &n_shared);
+    if (err)
+        return err;
+    if (baton_gguf_value(reading, "expert_weights_norm") &&
+        !baton_gguf_flag(baton_gguf_value(reading, "expert_weights_norm"), &renormalises))
+        return baton_gguf_refuse(reading, "expert_weights_norm", "true or false");
+    baton_json_put_int(out, "num_local_experts", n_experts);
+    baton_json_put_int(out, "num_experts_per_tok", n_chosen);
+    baton_json_put_bool(out, "norm_topk_prob", renormalises);
+    put_dense_layers(reading);
+    if (n_shared)
+        baton_json_put_int(out,
+                           reading->family->traits & BATON_GGUF_GRANITE
+                               ? "shared_intermediate_size"
+                               : "shared_expert_intermediate_size",
+                           n_shared);
+    return BATON_OK;
+}
+
+enum baton_err baton_gguf_put_mlp(READING *reading)
+{
+    int64_t n_experts = 0, n_ff = 0, n_ff_expert;
+    enum baton_err err = baton_gguf_get_int(reading, "expert_count", &n_experts);
+    if (!err)
+        err = baton_gguf_get_int(reading, "feed_forward_length", &n_ff);
+    n_ff_expert = width_of(reading, "blk.0.ffn_up_exps.weight");
+    if (!err)
+        err = baton_gguf_get_int(reading, "expert_feed_forward_length", &n_ff_expert);
+    if (err)
+        return err;
+    if (n_experts && n_ff_expert && reading->family->traits & BATON_GGUF_ONE_WIDTH)
+        n_ff = n_ff_expert;
+    else if (n_experts && n_ff_expert)
+        baton_json_put_int(&reading->out, "moe_intermediate_size", n_ff_expert);
+    if (!n_ff && !n_experts)
+        return baton_gguf_refuse(reading, "feed_forward_length", "given");
+    if (n_ff)
+        baton_json_put_int(&reading->out, "intermediate_size", n_ff);
+    return n_experts ? put_experts(reading, n_experts) : BATON_OK;
+}
+
+/* ---- what tensors tell ---- */
+
+void baton_gguf_put_flags(READING *reading)
+{
+    const unsigned traits = reading->family->traits;
+    const bool biased = baton_gguf_has(reading, "blk.0.attn_q.bias") ||
+                        baton_gguf_has(reading, "blk.0.attn_qkv.bias");
+    const struct {
+        unsigned trait;
+        const char *name;
+        bool flag;
+    } flags[] = {
+        {BATON_GGUF_ATTENTION_BIAS, "attention_bias", biased},
+        {BATON_GGUF_USE_BIAS, "use_bias", biased},
+        {BATON_GGUF_QKV_BIAS, "qkv_bias", biased},
+        {BATON_GGUF_MLP_BIAS, "mlp_bias", baton_gguf_has(reading, "blk.0.ffn_down.bias")},
+        {BATON_GGUF_HEAD_NORM, "use_qk_norm", baton_gguf_has(reading, "blk.0.attn_q_norm.weight")},
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+        if (traits & flags[i].trait)
+            baton_json_put_bool(&reading->out, flags[i].name, flags[i].flag);
+    baton_json_put_bool(&reading->out, "tie_word_embeddings",
+                        !baton_gguf_has(reading, "output.weight"));
+}

@@ -1,0 +1,39 @@
+/* The tokens of a GGUF file's vocabulary that have a meaning of their own: those that begin a text,
+ * end one, or stand for what is unknown.
+ *
+ *     tokenizer.ggml.bos_token_id, .eos_token_id, .eot_token_id, .eom_token_id, .unknown_token_id
+ *
+ * Files name one or two of the tokens that end a generation. The others are known by their texts.
+ *
+ * Ownership: plain data; texts are borrowed from the file.
+ * Threading: any thread.
+ * Errors:    INVALID with the key, its value and the rule; LIMIT. Outputs are untouched.
+ */
+#ifndef BATON_ENGINE_CHECKPOINT_GGUF_IDS_H
+#define BATON_ENGINE_CHECKPOINT_GGUF_IDS_H
+
+#include "engine/checkpoint/config/model_config.h"
+#include "engine/checkpoint/gguf/gguf.h"
+
+struct baton_gguf_ids {
+    size_t n_tokens;                 /* of tokenizer.ggml.tokens; 0: the file holds no vocabulary */
+    int64_t bos, eos, eot, eom, unk; /* -1: none */
+};
+
+/* An id that the file does not name is the one that its kind of tokenizer has by custom. */
+enum baton_err baton_gguf_ids_read(const struct baton_gguf *gguf, struct baton_gguf_ids *ids,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* Whether a token of this text ends a generation, whatever model it belongs to. Such a token is a
+ * special one, whatever type the file gives it. */
+bool baton_gguf_is_end(struct baton_gguf_text text);
+
+/* The text of token id; n == 0 for an id of none. */
+struct baton_gguf_text baton_gguf_token(const struct baton_gguf *gguf, int64_t id);
+
+/* Sets bos_id, eos_ids and n_eos of a config whose n_vocab is known. */
+enum baton_err baton_gguf_ids_apply(const struct baton_gguf *gguf,
+                                    struct baton_model_config *config,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,144 @@
+/* The steps around a GGUF file's model. */
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/checkpoint/gguf/tokenizer_parts.h"
+
+enum { CHARSMAP_MAX_BYTES = 32 << 20 };
+
+#define TEXT(literal)                                                                              \
+    {                                                                                              \
+        (literal), sizeof(literal) - 1                                                             \
+    }
+/* SentencePiece's space, U+2581. */
+#define SPACE TEXT("\xe2\x96\x81")
+
+static void normalize(struct baton_tokenizer_steps *steps, struct baton_normalizer_step step)
+{
+    steps->normalizer[steps->n_normalizer++] = step;
+}
+
+static void decode(struct baton_tokenizer_steps *steps, struct baton_decoder_step step)
+{
+    steps->decoder[steps->n_decoder++] = step;
+}
+
+/* ---- SentencePiece's BPE ---- */
+
+/* As Hugging Face's converter wrote it for LlamaTokenizer: the space is put before each part of a
+ * text that lies between added tokens, as llama.cpp does too. */
+static enum baton_err read_sentencepiece(struct baton_gguf_tokenizer *reading)
+{
+    struct baton_tokenizer_steps *steps = &reading->tables->steps;
+    bool prefix = true;
+    enum baton_err err =
+        baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_space_prefix", &prefix);
+    if (err)
+        return err;
+    if (prefix)
+        normalize(steps, (struct baton_normalizer_step){.kind = BATON_NORMALIZER_PREPEND,
+                                                        .content = SPACE});
+    normalize(steps, (struct baton_normalizer_step){.kind = BATON_NORMALIZER_REPLACE,
+                                                    .pattern = {.text = TEXT(" ")},
+                                                    .content = SPACE});
+    decode(steps, (struct baton_decoder_step){
+                      .kind = BATON_DECODER_REPLACE, .pattern = SPACE, .content = TEXT(" ")});
+    decode(steps, (struct baton_decoder_step){.kind = BATON_DECODER_BYTE_FALLBACK});
+    decode(steps, (struct baton_decoder_step){.kind = BATON_DECODER_FUSE});
+    if (prefix)
+        decode(steps, (struct baton_decoder_step){
+                          .kind = BATON_DECODER_STRIP, .content = TEXT(" "), .n_start = 1});
+    return BATON_OK;
+}
+
+/* ---- Unigram ---- */
+
+/* The map of characters in base64, as a tokenizer.json has it; the tables keep it. */
+static enum baton_err read_charsmap(struct baton_gguf_tokenizer *reading)
+{
+    static const char key[] = "tokenizer.ggml.precompiled_charsmap";
+    struct baton_tokenizer_tables *tables = reading->tables;
+    const struct baton_gguf_value *map = baton_gguf_find(reading->gguf, key);
+    if (!map || (map->is_array && !map->n))
+        return BATON_OK;
+    if (!map->is_array || (map->type != BATON_GGUF_U8 && map->type != BATON_GGUF_I8) ||
+        map->n_bytes > CHARSMAP_MAX_BYTES)
+        return baton_gguf_tokenizer_wrong(reading, key, "must be an array of at most 32 MiB");
+    free(tables->steps_json);
+    tables->steps_json = malloc((map->n_bytes + 2) / 3 * 4 + 1);
+    if (!tables->steps_json)
+        return baton_fail(reading->why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    tables->n_steps_json =
+        (size_t)EVP_EncodeBlock((unsigned char *)tables->steps_json, map->data, (int)map->n_bytes);
+    normalize(&tables->steps, (struct baton_normalizer_step){
+                                  .kind = BATON_NORMALIZER_PRECOMPILED,
+                                  .content = {tables->steps_json, tables->n_steps_json}});
+    return BATON_OK;
+}
+
+static enum baton_err read_unigram(struct baton_gguf_tokenizer *reading)
+{
+    struct baton_tokenizer_steps *steps = &reading->tables->steps;
+    bool prefix = true, trims = false;
+    enum baton_err err =
+        baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_space_prefix", &prefix);
+    if (!err)
+        err = baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.remove_extra_whitespaces", &trims);
+    if (!err)
+        err = read_charsmap(reading);
+    if (err)
+        return err;
+    if (trims) {
+        normalize(steps, (struct baton_normalizer_step){
+                             .kind = BATON_NORMALIZER_STRIP, .left = true, .right = true});
+        normalize(steps, (struct baton_normalizer_step){
+                             .kind = BATON_NORMALIZER_REPLACE,
+                             .pattern = {.text = TEXT(" {2,}"), .is_regex = true},
+                             .content = TEXT(" ")});
+    }
+    steps->pretokenizer[steps->n_pretokenizer++] = (struct baton_pretokenizer_step){
+        .kind = BATON_PRETOKENIZER_METASPACE,
+        .replacement = SPACE,
+        .prepend = prefix ? BATON_PREPEND_ALWAYS : BATON_PREPEND_NEVER};
+    steps->pretokenizer[steps->n_pretokenizer++] =
+        (struct baton_pretokenizer_step){.kind = BATON_PRETOKENIZER_SPLIT,
+                                         .pattern = {.text = SPACE},
+                                         .behavior = BATON_SPLIT_MERGED_WITH_NEXT};
+    decode(steps, (struct baton_decoder_step){
+                      .kind = BATON_DECODER_METASPACE, .pattern = SPACE, .drops_first = prefix});
+    return BATON_OK;
+}
+
+/* ---- around a prompt ---- */
+
+static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
+{
+    struct baton_tokenizer_steps *steps = &reading->tables->steps;
+    bool adds_bos = reading->kind == BATON_GGUF_SENTENCEPIECE ||
+                    (reading->pretokenizer && reading->pretokenizer->adds_bos);
+    bool adds_eos = reading->kind == BATON_GGUF_UNIGRAM;
+    enum baton_err err =
+        baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_bos_token", &adds_bos);
+    if (!err)
+        err = baton_gguf_tokenizer_flag(reading, "tokenizer.ggml.add_eos_token", &adds_eos);
+    if (err)
+        return err;
+    if (adds_bos && reading->ids.bos >= 0)
+        steps->first_ids[steps->n_first++] = (uint32_t)reading->ids.bos;
+    if (adds_eos && reading->ids.eos >= 0)
+        steps->last_ids[steps->n_last++] = (uint32_t)reading->ids.eos;
+    return BATON_OK;
+}
+
+enum baton_err baton_gguf_steps_read(struct baton_gguf_tokenizer *reading)
+{
+    enum baton_err err = BATON_OK;
+    if (reading->kind == BATON_GGUF_SENTENCEPIECE)
+        err = read_sentencepiece(reading);
+    else if (reading->kind == BATON_GGUF_UNIGRAM)
+        err = read_unigram(reading);
+    else
+        baton_gguf_pretokenizer_apply(reading->pretokenizer, &reading->tables->steps);
+    return err ? err : read_ends(reading);
+}

@@ -1,0 +1,126 @@
+/* ggml's tensor types: blocks of values that share scales, and their exact decoding to float.
+ *
+ * A block is its bytes below in this order; f16 and u16 are little-endian, nothing is aligned.
+ * "nibbles" are bytes whose low halves are the first half of the codes and whose high halves are
+ * the second half; of a block of 256, each run of 64 codes has its own 32 such bytes (Q4_K, Q5_K),
+ * each run of 32 its own 16 (IQ4_XS). All products below are exact in a float; the subtraction of a
+ * minimum is the only rounding, so neither the order nor a fused multiply-add matters.
+ *
+ *     type    values bytes  block                                             value
+ *     Q4_0     32     18    f16 d, 16 nibbles                                 d (q - 8)
+ *     Q4_1     32     20    f16 d, f16 m, 16 nibbles                          d q + m
+ *     Q5_0     32     22    f16 d, u32 fifth bits (bit i of code i), 16       d (q - 16)
+ *     Q5_1     32     24    f16 d, f16 m, u32 fifth bits, 16 nibbles          d q + m
+ *     Q8_0     32     34    f16 d, 32 int8                                    d q
+ *     Q2_K    256     84    16 (scale | min << 4), 64 pairs, f16 d, dmin      d s q - dmin m
+ *     Q3_K    256    110    32 third bits, 64 pairs, 12 scales, f16 d         d (s - 32)(q - 4)
+ *     Q4_K    256    144    f16 d, dmin, 12 scales and mins, 128 nibbles      d s q - dmin m
+ *     Q5_K    256    176    f16 d, dmin, 12, 32 fifth bits, 128 nibbles       d s q - dmin m
+ *     Q6_K    256    210    128 low nibbles, 64 high pairs, 16 int8 s, f16 d  d s (q - 32)
+ *     IQ4_NL   32     18    f16 d, 16 nibbles                                 d T[q]
+ *     IQ4_XS  256    136    f16 d, u16, 4 (s: 6 bits), 128 nibbles            d (s - 32) T[q]
+ *     MXFP4    32     17    u8 e, 16 nibbles                                  2^(e - 128) T[q]
+ *
+ * Source: ggml's ggml-common.h and ggml-quants.c (the blocks); OCP Microscaling Formats
+ * Specification 1.0 (MXFP4; its scale 255 is no NaN in ggml, and its code 8 is +0).
+ *
+ * Ownership: nothing is kept.
+ * Threading: pure.
+ * Errors:    INVALID for a type that is not in the table.
+ */
+#ifndef BATON_ENGINE_CHECKPOINT_WEIGHTS_BLOCKS_H
+#define BATON_ENGINE_CHECKPOINT_WEIGHTS_BLOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+/* ggml's name and id; values and bytes of a block. */
+#define BATON_BLOCK_TYPES(X)                                                                       \
+    X(F32, 0, 1, 4)                                                                                \
+    X(F16, 1, 1, 2)                                                                                \
+    X(BF16, 30, 1, 2)                                                                              \
+    X(Q8_0, 8, 32, 34)                                                                             \
+    X(Q4_0, 2, 32, 18)                                                                             \
+    X(Q4_1, 3, 32, 20)                                                                             \
+    X(Q5_0, 6, 32, 22)                                                                             \
+    X(Q5_1, 7, 32, 24)                                                                             \
+    X(Q2_K, 10, 256, 84)                                                                           \
+    X(Q3_K, 11, 256, 110)                                                                          \
+    X(Q4_K, 12, 256, 144)                                                                          \
+    X(Q5_K, 13, 256, 176)                                                                          \
+    X(Q6_K, 14, 256, 210)                                                                          \
+    X(IQ4_NL, 20, 32, 18)                                                                          \
+    X(IQ4_XS, 23, 256, 136)                                                                        \
+    X(MXFP4, 39, 32, 17)
+
+enum baton_block_type {
+#define X(name, id, values, bytes) BATON_BLOCK_##name,
+    BATON_BLOCK_TYPES(X)
+#undef X
+        BATON_N_BLOCK_TYPES
+};
+
+enum { BATON_BLOCK_MAX_VALUES = 256, BATON_BLOCK_MAX_BYTES = 210, BATON_BLOCK_MAX_GROUPS = 16 };
+
+/* ggml's name: "Q4_K". */
+const char *baton_block_type_name(enum baton_block_type type);
+/* False for a name that is not in the table; upper case as above. */
+bool baton_block_type_parse(const char *name, enum baton_block_type *type);
+/* The type of ggml's number; INVALID with the name of a type that Baton does not serve, or with a
+ * number that nobody knows. The caller adds file and tensor. */
+enum baton_err baton_block_type_of_id(uint32_t id, enum baton_block_type *type,
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
+/* Values and bytes of one block. */
+size_t baton_block_values(enum baton_block_type type);
+size_t baton_block_bytes(enum baton_block_type type);
+
+/* n_blocks blocks (any alignment) as float [n_blocks][values], exactly what ggml makes of them;
+ * only a NaN's bits may differ. */
+void baton_blocks_decode(enum baton_block_type type, const uint8_t *blocks, size_t n_blocks,
+                         float *floats);
+
+/* How a type of codes (all but F32, F16, BF16) makes values of them: value i of a block is
+ *     d scales[g] (levels ? levels[codes[i]] : codes[i] - zero) - min mins[g],   g = i / n_group
+ */
+struct baton_block_codes_form {
+    int n_bits;               /* of a code: 2 .. 6, 8 */
+    int n_group;              /* values that share a scale and a min: 16 or 32 */
+    int zero;                 /* the code of value 0, where there are no levels */
+    const int8_t *levels;     /* [16]; NULL: values are evenly spaced */
+    bool has_min;             /* else min and mins are 0 */
+    int min_scale, max_scale; /* of a group; mins reach from 0 to max_scale. 0, 0: always 1 */
+};
+
+/* NULL for F32, F16, BF16. */
+const struct baton_block_codes_form *baton_block_codes_form(enum baton_block_type type);
+
+/* One block taken apart. Types of 32 values have one group, whose scale is 1; Q4_1 and Q5_1 have
+ * min = -m and mins 1. */
+struct baton_block_codes {
+    float d, min; /* f16 numbers, but MXFP4's d is a power of two */
+    int8_t scales[BATON_BLOCK_MAX_GROUPS];
+    uint8_t mins[BATON_BLOCK_MAX_GROUPS];
+    uint8_t codes[BATON_BLOCK_MAX_VALUES]; /* in the order of the values */
+};
+
+/* n codes of a group as float: its scale is d scales[g], its min min mins[g]. */
+void baton_block_decode_group(const struct baton_block_codes_form *form, float scale, float min,
+                              const uint8_t *codes, size_t n, float *floats);
+
+/* Takes a block of a type of codes apart, and puts one together: of codes, scales and mins in their
+ * ranges and finite d and min, which are rounded to f16. MXFP4's d is a power of two. */
+void baton_block_unpack(enum baton_block_type type, const uint8_t *block,
+                        struct baton_block_codes *codes);
+void baton_block_pack(enum baton_block_type type, const struct baton_block_codes *codes,
+                      uint8_t *block);
+
+/* Half an MXFP4 block's scale, 2^(exponent - 128), which goes with its doubled levels;
+ * and back. */
+float baton_mxfp4_half_scale(uint8_t exponent);
+uint8_t baton_mxfp4_exponent(float half_scale);
+
+#endif

@@ -1,0 +1,352 @@
+#include "engine/checkpoint/weights/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/base/os/file.h"
+#include "engine/checkpoint/gguf/model.h"
+#include "engine/checkpoint/hf/safetensors.h"
+#include "engine/checkpoint/model_files.h"
+#include "engine/checkpoint/weights/mxfp4.h"
+
+enum { TILE_LINES = 16 };
+
+struct shard {
+    struct baton_mapping mapping;
+    struct baton_safetensors file;
+};
+
+struct baton_weights {
+    struct shard *shards; /* of safetensors */
+    size_t n_shards;
+    struct baton_gguf_model *gguf;       /* or of GGUF; else NULL */
+    const struct baton_tensor **by_name; /* sorted */
+    size_t n_tensors;
+};
+
+static enum baton_err add_shard(void *arg, const char *path, struct baton_why *why)
+{
+    struct baton_weights *weights = arg;
+    struct baton_why reason;
+    struct shard *shards =
+        realloc(weights->shards, (weights->n_shards + 1) * sizeof weights->shards[0]);
+    if (!shards)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    weights->shards = shards;
+    struct shard *shard = &shards[weights->n_shards];
+    enum baton_err err = baton_file_map(path, &shard->mapping, why);
+    if (err)
+        return err;
+    err =
+        baton_safetensors_parse(shard->mapping.data, shard->mapping.n_bytes, &shard->file, &reason);
+    if (err) {
+        baton_file_unmap(&shard->mapping);
+        return baton_fail(why, err, "%s: %s", path, reason.text);
+    }
+    weights->n_shards++;
+    weights->n_tensors += shard->file.n_tensors;
+    return BATON_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct baton_tensor *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static size_t list(struct baton_weights *weights, size_t n, const struct baton_tensor *tensors,
+                   size_t n_tensors)
+{
+    for (size_t i = 0; i < n_tensors; i++)
+        weights->by_name[n + i] = &tensors[i];
+    return n + n_tensors;
+}
+
+static void list_all(struct baton_weights *weights)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < weights->n_shards; i++)
+        n = list(weights, n, weights->shards[i].file.tensors, weights->shards[i].file.n_tensors);
+    for (int i = 0; weights->gguf && i < weights->gguf->n_shards; i++)
+        n = list(weights, n, weights->gguf->shards[i].file.tensors,
+                 weights->gguf->shards[i].file.n_tensors);
+}
+
+/* Sorts all tensors by name, for bsearch. A name in two shards is refused: either tensor
+ * could be the one that is meant. */
+static enum baton_err index_names(struct baton_weights *weights, const char *path,
+                                  struct baton_why *why)
+{
+    weights->by_name = calloc(weights->n_tensors + 1, sizeof weights->by_name[0]);
+    if (!weights->by_name)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    list_all(weights);
+    qsort(weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    for (size_t i = 1; i < weights->n_tensors; i++)
+        if (!strcmp(weights->by_name[i - 1]->name, weights->by_name[i]->name))
+            return baton_fail(why, BATON_INVALID, "%s: tensor %s is in two files", path,
+                              weights->by_name[i]->name);
+    return BATON_OK;
+}
+
+static enum baton_err open_gguf(struct baton_weights *weights, const char *path,
+                                struct baton_why *why)
+{
+    enum baton_err err = baton_gguf_model_open(path, &weights->gguf, why);
+    for (int i = 0; !err && i < weights->gguf->n_shards; i++)
+        weights->n_tensors += weights->gguf->shards[i].file.n_tensors;
+    return err;
+}
+
+enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
+                                  struct baton_why *why)
+{
+    struct baton_weights *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
+    enum baton_err err =
+        baton_gguf_model_is_at(model_path)
+            ? open_gguf(opened, model_path, why)
+            : baton_model_files_visit(model_path, BATON_PART_WEIGHTS, add_shard, opened, why);
+    if (!err)
+        err = index_names(opened, model_path, why);
+    if (err)
+        baton_weights_close(opened);
+    else
+        *weights = opened;
+    return err;
+}
+
+void baton_weights_close(struct baton_weights *weights)
+{
+    if (!weights)
+        return;
+    for (size_t i = 0; i < weights->n_shards; i++) {
+        baton_safetensors_fini(&weights->shards[i].file);
+        baton_file_unmap(&weights->shards[i].mapping);
+    }
+    baton_gguf_model_close(weights->gguf);
+    free(weights->by_name);
+    free(weights->shards);
+    free(weights);
+}
+
+const struct baton_tensor *baton_weights_at(const struct baton_weights *weights, size_t index)
+{
+    return index < weights->n_tensors ? weights->by_name[index] : NULL;
+}
+
+const struct baton_tensor *baton_weights_find(const struct baton_weights *weights, const char *name)
+{
+    const struct baton_tensor wanted = {.name = name}, *key = &wanted;
+    const struct baton_tensor **found =
+        bsearch(&key, weights->by_name, weights->n_tensors, sizeof weights->by_name[0], by_name);
+    return found ? *found : NULL;
+}
+
+enum { SHAPE_BYTES = 96 };
+
+static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *shape)
+{
+    size_t n = 0;
+    for (int i = 0; i < n_dims && n < n_text; i++)
+        n += (size_t)snprintf(text + n, n_text - n, "%s%lld", i ? ", " : "", (long long)shape[i]);
+}
+
+/* The lengths of a shape behind its leading 1s, of which the last stays. */
+static int strip(int n_dims, const int64_t **shape)
+{
+    for (; n_dims > 1 && (*shape)[0] == 1; n_dims--)
+        ++*shape;
+    return n_dims;
+}
+
+static bool is_shape(const struct baton_weights *weights, const struct baton_tensor *tensor,
+                     int n_dims, const int64_t *shape)
+{
+    const int64_t *given = tensor->shape;
+    int n_given = tensor->n_dims;
+    if (weights->gguf) {
+        n_dims = strip(n_dims, &shape);
+        n_given = strip(n_given, &given);
+    }
+    return n_given == n_dims && !memcmp(given, shape, (size_t)n_dims * sizeof *shape);
+}
+
+static enum baton_err check_shape(const struct baton_weights *weights,
+                                  const struct baton_tensor *tensor, int n_dims,
+                                  const int64_t *shape, struct baton_why *why)
+{
+    char wanted[SHAPE_BYTES] = "", given[SHAPE_BYTES] = "";
+    if (is_shape(weights, tensor, n_dims, shape))
+        return BATON_OK;
+    write_shape(wanted, sizeof wanted, n_dims, shape);
+    write_shape(given, sizeof given, tensor->n_dims, tensor->shape);
+    return baton_fail(why, BATON_INVALID, "tensor %s: must have shape [%s], not [%s]", tensor->name,
+                      wanted, given);
+}
+
+enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, const char *name,
+                                         int n_dims, const int64_t *shape,
+                                         const struct baton_tensor **tensor, struct baton_why *why)
+{
+    const struct baton_tensor *found = baton_weights_find(weights, name);
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
+    if (!baton_element_converts(found->dtype) && found->dtype != BATON_ELEMENT_BLOCKS)
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
+                          name, baton_element_name(found->dtype));
+    enum baton_err err = check_shape(weights, found, n_dims, shape, why);
+    if (!err)
+        *tensor = found;
+    return err;
+}
+
+static enum baton_err find_bytes(const struct baton_weights *weights, const char *name, int n_dims,
+                                 const int64_t *shape, const struct baton_tensor **tensor,
+                                 struct baton_why *why)
+{
+    const struct baton_tensor *found = baton_weights_find(weights, name);
+    if (!found)
+        return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
+    if (found->dtype != BATON_ELEMENT_U8)
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; U8 is wanted", name,
+                          baton_element_name(found->dtype));
+    *tensor = found;
+    return check_shape(weights, found, n_dims, shape, why);
+}
+
+enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, const char *blocks,
+                                        const char *scales, int n_dims, const int64_t *shape,
+                                        const struct baton_tensor **blocks_tensor,
+                                        const struct baton_tensor **scales_tensor,
+                                        struct baton_why *why)
+{
+    int64_t stored[BATON_TENSOR_MAX_DIMS];
+    if (shape[n_dims - 1] % BATON_MXFP4_BLOCK)
+        return baton_fail(why, BATON_INVALID, "tensor %s: rows of %lld are no multiple of %d",
+                          blocks, (long long)shape[n_dims - 1], BATON_MXFP4_BLOCK);
+    memcpy(stored, shape, (size_t)n_dims * sizeof *shape);
+    stored[n_dims - 1] /= BATON_MXFP4_BLOCK;
+    stored[n_dims] = BATON_MXFP4_BLOCK_BYTES;
+    enum baton_err err = find_bytes(weights, blocks, n_dims + 1, stored, blocks_tensor, why);
+    return err ? err : find_bytes(weights, scales, n_dims, stored, scales_tensor, why);
+}
+
+/* How many rows from r on, n at most, stand behind each other. */
+static int count_run(const struct baton_row_order *order, int r, int n)
+{
+    int first = baton_row_order_at(order, r), run = 1;
+    while (run < n && baton_row_order_at(order, r + run) == first + run)
+        run++;
+    return run;
+}
+
+/* n elements of a line, of the rows from r on. */
+static void read_line(const struct baton_weights_part *part, size_t line, int r, int n,
+                      float *floats)
+{
+    const struct baton_tensor *tensor = part->tensor;
+    size_t n_bytes = baton_element_bytes(tensor->dtype);
+    for (int i = 0, run; i < n; i += run) {
+        size_t at = part->skip + line * (size_t)part->n_stored +
+                    (size_t)baton_row_order_at(&part->order, r + i);
+        run = count_run(&part->order, r + i, n - i);
+        baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
+    }
+}
+
+/* Reads n lines from k on and transposes them. A tile of lines is small enough to stay in the
+ * cache, and its columns fill whole cache lines. */
+static void read_tile(const struct baton_weights_part *part, size_t k, size_t n, int r, int n_rows,
+                      float *rows, size_t n_in)
+{
+    float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
+    for (size_t i = 0; i < n; i++)
+        read_line(part, k + i, r, n_rows, tile[i]);
+    for (size_t o = 0; o < (size_t)n_rows; o++)
+        for (size_t i = 0; i < n; i++)
+            rows[o * n_in + k + i] = tile[i][o];
+}
+
+/* Bytes of so many elements of a part's tensor. */
+static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
+{
+    if (part->scales)
+        return n_elements / BATON_MXFP4_BLOCK * BATON_MXFP4_BLOCK_BYTES;
+    if (part->tensor->dtype == BATON_ELEMENT_BLOCKS)
+        return n_elements / baton_block_values(part->tensor->block_type) *
+               baton_block_bytes(part->tensor->block_type);
+    return n_elements * baton_element_bytes(part->tensor->dtype);
+}
+
+/* n elements of a tensor that lie behind each other, from `at` on: multiples of a block where the
+ * tensor has blocks. */
+static void read_run(const struct baton_weights_part *part, size_t at, size_t n, float *floats)
+{
+    const struct baton_tensor *tensor = part->tensor;
+    const uint8_t *data = tensor->data + bytes_of(part, at);
+    if (part->scales)
+        baton_mxfp4_decode(data, part->scales->data + at / BATON_MXFP4_BLOCK, n / BATON_MXFP4_BLOCK,
+                           floats);
+    else if (tensor->dtype == BATON_ELEMENT_BLOCKS)
+        baton_blocks_decode(tensor->block_type, data, n / baton_block_values(tensor->block_type),
+                            floats);
+    else
+        baton_convert(tensor->dtype, data, n, floats);
+}
+
+/* n rows of a part, from its r-th on. */
+static void read_part(const struct baton_weights_part *part, int r, int n, float *rows, size_t n_in)
+{
+    if (part->transposed) {
+        for (size_t k = 0; k < n_in; k += TILE_LINES)
+            read_tile(part, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, r, n, rows, n_in);
+        return;
+    }
+    for (int i = 0, run; i < n; i += run) {
+        size_t at = (size_t)baton_row_order_at(&part->order, r + i);
+        run = count_run(&part->order, r + i, n - i);
+        read_run(part, part->skip + at * n_in, (size_t)run * n_in, rows + (size_t)i * n_in);
+    }
+}
+
+void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows)
+{
+    size_t n_in = (size_t)source->n_in;
+    for (int i = 0; i < source->n_parts; i++) {
+        const struct baton_weights_part *part = &source->parts[i];
+        int begin = first > part->first ? first : part->first;
+        int end = first + n < part->first + part->n ? first + n : part->first + part->n;
+        if (begin < end)
+            read_part(part, begin - part->first, end - begin, rows + (size_t)(begin - first) * n_in,
+                      n_in);
+    }
+}
+
+const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out)
+{
+    const struct baton_weights_part *part = source->parts;
+    while (out < part->first || out >= part->first + part->n)
+        part++;
+    size_t row = (size_t)baton_row_order_at(&part->order, out - part->first);
+    return part->tensor->data + bytes_of(part, part->skip + row * (size_t)source->n_in);
+}
+
+/* Of a tensor that other matrices share, this matrix's part only. */
+void baton_weights_release(const struct baton_weights_source *source)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < source->n_parts; i++) {
+        const struct baton_weights_part *part = &source->parts[i];
+        uintptr_t data = (uintptr_t)part->tensor->data + bytes_of(part, part->skip);
+        size_t n_bytes = bytes_of(part, (size_t)part->n_stored * (size_t)source->n_in);
+        uintptr_t begin = (data + page - 1) / page * page, end = (data + n_bytes) / page * page;
+        /* Whole pages of a mapped file that is only read. Advice: failing costs memory alone. */
+        if (begin < end)
+            (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+    }
+}

@@ -1,0 +1,187 @@
+#include "engine/compute/decoder.h"
+
+static void add_position(const struct baton_model *model, int position, float *x)
+{
+    size_t n_embd = (size_t)model->spec.n_embd;
+    const float *embedding = model->position_embedding + (size_t)position * n_embd;
+    for (size_t i = 0; i < n_embd; i++)
+        x[i] += embedding[i];
+}
+
+static void embed_row(const struct baton_model *model, const struct baton_row *row, float *x)
+{
+    float scale = model->spec.embed_scale;
+    baton_matrix_row(&model->token_embedding, (int)row->token, x);
+    for (int i = 0; scale != 1 && i < model->spec.n_embd; i++)
+        x[i] *= scale;
+    if (model->position_embedding)
+        add_position(model, row->position, x);
+}
+
+static void embed_rows(void *arg, int item, int worker)
+{
+    const struct baton_forward *forward = arg;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++)
+        embed_row(forward->model, &forward->rows[r],
+                  forward->x + (size_t)r * (size_t)forward->model->spec.n_embd);
+}
+
+void baton_decoder_embed(struct baton_forward *forward)
+{
+    baton_forward_share_rows(forward, embed_rows, forward);
+    baton_forward_rotate(forward);
+}
+
+static const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
+
+/* Onto x, the residual stream, in the kernel: no pass over memory of its own. */
+static struct baton_epilogue add(const struct baton_model *model)
+{
+    return (struct baton_epilogue){.kind = BATON_ADD, .scale = model->spec.residual_scale};
+}
+
+/* A product whose input no other matrix reads, so its quantized form need not last. */
+static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
+                     const float *in, float *out, struct baton_epilogue epilogue)
+{
+    struct baton_input input = baton_input_of(in, matrix->n_in);
+    baton_forward_linear(forward, matrix, &input, out, epilogue);
+}
+
+/* What a part reads: x by its norm, or in form POST x itself. */
+static const float *norm_input(struct baton_forward *forward, const struct baton_norm *norm)
+{
+    if (forward->model->spec.form == BATON_BLOCK_POST)
+        return forward->x;
+    baton_forward_norm(forward, norm);
+    return forward->normed;
+}
+
+void baton_decoder_qkv(struct baton_forward *forward, int layer)
+{
+    const struct baton_attention *attention = &forward->model->layers[layer].attention;
+    const float *in = norm_input(forward, &attention->norm);
+    multiply(forward, &attention->qkv, in, forward->qkv, store);
+    baton_forward_finish_qkv(forward, layer);
+}
+
+/* hidden = what down is to multiply */
+static void widen(struct baton_forward *forward, int layer, const float *in)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_epilogue activate = {
+        .kind = spec->mlp == BATON_MLP_GATED ? BATON_GATE : BATON_ACTIVATE,
+        .activation = spec->activation,
+        .n_ff = spec->layers[layer].n_ff,
+    };
+    multiply(forward, &forward->model->layers[layer].mlp.up, in, forward->hidden, activate);
+}
+
+static void attn_out_to(struct baton_forward *forward, int layer, float *out,
+                        struct baton_epilogue epilogue)
+{
+    multiply(forward, &forward->model->layers[layer].attention.out, forward->attn_out, out,
+             epilogue);
+}
+
+static void down_to(struct baton_forward *forward, int layer, float *out,
+                    struct baton_epilogue epilogue)
+{
+    multiply(forward, &forward->model->layers[layer].mlp.down, forward->hidden, out, epilogue);
+}
+
+/* What the MLP makes of `in`, or the layer's mixture of them. */
+static void run_mlp(struct baton_forward *forward, int layer, const float *in, float *out,
+                    struct baton_epilogue epilogue)
+{
+    if (forward->model->spec.layers[layer].is_moe) {
+        baton_moe_run(forward, &forward->model->layers[layer].mlp, in, out, epilogue);
+        return;
+    }
+    widen(forward, layer, in);
+    down_to(forward, layer, out, epilogue);
+}
+
+/* Form PRE. */
+static void finish_pre(struct baton_forward *forward, int layer)
+{
+    const struct baton_model *model = forward->model;
+    attn_out_to(forward, layer, forward->x, add(model));
+    run_mlp(forward, layer, norm_input(forward, &model->layers[layer].mlp.norm), forward->x,
+            add(model));
+}
+
+/* Both parts read x as it was before either. */
+static void finish_parallel(struct baton_forward *forward, int layer)
+{
+    const struct baton_model *model = forward->model;
+    const struct baton_layer *of = &model->layers[layer];
+    const float *in =
+        norm_input(forward, model->spec.mlp_has_norm ? &of->mlp.norm : &of->attention.norm);
+    attn_out_to(forward, layer, forward->x, add(model));
+    run_mlp(forward, layer, in, forward->x, add(model));
+}
+
+/* Forms SANDWICH and POST: what a part gives is normed before it joins x. */
+static void finish_post(struct baton_forward *forward, int layer)
+{
+    const struct baton_layer *of = &forward->model->layers[layer];
+    attn_out_to(forward, layer, forward->branch, store);
+    baton_forward_norm_add(forward, &of->attention.post_norm);
+    run_mlp(forward, layer, norm_input(forward, &of->mlp.norm), forward->branch, store);
+    baton_forward_norm_add(forward, &of->mlp.post_norm);
+}
+
+void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer)
+{
+    switch (forward->model->spec.form) {
+    case BATON_BLOCK_PRE:
+        finish_pre(forward, layer);
+        break;
+    case BATON_BLOCK_PARALLEL:
+        finish_parallel(forward, layer);
+        break;
+    case BATON_BLOCK_SANDWICH:
+    case BATON_BLOCK_POST:
+        finish_post(forward, layer);
+        break;
+    }
+}
+
+struct cap_loop {
+    const struct baton_forward *forward;
+    float *logits;
+};
+
+enum { CAPPED_PER_ITEM = 16 << 10 };
+
+static void cap_some(void *arg, int item, int worker)
+{
+    const struct cap_loop *loop = arg;
+    const struct baton_spec *spec = &loop->forward->model->spec;
+    size_t n = (size_t)loop->forward->n_rows * (size_t)spec->n_vocab;
+    size_t first = (size_t)item * CAPPED_PER_ITEM, rest = n - first;
+    (void)worker;
+    loop->forward->kernels->cap(loop->logits + first, spec->logit_cap,
+                                rest < CAPPED_PER_ITEM ? rest : CAPPED_PER_ITEM);
+}
+
+void baton_decoder_hidden(struct baton_forward *forward)
+{
+    baton_forward_norm(forward, &forward->model->final_norm);
+}
+
+void baton_decoder_logits(struct baton_forward *forward, float *logits)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_epilogue scaled = {.kind = BATON_STORE, .scale = spec->logit_scale};
+    struct cap_loop loop = {.forward = forward, .logits = logits};
+    baton_decoder_hidden(forward);
+    multiply(forward, &forward->model->head, forward->normed, logits, scaled);
+    size_t n = (size_t)forward->n_rows * (size_t)spec->n_vocab;
+    if (spec->logit_cap > 0)
+        baton_pool_run(forward->pool, (int)((n + CAPPED_PER_ITEM - 1) / CAPPED_PER_ITEM), cap_some,
+                       &loop);
+}

@@ -1,0 +1,343 @@
+#include "engine/compute/engine.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "engine/compute/decoder.h"
+#include "engine/system/floats.h"
+
+enum { MAX_ROWS = 1 << 20 };
+
+struct baton_engine {
+    struct baton_engine_options options;
+    struct baton_forward forward; /* a view of all scratch; each call works on a copy */
+    float *scratch;
+    void *quantized;
+    float *moe;
+    atomic_uint n_layers; /* one writer: the engine thread */
+    atomic_int n_rows;
+};
+
+static enum baton_err take_pool(struct baton_engine *engine, struct baton_why *why)
+{
+    if (!engine->options.beside)
+        return baton_pool_create(engine->options.n_threads, &engine->forward.pool, why);
+    engine->forward.pool = engine->options.beside->forward.pool;
+    return BATON_OK;
+}
+
+static enum baton_err allocate(struct baton_engine *engine, struct baton_why *why)
+{
+    const struct baton_engine_options *options = &engine->options;
+    int n_rows = options->max_rows;
+    enum baton_err err = take_pool(engine, why);
+    if (err)
+        return err;
+    engine->scratch =
+        baton_floats_create(baton_forward_place(&engine->forward, NULL, n_rows) / sizeof(float));
+    engine->forward.rows = calloc((size_t)n_rows, sizeof engine->forward.rows[0]);
+    engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
+    engine->quantized = baton_floats_create(
+        baton_forward_quantized_bytes(engine->forward.model, n_rows) / sizeof(float) + 1);
+    engine->forward.quantized = engine->quantized;
+    engine->moe = baton_floats_create(
+        baton_moe_place(&engine->forward.moe, engine->forward.model, NULL, n_rows) / sizeof(float) +
+        1);
+    if (!engine->scratch || !engine->forward.rows || !engine->forward.groups ||
+        !engine->quantized || !engine->moe)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
+    (void)baton_forward_place(&engine->forward, (char *)engine->scratch, n_rows);
+    (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_create(const struct baton_model *model,
+                                   const struct baton_engine_options *options,
+                                   struct baton_engine **engine, struct baton_why *why)
+{
+    if (options->max_rows < 1 || options->max_rows > MAX_ROWS)
+        return baton_fail(why, BATON_INVALID, "engine: rows of a forward must be 1..%d, not %d",
+                          MAX_ROWS, options->max_rows);
+    struct baton_engine *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: out of memory");
+    made->options = *options;
+    made->forward.model = model;
+    made->forward.kernels = model->kernels;
+    enum baton_err err = allocate(made, why);
+    if (err)
+        baton_engine_destroy(made);
+    else
+        *engine = made;
+    return err;
+}
+
+void baton_engine_destroy(struct baton_engine *engine)
+{
+    if (!engine)
+        return;
+    if (!engine->options.beside)
+        baton_pool_destroy(engine->forward.pool);
+    free(engine->forward.rows);
+    free(engine->forward.groups);
+    free(engine->scratch);
+    free(engine->quantized);
+    free(engine->moe);
+    free(engine);
+}
+
+void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg)
+{
+    baton_pool_run(engine->forward.pool, n_items, fn, arg);
+}
+
+void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg)
+{
+    baton_pool_set_share(engine->forward.pool, fn, arg);
+}
+
+struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine)
+{
+    return (struct baton_engine_pulse){.n_layers = atomic_load(&engine->n_layers),
+                                       .n_rows = atomic_load(&engine->n_rows)};
+}
+
+/* The engine whose pulse is looked at. */
+static struct baton_engine *pulse_of(struct baton_engine *engine)
+{
+    return engine->options.beside ? engine->options.beside : engine;
+}
+
+static void beat(struct baton_engine *engine)
+{
+    (void)atomic_fetch_add_explicit(&pulse_of(engine)->n_layers, 1, memory_order_relaxed);
+}
+
+/* A sequence may not write into its shared blocks: other sequences read them. */
+static bool fits(const struct baton_spec *spec, const struct baton_seq *seq, const uint32_t *tokens,
+                 int n_tokens)
+{
+    int64_t end = (int64_t)seq->n_tokens + n_tokens;
+    if (seq->n_tokens < seq->n_shared * BATON_KV_BLOCK_TOKENS || end > spec->n_context ||
+        end > (int64_t)seq->n_blocks * BATON_KV_BLOCK_TOKENS)
+        return false;
+    for (int i = 0; i < n_tokens; i++)
+        if (tokens[i] >= (uint32_t)spec->n_vocab)
+            return false;
+    return true;
+}
+
+/* Runs everything up to the last layer's K and V; finish_rows does the rest. A layer's attention
+ * comes at the start of the next iteration: on_layer is called as soon as the layer's K and V are
+ * in their blocks, so that they can leave while the attention runs. And the rows that want no
+ * logits end before the last layer's attention. */
+static enum baton_err run_layers(struct baton_engine *engine, struct baton_forward *forward,
+                                 baton_layer_fn on_layer, void *arg)
+{
+    int n_layers = forward->model->spec.n_layers;
+    atomic_store_explicit(&pulse_of(engine)->n_rows, forward->n_rows, memory_order_relaxed);
+    baton_decoder_embed(forward);
+    for (int layer = 0; layer < n_layers; layer++) {
+        if (layer) {
+            baton_forward_attend(forward, layer - 1);
+            baton_decoder_attn_out_and_mlp(forward, layer - 1);
+        }
+        baton_decoder_qkv(forward, layer);
+        beat(engine);
+        if (on_layer && baton_spec_stores_kv(&forward->model->spec, layer) && !on_layer(arg, layer))
+            return BATON_CANCELED;
+    }
+    return BATON_OK;
+}
+
+static void finish_last_layer(struct baton_forward *forward)
+{
+    int last = forward->model->spec.n_layers - 1;
+    baton_forward_attend(forward, last);
+    baton_decoder_attn_out_and_mlp(forward, last);
+}
+
+/* The rest of the last layer, and the logits [n_rows][V]. */
+static void finish_rows(struct baton_engine *engine, struct baton_forward *forward, float *logits)
+{
+    finish_last_layer(forward);
+    baton_decoder_logits(forward, logits);
+    beat(engine);
+}
+
+/* One more row per token of the chunk; false when they do not fit. */
+static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
+                     struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
+{
+    if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
+        !fits(&forward->model->spec, seq, tokens, n_tokens) || !baton_seq_slide(seq, n_tokens))
+        return false;
+    for (int i = 0; i < n_tokens; i++)
+        forward->rows[forward->n_rows++] =
+            (struct baton_row){.seq = seq, .position = seq->n_tokens + i, .token = tokens[i]};
+    return true;
+}
+
+/* A forward state without rows yet. */
+static struct baton_forward begin_forward(const struct baton_engine *engine)
+{
+    struct baton_forward forward = engine->forward;
+    forward.n_rows = 0;
+    return forward;
+}
+
+/* How many of a chunk's last rows go on to the end. */
+static int n_finished(const struct baton_chunk *chunk)
+{
+    return chunk->n_logits > chunk->n_pooled ? chunk->n_logits : chunk->n_pooled;
+}
+
+/* Only the rows that want logits or are pooled go on, moved to the front. Each moves to its own
+ * index or a lower one, so none overwrites a row that is still to move. */
+static void keep_finished_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
+                               int n_chunks)
+{
+    int n_kept = 0;
+    for (int i = 0, end = 0; i < n_chunks; i++) {
+        end += chunks[i].n_tokens;
+        for (int row = end - n_finished(&chunks[i]); row < end; row++)
+            baton_forward_move_row(forward, row, n_kept++);
+    }
+    forward->n_rows = n_kept;
+}
+
+/* Row after row in one order and in double precision, so that a sum's bits do not depend on the
+ * chunks that its rows came in. */
+static void add_pooled(const struct baton_forward *forward, int first, int n, double *pooled)
+{
+    int n_embd = forward->model->spec.n_embd;
+    const float *row = forward->normed + (size_t)first * (size_t)n_embd;
+    for (int r = 0; r < n; r++, row += n_embd)
+        for (int i = 0; i < n_embd; i++)
+            pooled[i] += row[i];
+}
+
+/* Of finished rows: pools those that are pooled, and goes on with those that want logits. */
+static void pool_rows(struct baton_forward *forward, const struct baton_chunk *chunks, int n_chunks)
+{
+    int n_kept = 0;
+    baton_decoder_hidden(forward);
+    for (int i = 0, end = 0; i < n_chunks; i++) {
+        end += n_finished(&chunks[i]);
+        if (chunks[i].n_pooled)
+            add_pooled(forward, end - chunks[i].n_pooled, chunks[i].n_pooled, chunks[i].pooled);
+        for (int row = end - chunks[i].n_logits; row < end; row++)
+            baton_forward_move_row(forward, row, n_kept++);
+    }
+    forward->n_rows = n_kept;
+}
+
+static bool any_pooled(const struct baton_chunk *chunks, int n_chunks)
+{
+    for (int i = 0; i < n_chunks; i++)
+        if (chunks[i].n_pooled)
+            return true;
+    return false;
+}
+
+static void finish(struct baton_engine *engine, struct baton_forward *forward,
+                   const struct baton_chunk *chunks, int n_chunks, float *logits)
+{
+    finish_last_layer(forward);
+    if (any_pooled(chunks, n_chunks))
+        pool_rows(forward, chunks, n_chunks);
+    if (forward->n_rows)
+        baton_decoder_logits(forward, logits);
+    beat(engine);
+}
+
+enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
+                                    int n_chunks, baton_layer_fn on_layer, void *arg, float *logits)
+{
+    struct baton_forward forward = begin_forward(engine);
+    for (int i = 0; i < n_chunks; i++)
+        if (!add_rows(engine, &forward, chunks[i].seq, chunks[i].tokens, chunks[i].n_tokens) ||
+            n_finished(&chunks[i]) > chunks[i].n_tokens)
+            return BATON_INVALID;
+    if (!forward.n_rows)
+        return BATON_INVALID;
+    enum baton_err err = run_layers(engine, &forward, on_layer, arg);
+    if (err)
+        return err;
+    keep_finished_rows(&forward, chunks, n_chunks);
+    if (forward.n_rows)
+        finish(engine, &forward, chunks, n_chunks, logits);
+    /* Last: after an error or a cancellation the sequences are as before. */
+    for (int i = 0; i < n_chunks; i++)
+        chunks[i].seq->n_tokens += chunks[i].n_tokens;
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
+                                    const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                    void *arg, float *logits)
+{
+    const struct baton_chunk chunk = {
+        .seq = seq, .tokens = tokens, .n_tokens = n_tokens, .n_logits = logits != NULL};
+    return baton_engine_forward(engine, &chunk, 1, on_layer, arg, logits);
+}
+
+enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
+                                  const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                  void *layer_arg, baton_row_fn on_row, void *row_arg,
+                                  float *scratch)
+{
+    struct baton_forward forward = begin_forward(engine);
+    size_t n_vocab = (size_t)forward.model->spec.n_vocab;
+    if (!add_rows(engine, &forward, seq, tokens, n_tokens))
+        return BATON_INVALID;
+    enum baton_err err = run_layers(engine, &forward, on_layer, layer_arg);
+    /* A few rows at a time: logits of a whole chunk would take V floats per token. Rows do not
+     * depend on their neighbours, so these have the bits that they have in any other forward. */
+    for (int first = 0; first < n_tokens && !err; first += BATON_SCORE_ROWS) {
+        int n = n_tokens - first < BATON_SCORE_ROWS ? n_tokens - first : BATON_SCORE_ROWS;
+        struct baton_forward some = forward;
+        baton_forward_narrow(&some, first, n);
+        finish_rows(engine, &some, scratch);
+        for (int i = 0; i < n; i++)
+            on_row(row_arg, first + i, scratch + (size_t)i * n_vocab);
+    }
+    if (!err)
+        seq->n_tokens += n_tokens;
+    return err;
+}
+
+enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
+                                   const uint32_t *tokens, int n_seqs, float *logits)
+{
+    struct baton_forward forward = begin_forward(engine);
+    for (int b = 0; b < n_seqs; b++)
+        if (!add_rows(engine, &forward, seqs[b], &tokens[b], 1))
+            return BATON_INVALID;
+    if (!forward.n_rows)
+        return BATON_INVALID;
+    enum baton_err err = run_layers(engine, &forward, NULL, NULL);
+    if (err)
+        return err;
+    finish_rows(engine, &forward, logits);
+    for (int b = 0; b < n_seqs; b++)
+        seqs[b]->n_tokens++;
+    return BATON_OK;
+}
+
+enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq *scratch,
+                                  const uint32_t *tokens, int n_tokens, float *logits)
+{
+    enum baton_err err = BATON_OK;
+    if (n_tokens < 1 || scratch->n_tokens)
+        return BATON_INVALID;
+    for (int done = 0, n = 0; done < n_tokens && !err; done += n) {
+        n = n_tokens - done;
+        if (n > engine->options.max_rows)
+            n = engine->options.max_rows;
+        err = baton_engine_prefill(engine, scratch, tokens + done, n, NULL, NULL,
+                                   done + n == n_tokens ? logits : NULL);
+    }
+    scratch->n_tokens = 0; /* the next call computes everything again */
+    return err;
+}

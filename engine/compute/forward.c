@@ -1,0 +1,119 @@
+#include "engine/compute/forward.h"
+
+#include <string.h>
+
+#include "engine/system/slab.h"
+
+void baton_forward_share_rows(struct baton_forward *forward, baton_item_fn fn, void *arg)
+{
+    baton_pool_run(forward->pool, (forward->n_rows + BATON_ROWS_PER_ITEM - 1) / BATON_ROWS_PER_ITEM,
+                   fn, arg);
+}
+
+struct norm_loop {
+    struct baton_forward *forward;
+    const struct baton_norm *norm;
+    void (*run)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
+                const float *bias, int n, float epsilon);
+    const float *in;
+    float *out;
+};
+
+static void norm_rows(void *arg, int item, int worker)
+{
+    const struct norm_loop *loop = arg;
+    const struct baton_norm *norm = loop->norm;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    int n = loop->forward->model->spec.n_embd;
+    (void)worker;
+    for (int r = first; r < end && r < loop->forward->n_rows; r++)
+        loop->run(norm->kind, loop->out + (size_t)r * n, loop->in + (size_t)r * n, norm->weight,
+                  norm->bias, n, norm->epsilon);
+}
+
+void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *norm)
+{
+    struct norm_loop loop = {.forward = forward,
+                             .norm = norm,
+                             .run = forward->kernels->norm,
+                             .in = forward->x,
+                             .out = forward->normed};
+    baton_forward_share_rows(forward, norm_rows, &loop);
+}
+
+void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm)
+{
+    struct norm_loop loop = {.forward = forward,
+                             .norm = norm,
+                             .run = forward->kernels->norm_add,
+                             .in = forward->branch,
+                             .out = forward->x};
+    baton_forward_share_rows(forward, norm_rows, &loop);
+}
+
+/* The arrays of rows. Only this list says how many floats a row of each has. */
+enum { N_ROW_ARRAYS = 7 };
+
+struct row_array {
+    float **array;
+    size_t width;  /* of a row of the widest layer */
+    size_t stride; /* from a row to the next before the last layer's attention; 0: holds nothing */
+};
+
+static void list_arrays(struct baton_forward *forward, struct row_array arrays[N_ROW_ARRAYS])
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    size_t n_embd = (size_t)spec->n_embd;
+    /* The residual stream, and the queries in qkv, which attention reads. */
+    const struct row_array all[N_ROW_ARRAYS] = {
+        {&forward->x, n_embd, n_embd},
+        {&forward->normed, n_embd, 0},
+        {&forward->qkv, (size_t)baton_spec_most_qkv_width(spec),
+         (size_t)baton_spec_qkv_width(spec, spec->n_layers - 1)},
+        {&forward->attn_out, (size_t)baton_spec_most_q_width(spec), 0},
+        {&forward->hidden, (size_t)baton_spec_most_n_ff(spec), 0},
+        {&forward->branch, baton_spec_has_post_norms(spec) ? n_embd : 0, 0},
+        {&forward->rotations, baton_forward_rotation_floats(spec), 0},
+    };
+    memcpy(arrays, all, sizeof all);
+}
+
+size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_rows)
+{
+    struct row_array arrays[N_ROW_ARRAYS];
+    size_t n_taken = 0, n_threads = (size_t)baton_pool_n_threads(forward->pool);
+    list_arrays(forward, arrays);
+    for (int i = 0; i < N_ROW_ARRAYS; i++)
+        *arrays[i].array =
+            baton_slab_take(memory, &n_taken, (size_t)n_rows * arrays[i].width * sizeof(float));
+    forward->attn_scratch_floats = baton_forward_attn_scratch_floats(&forward->model->spec);
+    forward->attn_scratch =
+        baton_slab_take(memory, &n_taken, forward->attn_scratch_floats * n_threads * sizeof(float));
+    return n_taken;
+}
+
+void baton_forward_narrow(struct baton_forward *forward, int first, int n)
+{
+    struct row_array arrays[N_ROW_ARRAYS];
+    list_arrays(forward, arrays);
+    for (int i = 0; i < N_ROW_ARRAYS; i++)
+        *arrays[i].array += (size_t)first * arrays[i].stride;
+    forward->rows += first;
+    forward->n_rows = n;
+}
+
+void baton_forward_move_row(struct baton_forward *forward, int from, int to)
+{
+    struct row_array arrays[N_ROW_ARRAYS];
+    if (from == to)
+        return;
+    list_arrays(forward, arrays);
+    forward->rows[to] = forward->rows[from];
+    for (int i = 0; i < N_ROW_ARRAYS; i++) {
+        float *array = *arrays[i].array;
+        size_t stride = arrays[i].stride;
+        if (stride)
+            memcpy(array + (size_t)to * stride, array + (size_t)from * stride,
+                   stride * sizeof *array);
+    }
+}

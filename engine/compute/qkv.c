@@ -1,0 +1,169 @@
+/* From a layer's projections to what its attention reads: rotary embedding (Su et al., "RoFormer",
+ * 2021), norms of queries and keys, bounds, and the store into the KV cache. Each row by itself. */
+#include <math.h>
+
+#include "engine/compute/forward.h"
+#include "engine/kernels/vector/rope_angles.h"
+
+struct row_loop {
+    struct baton_forward *forward;
+    int layer;
+};
+
+size_t baton_forward_rotation_floats(const struct baton_spec *spec)
+{
+    size_t n = 0;
+    for (int i = 0; i < spec->n_ropes; i++)
+        n += (size_t)spec->ropes[i].n_rotated;
+    return n;
+}
+
+/* Of one row, for all ropes: cosines [n_rotated / 2], then sines. */
+static void rotate_row(const struct baton_spec *spec, int position, float *rotations)
+{
+    for (int i = 0; i < spec->n_ropes; i++) {
+        const struct baton_rope_spec *rope = &spec->ropes[i];
+        baton_rope_angles(rope, position, rotations, rotations + rope->n_rotated / 2);
+        rotations += rope->n_rotated;
+    }
+}
+
+static void rotate_rows(void *arg, int item, int worker)
+{
+    const struct row_loop *loop = arg;
+    const struct baton_forward *forward = loop->forward;
+    const struct baton_spec *spec = &forward->model->spec;
+    size_t n = baton_forward_rotation_floats(spec);
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++)
+        rotate_row(spec, forward->rows[r].position, forward->rotations + (size_t)r * n);
+}
+
+void baton_forward_rotate(struct baton_forward *forward)
+{
+    struct row_loop loop = {.forward = forward};
+    if (forward->model->spec.n_ropes)
+        baton_forward_share_rows(forward, rotate_rows, &loop);
+}
+
+/* The projections of one row in a layer. */
+struct projections {
+    float *q, *k, *v;
+    int n_heads, n_kv_heads, head_dim; /* no KV heads where the layer computes none */
+};
+
+static void norm_heads(const struct baton_forward *forward, float *heads, const float *weight,
+                       int n_heads, int head_dim)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    const struct baton_kernels *kernels = forward->kernels;
+    if (spec->qk_norm == BATON_QK_NORM_WHOLE)
+        kernels->norm(spec->norm, heads, heads, weight, NULL, n_heads * head_dim,
+                      spec->norm_epsilon);
+    else
+        kernels->norm_heads(spec->norm, heads, weight,
+                            spec->qk_norm == BATON_QK_NORM_OWN_HEAD ? (size_t)head_dim : 0, n_heads,
+                            head_dim, spec->norm_epsilon);
+}
+
+static void norm_row(const struct baton_forward *forward, int layer, const struct projections *row)
+{
+    const struct baton_attention *attention = &forward->model->layers[layer].attention;
+    if (forward->model->spec.qk_norm == BATON_QK_NORM_NONE)
+        return;
+    norm_heads(forward, row->q, attention->q_norm, row->n_heads, row->head_dim);
+    if (row->n_kv_heads)
+        norm_heads(forward, row->k, attention->k_norm, row->n_kv_heads, row->head_dim);
+}
+
+/* q, k and v lie side by side. */
+static void clamp_row(const struct baton_forward *forward, const struct projections *row)
+{
+    float limit = forward->model->spec.clip_qkv;
+    size_t n_heads = (size_t)row->n_heads + 2 * (size_t)row->n_kv_heads;
+    if (limit > 0)
+        forward->kernels->clamp(row->q, limit, n_heads * (size_t)row->head_dim);
+}
+
+/* Where the rotations of a rope begin among those of a row. */
+static size_t rope_offset(const struct baton_spec *spec, int rope)
+{
+    size_t n = 0;
+    for (int i = 0; i < rope; i++)
+        n += (size_t)spec->ropes[i].n_rotated;
+    return n;
+}
+
+static void turn_row(const struct baton_forward *forward, int layer, int r,
+                     const struct projections *row)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    int rope = spec->layers[layer].rope;
+    if (rope < 0)
+        return;
+    int n_rotated = spec->ropes[rope].n_rotated;
+    const float *cosines = forward->rotations + (size_t)r * baton_forward_rotation_floats(spec) +
+                           rope_offset(spec, rope);
+    /* Keys lie behind the queries. */
+    forward->kernels->rope(row->q, cosines, cosines + n_rotated / 2, row->n_heads + row->n_kv_heads,
+                           row->head_dim, n_rotated);
+}
+
+/* Queries at far positions are sharpened: Llama 4's scaling, which Ministral 3 has as well. */
+static void scale_queries(const struct baton_spec *spec, int position,
+                          const struct projections *row)
+{
+    if (!spec->has_q_scaling)
+        return;
+    int period = position / spec->q_scaling_period;
+    float scale = (float)(1 + (double)spec->q_scaling_beta * log1p(period));
+    for (int i = 0; i < row->n_heads * row->head_dim; i++)
+        row->q[i] *= scale;
+}
+
+static void store_row(const struct baton_forward *forward, int layer, int r,
+                      const struct projections *row)
+{
+    const struct baton_row *of = &forward->rows[r];
+    int block = of->position / BATON_KV_BLOCK_TOKENS, slot = of->position % BATON_KV_BLOCK_TOKENS;
+    if (row->n_kv_heads)
+        forward->kernels->store_kv(baton_kv_element(of->seq->kv), row->k, row->v, row->n_kv_heads,
+                                   row->head_dim, baton_seq_block(of->seq, layer, block), slot);
+}
+
+static struct projections projections_of(const struct baton_forward *forward, int layer, int r)
+{
+    const struct baton_spec *spec = &forward->model->spec;
+    float *q = forward->qkv + (size_t)r * (size_t)baton_spec_qkv_width(spec, layer);
+    float *k = q + baton_spec_q_width(spec, layer);
+    return (struct projections){
+        .q = q,
+        .k = k,
+        .v = k + baton_spec_kv_width(spec, layer),
+        .n_heads = spec->n_heads,
+        .n_kv_heads = baton_spec_stores_kv(spec, layer) ? spec->layers[layer].n_kv_heads : 0,
+        .head_dim = spec->layers[layer].head_dim};
+}
+
+static void finish_rows(void *arg, int item, int worker)
+{
+    const struct row_loop *loop = arg;
+    const struct baton_forward *forward = loop->forward;
+    int first = item * BATON_ROWS_PER_ITEM, end = first + BATON_ROWS_PER_ITEM;
+    (void)worker;
+    for (int r = first; r < end && r < forward->n_rows; r++) {
+        struct projections row = projections_of(forward, loop->layer, r);
+        norm_row(forward, loop->layer, &row);
+        clamp_row(forward, &row);
+        turn_row(forward, loop->layer, r, &row);
+        scale_queries(&forward->model->spec, forward->rows[r].position, &row);
+        store_row(forward, loop->layer, r, &row);
+    }
+}
+
+void baton_forward_finish_qkv(struct baton_forward *forward, int layer)
+{
+    struct row_loop loop = {.forward = forward, .layer = layer};
+    baton_forward_share_rows(forward, finish_rows, &loop);
+}

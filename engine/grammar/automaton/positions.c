@@ -1,0 +1,293 @@
+#include "engine/grammar/automaton/positions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_FIRST = 256, FIRST_POSITION = 1 };
+
+static uint32_t mix(uint32_t a, uint32_t b)
+{
+    uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;
+    return (uint32_t)(x >> 32) ^ (uint32_t)x;
+}
+
+static bool grow(void **items, size_t n, size_t *cap, size_t size)
+{
+    if (n <= *cap)
+        return true;
+    size_t more = *cap ? *cap : N_FIRST;
+    while (more < n)
+        more *= 2;
+    void *made = realloc(*items, more * size);
+    if (!made)
+        return false;
+    *items = made;
+    *cap = more;
+    return true;
+}
+
+/* ---- lists of returns ---- */
+
+static bool table_init(struct table *table, size_t n_slots)
+{
+    *table = (struct table){.slots = calloc(n_slots, sizeof *table->slots), .n_slots = n_slots};
+    return table->slots != NULL;
+}
+
+static void table_put(struct table *table, uint32_t hash, uint32_t index)
+{
+    size_t at = hash & (table->n_slots - 1);
+    while (table->slots[at])
+        at = (at + 1) & (table->n_slots - 1);
+    table->slots[at] = index + 1;
+}
+
+static uint32_t hash_of_returns(const struct returns *returns)
+{
+    return mix(returns->state, returns->rest);
+}
+
+static bool widen_returns(struct baton_automaton *a)
+{
+    struct table wider;
+    if (a->n_returns * 2 < a->returns_table.n_slots)
+        return true;
+    if (!table_init(&wider, a->returns_table.n_slots * 2))
+        return false;
+    for (size_t i = OUTSIDE + 1; i < a->n_returns; i++)
+        table_put(&wider, hash_of_returns(&a->returns[i]), (uint32_t)i);
+    free(a->returns_table.slots);
+    a->returns_table = wider;
+    return true;
+}
+
+bool baton_positions_push(struct baton_automaton *a, uint32_t state, uint32_t rest, uint32_t *list)
+{
+    const struct returns wanted = {state, rest, a->returns[rest].depth + 1};
+    uint32_t hash = hash_of_returns(&wanted);
+    const struct table *table = &a->returns_table;
+    if (wanted.depth > BATON_MAX_NESTING)
+        return false;
+    for (size_t at = hash & (table->n_slots - 1); table->slots[at];
+         at = (at + 1) & (table->n_slots - 1)) {
+        const struct returns *other = &a->returns[table->slots[at] - 1];
+        if (other->state == state && other->rest == rest) {
+            *list = table->slots[at] - 1;
+            return true;
+        }
+    }
+    void *items = a->returns;
+    bool fits = grow(&items, a->n_returns + 1, &a->cap_returns, sizeof *a->returns);
+    a->returns = items; /* it may have moved, and widen_returns reads it */
+    if (!fits || !widen_returns(a))
+        return false;
+    a->returns[a->n_returns] = wanted;
+    *list = (uint32_t)a->n_returns++;
+    table_put(&a->returns_table, hash, *list);
+    return true;
+}
+
+/* ---- positions in the making ---- */
+
+void baton_positions_begin(struct baton_automaton *a)
+{
+    a->n_open = 0;
+    if (!++a->round)
+        memset(a->rounds, 0, sizeof a->rounds);
+    a->round += !a->round;
+}
+
+void baton_positions_open(struct baton_automaton *a, uint32_t state, uint32_t returns)
+{
+    size_t at = mix(state, returns) & (N_SEEN - 1);
+    for (; a->rounds[at] == a->round; at = (at + 1) & (N_SEEN - 1)) {
+        const struct baton_way *way = &a->open[a->seen[at]];
+        if (way->state == state && way->returns == returns)
+            return;
+    }
+    if (a->n_open == MAX_OPEN)
+        return;
+    a->rounds[at] = a->round;
+    a->seen[at] = (uint32_t)a->n_open;
+    a->open[a->n_open++] = (struct baton_way){state, returns};
+}
+
+static int compare_ways(const void *x, const void *y)
+{
+    const struct baton_way *a = x, *b = y;
+    if (a->state != b->state)
+        return a->state < b->state ? -1 : 1;
+    return (a->returns > b->returns) - (a->returns < b->returns);
+}
+
+/* Of the open ways only those that read a byte tell positions apart. */
+static void keep_readers(struct baton_automaton *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_open && n < BATON_MAX_WAYS; i++)
+        if (a->network->states[a->open[i].state].reads)
+            a->open[n++] = a->open[i];
+    a->n_open = n;
+    if (n > 1)
+        qsort(a->open, n, sizeof a->open[0], compare_ways);
+}
+
+static uint32_t find(const struct baton_automaton *a, const struct position *made)
+{
+    const struct table *table = &a->position_table;
+    for (size_t at = made->hash & (table->n_slots - 1); table->slots[at];
+         at = (at + 1) & (table->n_slots - 1)) {
+        const struct position *other = &a->positions[table->slots[at] - 1];
+        if (other->hash == made->hash && other->n_ways == made->n_ways &&
+            other->accepts == made->accepts && other->leaves == made->leaves &&
+            !memcmp(a->ways + other->first_way, a->open, made->n_ways * sizeof a->open[0]))
+            return table->slots[at] - 1;
+    }
+    return BATON_NOWHERE;
+}
+
+static bool widen_positions(struct baton_automaton *a)
+{
+    struct table wider;
+    if (a->n_positions * 2 < a->position_table.n_slots)
+        return true;
+    if (!table_init(&wider, a->position_table.n_slots * 2))
+        return false;
+    for (size_t i = FIRST_POSITION; i < a->n_positions; i++)
+        table_put(&wider, a->positions[i].hash, (uint32_t)i);
+    free(a->position_table.slots);
+    a->position_table = wider;
+    return true;
+}
+
+static bool reserve(struct baton_automaton *a, size_t n_ways)
+{
+    size_t n_classes = (size_t)a->network->n_classes, cap = a->cap_positions;
+    void *positions = a->positions, *steps = a->steps, *ways = a->ways;
+    bool fits = grow(&positions, a->n_positions + 1, &cap, sizeof *a->positions);
+    a->positions = positions;
+    if (fits && cap > a->cap_positions) {
+        steps = realloc(steps, cap * n_classes * sizeof *a->steps);
+        fits = steps != NULL;
+        a->steps = fits ? steps : a->steps;
+        a->cap_positions = fits ? cap : a->cap_positions;
+    }
+    fits = fits && grow(&ways, a->n_ways + n_ways, &a->cap_ways, sizeof *a->ways);
+    a->ways = ways;
+    return fits && widen_positions(a);
+}
+
+static uint32_t add(struct baton_automaton *a, struct position made)
+{
+    size_t n_classes = (size_t)a->network->n_classes;
+    if (a->n_positions >= BATON_MAX_POSITIONS || !reserve(a, made.n_ways))
+        return BATON_NOWHERE;
+    made.first_way = (uint32_t)a->n_ways;
+    if (made.n_ways)
+        memcpy(a->ways + a->n_ways, a->open, made.n_ways * sizeof a->open[0]);
+    a->n_ways += made.n_ways;
+    memset(a->steps + a->n_positions * n_classes, 0, n_classes * sizeof *a->steps);
+    a->positions[a->n_positions] = made;
+    table_put(&a->position_table, made.hash, (uint32_t)a->n_positions);
+    return (uint32_t)a->n_positions++;
+}
+
+uint32_t baton_positions_settle(struct baton_automaton *a, struct position made)
+{
+    keep_readers(a);
+    if (!a->n_open && !made.accepts && !made.leaves)
+        return BATON_NOWHERE;
+    made.n_ways = (uint32_t)a->n_open;
+    made.hash = mix(made.accepts, made.leaves);
+    for (size_t i = 0; i < a->n_open; i++)
+        made.hash = mix(made.hash ^ a->open[i].state, a->open[i].returns + (uint32_t)i);
+    uint32_t found = find(a, &made);
+    return found ? found : add(a, made);
+}
+
+struct baton_automaton *baton_automaton_create(const struct baton_network *network)
+{
+    struct baton_automaton *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->network = network;
+    a->n_returns = OUTSIDE + 1;
+    a->n_positions = FIRST_POSITION;
+    void *returns = NULL;
+    bool fits = grow(&returns, a->n_returns, &a->cap_returns, sizeof *a->returns);
+    a->returns = returns;
+    fits = fits && table_init(&a->returns_table, N_FIRST) &&
+           table_init(&a->position_table, N_FIRST) && reserve(a, 1);
+    if (!fits) {
+        baton_automaton_destroy(a);
+        return NULL;
+    }
+    a->returns[ROOT] = (struct returns){0};
+    a->returns[OUTSIDE] = (struct returns){.depth = BATON_MAX_NESTING / 2};
+    a->positions[BATON_NOWHERE] = (struct position){0};
+    return a;
+}
+
+void baton_automaton_destroy(struct baton_automaton *a)
+{
+    if (!a)
+        return;
+    free(a->returns);
+    free(a->returns_table.slots);
+    free(a->positions);
+    free(a->position_table.slots);
+    free(a->steps);
+    free(a->ways);
+    free(a);
+}
+
+/* ---- collecting ---- */
+
+/* The list in another automaton. It is at most BATON_MAX_NESTING long. */
+static bool copy_returns(struct baton_automaton *to, const struct baton_automaton *from,
+                         uint32_t list, uint32_t *copied)
+{
+    uint32_t states[BATON_MAX_NESTING], n = 0;
+    for (; list > OUTSIDE; list = from->returns[list].rest)
+        states[n++] = from->returns[list].state;
+    *copied = list;
+    while (n--)
+        if (!baton_positions_push(to, states[n], *copied, copied))
+            return false;
+    return true;
+}
+
+static bool copy_position(struct baton_automaton *to, const struct baton_automaton *from,
+                          uint32_t position, uint32_t *copied)
+{
+    const struct position *old = &from->positions[position];
+    struct position made = {.accepts = old->accepts, .leaves = old->leaves};
+    baton_positions_begin(to);
+    for (uint32_t i = 0; i < old->n_ways; i++) {
+        struct baton_way way = from->ways[old->first_way + i];
+        if (!copy_returns(to, from, way.returns, &way.returns))
+            return false;
+        baton_positions_open(to, way.state, way.returns);
+    }
+    *copied = baton_positions_settle(to, made);
+    return *copied != BATON_NOWHERE || position == BATON_NOWHERE;
+}
+
+bool baton_automaton_collect(struct baton_automaton *a, uint32_t **kept, size_t n)
+{
+    struct baton_automaton *fresh = baton_automaton_create(a->network);
+    uint32_t *copied = calloc(n + 1, sizeof *copied);
+    bool fits = fresh && copied;
+    for (size_t i = 0; i < n && fits; i++)
+        fits = copy_position(fresh, a, *kept[i], &copied[i]);
+    for (size_t i = 0; i < n && fits; i++)
+        *kept[i] = copied[i];
+    if (fits) { /* the new tables go where the old ones were */
+        struct baton_automaton old = *a;
+        *a = *fresh;
+        *fresh = old;
+    }
+    baton_automaton_destroy(fresh);
+    free(copied);
+    return fits;
+}

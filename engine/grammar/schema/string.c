@@ -1,0 +1,230 @@
+/* Strings: lengths, patterns, formats; and the text that any JSON value is made of. */
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/grammar/language/regex.h"
+#include "engine/grammar/schema/parts.h"
+
+#define DIGIT "[0-9]"
+#define OCTET "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#define IPV4  OCTET "(\\." OCTET "){3}"
+#define HEX16 "[0-9a-fA-F]{1,4}"
+#define IPV6                                                                                       \
+    "((" HEX16 ":){7}" HEX16 "|(" HEX16 ":){1,7}:|(" HEX16 ":){1,6}:" HEX16 "|(" HEX16             \
+    ":){1,5}(:" HEX16 "){1,2}|(" HEX16 ":){1,4}(:" HEX16 "){1,3}|(" HEX16 ":){1,3}(:" HEX16        \
+    "){1,4}|(" HEX16 ":){1,2}(:" HEX16 "){1,5}|" HEX16 ":(:" HEX16 "){1,6}|:((:" HEX16             \
+    "){1,7}|:)|((" HEX16 ":){6}|::(" HEX16 ":){0,5})" IPV4 ")"
+#define LABEL "[a-zA-Z0-9](-?[a-zA-Z0-9]){0,31}" /* two hyphens would say that it is Punycode */
+#define PCHAR "([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})" /* RFC 3986 */
+#define YEAR  "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+#define LEAP4 "(0[48]|[2468][048]|[13579][26])"
+#define LEAP  "([0-9]{2}" LEAP4 "|" LEAP4 "00)"
+#define DATE                                                                                       \
+    "(" YEAR "-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"      \
+    "02-(0[1-9]|1[0-9]|2[0-8]))|" LEAP "-02-29)"
+#define CLOCK "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?"
+#define ZONE  "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+
+/* RFC 3339, 5321, 1123, 4291, 3986, 9562 and ISO 8601, of each what everybody takes for valid: no
+ * leap seconds, names without Punycode, an e-mail address without quotes. */
+static const struct {
+    const char *name, *pattern;
+} formats[] = {
+    {"date", "^" DATE "$"},
+    {"time", "^" CLOCK ZONE "$"},
+    {"date-time", "^" DATE "T" CLOCK ZONE "$"},
+    {"duration",
+     "^P([0-9]{1,4}W|([0-9]{1,4}Y([0-9]{1,4}M([0-9]{1,4}D)?)?|[0-9]{1,4}M([0-9]{1,4}D)?|[0-9]{1,4}"
+     "D)"
+     "(T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))?|"
+     "T([0-9]{1,4}H([0-9]{1,4}M([0-9]{1,4}S)?)?|[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))$"},
+    {"uuid", "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"},
+    {"email",
+     "^[a-zA-Z0-9_+~-]{1,20}(\\.[a-zA-Z0-9_+~-]{1,20}){0,2}@" LABEL "(\\." LABEL "){0,2}\\."
+     "[a-zA-Z]{2,24}$"},
+    {"hostname", "^" LABEL "(\\." LABEL "){0,2}$"},
+    {"ipv4", "^" IPV4 "$"},
+    {"ipv6", "^" IPV6 "$"},
+    {"uri",
+     "^[a-zA-Z][a-zA-Z0-9+.-]{0,20}:(//" LABEL "(\\." LABEL "){0,3}(:[1-9][0-9]{0,3})?"
+     "(/" PCHAR "*)*|" PCHAR "+(/" PCHAR "*)*)(\\?(" PCHAR "|[/?])*)?(#(" PCHAR "|[/?])*)?$"},
+};
+
+/* Of the standard's others; a name that it does not have is an annotation. */
+static const char *const unsupported[] = {"regex",         "idn-email",    "idn-hostname",
+                                          "uri-reference", "iri",          "iri-reference",
+                                          "uri-template",  "json-pointer", "relative-json-pointer"};
+
+static const char *pattern_of(struct baton_schema *s, const char *format)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (!strcmp(formats[i].name, format))
+            return formats[i].pattern;
+    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+        if (!strcmp(unsupported[i], format))
+            baton_schema_fail(s,
+                              "format: %s is not supported; date, time, date-time, duration, "
+                              "uuid, email, hostname, ipv4, ipv6 and uri are",
+                              format);
+    return NULL;
+}
+
+static uint32_t quoted(struct baton_exprs *x, uint32_t expr)
+{
+    uint32_t quote = baton_expr_byte(x, '"', '"');
+    return baton_expr_seq(x, quote, baton_expr_seq(x, expr, quote));
+}
+
+/* A pattern's matches may not be counted one by one, only known to be short and long enough. */
+static void check_lengths(struct baton_schema *s, const struct baton_json *schema,
+                          struct baton_regex_length length, const char *keyword)
+{
+    char text[80];
+    uint32_t min = baton_schema_count(s, schema, "minLength", 0);
+    uint32_t max = baton_schema_count(s, schema, "maxLength", BATON_NO_MAX);
+    if (length.min >= min && length.max <= max)
+        return;
+    (void)snprintf(text, sizeof text, "%s beside a %s that allows other lengths",
+                   length.min < min ? "minLength" : "maxLength", keyword);
+    baton_schema_unsupported(s, text);
+}
+
+uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_t n,
+                              const char *keyword, struct baton_regex_length *length)
+{
+    static const struct baton_regex_options options = {.in_json = true, .search = true};
+    struct baton_why why = {""};
+    uint32_t expr = 0;
+    enum baton_err err = baton_regex_parse(s->exprs, pattern, n, &options, &expr, length, &why);
+    if (err == BATON_INVALID)
+        baton_schema_fail(s, "%s: %.160s", keyword, why.text);
+    else if (err)
+        s->err = err;
+    return quoted(s->exprs, expr);
+}
+
+static uint32_t by_pattern(struct baton_schema *s, const struct baton_json *schema,
+                           const char *pattern, size_t n, const char *keyword)
+{
+    struct baton_regex_length length = {0};
+    uint32_t expr = baton_schema_pattern(s, pattern, n, keyword, &length);
+    if (!s->err)
+        check_lengths(s, schema, length, keyword);
+    return expr;
+}
+
+static uint32_t by_length(struct baton_schema *s, const struct baton_json *schema)
+{
+    uint32_t min = baton_schema_count(s, schema, "minLength", 0);
+    uint32_t max = baton_schema_count(s, schema, "maxLength", BATON_NO_MAX);
+    if (!min && max == BATON_NO_MAX)
+        return baton_schema_shared(s, BATON_SHARED_STRING);
+    uint32_t one = baton_schema_shared(s, BATON_SHARED_CHAR);
+    return quoted(s->exprs, baton_expr_repeat(s->exprs, one, min, max));
+}
+
+uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *schema)
+{
+    size_t n = 0;
+    const struct baton_json *pattern = baton_json_get(schema, "pattern");
+    const struct baton_json *format = baton_json_get(schema, "format");
+    const char *given = baton_json_string(pattern, &n);
+    const char *name = baton_json_string(format, NULL);
+    if ((pattern && !given) || (format && !name))
+        baton_schema_fail(s, "%s: must be a string", pattern && !given ? "pattern" : "format");
+    const char *of_format = name && !s->err ? pattern_of(s, name) : NULL;
+    if (given && of_format)
+        baton_schema_unsupported(s, "pattern beside format");
+    if (s->err)
+        return 0;
+    if (of_format)
+        return by_pattern(s, schema, of_format, strlen(of_format), "format");
+    return given ? by_pattern(s, schema, given, n, "pattern") : by_length(s, schema);
+}
+
+/* ---- shared rules ---- */
+
+static uint32_t regex(struct baton_schema *s, const char *pattern)
+{
+    static const struct baton_regex_options options = {0};
+    struct baton_regex_length length;
+    uint32_t expr = 0;
+    enum baton_err err =
+        baton_regex_parse(s->exprs, pattern, strlen(pattern), &options, &expr, &length, s->why);
+    s->err = s->err ? s->err : err;
+    return expr;
+}
+
+/* A character of a string: itself, or escaped in any way; no half of a surrogate pair. */
+#define JSON_CHAR                                                                                  \
+    "([^\"\\\\\\x00-\\x1f]|\\\\([\"\\\\/bfnrt]|u([0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7]"          \
+    "[0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})))"
+
+static uint32_t list_of(struct baton_schema *s, const char *open, uint32_t item, const char *close)
+{
+    struct baton_exprs *x = s->exprs;
+    uint32_t space = baton_schema_shared(s, BATON_SHARED_SPACE);
+    uint32_t next = baton_expr_seq(x, baton_expr_text(x, ","), baton_expr_seq(x, space, item));
+    uint32_t items = baton_expr_seq(x, item, baton_expr_repeat(x, next, 0, BATON_NO_MAX));
+    uint32_t rest =
+        baton_expr_seq(x, space,
+                       baton_expr_seq(x, baton_expr_maybe(x, items),
+                                      baton_expr_seq(x, space, baton_expr_text(x, close))));
+    return baton_expr_seq(x, baton_expr_text(x, open), rest);
+}
+
+static uint32_t any_value(struct baton_schema *s)
+{
+    struct baton_exprs *x = s->exprs;
+    static const enum baton_schema_shared parts[] = {BATON_SHARED_OBJECT, BATON_SHARED_ARRAY,
+                                                     BATON_SHARED_STRING, BATON_SHARED_NUMBER};
+    uint32_t expr = regex(s, "true|false|null");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        expr = baton_expr_alt(x, baton_schema_shared(s, parts[i]), expr);
+    return expr;
+}
+
+static uint32_t any_object(struct baton_schema *s)
+{
+    struct baton_exprs *x = s->exprs;
+    uint32_t value = baton_expr_seq(x, baton_schema_shared(s, BATON_SHARED_SPACE),
+                                    baton_schema_shared(s, BATON_SHARED_VALUE));
+    uint32_t member = baton_expr_seq(x, baton_schema_shared(s, BATON_SHARED_STRING),
+                                     baton_expr_seq(x, baton_expr_text(x, ":"), value));
+    return list_of(s, "{", member, "}");
+}
+
+static uint32_t make_shared(struct baton_schema *s, enum baton_schema_shared which)
+{
+    switch (which) {
+    case BATON_SHARED_SPACE: /* bounded: a model would write spaces for ever */
+        return regex(s, "( |\n[ \t]{0,20})?");
+    case BATON_SHARED_CHAR:
+        return regex(s, JSON_CHAR);
+    case BATON_SHARED_STRING:
+        return regex(s, "\"" JSON_CHAR "*\"");
+    case BATON_SHARED_NUMBER:
+        return regex(s,
+                     "-?(0|[1-9]" DIGIT "{0,17})(\\." DIGIT "{1,16})?([eE][+-]?" DIGIT "{1,2})?");
+    case BATON_SHARED_INTEGER:
+        return regex(s, "-?(0|[1-9]" DIGIT "{0,17})");
+    case BATON_SHARED_VALUE:
+        return any_value(s);
+    case BATON_SHARED_ARRAY:
+        return list_of(s, "[", baton_schema_shared(s, BATON_SHARED_VALUE), "]");
+    default:
+        return any_object(s);
+    }
+}
+
+uint32_t baton_schema_shared(struct baton_schema *s, enum baton_schema_shared which)
+{
+    static const char *const labels[] = {"white space", "a character", "a string", "a number",
+                                         "an integer",  "a value",     "an array", "an object"};
+    if (!s->shared[which]) {
+        uint32_t rule = baton_expr_rule_add(s->exprs, labels[which]);
+        s->shared[which] = rule + 1;
+        baton_expr_rule_set(s->exprs, rule, make_shared(s, which));
+    }
+    return baton_expr_rule(s->exprs, s->shared[which] - 1);
+}

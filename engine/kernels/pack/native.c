@@ -1,0 +1,246 @@
+#include <string.h>
+
+#include "engine/kernels/native/panels.h"
+#include "engine/kernels/pack/packed.h"
+
+enum { WORD_INPUTS = 4, GROUP = 32 };
+
+/* ---- codes ---- */
+
+/* Some bits of all codes of a unit. */
+struct plane {
+    int at; /* bytes from the unit's start */
+    int n_bits;
+    int shift; /* of these bits in a code */
+};
+
+static int planes_of(const struct baton_native *native, struct plane planes[2])
+{
+    int low = baton_native_low_bits(native);
+    planes[0] = (struct plane){0, low, 0};
+    planes[1] = (struct plane){baton_native_low_bytes(native), native->n_bits - low, low};
+    return planes[1].n_bits ? 2 : 1;
+}
+
+/* Where the bits of four inputs from input i on stand: in four bytes, from this bit of each on. */
+static int word_at(const struct plane *plane, size_t out, int i)
+{
+    int word = i / WORD_INPUTS * plane->n_bits / 8;
+    return plane->at + word * BATON_NATIVE_WORD + (int)out * WORD_INPUTS;
+}
+
+static int shift_at(const struct plane *plane, int i)
+{
+    return i / WORD_INPUTS * plane->n_bits % 8;
+}
+
+/* Four bytes, each of which has these low bits. */
+static uint32_t mask_of(int n_bits)
+{
+    return ((1U << n_bits) - 1) * 0x01010101U;
+}
+
+/* Codes of inputs i..i + n - 1 of a unit, where they are zero so far. */
+static void put_codes(const struct baton_native *native, char *unit, size_t out, int i, int n,
+                      const uint8_t *codes)
+{
+    struct plane planes[2];
+    int n_planes = planes_of(native, planes);
+    for (int p = 0; p < n_planes; p++)
+        for (int end = i + n, k = i; k < end; k += WORD_INPUTS) {
+            char *at = unit + word_at(&planes[p], out, k);
+            uint32_t bits, word;
+            memcpy(&bits, codes + k - i, sizeof bits);
+            memcpy(&word, at, sizeof word);
+            word |= (bits >> planes[p].shift & mask_of(planes[p].n_bits))
+                    << shift_at(&planes[p], k);
+            memcpy(at, &word, sizeof word);
+        }
+}
+
+/* All of a unit. */
+static void get_codes(const struct baton_native *native, const char *unit, size_t out,
+                      uint8_t codes[BATON_NATIVE_UNIT])
+{
+    struct plane planes[2];
+    int n_planes = planes_of(native, planes);
+    memset(codes, 0, BATON_NATIVE_UNIT);
+    for (int p = 0; p < n_planes; p++)
+        for (int k = 0; k < BATON_NATIVE_UNIT; k += WORD_INPUTS) {
+            uint32_t word, bits;
+            memcpy(&word, unit + word_at(&planes[p], out, k), sizeof word);
+            memcpy(&bits, codes + k, sizeof bits);
+            bits |= (word >> shift_at(&planes[p], k) & mask_of(planes[p].n_bits))
+                    << planes[p].shift;
+            memcpy(codes + k, &bits, sizeof bits);
+        }
+}
+
+/* ---- scales ---- */
+
+/* Number i of each output, of those that begin at `at`. */
+static void put_f16(char *head, size_t at, size_t i, float number)
+{
+    uint16_t bits = baton_native_f16(number);
+    memcpy(head + at + i * sizeof bits, &bits, sizeof bits);
+}
+
+static float f16_at(const char *head, size_t at, size_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, head + at + i * sizeof bits, sizeof bits);
+    return baton_f16_to(bits);
+}
+
+static void put_integers(const struct baton_native *native, char *head, size_t out,
+                         const struct baton_block_codes *block)
+{
+    int n_groups = BATON_NATIVE_STEP / native->group;
+    char *scales = head + BATON_INTEGER_SCALES_AT + out, *mins = head + BATON_INTEGER_MINS_AT + out;
+    if (native->scales == BATON_SCALES_INTEGER) {
+        memcpy(head + out * sizeof block->d, &block->d, sizeof block->d);
+    } else {
+        put_f16(head, 0, out, block->d);
+        put_f16(head, BATON_INTEGER_MIN_AT, out, block->min);
+    }
+    for (int g = 0; g < n_groups; g++)
+        if (native->scales == BATON_SCALES_NIBBLES) {
+            scales[g * BATON_PANEL] = (char)(block->scales[g] | block->mins[g] << 4);
+        } else {
+            scales[g * BATON_PANEL] = (char)block->scales[g];
+            if (native->scales == BATON_SCALES_INTEGER_MIN)
+                mins[g * BATON_PANEL] = (char)block->mins[g];
+        }
+}
+
+/* Of the block that begins with input k of the step. */
+static void put_scales(const struct baton_native *native, char *head, size_t out, int k,
+                       const struct baton_block_codes *block)
+{
+    size_t at = (size_t)(k / GROUP) * BATON_PANEL + out;
+    switch (native->scales) {
+    case BATON_SCALES_F16_MIN:
+        put_f16(head, BATON_F16_MINS_AT, at, block->min);
+        __attribute__((fallthrough));
+    case BATON_SCALES_F16:
+        put_f16(head, 0, at, block->d);
+        return;
+    case BATON_SCALES_EXPONENT:
+        head[at] = (char)baton_mxfp4_exponent(block->d);
+        return;
+    default:
+        put_integers(native, head, out, block);
+    }
+}
+
+/* The scale and min of one output's group g of a step. */
+struct scale {
+    float scale, min;
+};
+
+static struct scale integers_at(const struct baton_native *native, const char *head, size_t out,
+                                size_t g)
+{
+    size_t at = g * BATON_PANEL + out;
+    int bits = head[BATON_INTEGER_SCALES_AT + at], code = (uint8_t)bits;
+    float d;
+    if (native->scales == BATON_SCALES_INTEGER) {
+        memcpy(&d, head + out * sizeof d, sizeof d);
+        return (struct scale){d * (float)(int8_t)bits, 0};
+    }
+    int scale = code, min = (uint8_t)head[BATON_INTEGER_MINS_AT + at];
+    if (native->scales == BATON_SCALES_NIBBLES) {
+        scale = code & 15;
+        min = code >> 4;
+    }
+    return (struct scale){f16_at(head, 0, out) * (float)scale,
+                          f16_at(head, BATON_INTEGER_MIN_AT, out) * (float)min};
+}
+
+static struct scale scale_at(const struct baton_native *native, const char *head, size_t out,
+                             size_t g)
+{
+    size_t at = g * BATON_PANEL + out;
+    switch (native->scales) {
+    case BATON_SCALES_F16:
+        return (struct scale){f16_at(head, 0, at), 0};
+    case BATON_SCALES_F16_MIN:
+        return (struct scale){f16_at(head, 0, at), f16_at(head, BATON_F16_MINS_AT, at)};
+    case BATON_SCALES_EXPONENT:
+        return (struct scale){baton_mxfp4_half_scale((uint8_t)head[at]), 0};
+    default:
+        return integers_at(native, head, out, g);
+    }
+}
+
+/* ---- panels ---- */
+
+/* One output's share of a step, from its blocks of n inputs. */
+static void write_column(const struct baton_native *native, char *step, size_t out,
+                         const uint8_t *blocks, int n)
+{
+    const int n_values = (int)baton_block_values(native->type),
+              unit_bytes = baton_native_unit_bytes(native);
+    char *units = step + baton_native_head_bytes(native);
+    for (int k = 0; k < n; k += n_values, blocks += baton_block_bytes(native->type)) {
+        struct baton_block_codes block;
+        baton_block_unpack(native->type, blocks, &block);
+        put_scales(native, step, out, k, &block);
+        for (int i = 0; i < n_values; i += GROUP)
+            put_codes(native, units + (k + i) / BATON_NATIVE_UNIT * unit_bytes, out,
+                      (k + i) % BATON_NATIVE_UNIT, GROUP, block.codes + i);
+    }
+}
+
+void baton_native_write(const struct baton_native *native, void *panel,
+                        const uint8_t *const rows[BATON_PANEL], size_t n_in)
+{
+    const size_t n_step = (size_t)baton_native_step(native),
+                 step_bytes = (size_t)baton_native_step_bytes(native);
+    const size_t n_values = baton_block_values(native->type),
+                 block_bytes = baton_block_bytes(native->type);
+    char *step = panel;
+    for (size_t k = 0; k < n_in; k += n_step, step += step_bytes) {
+        int n = (int)(n_in - k < n_step ? n_in - k : n_step);
+        memset(step, 0, step_bytes);
+        for (size_t out = 0; out < BATON_PANEL; out++)
+            if (rows[out])
+                write_column(native, step, out, rows[out] + k / n_values * block_bytes, n);
+    }
+}
+
+/* Unit number `unit` of a step, of which n inputs are read. */
+static void read_unit(const struct baton_native *native, const char *step, size_t unit, size_t out,
+                      size_t n, float *row)
+{
+    const struct baton_block_codes_form *form = baton_block_codes_form(native->type);
+    const size_t group = (size_t)native->group;
+    uint8_t codes[BATON_NATIVE_UNIT];
+    get_codes(native,
+              step + baton_native_head_bytes(native) +
+                  unit * (size_t)baton_native_unit_bytes(native),
+              out, codes);
+    for (size_t i = 0; i < n; i += group) {
+        struct scale of = scale_at(native, step, out, (unit * BATON_NATIVE_UNIT + i) / group);
+        baton_block_decode_group(form, of.scale, of.min, codes + i, n - i < group ? n - i : group,
+                                 row + i);
+    }
+}
+
+void baton_native_read(const struct baton_native *native, const void *panel, size_t out, float *row,
+                       size_t n_in)
+{
+    const size_t n_step = (size_t)baton_native_step(native),
+                 step_bytes = (size_t)baton_native_step_bytes(native);
+    for (size_t k = 0; k < n_in; k += BATON_NATIVE_UNIT)
+        read_unit(native, (const char *)panel + k / n_step * step_bytes,
+                  k % n_step / BATON_NATIVE_UNIT, out,
+                  n_in - k < BATON_NATIVE_UNIT ? n_in - k : BATON_NATIVE_UNIT, row + k);
+}
+
+void baton_native_levels(const struct baton_native *native, uint8_t levels[16])
+{
+    const struct baton_block_codes_form *form = baton_block_codes_form(native->type);
+    for (int i = 0; i < 16; i++)
+        levels[i] = form->levels ? (uint8_t)(form->levels[i] + 128) : 0;
+}

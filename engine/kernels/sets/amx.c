@@ -1,0 +1,59 @@
+/* The kernels of AMX: products by tiles, everything else as AVX-512 does it.
+ *
+ * A tile's rows are independent of each other and its inputs come in one order, so one row and
+ * hundreds are the same arithmetic. Blocks and fetching are laid out for Sapphire Rapids (48 KiB
+ * and 2 MiB of cache a core, a product of tiles every 16 cycles) and were measured there. */
+#define REG_BYTES   64
+#define N_REGISTERS 32
+#include "engine/kernels/amx/attend.h"
+#include "engine/kernels/amx/bf16.h"
+#include "engine/kernels/amx/f32.h"
+#include "engine/kernels/amx/native.h"
+#include "engine/kernels/amx/q8.h"
+#include "engine/kernels/sets/variants.h"
+
+/* Tiles are configured for the call only: a thread without them is switched at less cost. */
+#define WITH_TILES(name)                                                                           \
+    static void name##_by_tiles(const struct baton_linear *job, int first_out, int end_out)        \
+    {                                                                                              \
+        configure_tiles(tile_height(job->n_rows), TILE_ROWS);                                      \
+        name(job, first_out, end_out);                                                             \
+        _tile_release();                                                                           \
+    }
+
+WITH_TILES(linear_f32)
+WITH_TILES(linear_bf16)
+WITH_TILES(linear_q8)
+
+/* One tile of rows waits for memory with either, and vectors need no tiles' sums in memory. */
+static void linear_q8_by_rows(const struct baton_linear *job, int first_out, int end_out)
+{
+    if (job->n_rows > TILE_ROWS)
+        linear_q8_by_tiles(job, first_out, end_out);
+    else
+        baton_kernels_avx512vnni.dtypes[BATON_Q8].linear(job, first_out, end_out);
+}
+
+static void attend_some_by_tiles(const struct baton_attend *job, int first_head, int end_head)
+{
+    if (!fills_tiles(job)) {
+        attend(job, first_head, end_head);
+        return;
+    }
+    configure_tiles(TILE_ROWS, TILE_ROWS);
+    attend_by_tiles(job, first_head, end_head);
+    _tile_release();
+}
+
+void baton_amx_fill(struct baton_kernels *kernels)
+{
+    *kernels = baton_kernels_avx512vnni;
+    kernels->name = "amx";
+    kernels->dtypes[BATON_F32] = (struct baton_dtype_kernels){
+        .row_bytes = baton_split_row_bytes, .quantize = split_rows, .linear = linear_f32_by_tiles};
+    kernels->dtypes[BATON_BF16].linear = linear_bf16_by_tiles;
+    kernels->dtypes[BATON_Q8].linear = linear_q8_by_rows;
+#define NATIVE_DTYPE(name, NAME, ...) kernels->dtypes[BATON_##NAME].linear = linear_##name;
+    BATON_NATIVE_DTYPES(NATIVE_DTYPE)
+    kernels->attend = attend_some_by_tiles;
+}

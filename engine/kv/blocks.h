@@ -1,0 +1,57 @@
+/* The life of a pool's blocks, by number: how many sequences hold a block, which blocks are
+ * registered, which of these is evicted first. kv.h draws it; this is private to the KV cache and
+ * knows nothing of memory.
+ *
+ * Invariants: every block is in exactly one place: held (holders > 0), cached (no holder,
+ *             registered, in the list of cached blocks), or empty (no holder, not registered, on
+ *             the stack).
+ *             At most max_cached blocks are cached.
+ * Ownership:  arrays for n_blocks, taken at init; nothing is allocated later. Each call is O(1).
+ * Threading:  one owner at a time.
+ * Errors:     init: NO_MEMORY.
+ */
+#ifndef BATON_ENGINE_KV_BLOCKS_H
+#define BATON_ENGINE_KV_BLOCKS_H
+
+#include "engine/kv/index.h"
+
+struct baton_kv_block {
+    int n_holders;
+    int64_t cached_ns; /* when it became cached, if it is */
+    int older, newer; /* neighbours among the cached; an empty block's `older` is the one below */
+};
+
+struct baton_kv_blocks {
+    int n_blocks, n_empty, n_cached, max_cached;
+    int top;                       /* of the stack of empty blocks */
+    struct baton_kv_block *blocks; /* [n_blocks + 1], the last one heads the list of the cached */
+    struct baton_kv_index index;
+};
+
+enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks) BATON_MUST_CHECK;
+void baton_kv_blocks_fini(struct baton_kv_blocks *blocks);
+
+/* At most n blocks are cached, from now on. 0: blocks are neither registered nor found. */
+void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n);
+
+/* The blocks that can be allocated: empty and cached ones. */
+int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks);
+
+/* A free block, held once: an empty one, or else the least recently used of the cached, which is
+ * evicted. One must be free. */
+int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks);
+
+/* The block registered under that hash, with one holder more, or BATON_KV_NO_BLOCK. */
+int baton_kv_blocks_acquire(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash);
+
+/* One holder less; without holders the block is free: cached when it is registered, else empty. */
+void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block);
+
+/* Registers a held block, unless it is registered already or the hash is. */
+void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
+                              const struct baton_block_hash *hash);
+
+/* Whether the invariants hold; O(n_blocks). */
+bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks);
+
+#endif

@@ -1,0 +1,293 @@
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/os/file.h"
+#include "engine/kv/file.h"
+#include "engine/kv/file_layout.h"
+
+enum { FOR_OTHERS = 077, LOCK_TRIES = 400, LOCK_PAUSE_MS = 5 };
+
+static const char head_magic[8] = {'B', 'A', 'T', 'N', 'K', 'V', 'F', 'L'};
+static const char suffix[] = ".kv";
+
+/* While a file is opened: the directory, locked, and the file's name in it. */
+struct opening {
+    const struct baton_kv_file_options *options;
+    int dir;
+    char name[2 * BATON_BLOCK_HASH_BYTES + sizeof suffix];
+    uint64_t room_bytes; /* for this file */
+    struct baton_why *why;
+};
+
+static enum baton_err io_failure(const char *dir, const char *name, struct baton_why *why)
+{
+    enum baton_err err = errno == ENOSPC || errno == EDQUOT ? BATON_LIMIT : BATON_IO;
+    return baton_fail(why, err, "%s%s%s: %s", dir, *name ? "/" : "", name, strerror(errno));
+}
+
+/* ---- the directory ---- */
+
+static enum baton_err check_dir(const struct opening *opening)
+{
+    const char *dir = opening->options->dir;
+    struct stat info;
+    if (fstat(opening->dir, &info))
+        return io_failure(dir, "", opening->why);
+    if (info.st_uid != geteuid())
+        return baton_fail(opening->why, BATON_INVALID,
+                          "--kv-disk: %s belongs to user %u, not to us", dir,
+                          (unsigned)info.st_uid);
+    if (info.st_mode & FOR_OTHERS)
+        return baton_fail(opening->why, BATON_INVALID,
+                          "--kv-disk: mode %03o of %s lets others in; must be 700",
+                          (unsigned)info.st_mode & 0777, dir);
+    return BATON_OK;
+}
+
+/* One process at a time makes, opens or removes files. */
+static enum baton_err lock_dir(const struct opening *opening)
+{
+    const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * BATON_MS};
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (!flock(opening->dir, LOCK_EX | LOCK_NB))
+            return BATON_OK;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return io_failure(opening->options->dir, "", opening->why);
+        (void)nanosleep(&pause, NULL);
+    }
+    return baton_fail(opening->why, BATON_TIMEOUT, "%s: another process keeps it locked",
+                      opening->options->dir);
+}
+
+static enum baton_err open_dir(struct opening *opening)
+{
+    const char *dir = opening->options->dir;
+    if (mkdir(dir, 0700) && errno != EEXIST)
+        return io_failure(dir, "", opening->why);
+    opening->dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (opening->dir < 0 && (errno == ELOOP || errno == ENOTDIR))
+        return baton_fail(opening->why, BATON_INVALID,
+                          "--kv-disk: %s is a link or a file; must be a directory", dir);
+    if (opening->dir < 0)
+        return io_failure(dir, "", opening->why);
+    enum baton_err err = check_dir(opening);
+    return err ? err : lock_dir(opening);
+}
+
+/* A plain file with one name, of this user alone. */
+static enum baton_err open_in(const struct opening *opening, const char *name, int flags, int *fd)
+{
+    const char *dir = opening->options->dir;
+    char path[PATH_MAX];
+    struct stat info;
+    enum baton_err err = baton_file_path(path, dir, name, opening->why);
+    if (err)
+        return err;
+    *fd = openat(opening->dir, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    if (*fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+        return baton_fail(opening->why, BATON_INVALID, "--kv-disk: %s is not a plain file", path);
+    if (*fd < 0)
+        return io_failure(dir, name, opening->why);
+    err = baton_file_check_owner(*fd, path, geteuid(), FOR_OTHERS, opening->why);
+    if (!err && (fstat(*fd, &info) || info.st_nlink != 1))
+        err = baton_fail(opening->why, BATON_INVALID, "--kv-disk: %s has more than one name", path);
+    if (err)
+        (void)close(*fd);
+    return err;
+}
+
+/* Another model's file takes its bytes from this one's while a process has it open; otherwise it
+ * goes. */
+static enum baton_err clear(struct opening *opening, const char *name)
+{
+    int fd = -1;
+    struct stat info;
+    enum baton_err err = open_in(opening, name, 0, &fd);
+    if (err)
+        return err;
+    if (kv_file_lock(fd, F_WRLCK, 0, 1))
+        err = unlinkat(opening->dir, name, 0)
+                  ? io_failure(opening->options->dir, name, opening->why)
+                  : BATON_OK;
+    else if (fstat(fd, &info))
+        err = io_failure(opening->options->dir, name, opening->why);
+    else
+        opening->room_bytes -= (uint64_t)info.st_size < opening->room_bytes ? (uint64_t)info.st_size
+                                                                            : opening->room_bytes;
+    (void)close(fd);
+    return err;
+}
+
+static bool is_of_another(const struct opening *opening, const char *name)
+{
+    size_t n = strlen(name), n_suffix = sizeof suffix - 1;
+    return n > n_suffix && !strcmp(name + n - n_suffix, suffix) && strcmp(name, opening->name) != 0;
+}
+
+static enum baton_err clear_others(struct opening *opening)
+{
+    int fd = dup(opening->dir); /* closedir closes it; the lock stays with the first */
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir) {
+        if (fd >= 0)
+            (void)close(fd);
+        return io_failure(opening->options->dir, "", opening->why);
+    }
+    enum baton_err err = BATON_OK;
+    for (struct dirent *entry; !err && (entry = readdir(dir));)
+        if (is_of_another(opening, entry->d_name))
+            err = clear(opening, entry->d_name);
+    (void)closedir(dir);
+    return err;
+}
+
+/* ---- the file ---- */
+
+/* Sets of about as many slots as fit into n_bytes; false: not one slot does. */
+static bool choose_sizes(const struct baton_kv_file_options *options, uint64_t n_bytes,
+                         struct kv_file_head *head)
+{
+    uint64_t slot_bytes = kv_file_slot_bytes(options->block_bytes);
+    uint64_t around = kv_file_slots_at(1);
+    if (n_bytes < around + slot_bytes)
+        return false;
+    uint64_t n = (n_bytes - around) / (slot_bytes + sizeof(struct kv_file_entry));
+    n = n ? n : 1;
+    *head = (struct kv_file_head){.version = BATON_KV_FILE_VERSION,
+                                  .n_sets = n < BATON_KV_FILE_WAYS ? 1 : n / BATON_KV_FILE_WAYS,
+                                  .block_bytes = options->block_bytes,
+                                  .root = options->root};
+    head->n_ways = (uint32_t)(n / head->n_sets);
+    memcpy(head->magic, head_magic, sizeof head->magic);
+    return true;
+}
+
+static uint64_t total_bytes(const struct kv_file_head *head)
+{
+    uint64_t n_slots = head->n_sets * head->n_ways;
+    return kv_file_slots_at(n_slots) + n_slots * kv_file_slot_bytes(head->block_bytes);
+}
+
+static bool read_head(int fd, struct kv_file_head *head, uint64_t *n_bytes)
+{
+    struct stat info;
+    if (fstat(fd, &info) || pread(fd, head, sizeof *head, 0) != (ssize_t)sizeof *head)
+        return false;
+    *n_bytes = (uint64_t)info.st_size;
+    return true;
+}
+
+/* Whether a file made by another process can be shared: of the same model and version, no larger
+ * than wanted. */
+static bool is_shareable(const struct kv_file_head *head, uint64_t n_bytes,
+                         const struct kv_file_head *wanted)
+{
+    struct kv_file_head same = *wanted;
+    same.n_sets = head->n_sets;
+    same.n_ways = head->n_ways;
+    return !memcmp(&same, head, sizeof same) && head->n_ways && head->n_sets &&
+           head->n_sets <= wanted->n_sets && head->n_ways < 2 * BATON_KV_FILE_WAYS &&
+           total_bytes(head) <= total_bytes(wanted) && n_bytes == total_bytes(head);
+}
+
+/* The head comes last: after a process that dies before, the next one makes the file anew. The
+ * index is reserved; the records take their room when they come. */
+static enum baton_err make(const struct opening *opening, int fd, const struct kv_file_head *head)
+{
+    off_t slots_at = (off_t)kv_file_slots_at(head->n_sets * head->n_ways);
+    if (ftruncate(fd, 0) || ftruncate(fd, (off_t)total_bytes(head)))
+        return io_failure(opening->options->dir, opening->name, opening->why);
+    errno = posix_fallocate(fd, 0, slots_at);
+    if (errno || pwrite(fd, head, sizeof *head, 0) != (ssize_t)sizeof *head)
+        return io_failure(opening->options->dir, opening->name, opening->why);
+    return BATON_OK;
+}
+
+/* On success byte 0 is locked, shared. */
+static enum baton_err agree(const struct opening *opening, int fd,
+                            const struct kv_file_head *wanted, struct kv_file_head *head)
+{
+    uint64_t n_bytes = 0;
+    bool is_alone = kv_file_lock(fd, F_WRLCK, 0, 1), is_read = read_head(fd, head, &n_bytes);
+    if (is_alone &&
+        (!is_read || memcmp(head, wanted, sizeof *head) != 0 || n_bytes != total_bytes(wanted))) {
+        enum baton_err err = make(opening, fd, wanted);
+        if (err)
+            return err;
+        *head = *wanted;
+    } else if (!is_alone && (!is_read || !is_shareable(head, n_bytes, wanted))) {
+        return baton_fail(opening->why, BATON_INVALID,
+                          "--kv-disk-bytes: %s/%s is in use with %llu bytes, more than here; give "
+                          "all workers of a directory the same",
+                          opening->options->dir, opening->name, (unsigned long long)n_bytes);
+    }
+    if (!kv_file_lock(fd, F_RDLCK, 0, 1))
+        return io_failure(opening->options->dir, opening->name, opening->why);
+    return BATON_OK;
+}
+
+static enum baton_err finish(struct baton_kv_file *file, const struct kv_file_head *head,
+                             struct baton_why *why)
+{
+    file->head = *head;
+    file->n_slots = (int64_t)(head->n_sets * head->n_ways);
+    file->slots_at = (off_t)kv_file_slots_at((uint64_t)file->n_slots);
+    file->slot_bytes = (off_t)kv_file_slot_bytes(head->block_bytes);
+    file->set = calloc(head->n_ways, sizeof *file->set);
+    return file->set ? BATON_OK : baton_fail(why, BATON_NO_MEMORY, "--kv-disk: out of memory");
+}
+
+static enum baton_err open_file(struct opening *opening, struct baton_kv_file *file)
+{
+    struct kv_file_head wanted, head;
+    uint64_t least = kv_file_slots_at(1) + kv_file_slot_bytes(opening->options->block_bytes);
+    enum baton_err err = clear_others(opening);
+    if (err)
+        return err;
+    if (!choose_sizes(opening->options, opening->room_bytes, &wanted))
+        return baton_fail(opening->why, BATON_INVALID,
+                          "--kv-disk-bytes: must be %llu or more for one block of this model, "
+                          "beside files of other models in use; there are %llu in %s",
+                          (unsigned long long)least, (unsigned long long)opening->room_bytes,
+                          opening->options->dir);
+    err = open_in(opening, opening->name, O_CREAT, &file->fd);
+    if (err) {
+        file->fd = -1;
+        return err;
+    }
+    err = agree(opening, file->fd, &wanted, &head);
+    return err ? err : finish(file, &head, opening->why);
+}
+
+enum baton_err baton_kv_file_open(const struct baton_kv_file_options *options,
+                                  struct baton_kv_file **out, struct baton_why *why)
+{
+    struct opening opening = {
+        .options = options, .dir = -1, .room_bytes = (uint64_t)options->max_bytes, .why = why};
+    for (int i = 0; i < BATON_BLOCK_HASH_BYTES; i++)
+        (void)snprintf(opening.name + 2 * i, 3, "%02x", options->root.bytes[i]);
+    memcpy(opening.name + 2 * BATON_BLOCK_HASH_BYTES, suffix, sizeof suffix);
+    struct baton_kv_file *file = calloc(1, sizeof *file);
+    if (!file)
+        return baton_fail(why, BATON_NO_MEMORY, "--kv-disk: out of memory");
+    file->fd = -1;
+    enum baton_err err = open_dir(&opening);
+    if (!err)
+        err = open_file(&opening, file);
+    if (opening.dir >= 0)
+        (void)close(opening.dir);
+    if (err)
+        baton_kv_file_close(file);
+    else
+        *out = file;
+    return err;
+}

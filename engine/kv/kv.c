@@ -1,0 +1,403 @@
+#include "engine/kv/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/system/reserve.h"
+
+static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16", "q8"};
+
+static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_layout *layout,
+                                   const char *name, struct baton_why *why)
+{
+    if (!name || !strcmp(name, "auto"))
+        name = layout->auto_dtype;
+    for (int i = 0; i < BATON_N_KV_DTYPES; i++)
+        if (!strcmp(names[i], name)) {
+            kv->dtype = (enum baton_kv_dtype)i;
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_INVALID, "kv-dtype: \"%s\" is none of auto, f32, f16, q8", name);
+}
+
+/* Bytes of one block of a layer, as kv_block.h draws it. */
+static bool measure_layer(const struct baton_layer_spec *layer, enum baton_kv_dtype dtype,
+                          size_t *bytes)
+{
+    size_t head_bytes = baton_kv_head_bytes(dtype, layer->head_dim);
+    return !__builtin_mul_overflow(head_bytes, (size_t)layer->n_kv_heads, bytes);
+}
+
+/* Whether all layers that read the layer's K and V see a window only. */
+static bool is_windowed(const struct baton_spec *spec, int layer)
+{
+    for (int i = layer; i < spec->n_layers; i++)
+        if (spec->layers[i].kv_from == layer && !spec->layers[i].window)
+            return false;
+    return true;
+}
+
+static int widest_window(const struct baton_spec *spec)
+{
+    int widest = 0;
+    for (int i = 0; i < spec->n_layers; i++)
+        widest = spec->layers[i].window > widest ? spec->layers[i].window : widest;
+    return widest;
+}
+
+static enum baton_err make_tables(struct baton_kv *kv, int n_layers)
+{
+    kv->n_layers = n_layers;
+    kv->layers = calloc((size_t)n_layers, sizeof *kv->layers);
+    kv->held = calloc(3 * (size_t)n_layers, sizeof *kv->held);
+    if (!kv->layers || !kv->held)
+        return BATON_NO_MEMORY;
+    kv->of[false] = kv->held + n_layers;
+    kv->of[true] = kv->of[false] + n_layers;
+    return BATON_OK;
+}
+
+static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout *layout,
+                               const char *dtype, struct baton_why *why)
+{
+    const struct baton_spec *spec = layout->spec;
+    enum baton_err err = choose_dtype(kv, layout, dtype, why);
+    if (err)
+        return err;
+    if (make_tables(kv, spec->n_layers))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
+    for (int i = 0; i < spec->n_layers; i++) {
+        struct kv_layer *layer = &kv->layers[i];
+        layer->from = spec->layers[i].kv_from;
+        if (layer->from != i)
+            continue;
+        layer->is_windowed = is_windowed(spec, i);
+        kv->held[kv->n_held++] = i;
+        kv->of[layer->is_windowed][kv->n_of[layer->is_windowed]++] = i;
+        if (kv->dtype == BATON_KV_Q8 && spec->layers[i].head_dim > BATON_KV_Q8_MAX_HEAD_DIM)
+            return baton_fail(why, BATON_INVALID,
+                              "kv-dtype: q8 is for heads of at most %d; layer %d has %d",
+                              BATON_KV_Q8_MAX_HEAD_DIM, i, spec->layers[i].head_dim);
+        if (!measure_layer(&spec->layers[i], kv->dtype, &layer->block_bytes) ||
+            __builtin_add_overflow(kv->all_block_bytes, layer->block_bytes, &kv->all_block_bytes))
+            return baton_fail(why, BATON_NO_MEMORY,
+                              "KV cache: no memory holds a block of this model");
+        kv->window_block_bytes += layer->is_windowed ? layer->block_bytes : 0;
+    }
+    kv->window = kv->n_of[true] ? widest_window(spec) : 0;
+    return BATON_OK;
+}
+
+static void forget_layers(struct baton_kv *kv)
+{
+    free(kv->layers);
+    free(kv->held);
+}
+
+enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,
+                                struct baton_why *why)
+{
+    struct baton_kv kv = {0};
+    enum baton_err err = describe(&kv, &layout, dtype, why);
+    if (!err)
+        *bytes = kv.all_block_bytes;
+    forget_layers(&kv);
+    return err;
+}
+
+/* Those behind, one more (baton_kv_first_block), and what n_rows positions touch that begin
+ * anywhere in a block. */
+static int window_blocks(const struct baton_kv *kv, int n_rows)
+{
+    return kv->window ? kv_blocks_behind(kv) + 1 + baton_kv_blocks_for(n_rows) : 0;
+}
+
+enum baton_err baton_kv_measure_window(struct baton_kv_layout layout, const char *dtype, int n_rows,
+                                       size_t *bytes, int *n_blocks, struct baton_why *why)
+{
+    struct baton_kv kv = {0};
+    enum baton_err err = describe(&kv, &layout, dtype, why);
+    if (!err) {
+        *bytes = kv.window_block_bytes;
+        *n_blocks = window_blocks(&kv, n_rows);
+    }
+    forget_layers(&kv);
+    return err;
+}
+
+/* Layer behind layer; one that holds nothing reads the memory of an earlier one. */
+static void divide(struct baton_kv *kv, char *memory, int n_blocks)
+{
+    for (int i = 0; i < kv->n_layers; i++) {
+        struct kv_layer *layer = &kv->layers[i];
+        layer->memory = layer->from == i ? memory : kv->layers[layer->from].memory;
+        int n = kv->windows && layer->is_windowed ? kv->windows->blocks.n_blocks : n_blocks;
+        memory += layer->block_bytes * (size_t)n;
+    }
+}
+
+/* blocks_bytes of blocks, then stamps. */
+static bool add_stamps(size_t blocks_bytes, int n_blocks, size_t *stamps_at, size_t *n_bytes)
+{
+    const size_t stamp = sizeof *((struct baton_kv *)NULL)->stamps;
+    if (__builtin_add_overflow(blocks_bytes, stamp - 1, stamps_at))
+        return false;
+    *stamps_at -= *stamps_at % stamp;
+    return !__builtin_add_overflow(*stamps_at, (size_t)n_blocks * stamp, n_bytes);
+}
+
+bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
+                           size_t *n_bytes)
+{
+    size_t bytes;
+    return !__builtin_mul_overflow(kv->all_block_bytes, (size_t)n_blocks, &bytes) &&
+           add_stamps(bytes, n_blocks, stamps_at, n_bytes);
+}
+
+static bool measure_own(const struct baton_kv *kv, int n_blocks, size_t *stamps_at, size_t *n_bytes)
+{
+    size_t whole, windows;
+    if (!kv->windows)
+        return baton_kv_measure_pool(kv, n_blocks, stamps_at, n_bytes);
+    return !__builtin_mul_overflow(kv->all_block_bytes - kv->window_block_bytes, (size_t)n_blocks,
+                                   &whole) &&
+           !__builtin_mul_overflow(kv->window_block_bytes, (size_t)kv->windows->blocks.n_blocks,
+                                   &windows) &&
+           !__builtin_add_overflow(whole, windows, &whole) &&
+           add_stamps(whole, n_blocks, stamps_at, n_bytes);
+}
+
+static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared)
+{
+    size_t stamps_at, n_bytes;
+    if (!measure_own(kv, n_blocks, &stamps_at, &n_bytes))
+        return BATON_NO_MEMORY;
+    enum baton_err err = is_shared ? baton_reserve_create_shared(n_bytes, &kv->reserve)
+                                   : baton_reserve_create(n_bytes, &kv->reserve);
+    if (err)
+        return err;
+    char *memory = baton_reserve_memory(kv->reserve);
+    kv->stamps = (_Atomic uint64_t *)(memory + stamps_at);
+    divide(kv, memory, n_blocks);
+    return baton_kv_blocks_init(&kv->blocks, n_blocks);
+}
+
+/* What a pool is made for. */
+struct wish {
+    struct baton_kv_layout layout;
+    const char *dtype;
+    int n_blocks;
+    bool is_shared;
+    struct baton_kv_sliding sliding;
+};
+
+static enum baton_err create_windows(struct baton_kv *kv, const struct wish *wish)
+{
+    int n = wish->sliding.n_blocks, n_sequence = window_blocks(kv, wish->sliding.n_rows);
+    return n && n_sequence ? baton_kv_windows_create(n, n_sequence, &kv->windows) : BATON_OK;
+}
+
+static enum baton_err create(struct baton_kv *kv, const struct wish *wish, struct baton_why *why)
+{
+    enum baton_err err = describe(kv, &wish->layout, wish->dtype, why);
+    if (err)
+        return err;
+    if (baton_kv_layout_digest(wish->layout.spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
+                               kv->layout_name) ||
+        create_windows(kv, wish))
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
+    err = allocate(kv, wish->n_blocks, wish->is_shared);
+    if (err == BATON_IO)
+        return baton_fail(why, err, "KV cache: no memory to be had that others can map");
+    if (err)
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
+                          wish->n_blocks, BATON_KV_BLOCK_TOKENS);
+    return BATON_OK;
+}
+
+static enum baton_err create_pool(const struct wish *wish, struct baton_kv **kv,
+                                  struct baton_why *why)
+{
+    if (wish->n_blocks < 1)
+        return baton_fail(why, BATON_INVALID, "KV cache: needs at least one block, not %d",
+                          wish->n_blocks);
+    struct baton_kv *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
+    enum baton_err err = create(made, wish, why);
+    if (err)
+        baton_kv_destroy(made);
+    else
+        *kv = made;
+    return err;
+}
+
+enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
+                               struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(&(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks}, kv,
+                       why);
+}
+
+enum baton_err baton_kv_create_shared(struct baton_kv_layout layout, const char *dtype,
+                                      int n_blocks, struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(
+        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .is_shared = true},
+        kv, why);
+}
+
+enum baton_err baton_kv_create_sliding(struct baton_kv_layout layout, const char *dtype,
+                                       int n_blocks, struct baton_kv_sliding sliding,
+                                       struct baton_kv **kv, struct baton_why *why)
+{
+    return create_pool(
+        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .sliding = sliding},
+        kv, why);
+}
+
+void baton_kv_destroy(struct baton_kv *kv)
+{
+    if (!kv)
+        return;
+    baton_reserve_destroy(kv->reserve);
+    baton_kv_blocks_fini(&kv->blocks);
+    baton_kv_windows_destroy(kv->windows);
+    forget_layers(kv);
+    free(kv);
+}
+
+int baton_kv_fd(const struct baton_kv *kv)
+{
+    return baton_reserve_fd(kv->reserve);
+}
+
+uint64_t baton_kv_clock(const struct baton_kv *kv)
+{
+    return kv->clock;
+}
+
+int baton_kv_n_blocks(const struct baton_kv *kv)
+{
+    return kv->blocks.n_blocks;
+}
+
+int baton_kv_n_free(const struct baton_kv *kv)
+{
+    return baton_kv_blocks_n_free(&kv->blocks);
+}
+
+int baton_kv_n_cached(const struct baton_kv *kv)
+{
+    return kv->blocks.n_cached;
+}
+
+size_t baton_kv_unbacked_bytes(const struct baton_kv *kv)
+{
+    return baton_reserve_unbacked_bytes(kv->reserve);
+}
+
+void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
+{
+    baton_kv_blocks_bound(&kv->blocks, n_blocks);
+    if (kv->windows)
+        baton_kv_windows_bound(kv->windows, n_blocks < kv->windows->blocks.n_blocks
+                                                ? n_blocks
+                                                : kv->windows->blocks.n_blocks);
+}
+
+int baton_kv_n_reservable(const struct baton_kv *kv)
+{
+    int n = baton_kv_n_free(kv), n_left = kv->windows ? baton_kv_windows_n_left(kv->windows) : n;
+    return kv->windows && n_left < baton_kv_windows_share(kv->windows, n) ? n_left : n;
+}
+
+int baton_kv_n_set_aside(const struct baton_kv *kv)
+{
+    return kv->windows ? kv->windows->n_set_aside : 0;
+}
+
+int baton_kv_n_holders(const struct baton_kv *kv, int block)
+{
+    return kv->blocks.blocks[block].n_holders;
+}
+
+int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv)
+{
+    const struct baton_kv_block *blocks = kv->blocks.blocks;
+    return kv->blocks.n_cached ? blocks[blocks[kv->blocks.n_blocks].newer].cached_ns : 0;
+}
+
+bool baton_kv_is_consistent(const struct baton_kv *kv)
+{
+    return baton_kv_blocks_are_consistent(&kv->blocks) &&
+           (!kv->windows || baton_kv_windows_are_consistent(kv->windows));
+}
+
+int baton_kv_n_layers(const struct baton_kv *kv)
+{
+    return kv->n_layers;
+}
+
+const int *baton_kv_held_layers(const struct baton_kv *kv, int *n)
+{
+    *n = kv->n_held;
+    return kv->held;
+}
+
+const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n)
+{
+    *n = kv->n_of[window];
+    return kv->of[window];
+}
+
+bool baton_kv_has_window(const struct baton_kv *kv, int layer)
+{
+    return kv->layers[layer].is_windowed;
+}
+
+int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens)
+{
+    return kv->layers[layer].is_windowed ? kv_first_kept(kv, n_tokens) : 0;
+}
+
+uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens)
+{
+    uint64_t n_bytes = 0;
+    for (int i = 0, end = baton_kv_blocks_for(n_tokens); i < kv->n_held; i++) {
+        int first = baton_kv_first_block(kv, kv->held[i], n_tokens);
+        first = first > first_block ? first : first_block;
+        n_bytes += (uint64_t)(end - first) * kv->layers[kv->held[i]].block_bytes;
+    }
+    return n_bytes;
+}
+
+size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer)
+{
+    return kv->layers[layer].block_bytes;
+}
+
+size_t baton_kv_all_block_bytes(const struct baton_kv *kv)
+{
+    return kv->all_block_bytes;
+}
+
+const void *baton_kv_layer(const struct baton_kv *kv, int layer)
+{
+    return kv->layers[layer].memory;
+}
+
+enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv)
+{
+    return kv->dtype;
+}
+
+const char *baton_kv_layout_name(const struct baton_kv *kv)
+{
+    return kv->layout_name;
+}
+
+const char *baton_kv_dtype(const struct baton_kv *kv)
+{
+    return names[kv->dtype];
+}

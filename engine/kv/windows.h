@@ -1,0 +1,63 @@
+/* The blocks of layers that see only a window: a sequence holds those of its window, no more, and
+ * gives the others back while it goes on.
+ *
+ * Each sequence sets per_sequence blocks aside, or as many as it is long, for as long as it lives.
+ * What it holds never exceeds that, so a block is always there when it takes one: no step fails for
+ * want of a block. Blocks are registered, cached and evicted as all others are (blocks.h).
+ * Private to the KV cache.
+ *
+ * Ownership: owns its arrays, taken at create.
+ * Threading: set_aside, give_back and n_left: the thread that owns the pool. The others: any, each
+ *            call is atomic.
+ * Errors:    create: NO_MEMORY.
+ */
+#ifndef BATON_ENGINE_KV_WINDOWS_H
+#define BATON_ENGINE_KV_WINDOWS_H
+
+#include <pthread.h>
+
+#include "engine/kv/blocks.h"
+
+struct baton_kv_windows {
+    struct baton_kv_blocks blocks;
+    pthread_mutex_t mutex; /* over blocks */
+    int per_sequence, n_set_aside;
+};
+
+enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence,
+                                       struct baton_kv_windows **windows) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_kv_windows_destroy(struct baton_kv_windows *windows);
+
+/* What a sequence of n_blocks sets aside. */
+int baton_kv_windows_share(const struct baton_kv_windows *windows, int n_blocks);
+
+/* Blocks that no sequence has set aside. */
+int baton_kv_windows_n_left(const struct baton_kv_windows *windows);
+
+/* Sets n blocks aside, of those left; gives them back. */
+void baton_kv_windows_set_aside(struct baton_kv_windows *windows, int n);
+void baton_kv_windows_give_back(struct baton_kv_windows *windows, int n);
+
+void baton_kv_windows_bound(struct baton_kv_windows *windows, int n);
+
+/* Of a prompt whose first n blocks are there: after how many of these, at most, the n_behind blocks
+ * before the next position (or all, where there are fewer) are registered. Holds those, and puts
+ * them where they belong among numbers [n]. */
+int baton_kv_windows_acquire(struct baton_kv_windows *windows,
+                             const struct baton_block_hash *hashes, int n, int n_behind,
+                             int *numbers);
+
+/* Numbers first..end - 1 of a sequence: releases them, each then BATON_KV_NO_BLOCK; takes blocks
+ * for them. */
+void baton_kv_windows_release(struct baton_kv_windows *windows, int *numbers, int first, int end);
+void baton_kv_windows_allocate(struct baton_kv_windows *windows, int *numbers, int first, int end);
+
+/* Registers the block under the hash, as baton_kv_blocks_register. */
+void baton_kv_windows_register(struct baton_kv_windows *windows, int block,
+                               const struct baton_block_hash *hash);
+
+/* Whether the blocks are consistent and no more are held than are set aside; O(n_blocks). */
+bool baton_kv_windows_are_consistent(struct baton_kv_windows *windows);
+
+#endif

@@ -1,0 +1,102 @@
+#include "engine/model/native_dtypes.h"
+
+#include "common/base/log.h"
+
+/* Parts of a source in order of their rows. */
+static void sort_parts(struct baton_weights_source *source)
+{
+    for (int i = 1; i < source->n_parts; i++)
+        for (int k = i; k > 0 && source->parts[k].first < source->parts[k - 1].first; k--) {
+            struct baton_weights_part part = source->parts[k];
+            source->parts[k] = source->parts[k - 1];
+            source->parts[k - 1] = part;
+        }
+}
+
+/* Why the part of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
+static const char *dtype_of_part(const struct baton_model *model,
+                                 const struct baton_weights_part *part, enum baton_dtype *dtype)
+{
+    if (part->transposed)
+        return "its tensor is transposed";
+    *dtype = baton_dtype_of_blocks(part->tensor->block_type);
+    return model->kernels->dtypes[*dtype].linear ? NULL : "the kernels have no such dtype";
+}
+
+/* One copy's dtypes; or why it has none. */
+static const char *dtypes_of_copy(const struct baton_native_dtypes *native,
+                                  const struct baton_model *model, const struct baton_array *array,
+                                  struct baton_matrix_dtypes *dtypes)
+{
+    struct baton_weights_source source;
+    const char *reason = NULL;
+    *dtypes = (struct baton_matrix_dtypes){.n = 0};
+    if (baton_tensors_source(&model->spec, native->names, native->weights, array, &source, NULL))
+        return "a tensor is missing";
+    sort_parts(&source);
+    for (int i = 0; i < source.n_parts && !reason; i++) {
+        struct baton_dtype_range *range = &dtypes->ranges[dtypes->n++];
+        range->n_rows = source.parts[i].n;
+        reason = dtype_of_part(model, &source.parts[i], &range->dtype);
+    }
+    return reason;
+}
+
+/* Whether all rows of the copy have the dtype of the first copy's first row. */
+static bool have_one_dtype(const struct baton_matrix_dtypes *copy, enum baton_dtype dtype)
+{
+    for (int i = 0; i < copy->n; i++)
+        if (copy->ranges[i].dtype != dtype)
+            return false;
+    return true;
+}
+
+/* Gated matrices and those of experts have one dtype for all of their rows and copies. */
+static const char *dtypes_of_one(const struct baton_native_dtypes *native,
+                                 const struct baton_model *model, struct baton_array array,
+                                 struct baton_matrix_dtypes *dtypes)
+{
+    struct baton_matrix_dtypes copy;
+    const char *reason = dtypes_of_copy(native, model, &array, dtypes);
+    enum baton_dtype dtype = dtypes->ranges[0].dtype;
+    for (; !reason && array.expert < baton_array_n_copies(&array); array.expert++) {
+        reason = dtypes_of_copy(native, model, &array, &copy);
+        if (!reason && !have_one_dtype(&copy, dtype))
+            reason = "its tensors have different types";
+    }
+    *dtypes =
+        (struct baton_matrix_dtypes){.n = 1, .ranges = {{.n_rows = array.n_rows, .dtype = dtype}}};
+    return reason;
+}
+
+static void choose(void *arg, const struct baton_model *model, const struct baton_array *array,
+                   struct baton_matrix_dtypes *dtypes)
+{
+    struct baton_native_dtypes *native = arg;
+    struct baton_array first = *array;
+    first.expert = 0;
+    const char *reason = array->is_gated || array->n_experts
+                             ? dtypes_of_one(native, model, first, dtypes)
+                             : dtypes_of_copy(native, model, &first, dtypes);
+    if (!reason)
+        return;
+    if (!native->n_widened++) {
+        native->first_layer = array->layer;
+        native->reason = reason;
+    }
+    *dtypes = (struct baton_matrix_dtypes){
+        .n = 1, .ranges = {{.n_rows = array->n_rows, .dtype = BATON_F32}}};
+}
+
+struct baton_dtype_rule baton_native_dtypes_rule(struct baton_native_dtypes *native)
+{
+    return (struct baton_dtype_rule){.choose = choose, .arg = native, .name = "native"};
+}
+
+void baton_native_dtypes_log(const struct baton_native_dtypes *native)
+{
+    if (native->n_widened)
+        baton_log(BATON_LOG_WARN, "weights_widened", BATON_I("matrices", native->n_widened),
+                  BATON_S("to", "f32"), BATON_I("first_layer", native->first_layer),
+                  BATON_S("reason", native->reason));
+}

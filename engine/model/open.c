@@ -1,0 +1,112 @@
+#include <string.h>
+
+#include "engine/arch/arch.h"
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/model/native_dtypes.h"
+#include "engine/model/pack.h"
+#include "engine/model/q4_dtypes.h"
+#include "engine/model/storage.h"
+#include "engine/model/tensors_load.h"
+
+enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
+                                   struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_arch *arch;
+    return baton_arch_configure_model(checkpoint, 0, &arch, spec, why);
+}
+
+static bool is_native(const char *dtype)
+{
+    return !strcmp(dtype, "native");
+}
+
+/* NULL: all matrices have the dtype of that name. */
+static const struct baton_dtype_rule *rule_named(const char *dtype,
+                                                 const struct baton_dtype_rule *native)
+{
+    if (!strcmp(dtype, baton_q4_rule.name))
+        return &baton_q4_rule;
+    return is_native(dtype) ? native : NULL;
+}
+
+const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
+{
+    return baton_checkpoint_has_blocks(checkpoint) ? "native" : "f32";
+}
+
+static enum baton_err load(const struct baton_spec *spec, const struct baton_tensor_names *names,
+                           const struct baton_model_options *options,
+                           const struct baton_weights *weights, struct baton_model **model,
+                           struct baton_why *why)
+{
+    struct baton_model *made = NULL;
+    struct baton_native_dtypes native = {.names = names, .weights = weights};
+    const struct baton_dtype_rule keep = baton_native_dtypes_rule(&native);
+    /* Before memory is asked for in a size that only config.json vouches for. */
+    enum baton_err err = baton_tensors_check(spec, names, weights, why);
+    if (!err)
+        err = baton_model_measure(spec, options, rule_named(options->dtype, &keep), &made, why);
+    if (!err && options->admit)
+        err = options->admit(options->admit_arg, made, why);
+    if (!err) {
+        baton_native_dtypes_log(&native);
+        err = baton_model_fill(made, names, options, weights, why);
+    }
+    if (err)
+        baton_model_close(made);
+    else
+        *model = made;
+    return err;
+}
+
+/* The options with what they leave open. */
+static enum baton_err complete(const struct baton_checkpoint *checkpoint,
+                               const struct baton_model_options *options,
+                               struct baton_model_options *complete, struct baton_why *why)
+{
+    *complete = options ? *options : (struct baton_model_options){0};
+    if (!complete->dtype)
+        complete->dtype = baton_model_default_dtype(checkpoint);
+    if (is_native(complete->dtype) && !baton_checkpoint_has_blocks(checkpoint))
+        return baton_fail(why, BATON_INVALID,
+                          "dtype: native keeps the formats of a GGUF file; %s is a directory",
+                          checkpoint->path);
+    return BATON_OK;
+}
+
+enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
+                                const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why)
+{
+    const struct baton_arch *arch;
+    struct baton_spec spec;
+    struct baton_model_options chosen;
+    struct baton_weights *weights = NULL;
+    struct baton_why reason;
+    enum baton_err err = complete(checkpoint, options, &chosen, why);
+    if (!err)
+        err = baton_arch_configure_model(checkpoint, chosen.n_context, &arch, &spec, why);
+    if (!err)
+        err = baton_checkpoint_weights(checkpoint, &weights, why);
+    if (err)
+        return err;
+    const struct baton_tensor_names *names = baton_arch_tensors(arch, &checkpoint->config);
+    if (baton_tensors_have_head(names, weights))
+        spec.has_tied_head = false;
+    err = load(&spec, names, &chosen, weights, model, &reason);
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
+    baton_weights_close(weights);
+    return err;
+}
+
+enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why)
+{
+    struct baton_checkpoint *checkpoint = NULL;
+    enum baton_err err = baton_checkpoint_open(path, &checkpoint, why);
+    if (!err)
+        err = baton_model_load(checkpoint, options, model, why);
+    baton_checkpoint_close(checkpoint);
+    return err;
+}

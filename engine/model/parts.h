@@ -1,0 +1,68 @@
+/* What a model is made of, for the engine only: layers of parts, which are made of matrices and
+ * norms.
+ *
+ * Every matrix is packed for the kernels that will read it (pack/packed.h), and that is its only
+ * copy: even a token's embedding is a row of a packed matrix. Each has a dtype of its own. Vectors
+ * and tables of positions are float.
+ *
+ * Ownership: all arrays are pieces of the model's slab.
+ * Threading: immutable after open.
+ * Errors:    none.
+ */
+#ifndef BATON_ENGINE_MODEL_PARTS_H
+#define BATON_ENGINE_MODEL_PARTS_H
+
+#include <stdbool.h>
+
+#include "engine/kernels/kernels.h"
+#include "engine/model/matrix.h"
+#include "engine/model/model.h"
+#include "engine/model/pack_file.h"
+
+struct baton_norm {
+    enum baton_norm_kind kind;
+    float epsilon;
+    float *weight, *bias; /* [C]; bias may be NULL */
+};
+
+/* What the model's form has no use for is NULL: weights of norms, sinks, biases. */
+struct baton_attention {
+    struct baton_norm norm;      /* of its input */
+    struct baton_norm post_norm; /* of its result */
+    struct baton_matrix qkv;     /* [(H + 2 G) D][C]: queries, keys, values */
+    struct baton_matrix out;     /* [C][H D] */
+    float *q_norm, *k_norm;      /* of heads, or of all of them together (spec.qk_norm) */
+    float *sinks;                /* [H] */
+};
+
+struct baton_mlp {
+    struct baton_norm norm;       /* of its input */
+    struct baton_norm post_norm;  /* of its result */
+    struct baton_matrix up, down; /* [F][C], [C][F]; a mixture's: of each of E experts */
+    struct baton_matrix router;   /* a mixture's, [E][C]; last comes the shared expert's gate */
+    struct baton_matrix shared_up, shared_down; /* of the expert that every row takes */
+};
+
+struct baton_layer {
+    struct baton_attention attention;
+    struct baton_mlp mlp;
+};
+
+struct baton_model {
+    struct baton_spec spec;
+    enum baton_dtype dtype;              /* of its matrices, where a rule says nothing else */
+    const char *dtype_name;              /* "f32", .., "native"; a constant */
+    const struct baton_kernels *kernels; /* whose layout the matrices have */
+
+    struct baton_matrix token_embedding; /* [V][C] */
+    float *position_embedding;           /* [n_context][C], or NULL */
+    struct baton_layer *layers;          /* [L] */
+    struct baton_norm final_norm;
+    struct baton_matrix head; /* [V][C]; the token embedding if spec.has_tied_head */
+
+    char *slab;                  /* NULL while it is only being measured */
+    size_t n_taken;              /* bytes of it */
+    struct baton_pack_file pack; /* which the slab is the payload of; zeroed: the slab is private */
+};
+
+#endif

@@ -1,0 +1,45 @@
+#include "engine/model/q4_dtypes.h"
+
+static const enum baton_dtype values_format = BATON_Q6_K;
+
+/* Of the slots that hold matrices but the router's. */
+static const enum baton_dtype formats[BATON_N_SLOTS] = {
+    [BATON_SLOT_TOKEN_EMBEDDING] = BATON_Q6_K,
+    [BATON_SLOT_QKV] = BATON_Q4_K,
+    [BATON_SLOT_OUT] = BATON_Q5_K,
+    [BATON_SLOT_UP] = BATON_Q4_K,
+    [BATON_SLOT_DOWN] = BATON_Q5_K,
+    [BATON_SLOT_SHARED_UP] = BATON_Q4_K,
+    [BATON_SLOT_SHARED_DOWN] = BATON_Q5_K,
+    [BATON_SLOT_HEAD] = BATON_Q6_K,
+};
+
+/* The format itself, or for rows of n_in weights that it has to pad too far one of blocks of 32. */
+static enum baton_dtype for_rows(enum baton_dtype format, int n_in)
+{
+    enum baton_dtype other = format == BATON_Q6_K ? BATON_Q8_0 : BATON_Q5_1;
+    return baton_packed_panel_bytes(format, n_in) <= baton_packed_panel_bytes(other, n_in) ? format
+                                                                                           : other;
+}
+
+/* Values are the last rows; 0: a layer that has none, or queries and keys that do not end with a
+ * panel. */
+static int n_values(const struct baton_spec *spec, int layer)
+{
+    int n = (baton_spec_qkv_width(spec, layer) - baton_spec_q_width(spec, layer)) / 2;
+    return (baton_spec_qkv_width(spec, layer) - n) % BATON_PANEL ? 0 : n;
+}
+
+static void choose(void *arg, const struct baton_model *model, const struct baton_array *array,
+                   struct baton_matrix_dtypes *dtypes)
+{
+    int n_last = array->slot == BATON_SLOT_QKV ? n_values(&model->spec, array->layer) : 0;
+    (void)arg;
+    *dtypes = (struct baton_matrix_dtypes){
+        .n = n_last ? 2 : 1,
+        .ranges = {{.n_rows = array->n_rows - n_last,
+                    .dtype = for_rows(formats[array->slot], array->n_columns)},
+                   {.n_rows = n_last, .dtype = for_rows(values_format, array->n_columns)}}};
+}
+
+const struct baton_dtype_rule baton_q4_rule = {.choose = choose, .name = "q4"};

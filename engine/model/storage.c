@@ -1,0 +1,197 @@
+#include "engine/model/storage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/digest.h"
+#include "engine/model/arrays.h"
+#include "engine/system/floats.h"
+#include "engine/system/slab.h"
+
+/* The bounds of a shape keep every product far below SIZE_MAX. */
+static void *take(struct baton_model *model, size_t n_bytes)
+{
+    return baton_slab_take(model->slab, &model->n_taken, n_bytes);
+}
+
+static void place_floats(struct baton_model *model, const struct baton_array *array)
+{
+    size_t n = baton_model_n_floats(array) * (size_t)baton_array_n_copies(array);
+    *baton_model_floats(model, array) = n ? take(model, n * sizeof(float)) : NULL;
+}
+
+static void place_matrix(struct baton_model *model, const struct baton_array *array)
+{
+    struct baton_matrix *matrix = baton_model_matrix(model, array);
+    for (int i = 0; array->n_rows && i < matrix->n_parts; i++) /* a tied head's are another's */
+        matrix->parts[i].data = take(model, baton_packed_read_bytes(&matrix->parts[i]) *
+                                                (size_t)baton_array_n_copies(array));
+}
+
+/* The head's matrix is the embedding's; its bias is its own. */
+static void tie_head(struct baton_model *model)
+{
+    float *bias = model->head.bias;
+    model->head = model->token_embedding;
+    model->head.bias = bias;
+}
+
+void baton_model_place(struct baton_model *model, char *slab)
+{
+    int n = baton_n_arrays(&model->spec);
+    model->slab = slab;
+    model->n_taken = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (array.is_matrix)
+            place_matrix(model, &array);
+        else
+            place_floats(model, &array);
+    }
+    if (model->spec.has_tied_head)
+        tie_head(model);
+}
+
+enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why *why)
+{
+    char *slab = (char *)baton_floats_create(model->n_taken / sizeof(float));
+    if (!slab)
+        return baton_fail(why, BATON_NO_MEMORY, "model: no memory for %zu weights",
+                          baton_spec_n_weights(&model->spec));
+    baton_model_place(model, slab);
+    return BATON_OK;
+}
+
+/* The order of rows that loading turns counts as well. */
+static uint32_t digest_order(const struct baton_spec *spec, uint32_t crc)
+{
+    for (int i = 0; i < spec->n_layers && spec->rotates_pairs; i++) {
+        int rope = spec->layers[i].rope, n_rotated = rope < 0 ? 0 : spec->ropes[rope].n_rotated;
+        crc = baton_crc32c(crc, &n_rotated, sizeof n_rotated);
+    }
+    return crc;
+}
+
+static uint32_t digest_matrix(const struct baton_matrix *matrix, uint32_t crc)
+{
+    for (int i = 0; i < matrix->n_parts; i++) {
+        const struct baton_packed *part = &matrix->parts[i];
+        const char *dtype = baton_dtype_name(part->dtype);
+        crc = baton_crc32c(crc, &part->n_out, sizeof part->n_out);
+        crc = baton_crc32c(crc, dtype, strlen(dtype) + 1);
+    }
+    return crc;
+}
+
+uint32_t baton_model_layout_digest(const struct baton_model *model)
+{
+    int n = baton_n_arrays(&model->spec);
+    uint32_t crc = 0;
+    for (int i = 0; i < n; i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        const int sizes[] = {(int)array.slot, array.layer, array.n_experts, array.n_rows,
+                             array.n_columns};
+        if (!array.n_rows)
+            continue;
+        crc = baton_crc32c(crc, sizes, sizeof sizes);
+        if (array.is_matrix)
+            crc = digest_matrix(baton_model_matrix_in(model, &array), crc);
+    }
+    return digest_order(&model->spec, crc);
+}
+
+bool baton_model_has_dtype(const struct baton_model *model, enum baton_dtype dtype)
+{
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        const struct baton_matrix *matrix =
+            array.is_matrix ? baton_model_matrix_in(model, &array) : NULL;
+        for (int k = 0; matrix && k < matrix->n_parts; k++)
+            if (matrix->parts[k].dtype == dtype)
+                return true;
+    }
+    return false;
+}
+
+void baton_model_close(struct baton_model *model)
+{
+    if (!model)
+        return;
+    if (model->pack.payload)
+        baton_pack_file_unmap(&model->pack);
+    else
+        free(model->slab);
+    free(model->layers);
+    free(model);
+}
+
+const struct baton_spec *baton_model_spec(const struct baton_model *model)
+{
+    return &model->spec;
+}
+
+static bool is_in_f32(const struct baton_model *model)
+{
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        if (i != BATON_F32 && baton_model_has_dtype(model, (enum baton_dtype)i))
+            return false;
+    return true;
+}
+
+struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
+{
+    return (struct baton_kv_layout){.spec = &model->spec,
+                                    .auto_dtype = is_in_f32(model) ? "f32" : "f16"};
+}
+
+struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
+{
+    struct baton_model_bytes bytes = {.head = (double)baton_matrix_read_bytes(&model->head)};
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (!array.is_matrix || !array.n_rows || !baton_slot_is_of_layer(array.slot))
+            continue;
+        double n_bytes = (double)baton_matrix_read_bytes(baton_model_matrix_in(model, &array));
+        *(array.n_experts ? &bytes.experts : &bytes.layers) +=
+            n_bytes * baton_array_n_copies(&array);
+    }
+    return bytes;
+}
+
+const char *baton_model_main_dtype(const struct baton_model *model)
+{
+    double bytes[BATON_N_DTYPES] = {0};
+    enum baton_dtype most = BATON_F32;
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (!array.is_matrix || !baton_slot_is_of_layer(array.slot))
+            continue;
+        const struct baton_matrix *matrix = baton_model_matrix_in(model, &array);
+        for (int k = 0; k < matrix->n_parts; k++)
+            bytes[matrix->parts[k].dtype] +=
+                (double)baton_packed_read_bytes(&matrix->parts[k]) * baton_array_n_copies(&array);
+    }
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        most = bytes[i] > bytes[most] ? (enum baton_dtype)i : most;
+    return baton_dtype_name(most);
+}
+
+size_t baton_model_all_bytes(const struct baton_model *model)
+{
+    return model->n_taken;
+}
+
+size_t baton_model_mapped_bytes(const struct baton_model *model)
+{
+    return model->pack.payload ? model->n_taken : 0;
+}
+
+const char *baton_model_dtype(const struct baton_model *model)
+{
+    return model->dtype_name;
+}
+
+const char *baton_model_kernels(const struct baton_model *model)
+{
+    return model->kernels->name;
+}

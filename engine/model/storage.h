@@ -1,0 +1,57 @@
+/* A model's memory: one slab that holds every array, measured, allocated or mapped, and closed.
+ *
+ * Ownership: a measured model is the caller's, closed with baton_model_close at any stage.
+ * Threading: one owner until it is filled.
+ * Errors:    INVALID (options), NO_MEMORY.
+ */
+#ifndef BATON_ENGINE_MODEL_STORAGE_H
+#define BATON_ENGINE_MODEL_STORAGE_H
+
+#include "engine/arch/arrays.h"
+#include "engine/model/parts.h"
+
+/* The dtypes of a matrix: of ranges of its array's rows, in order and together all of them. One
+ * range for experts and for gated matrices. */
+struct baton_dtype_range {
+    int n_rows;
+    enum baton_dtype dtype;
+};
+
+struct baton_matrix_dtypes {
+    int n;
+    struct baton_dtype_range ranges[BATON_MATRIX_MAX_PARTS];
+};
+
+/* How a model's matrices get dtypes of their own. */
+struct baton_dtype_rule {
+    /* For a matrix that is there and not exact; *dtypes is the model's dtype for all rows. The
+     * model has its kernels already. */
+    void (*choose)(void *arg, const struct baton_model *model, const struct baton_array *array,
+                   struct baton_matrix_dtypes *dtypes);
+    void *arg;
+    const char *name; /* what the model's dtype is called then, a constant; NULL: as the options say
+                         it, whose dtype the other matrices have */
+};
+
+/* Kernels and dtypes are chosen, every array is measured, but there is no slab yet. rule NULL: all
+ * matrices have the options' dtype. */
+enum baton_err baton_model_measure(const struct baton_spec *spec,
+                                   const struct baton_model_options *options,
+                                   const struct baton_dtype_rule *rule, struct baton_model **model,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* Points all arrays into slab, which holds n_taken bytes and is aligned to a cache line. */
+void baton_model_place(struct baton_model *model, char *slab);
+
+/* A slab of private memory, zero. */
+enum baton_err baton_model_allocate(struct baton_model *model,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* Stands for where each array is in the slab, and as what: models with the same one can share a
+ * slab. */
+uint32_t baton_model_layout_digest(const struct baton_model *model);
+
+/* Whether any of its matrices, or of the parts of one, has this dtype. */
+bool baton_model_has_dtype(const struct baton_model *model, enum baton_dtype dtype);
+
+#endif

@@ -1,0 +1,327 @@
+#include "engine/model/tensors_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/model/arrays.h"
+
+static const struct baton_tensor *find(const struct baton_tensor_names *names,
+                                       const struct baton_weights *weights,
+                                       const struct baton_tensor_row *row, int layer, int expert,
+                                       const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
+{
+    return baton_weights_find(weights, baton_tensor_name(names, row, layer, expert, prefix, name));
+}
+
+/* Every checkpoint has a token embedding. */
+const char *baton_tensors_prefix(const struct baton_tensor_names *names,
+                                 const struct baton_weights *weights)
+{
+    const struct baton_tensor_row *row;
+    const char *prefix;
+    char name[BATON_TENSOR_NAME_BYTES];
+    for (int p = 0; (prefix = baton_tensor_prefix_at(names, p)); p++)
+        for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
+            if (row->slot == BATON_SLOT_TOKEN_EMBEDDING &&
+                find(names, weights, row, 0, 0, prefix, name))
+                return prefix;
+    return names->prefix;
+}
+
+/* The first tensor there is for a slot outside of the layers; NULL: there is none. */
+static const struct baton_tensor *tensor_of(const struct baton_tensor_names *names,
+                                            const struct baton_weights *weights,
+                                            enum baton_slot slot)
+{
+    const char *prefix = baton_tensors_prefix(names, weights);
+    const struct baton_tensor_row *row;
+    const struct baton_tensor *tensor = NULL;
+    char name[BATON_TENSOR_NAME_BYTES];
+    for (int i = 0; !tensor && (row = baton_tensor_row_at(names, i)); i++)
+        if (row->slot == slot)
+            tensor = find(names, weights, row, 0, 0, prefix, name);
+    return tensor;
+}
+
+bool baton_tensors_have_head(const struct baton_tensor_names *names,
+                             const struct baton_weights *weights)
+{
+    const struct baton_tensor *head = tensor_of(names, weights, BATON_SLOT_HEAD);
+    const struct baton_tensor *embedding = tensor_of(names, weights, BATON_SLOT_TOKEN_EMBEDDING);
+    if (!head || !embedding)
+        return head;
+    return head->dtype != embedding->dtype || head->block_type != embedding->block_type ||
+           head->n_bytes != embedding->n_bytes ||
+           memcmp(head->data, embedding->data, head->n_bytes) != 0;
+}
+
+/* The layer that a name is of, and what follows; -1 for none of layers. */
+static int layer_of(const struct baton_tensor_names *names, const char *prefix, const char *name,
+                    const char **rest)
+{
+    size_t n = strlen(prefix), n_layer = strlen(names->layer_prefix);
+    if (strncmp(name, prefix, n) != 0 || strncmp(name + n, names->layer_prefix, n_layer) != 0)
+        return -1;
+    char *end;
+    const char *digits = name + n + n_layer;
+    long layer = strtol(digits, &end, 10);
+    *rest = end + 1;
+    return end > digits && *end == '.' && layer >= 0 && layer < BATON_MAX_LAYERS ? (int)layer : -1;
+}
+
+static bool is_row_of_model(const struct baton_spec *spec, const struct baton_tensor_row *row,
+                            int layer)
+{
+    if (!baton_slot_is_of_layer(row->slot))
+        return baton_array_of(spec, row->slot, 0).n_rows || row->slot == BATON_SLOT_HEAD;
+    if (layer >= spec->n_layers)
+        return false;
+    const struct baton_array array = baton_array_of(spec, row->slot, layer);
+    return array.n_rows && baton_tensor_row_fills(row, &array);
+}
+
+static bool is_known(const struct baton_spec *spec, const struct baton_tensor_names *names,
+                     const char *prefix, const char *name)
+{
+    const char *rest = NULL;
+    int layer = layer_of(names, prefix, name, &rest);
+    const struct baton_tensor_row *row;
+    char of_row[BATON_TENSOR_NAME_BYTES];
+    for (int i = 0; (row = baton_tensor_row_at(names, i)); i++) {
+        if (baton_slot_is_of_layer(row->slot) != (layer >= 0) || !is_row_of_model(spec, row, layer))
+            continue;
+        if (layer >= 0 ? baton_tensor_row_has_name(row, rest, spec->moe.n_experts)
+                       : !strcmp(baton_tensor_name(names, row, 0, 0, prefix, of_row), name))
+            return true;
+    }
+    return false;
+}
+
+/* Refuses a tensor that would change the result if the model knew it. */
+static enum baton_err check_known(const struct baton_spec *spec,
+                                  const struct baton_tensor_names *names,
+                                  const struct baton_weights *weights, struct baton_why *why)
+{
+    const char *prefix = baton_tensors_prefix(names, weights);
+    const struct baton_tensor *tensor;
+    for (size_t i = 0; (tensor = baton_weights_at(weights, i)); i++)
+        if (!is_known(spec, names, prefix, tensor->name) &&
+            !baton_tensor_is_ignored(names, prefix, tensor->name))
+            return baton_fail(why, BATON_INVALID,
+                              "tensor %s: the model that its configuration describes has none",
+                              tensor->name);
+    return BATON_OK;
+}
+
+struct loading {
+    const struct baton_spec *spec;
+    const struct baton_tensor_names *names;
+    const struct baton_weights *weights;
+    const char *prefix;
+    struct baton_why *why;
+};
+
+/* Blocks can be read where they are whole rows of a matrix. */
+static enum baton_err check_rows(const struct loading *loading,
+                                 const struct baton_named_tensor *named,
+                                 const struct baton_tensor *tensor)
+{
+    if (tensor->dtype != BATON_ELEMENT_BLOCKS || (!named->is_vector && !named->row->transposed))
+        return BATON_OK;
+    return baton_fail(loading->why, BATON_INVALID, "tensor %s: %s; F32, F16 or BF16 is wanted",
+                      tensor->name, baton_block_type_name(tensor->block_type));
+}
+
+/* Finds a row's tensor of this name, and its scales if it has some. */
+static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
+                                  const struct baton_named_tensor *named, const char *name,
+                                  struct baton_weights_part *part)
+{
+    int64_t shape[BATON_TENSOR_MAX_SHAPE];
+    int n_dims = baton_tensor_shape(loading->spec, named, shape);
+    char scales[BATON_TENSOR_NAME_BYTES];
+    const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
+                                                   .slot = named->row->slot};
+    if (!named->row->scales) {
+        enum baton_err err = baton_weights_find_shaped(loading->weights, name, n_dims, shape,
+                                                       &part->tensor, loading->why);
+        return err ? err : check_rows(loading, named, part->tensor);
+    }
+    (void)baton_tensor_name(loading->names, &row_of_scales, array->layer, array->expert,
+                            loading->prefix, scales);
+    return baton_weights_find_mxfp4(loading->weights, name, scales, n_dims, shape, &part->tensor,
+                                    &part->scales, loading->why);
+}
+
+/* The rows of a source that have a tensor so far are counted in n_out. */
+static enum baton_err add_tensor(const struct loading *loading, const struct baton_array *array,
+                                 const struct baton_tensor_row *row, const char *name,
+                                 struct baton_weights_source *source)
+{
+    struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+    struct baton_weights_part whole = {.n_stored = named.n_rows, .transposed = row->transposed};
+    if (named.n_experts)
+        whole.skip = (size_t)array->expert * (size_t)named.n_rows * (size_t)named.n_columns;
+    enum baton_err err = find_tensor(loading, array, &named, name, &whole);
+    for (int i = 0; !err && i < named.n_parts; i++) {
+        struct baton_weights_part *part = &source->parts[source->n_parts++];
+        *part = whole;
+        part->first = named.parts[i].first;
+        part->n = named.parts[i].n;
+        part->order = named.parts[i].order;
+        source->n_out += named.parts[i].n;
+    }
+    return err;
+}
+
+/* Whether another tensor already gives some of the rows: a checkpoint may hold an array both whole
+ * and in parts. */
+static bool overlaps(const struct baton_weights_source *source,
+                     const struct baton_named_tensor *named)
+{
+    for (int i = 0; i < source->n_parts; i++)
+        for (int k = 0; k < named->n_parts; k++) {
+            const struct baton_weights_part *has = &source->parts[i];
+            const struct baton_tensor_part *gives = &named->parts[k];
+            if (has->first < gives->first + gives->n && gives->first < has->first + has->n)
+                return true;
+        }
+    return false;
+}
+
+static enum baton_err refuse_missing(const struct loading *loading, const struct baton_array *array,
+                                     const struct baton_weights_source *source)
+{
+    const struct baton_tensor_row *row;
+    char name[BATON_TENSOR_NAME_BYTES] = "";
+    for (int i = 0; (row = baton_tensor_row_at(loading->names, i)); i++) {
+        if (!baton_tensor_row_fills(row, array))
+            continue;
+        struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+        if (!overlaps(source, &named)) {
+            (void)baton_tensor_name(loading->names, row, array->layer, array->expert,
+                                    loading->prefix, name);
+            break;
+        }
+    }
+    return baton_fail(loading->why, BATON_INVALID, "tensor %s is missing", name);
+}
+
+/* Which tensors hold the rows of an array: of each part the first row of the names whose tensor is
+ * there. */
+static enum baton_err find_source(const struct loading *loading, const struct baton_array *array,
+                                  struct baton_weights_source *source)
+{
+    const struct baton_tensor_row *row;
+    char name[BATON_TENSOR_NAME_BYTES];
+    enum baton_err err = BATON_OK;
+    *source = (struct baton_weights_source){.n_in = array->n_columns};
+    for (int i = 0; !err && (row = baton_tensor_row_at(loading->names, i)); i++) {
+        if (!baton_tensor_row_fills(row, array) || source->n_out == array->n_rows ||
+            !find(loading->names, loading->weights, row, array->layer, array->expert,
+                  loading->prefix, name))
+            continue;
+        struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
+        if (!overlaps(source, &named))
+            err = add_tensor(loading, array, row, name, source);
+    }
+    if (!err && source->n_out != array->n_rows)
+        return refuse_missing(loading, array, source);
+    return err;
+}
+
+enum baton_err baton_tensors_source(const struct baton_spec *spec,
+                                    const struct baton_tensor_names *names,
+                                    const struct baton_weights *weights,
+                                    const struct baton_array *array,
+                                    struct baton_weights_source *source, struct baton_why *why)
+{
+    const struct loading loading = {.spec = spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    return find_source(&loading, array, source);
+}
+
+/* A bias in the order of its matrix's panels. */
+static void read_gated(const struct baton_array *array, const struct baton_weights_source *source,
+                       float *floats)
+{
+    int n_panels = baton_gated_n_out(array->n_rows / 2) / BATON_PANEL;
+    memset(floats, 0, (size_t)n_panels * BATON_PANEL * sizeof *floats);
+    for (int panel = 0; panel < n_panels; panel++) {
+        struct baton_panel_rows rows = baton_panel_rows(array->n_rows, true, panel);
+        baton_weights_read(source, rows.first, rows.n, floats + (size_t)panel * BATON_PANEL);
+    }
+}
+
+static void read_floats(const struct loading *loading, const struct baton_array *array,
+                        const struct baton_weights_source *source, float *floats)
+{
+    size_t n_columns = (size_t)array->n_columns;
+    if (array->is_gated) {
+        read_gated(array, source, floats);
+        return;
+    }
+    for (int r = 0; r < array->n_rows; r += BATON_WEIGHTS_READ_MAX) {
+        int n =
+            array->n_rows - r < BATON_WEIGHTS_READ_MAX ? array->n_rows - r : BATON_WEIGHTS_READ_MAX;
+        baton_weights_read(source, r, n, floats + (size_t)r * n_columns);
+    }
+    if (loading->names->norms_less_one && array->center > 0)
+        for (int r = 0; r < array->n_rows; r++)
+            floats[r] += 1;
+}
+
+enum baton_err baton_tensors_check(const struct baton_spec *spec,
+                                   const struct baton_tensor_names *names,
+                                   const struct baton_weights *weights, struct baton_why *why)
+{
+    const struct loading loading = {.spec = spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < baton_n_arrays(spec) && !err; i++) {
+        struct baton_array array = baton_array_at(spec, i);
+        struct baton_weights_source source;
+        for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array); array.expert++)
+            err = find_source(&loading, &array, &source);
+    }
+    return err ? err : check_known(spec, names, weights, why);
+}
+
+static enum baton_err load_array(const struct loading *loading, struct baton_model *model,
+                                 const struct baton_array *array, struct baton_packing *packing)
+{
+    struct baton_weights_source source;
+    enum baton_err err = find_source(loading, array, &source);
+    if (err)
+        return err;
+    if (!array->is_matrix) {
+        read_floats(loading, array, &source, baton_model_floats_of(model, array));
+        return BATON_OK;
+    }
+    struct baton_matrix matrix = baton_model_matrix_of(model, array);
+    return baton_packing_add(packing, &source, array->is_gated, &matrix);
+}
+
+enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
+                                  const struct baton_weights *weights,
+                                  struct baton_packing *packing, struct baton_why *why)
+{
+    const struct loading loading = {.spec = &model->spec,
+                                    .names = names,
+                                    .weights = weights,
+                                    .prefix = baton_tensors_prefix(names, weights),
+                                    .why = why};
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < baton_n_arrays(&model->spec) && !err; i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        for (; array.n_rows && !err && array.expert < baton_array_n_copies(&array); array.expert++)
+            err = load_array(&loading, model, &array, packing);
+    }
+    return err;
+}

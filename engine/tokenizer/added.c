@@ -1,0 +1,65 @@
+#include "engine/tokenizer/added.h"
+
+#include <stdlib.h>
+
+void baton_added_fini(struct baton_added *added)
+{
+    free(added->tokens);
+    baton_text_set_fini(&added->texts);
+    *added = (struct baton_added){0};
+}
+
+enum baton_err baton_added_add(struct baton_added *added, struct baton_added_token token)
+{
+    if (added->n_tokens == added->cap) {
+        size_t cap = added->cap ? 2 * added->cap : 8, n_bytes;
+        if (__builtin_mul_overflow(cap, sizeof token, &n_bytes))
+            return BATON_NO_MEMORY;
+        struct baton_added_token *tokens = realloc(added->tokens, n_bytes);
+        if (!tokens)
+            return BATON_NO_MEMORY;
+        added->tokens = tokens;
+        added->cap = cap;
+    }
+    struct baton_text_entry entry = {
+        .text = token.text, .n_bytes = token.n_bytes, .value = (uint32_t)added->n_tokens};
+    enum baton_err err = baton_text_set_add(&added->texts, entry);
+    if (!err)
+        added->tokens[added->n_tokens++] = token;
+    return err;
+}
+
+void baton_added_seal(struct baton_added *added)
+{
+    baton_text_set_seal(&added->texts);
+}
+
+static const struct baton_added_token *longest_at(const struct baton_added *added, const char *text,
+                                                  size_t n)
+{
+    const struct baton_text_entry *longest = NULL;
+    struct baton_text_range range;
+    bool is_begun = baton_text_set_begin(&added->texts, text[0], &range);
+    while (is_begun) {
+        const struct baton_text_entry *entry = baton_text_set_complete(&added->texts, &range);
+        longest = entry ? entry : longest;
+        if (range.depth == n || !baton_text_set_narrow(&added->texts, text[range.depth], &range))
+            break;
+    }
+    return longest ? &added->tokens[longest->value] : NULL;
+}
+
+const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
+                                                 size_t n, size_t start, size_t *at)
+{
+    if (!added->n_tokens)
+        return NULL;
+    for (size_t i = start; i < n; i++) {
+        const struct baton_added_token *token = longest_at(added, text + i, n - i);
+        if (token) {
+            *at = i;
+            return token;
+        }
+    }
+    return NULL;
+}

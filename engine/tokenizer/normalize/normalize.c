@@ -1,0 +1,254 @@
+#include "engine/tokenizer/normalize/normalize.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "engine/tokenizer/normalize/charsmap.h"
+#include "engine/tokenizer/normalize/unicode_form.h"
+#include "engine/tokenizer/split/character.h"
+#include "engine/tokenizer/split/pattern.h"
+
+struct step {
+    enum baton_normalizer_kind kind;
+    struct baton_pattern *pattern;
+    struct baton_charsmap *charsmap;
+    char *content;
+    size_t n_content;
+    bool left, right;
+};
+
+struct baton_normalizer {
+    struct step steps[BATON_TOKENIZER_MAX_STEPS];
+    int n_steps;
+    struct baton_mapped_text texts[2]; /* a step reads one and writes the other */
+};
+
+/* ---- building ---- */
+
+static enum baton_err make_step(const struct baton_normalizer_step *source, struct step *step,
+                                struct baton_why *why)
+{
+    step->kind = source->kind;
+    step->left = source->left;
+    step->right = source->right;
+    if (source->kind == BATON_NORMALIZER_REPLACE) {
+        enum baton_err err = baton_pattern_create(&source->pattern, true, &step->pattern, why);
+        if (err)
+            return err;
+    }
+    if (source->kind == BATON_NORMALIZER_PRECOMPILED)
+        return baton_charsmap_create(source->content.bytes, source->content.n, &step->charsmap,
+                                     why);
+    step->n_content = source->content.n;
+    step->content = malloc(step->n_content + 1);
+    if (!step->content)
+        return baton_fail(why, BATON_NO_MEMORY, "the normalizer: out of memory");
+    if (step->n_content)
+        memcpy(step->content, source->content.bytes, step->n_content);
+    return BATON_OK;
+}
+
+enum baton_err baton_normalizer_create(const struct baton_tokenizer_steps *steps,
+                                       struct baton_normalizer **normalizer, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    *normalizer = NULL;
+    if (!steps->n_normalizer)
+        return BATON_OK;
+    struct baton_normalizer *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "the normalizer: out of memory");
+    for (int i = 0; i < 2; i++)
+        baton_mapped_text_init(&made->texts[i]);
+    while (made->n_steps < steps->n_normalizer && !err) {
+        int i = made->n_steps++;
+        err = make_step(&steps->normalizer[i], &made->steps[i], why);
+    }
+    if (err)
+        baton_normalizer_destroy(made);
+    else
+        *normalizer = made;
+    return err;
+}
+
+void baton_normalizer_destroy(struct baton_normalizer *normalizer)
+{
+    if (!normalizer)
+        return;
+    for (int i = 0; i < normalizer->n_steps; i++) {
+        baton_pattern_destroy(normalizer->steps[i].pattern);
+        baton_charsmap_destroy(normalizer->steps[i].charsmap);
+        free(normalizer->steps[i].content);
+    }
+    for (int i = 0; i < 2; i++)
+        baton_mapped_text_fini(&normalizer->texts[i]);
+    free(normalizer);
+}
+
+/* ---- steps: each appends the new text to out and tells whether it did ---- */
+
+static bool prepend(const struct step *step, const struct baton_text_view *text,
+                    struct baton_mapped_text *out)
+{
+    if (!text->n)
+        return false;
+    baton_mapped_text_put(out, step->content, step->n_content, text, 0, 1);
+    baton_mapped_text_copy(out, text, 0, text->n);
+    return true;
+}
+
+static enum baton_err replace(const struct step *step, const struct baton_text_view *text,
+                              struct baton_mapped_text *out, bool *changed, struct baton_why *why)
+{
+    struct baton_match match = {.found = false};
+    size_t done = 0;
+    for (;;) {
+        enum baton_err err = baton_pattern_next(step->pattern, text->bytes, text->n, &match, why);
+        if (err)
+            return err;
+        if (!match.found)
+            break;
+        baton_mapped_text_copy(out, text, done, match.start);
+        /* What replaces nothing counts as made of the character behind it. */
+        size_t end = match.end > match.start ? match.end : match.start + 1;
+        size_t from = match.start < text->n ? match.start : text->n - 1;
+        if (text->n)
+            baton_mapped_text_put(out, step->content, step->n_content, text, from,
+                                  end < text->n ? end : text->n);
+        done = match.end;
+        *changed = true;
+    }
+    if (*changed)
+        baton_mapped_text_copy(out, text, done, text->n);
+    return BATON_OK;
+}
+
+static bool strip(const struct step *step, const struct baton_text_view *text,
+                  struct baton_mapped_text *out)
+{
+    size_t from = 0, to = text->n, n;
+    while (step->left && from < to &&
+           baton_character_is_space(baton_character_at(text->bytes + from, &n)))
+        from += n;
+    while (step->right && to > from) {
+        size_t before = baton_character_before(text->bytes, to);
+        if (!baton_character_is_space(baton_character_at(text->bytes + before, NULL)))
+            break;
+        to = before;
+    }
+    baton_mapped_text_copy(out, text, from, to);
+    return to - from < text->n;
+}
+
+/* A character's lower case, which is itself for most. Returns how many there are: only U+0130 has
+ * two. */
+static int lower(uint32_t c, uint32_t made[2])
+{
+    made[0] = c == 0x130 ? 'i' : (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
+    made[1] = 0x307;
+    return c == 0x130 ? 2 : 1;
+}
+
+/* NMT: control characters are dropped, and more than Unicode's white space becomes a space. */
+static int nmt(uint32_t c, uint32_t made[2])
+{
+    made[0] = c;
+    if ((c >= 1 && c <= 8) || c == 0xb || (c >= 0xe && c <= 0x1f) || c == 0x7f || c == 0x8f ||
+        c == 0x9f)
+        return 0;
+    if (c == 9 || c == 0xa || c == 0xc || c == 0xd || c == 0x1680 || (c >= 0x200b && c <= 0x200f) ||
+        c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xfeff || c == 0xfffd)
+        made[0] = ' ';
+    return 1;
+}
+
+static int drop_mark(uint32_t c, uint32_t made[2])
+{
+    made[0] = c;
+    return baton_character_is_mark(c) ? 0 : 1;
+}
+
+/* Replaces each character by what of gives for it. */
+static bool map_characters(const struct baton_text_view *text, struct baton_mapped_text *out,
+                           int (*of)(uint32_t c, uint32_t made[2]))
+{
+    bool changed = false;
+    for (size_t at = 0, n; at < text->n; at += n) {
+        uint32_t made[2], c = baton_character_at(text->bytes + at, &n);
+        int n_made = of(c, made);
+        changed |= n_made != 1 || made[0] != c;
+        for (int i = 0; i < n_made; i++) {
+            char bytes[4];
+            baton_mapped_text_put(out, bytes, baton_character_put(made[i], bytes), text, at,
+                                  at + n);
+        }
+    }
+    return changed;
+}
+
+static bool apply_form(enum baton_normalizer_kind kind, const struct baton_text_view *text,
+                       struct baton_mapped_text *out)
+{
+    struct baton_unicode_form form = {
+        .composes = kind == BATON_NORMALIZER_NFC || kind == BATON_NORMALIZER_NFKC,
+        .compat = kind == BATON_NORMALIZER_NFKC || kind == BATON_NORMALIZER_NFKD};
+    return baton_unicode_form_apply(form, text, out);
+}
+
+static enum baton_err apply(const struct step *step, const struct baton_text_view *text,
+                            struct baton_mapped_text *out, bool *changed, struct baton_why *why)
+{
+    *changed = false;
+    switch (step->kind) {
+    case BATON_NORMALIZER_PREPEND:
+        *changed = prepend(step, text, out);
+        return BATON_OK;
+    case BATON_NORMALIZER_REPLACE:
+        return replace(step, text, out, changed, why);
+    case BATON_NORMALIZER_STRIP:
+        *changed = strip(step, text, out);
+        return BATON_OK;
+    case BATON_NORMALIZER_PRECOMPILED:
+        baton_charsmap_apply(step->charsmap, text, out);
+        *changed = true;
+        return BATON_OK;
+    case BATON_NORMALIZER_LOWERCASE:
+        *changed = map_characters(text, out, lower);
+        return BATON_OK;
+    case BATON_NORMALIZER_STRIP_ACCENTS:
+        *changed = map_characters(text, out, drop_mark);
+        return BATON_OK;
+    case BATON_NORMALIZER_NMT:
+        *changed = map_characters(text, out, nmt);
+        return BATON_OK;
+    default:
+        *changed = apply_form(step->kind, text, out);
+        return BATON_OK;
+    }
+}
+
+enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
+                                    const struct baton_text_view *text, bool keeps_origins,
+                                    struct baton_text_view *normalized, struct baton_why *why)
+{
+    struct baton_text_view now = *text;
+    int next = 0;
+    for (int i = 0; normalizer && i < normalizer->n_steps; i++) {
+        struct baton_mapped_text *out = &normalizer->texts[next];
+        bool changed;
+        baton_mapped_text_reset(out, keeps_origins);
+        enum baton_err err = apply(&normalizer->steps[i], &now, out, &changed, why);
+        if (!err && baton_buf_err(&out->text))
+            err = baton_fail(why, baton_buf_err(&out->text), "no room for a text of %zu bytes",
+                             text->n);
+        if (err)
+            return err;
+        if (changed) {
+            now = baton_mapped_text_view(out, text->base);
+            next = 1 - next;
+        }
+    }
+    *normalized = now;
+    return BATON_OK;
+}

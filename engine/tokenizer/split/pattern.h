@@ -1,0 +1,54 @@
+/* A text or a regular expression to be found in text; private to engine/tokenizer.
+ *
+ * Regular expressions run in PCRE2 with Unicode's properties, compiled to machine code where the
+ * system allows it. Each search has a limit on its steps in proportion to the text that it looks
+ * at, and so have all searches of a text together: a pattern that backtracks without end, or that
+ * reads the rest of a text at every word, is refused and does not hang.
+ *
+ * Ownership: create/destroy; nothing of the text is kept.
+ * Threading: one thread at a time (the match data is shared between calls).
+ * Errors:    create: INVALID (the pattern), NO_MEMORY. find: INVALID (too many steps), NO_MEMORY,
+ *            INTERNAL.
+ */
+#ifndef BATON_ENGINE_TOKENIZER_SPLIT_PATTERN_H
+#define BATON_ENGINE_TOKENIZER_SPLIT_PATTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "engine/checkpoint/tokenizer/steps.h"
+
+struct baton_pattern;
+
+/* want_jit: compile to machine code. Where the system refuses writable code (W^X) the interpreter
+ * is used, with the same results. */
+enum baton_err baton_pattern_create(const struct baton_step_pattern *source, bool want_jit,
+                                    struct baton_pattern **pattern,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
+void baton_pattern_destroy(struct baton_pattern *pattern);
+
+/* How much text a search looks at before it looks at more (1024 bytes). What is found does not
+ * depend on it; tests make it small. */
+void baton_pattern_set_window(struct baton_pattern *pattern, size_t n_bytes);
+
+/* Bytes start .. end - 1; found is false when there is none. */
+struct baton_match {
+    size_t start, end;
+    bool found;
+};
+
+/* The first match at or after start (<= n) in the n bytes of valid UTF-8 at text. It may be empty.
+ * The searches of a text begin with one at 0. */
+enum baton_err baton_pattern_find(struct baton_pattern *pattern, const char *text, size_t n,
+                                  size_t start, struct baton_match *match,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+/* The first match that follows previous (whose found is false before the first): one that is empty
+ * does not stand at the end of the match before it, and the next search begins behind it. */
+enum baton_err baton_pattern_next(struct baton_pattern *pattern, const char *text, size_t n,
+                                  struct baton_match *previous,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

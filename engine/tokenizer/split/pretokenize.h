@@ -1,0 +1,43 @@
+/* Cuts text into the words that the model may not join, by a tokenizer's pre-tokenizer; private to
+ * engine/tokenizer.
+ *
+ * Each step cuts a piece into smaller ones or rewrites it, and hands them to the next step. With
+ * ByteLevel the words are the raw bytes: its alphabet is written out only for steps behind it.
+ *
+ * Ownership: create/destroy; nothing of the text is kept.
+ * Threading: one thread at a time (scratch).
+ * Errors:    create: INVALID (a pattern), NO_MEMORY. run: those of baton_pattern_find and of word,
+ *            NO_MEMORY.
+ */
+#ifndef BATON_ENGINE_TOKENIZER_SPLIT_PRETOKENIZE_H
+#define BATON_ENGINE_TOKENIZER_SPLIT_PRETOKENIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "engine/checkpoint/tokenizer/steps.h"
+
+struct baton_pretokenizer;
+
+/* want_jit: see pattern.h. */
+enum baton_err baton_pretokenizer_create(const struct baton_tokenizer_steps *steps, bool want_jit,
+                                         struct baton_pretokenizer **pretokenizer,
+                                         struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is fine. */
+void baton_pretokenizer_destroy(struct baton_pretokenizer *pretokenizer);
+
+/* Who takes the words, of at least one byte each and in order of the text. */
+struct baton_word_sink {
+    enum baton_err (*word)(void *arg, const char *bytes, size_t n);
+    void *arg;
+    struct baton_why *why;
+};
+
+/* Hands over the words of the n bytes of valid UTF-8 at text. is_first: it begins the whole text.
+ */
+enum baton_err baton_pretokenizer_run(struct baton_pretokenizer *pretokenizer, const char *text,
+                                      size_t n, bool is_first,
+                                      const struct baton_word_sink *sink) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,249 @@
+#include "gateway/chat/chat.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/os/file.h"
+#include "engine/checkpoint/chat_template.h"
+#include "gateway/chat/builtin.h"
+#include "gateway/chat/parts.h"
+
+enum { FILE_MAX_BYTES = 4 << 20 };
+
+/* "chatml, llama2, ..." */
+static void list_builtins(char *list, size_t size)
+{
+    size_t n = 0;
+    list[0] = 0;
+    for (const struct baton_chat_builtin *builtin = baton_chat_builtins; builtin->name; builtin++) {
+        int length = snprintf(list + n, size - n, "%s%s", n ? ", " : "", builtin->name);
+        n += length > 0 && (size_t)length < size - n ? (size_t)length : 0;
+    }
+}
+
+/* ---- templates ---- */
+
+static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinja *template,
+                            struct baton_why *why)
+{
+    struct baton_jinja *jinja;
+    enum baton_err err = baton_jinja_parse(source, n, &jinja, why);
+    if (err)
+        return err;
+    *template = (struct baton_chat_jinja){
+        .jinja = jinja,
+        .takes_parts = baton_jinja_loops_over(jinja, "content"),
+        .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
+        .knows_thinking = memmem(source, n, "thinking", strlen("thinking")) &&
+                          !memmem(source, n, "reasoning_content", strlen("reasoning_content")),
+        .tool_format = baton_tool_format_of(source, n),
+        .reasoning_format = baton_reasoning_format_of(source, n)};
+    return BATON_OK;
+}
+
+/* The model's own: a template that cannot be read is a problem of chat, not of the gateway. */
+static void take_own(struct baton_chat *chat, const struct baton_chat_template *source)
+{
+    char builtins[200];
+    struct baton_why reason = {""};
+    list_builtins(builtins, sizeof builtins);
+    chat->source = source->jinja ? "model" : "none";
+    if (!source->jinja) {
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model has no chat template; the gateway's --chat-template can name "
+                       "one: a file, or %s",
+                       builtins);
+        return;
+    }
+    if (parse(source->jinja, source->n_jinja, &chat->plain, &reason))
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model's chat template cannot be read (%.120s); the gateway's "
+                       "--chat-template can name another one",
+                       reason.text);
+    else if (source->tools_jinja &&
+             parse(source->tools_jinja, source->n_tools_jinja, &chat->with_tools, &reason))
+        (void)snprintf(chat->problem, sizeof chat->problem,
+                       "this model's chat template for tools cannot be read (%.160s)", reason.text);
+}
+
+static enum baton_err take_file(struct baton_chat *chat, const char *path, struct baton_why *why)
+{
+    struct baton_buf text;
+    struct baton_why reason = {""};
+    baton_buf_init(&text, FILE_MAX_BYTES);
+    enum baton_err err = baton_file_read(path, &text, why);
+    if (!err && (err = parse(baton_buf_text(&text), text.len, &chat->plain, &reason)))
+        (void)baton_fail(why, err, "%s: %.250s", path, reason.text);
+    baton_buf_fini(&text);
+    chat->source = "file";
+    return err;
+}
+
+static enum baton_err take_builtin(struct baton_chat *chat, const char *name, struct baton_why *why)
+{
+    char builtins[200];
+    const struct baton_chat_builtin *builtin = baton_chat_builtins;
+    while (builtin->name && strcmp(builtin->name, name) != 0)
+        builtin++;
+    if (builtin->name) {
+        chat->source = builtin->name;
+        return parse(builtin->source, builtin->n, &chat->plain, why);
+    }
+    list_builtins(builtins, sizeof builtins);
+    return baton_fail(why, BATON_INVALID,
+                      "\"%.40s\" is no chat template: known are auto, %s; or a file with a / in "
+                      "its name",
+                      name, builtins);
+}
+
+static bool is_file(const char *name)
+{
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n > 6 && !strcmp(name + n - 6, ".jinja"));
+}
+
+static enum baton_err take_template(struct baton_chat *chat,
+                                    const struct baton_chat_template *source, const char *override,
+                                    struct baton_why *why)
+{
+    if (is_file(override))
+        return take_file(chat, override, why);
+    if (strcmp(override, "auto") != 0)
+        return take_builtin(chat, override, why);
+    take_own(chat, source);
+    return BATON_OK;
+}
+
+/* ---- the chat ---- */
+
+enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
+                                 struct baton_chat **chat, struct baton_why *why)
+{
+    struct baton_chat *made = calloc(1, sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    enum baton_err err = take_template(made, source, override, why);
+    if (err) {
+        baton_chat_close(made);
+        return err;
+    }
+    made->bos = source->bos;
+    made->eos = source->eos;
+    source->bos = source->eos = NULL;
+    baton_chat_find_wants_content(made, &made->plain);
+    baton_chat_find_wants_content(made, &made->with_tools);
+    baton_chat_find_systems(made, &made->plain);
+    baton_chat_find_systems(made, &made->with_tools);
+    if (made->plain.jinja)
+        baton_chat_find_turn_end(made);
+    *chat = made;
+    return BATON_OK;
+}
+
+enum baton_err baton_chat_open(const char *model_path, const char *override,
+                               struct baton_chat **chat, struct baton_why *why)
+{
+    struct baton_chat_template source = {0};
+    enum baton_err err = baton_chat_template_read(model_path, &source, why);
+    if (!err)
+        err = baton_chat_create(&source, override, chat, why);
+    baton_chat_template_fini(&source);
+    return err;
+}
+
+void baton_chat_close(struct baton_chat *chat)
+{
+    if (!chat)
+        return;
+    baton_jinja_free(chat->plain.jinja);
+    baton_jinja_free(chat->with_tools.jinja);
+    free(chat->bos);
+    free(chat->eos);
+    free(chat);
+}
+
+const char *baton_chat_source(const struct baton_chat *chat)
+{
+    return chat->source;
+}
+
+static const struct baton_chat_jinja *template_of(const struct baton_chat *chat,
+                                                  const struct baton_chat_input *input)
+{
+    return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
+}
+
+const char *baton_chat_tool_form(const struct baton_chat *chat)
+{
+    const struct baton_tool_format *format =
+        chat->with_tools.jinja ? chat->with_tools.tool_format : chat->plain.tool_format;
+    return format ? format->name : NULL;
+}
+
+bool baton_chat_has_reasoning(const struct baton_chat *chat)
+{
+    return chat->plain.reasoning_format;
+}
+
+const char *baton_chat_problem(const struct baton_chat *chat)
+{
+    return chat->plain.jinja ? NULL : chat->problem;
+}
+
+/* Whether the message that is continued ends within reasoning. */
+static bool continues_reasoning(const struct baton_reasoning_format *format,
+                                const struct baton_chat_input *input)
+{
+    const struct baton_json *last =
+        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
+    const char *words = baton_json_string(baton_json_get(last, "content"), NULL);
+    return format && words && strstr(words, format->begin) && !strstr(words, format->end);
+}
+
+struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
+                                         const struct baton_chat_input *input,
+                                         const struct baton_chat_text *text)
+{
+    const struct baton_chat_jinja *template = template_of(chat, input);
+    const struct baton_tool_format *tools = template->tool_format;
+    const char *prompt = baton_buf_text(&text->bytes);
+    size_t n = text->bytes.len, n_begin = tools && tools->text_begin ? strlen(tools->begin) : 0;
+    bool opens_call =
+        n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, tools->begin, n_begin);
+    return (struct baton_answer_form){
+        .tools = input->tools || opens_call ? tools : NULL,
+        .reasoning = template->reasoning_format,
+        .opens_reasoning = input->continues
+                               ? continues_reasoning(template->reasoning_format, input)
+                               : baton_reasoning_is_open(template->reasoning_format, prompt, n),
+        .opens_call = opens_call,
+        .functions = input->tools};
+}
+
+enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
+                                 const struct baton_chat_input *input, size_t max_tokens,
+                                 struct baton_tokens *out, struct baton_answer_form *form,
+                                 struct baton_why *why)
+{
+    struct baton_chat_text text;
+    baton_chat_text_init(&text);
+    enum baton_err err = baton_chat_render(chat, input, time(NULL), &text, why);
+    if (!err)
+        err = baton_tokenizer_encode_spans(tokenizer, baton_buf_text(&text.bytes), text.bytes.len,
+                                           text.spans, text.n_spans, max_tokens, out, why);
+    if (!err && form)
+        *form = baton_chat_form(chat, input, &text);
+    baton_chat_text_fini(&text);
+    return err;
+}
+
+size_t baton_chat_stop_ids(const struct baton_chat *chat, const struct baton_tokenizer *tokenizer,
+                           uint32_t *ids, size_t max)
+{
+    size_t n = strlen(chat->turn_end);
+    for (; n && max; n--)
+        if (baton_tokenizer_special_id(tokenizer, chat->turn_end, n, ids))
+            return 1;
+    return 0;
+}

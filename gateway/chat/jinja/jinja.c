@@ -1,0 +1,157 @@
+#include "gateway/chat/jinja/jinja.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/random.h"
+#include "common/base/utf8.h"
+#include "gateway/chat/jinja/parse/parser.h"
+#include "gateway/chat/jinja/run/eval.h"
+#include "gateway/chat/jinja/value/text.h"
+
+enum { SOURCE_MAX_BYTES = 4 << 20, TREE_MAX_BYTES = 256 << 20 };
+
+/* Line breaks of all kinds become \n. */
+static size_t copy_source(char *to, const char *from, size_t n)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (from[i] != '\r')
+            to[length++] = from[i];
+        else if (i + 1 == n || from[i + 1] != '\n')
+            to[length++] = '\n';
+    }
+    return length;
+}
+
+static enum baton_err parse(struct baton_jinja *jinja, const char *source, size_t n,
+                            struct baton_why *why)
+{
+    struct jinja_parser parser = {.jinja = jinja, .why = why};
+    char *copy = baton_arena_alloc(jinja->arena, n + 1);
+    if (!copy)
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    n = copy_source(copy, source, n);
+    enum baton_err err = jinja_lex(jinja->arena, copy, n, &parser.tokens, why);
+    return err ? err : jinja_parse_template(&parser);
+}
+
+enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinja **jinja,
+                                 struct baton_why *why)
+{
+    if (n > SOURCE_MAX_BYTES)
+        return baton_fail(why, BATON_LIMIT, "a template may have at most %d bytes",
+                          SOURCE_MAX_BYTES);
+    if (!baton_utf8_valid(source, n))
+        return baton_fail(why, BATON_INVALID, "the template is not UTF-8");
+    struct baton_jinja *made = calloc(1, sizeof *made);
+    if (made) {
+        made->arena = baton_arena_create(TREE_MAX_BYTES);
+        made->seed = baton_random_id();
+    }
+    if (!made || !made->arena) {
+        free(made);
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    }
+    enum baton_err err = parse(made, source, n, why);
+    if (err)
+        baton_jinja_free(made);
+    else
+        *jinja = made;
+    return err;
+}
+
+void baton_jinja_free(struct baton_jinja *jinja)
+{
+    if (!jinja)
+        return;
+    baton_arena_destroy(jinja->arena);
+    free(jinja);
+}
+
+/* ---- looking into a template ---- */
+
+/* Whether an expression is a name or ends in an attribute or key of this name. */
+static bool is_called(const struct jinja_node *node, const char *name)
+{
+    if (node->kind == JINJA_N_NAME || node->kind == JINJA_N_ATTRIBUTE)
+        return node->name && jinja_string_is(node->name, name);
+    if (node->kind == JINJA_N_SUBSCRIPT && node->b->kind == JINJA_N_CONST &&
+        node->b->value.kind == JINJA_STRING)
+        return jinja_string_is(node->b->value.string, name);
+    return false;
+}
+
+static bool loops_over(const struct jinja_node *node, const char *name)
+{
+    const struct jinja_node *const kids[] = {node->a, node->b, node->c, node->d, node->e};
+    if (node->kind == JINJA_N_FOR && is_called(node->b, name))
+        return true;
+    for (size_t i = 0; i < sizeof kids / sizeof *kids; i++)
+        if (kids[i] && loops_over(kids[i], name))
+            return true;
+    for (size_t i = 0; i < node->n_items; i++)
+        if (node->items[i] && loops_over(node->items[i], name))
+            return true;
+    return false;
+}
+
+bool baton_jinja_loops_over(const struct baton_jinja *jinja, const char *name)
+{
+    return loops_over(jinja->root, name);
+}
+
+/* ---- a run ---- */
+
+struct jinja_run *baton_jinja_begin(const struct baton_jinja *jinja,
+                                    const struct baton_jinja_limits *limits, time_t now)
+{
+    struct jinja_run *run = calloc(1, sizeof *run);
+    if (!run)
+        return NULL;
+    *run = (struct jinja_run){.jinja = jinja, .limits = *limits, .now = now};
+    run->arena = baton_arena_create(limits->max_memory_bytes);
+    if (run->arena)
+        return run;
+    free(run);
+    return NULL;
+}
+
+void baton_jinja_end(struct jinja_run *run)
+{
+    if (!run)
+        return;
+    baton_arena_destroy(run->arena);
+    free(run);
+}
+
+void baton_jinja_set(struct jinja_run *run, const char *name, struct jinja_value value)
+{
+    const struct jinja_string *known = jinja_find_name(run->jinja, name, strlen(name));
+    if (known && !jinja_failed(run))
+        jinja_bind(run, &run->globals, known, value);
+}
+
+/* Bytes of one origin at a time. */
+static void give(const struct jinja_string *text, baton_jinja_put put, void *arg)
+{
+    for (size_t at = 0, end; at < text->n; at = end) {
+        bool own = text->marks ? text->marks[at] : text->own;
+        for (end = at; end < text->n && (!text->marks || text->marks[end] == own);)
+            end = text->marks ? end + 1 : text->n;
+        put(arg, text->bytes + at, end - at, own);
+    }
+}
+
+enum baton_err baton_jinja_render(struct jinja_run *run, baton_jinja_put put, void *arg,
+                                  bool *raised, struct baton_why *why)
+{
+    struct jinja_value text = jinja_run_template(run);
+    if (!jinja_failed(run))
+        give(text.string, put, arg);
+    if (raised)
+        *raised = run->raised;
+    if (why && run->err)
+        *why = run->why;
+    return run->err;
+}

@@ -1,0 +1,147 @@
+/* Maps in the order of insertion; a larger one finds its keys by their hashes. */
+#include <string.h>
+
+#include "gateway/chat/jinja/run/eval.h"
+
+enum { SMALL_DICT = 8 };
+
+struct jinja_dict *jinja_dict_new(struct jinja_run *run)
+{
+    return jinja_alloc(run, 1, sizeof(struct jinja_dict));
+}
+
+static uint32_t mix(uint32_t hash, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 16777619u;
+    return hash;
+}
+
+/* Equal keys have equal hashes: 1, 1.0 and true are one key. */
+static uint32_t hash_key(struct jinja_value key)
+{
+    uint32_t hash = 2166136261u;
+    double real;
+    switch (key.kind) {
+    case JINJA_STRING:
+        return mix(hash, key.string->bytes, key.string->n);
+    case JINJA_BOOL:
+    case JINJA_INT:
+    case JINJA_FLOAT:
+        real = jinja_as_real(key) + 0.0; /* -0 is 0 */
+        return mix(hash, &real, sizeof real);
+    case JINJA_TUPLE:
+        for (size_t i = 0; i < key.list->n; i++) {
+            uint32_t item = hash_key(key.list->items[i]);
+            hash = mix(hash, &item, sizeof item);
+        }
+        return hash;
+    default:
+        return key.kind;
+    }
+}
+
+static bool can_be_key(struct jinja_value key)
+{
+    return key.kind <= JINJA_STRING || key.kind == JINJA_TUPLE || key.kind == JINJA_FUNCTION ||
+           key.kind == JINJA_NAMESPACE;
+}
+
+/* Whether the key can be one, with all that is in it. Counts the work of its hash. */
+static bool check_key(struct jinja_run *run, struct jinja_value key)
+{
+    if (!jinja_step_bytes(run, key.kind == JINJA_STRING ? key.string->n : 0))
+        return false;
+    if (!can_be_key(key))
+        jinja_fail(run, "unhashable type: '%s'", jinja_type_name(key));
+    if (key.kind != JINJA_TUPLE || !jinja_enter(run))
+        return !jinja_failed(run);
+    for (size_t i = 0; i < key.list->n && check_key(run, key.list->items[i]); i++) {
+    }
+    jinja_leave(run);
+    return !jinja_failed(run);
+}
+
+static void fill_slots(struct jinja_run *run, struct jinja_dict *dict)
+{
+    size_t n_slots = 4 * dict->cap;
+    dict->slots = jinja_alloc(run, n_slots, sizeof *dict->slots);
+    dict->n_slots = dict->slots ? n_slots : 0;
+    for (size_t i = 0; i < dict->n && dict->slots; i++) {
+        size_t slot = hash_key(dict->entries[i].key) % n_slots;
+        while (dict->slots[slot])
+            slot = (slot + 1) % n_slots;
+        dict->slots[slot] = (uint32_t)i + 1;
+    }
+}
+
+static bool grow_dict(struct jinja_run *run, struct jinja_dict *dict)
+{
+    size_t cap = dict->cap ? 2 * dict->cap : 4;
+    struct jinja_entry *entries = jinja_alloc(run, cap, sizeof *entries);
+    if (!entries || cap > UINT32_MAX / 8)
+        return false;
+    if (dict->n)
+        memcpy(entries, dict->entries, dict->n * sizeof *entries);
+    dict->entries = entries;
+    dict->cap = cap;
+    if (cap > SMALL_DICT)
+        fill_slots(run, dict);
+    return !jinja_failed(run);
+}
+
+static struct jinja_entry *find_entry(struct jinja_run *run, const struct jinja_dict *dict,
+                                      struct jinja_value key)
+{
+    if (!dict->slots) {
+        for (size_t i = 0; i < dict->n; i++)
+            if (jinja_equal(run, dict->entries[i].key, key))
+                return &dict->entries[i];
+        return NULL;
+    }
+    size_t slot = hash_key(key) % dict->n_slots;
+    for (; dict->slots[slot]; slot = (slot + 1) % dict->n_slots)
+        if (jinja_step(run, 1) && jinja_equal(run, dict->entries[dict->slots[slot] - 1].key, key))
+            return &dict->entries[dict->slots[slot] - 1];
+    return NULL;
+}
+
+void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
+                    struct jinja_value value)
+{
+    if (!dict || jinja_failed(run))
+        return;
+    if (!check_key(run, key))
+        return;
+    struct jinja_entry *entry = find_entry(run, dict, key);
+    if (entry) {
+        entry->value = value;
+        return;
+    }
+    if (dict->n == dict->cap && !grow_dict(run, dict))
+        return;
+    dict->entries[dict->n++] = (struct jinja_entry){.key = key, .value = value};
+    if (dict->slots) {
+        size_t slot = hash_key(key) % dict->n_slots;
+        while (dict->slots[slot])
+            slot = (slot + 1) % dict->n_slots;
+        dict->slots[slot] = (uint32_t)dict->n;
+    }
+}
+
+const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
+                                          struct jinja_value key)
+{
+    if (!check_key(run, key))
+        return NULL;
+    const struct jinja_entry *entry = find_entry(run, dict, key);
+    return entry ? &entry->value : NULL;
+}
+
+const struct jinja_value *jinja_dict_get(struct jinja_run *run, const struct jinja_dict *dict,
+                                         const char *key)
+{
+    struct jinja_string string = {.bytes = key, .n = strlen(key)};
+    return jinja_dict_find(run, dict, jinja_string_value(&string));
+}

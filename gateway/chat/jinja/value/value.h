@@ -1,0 +1,195 @@
+/* The values that a template computes with.
+ *
+ * A value is a kind and what belongs to it. Lists, maps and text never change once they are made.
+ * Text carries the origin of each byte: own (the template's) or foreign.
+ *
+ * Ownership: everything lives in the run's arena, or is borrowed from the JSON it was made of.
+ * Threading: that of the run.
+ * Errors:    sticky in the run (run/run.h): after a failure every function returns undefined.
+ */
+#ifndef BATON_GATEWAY_CHAT_JINJA_VALUE_VALUE_H
+#define BATON_GATEWAY_CHAT_JINJA_VALUE_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/json.h"
+
+struct jinja_run;
+
+enum jinja_kind {
+    JINJA_UNDEFINED,
+    JINJA_NONE,
+    JINJA_BOOL,
+    JINJA_INT,
+    JINJA_FLOAT,
+    JINJA_STRING,
+    JINJA_LIST,
+    JINJA_TUPLE,
+    JINJA_RANGE,    /* a list that prints as range(a, b) */
+    JINJA_VIEW,     /* a list: what items(), keys() and values() return */
+    JINJA_ITERATOR, /* a list that is read once: what map, select and others return */
+    JINJA_DICT,
+    JINJA_NAMESPACE,
+    JINJA_LOOP,
+    JINJA_FUNCTION,
+    JINJA_ABSENT /* an argument that was not given; never a value of the template */
+};
+
+/* UTF-8. marks[i] tells whether byte i is the template's own; NULL: all bytes are as `own` says. */
+struct jinja_string {
+    const char *bytes;
+    const uint8_t *marks;
+    size_t n;
+    bool own;
+    bool safe; /* marked by the filter "safe": + escapes what is added to it */
+};
+
+/* A name that means nothing. Its message is written only when it is wanted: templates ask all the
+ * time whether something is defined. */
+struct jinja_absence {
+    const char *type; /* of what has no such attribute or key; NULL: it is no variable */
+    struct jinja_string name;
+};
+
+struct jinja_value {
+    enum jinja_kind kind;
+    bool has_absence; /* UNDEFINED: absence tells why, not why */
+    union {
+        const char *why; /* UNDEFINED: what is undefined, for messages; may be NULL */
+        const struct jinja_absence *absence;
+        bool boolean;
+        int64_t integer;
+        double real;
+        const struct jinja_string *string;
+        const struct jinja_list *list;
+        struct jinja_iterator *iterator;
+        const struct jinja_dict *dict;
+        struct jinja_namespace *space;
+        struct jinja_loop *loop;
+        const struct jinja_function *function;
+    };
+};
+
+struct jinja_list {
+    const struct jinja_value *items;
+    size_t n;
+    const char *name;          /* VIEW: "dict_items", ... */
+    int64_t start, stop, step; /* RANGE */
+};
+
+struct jinja_iterator {
+    const struct jinja_list *list;
+    size_t at;
+};
+
+struct jinja_entry {
+    struct jinja_value key, value;
+};
+
+/* In the order of insertion. */
+struct jinja_dict {
+    struct jinja_entry *entries;
+    size_t n, cap;
+    uint32_t *slots; /* [n_slots] index + 1 of an entry by its key's hash; NULL while it is small */
+    size_t n_slots;
+};
+
+/* ---- making ---- */
+
+static inline struct jinja_value jinja_undefined(const char *why)
+{
+    return (struct jinja_value){.kind = JINJA_UNDEFINED, .why = why};
+}
+
+static inline struct jinja_value jinja_none(void)
+{
+    return (struct jinja_value){.kind = JINJA_NONE};
+}
+
+static inline struct jinja_value jinja_bool(bool value)
+{
+    return (struct jinja_value){.kind = JINJA_BOOL, .boolean = value};
+}
+
+static inline struct jinja_value jinja_int(int64_t value)
+{
+    return (struct jinja_value){.kind = JINJA_INT, .integer = value};
+}
+
+static inline struct jinja_value jinja_real(double value)
+{
+    return (struct jinja_value){.kind = JINJA_FLOAT, .real = value};
+}
+
+/* The n bytes are borrowed. */
+struct jinja_value jinja_text_value(struct jinja_run *run, const char *bytes, size_t n, bool own);
+static inline struct jinja_value jinja_string_value(const struct jinja_string *string)
+{
+    return (struct jinja_value){.kind = JINJA_STRING, .string = string};
+}
+
+/* kind is LIST, TUPLE, VIEW or ITERATOR; the n items are taken. */
+struct jinja_value jinja_list_value(struct jinja_run *run, enum jinja_kind kind,
+                                    const struct jinja_value *items, size_t n);
+struct jinja_value *jinja_items(struct jinja_run *run, size_t n);
+
+struct jinja_dict *jinja_dict_new(struct jinja_run *run);
+/* Replaces the value of a key that is there. A key that cannot be one (a list, a map) fails. */
+void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
+                    struct jinja_value value);
+static inline struct jinja_value jinja_dict_value(const struct jinja_dict *dict)
+{
+    return (struct jinja_value){.kind = JINJA_DICT, .dict = dict};
+}
+
+/* All text of it is foreign, and borrowed. NULL is none. */
+struct jinja_value jinja_json_value(struct jinja_run *run, const struct baton_json *json);
+
+/* Fails on behalf of an undefined value; returns undefined. */
+struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value);
+
+/* ---- asking ---- */
+
+/* The value of a key; NULL when there is none. */
+const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
+                                          struct jinja_value key);
+const struct jinja_value *jinja_dict_get(struct jinja_run *run, const struct jinja_dict *dict,
+                                         const char *key);
+
+static inline bool jinja_is_number(struct jinja_value value)
+{
+    return value.kind == JINJA_INT || value.kind == JINJA_FLOAT || value.kind == JINJA_BOOL;
+}
+
+/* LIST, TUPLE, RANGE or VIEW: value.list is set. */
+static inline bool jinja_is_listed(struct jinja_value value)
+{
+    return value.kind >= JINJA_LIST && value.kind <= JINJA_VIEW;
+}
+
+static inline bool jinja_is_container(struct jinja_value value)
+{
+    return jinja_is_listed(value) || value.kind == JINJA_DICT;
+}
+
+/* BOOL and INT as an integer, numbers as a double. */
+int64_t jinja_as_int(struct jinja_value value);
+double jinja_as_real(struct jinja_value value);
+
+bool jinja_truth(struct jinja_value value);
+bool jinja_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
+/* -1, 0 or 1; fails for two values that have no order. */
+int jinja_compare(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
+/* As Python calls its type: "str", "dict", ... */
+const char *jinja_type_name(struct jinja_value value);
+
+/* How many elements; fails, naming the type, for what has no length. */
+size_t jinja_length(struct jinja_run *run, struct jinja_value value);
+
+/* What a loop over the value sees: elements, keys of a map, characters of text; nothing of
+ * undefined. An iterator is read to its end. Fails for what has no elements. */
+struct jinja_list jinja_elements(struct jinja_run *run, struct jinja_value value);
+
+#endif

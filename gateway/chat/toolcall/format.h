@@ -1,0 +1,73 @@
+/* How models write the calls of tools: a table of formats, told apart by their chat templates.
+ *
+ *     open  begin CALL end  separator  begin CALL end  close
+ *
+ *     JSON     CALL is {"name":"f","arguments":{...}}, or a list of these
+ *              or, with middle: f middle {...}
+ *     TAGS     f middle, then for each argument:  key_begin k key_end value_begin v value_end
+ *     PYTHON   [f(a=1, b="x"), g()]
+ *     GEMMA    f{a:1,b:<|"|>x<|"|>}
+ *     CHANNELS see channels.h
+ *
+ * White space between the parts is the model's to choose. open and close are missing at times.
+ *
+ * Ownership: formats are static.
+ * Threading: pure.
+ * Errors:    a template with calls of another form has no format.
+ */
+#ifndef BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
+#define BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum baton_tool_syntax {
+    BATON_TOOL_JSON,
+    BATON_TOOL_TAGS,
+    BATON_TOOL_PYTHON,
+    BATON_TOOL_GEMMA,
+    BATON_TOOL_CHANNELS
+};
+
+/* Around an argument. Strings are written as they are, all other values as JSON. */
+struct baton_tool_tags {
+    const char *key_begin, *key_end;
+    const char *value_begin;  /* NULL: the value follows the key */
+    const char *string_begin; /* in its place where a string follows; NULL: nothing tells */
+    const char *value_end;
+    const char *pad; /* on both sides of a value, and not of it; "": nothing */
+};
+
+struct baton_tool_format {
+    const char *name;
+    const char *mark;      /* in the source of every template of the format */
+    const char *unless[5]; /* in none of them; NULL: fewer */
+    enum baton_tool_syntax syntax;
+    const char *open, *close;             /* around all calls; NULL: nothing is */
+    const char *begin;                    /* NULL: calls are all of the text */
+    const char *middle;                   /* behind the name; NULL: the name is in the JSON */
+    const char *end;                      /* NULL: nothing ends a call but its JSON */
+    const char *separator;                /* as templates write it; NULL: nothing */
+    const char *name_key, *arguments_key; /* of JSON without middle */
+    bool is_list;                /* of JSON: calls stand in one list, between begin and end */
+    const char *name_prefix;     /* before the name, and not of it; NULL: nothing */
+    bool is_numbered;            /* ":0" and so on follows the name */
+    const char *id_mark;         /* id_mark and an id may follow the name */
+    const char *text_begin;      /* says that text follows; NULL: nothing does */
+    struct baton_tool_tags tags; /* of TAGS */
+};
+
+/* The format that a template's source makes a model write; NULL: none that is known. */
+const struct baton_tool_format *baton_tool_format_of(const char *source, size_t n);
+
+/* The format of that name, or NULL. */
+const struct baton_tool_format *baton_tool_format_named(const char *name);
+
+/* All of them, for tests: NULL behind the last. */
+const struct baton_tool_format *baton_tool_format_at(size_t index);
+
+/* The texts that the format's special tokens are in: calls put for each. */
+void baton_tool_format_markers(const struct baton_tool_format *format,
+                               void (*put)(void *user, const char *text), void *user);
+
+#endif

@@ -1,0 +1,345 @@
+/* Calls as a list of Python's: [f(a=1, b="x"), g()]. Arguments have names and are literals. Gemma's
+ * literals are the same, but for names without quotes and strings between marks. */
+#include "gateway/chat/toolcall/call.h"
+
+#include <ctype.h>
+
+enum { MAX_DEPTH = 64 };
+
+/* ---- where the list ends ---- */
+
+static void scan_byte(struct baton_call *call, char c)
+{
+    if (call->in_string) {
+        call->in_string = call->escaped || c != call->quote;
+        call->escaped = !call->escaped && c == '\\';
+    } else if (c == '"' || c == '\'') {
+        call->in_string = true;
+        call->quote = c;
+    } else if (c == '{' || c == '[' || c == '(') {
+        call->depth++;
+    } else if (c == '}' || c == ']' || c == ')') {
+        call->is_whole = --call->depth == 0;
+    }
+}
+
+enum baton_verdict baton_python_call_scan(const struct baton_tool_format *format,
+                                          const struct baton_buf *held, struct baton_call *call)
+{
+    (void)format;
+    if (!call->has_value) {
+        size_t at = baton_skip_space(held, call->body);
+        if (at == held->len)
+            return at - call->body > BATON_TOOL_SPACE_MAX_BYTES ? BATON_NO : BATON_MORE;
+        if (held->data[at] != '[')
+            return BATON_NO;
+        call->value = call->scanned = at;
+        call->has_value = true;
+    }
+    while (!call->is_whole && call->scanned < held->len)
+        scan_byte(call, held->data[call->scanned++]);
+    if (call->is_whole)
+        return BATON_YES;
+    return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
+}
+
+/* ---- literals ---- */
+
+struct reader {
+    const char *at, *end;
+    int depth;
+    bool is_gemma;
+};
+
+static struct baton_json *read_literal(struct reader *reader);
+
+static void skip_space(struct reader *reader)
+{
+    while (reader->at < reader->end && baton_is_space(*reader->at))
+        reader->at++;
+}
+
+/* Whether the next byte is this one, which is passed. */
+static bool take(struct reader *reader, char c)
+{
+    skip_space(reader);
+    if (reader->at == reader->end || *reader->at != c)
+        return false;
+    reader->at++;
+    return true;
+}
+
+static size_t word_length(const struct reader *reader)
+{
+    size_t n = 0;
+    while (reader->at + n < reader->end &&
+           (isalnum((unsigned char)reader->at[n]) || strchr("_.-+", reader->at[n])) &&
+           reader->at[n])
+        n++;
+    return n;
+}
+
+/* What an escape of Python's is in JSON; escape: its letter. */
+static void put_escape(struct baton_buf *json, char escape)
+{
+    if (escape == '\'')
+        baton_buf_putc(json, '\'');
+    else if (escape == 'x')
+        baton_buf_puts(json, "\\u00");
+    else if (escape && strchr("\"\\/bfnrtu", escape))
+        baton_buf_printf(json, "\\%c", escape);
+    else
+        baton_buf_printf(json, "\\\\%c", escape);
+}
+
+static void put_char(struct baton_buf *json, char c)
+{
+    if (c == '"')
+        baton_buf_puts(json, "\\\"");
+    else if ((unsigned char)c < 0x20)
+        baton_buf_printf(json, "\\u%04x", (unsigned)c);
+    else
+        baton_buf_putc(json, c);
+}
+
+/* By way of JSON's own strings. */
+static struct baton_json *read_string(struct reader *reader)
+{
+    struct baton_json *value = NULL;
+    struct baton_why why;
+    struct baton_buf json;
+    char quote = *reader->at++;
+    baton_buf_init(&json, (size_t)BATON_TOOL_CALL_MAX_BYTES * 8);
+    baton_buf_putc(&json, '"');
+    for (; reader->at < reader->end && *reader->at != quote; reader->at++) {
+        if (*reader->at == '\\' && reader->at + 1 < reader->end)
+            put_escape(&json, *++reader->at);
+        else
+            put_char(&json, *reader->at);
+    }
+    baton_buf_putc(&json, '"');
+    if (!take(reader, quote) || baton_json_parse(baton_buf_text(&json), json.len, &value, &why))
+        value = NULL;
+    baton_buf_fini(&json);
+    return value;
+}
+
+/* True, False, None and numbers; JSON's words as well. */
+static struct baton_json *read_word(struct reader *reader)
+{
+    static const struct {
+        const char *python, *json;
+    } words[] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
+    struct baton_json *value = NULL;
+    struct baton_why why;
+    const char *text = reader->at;
+    size_t n = word_length(reader);
+    reader->at += n;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (n == strlen(words[i].python) && !memcmp(text, words[i].python, n)) {
+            text = words[i].json;
+            n = strlen(text);
+        }
+    return n && !baton_json_parse(text, n, &value, &why) ? value : NULL;
+}
+
+static struct baton_json *read_list(struct reader *reader, char end)
+{
+    struct baton_json *list = baton_json_new_array();
+    bool is_good = list != NULL;
+    reader->at++;
+    for (bool more = true; is_good && !take(reader, end);) {
+        struct baton_json *value = more ? read_literal(reader) : NULL;
+        is_good = value && baton_json_push(list, value);
+        more = take(reader, ',');
+    }
+    if (is_good)
+        return list;
+    baton_json_free(list);
+    return NULL;
+}
+
+/* Gemma's: nothing is escaped. NULL: none begins here, or it has no end. */
+static struct baton_json *read_marked(struct reader *reader)
+{
+    static const char mark[] = "<|\"|>";
+    enum { N_MARK = sizeof mark - 1 };
+    size_t n_left = (size_t)(reader->end - reader->at);
+    if (!reader->is_gemma || n_left < N_MARK || memcmp(reader->at, mark, N_MARK) != 0)
+        return NULL;
+    const char *begin = reader->at + N_MARK;
+    const char *end = memmem(begin, n_left - N_MARK, mark, N_MARK);
+    if (!end)
+        return NULL;
+    reader->at = end + N_MARK;
+    return baton_json_new_text(begin, (size_t)(end - begin));
+}
+
+static struct baton_json *read_key(struct reader *reader)
+{
+    skip_space(reader);
+    if (!reader->is_gemma)
+        return reader->at < reader->end && (*reader->at == '"' || *reader->at == '\'')
+                   ? read_string(reader)
+                   : NULL;
+    struct baton_json *key = read_marked(reader);
+    size_t n = key ? 0 : word_length(reader);
+    if (key || !n)
+        return key;
+    reader->at += n;
+    return baton_json_new_text(reader->at - n, n);
+}
+
+/* One "key: value". */
+static bool read_member(struct reader *reader, struct baton_json *map)
+{
+    struct baton_json *key = read_key(reader);
+    size_t n = 0;
+    const char *name = baton_json_string(key, &n);
+    bool is_member = name && strlen(name) == n && take(reader, ':');
+    struct baton_json *value = is_member ? read_literal(reader) : NULL;
+    bool is_good = value && baton_json_set(map, name, value);
+    baton_json_free(key);
+    return is_good;
+}
+
+static struct baton_json *read_map(struct reader *reader)
+{
+    struct baton_json *map = baton_json_new_object();
+    bool is_good = map != NULL;
+    reader->at++;
+    for (bool more = true; is_good && !take(reader, '}');) {
+        is_good = more && read_member(reader, map);
+        more = take(reader, ',');
+    }
+    if (is_good)
+        return map;
+    baton_json_free(map);
+    return NULL;
+}
+
+/* NULL: it is none. */
+static struct baton_json *read_literal(struct reader *reader)
+{
+    struct baton_json *value = NULL;
+    skip_space(reader);
+    if (reader->at == reader->end || reader->depth == MAX_DEPTH)
+        return NULL;
+    reader->depth++;
+    if (*reader->at == '<')
+        value = read_marked(reader);
+    else if (*reader->at == '"' || *reader->at == '\'')
+        value = read_string(reader);
+    else if (*reader->at == '[' || *reader->at == '(')
+        value = read_list(reader, *reader->at == '[' ? ']' : ')');
+    else if (*reader->at == '{')
+        value = read_map(reader);
+    else
+        value = read_word(reader);
+    reader->depth--;
+    return value;
+}
+
+struct baton_json *baton_python_literal(const char *text, size_t n)
+{
+    struct reader reader = {.at = text, .end = text + n};
+    struct baton_json *value = read_literal(&reader);
+    skip_space(&reader);
+    if (value && reader.at == reader.end)
+        return value;
+    baton_json_free(value);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+/* One "name=value". */
+static bool read_argument(struct reader *reader, struct baton_json *arguments)
+{
+    char name[BATON_TOOL_NAME_MAX_BYTES + 1];
+    skip_space(reader);
+    size_t n = word_length(reader);
+    if (!n || n >= sizeof name)
+        return false;
+    memcpy(name, reader->at, n);
+    name[n] = 0;
+    reader->at += n;
+    struct baton_json *value = take(reader, '=') ? read_literal(reader) : NULL;
+    return value && baton_json_set(arguments, name, value);
+}
+
+/* Reads a call; sink NULL: it is not told. */
+static bool read_call(struct reader *reader, const struct baton_tool_sink *sink)
+{
+    skip_space(reader);
+    const char *name = reader->at;
+    size_t n = word_length(reader);
+    reader->at += n;
+    struct baton_json *arguments = baton_json_new_object();
+    bool is_good = arguments && n && n <= BATON_TOOL_NAME_MAX_BYTES && take(reader, '(');
+    for (bool more = true; is_good && !take(reader, ')');) {
+        is_good = more && read_argument(reader, arguments);
+        more = take(reader, ',');
+    }
+    if (is_good && sink)
+        (void)baton_call_tell(name, n, arguments, sink);
+    baton_json_free(arguments);
+    return is_good;
+}
+
+/* Reads the list of calls; sink NULL: they are not told. */
+static bool read_calls(const char *text, size_t n, const struct baton_tool_sink *sink)
+{
+    struct reader reader = {.at = text, .end = text + n};
+    bool is_good = take(&reader, '[') && read_call(&reader, sink);
+    while (is_good && take(&reader, ','))
+        is_good = read_call(&reader, sink);
+    return is_good && take(&reader, ']') && reader.at == reader.end;
+}
+
+/* Some templates write JSON between the same markers. */
+bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
+                            const struct baton_call *call, const struct baton_tool_sink *sink)
+{
+    const char *text = held->data + call->value;
+    size_t n = call->scanned - call->value;
+    if (format->name_key && baton_json_call_take(format, held, call, sink))
+        return true;
+    return read_calls(text, n, NULL) && read_calls(text, n, sink);
+}
+
+/* ---- Gemma's ---- */
+
+enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
+                                         const struct baton_buf *held, struct baton_call *call)
+{
+    size_t n_end = strlen(format->end);
+    if (!call->has_value) {
+        if (held->data[call->body] != '{')
+            return BATON_NO;
+        call->value = call->scanned = call->body;
+        call->has_value = true;
+    }
+    const char *met =
+        memmem(held->data + call->scanned, held->len - call->scanned, format->end, n_end);
+    if (met) {
+        call->scanned = (size_t)(met - held->data);
+        return BATON_YES;
+    }
+    if (held->len - call->scanned >= n_end)
+        call->scanned = held->len - n_end + 1;
+    return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
+}
+
+bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
+                           const struct baton_tool_sink *sink)
+{
+    struct reader reader = {
+        .at = held->data + call->value, .end = held->data + call->scanned, .is_gemma = true};
+    struct baton_json *arguments = read_map(&reader);
+    skip_space(&reader);
+    bool is_taken = arguments && reader.at == reader.end &&
+                    baton_call_tell(held->data + call->name, call->n_name, arguments, sink);
+    baton_json_free(arguments);
+    return is_taken;
+}

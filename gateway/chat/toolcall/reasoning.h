@@ -1,0 +1,73 @@
+/* Takes the reasoning off the front of an answer that comes in pieces.
+ *
+ *     <think> reasoning </think> the answer        or, when the prompt ends with <think>,
+ *             reasoning </think> the answer
+ *
+ * Only an answer that begins with reasoning has some: a marker further on is text. White space
+ * beside the markers is dropped. Reasoning whose end never comes is reasoning to the last byte.
+ *
+ * Ownership: formats are static; the parser owns what it holds; a sink borrows during its call.
+ * Threading: formats: pure. A parser: one owner at a time.
+ * Errors:    without memory text is lost, as of any buffer.
+ */
+#ifndef BATON_GATEWAY_CHAT_TOOLCALL_REASONING_H
+#define BATON_GATEWAY_CHAT_TOOLCALL_REASONING_H
+
+#include <stdbool.h>
+
+#include "common/base/buf.h"
+
+struct baton_reasoning_format {
+    const char *name;
+    const char *begin, *end; /* a template of the format has one of them in its source */
+    bool has_channels;       /* channels.h reads it */
+};
+
+/* The format of models whose template has this source; NULL: they write no reasoning, or in no
+ * known format. */
+const struct baton_reasoning_format *baton_reasoning_format_of(const char *source, size_t n);
+
+/* The format of that name, or NULL. */
+const struct baton_reasoning_format *baton_reasoning_format_named(const char *name);
+
+/* The texts that the format's special tokens are in: calls put for each. */
+void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
+                                    void (*put)(void *user, const char *text), void *user);
+
+/* Whether the prompt's end has begun the reasoning of the answer. */
+bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,
+                             size_t n);
+
+/* Where the parts go. */
+struct baton_reasoning_sink {
+    void *user;
+    void (*reasoning)(void *user, const char *text, size_t n);
+    void (*rest)(void *user, const char *text, size_t n);
+};
+
+struct baton_reasoning_parser {
+    const struct baton_reasoning_format *format; /* NULL: there is none */
+    bool is_open;                                /* when the answer begins */
+    enum {
+        BATON_REASONING_BEFORE, /* white space at most */
+        BATON_REASONING_FIRST,  /* inside, white space at most */
+        BATON_REASONING_INSIDE,
+        BATON_REASONING_BEHIND, /* white space at most */
+        BATON_REASONING_NONE,
+    } state;
+    struct baton_buf held;
+};
+
+void baton_reasoning_parser_init(struct baton_reasoning_parser *parser,
+                                 const struct baton_reasoning_format *format, bool is_open);
+void baton_reasoning_parser_fini(struct baton_reasoning_parser *parser);
+/* Forgets every byte so far. */
+void baton_reasoning_parser_restart(struct baton_reasoning_parser *parser);
+
+void baton_reasoning_parser_push(struct baton_reasoning_parser *parser, const char *text, size_t n,
+                                 const struct baton_reasoning_sink *sink);
+/* No more text comes. */
+void baton_reasoning_parser_end(struct baton_reasoning_parser *parser,
+                                const struct baton_reasoning_sink *sink);
+
+#endif

@@ -1,0 +1,209 @@
+/* Calls whose arguments stand between tags. */
+#include "gateway/chat/toolcall/call.h"
+
+/* ---- values ---- */
+
+static const struct baton_json *function_of(const struct baton_json *functions, const char *name,
+                                            size_t n)
+{
+    for (size_t i = 0; i < baton_json_size(functions); i++) {
+        const struct baton_json *function = baton_json_get(baton_json_at(functions, i), "function");
+        size_t n_other = 0;
+        const char *other = baton_json_string(baton_json_get(function, "name"), &n_other);
+        if (other && n == n_other && !memcmp(name, other, n))
+            return function;
+    }
+    return NULL;
+}
+
+static bool are_strings(const struct baton_json *array)
+{
+    size_t n = baton_json_size(array);
+    for (size_t i = 0; i < n; i++)
+        if (baton_json_kind(baton_json_at(array, i)) != BATON_JSON_STRING)
+            return false;
+    return n > 0;
+}
+
+/* Whether nothing but a string is valid by the schema, as far as its face tells. */
+static bool means_string(const struct baton_json *schema)
+{
+    return baton_json_is(baton_json_get(schema, "type"), "string") ||
+           are_strings(baton_json_get(schema, "enum")) ||
+           baton_json_kind(baton_json_get(schema, "const")) == BATON_JSON_STRING;
+}
+
+/* A value's text says a string unless it is the JSON of something else that may stand there, or
+ * Python's: templates that print values with str write that. NULL for bytes that are no text. */
+static struct baton_json *value_of(const struct baton_json *schema, bool is_string,
+                                   const char *text, size_t n)
+{
+    struct baton_json *value = NULL;
+    struct baton_why why;
+    is_string = is_string || means_string(schema);
+    if (!is_string && baton_json_parse(text, n, &value, &why))
+        value = schema ? baton_python_literal(text, n) : NULL;
+    if (value && baton_json_kind(value) != BATON_JSON_STRING)
+        return value;
+    baton_json_free(value);
+    return baton_json_new_text(text, n);
+}
+
+static void drop_pad(const char *pad, const char **text, size_t *n)
+{
+    size_t n_pad = strlen(pad);
+    if (n_pad && *n >= n_pad && !memcmp(*text, pad, n_pad)) {
+        *text += n_pad;
+        *n -= n_pad;
+    }
+    if (n_pad && *n >= n_pad && !memcmp(*text + *n - n_pad, pad, n_pad))
+        *n -= n_pad;
+}
+
+/* False: the key or the value is no text. */
+static bool add_argument(const struct baton_tool_format *format, const struct baton_json *functions,
+                         const struct baton_buf *held, struct baton_call *call, size_t value_end)
+{
+    char key[BATON_TOOL_NAME_MAX_BYTES + 1];
+    const char *text = held->data + call->value;
+    size_t n = value_end - call->value;
+    const struct baton_json *function =
+        function_of(functions, held->data + call->name, call->n_name);
+    memcpy(key, held->data + call->key, call->n_key);
+    key[call->n_key] = 0;
+    drop_pad(format->tags.pad, &text, &n);
+    const struct baton_json *schema =
+        baton_json_get(baton_json_get(baton_json_get(function, "parameters"), "properties"), key);
+    struct baton_json *value =
+        strlen(key) == call->n_key ? value_of(schema, call->is_string, text, n) : NULL;
+    return value && baton_json_set(call->arguments, key, value);
+}
+
+/* ---- tags ---- */
+
+/* Whether behind white space the next argument begins, or the call ends. */
+static enum baton_verdict find_next(const struct baton_tool_format *format,
+                                    const struct baton_buf *held, size_t *at, bool *is_end)
+{
+    size_t first = baton_skip_space(held, *at);
+    enum baton_verdict key = baton_begins_with(held, first, format->tags.key_begin);
+    enum baton_verdict end = baton_begins_with(held, first, format->end);
+    if (first - *at > BATON_TOOL_SPACE_MAX_BYTES)
+        return BATON_NO;
+    if (key == BATON_YES || end == BATON_YES) {
+        *at = first;
+        *is_end = end == BATON_YES;
+        return BATON_YES;
+    }
+    return key == BATON_MORE || end == BATON_MORE ? BATON_MORE : BATON_NO;
+}
+
+static enum baton_verdict step_next(const struct baton_tool_format *format,
+                                    const struct baton_buf *held, struct baton_call *call)
+{
+    enum baton_verdict met = find_next(format, held, &call->scanned, &call->is_whole);
+    if (met == BATON_YES && !call->is_whole) {
+        call->scanned += strlen(format->tags.key_begin);
+        call->key = call->scanned;
+        call->state = BATON_CALL_KEY;
+    }
+    return met;
+}
+
+static enum baton_verdict step_key(const struct baton_tool_format *format,
+                                   const struct baton_buf *held, struct baton_call *call)
+{
+    const char *end = format->tags.key_end, *from = held->data + call->key;
+    const char *met = memmem(from, held->len - call->key, end, strlen(end));
+    call->n_key = met ? (size_t)(met - from) : held->len - call->key;
+    if (call->n_key > BATON_TOOL_NAME_MAX_BYTES || (met && !call->n_key))
+        return BATON_NO;
+    if (!met)
+        return BATON_MORE;
+    call->value = call->scanned = call->key + call->n_key + strlen(end);
+    call->state = format->tags.value_begin ? BATON_CALL_VALUE_BEGIN : BATON_CALL_VALUE;
+    return BATON_YES;
+}
+
+static enum baton_verdict step_value_begin(const struct baton_tool_format *format,
+                                           const struct baton_buf *held, struct baton_call *call)
+{
+    const char *begin = format->tags.value_begin;
+    size_t first = baton_skip_space(held, call->scanned);
+    const char *string_begin = format->tags.string_begin;
+    enum baton_verdict met = baton_begins_with(held, first, begin);
+    enum baton_verdict string =
+        string_begin ? baton_begins_with(held, first, string_begin) : BATON_NO;
+    if (first - call->scanned > BATON_TOOL_SPACE_MAX_BYTES)
+        return BATON_NO;
+    if (met != BATON_YES && string != BATON_YES)
+        return met == BATON_MORE || string == BATON_MORE ? BATON_MORE : BATON_NO;
+    call->is_string = string == BATON_YES;
+    call->value = call->scanned = first + strlen(call->is_string ? string_begin : begin);
+    call->state = BATON_CALL_VALUE;
+    return BATON_YES;
+}
+
+/* A value ends where its tag does and the next argument begins, or the call ends: what only looks
+ * like the tag is a part of it. */
+static enum baton_verdict step_value(const struct baton_tool_format *format,
+                                     const struct baton_json *functions,
+                                     const struct baton_buf *held, struct baton_call *call)
+{
+    const char *end = format->tags.value_end;
+    size_t n_end = strlen(end);
+    for (;;) {
+        bool is_end = false;
+        const char *met = memmem(held->data + call->scanned, held->len - call->scanned, end, n_end);
+        if (!met) {
+            if (held->len - call->scanned >= n_end)
+                call->scanned = held->len - n_end + 1;
+            return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
+        }
+        call->scanned = (size_t)(met - held->data);
+        size_t next = call->scanned + n_end;
+        enum baton_verdict follows = find_next(format, held, &next, &is_end);
+        if (follows == BATON_MORE)
+            return BATON_MORE;
+        if (follows == BATON_YES) {
+            if (!add_argument(format, functions, held, call, call->scanned))
+                return BATON_NO;
+            call->scanned += n_end;
+            call->state = BATON_CALL_NEXT;
+            return BATON_YES;
+        }
+        call->scanned++;
+    }
+}
+
+enum baton_verdict baton_tag_call_scan(const struct baton_tool_format *format,
+                                       const struct baton_json *functions,
+                                       const struct baton_buf *held, struct baton_call *call)
+{
+    enum baton_verdict met = BATON_YES;
+    if (!call->arguments && !(call->arguments = baton_json_new_object()))
+        return BATON_NO;
+    while (met == BATON_YES && !call->is_whole) {
+        switch (call->state) {
+        case BATON_CALL_NEXT:
+            met = step_next(format, held, call);
+            break;
+        case BATON_CALL_KEY:
+            met = step_key(format, held, call);
+            break;
+        case BATON_CALL_VALUE_BEGIN:
+            met = step_value_begin(format, held, call);
+            break;
+        case BATON_CALL_VALUE:
+            met = step_value(format, functions, held, call);
+            break;
+        }
+    }
+    return met;
+}
+
+bool baton_tag_call_take(const struct baton_buf *held, const struct baton_call *call,
+                         const struct baton_tool_sink *sink)
+{
+    return baton_call_tell(held->data + call->name, call->n_name, call->arguments, sink);
+}

@@ -1,0 +1,212 @@
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/options/config.h"
+#include "common/base/options/config_env.h"
+
+struct options {
+    const char *name, *unset;
+    int64_t port;
+    double beat_s;
+    bool on;
+    int overlap;
+};
+
+static const struct baton_option table[] = {
+    {"name", BATON_OPTION_TEXT, offsetof(struct options, name), "a", 0, 0, "", "a name"},
+    {"unset", BATON_OPTION_TEXT, offsetof(struct options, unset), NULL, 0, 0, "", "may stay unset"},
+    {"the-port", BATON_OPTION_INT, offsetof(struct options, port), "80", 0, 65535, "", "a port"},
+    {"beat-s", BATON_OPTION_REAL, offsetof(struct options, beat_s), "0.25", 0, 60, "s", "a pause"},
+    {"on", BATON_OPTION_BOOL, offsetof(struct options, on), "false", 0, 0, "", "a switch"},
+    BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto", "a choice"),
+};
+
+static struct baton_config config;
+static struct options options;
+static struct baton_why why;
+
+static enum baton_err load(int argc, const char *const *args)
+{
+    char **argv = (char **)(uintptr_t)args; /* read only, but main's argv is not const */
+    bool done = false;
+    baton_config_fini(&config); /* a test may load again */
+    config = (struct baton_config){.process = "t",
+                                   .summary = "test",
+                                   .env_prefix = "T_CONFIG",
+                                   .options = table,
+                                   .n_options = sizeof table / sizeof table[0]};
+    why.text[0] = 0;
+    return baton_config_load(&config, &options, argc, argv, &done, &why);
+}
+
+#define LOAD(...)                                                                                  \
+    load((int)(sizeof((const char *[]){"t", __VA_ARGS__}) / sizeof(char *)),                       \
+         (const char *const[]){"t", __VA_ARGS__})
+
+TEARDOWN(clean)
+{
+    baton_config_fini(&config);
+    unsetenv("T_CONFIG_THE_PORT");
+    unsetenv("T_CONFIG_NAME");
+    unsetenv("T_CONFIG_THE_PROT");
+    unsetenv("T_CONFIG_CONFIG");
+    unsetenv("T_CONFIG_SERVICE_HOST");
+    unsetenv("T_CONFIG_PORT_80_TCP");
+    return 0;
+}
+
+TEST(defaults_hold_when_nothing_is_said)
+{
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_string_equal(options.name, "a");
+    assert_null(options.unset);
+    assert_int_equal(options.port, 80);
+    assert_true(options.beat_s == 0.25);
+    assert_false(options.on);
+}
+
+TEST(flags_take_both_forms_and_bare_booleans)
+{
+    assert_int_equal(LOAD("--name=b", "--the-port", "81", "--on", "--beat-s", "1e-1"), BATON_OK);
+    assert_string_equal(options.name, "b");
+    assert_int_equal(options.port, 81);
+    assert_true(options.on);
+    assert_true(options.beat_s == 0.1);
+}
+
+static int n_unknown;
+
+static void see_unknown(void *arg, const char *name, const char *nearest)
+{
+    (void)arg;
+    n_unknown++;
+    assert_string_equal(name, "T_CONFIG_THE_PROT");
+    assert_string_equal(nearest, "T_CONFIG_THE_PORT");
+}
+
+TEST(a_mistyped_variable_is_told_with_the_nearest_option)
+{
+    n_unknown = 0;
+    setenv("T_CONFIG_NAME", "b", 1);
+    setenv("T_CONFIG_CONFIG", "file", 1);
+    setenv("T_CONFIG_SERVICE_HOST", "10.0.0.1", 1); /* as Kubernetes sets them */
+    setenv("T_CONFIG_PORT_80_TCP", "tcp://10.0.0.1:80", 1);
+    baton_config_visit_unknown_env(&config, see_unknown, NULL);
+    assert_int_equal(n_unknown, 0);
+    setenv("T_CONFIG_THE_PROT", "81", 1);
+    baton_config_visit_unknown_env(&config, see_unknown, NULL);
+    assert_int_equal(n_unknown, 1);
+}
+
+TEST(a_choice_is_one_of_its_words)
+{
+    size_t n;
+    const struct baton_option *option = &table[sizeof table / sizeof table[0] - 1];
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_int_equal(options.overlap, 2);
+    assert_int_equal(LOAD("--overlap", "off"), BATON_OK);
+    assert_int_equal(options.overlap, 1);
+    assert_int_equal(LOAD("--overlap=of"), BATON_INVALID);
+    assert_string_equal(why.text, "--overlap=of: overlap must be on, off or auto, not \"of\"");
+    assert_memory_equal(baton_option_word(option, 1, &n), "off", 3);
+    assert_int_equal(n, 3);
+}
+
+TEST(a_flag_wins_over_the_environment_over_the_file)
+{
+    char path[] = "/tmp/baton-config-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_true(fputs("{\"name\":\"file\",\"the_port\":1,\"on\":true}", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    setenv("T_CONFIG_THE_PORT", "2", 1);
+    setenv("T_CONFIG_NAME", "env", 1);
+    assert_int_equal(LOAD("--config", path, "--the-port", "3"), BATON_OK);
+    unlink(path);
+    assert_int_equal(options.port, 3);
+    assert_string_equal(options.name, "env");
+    assert_true(options.on);
+}
+
+TEST(mistakes_name_source_option_and_range)
+{
+    assert_int_equal(LOAD("--the-port", "70000"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "the-port must be an integer from 0 to 65535"));
+    clean(NULL);
+    assert_int_equal(LOAD("--the-port", "8o"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--beat-s", "nan"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--nonsense", "1"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "--nonsense"));
+    clean(NULL);
+    assert_int_equal(LOAD("name"), BATON_INVALID);
+    clean(NULL);
+    assert_int_equal(LOAD("--name"), BATON_INVALID);
+    clean(NULL);
+    setenv("T_CONFIG_THE_PORT", "-1", 1);
+    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_INVALID);
+    assert_non_null(strstr(why.text, "T_CONFIG_THE_PORT"));
+}
+
+TEST(words_that_are_no_options_are_taken_where_they_are_allowed)
+{
+    static const char *words[2];
+    const char *const argv[] = {"t", "one", "--the-port", "81", "--", "--on"};
+    const char *const more[] = {"t", "one", "two", "three"};
+    struct baton_config with_words;
+    bool done;
+    assert_int_equal(LOAD("one"), BATON_INVALID);
+    assert_non_null(strstr(why.text, "options start with --"));
+    with_words = (struct baton_config){.process = "t",
+                                       .env_prefix = "T_CONFIG",
+                                       .options = table,
+                                       .n_options = sizeof table / sizeof table[0],
+                                       .operands = "[WORD]...",
+                                       .operand = words,
+                                       .max_operands = 2};
+    assert_int_equal(
+        baton_config_load(&with_words, &options, 6, (char **)(uintptr_t)argv, &done, &why),
+        BATON_OK);
+    assert_int_equal(with_words.n_operands, 2);
+    assert_string_equal(words[0], "one");
+    assert_string_equal(words[1], "--on");
+    assert_true(options.port == 81 && !options.on);
+    baton_config_fini(&with_words);
+    with_words.n_operands = 0;
+    assert_int_equal(
+        baton_config_load(&with_words, &options, 4, (char **)(uintptr_t)more, &done, &why),
+        BATON_INVALID);
+    assert_non_null(strstr(why.text, "\"three\" is one word too many"));
+    baton_config_fini(&with_words);
+}
+
+TEST(a_file_with_an_unknown_key_is_refused)
+{
+    char path[] = "/tmp/baton-config-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_true(fputs("{\"nmae\":\"x\"}", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(LOAD("--config", path), BATON_INVALID);
+    unlink(path);
+    assert_non_null(strstr(why.text, "nmae"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(defaults_hold_when_nothing_is_said, clean),
+        cmocka_unit_test_teardown(flags_take_both_forms_and_bare_booleans, clean),
+        cmocka_unit_test_teardown(a_choice_is_one_of_its_words, clean),
+        cmocka_unit_test_teardown(a_mistyped_variable_is_told_with_the_nearest_option, clean),
+        cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
+        cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
+        cmocka_unit_test_teardown(words_that_are_no_options_are_taken_where_they_are_allowed,
+                                  clean),
+        cmocka_unit_test_teardown(a_file_with_an_unknown_key_is_refused, clean),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

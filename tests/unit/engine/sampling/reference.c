@@ -1,0 +1,187 @@
+#include "tests/unit/engine/sampling/reference.h"
+
+static const double rounding = 2e-5; /* of float weights, far from the highest */
+
+uint32_t throw_dice(struct dice *dice, uint32_t n)
+{
+    return (uint32_t)(baton_philox_uniform(dice->seed, dice->n_thrown++) * n);
+}
+
+double throw_real(struct dice *dice, double low, double high)
+{
+    return low + (high - low) * baton_philox_uniform(dice->seed, dice->n_thrown++);
+}
+
+static double throw_normal(struct dice *dice)
+{
+    double radius = sqrt(-2 * log(1 - throw_real(dice, 0, 1)));
+    return radius * cos(throw_real(dice, 0, 2 * acos(-1)));
+}
+
+static void fill_logits(struct sample_case *c, struct dice *dice)
+{
+    uint32_t kind = throw_dice(dice, 6);
+    double deviation = kind == 1 ? 0.01 : throw_real(dice, 0.5, 5), mean = throw_real(dice, -40, 9);
+    for (uint32_t i = 0; i < c->n_vocab; i++) {
+        double x = kind == 3 ? 0 : deviation * throw_normal(dice);
+        c->logits[i] = (float)(kind == 2 ? floor(x) / 2 : x + mean);
+        if (kind == 4 && throw_dice(dice, 4) == 0)
+            c->logits[i] = throw_dice(dice, 2) ? NAN : -INFINITY;
+    }
+    if (kind == 5 && throw_dice(dice, 4) == 0)
+        c->logits[throw_dice(dice, c->n_vocab)] = INFINITY;
+}
+
+static void fill_settings(struct sample_case *c, struct dice *dice)
+{
+    struct baton_sampling_params *sampling = &c->sampling;
+    *sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
+    sampling->seed = throw_dice(dice, UINT32_MAX);
+    if (throw_dice(dice, 2))
+        sampling->temperature = throw_real(dice, 0.3, 2);
+    if (throw_dice(dice, 2))
+        sampling->top_k = 1 + throw_dice(dice, throw_dice(dice, 2) ? 50 : c->n_vocab + 2);
+    if (throw_dice(dice, 2))
+        sampling->top_p = throw_real(dice, 0.01, 1);
+    if (throw_dice(dice, 3) == 0)
+        sampling->min_p = throw_real(dice, 0, throw_dice(dice, 2) ? 1 : 0.1);
+    if (throw_dice(dice, 3) == 0)
+        sampling->repetition_penalty = throw_real(dice, 0.5, 2);
+    if (throw_dice(dice, 3) == 0)
+        sampling->presence_penalty = throw_real(dice, -2, 2);
+    if (throw_dice(dice, 3) == 0)
+        sampling->frequency_penalty = throw_real(dice, -2, 2);
+}
+
+static void fill_history(struct sample_case *c, struct dice *dice)
+{
+    uint32_t n = throw_dice(dice, CASE_MAX_SEEN), n_ids = c->n_vocab + 3;
+    assert_int_equal(baton_history_init(&c->history, CASE_MAX_SEEN), BATON_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t id = throw_dice(dice, throw_dice(dice, 2) ? n_ids : 1 + n_ids / 8);
+        if (throw_dice(dice, 2))
+            baton_history_add_output(&c->history, id);
+        else
+            baton_history_add_prompt(&c->history, &id, 1);
+    }
+}
+
+void sample_case_init(struct sample_case *c, struct dice *dice, uint32_t n_vocab)
+{
+    *c = (struct sample_case){.n_vocab = n_vocab, .logits = calloc(n_vocab, sizeof *c->logits)};
+    assert_non_null(c->logits);
+    c->position = throw_dice(dice, 1 << 20);
+    fill_logits(c, dice);
+    fill_settings(c, dice);
+    fill_history(c, dice);
+    size_t n_bias = throw_dice(dice, 2) ? throw_dice(dice, CASE_MAX_BIAS + 1) : 0;
+    for (uint32_t i = 0; i < n_bias; i++)
+        c->bias[i] = (struct baton_logit_bias){.id = i * (1 + n_vocab / 4),
+                                               .bias = (float)throw_real(dice, -5, 5)};
+    c->sampling.bias = c->bias;
+    c->sampling.n_bias = n_bias;
+}
+
+void sample_case_fini(struct sample_case *c)
+{
+    baton_history_fini(&c->history);
+    free(c->logits);
+}
+
+static float penalized(const struct sample_case *c, uint32_t id)
+{
+    const struct baton_sampling_params *sampling = &c->sampling;
+    float logit = c->logits[id];
+    for (size_t i = 0; i < sampling->n_bias; i++)
+        if (sampling->bias[i].id == id)
+            logit += sampling->bias[i].bias;
+    for (size_t i = 0; i < c->history.n_seen; i++) {
+        struct baton_seen seen = c->history.seen[i];
+        if (seen.id != id)
+            continue;
+        double x = logit;
+        x = x > 0 ? x / sampling->repetition_penalty : x * sampling->repetition_penalty;
+        if (seen.n_output)
+            x -= sampling->presence_penalty + seen.n_output * sampling->frequency_penalty;
+        logit = (float)x;
+    }
+    return isnan(logit) ? -INFINITY : logit;
+}
+
+static int compare_tokens(const void *a, const void *b)
+{
+    const struct reference_token *x = a, *y = b;
+    if (x->penalized != y->penalized)
+        return x->penalized > y->penalized ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static uint32_t cut_top_k(struct reference *r, uint32_t k)
+{
+    uint32_t n = r->n_vocab;
+    if (!k || k >= n)
+        return n;
+    while (n > k && r->sorted[n - 1].penalized < r->sorted[k - 1].penalized)
+        r->sorted[--n].removed_by = BATON_REMOVED_BY_TOP_K;
+    return n;
+}
+
+static uint32_t cut_top_p(struct reference *r, double p, uint32_t n_before)
+{
+    double total = 0, sum = 0;
+    uint32_t n = 0;
+    if (p >= 1)
+        return n_before;
+    for (uint32_t i = 0; i < n_before; i++)
+        total += r->sorted[i].weight;
+    while (n < n_before && sum < p * total) {
+        sum += r->sorted[n++].weight;
+        r->close = r->close || fabs(sum - p * total) < rounding * total;
+    }
+    for (uint32_t i = n; i < n_before; i++)
+        r->sorted[i].removed_by = BATON_REMOVED_BY_TOP_P;
+    return n;
+}
+
+static uint32_t cut_min_p(struct reference *r, double min_p, uint32_t n_before)
+{
+    uint32_t n = 0;
+    for (; n < n_before && r->sorted[n].weight >= min_p; n++)
+        r->close = r->close || fabs(r->sorted[n].weight - min_p) < 1e-9;
+    for (uint32_t i = n; i < n_before; i++) {
+        r->close = r->close || fabs(r->sorted[i].weight - min_p) < 1e-9;
+        r->sorted[i].removed_by = BATON_REMOVED_BY_MIN_P;
+    }
+    return n;
+}
+
+void reference_init(struct reference *r, const struct sample_case *c)
+{
+    *r = (struct reference){.n_vocab = c->n_vocab,
+                            .sorted = calloc(c->n_vocab, sizeof *r->sorted),
+                            .prob = calloc(c->n_vocab, sizeof *r->prob)};
+    assert_true(r->sorted && r->prob);
+    double total = 0;
+    for (uint32_t i = 0; i < c->n_vocab; i++)
+        r->sorted[i] = (struct reference_token){.penalized = penalized(c, i), .id = i};
+    qsort(r->sorted, c->n_vocab, sizeof *r->sorted, compare_tokens);
+    double max = r->sorted[0].penalized;
+    for (uint32_t i = 0; i < c->n_vocab; i++) {
+        double x = r->sorted[i].penalized;
+        r->sorted[i].weight = x == max ? 1 : exp((x - max) / c->sampling.temperature);
+    }
+    r->n_after_top_k = cut_top_k(r, c->sampling.top_k);
+    r->n_after_top_p = cut_top_p(r, c->sampling.top_p, r->n_after_top_k);
+    r->n_after_min_p = c->sampling.min_p > 0 ? cut_min_p(r, c->sampling.min_p, r->n_after_top_p)
+                                             : r->n_after_top_p;
+    for (uint32_t i = 0; i < r->n_after_min_p; i++)
+        total += r->sorted[i].weight;
+    for (uint32_t i = 0; i < r->n_after_min_p; i++)
+        r->prob[r->sorted[i].id] = r->sorted[i].weight / total;
+}
+
+void reference_fini(struct reference *r)
+{
+    free(r->sorted);
+    free(r->prob);
+}

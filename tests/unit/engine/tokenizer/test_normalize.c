@@ -1,0 +1,144 @@
+#include "tests/support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "engine/checkpoint/hf/steps_file.h"
+#include "engine/tokenizer/normalize/normalize.h"
+
+/* Normalises text by the steps written as JSON; the normalizer must outlive the view. */
+static struct baton_text_view normalize(struct baton_normalizer **normalizer, const char *json,
+                                        const char *text, bool keeps_origins)
+{
+    struct baton_tokenizer_steps steps = {.n_normalizer = 0};
+    struct baton_json *parsed = NULL;
+    struct baton_why why = {""};
+    const struct baton_steps_reader reader = {
+        .file = "x", .part = "normalizer", .steps = &steps, .why = &why};
+    struct baton_text_view all = {.bytes = text, .n = strlen(text)}, made = {.n = 0};
+    enum baton_err err = baton_json_parse(json, strlen(json), &parsed, &why);
+    if (!err)
+        err = baton_steps_read_normalizer(&reader, parsed);
+    if (!err)
+        err = baton_normalizer_create(&steps, normalizer, &why);
+    baton_json_free(parsed);
+    if (!err)
+        err = baton_normalizer_run(*normalizer, &all, keeps_origins, &made, &why);
+    if (err)
+        fail_msg("%s: %s", json, why.text);
+    return made;
+}
+
+/* With and without origins, which must not change the text. */
+static void becomes(const char *json, const char *text, const char *expected)
+{
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct baton_normalizer *normalizer = NULL;
+        struct baton_text_view made = normalize(&normalizer, json, text, keeps);
+        if (made.n != strlen(expected) || memcmp(made.bytes, expected, made.n) != 0)
+            fail_msg("%s: \"%s\" became \"%.*s\", not \"%s\"", json, text, (int)made.n, made.bytes,
+                     expected);
+        baton_normalizer_destroy(normalizer);
+    }
+}
+
+TEST(the_four_forms_of_unicode_join_and_split_characters)
+{
+    becomes("{\"type\":\"NFC\"}", "e\u0301 a\u0323\u0307 A\u030a", "é ạ̇ Å");
+    becomes("{\"type\":\"NFC\"}", "\u1112\u1161\u11ab \uac00\u11a8", "한 각");
+    becomes("{\"type\":\"NFC\"}", "\u212b\u2126", "\u00c5\u03a9");
+    becomes("{\"type\":\"NFC\"}", "\u0438\u0306\u304b\u3099", "\u0439\u304c");
+    becomes("{\"type\":\"NFC\"}", "q\u0307\u0323", "q\u0323\u0307");
+    becomes("{\"type\":\"NFD\"}", "é\u1e69", "e\u0301s\u0323\u0307");
+    becomes("{\"type\":\"NFKC\"}", "ﬁ①Ａ\u3000", "fi1A ");
+    becomes("{\"type\":\"NFKD\"}", "ﬁé", "fie\u0301");
+    becomes("{\"type\":\"NFC\"}", "plain 語 й", "plain 語 й");
+}
+
+TEST(a_text_in_the_form_is_not_copied)
+{
+    static const char text[] = "plain é 語";
+    struct baton_normalizer *normalizer = NULL;
+    assert_ptr_equal(normalize(&normalizer, "{\"type\":\"NFC\"}", text, false).bytes, text);
+    baton_normalizer_destroy(normalizer);
+    assert_ptr_equal(normalize(&normalizer, "null", text, false).bytes, text);
+    assert_null(normalizer);
+}
+
+TEST(other_steps_do_what_they_say)
+{
+    becomes("{\"type\":\"Lowercase\"}", "ÀBC\u0130", "àbci\u0307");
+    becomes("{\"type\":\"StripAccents\"}", "e\u0301a", "ea");
+    becomes("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true}", "\u3000 a b\n", "a b");
+    becomes("{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true}", " a ", " a");
+    becomes("{\"type\":\"Strip\"}", " \n", "");
+    becomes("{\"type\":\"Nmt\"}", "a\x01\tb\u200b\ufeff", "a b  ");
+    becomes("{\"type\":\"Prepend\",\"prepend\":\"_\"}", "a", "_a");
+    becomes("{\"type\":\"Prepend\",\"prepend\":\"_\"}", "", "");
+    becomes("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"-\"}",
+            "a  b c   ", "a-b c-");
+    becomes("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"(?=b)\"},\"content\":\"-\"}", "abb",
+            "a-b-b");
+    becomes("{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\" \"},"
+            "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"▁\"}]}",
+            "a b", "▁a▁b");
+}
+
+/* é -> e, ① -> 1, ﬁ -> fi, and e with U+0301 -> E. */
+#define CHARSMAP                                                                                   \
+    "vAMAAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAHAACAgQUAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAACsBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAABlBAAAAAAAAAAAAAAAAAAAAAAAAAAAAACpBQAAAAAAgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AACRBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAADMBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEAACAwwQAAIEJAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAKAFAAACAACAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA4gQAAAAAAAAAAAAA"     \
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAADvBAAAZQAxAGZpAEUA"
+
+TEST(a_character_map_replaces_characters_and_short_graphemes)
+{
+    static const char json[] =
+        "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"" CHARSMAP "\"}";
+    becomes(json, "café", "cafe");
+    becomes(json, "①ﬁ!", "1fi!");
+    becomes(json, "e\u0301 x\u0301", "E x\u0301");
+}
+
+TEST(origins_say_where_each_byte_came_from)
+{
+    static const uint32_t expected[] = {0, 0, 1, 4, 5};
+    struct baton_normalizer *normalizer = NULL;
+    struct baton_text_view made = normalize(
+        &normalizer,
+        "{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\",\"prepend\":\"_\"},"
+        "{\"type\":\"NFC\"}]}",
+        "ae\u0301bc", true);
+    /* _ a é(2 bytes) b c */
+    assert_int_equal(made.n, 6);
+    assert_int_equal(made.origins[0], expected[0]);
+    assert_int_equal(made.origins[1], expected[1]);
+    assert_int_equal(made.origins[2], expected[2]);
+    assert_int_equal(made.origins[4], expected[3]);
+    assert_int_equal(made.origins[5], expected[4]);
+    baton_normalizer_destroy(normalizer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_four_forms_of_unicode_join_and_split_characters),
+        cmocka_unit_test(a_text_in_the_form_is_not_copied),
+        cmocka_unit_test(other_steps_do_what_they_say),
+        cmocka_unit_test(a_character_map_replaces_characters_and_short_graphemes),
+        cmocka_unit_test(origins_say_where_each_byte_came_from),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,401 @@
+/* How much of a context is taken at a time, when all of it is there; contexts in a sender's pool. */
+#include "tests/support/test.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/random.h"
+#include "tests/support/mailbox.h"
+#include "worker/kv/offer.h"
+#include "worker/kv/receive.h"
+
+/* A block of the one layer is a message of 512 KiB. */
+enum { N_BLOCKS = 8, N_KV_HEADS = 32, HEAD_DIM = 128, N_TOKENS = N_BLOCKS * BATON_KV_BLOCK_TOKENS };
+enum { SENDER = 11 };
+
+static const struct baton_spec spec = {
+    .n_layers = 1, .layers = {{.n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM, .kv_from = 0}}};
+
+static uint64_t receiver_epoch; /* random: offers go by its name */
+static struct baton_kv *kv;
+static struct baton_kv *theirs; /* the sender's pool, with the sequence that it sends */
+static struct baton_seq sent;
+static struct baton_seq seq;
+static struct baton_origin origin = {.request_id = 1, .attempt = 1};
+static struct baton_kv_receive receive;
+static struct baton_kv_receiver *receiver;
+static struct baton_doorbell bell;
+static atomic_int n_rings; /* one or more for each message */
+static struct mailbox acks;
+static struct baton_link *link_there;
+static bool is_complete;
+static int n_failed;
+
+static void wake(void *arg)
+{
+    atomic_fetch_add(&n_rings, 1);
+    baton_doorbell_ring(arg);
+}
+
+static struct baton_kv_receive *find(void *arg, const baton_envelope *envelope)
+{
+    (void)arg;
+    (void)envelope;
+    return &receive;
+}
+
+static bool begin(void *arg, struct baton_kv_receive *begun)
+{
+    (void)arg;
+    (void)begun;
+    return true;
+}
+
+static void complete(void *arg, struct baton_kv_receive *whole)
+{
+    (void)arg;
+    (void)whole;
+    is_complete = true;
+}
+
+static void failed(void *arg, struct baton_kv_receive *broken)
+{
+    (void)arg;
+    (void)broken;
+    n_failed++;
+}
+
+SETUP(set_up)
+{
+    const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
+    receiver_epoch = baton_random_id();
+    n_failed = 0;
+    is_complete = false;
+    assert_int_equal(baton_kv_create(layout, "f32", N_BLOCKS, &kv, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create_shared(layout, "f32", N_BLOCKS, &theirs, NULL), BATON_OK);
+    assert_int_equal(baton_seq_init(&sent, theirs, N_TOKENS), BATON_OK);
+    const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
+                                                      .epoch = receiver_epoch,
+                                                      .kv = kv,
+                                                      .wake = wake,
+                                                      .wake_arg = &bell,
+                                                      .find = find,
+                                                      .begin = begin,
+                                                      .complete = complete,
+                                                      .failed = failed};
+    assert_int_equal(baton_doorbell_init(&bell), BATON_OK);
+    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
+    assert_int_equal(mailbox_open(&acks, NULL, 64), BATON_OK);
+    baton_kv_receive_expect(&receive, &origin, &seq, N_TOKENS, 0);
+    link_there = mailbox_dial(&acks, baton_kv_receiver_url(receiver), SENDER, receiver_epoch, 0);
+    assert_non_null(link_there);
+    origin.gateway = mailbox_dial(&acks, baton_inbox_url(acks.inbox), receiver_epoch, SENDER, 0);
+    assert_non_null(origin.gateway);
+    return 0;
+}
+
+TEARDOWN(tear_down)
+{
+    baton_kv_receive_fini(&receive);
+    baton_link_release(link_there);
+    baton_link_release(origin.gateway);
+    baton_kv_receiver_destroy(receiver);
+    mailbox_close(&acks);
+    baton_seq_fini(&seq);
+    baton_seq_fini(&sent);
+    baton_kv_destroy(kv);
+    baton_kv_destroy(theirs);
+    baton_doorbell_fini(&bell);
+    return 0;
+}
+
+static void send(baton_envelope *envelope, const void *payload, size_t n_bytes)
+{
+    envelope->request_id = origin.request_id;
+    envelope->attempt = origin.attempt;
+    assert_int_equal(baton_link_send(link_there, envelope, payload, n_bytes), BATON_OK);
+}
+
+static void send_begin(bool shares)
+{
+    Baton__V1__KvBegin kv_begin = BATON__V1__KV_BEGIN__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    struct baton_ticket ticket = baton_kv_receiver_ticket(receiver, &origin);
+    kv_begin.reply_url = baton_envelope_text(baton_inbox_url(acks.inbox));
+    kv_begin.n_layers = 1;
+    kv_begin.n_tokens = N_TOKENS;
+    kv_begin.block_tokens = BATON_KV_BLOCK_TOKENS;
+    kv_begin.total_bytes = N_BLOCKS * baton_kv_all_block_bytes(kv);
+    kv_begin.kv_dtype = baton_envelope_text(baton_kv_dtype(kv));
+    kv_begin.kv_layout = baton_envelope_text(baton_kv_layout_name(kv));
+    kv_begin.shares = shares;
+    kv_begin.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
+    envelope.kv_begin = &kv_begin;
+    send(&envelope, NULL, 0);
+}
+
+static void send_blocks_and_end(void)
+{
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    size_t n_bytes = baton_kv_block_bytes(kv, 0);
+    void *payload = calloc(1, n_bytes);
+    assert_non_null(payload);
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    chunk.n_blocks = 1;
+    for (; chunk.first_block < N_BLOCKS; chunk.first_block++) {
+        chunk.offset = chunk.first_block * n_bytes;
+        send(&envelope, payload, n_bytes);
+    }
+    free(payload);
+    end.total_bytes = N_BLOCKS * n_bytes;
+    end.n_chunks = N_BLOCKS;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    send(&envelope, NULL, 0);
+}
+
+/* Until so many rings came. */
+static void await_rings(int n)
+{
+    int64_t until_ns = baton_now_ns() + 60 * BATON_SECOND;
+    while (atomic_load(&n_rings) < n && baton_now_ns() < until_ns)
+        baton_doorbell_wait(&bell, BATON_SECOND);
+    assert_true(atomic_load(&n_rings) >= n);
+}
+
+static void await_begun(void)
+{
+    int64_t until_ns = baton_now_ns() + 60 * BATON_SECOND;
+    while (receive.state == BATON_KV_RECEIVE_EXPECTED && baton_now_ns() < until_ns) {
+        baton_kv_receiver_work(receiver, baton_now_ns());
+        baton_doorbell_wait(&bell, BATON_SECOND);
+    }
+    assert_int_equal(receive.state, BATON_KV_RECEIVE_RECEIVING);
+}
+
+/* Gateways' messages wait while contexts are copied. One ring may be the link's, not a message's:
+ * all messages but one are there before the first turn. */
+TEST(a_context_that_is_all_there_is_taken_in_turns)
+{
+    uint64_t most = BATON_KV_RECEIVE_TURN_BYTES + baton_kv_block_bytes(kv, 0);
+    send_begin(false);
+    await_begun();
+    atomic_store(&n_rings, 0);
+    send_blocks_and_end();
+    await_rings(N_BLOCKS + 1);
+    while (!is_complete) {
+        uint64_t n_before = receive.received_bytes;
+        atomic_store(&n_rings, 0);
+        baton_kv_receiver_work(receiver, baton_now_ns());
+        assert_in_range(receive.received_bytes - n_before, 0, most);
+        if (!is_complete)
+            await_rings(1); /* that more is there is told, with nothing new to tell it */
+    }
+    assert_int_equal(receive.received_bytes, N_BLOCKS * baton_kv_all_block_bytes(kv));
+    assert_int_equal(n_failed, 0);
+}
+
+/* ---- in the sender's pool ---- */
+
+static struct baton_kv_offer make_offer(void)
+{
+    struct baton_kv_offer offer = {.link = baton_link_id(link_there),
+                                   .sender_epoch = SENDER,
+                                   .receiver_epoch = receiver_epoch,
+                                   .request_id = origin.request_id,
+                                   .attempt = origin.attempt,
+                                   .n_blocks = N_BLOCKS,
+                                   .ticket = baton_kv_receiver_ticket(receiver, &origin)};
+    memcpy(offer.kv_layout, baton_kv_layout_name(theirs), sizeof offer.kv_layout);
+    return offer;
+}
+
+static void send_place(uint32_t first_block, uint32_t n_blocks, uint32_t at, uint64_t as_of)
+{
+    Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
+    Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    chunk.offset = first_block * baton_kv_block_bytes(kv, 0);
+    chunk.first_block = first_block;
+    chunk.n_blocks = n_blocks;
+    place.block = at;
+    place.as_of = as_of;
+    chunk.place = &place;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
+    envelope.kv_chunk = &chunk;
+    send(&envelope, NULL, 0);
+}
+
+static void send_end(uint32_t n_chunks)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
+    end.total_bytes = N_BLOCKS * baton_kv_all_block_bytes(kv);
+    end.n_chunks = n_chunks;
+    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
+    envelope.kv_end = &end;
+    send(&envelope, NULL, 0);
+}
+
+static void await_outcome(void)
+{
+    int64_t until_ns = baton_now_ns() + 60 * BATON_SECOND;
+    while (!is_complete && !n_failed && baton_now_ns() < until_ns) {
+        baton_kv_receiver_work(receiver, baton_now_ns());
+        if (!is_complete && !n_failed)
+            baton_doorbell_wait(&bell, BATON_SECOND);
+    }
+}
+
+static void begin_shared(const struct baton_kv_offer *offer)
+{
+    assert_int_equal(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL), BATON_OK);
+    send_begin(true);
+    await_begun();
+}
+
+static int pool_block(int i)
+{
+    return sent.blocks[i];
+}
+
+static void fill_sent(void)
+{
+    for (int i = 0; i < N_BLOCKS; i++)
+        memset(baton_seq_block(&sent, 0, i), i + 1, baton_kv_block_bytes(theirs, 0));
+}
+
+/* One by one: neighbours of the sequence need not be neighbours in the pool. */
+TEST(a_context_is_copied_out_of_the_senders_pool)
+{
+    struct baton_kv_offer offer = make_offer();
+    fill_sent();
+    begin_shared(&offer);
+    for (int i = 0; i < N_BLOCKS; i++)
+        send_place((uint32_t)i, 1, (uint32_t)pool_block(i), baton_kv_clock(theirs));
+    send_end(N_BLOCKS);
+    await_outcome();
+    assert_true(is_complete);
+    assert_int_equal(receive.shared_bytes, N_BLOCKS * baton_kv_all_block_bytes(kv));
+    for (int i = 0; i < N_BLOCKS; i++)
+        assert_memory_equal(baton_seq_block(&seq, 0, i), baton_seq_block(&sent, 0, i),
+                            baton_kv_block_bytes(kv, 0));
+}
+
+/* The sender gave the context up after it had told of it, and before it was read. */
+TEST(blocks_that_were_given_to_another_context_are_not_taken)
+{
+    struct baton_kv_offer offer = make_offer();
+    fill_sent();
+    begin_shared(&offer);
+    uint64_t as_of = baton_kv_clock(theirs);
+    uint32_t at = (uint32_t)pool_block(0);
+    baton_seq_fini(&sent);
+    assert_int_equal(baton_seq_init(&sent, theirs, N_TOKENS), BATON_OK);
+    send_place(0, 1, at, as_of);
+    await_outcome();
+    assert_int_equal(n_failed, 1);
+    assert_false(is_complete);
+}
+
+/* Places are numbers that a peer says. */
+TEST(a_place_outside_the_pool_is_refused)
+{
+    struct baton_kv_offer offer = make_offer();
+    begin_shared(&offer);
+    send_place(0, 2, N_BLOCKS - 1, baton_kv_clock(theirs));
+    await_outcome();
+    assert_int_equal(n_failed, 1);
+}
+
+/* A pool that was not mapped with the link's first context is offered again with a later one. */
+TEST(a_pool_is_mapped_with_a_later_context_as_well)
+{
+    struct baton_kv_offer offer = make_offer();
+    fill_sent();
+    send_begin(true);
+    await_begun();
+    baton_kv_receive_fini(&receive); /* given up: the next attempt is another request */
+    origin.attempt++;
+    baton_kv_receive_expect(&receive, &origin, &seq, N_TOKENS, 0);
+    begin_shared(&offer);
+    for (int i = 0; i < N_BLOCKS; i++)
+        send_place((uint32_t)i, 1, (uint32_t)pool_block(i), baton_kv_clock(theirs));
+    send_end(N_BLOCKS);
+    await_outcome();
+    assert_true(is_complete);
+}
+
+static void assert_not_mapped(const struct baton_kv_offer *offer)
+{
+    if (offer)
+        assert_int_equal(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL), BATON_OK);
+    send_begin(true);
+    await_begun();
+    send_place(0, 1, (uint32_t)pool_block(0), baton_kv_clock(theirs));
+    await_outcome();
+    assert_int_equal(n_failed, 1);
+}
+
+TEST(a_place_without_an_offer_is_refused)
+{
+    assert_not_mapped(NULL);
+}
+
+TEST(an_offer_without_a_ticket_is_not_mapped)
+{
+    struct baton_kv_offer offer = make_offer();
+    offer.ticket.bytes[3] ^= 1;
+    assert_not_mapped(&offer);
+}
+
+TEST(an_offer_of_another_life_is_not_mapped)
+{
+    struct baton_kv_offer offer = make_offer();
+    offer.sender_epoch++;
+    assert_not_mapped(&offer);
+}
+
+TEST(an_offer_of_another_layout_is_not_mapped)
+{
+    struct baton_kv_offer offer = make_offer();
+    offer.kv_layout[0] = offer.kv_layout[0] == 'a' ? 'b' : 'a';
+    assert_not_mapped(&offer);
+}
+
+TEST(an_offer_of_more_than_the_file_has_is_not_mapped)
+{
+    struct baton_kv_offer offer = make_offer();
+    offer.n_blocks++;
+    assert_not_mapped(&offer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_context_that_is_all_there_is_taken_in_turns, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_context_is_copied_out_of_the_senders_pool, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(blocks_that_were_given_to_another_context_are_not_taken,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_place_outside_the_pool_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_pool_is_mapped_with_a_later_context_as_well, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_place_without_an_offer_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_offer_without_a_ticket_is_not_mapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_offer_of_another_life_is_not_mapped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_offer_of_another_layout_is_not_mapped, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(an_offer_of_more_than_the_file_has_is_not_mapped, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

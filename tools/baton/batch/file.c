@@ -1,0 +1,221 @@
+#include "tools/baton/batch/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ANSWER_MAX_BYTES = 64 << 20, MAX_LINES = 1 << 30, FIRST_MARKS = 1024 };
+
+static enum baton_err io_error(const char *path, struct baton_why *why)
+{
+    return baton_fail(why, errno == ENOENT ? BATON_NOT_FOUND : BATON_IO, "%s: %s", path,
+                      strerror(errno));
+}
+
+/* ---- which lines are answered ---- */
+
+static enum baton_err keep_mark(struct bt_batch_file *file, uint64_t line, uint32_t mark)
+{
+    if (line > MAX_LINES)
+        return BATON_INVALID;
+    if (line > file->n_marks) {
+        size_t n = file->n_marks ? 2 * file->n_marks : FIRST_MARKS;
+        n = n > line ? n : (size_t)line;
+        uint32_t *marks = realloc(file->marks, n * sizeof *marks);
+        if (!marks)
+            return BATON_NO_MEMORY;
+        memset(marks + file->n_marks, 0, (n - file->n_marks) * sizeof *marks);
+        file->marks = marks;
+        file->n_marks = n;
+    }
+    file->n_answered += !file->marks[line - 1];
+    file->marks[line - 1] = mark;
+    return BATON_OK;
+}
+
+static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_lines *lines,
+                                  const struct baton_buf *text, struct baton_why *why)
+{
+    uint64_t line;
+    uint32_t mark;
+    enum baton_err err = bt_batch_read_answer(text, &line, &mark);
+    if (!err)
+        err = keep_mark(file, line, mark);
+    if (err == BATON_INVALID)
+        return baton_fail(why, err,
+                          "%s: line %" PRIu64 ": is no answer of a batch; give --out another file",
+                          file->out_path, lines->number);
+    return err;
+}
+
+/* A last line without an end was cut off by a crash: its request is asked again. */
+static enum baton_err read_answers(struct bt_batch_file *file, struct bt_lines *lines,
+                                   struct baton_why *why)
+{
+    struct baton_buf text;
+    enum baton_err err = BATON_OK;
+    baton_buf_init(&text, ANSWER_MAX_BYTES);
+    while (!err && !(err = bt_lines_next(lines, &text)) && lines->is_whole) {
+        err = read_answer(file, lines, &text, why);
+        file->out_bytes = lines->offset_bytes;
+    }
+    baton_buf_fini(&text);
+    if (err && err != BATON_NOT_FOUND)
+        return why && *why->text ? err : baton_fail(why, err, "%s: cannot be read", file->out_path);
+    if (ftruncate(file->out_fd, (off_t)file->out_bytes) ||
+        lseek(file->out_fd, (off_t)file->out_bytes, SEEK_SET) < 0)
+        return io_error(file->out_path, why);
+    return BATON_OK;
+}
+
+/* ---- open and close ---- */
+
+static enum baton_err open_in(struct bt_batch_file *file, struct baton_why *why)
+{
+    struct stat info;
+    int fd = open(file->in_path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(file->in_path, why);
+    bt_lines_init(&file->lines, fd);
+    if (fstat(fd, &info))
+        return io_error(file->in_path, why);
+    file->in_bytes = (uint64_t)info.st_size;
+    return BATON_OK;
+}
+
+static enum baton_err open_out(struct bt_batch_file *file, struct baton_why *why)
+{
+    struct bt_lines *lines = malloc(sizeof *lines);
+    if (!lines)
+        return BATON_NO_MEMORY;
+    enum baton_err err = BATON_OK;
+    file->out_fd = open(file->out_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (file->out_fd < 0)
+        err = io_error(file->out_path, why);
+    else if (flock(file->out_fd, LOCK_EX | LOCK_NB))
+        err = baton_fail(why, BATON_AGAIN, "%s: another run writes to it", file->out_path);
+    if (!err) {
+        bt_lines_init(lines, file->out_fd);
+        err = read_answers(file, lines, why);
+    }
+    free(lines);
+    return err;
+}
+
+void bt_batch_file_init(struct bt_batch_file *file)
+{
+    memset(file, 0, sizeof *file);
+    file->lines.fd = file->out_fd = -1;
+}
+
+enum baton_err bt_batch_file_open(struct bt_batch_file *file, const char *in_path,
+                                  const char *out_path, struct baton_why *why)
+{
+    bt_batch_file_init(file);
+    file->in_path = in_path;
+    file->out_path = out_path;
+    enum baton_err err = open_in(file, why);
+    if (!err)
+        err = open_out(file, why);
+    if (err)
+        bt_batch_file_close(file);
+    return err;
+}
+
+void bt_batch_file_close(struct bt_batch_file *file)
+{
+    if (file->lines.fd >= 0)
+        (void)close(file->lines.fd);
+    if (file->out_fd >= 0)
+        (void)close(file->out_fd);
+    free(file->marks);
+    file->marks = NULL;
+    file->lines.fd = file->out_fd = -1;
+}
+
+/* ---- requests and answers ---- */
+
+static void tell_bad(struct bt_batch_file *file, const char *reason)
+{
+    file->n_bad++;
+    (void)fprintf(stderr, "%s: line %" PRIu64 ": %s\n", file->in_path, file->lines.number, reason);
+}
+
+/* Whether the request has an answer already. INVALID: that of another request. */
+static enum baton_err check_mark(const struct bt_batch_file *file,
+                                 const struct bt_batch_request *request, bool *is_answered,
+                                 struct baton_why *why)
+{
+    uint32_t mark = request->line <= file->n_marks ? file->marks[request->line - 1] : 0;
+    *is_answered = mark != 0;
+    if (mark && mark != bt_batch_mark(baton_buf_text(&request->custom_id), request->custom_id.len))
+        return baton_fail(why, BATON_INVALID,
+                          "%s: its answer to line %" PRIu64 " has another custom_id than %s; give "
+                          "--out another file",
+                          file->out_path, request->line, file->in_path);
+    return BATON_OK;
+}
+
+enum baton_err bt_batch_file_next(struct bt_batch_file *file, struct baton_buf *line,
+                                  struct bt_batch_request *request, struct baton_why *why)
+{
+    for (;;) {
+        struct baton_why reason = {.text = ""};
+        bool is_answered = false;
+        enum baton_err err = bt_lines_next(&file->lines, line);
+        if (err == BATON_NOT_FOUND)
+            return err;
+        if (err == BATON_IO || err == BATON_NO_MEMORY)
+            return baton_fail(why, err, "%s: cannot be read", file->in_path);
+        if (err == BATON_LIMIT) {
+            tell_bad(file, "is longer than 16 MiB");
+            continue;
+        }
+        if (strspn(baton_buf_text(line), " \t\r") == line->len)
+            continue;
+        err = bt_batch_request_read(request, file->lines.number, line, &reason);
+        if (err == BATON_NO_MEMORY)
+            return baton_fail(why, err, "no memory for line %" PRIu64, file->lines.number);
+        if (err) {
+            tell_bad(file, reason.text);
+            continue;
+        }
+        err = check_mark(file, request, &is_answered, why);
+        if (err || !is_answered)
+            return err;
+    }
+}
+
+enum baton_err bt_batch_file_append(struct bt_batch_file *file, const struct baton_buf *answer,
+                                    struct baton_why *why)
+{
+    size_t n_done = 0;
+    if (baton_buf_err(answer))
+        return baton_fail(why, baton_buf_err(answer), "no memory for an answer");
+    while (n_done < answer->len) {
+        ssize_t n = write(file->out_fd, answer->data + n_done, answer->len - n_done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            enum baton_err err = io_error(file->out_path, why);
+            if (ftruncate(file->out_fd, (off_t)file->out_bytes) ||
+                lseek(file->out_fd, (off_t)file->out_bytes, SEEK_SET) < 0)
+                return err; /* the next run cuts the part off */
+            return err;
+        }
+        n_done += (size_t)n;
+    }
+    file->out_bytes += answer->len;
+    return BATON_OK;
+}
+
+enum baton_err bt_batch_file_sync(const struct bt_batch_file *file, struct baton_why *why)
+{
+    return fdatasync(file->out_fd) && errno != EINVAL ? io_error(file->out_path, why) : BATON_OK;
+}

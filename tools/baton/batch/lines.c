@@ -1,0 +1,58 @@
+#include "tools/baton/batch/lines.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+void bt_lines_init(struct bt_lines *lines, int fd)
+{
+    lines->fd = fd;
+    lines->number = lines->offset_bytes = 0;
+    lines->is_whole = true;
+    lines->begin = lines->end = 0;
+}
+
+/* OK with nothing more in bytes: the file is over. */
+static enum baton_err fill(struct bt_lines *lines)
+{
+    ssize_t n;
+    while ((n = read(lines->fd, lines->bytes, sizeof lines->bytes)) < 0 && errno == EINTR)
+        ;
+    if (n < 0)
+        return BATON_IO;
+    lines->begin = 0;
+    lines->end = (size_t)n;
+    return BATON_OK;
+}
+
+/* Takes bytes up to the line's end, or all that there are. */
+static void take(struct bt_lines *lines, struct baton_buf *line)
+{
+    const char *from = lines->bytes + lines->begin;
+    size_t n_left = lines->end - lines->begin;
+    const char *feed = memchr(from, '\n', n_left);
+    size_t n = feed ? (size_t)(feed - from) : n_left;
+    baton_buf_append(line, from, n);
+    lines->is_whole = feed != NULL;
+    lines->begin += n + lines->is_whole;
+    lines->offset_bytes += n + lines->is_whole;
+}
+
+enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line)
+{
+    uint64_t begin_bytes = lines->offset_bytes;
+    baton_buf_reset(line);
+    lines->is_whole = false;
+    while (!lines->is_whole) {
+        enum baton_err err = lines->begin == lines->end ? fill(lines) : BATON_OK;
+        if (err)
+            return err;
+        if (lines->begin == lines->end)
+            break;
+        take(lines, line);
+    }
+    if (lines->offset_bytes == begin_bytes)
+        return BATON_NOT_FOUND;
+    lines->number++;
+    return baton_buf_err(line);
+}

@@ -1,0 +1,34 @@
+/* Reads a file line by line, of any length of file and a bounded length of line.
+ *
+ * Ownership: the struct is embedded; a line is the caller's buffer.
+ * Threading: one owner at a time.
+ * Errors:    NOT_FOUND: no line is left. LIMIT: the line is longer than its buffer; it was passed.
+ *            IO, NO_MEMORY.
+ */
+#ifndef BATON_TOOLS_BATON_BATCH_LINES_H
+#define BATON_TOOLS_BATON_BATCH_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+
+enum { BT_LINES_READ_BYTES = 64 << 10 };
+
+struct bt_lines {
+    int fd;
+    uint64_t number;       /* of the last line; the first is 1 */
+    uint64_t offset_bytes; /* behind it */
+    bool is_whole;         /* it ended with a line feed */
+    size_t begin, end;     /* of what is in bytes */
+    char bytes[BT_LINES_READ_BYTES];
+};
+
+/* From the file's first byte. */
+void bt_lines_init(struct bt_lines *lines, int fd);
+
+/* The next line without its end, in a buffer that was initialised. */
+enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line) BATON_MUST_CHECK;
+
+#endif

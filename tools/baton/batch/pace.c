@@ -1,0 +1,43 @@
+#include "tools/baton/batch/pace.h"
+
+#include <math.h>
+
+enum { MOST_WAIT_S = 60, MOST_DOUBLINGS = 6 };
+
+struct bt_pace bt_pace_of(int n_most)
+{
+    return (struct bt_pace){.n_most = n_most, .limit = n_most};
+}
+
+bool bt_pace_may_begin(const struct bt_pace *pace)
+{
+    return pace->n_in_flight + 1 <= pace->limit;
+}
+
+void bt_pace_begin(struct bt_pace *pace)
+{
+    pace->n_in_flight++;
+}
+
+void bt_pace_answered(struct bt_pace *pace)
+{
+    pace->n_in_flight--;
+    pace->limit = fmin(pace->limit + 1 / pace->limit, pace->n_most);
+}
+
+void bt_pace_refused(struct bt_pace *pace)
+{
+    pace->n_in_flight--;
+    pace->limit = fmax(fmin(pace->limit, pace->n_in_flight), 1);
+}
+
+void bt_pace_failed(struct bt_pace *pace)
+{
+    pace->n_in_flight--;
+}
+
+double bt_pace_wait_s(double retry_after_s, int n_tries)
+{
+    double backoff_s = ldexp(1, n_tries < MOST_DOUBLINGS ? n_tries : MOST_DOUBLINGS);
+    return fmin(retry_after_s >= 0 ? retry_after_s : backoff_s, MOST_WAIT_S);
+}

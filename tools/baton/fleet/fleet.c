@@ -1,0 +1,221 @@
+#include "tools/baton/fleet/fleet.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/random.h"
+#include "tools/baton/fleet/install.h"
+
+/* Below 32768, where outgoing connections take their ports. */
+enum { FIRST_INBOX_PORT = 7100, LAST_INBOX_PORT = 32767, TOKEN_WORDS = 2 };
+
+enum role { GATEWAY, PREFILL, DECODE };
+
+static const char *const programs[] = {"baton-gateway", "baton-prefill", "baton-decode"};
+
+/* ---- command lines ---- */
+
+static void add(struct bt_command *command, const char *option, const char *value)
+{
+    command->words[command->n_words++] = option;
+    command->words[command->n_words++] = value;
+}
+
+static void add_if(struct bt_command *command, const char *option, const char *value)
+{
+    if (value && *value)
+        add(command, option, value);
+}
+
+static struct bt_command *add_process(struct bt_fleet *fleet, enum role role, const char *name)
+{
+    struct bt_command *command = &fleet->commands[fleet->n++];
+    (void)snprintf(command->name, sizeof command->name, "%s", name);
+    command->n_words = 0;
+    command->words[command->n_words++] = fleet->programs[role];
+    add(command, "--model", fleet->model);
+    add_if(command, "--pack-dir", fleet->pack_dir);
+    add_if(command, "--context-tokens", fleet->context_tokens);
+    return command;
+}
+
+/* logfmt is what they write unless their own variables say otherwise. */
+static void add_log_format(struct bt_command *command, const struct bt_up_options *options)
+{
+    if (options->log_format == BATON_LOG_JSON)
+        add(command, "--log-format", "json");
+}
+
+static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *options)
+{
+    struct bt_command *command = add_process(fleet, GATEWAY, "gateway");
+    add(command, "--host", options->host);
+    add(command, "--port", fleet->port);
+    add(command, "--inbox", fleet->inbox);
+    add_if(command, "--api-keys", fleet->api_keys);
+    add_if(command, "--cors-origins", options->cors_origins);
+    add_if(command, "--chat-template", options->chat_template);
+    add_if(command, "--sampling-defaults", options->sampling_defaults);
+    if (*fleet->draft_model)
+        add(command, "--speculation", "draft_model");
+    add_log_format(command, options);
+}
+
+static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role)
+{
+    char name[BT_NAME_BYTES];
+    int64_t n = role == PREFILL ? options->n_prefill : options->n_decode;
+    for (int64_t i = 0; i < n; i++) {
+        (void)snprintf(name, sizeof name, "%s-%d", role == PREFILL ? "prefill" : "decode", (int)i);
+        struct bt_command *command = add_process(fleet, role, name);
+        add(command, "--id", command->name);
+        add(command, "--gateway", fleet->inbox);
+        add_if(command, "--dtype", options->dtype);
+        if (role == DECODE)
+            add_if(command, "--draft-model", fleet->draft_model);
+        add_if(command, "--cores",
+               role == PREFILL ? options->prefill_cores : options->decode_cores);
+        add_log_format(command, options);
+    }
+}
+
+/* ---- addresses and paths ---- */
+
+static bool is_free(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool bound = fd >= 0 && !bind(fd, (const struct sockaddr *)&address, sizeof address);
+    if (fd >= 0)
+        (void)close(fd);
+    return bound;
+}
+
+static enum baton_err choose_inbox(struct bt_fleet *fleet, struct baton_why *why)
+{
+    for (int port = FIRST_INBOX_PORT; port <= LAST_INBOX_PORT; port++)
+        if (is_free(port)) {
+            (void)snprintf(fleet->inbox, sizeof fleet->inbox, "tcp://127.0.0.1:%d", port);
+            return BATON_OK;
+        }
+    return baton_fail(why, BATON_LIMIT, "no free port for the gateway's inbox from %d to %d",
+                      FIRST_INBOX_PORT, LAST_INBOX_PORT);
+}
+
+/* An existing path, made absolute. */
+static enum baton_err resolve(const char *option, const char *from, char to[PATH_MAX],
+                              struct baton_why *why)
+{
+    to[0] = '\0';
+    if (from && *from && !realpath(from, to))
+        return baton_fail(why, BATON_INVALID, "--%s %s: %s", option, from, strerror(errno));
+    return BATON_OK;
+}
+
+static enum baton_err find_programs(struct bt_fleet *fleet, const char *bin, struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    for (int role = GATEWAY; role <= DECODE && !err; role++)
+        err = bt_find_program(bin, programs[role], fleet->programs[role], why);
+    return err;
+}
+
+static void put_numbers(struct bt_fleet *fleet, const struct bt_up_options *options)
+{
+    (void)snprintf(fleet->port, sizeof fleet->port, "%d", (int)options->port);
+    fleet->context_tokens[0] = '\0';
+    if (options->context_tokens)
+        (void)snprintf(fleet->context_tokens, sizeof fleet->context_tokens, "%d",
+                       (int)options->context_tokens);
+}
+
+/* Of a wildcard the loopback address. */
+static void describe(struct bt_fleet *fleet, const struct bt_up_options *options)
+{
+    struct bt_fleet_file *file = &fleet->file;
+    const char *certificate = getenv("BATON_GATEWAY_SSL_CERTFILE");
+    const char *host = !strcmp(options->host, "0.0.0.0") ? "127.0.0.1"
+                       : !strcmp(options->host, "::")    ? "::1"
+                                                         : options->host;
+    *file = (struct bt_fleet_file){.port = options->port,
+                                   .n_prefill = options->n_prefill,
+                                   .n_decode = options->n_decode,
+                                   .stop_timeout_s = options->stop_timeout_s,
+                                   .tls = certificate && *certificate};
+    (void)snprintf(file->host, sizeof file->host, "%s", host);
+    (void)snprintf(file->api_keys, sizeof file->api_keys, "%s", fleet->api_keys);
+}
+
+enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options *options,
+                             struct baton_why *why)
+{
+    const char *keys = options->api_keys ? options->api_keys : getenv("BATON_GATEWAY_API_KEYS");
+    fleet->n = 0;
+    put_numbers(fleet, options);
+    enum baton_err err = bt_state_find(options->state, &fleet->state, why);
+    if (!err)
+        err = find_programs(fleet, options->bin, why);
+    if (!err)
+        err = resolve("model", options->model, fleet->model, why);
+    if (!err)
+        err = resolve("draft-model", options->draft_model, fleet->draft_model, why);
+    if (!err)
+        err = resolve("api-keys", keys, fleet->api_keys, why);
+    if (!err)
+        err = choose_inbox(fleet, why);
+    if (err)
+        return err;
+    (void)snprintf(fleet->pack_dir, sizeof fleet->pack_dir, "%s",
+                   options->pack_dir ? options->pack_dir : "");
+    describe(fleet, options);
+    add_gateway(fleet, options);
+    add_workers(fleet, options, PREFILL);
+    add_workers(fleet, options, DECODE);
+    return BATON_OK;
+}
+
+/* ---- the environment ---- */
+
+static enum baton_err make_token(const struct bt_fleet *fleet, struct baton_why *why)
+{
+    char token[TOKEN_WORDS * 16 + 2];
+    size_t used = 0;
+    for (int i = 0; i < TOKEN_WORDS; i++)
+        used += (size_t)snprintf(token + used, sizeof token - used, "%016llx",
+                                 (unsigned long long)baton_random_id());
+    token[used++] = '\n';
+    token[used] = '\0';
+    return bt_state_write(&fleet->state, "cluster-token", token, 0600, why);
+}
+
+enum baton_err bt_fleet_environment(const struct bt_fleet *fleet, struct baton_why *why)
+{
+    static const char *const roles[] = {"GATEWAY", "PREFILL", "DECODE"};
+    static const char *const ours[] = {"CLUSTER_TOKEN", "ID",   "INBOX",          "ADVERTISE",
+                                       "GATEWAY",       "BULK", "BULK_ADVERTISE", "ALIVE_FILE"};
+    char path[PATH_MAX], name[64];
+    enum baton_err err = make_token(fleet, why);
+    if (!err)
+        err = bt_state_path(&fleet->state, "cluster-token", path, why);
+    for (int role = GATEWAY; role <= DECODE && !err; role++) {
+        for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+            (void)snprintf(name, sizeof name, "BATON_%s_%s", roles[role], ours[i]);
+            (void)unsetenv(name);
+        }
+        /* In a file, not on the command line, which every user can read. */
+        (void)snprintf(name, sizeof name, "BATON_%s_CLUSTER_TOKEN_FILE", roles[role]);
+        if (setenv(name, path, 1))
+            err = BATON_NO_MEMORY;
+    }
+    return err;
+}

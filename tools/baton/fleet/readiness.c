@@ -1,0 +1,56 @@
+#include "tools/baton/fleet/readiness.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/json.h"
+
+enum { TIMEOUT_MS = 3000, HTTP_OK = 200 };
+
+enum baton_err bt_fleet_server(const struct bt_fleet_file *fleet, struct bt_server *server,
+                               struct baton_why *why)
+{
+    char url[128];
+    bool v6 = strchr(fleet->host, ':') != NULL;
+    (void)snprintf(url, sizeof url, "%s://%s%s%s:%d", fleet->tls ? "https" : "http", v6 ? "[" : "",
+                   fleet->host, v6 ? "]" : "", (int)fleet->port);
+    enum baton_err err = bt_server_parse("--host", url, server, why);
+    server->is_ours = true;
+    return err ? err : bt_server_read_key(server, fleet->api_keys, why);
+}
+
+enum baton_err bt_fleet_get(const struct bt_server *server, const char *path,
+                            struct bt_answer *answer, struct baton_why *why)
+{
+    struct bt_request request = {.method = "GET", .path = path, .timeout_ms = TIMEOUT_MS};
+    return bt_http_do(server, &request, answer, why);
+}
+
+int bt_count_workers(const struct bt_answer *answer, const char *state)
+{
+    struct baton_json *root = NULL;
+    int n = 0;
+    if (baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, NULL))
+        return 0;
+    const struct baton_json *workers = baton_json_get(root, "workers");
+    for (size_t i = 0; i < baton_json_size(workers); i++) {
+        const char *word =
+            baton_json_string(baton_json_get(baton_json_at(workers, i), "state"), NULL);
+        n += word && !strcmp(word, state);
+    }
+    baton_json_free(root);
+    return n;
+}
+
+bool bt_fleet_is_ready(const struct bt_fleet_file *fleet)
+{
+    struct bt_server server;
+    struct bt_answer answer;
+    bt_answer_init(&answer);
+    bool ready = !bt_fleet_server(fleet, &server, NULL) &&
+                 !bt_fleet_get(&server, "/ready", &answer, NULL) && answer.status == HTTP_OK &&
+                 !bt_fleet_get(&server, "/workers", &answer, NULL) && answer.status == HTTP_OK &&
+                 bt_count_workers(&answer, "ready") >= fleet->n_prefill + fleet->n_decode;
+    bt_answer_fini(&answer);
+    return ready;
+}

@@ -1,0 +1,143 @@
+/* baton status: processes, readiness, workers; the exit status tells a script. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/baton/commands.h"
+#include "tools/baton/fleet/proc.h"
+#include "tools/baton/fleet/readiness.h"
+#include "tools/support/cli.h"
+
+enum { HTTP_OK = 200, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400, TIME_BYTES = 32 };
+
+int bt_exit_status;
+
+struct options {
+    const char *state;
+};
+
+static const struct baton_option option_table[] = {
+    BATON_ROW_TEXT(struct options, state, "state", NULL,
+                   "the state directory of the fleet, as `up` was told"),
+};
+
+static void put_time(int64_t seconds, char text[TIME_BYTES])
+{
+    int used = 0;
+    if (seconds >= DAY_S)
+        used = snprintf(text, TIME_BYTES, "%d-", (int)(seconds / DAY_S));
+    (void)snprintf(text + used, TIME_BYTES - (size_t)used, "%02d:%02d:%02d",
+                   (int)(seconds % DAY_S / HOUR_S), (int)(seconds % HOUR_S / MINUTE_S),
+                   (int)(seconds % MINUTE_S));
+}
+
+/* Whether it runs. */
+static bool show_process(const struct bt_state *state, const char *name)
+{
+    struct bt_proc proc;
+    char up[TIME_BYTES];
+    int n_restarts = 0;
+    pid_t pid = bt_state_process(state, name, &n_restarts);
+    if (!pid || !bt_proc_get(pid, &proc)) {
+        (void)printf("%-12s %8s %12s %12s %8d\n", name, "-", "ended", "", n_restarts);
+        return false;
+    }
+    put_time(proc.age_s, up);
+    (void)printf("%-12s %8d %12s %9lld MB %8d\n", name, (int)pid, up,
+                 (long long)(proc.memory_bytes >> 20), n_restarts);
+    return true;
+}
+
+/* One worker a line. */
+static void show_body(const struct bt_answer *answer)
+{
+    const char *body = baton_buf_text(&answer->body);
+    (void)fputs("  ", stdout);
+    for (const char *p = body; *p; p++) {
+        (void)putchar(*p);
+        if (p[0] == ',' && p > body && p[-1] == '}' &&
+            strncmp(p + 1 + strspn(p + 1, " "), "{", 1) == 0)
+            (void)fputs("\n  ", stdout);
+    }
+    (void)putchar('\n');
+}
+
+/* Whether it answered with 200. */
+static bool show_answer(const struct bt_server *server, const char *path, struct bt_answer *answer)
+{
+    struct baton_why why = {.text = ""};
+    enum baton_err err = bt_fleet_get(server, path, answer, &why);
+    bool is_list = !strcmp(path, "/workers");
+    (void)printf("GET %s:%s", path, is_list ? "\n" : " ");
+    if (err)
+        (void)printf("%s\n", *why.text ? why.text : baton_err_text(err));
+    else if (!is_list)
+        (void)printf("%s\n", baton_buf_text(&answer->body));
+    else
+        show_body(answer);
+    return !err && answer->status == HTTP_OK;
+}
+
+/* Whether the gateway says that all workers are ready. */
+static bool show_fleet(const struct bt_state *state)
+{
+    struct bt_fleet_file file;
+    struct bt_server server;
+    struct bt_answer answer;
+    struct baton_why why = {.text = ""};
+    enum baton_err err = bt_fleet_file_read(state, &file, &why);
+    if (!err)
+        err = bt_fleet_server(&file, &server, &why);
+    if (err) {
+        (void)printf("the gateway cannot be asked: %s\n", why.text);
+        return false;
+    }
+    bt_answer_init(&answer);
+    bool ready = show_answer(&server, "/ready", &answer);
+    ready &= show_answer(&server, "/workers", &answer) &&
+             bt_count_workers(&answer, "ready") >= file.n_prefill + file.n_decode;
+    bt_answer_fini(&answer);
+    return ready;
+}
+
+static enum baton_err show(const char *state_option, int *status, struct baton_why *why)
+{
+    struct bt_state state;
+    struct bt_names names;
+    enum baton_err err = bt_state_find(state_option, &state, why);
+    if (err)
+        return err;
+    if (!bt_state_is_running(&state)) {
+        (void)printf("nothing is running with --state %s\n", state.dir);
+        *status = BT_STATUS_NOT_RUNNING;
+        return BATON_OK;
+    }
+    bool well = bt_state_pid(&state, "supervisor", NULL) > 0;
+    if (!well)
+        (void)puts("the supervisor is gone: what ends is not started again");
+    (void)printf("%-12s %8s %12s %12s %8s\n", "NAME", "PID", "UP", "MEMORY", "RESTARTS");
+    bt_state_names(&state, &names);
+    for (int i = 0; i < names.n; i++)
+        well &= show_process(&state, names.names[i]);
+    (void)putchar('\n');
+    well &= show_fleet(&state);
+    *status = well ? 0 : BT_STATUS_DEGRADED;
+    return BATON_OK;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    const struct options *options = arg;
+    return show(options->state, &bt_exit_status, why);
+}
+
+enum baton_err bt_status(int argc, char **argv, struct baton_why *why)
+{
+    struct options options;
+    struct baton_config config = {
+        .process = "baton status",
+        .summary = "processes, readiness, workers; exit status 3: not running, 4: not all of it",
+        .env_prefix = "BATON",
+        .options = option_table,
+        .n_options = sizeof option_table / sizeof option_table[0]};
+    return cli_run(&config, &options, argc, argv, run, why);
+}

@@ -1,0 +1,256 @@
+/* baton up: checks, plans, goes to the background when asked to, and supervises. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "tools/baton/commands.h"
+#include "tools/baton/fleet/install.h"
+#include "tools/baton/fleet/readiness.h"
+#include "tools/baton/fleet/supervisor.h"
+#include "tools/support/cli.h"
+
+/* A start in the background tells its parent with the first byte how it went, and then what to
+ * say. */
+enum { SAYS_READY = 'R', SAYS_FAILED = 'F' };
+
+struct up {
+    struct bt_up_options options;
+    struct bt_fleet fleet;
+    char found_model[PATH_MAX]; /* by its name, or the embedded one */
+    bool names_state;           /* other commands need --state too */
+    FILE *report;               /* where people read how it went */
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void say_ready(void *arg)
+{
+    struct up *up = arg;
+    const struct bt_up_options *options = &up->options;
+    const struct bt_fleet_file *file = &up->fleet.file;
+    const char *down = bt_called_as();
+    if (options->log_format == BATON_LOG_JSON && !options->detach)
+        return; /* among JSON it is no place for prose; fleet_ready is there */
+    if (options->detach)
+        (void)fputc(SAYS_READY, up->report);
+    (void)fprintf(up->report,
+                  "Baton is ready: %d prefill and %d decode worker(s), model %s. Try:\n\n"
+                  "  curl -N -X POST %s://localhost:%d/generate/stream "
+                  "-H \"Content-Type: application/json\"%s \\\n"
+                  "       -d '{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
+                  "\"temperature\":0}'\n\n",
+                  (int)options->n_prefill, (int)options->n_decode, base_name(up->fleet.model),
+                  file->tls ? "https" : "http", (int)file->port,
+                  *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "");
+    if (options->detach)
+        (void)fprintf(up->report, "Running in the background; logs in %s/log. Stop it with: ",
+                      up->fleet.state.dir);
+    else
+        (void)fprintf(up->report, "Ctrl-C stops it, and so does: ");
+    (void)fprintf(up->report, "%s down%s%s\n", down, up->names_state ? " --state " : "",
+                  up->names_state ? options->state : "");
+    (void)fflush(up->report);
+    if (options->detach) {
+        (void)fclose(up->report);
+        up->report = NULL;
+    }
+}
+
+/* ---- before anything starts ---- */
+
+static enum baton_err check_port(const struct bt_fleet_file *file, struct baton_why *why)
+{
+    struct bt_server server;
+    struct bt_answer answer;
+    struct bt_fleet_file in_clear = *file;
+    in_clear.tls = false;
+    in_clear.api_keys[0] = '\0';
+    enum baton_err err = bt_fleet_server(&in_clear, &server, why);
+    if (err)
+        return err;
+    bt_answer_init(&answer);
+    enum baton_err failed = bt_fleet_get(&server, "/live", &answer, NULL);
+    bt_answer_fini(&answer);
+    /* No connection at all is what we want to see. */
+    if (failed != BATON_IO)
+        return baton_fail(why, BATON_INVALID,
+                          "--port %d: another process listens there already; choose another",
+                          (int)file->port);
+    return BATON_OK;
+}
+
+static enum baton_err take_state(struct up *up, int *lock, struct baton_why *why)
+{
+    const struct bt_state *state = &up->fleet.state;
+    enum baton_err err = bt_state_make(state, why);
+    if (!err)
+        err = bt_state_lock(state, lock, why);
+    if (err == BATON_AGAIN || (!err && bt_state_is_running(state)))
+        return baton_fail(why, BATON_AGAIN, "already running with --state %s; %s down stops it",
+                          state->dir, bt_called_as());
+    if (!err)
+        err = check_port(&up->fleet.file, why);
+    if (err)
+        return err;
+    bt_state_clear(state, true);
+    err = bt_fleet_environment(&up->fleet, why);
+    return err ? err : bt_fleet_file_write(state, &up->fleet.file, why);
+}
+
+/* ---- running ---- */
+
+static enum baton_err supervise(struct up *up, struct baton_why *why)
+{
+    const struct bt_state *state = &up->fleet.state;
+    struct bt_supervision supervision = {.fleet = &up->fleet,
+                                         .detached = up->options.detach,
+                                         .as_json = up->options.log_format == BATON_LOG_JSON,
+                                         .on_ready = say_ready,
+                                         .arg = up};
+    enum baton_err err = bt_state_write_pid(state, "supervisor", getpid(), 0, why);
+    if (!err)
+        err = bt_supervise(&supervision, why);
+    bt_state_clear(state, false);
+    return err;
+}
+
+/* Out of the terminal's reach, its log a file. */
+static enum baton_err leave_terminal(const struct up *up, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    enum baton_err err = bt_state_path(&up->fleet.state, "log/baton.log", path, why);
+    if (err)
+        return err;
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (log < 0 || null < 0)
+        return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
+    (void)setsid();
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(log, STDOUT_FILENO);
+    (void)dup2(log, STDERR_FILENO);
+    return BATON_OK;
+}
+
+_Noreturn static void run_in_background(struct up *up, int report_fd)
+{
+    struct baton_why why = {.text = ""};
+    up->report = fdopen(report_fd, "w");
+    enum baton_err err = up->report ? leave_terminal(up, &why) : BATON_NO_MEMORY;
+    if (!err)
+        err = supervise(up, &why);
+    if (err && up->report) {
+        (void)fputc(SAYS_FAILED, up->report);
+        (void)fputs(*why.text ? why.text : baton_err_text(err), up->report);
+        (void)fclose(up->report);
+    }
+    _exit(err ? 1 : 0);
+}
+
+static pid_t background_pid;
+
+static void pass_on(int number)
+{
+    (void)number;
+    (void)kill(background_pid, SIGTERM);
+}
+
+/* Waits for what the process in the background has to say about its start. */
+static enum baton_err await_start(int report_fd, struct baton_why *why)
+{
+    char text[4096];
+    size_t used = 0;
+    const struct sigaction action = {.sa_handler = pass_on}; /* reads are interrupted, and go on */
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    while (used < sizeof text - 1) {
+        ssize_t n = read(report_fd, text + used, sizeof text - 1 - used);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            break;
+        used += n > 0 ? (size_t)n : 0;
+    }
+    text[used] = '\0';
+    if (*text == SAYS_READY)
+        return fputs(text + 1, stdout) < 0 ? BATON_IO : BATON_OK;
+    return baton_fail(why, BATON_PEER, "%s", *text ? text + 1 : "it ended while it started");
+}
+
+static enum baton_err start_in_background(struct up *up, struct baton_why *why)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC))
+        return baton_fail(why, BATON_IO, "pipe: %s", strerror(errno));
+    background_pid = fork();
+    if (background_pid == 0)
+        run_in_background(up, ends[1]);
+    (void)close(ends[1]);
+    enum baton_err err = background_pid < 0 ? baton_fail(why, BATON_IO, "fork: %s", strerror(errno))
+                                            : await_start(ends[0], why);
+    (void)close(ends[0]);
+    if (err && background_pid > 0) /* what it started is gone when it is */
+        (void)waitpid(background_pid, NULL, 0);
+    return err;
+}
+
+/* A path stays as it is; a name stands for a model that was downloaded. */
+static enum baton_err find_model(struct up *up, struct baton_why *why)
+{
+    const char **model = &up->options.model;
+    if (*model &&
+        (!access(*model, F_OK) || !bt_find_model(up->options.models, *model, up->found_model)))
+        return BATON_OK;
+    enum baton_err err =
+        *model ? BATON_OK : bt_find_data("models/tale", "models/tale", up->found_model, why);
+    *model = up->found_model;
+    return err;
+}
+
+static enum baton_err run(const void *arg, struct baton_why *why)
+{
+    struct up *up = calloc(1, sizeof *up);
+    int lock = -1;
+    if (!up)
+        return BATON_NO_MEMORY;
+    up->options = *(const struct bt_up_options *)arg;
+    up->report = stdout;
+    enum baton_err err = baton_log_open(up->options.log_format, "", why);
+    if (!err)
+        err = find_model(up, why);
+    const char *usual = getenv("BATON_STATE");
+    up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);
+    if (!err)
+        err = bt_up_check(&up->options, why);
+    if (!err)
+        err = bt_fleet_plan(&up->fleet, &up->options, why);
+    if (!err)
+        err = take_state(up, &lock, why);
+    if (!err)
+        err = up->options.detach ? start_in_background(up, why) : supervise(up, why);
+    if (lock >= 0)
+        (void)close(lock);
+    free(up);
+    return err;
+}
+
+enum baton_err bt_up(int argc, char **argv, struct baton_why *why)
+{
+    struct bt_up_options options;
+    struct baton_config config = {.process = "baton up",
+                                  .summary =
+                                      "runs a gateway and its workers, and keeps them running",
+                                  .env_prefix = "BATON",
+                                  .options = bt_up_option_table,
+                                  .n_options = bt_up_n_options};
+    enum baton_err err = baton_log_init("baton", "info", why);
+    return err ? err : cli_run(&config, &options, argc, argv, run, why);
+}

@@ -1,0 +1,131 @@
+#include "tools/baton/fleet/up_options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/os/file.h"
+#include "engine/checkpoint/config/model_config.h"
+#include "tools/baton/fleet/state.h"
+
+#define TEXT(field, ...)   BATON_ROW_TEXT(struct bt_up_options, field, __VA_ARGS__)
+#define INT(field, ...)    BATON_ROW_INT(struct bt_up_options, field, __VA_ARGS__)
+#define CHOICE(field, ...) BATON_ROW_CHOICE(struct bt_up_options, field, __VA_ARGS__)
+
+/* Texts without a default are not passed on: each process then takes its own. */
+const struct baton_option bt_up_option_table[] = {
+    TEXT(
+        model, "model", NULL,
+        "a directory in Hugging Face's layout, a GGUF file (of a split one the first), or the name "
+        "of a model that `baton pull` got; unset: the embedded story model"),
+    TEXT(models, "models", NULL,
+         "where models are looked for by name; unset: where `baton pull` puts them"),
+    TEXT(
+        dtype, "dtype", NULL,
+        "of the weights: auto, f32, bf16, q8, q4, native; unset: native for a GGUF file, else f32"),
+    TEXT(
+        draft_model, "draft-model", NULL,
+        "small model of the same vocabulary, a directory or a GGUF file, with which decode workers "
+        "draft tokens, for all requests; unset: none"),
+    INT(n_prefill, "prefill", "1", 1, BT_MAX_WORKERS, "", "prefill workers"),
+    INT(n_decode, "decode", "1", 1, BT_MAX_WORKERS, "", "decode workers"),
+    TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
+    INT(port, "port", "8000", 1, 65535, "", "HTTP port"),
+    INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
+        "of prompt and output together; 0: all that the model knows"),
+    TEXT(prefill_cores, "prefill-cores", NULL,
+         "processors of every prefill worker: auto, all, or a list such as 0,2-3; unset: auto, "
+         "shared with the others by who is busy"),
+    TEXT(decode_cores, "decode-cores", NULL, "the same of decode workers"),
+    TEXT(api_keys, "api-keys", NULL,
+         "file of keys that clients must present, one a line; unset: no key is needed"),
+    TEXT(cors_origins, "cors-origins", NULL,
+         "origins whose web pages may use it, between commas, or *"),
+    TEXT(chat_template, "chat-template", NULL,
+         "template of conversations: a built-in name or a file; unset: the model's"),
+    TEXT(sampling_defaults, "sampling-defaults", NULL,
+         "what unset fields of a request are: none, or model for what generation_config.json says"),
+    TEXT(pack_dir, "pack-dir", NULL,
+         "where workers share packed weights; unset: beside the model, or in your cache directory"),
+    TEXT(state, "state", NULL,
+         "where pids, logs and the cluster token are kept; unset: baton in $XDG_STATE_HOME"),
+    CHOICE(log_format, "log-format", "logfmt", "logfmt|json",
+           "json: every line of every process's log is a JSON object"),
+    {"detach", BATON_OPTION_BOOL, offsetof(struct bt_up_options, detach), "false", 0, 0, "",
+     "return once the fleet answers and leave it running, with its logs in the state directory"},
+    BATON_ROW_REAL(struct bt_up_options, stop_timeout_s, "stop-timeout-s", "15", 0, 3600, "s",
+                   "that the gateway, and then the workers, have to finish when asked to stop"),
+    TEXT(bin, "bin", NULL, "directory of the programs; unset: this program's own"),
+};
+const size_t bt_up_n_options = sizeof bt_up_option_table / sizeof bt_up_option_table[0];
+
+/* auto, all, or numbers and ranges with commas between. */
+static bool is_core_list(const char *text)
+{
+    if (!strcmp(text, "auto") || !strcmp(text, "all"))
+        return true;
+    for (const char *p = text;; p++) {
+        size_t n_digits = strspn(p, "0123456789");
+        p += n_digits;
+        if (n_digits && *p == '-') {
+            n_digits = strspn(++p, "0123456789");
+            p += n_digits;
+        }
+        if (!n_digits || (*p && *p != ','))
+            return false;
+        if (!*p)
+            return true;
+    }
+}
+
+static enum baton_err check_cores(const char *option, const char *value, struct baton_why *why)
+{
+    if (!value || is_core_list(value))
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "--%s takes auto, all, or processors such as 0 or 0,2-3, not \"%.60s\"",
+                      option, value);
+}
+
+static bool ends_in_gguf(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && !strcmp(path + n - 5, ".gguf");
+}
+
+static enum baton_err check_model(const char *model, struct baton_why *why)
+{
+    static const char download[] = "baton pull downloads a model";
+    char config[PATH_MAX];
+    struct stat info;
+    if (stat(model, &info))
+        return baton_fail(why, BATON_INVALID, "--model %s: no such directory or file; %s", model,
+                          download);
+    if (!S_ISDIR(info.st_mode))
+        return ends_in_gguf(model)
+                   ? BATON_OK
+                   : baton_fail(why, BATON_INVALID,
+                                "--model %s: neither a directory nor a .gguf file", model);
+    enum baton_err err = baton_file_path(config, model, "config.json", why);
+    if (!err && access(config, F_OK))
+        err =
+            baton_fail(why, BATON_INVALID, "--model %s: no config.json there; %s", model, download);
+    return err;
+}
+
+enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why *why)
+{
+    enum baton_err err = check_cores("prefill-cores", options->prefill_cores, why);
+    if (!err)
+        err = check_cores("decode-cores", options->decode_cores, why);
+    if (!err)
+        err = check_model(options->model, why);
+    if (!err && options->api_keys && *options->api_keys && access(options->api_keys, R_OK))
+        err = baton_fail(why, BATON_INVALID, "--api-keys %s: cannot be read: %s", options->api_keys,
+                         strerror(errno));
+    return err;
+}

@@ -1,0 +1,29 @@
+/* Options of `baton up`, and what they say about the fleet.
+ *
+ * Ownership: texts belong to the configuration.
+ * Threading: read-only after loading.
+ * Errors:    INVALID names the option.
+ */
+#ifndef BATON_TOOLS_BATON_FLEET_UP_OPTIONS_H
+#define BATON_TOOLS_BATON_FLEET_UP_OPTIONS_H
+
+#include "common/base/options/config.h"
+
+struct bt_up_options {
+    const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin;
+    const char *host, *api_keys, *cors_origins, *chat_template, *sampling_defaults;
+    const char *prefill_cores, *decode_cores;
+    int64_t n_prefill, n_decode, port, context_tokens;
+    double stop_timeout_s;
+    int log_format; /* enum baton_log_format */
+    bool detach;
+};
+
+extern const struct baton_option bt_up_option_table[];
+extern const size_t bt_up_n_options;
+
+/* Looks at what can be judged before anything runs: processors, the model's path, files. */
+enum baton_err bt_up_check(const struct bt_up_options *options,
+                           struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

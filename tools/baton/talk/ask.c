@@ -1,0 +1,175 @@
+#include "tools/baton/talk/ask.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/baton/fleet/readiness.h"
+#include "tools/baton/fleet/state.h"
+
+enum { HTTP_OK = 200, DEFAULT_CONTINUATION_TOKENS = 256 };
+
+/* ---- the server ---- */
+
+/* The fleet that runs in the state directory; NOT_FOUND when there is none. */
+static enum baton_err find_fleet(const char *option, struct bt_server *server,
+                                 struct baton_why *why)
+{
+    struct bt_state state;
+    struct bt_fleet_file file;
+    enum baton_err err = bt_state_find(option, &state, why);
+    if (!err && !bt_state_pid(&state, "supervisor", NULL))
+        err = BATON_NOT_FOUND;
+    if (!err)
+        err = bt_fleet_file_read(&state, &file, why);
+    return err ? err : bt_fleet_server(&file, server, why);
+}
+
+enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
+                                  struct baton_why *why)
+{
+    enum baton_err err = BATON_NOT_FOUND;
+    if (!options->url)
+        err = find_fleet(options->state, server, why);
+    if (err == BATON_NOT_FOUND)
+        err = bt_server_parse("--url", options->url ? options->url : "http://127.0.0.1:8000",
+                              server, why);
+    if (!err && options->api_keys) {
+        server->key[0] = '\0';
+        err = bt_server_read_key(server, options->api_keys, why);
+    }
+    return err;
+}
+
+static enum baton_err read_model(const struct bt_answer *answer, struct bt_model *model,
+                                 struct baton_why *why)
+{
+    struct baton_json *root = NULL;
+    enum baton_err err =
+        baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, why);
+    if (err)
+        return err;
+    const struct baton_json *first = baton_json_at(baton_json_get(root, "data"), 0);
+    const char *id = baton_json_string(baton_json_get(first, "id"), NULL);
+    const char *template = baton_json_string(baton_json_get(first, "chat_template"), NULL);
+    if (id)
+        (void)snprintf(model->name, sizeof model->name, "%s", id);
+    else
+        err = baton_fail(why, BATON_PEER, "%s serves no model", model->server.url.authority);
+    /* Other servers do not tell: they take chats. */
+    model->has_template = !template || strcmp(template, "none") != 0;
+    baton_json_free(root);
+    return err;
+}
+
+enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
+                             struct baton_why *why)
+{
+    struct bt_answer answer;
+    char reason[300];
+    *model = (struct bt_model){.name = ""};
+    enum baton_err err = bt_ask_find_server(options, &model->server, why);
+    if (err)
+        return err;
+    bt_answer_init(&answer);
+    err = bt_fleet_get(&model->server, "/v1/models", &answer, why);
+    if (!err && answer.status != HTTP_OK) {
+        bt_answer_reason(&answer, reason, sizeof reason);
+        err = baton_fail(why, BATON_PEER, "%s: HTTP %d: %s", model->server.url.authority,
+                         answer.status, reason);
+    }
+    if (!err)
+        err = read_model(&answer, model, why);
+    if (!err && options->raw)
+        model->has_template = false;
+    bt_answer_fini(&answer);
+    return err;
+}
+
+/* ---- requests ---- */
+
+/* A number as JSON writes it; the server judges its range. */
+static enum baton_err check_number(const char *option, const char *text, struct baton_why *why)
+{
+    char *end;
+    if (!text)
+        return BATON_OK;
+    (void)strtod(text, &end);
+    if (end == text || *end || strspn(text, "-0123456789.eE") != strlen(text))
+        return baton_fail(why, BATON_INVALID, "--%s must be a number, not \"%.60s\"", option, text);
+    return BATON_OK;
+}
+
+enum baton_err bt_ask_check(const struct bt_ask_options *options, struct baton_why *why)
+{
+    enum baton_err err = check_number("temperature", options->temperature, why);
+    if (!err)
+        err = check_number("top-p", options->top_p, why);
+    if (!err)
+        err = check_number("seed", options->seed, why);
+    return err;
+}
+
+static void put_number(struct baton_json_out *out, const char *key, const char *text)
+{
+    if (text)
+        baton_json_put_raw(out, key, text, strlen(text));
+}
+
+static void put_settings(const struct bt_model *model, const struct bt_ask_options *options,
+                         struct baton_json_out *out)
+{
+    int64_t max_tokens = options->max_tokens;
+    if (!max_tokens && !model->has_template)
+        max_tokens = DEFAULT_CONTINUATION_TOKENS;
+    if (max_tokens)
+        baton_json_put_int(out, "max_tokens", max_tokens);
+    put_number(out, "temperature", options->temperature);
+    put_number(out, "top_p", options->top_p);
+    put_number(out, "seed", options->seed);
+    if (options->explain)
+        baton_json_put_int(out, "explain", options->explain);
+    baton_json_put_bool(out, "stream", true);
+}
+
+static void put_messages(const struct bt_message *messages, size_t n, struct baton_json_out *out)
+{
+    baton_json_open(out, "messages", '[');
+    for (size_t i = 0; i < n; i++) {
+        baton_json_open(out, NULL, '{');
+        baton_json_put_string(out, "role", messages[i].role);
+        baton_json_put_string(out, "content", messages[i].text);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+}
+
+/* The text of all messages, as a model without turns reads it. */
+static void put_text(const struct bt_message *messages, size_t n, struct baton_json_out *out)
+{
+    struct baton_buf text;
+    baton_buf_init(&text, out->buf->max_bytes);
+    for (size_t i = 0; i < n; i++)
+        baton_buf_puts(&text, messages[i].text);
+    baton_json_put_text(out, "prompt", baton_buf_text(&text), text.len);
+    baton_buf_fini(&text);
+}
+
+void bt_ask_body(const struct bt_model *model, const struct bt_ask_options *options,
+                 const struct bt_message *messages, size_t n, struct baton_buf *body)
+{
+    struct baton_json_out out = baton_json_out(body);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "model", model->name);
+    if (model->has_template)
+        put_messages(messages, n, &out);
+    else
+        put_text(messages, n, &out);
+    put_settings(model, options, &out);
+    baton_json_close(&out, '}');
+}
+
+const char *bt_ask_path(const struct bt_model *model)
+{
+    return model->has_template ? "/v1/chat/completions" : "/v1/completions";
+}

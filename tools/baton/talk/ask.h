@@ -1,0 +1,73 @@
+/* Asking a served model: which server, which model, which options a request has.
+ *
+ * Ownership: texts of the options belong to the configuration; the rest is the struct's.
+ * Threading: the main thread.
+ * Errors:    INVALID names the option; of the server those of its answers.
+ */
+#ifndef BATON_TOOLS_BATON_TALK_ASK_H
+#define BATON_TOOLS_BATON_TALK_ASK_H
+
+#include "common/base/json.h"
+#include "common/base/options/config.h"
+#include "tools/baton/talk/http.h"
+
+enum { BT_MODEL_NAME_BYTES = 256 };
+
+struct bt_ask_options {
+    const char *url, *state, *api_keys, *system;
+    const char *temperature, *top_p, *seed; /* as numbers; NULL: the server's defaults */
+    int64_t max_tokens, explain;
+    bool raw;
+};
+
+/* The rows that `run` and `chat` share, of the struct bt_ask_options `in` in type. */
+#define BT_ASK_OPTIONS(type, in)                                                                   \
+    BATON_ROW_TEXT(type, in.url, "url", NULL,                                                      \
+                   "the server: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "       \
+                   "--state, else http://127.0.0.1:8000"),                                         \
+        BATON_ROW_TEXT(type, in.state, "state", NULL,                                              \
+                       "the state directory of the fleet, as `up` was told"),                      \
+        BATON_ROW_TEXT(type, in.api_keys, "api-keys", NULL,                                        \
+                       "file whose first API key is sent; unset: the fleet's own"),                \
+        BATON_ROW_TEXT(type, in.system, "system", NULL, "what the model is told at first"),        \
+        BATON_ROW_INT(type, in.max_tokens, "max-tokens", "0", 0, 1 << 24, "tokens",                \
+                      "of an answer at most; 0: as many as the context leaves, and 256 of a "      \
+                      "model that only continues texts"),                                          \
+        BATON_ROW_TEXT(type, in.temperature, "temperature", NULL,                                  \
+                       "0 to 100; 0 takes the most probable token; unset: the server's"),          \
+        BATON_ROW_TEXT(type, in.top_p, "top-p", NULL,                                              \
+                       "above 0, to 1: sample from the most probable tokens with that sum"),       \
+        BATON_ROW_TEXT(type, in.seed, "seed", NULL, "the same seed gives the same answer")
+
+struct bt_model {
+    struct bt_server server;
+    char name[BT_MODEL_NAME_BYTES];
+    bool has_template; /* it converses; others continue a text */
+};
+
+/* Finds the server that url, state and api_keys name. */
+enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+/* Finds the server and asks what it serves. */
+enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
+                             struct baton_why *why) BATON_MUST_CHECK;
+
+/* Checks what a request cannot be made of. */
+enum baton_err bt_ask_check(const struct bt_ask_options *options,
+                            struct baton_why *why) BATON_MUST_CHECK;
+
+/* One turn of a conversation. */
+struct bt_message {
+    const char *role; /* "system", "user", "assistant" */
+    char *text;
+};
+
+/* The body that asks for the answer to messages [n]: a
+ * chat, or of a model without a template the text of all of them, to be continued. */
+void bt_ask_body(const struct bt_model *model, const struct bt_ask_options *options,
+                 const struct bt_message *messages, size_t n, struct baton_buf *body);
+/* The route that takes it. */
+const char *bt_ask_path(const struct bt_model *model);
+
+#endif

@@ -1,0 +1,262 @@
+/* Source of the published sizes: the config.json of each model on Hugging Face. */
+#include "tools/support/machine/shapes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/arch/arch.h"
+
+static const char prefix[] = "shape:";
+
+/* Of models for tests: widths and head sizes that kernels must pad, heads that are wider than the
+ * model together. Rows of tiny-blocks are whole blocks of every type of ggml's. */
+#define TINY                                                                                       \
+    "'num_hidden_layers': 3, 'hidden_size': 96, 'intermediate_size': 152,"                         \
+    " 'num_attention_heads': 6, 'num_key_value_heads': 2, 'vocab_size': 2560,"                     \
+    " 'max_position_embeddings': 256"
+#define TINY_WIDE   TINY ", 'head_dim': 24"
+#define CLASS(name) "'architectures': ['" name "ForCausalLM'], "
+
+#define GPT2                                                                                       \
+    "'model_type': 'gpt2', 'architectures': ['GPT2LMHeadModel'], 'activation_function':"           \
+    " 'gelu_new', 'layer_norm_epsilon': 1e-5, 'tie_word_embeddings': true, "
+#define LLAMA                                                                                      \
+    "'model_type': 'llama', " CLASS("Llama") "'hidden_act': 'silu', 'rms_norm_eps': 1e-5, "
+#define LLAMA3_ROPE(times)                                                                         \
+    "'rope_theta': 500000, 'rope_scaling': {'rope_type': 'llama3', 'factor': " #times              \
+    ", 'low_freq_factor': 1, 'high_freq_factor': 4, 'original_max_position_embeddings': 8192}"
+#define LLAMA_3_2_1B(n_layers, n_vocab)                                                            \
+    LLAMA "'num_hidden_layers': " #n_layers ", 'hidden_size': 2048, 'head_dim': 64,"               \
+          " 'num_attention_heads': 32, 'num_key_value_heads': 8, 'intermediate_size': 8192,"       \
+          " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 131072,"                        \
+          " 'tie_word_embeddings': true, " LLAMA3_ROPE(32)
+#define QWEN3                                                                                      \
+    "'model_type': 'qwen3', " CLASS("Qwen3") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"         \
+                                             " 'rope_theta': 1000000, "
+#define GEMMA3                                                                                     \
+    "'model_type': 'gemma3_text', " CLASS(                                                         \
+        "Gemma3") "'hidden_activation': 'gelu_pytorch_tanh',"                                      \
+                  " 'rms_norm_eps': 1e-6, 'rope_theta': 1000000, 'rope_local_base_freq': 10000,"   \
+                  " 'sliding_window_pattern': 6, 'query_pre_attn_scalar': 256, "                   \
+                  "'tie_word_embeddings': true, "
+#define QWEN3_MOE                                                                                  \
+    "'model_type': 'qwen3_moe', " CLASS("Qwen3Moe") "'hidden_act': 'silu', 'rms_norm_eps': 1e-6,"  \
+                                                    " 'rope_theta': 1000000, 'norm_topk_prob': "   \
+                                                    "true, 'tie_word_embeddings': false, "
+#define QWEN3_30B(n_layers, n_vocab)                                                               \
+    QWEN3_MOE "'num_hidden_layers': " #n_layers ", 'hidden_size': 2048, 'head_dim': 128,"          \
+              " 'num_attention_heads': 32, 'num_key_value_heads': 4, 'intermediate_size': 6144,"   \
+              " 'moe_intermediate_size': 768, 'num_experts': 128, 'num_experts_per_tok': 8,"       \
+              " 'vocab_size': " #n_vocab ", 'max_position_embeddings': 40960"
+#define GPT_OSS_20B(n_layers)                                                                      \
+    "'model_type': 'gpt_oss', " CLASS(                                                             \
+        "GptOss") "'hidden_act': 'silu', 'rms_norm_eps': 1e-5,"                                    \
+                  " 'num_hidden_layers': " #n_layers ", 'hidden_size': 2880, 'head_dim': 64,"      \
+                  " 'num_attention_heads': 64, 'num_key_value_heads': 8, 'intermediate_size': "    \
+                  "2880,"                                                                          \
+                  " 'num_local_experts': 32, 'num_experts_per_tok': 4, 'vocab_size': 201088,"      \
+                  " 'max_position_embeddings': 131072, 'sliding_window': 128, 'attention_bias': "  \
+                  "true,"                                                                          \
+                  " 'tie_word_embeddings': false, 'rope_theta': 150000, 'rope_scaling': "          \
+                  "{'rope_type': 'yarn',"                                                          \
+                  " 'factor': 32, 'beta_fast': 32, 'beta_slow': 1, 'truncate': false,"             \
+                  " 'original_max_position_embeddings': 4096}"
+
+/* Configurations without their braces, with ' for ". */
+/* clang-format off: texts */
+static const struct {
+    const char *name, *config;
+} shapes[] = {
+    {"distilgpt2", GPT2 "'n_layer': 6, 'n_embd': 768, 'n_head': 12, 'vocab_size': 50257,"
+                        " 'n_positions': 1024"},
+    {"gpt2", GPT2 "'n_layer': 12, 'n_embd': 768, 'n_head': 12, 'vocab_size': 50257,"
+                  " 'n_positions': 1024"},
+    {"gpt2-medium", GPT2 "'n_layer': 24, 'n_embd': 1024, 'n_head': 16, 'vocab_size': 50257,"
+                         " 'n_positions': 1024"},
+    {"gpt2-large", GPT2 "'n_layer': 36, 'n_embd': 1280, 'n_head': 20, 'vocab_size': 50257,"
+                        " 'n_positions': 1024"},
+    {"gpt2-xl", GPT2 "'n_layer': 48, 'n_embd': 1600, 'n_head': 25, 'vocab_size': 50257,"
+                     " 'n_positions': 1024"},
+    {"smollm2-135m", LLAMA "'num_hidden_layers': 30, 'hidden_size': 576, 'num_attention_heads': 9,"
+                           " 'num_key_value_heads': 3, 'intermediate_size': 1536,"
+                           " 'vocab_size': 49152, 'max_position_embeddings': 8192,"
+                           " 'rope_theta': 100000, 'tie_word_embeddings': true"},
+    {"llama-3.2-1b", LLAMA_3_2_1B(16, 128256)},
+    {"llama-3.2-1b-2l", LLAMA_3_2_1B(2, 2560)},
+    {"llama-3.2-3b",
+     LLAMA "'num_hidden_layers': 28, 'hidden_size': 3072, 'head_dim': 128,"
+           " 'num_attention_heads': 24, 'num_key_value_heads': 8,"
+           " 'intermediate_size': 8192, 'vocab_size': 128256,"
+           " 'max_position_embeddings': 131072, 'tie_word_embeddings': true, " LLAMA3_ROPE(32)},
+    {"llama-3.1-8b",
+     LLAMA "'num_hidden_layers': 32, 'hidden_size': 4096, 'head_dim': 128,"
+           " 'num_attention_heads': 32, 'num_key_value_heads': 8,"
+           " 'intermediate_size': 14336, 'vocab_size': 128256,"
+           " 'max_position_embeddings': 131072, 'tie_word_embeddings': false, " LLAMA3_ROPE(8)},
+    {"qwen3-0.6b", QWEN3 "'num_hidden_layers': 28, 'hidden_size': 1024, 'head_dim': 128,"
+                         " 'num_attention_heads': 16, 'num_key_value_heads': 8,"
+                         " 'intermediate_size': 3072, 'vocab_size': 151936,"
+                         " 'max_position_embeddings': 40960, 'tie_word_embeddings': true"},
+    {"gemma-3-1b", GEMMA3 "'num_hidden_layers': 26, 'hidden_size': 1152, 'head_dim': 256,"
+                          " 'num_attention_heads': 4, 'num_key_value_heads': 1,"
+                          " 'intermediate_size': 6912, 'vocab_size': 262144,"
+                          " 'max_position_embeddings': 32768, 'sliding_window': 512"},
+    {"gemma-3-4b", GEMMA3 "'num_hidden_layers': 34, 'hidden_size': 2560, 'head_dim': 256,"
+                          " 'num_attention_heads': 8, 'num_key_value_heads': 4,"
+                          " 'intermediate_size': 10240, 'vocab_size': 262208,"
+                          " 'max_position_embeddings': 131072, 'sliding_window': 1024,"
+                          " 'rope_scaling': {'rope_type': 'linear', 'factor': 8}"},
+    /* Fewer layers, and a small vocabulary: its experts' speed without its memory. */
+    {"qwen3-30b-a3b", QWEN3_30B(48, 151936)},
+    {"qwen3-30b-a3b-12l", QWEN3_30B(12, 151936)},
+    {"qwen3-30b-a3b-2l", QWEN3_30B(2, 8192)},
+    {"gpt-oss-20b", GPT_OSS_20B(24)},
+    {"gpt-oss-20b-6l", GPT_OSS_20B(6)},
+    {"tiny", GPT2 "'n_layer': 2, 'n_embd': 80, 'n_head': 4, 'vocab_size': 2560,"
+                  " 'n_positions': 256"},
+    {"tiny-gpt_neo",
+     "'model_type': 'gpt_neo', " CLASS(
+         "GPTNeo") "'num_layers': 3,"
+                   " 'hidden_size': 96, 'num_heads': 6, 'vocab_size': 2560, 'window_size': 9,"
+                   " 'max_position_embeddings': 256, 'attention_types': [[['global', 'local',"
+                   " 'global'], 1]], 'activation_function': 'gelu_new'"},
+    {"tiny-gpt_neox",
+     "'model_type': 'gpt_neox', " CLASS(
+         "GPTNeoX") "'num_hidden_layers': 3,"
+                    " 'hidden_size': 96, 'num_attention_heads': 6, 'intermediate_size': 152,"
+                    " 'vocab_size': 2560, 'max_position_embeddings': 256, 'rotary_pct': 0.25,"
+                    " 'hidden_act': 'gelu', 'layer_norm_eps': 1e-5, 'rotary_emb_base': 10000,"
+                    " 'use_parallel_residual': true, 'tie_word_embeddings': false"},
+    {"tiny-gptj",
+     "'model_type': 'gptj', " CLASS(
+         "GPTJ") "'n_layer': 3, 'n_embd': 96,"
+                 " 'n_head': 6, 'rotary_dim': 8, 'vocab_size': 2560, 'n_positions': 256,"
+                 " 'activation_function': 'gelu_new', 'layer_norm_epsilon': 1e-5,"
+                 " 'tie_word_embeddings': false"},
+    {"tiny-llama", LLAMA TINY_WIDE ", 'rope_theta': 10000, 'tie_word_embeddings': false"},
+    {"tiny-blocks", LLAMA "'num_hidden_layers': 3, 'hidden_size': 256, 'intermediate_size': 512,"
+                          " 'num_attention_heads': 4, 'num_key_value_heads': 2,"
+                          " 'vocab_size': 2560, 'max_position_embeddings': 256,"
+                          " 'rope_theta': 10000, 'tie_word_embeddings': false"},
+    {"tiny-smollm3", "'model_type': 'smollm3', " CLASS("SmolLM3") TINY
+     ", 'no_rope_layers': [1, 0, 1], 'tie_word_embeddings': true"},
+    {"tiny-mistral", "'model_type': 'mistral', " CLASS("Mistral") TINY_WIDE
+     ", 'sliding_window': 9, 'tie_word_embeddings': false"},
+    {"tiny-ministral3", "'model_type': 'ministral3', " CLASS("Ministral3") TINY_WIDE
+     ", 'tie_word_embeddings': true, 'rope_parameters': {'rope_type': 'yarn',"
+     " 'rope_theta': 1000000, 'factor': 16, 'beta_fast': 32, 'beta_slow': 1,"
+     " 'original_max_position_embeddings': 16, 'mscale': 1,"
+     " 'mscale_all_dim': 1, 'llama_4_scaling_beta': 0.1}"},
+    {"tiny-mixtral", "'model_type': 'mixtral', " CLASS("Mixtral") TINY
+     ", 'num_local_experts': 4, 'num_experts_per_tok': 2, 'sliding_window': null,"
+     " 'tie_word_embeddings': false"},
+    {"tiny-qwen2", "'model_type': 'qwen2', " CLASS("Qwen2") TINY
+     ", 'use_sliding_window': false, 'tie_word_embeddings': true"},
+    {"tiny-qwen2_moe", "'model_type': 'qwen2_moe', " CLASS("Qwen2Moe") TINY
+     ", 'num_experts': 6, 'num_experts_per_tok': 2,"
+     " 'moe_intermediate_size': 24, 'shared_expert_intermediate_size': 40,"
+     " 'norm_topk_prob': false, 'tie_word_embeddings': false"},
+    {"tiny-qwen3", QWEN3 TINY_WIDE ", 'tie_word_embeddings': true"},
+    {"tiny-qwen3_moe", QWEN3_MOE TINY_WIDE ", 'num_experts': 6, 'num_experts_per_tok': 2,"
+                                           " 'moe_intermediate_size': 24, 'mlp_only_layers': [1]"},
+    {"tiny-gemma", "'model_type': 'gemma', " CLASS("Gemma") TINY_WIDE
+     ", 'hidden_act': 'gelu_pytorch_tanh', 'tie_word_embeddings': true"},
+    {"tiny-gemma2", "'model_type': 'gemma2', " CLASS("Gemma2") TINY_WIDE
+     ", 'query_pre_attn_scalar': 20, 'sliding_window': 9,"
+     " 'attn_logit_softcapping': 8, 'final_logit_softcapping': 12,"
+     " 'tie_word_embeddings': true"},
+    {"tiny-gemma3", GEMMA3 TINY_WIDE ", 'sliding_window': 9"},
+    {"tiny-phi", "'model_type': 'phi', " CLASS("Phi") TINY
+     ", 'hidden_act': 'gelu_new', 'partial_rotary_factor': 0.5,"
+     " 'tie_word_embeddings': false"},
+    {"tiny-phi3", "'model_type': 'phi3', " CLASS("Phi3") TINY
+     ", 'sliding_window': 18, 'partial_rotary_factor': 0.75,"
+     " 'tie_word_embeddings': false"},
+    {"tiny-granite", "'model_type': 'granite', " CLASS("Granite") TINY
+     ", 'embedding_multiplier': 2, 'residual_multiplier': 0.6,"
+     " 'attention_multiplier': 0.3, 'logits_scaling': 2.2,"
+     " 'tie_word_embeddings': true"},
+    {"tiny-granitemoe", "'model_type': 'granitemoe', " CLASS("GraniteMoe") TINY
+     ", 'num_local_experts': 4, 'num_experts_per_tok': 2,"
+     " 'attention_multiplier': 0.3, 'tie_word_embeddings': true"},
+    {"tiny-granitemoeshared", "'model_type': 'granitemoeshared', " CLASS("GraniteMoeShared") TINY
+     ", 'num_local_experts': 4, 'num_experts_per_tok': 2,"
+     " 'shared_intermediate_size': 40, 'attention_multiplier': 0.3,"
+     " 'tie_word_embeddings': true"},
+    {"tiny-olmo2", "'model_type': 'olmo2', " CLASS("Olmo2") TINY ", 'tie_word_embeddings': false"},
+    {"tiny-olmoe", "'model_type': 'olmoe', " CLASS("Olmoe") TINY
+     ", 'num_experts': 6, 'num_experts_per_tok': 2, 'clip_qkv': 0.5,"
+     " 'tie_word_embeddings': false"},
+    {"tiny-cohere", "'model_type': 'cohere', " CLASS("Cohere") TINY
+     ", 'logit_scale': 0.25, 'use_qk_norm': true, 'tie_word_embeddings': true"},
+    {"tiny-cohere2", "'model_type': 'cohere2', " CLASS("Cohere2") TINY
+     ", 'logit_scale': 0.25, 'sliding_window': 9, 'sliding_window_pattern': 2,"
+     " 'tie_word_embeddings': true"},
+    {"tiny-glm4", "'model_type': 'glm4', " CLASS("Glm4") TINY_WIDE
+     ", 'attention_bias': true, 'partial_rotary_factor': 0.5,"
+     " 'tie_word_embeddings': false"},
+    {"tiny-starcoder2", "'model_type': 'starcoder2', " CLASS("Starcoder2") TINY
+     ", 'sliding_window': 9, 'use_bias': true, 'tie_word_embeddings': true"},
+    {"tiny-minicpm", "'model_type': 'minicpm', " CLASS("MiniCPM") TINY
+     ", 'scale_emb': 12, 'scale_depth': 1.4, 'dim_model_base': 48,"
+     " 'tie_word_embeddings': true"},
+    {"tiny-gpt_oss", "'model_type': 'gpt_oss', " CLASS("GptOss") TINY_WIDE
+     ", 'num_local_experts': 4, 'num_experts_per_tok': 2, 'sliding_window': 9,"
+     " 'attention_bias': true, 'tie_word_embeddings': false,"
+     " 'rope_scaling': {'rope_type': 'yarn', 'factor': 8, 'beta_fast': 32,"
+     " 'beta_slow': 1, 'truncate': false,"
+     " 'original_max_position_embeddings': 32}"},
+};
+/* clang-format on */
+
+enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+
+const char *bench_shape_name(const char *model)
+{
+    return strncmp(model, prefix, sizeof prefix - 1) ? NULL : model + sizeof prefix - 1;
+}
+
+static enum baton_err refuse(const char *option, const char *name, struct baton_why *why)
+{
+    char names[512] = "";
+    for (int i = 0; i < N_SHAPES; i++) {
+        size_t n = strlen(names);
+        if (strncmp(shapes[i].name, "tiny", 4) != 0)
+            (void)snprintf(names + n, sizeof names - n, "%s, ", shapes[i].name);
+    }
+    return baton_fail(why, BATON_INVALID, "%s: no shape \"%.40s\"; there are %stiny, tiny-FAMILY",
+                      option, name, names);
+}
+
+bool bench_shape_config(const char *name, char text[BENCH_CONFIG_BYTES])
+{
+    for (int i = 0; i < N_SHAPES; i++) {
+        if (strcmp(shapes[i].name, name) != 0)
+            continue;
+        (void)snprintf(text, BENCH_CONFIG_BYTES, "{%s", shapes[i].config);
+        for (char *c = text; (c = strchr(c, '\'')); c++)
+            *c = '"';
+        return true;
+    }
+    return false;
+}
+
+enum baton_err bench_shape_read(const char *option, const char *name,
+                                struct baton_model_config *config, struct baton_why *why)
+{
+    char text[BENCH_CONFIG_BYTES];
+    if (!bench_shape_config(name, text))
+        return refuse(option, name, why);
+    size_t n = strlen(text);
+    text[n++] = '}';
+    return baton_model_config_parse(text, n, config, why);
+}
+
+enum baton_err bench_shape_find(const char *option, const char *name,
+                                const struct baton_arch **arch, struct baton_spec *spec,
+                                struct baton_why *why)
+{
+    struct baton_model_config config;
+    enum baton_err err = bench_shape_read(option, name, &config, why);
+    return err ? err : baton_arch_configure(&config, 0, arch, spec, why);
+}

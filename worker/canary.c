@@ -1,0 +1,86 @@
+#include "worker/canary.h"
+
+#include <stdlib.h>
+
+#include "common/base/digest.h"
+
+/* So many rows take the path of a small batch, and fit into any engine and any block. */
+enum { N_TOKENS = 8 };
+_Static_assert((int)N_TOKENS <= (int)BATON_KV_BLOCK_TOKENS, "a canary has one block");
+
+struct baton_canary {
+    struct baton_engine *engine;
+    struct baton_kv *kv; /* of one block: requests have the worker's pool to themselves */
+    struct baton_seq seq;
+    uint32_t tokens[N_TOKENS];
+    int n_tokens;  /* fewer than N_TOKENS in a shorter context */
+    float *logits; /* [V] */
+    size_t logits_bytes;
+    uint32_t first_crc;
+    bool has_run;
+};
+
+/* Tokens from all over the vocabulary: each reads another page of the embedding. */
+static void choose_tokens(struct baton_canary *canary, const struct baton_spec *spec)
+{
+    canary->n_tokens = spec->n_context < N_TOKENS ? spec->n_context : N_TOKENS;
+    for (int i = 0; i < canary->n_tokens; i++)
+        canary->tokens[i] = (uint32_t)((uint64_t)spec->n_vocab * (unsigned)(2 * i + 1) /
+                                       (2 * (unsigned)canary->n_tokens));
+}
+
+static enum baton_err take_memory(struct baton_canary *canary, const struct baton_model *model,
+                                  const char *kv_dtype, struct baton_why *why)
+{
+    enum baton_err err =
+        baton_kv_create(baton_model_kv_layout(model), kv_dtype, 1, &canary->kv, why);
+    canary->logits_bytes = (size_t)baton_model_spec(model)->n_vocab * sizeof *canary->logits;
+    canary->logits = malloc(canary->logits_bytes);
+    if (!err && !canary->logits)
+        err = BATON_NO_MEMORY;
+    return err ? err : baton_seq_init(&canary->seq, canary->kv, canary->n_tokens);
+}
+
+enum baton_err baton_canary_create(const struct baton_model *model, struct baton_engine *engine,
+                                   const char *kv_dtype, struct baton_canary **out,
+                                   struct baton_why *why)
+{
+    struct baton_canary *canary = calloc(1, sizeof *canary);
+    if (!canary)
+        return BATON_NO_MEMORY;
+    canary->engine = engine;
+    choose_tokens(canary, baton_model_spec(model));
+    enum baton_err err = take_memory(canary, model, kv_dtype, why);
+    if (err)
+        baton_canary_destroy(canary);
+    else
+        *out = canary;
+    return err;
+}
+
+void baton_canary_destroy(struct baton_canary *canary)
+{
+    if (!canary)
+        return;
+    baton_seq_fini(&canary->seq);
+    if (canary->kv)
+        baton_kv_destroy(canary->kv);
+    free(canary->logits);
+    free(canary);
+}
+
+enum baton_err baton_canary_run(void *arg, baton_layer_fn goes_on, void *goes_on_arg)
+{
+    struct baton_canary *canary = arg;
+    canary->seq.n_tokens = 0;
+    enum baton_err err =
+        baton_engine_prefill(canary->engine, &canary->seq, canary->tokens, canary->n_tokens,
+                             goes_on, goes_on_arg, canary->logits);
+    if (err)
+        return err;
+    uint32_t crc = baton_crc32c(0, canary->logits, canary->logits_bytes);
+    if (!canary->has_run)
+        canary->first_crc = crc;
+    canary->has_run = true;
+    return crc == canary->first_crc ? BATON_OK : BATON_CORRUPT;
+}

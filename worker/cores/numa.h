@@ -1,0 +1,45 @@
+/* The NUMA node that a worker is bound to, as --numa says.
+ *
+ *     none     no node: threads run, and memory lies, wherever the kernel puts them
+ *     node:N   threads run on the node's processors, and memory comes from the node as long as it
+ *              has some; then from another, because a worker that is slower is better than none
+ *     auto     as node:N on a machine with several nodes: prefill workers take the nodes from the
+ *              first on and decode workers from the last on, by the number at the end of their id
+ *
+ * A list of --cores must lie in the node; auto takes the node that it lies in. What the page cache
+ * holds of a model's file already stays where it is.
+ *
+ * Ownership: plain data.
+ * Threading: bind before any other thread is started: threads inherit processors and policy.
+ * Errors:    bind: INVALID (the option, or a node that this machine or process does not have), IO
+ *            (the kernel forbids a policy), with the reason.
+ */
+#ifndef BATON_WORKER_CORES_NUMA_H
+#define BATON_WORKER_CORES_NUMA_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+struct baton_numa {
+    int node; /* -1: none */
+};
+
+struct baton_numa_options {
+    const char *numa;  /* "none", "auto" or "node:N" */
+    const char *cores; /* "auto", "all" or a list (cores.h) */
+    const char *id;    /* the worker's */
+    bool is_decode;
+    const char *root; /* where /sys lies; NULL: as usual (tests) */
+};
+
+/* The node that the options name on this machine, for a process that may run on the processors that
+ * it may run on now. Binds nothing. */
+enum baton_err baton_numa_choose(const struct baton_numa_options *options, struct baton_numa *numa,
+                                 struct baton_why *why) BATON_MUST_CHECK;
+
+/* Chooses, binds this thread and those it starts, and logs what it did. */
+enum baton_err baton_numa_bind(const struct baton_numa_options *options, struct baton_numa *numa,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+#endif

@@ -1,0 +1,200 @@
+/* What a prefill and a decode worker share around their own work: options, the model, the inbox,
+ * membership, signals, and the main thread's loop.
+ *
+ * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
+ * thread of its own (compute). The main thread never computes, so heartbeats are never late.
+ *
+ *     SERVING --SIGTERM, Drain--> DRAINING --idle, or drain_s later--> returned
+ *
+ * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
+ * the process at once. SIGHUP reads the cluster token's file and the peer certificate again.
+ *
+ * Ownership: the host owns model, inbox and membership; hooks borrow them.
+ * Threading: everything on the main thread; only baton_host_wake may be called from any thread.
+ * Errors:    open: as its parts, with a readable reason.
+ */
+#ifndef BATON_WORKER_HOST_H
+#define BATON_WORKER_HOST_H
+
+#include "common/base/doorbell.h"
+#include "common/base/options/config.h"
+#include "common/wire/access/cluster_token.h"
+#include "common/wire/member.h"
+#include "engine/checkpoint/facts.h"
+#include "engine/kv/kv.h"
+#include "engine/model/model.h"
+#include "worker/cores/cores.h"
+#include "worker/cores/numa.h"
+#include "worker/grammars.h"
+#include "worker/kv/budget.h"
+#include "worker/kv/memory_claims.h"
+#include "worker/kv/send.h"
+
+struct baton_worker_options {
+    const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
+    const char *cluster_token, *cluster_token_file, *cores, *numa, *lease_dir, *alive_file,
+        *log_level, *log_file;
+    int log_format; /* enum baton_log_format */
+    const char *peer_certfile, *peer_keyfile, *peer_cafile;
+    int64_t threads, context_tokens;
+    double beat_s, silence_s, pause_s, stall_s, canary_s, drain_s;
+};
+
+/* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
+#define BATON_WORKER_OPTIONS(type, in)                                                             \
+    BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
+                   "directory in Hugging Face's layout, or a GGUF file"),                          \
+        BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                             \
+        BATON_ROW_TEXT(                                                                            \
+            type, in.kv_dtype, "kv-dtype", "auto",                                                 \
+            "of the KV cache: f32, f16, q8, or auto: f32 beside f32 weights, else f16"),           \
+        BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
+                       "who computes: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "  \
+                       "portable or openblas"),                                                    \
+        BATON_ROW_TEXT(type, in.pack_dir, "pack-dir", "auto",                                      \
+                       "where workers share packed weights: a directory; \"\": nowhere; auto: "    \
+                       "beside the model, or in the user's cache directory"),                      \
+        BATON_ROW_TEXT(type, in.gateway, "gateway", "tcp://127.0.0.1:7100",                        \
+                       "inbox urls of the gateways to join, separated by commas"),                 \
+        BATON_ROW_TEXT(type, in.id, "id", NULL,                                                    \
+                       "this worker's name, unique in the fleet; default: role and host name"),    \
+        BATON_ROW_TEXT(type, in.inbox, "inbox", "tcp://127.0.0.1:0",                               \
+                       "where to listen; port 0 takes a free one"),                                \
+        BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
+                       "inbox url told to others; host * is the address they see"),                \
+        BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "",                                \
+                       "shared secret of the fleet; arguments are no place for it: all users can " \
+                       "list them"),                                                               \
+        BATON_ROW_TEXT(type, in.cluster_token_file, "cluster-token-file", "",                      \
+                       "file of the fleet's secret, or of two while it changes: the first is "     \
+                       "sent; read again on SIGHUP"),                                              \
+        BATON_ROW_TEXT(type, in.peer_certfile, "peer-certfile", "",                                \
+                       "PEM file of this process's certificate for the name \"baton\": mutual "    \
+                       "TLS between processes, at tls+tcp:// addresses; with key and authority "   \
+                       "read again on SIGHUP"),                                                    \
+        BATON_ROW_TEXT(type, in.peer_keyfile, "peer-keyfile", "",                                  \
+                       "PEM file of that certificate's key"),                                      \
+        BATON_ROW_TEXT(type, in.peer_cafile, "peer-cafile", "",                                    \
+                       "PEM file of the fleet's own authority"),                                   \
+        BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
+                       "processors to compute on: auto (all; workers of one host share them by "   \
+                       "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
+        BATON_ROW_TEXT(type, in.numa, "numa", "none",                                              \
+                       "the NUMA node whose processors and memory to use: none (as the kernel "    \
+                       "chooses), auto (one for each worker, by the number of its id) or "         \
+                       "node:N"),                                                                  \
+        BATON_ROW_TEXT(type, in.lease_dir, "lease-dir", "auto",                                    \
+                       "where workers tell each other who is busy and what memory they take: a "   \
+                       "directory; \"\": nowhere; "                                                \
+                       "auto: /dev/shm, or the user's runtime directory"),                         \
+        BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
+                      "to compute with, at most; 0: as cores"),                                    \
+        BATON_ROW_INT(type, in.context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT,        \
+                      "tokens",                                                                    \
+                      "of prompt and output together, the gateway's too; 0: all that "             \
+                      "the model knows"),                                                          \
+        BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \
+                       "touched every second while the main thread lives, for health checks"),     \
+        BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \
+                       "between heartbeats; a gateway silent for six is lost"),                    \
+        BATON_ROW_REAL(type, in.silence_s, "silence-s", "0", 0, 86400, "s",                        \
+                       "a gateway silent so long is lost, whatever the heartbeats; 0: six beats"), \
+        BATON_ROW_REAL(type, in.pause_s, "gateway-pause-s", "60", 0, 86400, "s",                   \
+                       "a silent gateway whose host answers is stopped: kept for so long"),        \
+        BATON_ROW_REAL(type, in.stall_s, "stall-s", "1", 0, 86400, "s",                            \
+                       "an engine with work that computes no layer for so long, and for eight "    \
+                       "times its usual, is stalled: no more work comes; 0: never"),               \
+        BATON_ROW_REAL(type, in.canary_s, "canary-s", "10", 0, 86400, "s",                         \
+                       "between canaries: fixed tokens that an idle engine computes, at start "    \
+                       "first; other bits than then: unhealthy; 0: none"),                         \
+        BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
+                       "how long running work may go on after SIGTERM"),                           \
+        BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error"),     \
+        BATON_ROW_CHOICE(type, in.log_format, "log-format", "logfmt", "logfmt|json",               \
+                         "of the lines of the log"),                                               \
+        BATON_ROW_TEXT(type, in.log_file, "log-file", "",                                          \
+                       "where the log goes, opened anew on SIGUSR1; none: stderr")
+
+struct baton_host;
+
+struct baton_host_hooks {
+    void *arg;
+    /* A message of a joined gateway; link and message are borrowed. */
+    void (*from_gateway)(void *arg, struct baton_link *gateway,
+                         const struct baton_message *message);
+    /* KvAck, the one message another worker sends here. NULL where none comes. */
+    void (*from_peer)(void *arg, const struct baton_message *message);
+    /* Called after every wake, messages first: do what is due. Returns when to be called again. */
+    int64_t (*work)(void *arg, int64_t now_ns);
+    void (*status)(void *arg, Baton__V1__Status *status);
+    void (*lost)(void *arg, uint64_t gateway_epoch);
+    bool (*is_idle)(void *arg);
+};
+
+struct baton_host {
+    const struct baton_worker_options *options;
+    const struct baton_kv_options *kv_options;
+    struct baton_host_hooks hooks;
+    Baton__V1__Role role;
+    uint64_t epoch;
+    char id[65];
+    struct baton_numa numa;
+    char numa_name[16]; /* "node:0"; "": it is bound to none */
+    struct baton_cores cores;
+    struct baton_model_facts facts;
+    struct baton_fingerprint fingerprint;
+    struct baton_numeric_class numeric_class; /* since measure */
+    struct baton_model *model;
+    double model_load_s;
+    const char *draft_model;          /* its name, for join; NULL or "": there is none */
+    struct baton_memory_claim *claim; /* NULL: the worker sees no others */
+    const struct baton_kv *kv;        /* the worker's, since join */
+    struct baton_doorbell bell;
+    struct baton_inbox *inbox;
+    struct baton_member *member;
+    struct baton_cluster_token token;
+    struct baton_grammar_set grammars;
+    bool draining, told_to_drain; /* by a gateway */
+    int64_t drain_until_ns, alive_next_ns;
+};
+
+/* First half: token, signals, cores, model, inbox. kv: a pool of these options is to fit beside the
+ * model; where it does not, the model is not loaded. */
+enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
+                               const struct baton_kv_options *kv, Baton__V1__Role role,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* Measures the numeric class of the model with the worker's pool, once the pool is there: its
+ * prefix cache and join need it. */
+enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv *kv,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+/* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. kv: the
+ * worker's pool, borrowed until close. */
+enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
+                               const struct baton_kv *kv, const struct baton_host_hooks *hooks,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* Returns after SIGTERM or SIGINT, drained. */
+void baton_host_run(struct baton_host *host);
+void baton_host_close(struct baton_host *host);
+
+/* Adds what another inbox of the worker than the host's turned away to its Status. */
+void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_stats *stats);
+
+/* How long another process may be silent, or not to be reached, before it is given up. */
+int64_t baton_host_silence_ns(const struct baton_host *host);
+
+/* What sends contexts of this worker. NULL: no memory. */
+struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
+                                                 enum baton_overlap overlap,
+                                                 enum baton_kv_path path);
+
+/* For the hook from_peer: the KvAck is the sender's, or its pipe a stranger's. */
+void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,
+                         const struct baton_message *message);
+
+/* Wakes the main thread; takes the host as void *. */
+void baton_host_wake(void *host);
+
+#endif

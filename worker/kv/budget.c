@@ -1,0 +1,377 @@
+#include "worker/kv/budget.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/wire/frame.h"
+
+enum { BLOCK = BATON_KV_BLOCK_TOKENS };
+
+/* Blocks beyond this need memory that no machine has, and arithmetic that int has not. */
+static const int64_t max_blocks = (1 << 28) / BLOCK;
+
+/* The rest is for activations, buffers and other programs. */
+static const double pools_share = 0.75, latecomers_share = 0.5;
+
+/* What workers that are still to decide may have together. */
+static double to_divide(double memory_bytes, double pool_bytes)
+{
+    double rest = (memory_bytes + pool_bytes) * pools_share - pool_bytes;
+    double least = memory_bytes * latecomers_share;
+    return rest > least ? rest : least;
+}
+
+uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
+                               const struct baton_memory_peers *peers)
+{
+    int n_prefill = peers->n_unsized_prefill + !decodes,
+        n_decode = peers->n_unsized_decode + decodes;
+    int own = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
+    n_prefill += decodes && !peers->n_prefill;
+    n_decode += !decodes && !peers->n_decode;
+    double n_contexts =
+        (double)n_prefill * BATON_KV_PREFILL_CONTEXTS + (double)n_decode * BATON_KV_DECODE_CONTEXTS;
+    if (memory_bytes == UINT64_MAX) /* unknown */
+        return memory_bytes;
+    return (uint64_t)(to_divide((double)memory_bytes, (double)peers->pool_bytes) * own /
+                      n_contexts);
+}
+
+static int64_t blocks_for(int64_t tokens)
+{
+    return (tokens + BLOCK - 1) / BLOCK;
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* How many blocks there are of layers that keep all positions, and of those that keep a window. */
+struct sizes {
+    int64_t n_blocks, n_window_blocks;
+};
+
+static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
+{
+    if (!needs->window_blocks)
+        return (double)sizes.n_blocks * (double)needs->block_bytes;
+    return (double)sizes.n_blocks * (double)(needs->block_bytes - needs->window_bytes) +
+           (double)sizes.n_window_blocks * (double)needs->window_bytes;
+}
+
+/* Every sequence finds its window. */
+static struct sizes sizes_for(const struct baton_kv_options *options,
+                              const struct baton_kv_needs *needs, int64_t n_blocks)
+{
+    int64_t n = (int64_t)options->n_sequences * needs->window_blocks;
+    return (struct sizes){n_blocks, lesser(n, n_blocks)};
+}
+
+static int64_t default_blocks(const struct baton_kv_needs *needs)
+{
+    return needs->n_contexts * blocks_for(needs->context_tokens);
+}
+
+/* Windows that go with as many whole contexts as bytes hold. */
+static double windows_of_contexts(const struct baton_kv_needs *needs, double bytes)
+{
+    double whole = (double)blocks_for(needs->context_tokens);
+    double n = whole < needs->window_blocks ? whole : needs->window_blocks;
+    return n * bytes /
+           (whole * (double)(needs->block_bytes - needs->window_bytes) +
+            n * (double)needs->window_bytes);
+}
+
+/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts want. Where
+ * a window of one sequence takes too much of them, all layers keep the same positions. */
+static struct sizes sizes_in(const struct baton_kv_options *options,
+                             const struct baton_kv_needs *needs, uint64_t bytes)
+{
+    int64_t n_alike = (int64_t)(bytes / needs->block_bytes);
+    if (!needs->window_blocks)
+        return (struct sizes){n_alike, 0};
+    double half = (double)bytes / 2 / (double)needs->window_bytes,
+           least = windows_of_contexts(needs, (double)bytes);
+    int64_t n_windows = lesser((int64_t)options->n_sequences * needs->window_blocks,
+                               (int64_t)(half > least ? half : least));
+    size_t rest = needs->block_bytes - needs->window_bytes;
+    int64_t left = (int64_t)bytes - n_windows * (int64_t)needs->window_bytes;
+    int64_t n_blocks = rest ? left / (int64_t)rest : default_blocks(needs);
+    if (n_windows < needs->window_blocks || n_blocks < n_windows)
+        return (struct sizes){n_alike, n_alike};
+    return (struct sizes){n_blocks, n_windows};
+}
+
+static struct sizes default_sizes(const struct baton_kv_options *options,
+                                  const struct baton_kv_needs *needs)
+{
+    int64_t n_wanted = default_blocks(needs);
+    struct sizes wanted = sizes_for(options, needs, n_wanted);
+    if (bytes_of(needs, wanted) <= (double)needs->share_bytes)
+        return wanted;
+    struct sizes most = sizes_in(options, needs, needs->share_bytes);
+    most.n_blocks = lesser(most.n_blocks, n_wanted);
+    most.n_window_blocks = lesser(most.n_window_blocks, most.n_blocks);
+    return most;
+}
+
+static struct sizes wanted_sizes(const struct baton_kv_options *options,
+                                 const struct baton_kv_needs *needs)
+{
+    if (options->bytes)
+        return sizes_in(options, needs, (uint64_t)options->bytes);
+    return options->tokens ? sizes_for(options, needs, blocks_for(options->tokens))
+                           : default_sizes(options, needs);
+}
+
+static const char *option_name(const struct baton_kv_options *options)
+{
+    return options->bytes ? "kv-bytes" : "kv-tokens";
+}
+
+static enum baton_err check_least(const struct baton_kv_options *options,
+                                  const struct baton_kv_needs *needs, int64_t n_blocks,
+                                  struct baton_why *why)
+{
+    if (n_blocks >= 1)
+        return BATON_OK;
+    if (options->bytes)
+        return baton_fail(why, BATON_INVALID,
+                          "kv-bytes: must hold at least a block of %d tokens: %zu bytes, not "
+                          "%" PRId64,
+                          BLOCK, needs->block_bytes, options->bytes);
+    return baton_fail(why, BATON_NO_MEMORY,
+                      "KV cache: a block of %d tokens takes %zu bytes, and this worker's share of "
+                      "the memory that is left is %" PRIu64 " (bound by %s); kv-tokens or kv-bytes "
+                      "override it",
+                      BLOCK, needs->block_bytes, needs->share_bytes, needs->limit);
+}
+
+static enum baton_err check_most(const struct baton_kv_options *options,
+                                 const struct baton_kv_needs *needs, struct sizes sizes,
+                                 struct baton_why *why)
+{
+    double mib = bytes_of(needs, sizes) / (1 << 20);
+    int64_t n_blocks = sizes.n_blocks;
+    if (n_blocks > max_blocks)
+        return baton_fail(why, BATON_INVALID, "%s: must hold at most %" PRId64 " tokens",
+                          option_name(options), max_blocks * BLOCK);
+    if (mib * (1 << 20) > (double)needs->memory_bytes)
+        return baton_fail(why, BATON_NO_MEMORY,
+                          "%s: %" PRId64 " tokens take %.0f MiB, but only %.0f MiB of memory are "
+                          "left (bound by %s)",
+                          option_name(options), n_blocks * BLOCK, mib,
+                          (double)needs->memory_bytes / (1 << 20), needs->limit);
+    return BATON_OK;
+}
+
+static enum baton_err check_cache(const struct baton_kv_options *options, struct baton_why *why)
+{
+    if (options->prefix_cache_tokens > 0 && options->prefix_cache_tokens < BLOCK)
+        return baton_fail(why, BATON_INVALID,
+                          "prefix-cache-tokens: must be 0 or at least a block of %d, not %" PRId64,
+                          BLOCK, options->prefix_cache_tokens);
+    return BATON_OK;
+}
+
+enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
+                                      const struct baton_kv_needs *needs,
+                                      struct baton_kv_budget *budget, struct baton_why *why)
+{
+    struct sizes sizes = wanted_sizes(options, needs);
+    int64_t n_blocks = sizes.n_blocks, n_cached = options->prefix_cache_tokens / BLOCK;
+    if (options->tokens && options->bytes)
+        return baton_fail(why, BATON_INVALID, "kv-bytes: not beside kv-tokens; give one of them");
+    enum baton_err err = check_least(options, needs, n_blocks, why);
+    if (!err)
+        err = check_most(options, needs, sizes, why);
+    if (!err)
+        err = check_cache(options, why);
+    if (err)
+        return err;
+    budget->n_blocks = (int)n_blocks;
+    budget->n_window_blocks = (int)sizes.n_window_blocks;
+    budget->n_cached =
+        (int)(options->prefix_cache_tokens < 0 || n_cached > n_blocks ? n_blocks : n_cached);
+    return BATON_OK;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Memory that is not there is refused here: taken, it would cost some process its life. Weights
+ * that are mapped from a file count as page cache, which the kernel calls free. */
+static void measure_memory(const struct baton_memory_left *left,
+                           const struct baton_memory_peers *peers, size_t weights_bytes,
+                           bool decodes, struct baton_kv_needs *needs)
+{
+    needs->memory_bytes = left->bytes == UINT64_MAX
+                              ? left->bytes
+                              : less(less(left->bytes, peers->unbacked_bytes), weights_bytes);
+    needs->limit = left->limit;
+    needs->share_bytes = baton_kv_budget_share(needs->memory_bytes, decodes, peers);
+    needs->n_contexts = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
+}
+
+/* A block of a layer travels in one message. */
+static enum baton_err check_blocks(const struct baton_kv *kv, struct baton_why *why)
+{
+    for (int i = 0; i < baton_kv_n_layers(kv); i++)
+        if (baton_kv_block_bytes(kv, i) > BATON_FRAME_MAX_PAYLOAD)
+            return baton_fail(
+                why, BATON_INVALID,
+                "KV cache: a block of layer %d takes %zu bytes, and a message carries "
+                "%d; kv-dtype q8 takes the least",
+                i, baton_kv_block_bytes(kv, i), BATON_FRAME_MAX_PAYLOAD);
+    return BATON_OK;
+}
+
+static double pool_bytes(const struct baton_kv_needs *needs, const struct baton_kv_budget *budget)
+{
+    return bytes_of(needs, (struct sizes){budget->n_blocks, budget->n_window_blocks});
+}
+
+static void log_pool(const struct baton_kv *kv, const struct baton_kv_needs *needs,
+                     const struct baton_kv_budget *budget)
+{
+    int64_t n_tokens = (int64_t)budget->n_blocks * BLOCK;
+    baton_log(BATON_LOG_INFO, "kv_cache", BATON_I("tokens", n_tokens),
+              BATON_I("prefix_cache_tokens", budget->n_cached * BLOCK),
+              BATON_F("mib", pool_bytes(needs, budget) / (1 << 20)),
+              BATON_I("window_tokens", budget->n_window_blocks * BLOCK),
+              BATON_F("mib_left", (double)needs->memory_bytes / (1 << 20)),
+              BATON_S("bound_by", needs->limit), BATON_S("dtype", baton_kv_dtype(kv)));
+    if (n_tokens < needs->context_tokens)
+        baton_log(BATON_LOG_WARN, "kv_cache_below_context", BATON_I("tokens", n_tokens),
+                  BATON_I("context_tokens", needs->context_tokens),
+                  BATON_S("consequence", "longer requests are refused"));
+}
+
+static enum baton_err check_weights(const struct baton_model *model,
+                                    const struct baton_memory_left *left,
+                                    const struct baton_memory_peers *peers, struct baton_why *why)
+{
+    uint64_t bytes = less(left->bytes, peers->unbacked_bytes);
+    if (baton_model_all_bytes(model) < bytes)
+        return BATON_OK;
+    return baton_fail(
+        why, BATON_NO_MEMORY,
+        "dtype: in %s the weights take %.0f MiB, but only %.0f MiB of memory are left "
+        "(bound by %s)",
+        baton_model_dtype(model), (double)baton_model_all_bytes(model) / (1 << 20),
+        (double)bytes / (1 << 20), left->limit);
+}
+
+/* Of what is served, and, where a worker says how it runs sequences, of its windows. */
+static enum baton_err measure_model(const struct baton_kv_options *options,
+                                    const struct baton_model *model, const char *dtype,
+                                    struct baton_kv_needs *needs, struct baton_why *why)
+{
+    struct baton_kv_layout layout = baton_model_kv_layout(model);
+    enum baton_err err = baton_kv_measure(layout, dtype, &needs->block_bytes, why);
+    if (!err && options->n_sequences)
+        err = baton_kv_measure_window(layout, dtype, options->n_step_rows, &needs->window_bytes,
+                                      &needs->window_blocks, why);
+    return err;
+}
+
+enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
+                                        const struct baton_kv_options *options,
+                                        const struct baton_model *model, const char *dtype,
+                                        bool decodes, struct baton_memory_claim *claim,
+                                        struct baton_why *why)
+{
+    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
+    struct baton_kv_budget budget;
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    enum baton_err err = check_weights(model, left, &peers, why);
+    if (!err)
+        err = measure_model(options, model, dtype, &needs, why);
+    measure_memory(left, &peers, baton_model_all_bytes(model), decodes, &needs);
+    return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
+}
+
+enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
+                                     const struct baton_model *model, const char *dtype,
+                                     bool decodes, struct baton_memory_claim *claim,
+                                     struct baton_why *why)
+{
+    struct baton_memory_left left;
+    baton_memory_left(&left);
+    return baton_kv_budget_check_in(&left, options, model, dtype, decodes, claim, why);
+}
+
+/* What decode workers compute with stays in memory of their own: it lies on huge pages. */
+static enum baton_err create_pool(const struct baton_kv_options *options,
+                                  const struct baton_model *model, const char *dtype,
+                                  const struct baton_kv_budget *budget, bool decodes,
+                                  struct baton_kv **kv, struct baton_why *why)
+{
+    struct baton_kv_layout layout = baton_model_kv_layout(model);
+    struct baton_why reason = {""};
+    const struct baton_kv_sliding sliding = {.n_blocks = budget->n_window_blocks,
+                                             .n_rows = options->n_step_rows};
+    int n_blocks = budget->n_blocks;
+    if (sliding.n_blocks)
+        return baton_kv_create_sliding(layout, dtype, n_blocks, sliding, kv, why);
+    if (decodes || options->path == BATON_KV_PATH_WIRE)
+        return baton_kv_create(layout, dtype, n_blocks, kv, why);
+    enum baton_err err = baton_kv_create_shared(layout, dtype, n_blocks, kv, &reason);
+    if (err == BATON_IO && options->path == BATON_KV_PATH_AUTO) {
+        baton_log(BATON_LOG_WARN, "kv_not_shared", BATON_S("reason", reason.text));
+        return baton_kv_create(layout, dtype, n_blocks, kv, why);
+    }
+    return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
+}
+
+/* A draft model's block comes with each block. */
+static enum baton_err measure_blocks(const struct baton_kv_options *options,
+                                     const struct baton_model *model, const char *dtype,
+                                     struct baton_kv_needs *needs, struct baton_why *why)
+{
+    size_t draft_bytes = 0;
+    enum baton_err err = measure_model(options, model, dtype, needs, why);
+    if (!err && options->draft)
+        err = baton_kv_measure(baton_model_kv_layout(options->draft), dtype, &draft_bytes, why);
+    if (!err)
+        needs->block_bytes += draft_bytes;
+    return err;
+}
+
+enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
+                                      const struct baton_model *model, const char *dtype,
+                                      bool decodes, struct baton_memory_claim *claim,
+                                      struct baton_kv **kv, struct baton_why *why)
+{
+    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
+    struct baton_kv_budget budget;
+    struct baton_kv *made = NULL;
+    struct baton_memory_left left;
+    struct baton_memory_peers peers;
+    baton_memory_claim_look(claim, &peers);
+    baton_memory_left(&left);
+    size_t mapped_bytes = baton_model_mapped_bytes(model);
+    if (options->draft)
+        mapped_bytes += baton_model_mapped_bytes(options->draft);
+    measure_memory(&left, &peers, mapped_bytes, decodes, &needs);
+    enum baton_err err = measure_blocks(options, model, dtype, &needs, why);
+    if (!err)
+        err = baton_kv_budget_choose(options, &needs, &budget, why);
+    if (!err)
+        err = create_pool(options, model, dtype, &budget, decodes, &made, why);
+    if (!err)
+        err = check_blocks(made, why);
+    if (err) {
+        baton_kv_destroy(made);
+        return err;
+    }
+    *kv = made;
+    baton_memory_claim_take(claim, (uint64_t)pool_bytes(&needs, &budget));
+    baton_kv_bound_cache(*kv, budget.n_cached);
+    log_pool(*kv, &needs, &budget);
+    return BATON_OK;
+}

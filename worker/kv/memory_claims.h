@@ -1,0 +1,52 @@
+/* What the workers of one user on one host tell each other while each decides how much memory its
+ * KV cache takes: who is still to decide, what the others' caches take, and what of that is not
+ * backed by memory yet, so that the kernel still counts it as free.
+ *
+ *     open --take: so many bytes--> sized, so many unbacked --back--> fewer --> none
+ *
+ * A table of slots like that of the cores (cores/table.h), in a file of its own: a slot is
+ * held by a lock that dies with its process.
+ *
+ * Containers may share the table (a volume, a pod) and not their limits: a worker that a control
+ * group's limit bounds sees the workers of that group alone. One that the machine bounds sees all.
+ *
+ * Ownership: a claim belongs to its opener; the file stays.
+ * Threading: one thread per claim.
+ * Errors:    open: as baton_core_view_open, and NOT_FOUND without a directory. A worker without a
+ *            claim sees no others.
+ */
+#ifndef BATON_WORKER_KV_MEMORY_CLAIMS_H
+#define BATON_WORKER_KV_MEMORY_CLAIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+struct baton_memory_claim;
+
+/* The other live workers. */
+struct baton_memory_peers {
+    int n_prefill, n_decode;                 /* all */
+    int n_unsized_prefill, n_unsized_decode; /* of them, those that are still to decide */
+    uint64_t pool_bytes, unbacked_bytes;     /* of those that decided */
+};
+
+/* lease_dir as baton_cores_options has it; group as struct baton_memory_left has it. */
+enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes, uint64_t group,
+                                       struct baton_memory_claim **claim,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_memory_claim_close(struct baton_memory_claim *claim);
+
+/* With a claim of NULL there are none. Look before reading what memory is left: what another worker
+ * takes in between is then counted once at least. */
+void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers);
+
+/* This worker has decided; none of the n_bytes is backed yet. NULL is harmless. */
+void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes);
+
+/* So many of them are not backed yet; the kernel counts the others. NULL is harmless. */
+void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes);
+
+#endif

@@ -1,0 +1,77 @@
+/* The offer of a KV pool to a worker on the same host: one message over a Unix socket, with the
+ * pool's file. After it the sender's contexts need not travel (kv/view.h): KvChunk only says where
+ * a piece of one lies.
+ *
+ *     sender                                    receiver
+ *     connects to @baton-kv-<its epoch>  ---->  listens
+ *     sends the offer and the file, closes
+ *     KvBegin(shares), by the link that the offer names  ---->  takes the offer of that link, and
+ *                                                               says so in KvAck
+ *
+ * The offer is there before the KvBegin that speaks of it, so nobody waits for anything. The name
+ * is an abstract one: it needs no directory, leaves nothing behind, and is seen where both share a
+ * network namespace. Each side asks the kernel whose process the other is (SO_PEERCRED): a pool has
+ * what users wrote, and goes to processes of the same user only. The ticket of the reservation
+ * (common/base/ticket.h) shows that a gateway of the fleet sent the sender here.
+ *
+ *     bytes   0 magic         8 version   12 n_blocks         16 link         24 sender_epoch
+ *            32 receiver_epoch  40 request_id  48 attempt       52 zero
+ *            56 ticket          72 kv_layout, to 136;           integers are little-endian
+ *
+ * Ownership: plain data; files are borrowed, but for what take returns.
+ * Threading: one thread.
+ * Errors:    parse: INVALID, with the field. send: NOT_FOUND (nobody listens: another host), AGAIN
+ *            (too many wait there), PEER (another user's process), IO.
+ */
+#ifndef BATON_WORKER_KV_OFFER_H
+#define BATON_WORKER_KV_OFFER_H
+
+#include "common/base/digest.h"
+#include "common/base/error.h"
+#include "common/base/ticket.h"
+
+enum { BATON_KV_OFFER_BYTES = 136, BATON_KV_OFFER_MAX_BLOCKS = (1 << 24) - 1 };
+
+/* Offers that wait for their KvBegin; processes of strangers that connect are ended at once. */
+enum { BATON_KV_OFFERS_MAX = 16 };
+
+struct baton_kv_offer {
+    uint64_t link; /* by which the contexts come */
+    uint64_t sender_epoch, receiver_epoch;
+    uint64_t request_id; /* the first of them */
+    uint32_t attempt;
+    uint32_t n_blocks; /* of the pool */
+    struct baton_ticket ticket;
+    char kv_layout[BATON_SHA256_HEX]; /* of the pool */
+};
+
+void baton_kv_offer_pack(const struct baton_kv_offer *offer, uint8_t bytes[BATON_KV_OFFER_BYTES]);
+enum baton_err baton_kv_offer_parse(const uint8_t *bytes, size_t n, struct baton_kv_offer *offer,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+
+/* Sends the offer with the file fd to the life receiver_epoch of a worker. Does not wait. */
+enum baton_err baton_kv_offer_send(const struct baton_kv_offer *offer, int fd,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* The receiving end. */
+struct baton_kv_offers;
+
+/* Listens in the name of this life. IO. */
+enum baton_err baton_kv_offers_open(uint64_t epoch, struct baton_kv_offers **offers,
+                                    struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_kv_offers_close(struct baton_kv_offers *offers);
+
+/* Takes what has come, at most 64 connections. To be called now and then, or strangers fill the
+ * queue in front of it for good. */
+void baton_kv_offers_look(struct baton_kv_offers *offers);
+
+/* Looks, and returns the file of the link's offer, which is
+ * the caller's then; -1: there is none. */
+int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
+                         struct baton_kv_offer *offer);
+
+/* Connections that were ended: of other users, without a valid offer, or too many. */
+uint64_t baton_kv_offers_n_refused(const struct baton_kv_offers *offers);
+
+#endif

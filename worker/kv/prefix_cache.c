@@ -1,0 +1,86 @@
+#include "worker/kv/prefix_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = BATON_KV_BLOCK_TOKENS };
+
+enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
+                                       const char *dtype,
+                                       const struct baton_fingerprint *fingerprint,
+                                       const struct baton_numeric_class *numeric_class, bool on,
+                                       struct baton_why *why)
+{
+    const struct baton_block_salt salt = {.config = fingerprint->config,
+                                          .weights = fingerprint->weights,
+                                          .dtype = dtype,
+                                          .kv_dtype = baton_kv_dtype(kv),
+                                          .block_tokens = BLOCK,
+                                          .kv_layout = baton_kv_layout_name(kv),
+                                          .numeric_class = numeric_class->hex};
+    *cache = (struct baton_prefix_cache){.kv = kv, .on = on};
+    if (!on) /* the pool keeps no block without a holder */
+        baton_kv_bound_cache(kv, 0);
+    enum baton_err err = baton_block_hash_root(&salt, &cache->root);
+    return err ? baton_fail(why, err, "prefix cache: no hash for the model") : BATON_OK;
+}
+
+enum baton_err baton_prefix_init(struct baton_prefix *prefix,
+                                 const struct baton_prefix_cache *cache,
+                                 const ProtobufCBinaryData *hashes, size_t n_tokens)
+{
+    size_t n = hashes->len / BATON_BLOCK_HASH_BYTES;
+    *prefix = (struct baton_prefix){0};
+    if (n > baton_block_hash_count(n_tokens, BLOCK))
+        return BATON_INVALID;
+    if (!n || !cache->on)
+        return BATON_OK;
+    prefix->hashes = malloc(n * sizeof *prefix->hashes);
+    if (!prefix->hashes)
+        return BATON_NO_MEMORY;
+    memcpy(prefix->hashes, hashes->data, n * sizeof *prefix->hashes);
+    prefix->n_hashes = (int)n;
+    return BATON_OK;
+}
+
+void baton_prefix_fini(struct baton_prefix *prefix)
+{
+    free(prefix->hashes);
+    *prefix = (struct baton_prefix){0};
+}
+
+/* Each hash covers the one before it, so the first one shows which model all of them were made
+ * for. */
+bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
+                             const struct baton_prefix *prefix, const uint32_t *tokens)
+{
+    struct baton_block_hash first;
+    return !prefix->n_hashes || (!baton_block_hash_tokens(&cache->root, tokens, BLOCK, &first, 1) &&
+                                 !memcmp(&first, &prefix->hashes[0], sizeof first));
+}
+
+enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
+                                              struct baton_prefix *prefix, struct baton_seq *seq,
+                                              int n_positions, bool look_up)
+{
+    int n_hashes = look_up ? prefix->n_hashes : 0;
+    enum baton_err err =
+        baton_seq_init_shared(seq, cache->kv, n_positions, prefix->hashes, n_hashes);
+    if (err)
+        return err;
+    prefix->n_registered = seq->n_shared; /* shared blocks are registered already */
+    /* Counted on success only: a prompt that waits for free blocks tries again and again. */
+    cache->n_looked_up_tokens += (uint64_t)n_hashes * BLOCK;
+    cache->n_hit_tokens += (uint64_t)seq->n_shared * BLOCK;
+    return BATON_OK;
+}
+
+void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, int n_complete)
+{
+    int n = n_complete < prefix->n_hashes ? n_complete : prefix->n_hashes;
+    if (n <= prefix->n_registered)
+        return;
+    baton_seq_register(seq, prefix->n_registered, prefix->hashes + prefix->n_registered,
+                       n - prefix->n_registered);
+    prefix->n_registered = n;
+}

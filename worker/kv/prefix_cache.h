@@ -1,0 +1,69 @@
+/* The prefix cache of a worker: prompts with a common prefix share its KV blocks.
+ *
+ * Whole blocks are registered in the KV pool under the prompt's block hashes, which the gateway
+ * computes once and sends with its request (common/base/block_hash.h). Later prompts look up the
+ * longest run of blocks from the first one on. Two prompts that run at the same time both compute.
+ *
+ * A pool holds blocks of one model. Hashes are made from the model's identity, so those of another
+ * one are never found, except by an error of a gateway; where the prompt's tokens are at hand,
+ * baton_prefix_cache_made holds the hashes against them.
+ *
+ * Ownership: the cache owns its counters; blocks belong to the KV pool. A prefix owns its hashes.
+ * Threading: main thread.
+ * Errors:    init: INVALID with the reason. The others: see there.
+ */
+#ifndef BATON_WORKER_KV_PREFIX_CACHE_H
+#define BATON_WORKER_KV_PREFIX_CACHE_H
+
+#include "common/base/fingerprint.h"
+#include "common/wire/envelope/envelope.h"
+#include "engine/kv/kv.h"
+
+struct baton_prefix_cache {
+    struct baton_kv *kv;
+    struct baton_block_hash root; /* the model's identity */
+    bool on;
+    uint64_t n_looked_up_tokens, n_hit_tokens;
+};
+
+/* The block hashes of one prompt. Zeroed it has none: nothing is shared. */
+struct baton_prefix {
+    struct baton_block_hash *hashes; /* [n_hashes] */
+    int n_hashes;
+    int n_registered; /* blocks that others can find */
+};
+
+/* Fingerprint, the weights' dtype, the pool and the numeric class are what hashes stand for besides
+ * tokens. With `on` false nothing is kept. */
+enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
+                                       const char *dtype,
+                                       const struct baton_fingerprint *fingerprint,
+                                       const struct baton_numeric_class *numeric_class, bool on,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
+/* Copies the hashes that came with a request of n_tokens prompt tokens; none when the cache is off.
+ * INVALID: more of them than the prompt has whole blocks; NO_MEMORY. */
+enum baton_err baton_prefix_init(struct baton_prefix *prefix,
+                                 const struct baton_prefix_cache *cache,
+                                 const ProtobufCBinaryData *hashes,
+                                 size_t n_tokens) BATON_MUST_CHECK;
+
+/* Drops the hashes. Harmless when called twice. */
+void baton_prefix_fini(struct baton_prefix *prefix);
+
+/* Whether the first hash is that of the first block of tokens, by this cache's model. True when
+ * there is none. */
+bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
+                             const struct baton_prefix *prefix, const uint32_t *tokens);
+
+/* Gives seq blocks for n_positions; with look_up, those of the prefix that are there already come
+ * first, and are counted. Errors as baton_seq_init_shared; may be tried again after one. */
+enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
+                                              struct baton_prefix *prefix, struct baton_seq *seq,
+                                              int n_positions, bool look_up) BATON_MUST_CHECK;
+
+/* Registers the sequence's blocks below n_complete, which are complete, as far as they have hashes
+ * and are not registered yet. */
+void baton_prefix_register(struct baton_prefix *prefix, struct baton_seq *seq, int n_complete);
+
+#endif

@@ -1,0 +1,44 @@
+/* The requests of a worker, found by the ids in a message.
+ *
+ * Request ids are random: their last bits spread evenly.
+ *
+ * Ownership: the table owns nothing; a node is part of its request's struct, and is removed before
+ *            that is freed.
+ * Threading: main thread.
+ * Errors:    none.
+ */
+#ifndef BATON_WORKER_REQUEST_TABLE_H
+#define BATON_WORKER_REQUEST_TABLE_H
+
+#include "worker/origin.h"
+
+enum { BATON_REQUEST_BUCKETS = 1024 }; /* requests are hundreds: more of them share a bucket */
+
+struct baton_request_node {
+    struct baton_request_node *next; /* in the bucket */
+    const struct baton_origin *origin;
+};
+
+/* Zeroed it is empty. */
+struct baton_request_table {
+    struct baton_request_node *buckets[BATON_REQUEST_BUCKETS];
+};
+
+/* origin is borrowed while the node is in the table. */
+void baton_request_table_add(struct baton_request_table *table, struct baton_request_node *node,
+                             const struct baton_origin *origin);
+
+/* The node is in the table. */
+void baton_request_table_remove(struct baton_request_table *table, struct baton_request_node *node);
+
+/* The node that a gateway's message is about (baton_origin_is); NULL when there is none. */
+struct baton_request_node *baton_request_table_find(const struct baton_request_table *table,
+                                                    const baton_envelope *envelope);
+
+/* The same for another worker's message, which does not know the gateway (baton_origin_is_request):
+ * the first after `last`, or of all when that is NULL. */
+struct baton_request_node *baton_request_table_next(const struct baton_request_table *table,
+                                                    const baton_envelope *envelope,
+                                                    const struct baton_request_node *last);
+
+#endif

@@ -1,0 +1,39 @@
+#include "worker/step_line.h"
+
+#include <math.h>
+
+/* The assumed ratio of a step's base cost to its cost per row, until steps of several sizes measure
+ * it. The base is mostly the read of the weights, which does not depend on the number of rows. */
+static const double prior_base_rows = 10;
+
+/* The assumption weighs as much as this many steps of which half have no rows and half have twice
+ * the mean. So a few steps of another size, with their noise, do not overturn it. */
+static const double prior_steps = 16;
+
+/* Seconds of work after which older steps have faded. */
+static const double memory_s = 20;
+
+void baton_step_line_note(struct baton_step_line *line, double rows, double seconds)
+{
+    double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
+    line->n = line->n * kept + 1;
+    line->rows = line->rows * kept + rows;
+    line->seconds = line->seconds * kept + seconds;
+    line->rows_squared = line->rows_squared * kept + rows * rows;
+    line->products = line->products * kept + rows * seconds;
+}
+
+void baton_step_line_fit(const struct baton_step_line *line, double *base_s, double *per_row_s)
+{
+    *base_s = *per_row_s = 0;
+    if (!(line->n > 0) || !(line->rows > 0))
+        return;
+    double rows = line->rows / line->n, seconds = line->seconds / line->n;
+    double variance = fmax(line->rows_squared / line->n - rows * rows, 0);
+    double covariance = line->products / line->n - rows * seconds;
+    double prior = seconds / (prior_base_rows + rows);
+    double weight = prior_steps * rows * rows;
+    double slope = (line->n * covariance + weight * prior) / (line->n * variance + weight);
+    *per_row_s = fmin(fmax(slope, 0), seconds / rows);
+    *base_s = fmax(seconds - *per_row_s * rows, 0); /* a rounding error may be on either side */
+}
