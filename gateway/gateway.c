@@ -9,21 +9,22 @@
 #include "common/base/log.h"
 #include "common/base/os/open_files.h"
 #include "common/base/random.h"
-#include "common/wire/access/peer_tls.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport/nng_start.h"
+#include "common/wire/transport/peer_tls.h"
 #include "gateway/api/access/access.h"
+#include "gateway/api/access/exposure.h"
 #include "gateway/api/completion/completion.h"
+#include "gateway/api/model_names.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
+#include "gateway/api/routes/table.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/dispatch/worker_messages.h"
-#include "gateway/exposure.h"
 #include "gateway/http/certificate.h"
 #include "gateway/model.h"
-#include "gateway/model_names.h"
 #include "gateway/observe/loop_lag.h"
 #include "gateway/settings.h"
 
@@ -418,7 +419,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
     gateway->api.responses = gw_response_store_create(&bounds);
     if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.responses)
         return BATON_NO_MEMORY;
-    gateway->openapi = gw_openapi_create(&gateway->api);
+    gateway->openapi = gw_openapi_create(&gateway->api, &gw_route_table);
     gateway->api.openapi = gateway->openapi;
     if (!gateway->openapi)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for /openapi.json");
@@ -479,8 +480,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
                                        gateway->options->cluster_token_file, why);
+    const struct gw_doors doors = gw_settings_doors(gateway->options);
     if (!err)
-        err = gw_exposure_check(gateway->options, &gateway->token, &gateway->exposure, why);
+        err = gw_exposure_check(&doors, &gateway->token, &gateway->exposure, why);
     if (!err)
         err = gw_certificate_open(&gateway->certificate, gateway->options->ssl_certfile,
                                   gateway->options->ssl_keyfile, why);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/arch/arch.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 /* A gateway that has the weights requires workers with the same ones. A gateway without them
  * accepts the weights of the fleet's first worker. */

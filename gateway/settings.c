@@ -91,3 +91,12 @@ struct gw_http_options gw_settings_http(const struct gw_options *options)
                                     .pause_bytes = PAUSE_BYTES,
                                     .cancel_bytes = CANCEL_BYTES};
 }
+
+struct gw_doors gw_settings_doors(const struct gw_options *options)
+{
+    return (struct gw_doors){.host = options->host,
+                             .inbox = options->inbox,
+                             .api_keys = options->api_keys,
+                             .peer_certfile = options->peer_certfile,
+                             .require_auth = options->require_auth};
+}

@@ -5,6 +5,7 @@
 #ifndef BATON_GATEWAY_SETTINGS_H
 #define BATON_GATEWAY_SETTINGS_H
 
+#include "gateway/api/access/exposure.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/http/server.h"
@@ -49,6 +50,9 @@ int64_t gw_settings_absence_ns(const struct gw_options *options);
 
 /* Of an API key whose line does not say its own. */
 struct gw_limits gw_settings_key_limits(const struct gw_options *options);
+
+/* What may be open to all. */
+struct gw_doors gw_settings_doors(const struct gw_options *options);
 
 /* Of the responses that are kept. */
 struct gw_response_bounds gw_settings_responses(const struct gw_options *options);

@@ -5,8 +5,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/checkpoint/tokenizer/tables.h"
-#include "engine/grammar/language/plain.h"
+#include "engine/checkpoint/tokenizer_tables.h"
+#include "engine/grammar/masks/plain_vocab.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "worker/host.h"
 

@@ -13,9 +13,9 @@
 #include "common/base/log.h"
 #include "common/base/os/open_files.h"
 #include "common/base/random.h"
-#include "common/wire/access/peer_tls.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport/nng_start.h"
+#include "common/wire/transport/peer_tls.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/compute/numeric_class.h"
 

@@ -18,7 +18,7 @@
 
 #include "common/base/doorbell.h"
 #include "common/base/options/config.h"
-#include "common/wire/access/cluster_token.h"
+#include "common/wire/cluster_token.h"
 #include "common/wire/member.h"
 #include "engine/checkpoint/facts.h"
 #include "engine/kv/kv.h"

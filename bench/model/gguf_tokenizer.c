@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/checkpoint/chat_template.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 enum { MERGE_MAX_BYTES = 1 << 16, NAME_BYTES = 32 };
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/model/random_tensors.h"
 #include "common/base/bf16.h"
 #include "common/base/json.h"
+#include "tools/support/machine/random_tensors.h"
 
 enum { HEADER_MAX_BYTES = 1 << 24, HEADER_ALIGNMENT = 8, WRITE_BYTES = 1 << 20 };
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "engine/grammar/grammar.h"
+#include "common/params/grammar_text.h"
 
 enum {
     BATON_MAX_STOP_IDS = 72,

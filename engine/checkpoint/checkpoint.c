@@ -6,7 +6,7 @@
 
 #include "engine/checkpoint/digest/fingerprint.h"
 #include "engine/checkpoint/gguf/config.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/checkpoint/weights/weights.h"
 
 /* Where the part of a file's name begins that only says what it is: "-00001-of-00002.gguf". */

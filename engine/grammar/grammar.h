@@ -8,35 +8,14 @@
 #ifndef BATON_ENGINE_GRAMMAR_GRAMMAR_H
 #define BATON_ENGINE_GRAMMAR_GRAMMAR_H
 
+#include "common/params/grammar_text.h"
 #include "engine/grammar/automaton/network.h"
 
 enum {
-    BATON_GRAMMAR_MAX_BYTES = 256 << 10,
     /* In a vocabulary's texts a special token's name stands behind this byte, which is in no UTF-8:
      * only a structure that asks for the token reads it. */
     BATON_SPECIAL_MARK = 0xff,
 };
-
-/* Numbered as in the message Grammar. */
-enum baton_grammar_kind {
-    BATON_GRAMMAR_NONE,
-    BATON_GRAMMAR_JSON_SCHEMA, /* a JSON text that is valid by the schema */
-    BATON_GRAMMAR_REGEX,       /* the whole output matches */
-    BATON_GRAMMAR_GBNF,        /* llama.cpp's notation; the rule root */
-    BATON_GRAMMAR_STRUCTURE,   /* text, special tokens, schemas and patterns, as JSON */
-};
-
-/* A grammar as it was given. */
-struct baton_grammar_text {
-    enum baton_grammar_kind kind;
-    char *bytes; /* [n], and a zero */
-    size_t n;
-};
-
-/* With bytes of its own; to is untouched on an error. */
-enum baton_err baton_grammar_text_copy(struct baton_grammar_text *to,
-                                       const struct baton_grammar_text *from) BATON_MUST_CHECK;
-void baton_grammar_text_fini(struct baton_grammar_text *text);
 
 enum baton_err baton_grammar_read(enum baton_grammar_kind kind, const char *text, size_t n,
                                   struct baton_network **network,

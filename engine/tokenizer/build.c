@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tokenizer/character.h"
 #include "engine/tokenizer/model/byte_level.h"
-#include "engine/tokenizer/split/character.h"
 
 enum { TEXTS_MAX_BYTES = 512 << 20 };
 

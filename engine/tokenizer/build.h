@@ -8,7 +8,7 @@
 #ifndef BATON_ENGINE_TOKENIZER_BUILD_H
 #define BATON_ENGINE_TOKENIZER_BUILD_H
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/parts.h"
 
 /* Fills a zeroed tokenizer whose vocabulary is initialised. */

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
+#include "engine/tokenizer/character.h"
 #include "engine/tokenizer/parts.h"
-#include "engine/tokenizer/split/character.h"
 #include "engine/tokenizer/tokens.h"
 
 /* One call of encode. */

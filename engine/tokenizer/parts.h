@@ -9,7 +9,7 @@
 #define BATON_ENGINE_TOKENIZER_PARTS_H
 
 #include "common/base/arena.h"
-#include "engine/checkpoint/tokenizer/token_index.h"
+#include "engine/checkpoint/token_index.h"
 #include "engine/tokenizer/added.h"
 #include "engine/tokenizer/model/bpe.h"
 #include "engine/tokenizer/model/token_bytes.h"

@@ -10,10 +10,10 @@
 #include "common/base/json.h"
 #include "common/params/speculation.h"
 #include "gateway/api/fields.h"
+#include "gateway/api/model_names.h"
 #include "gateway/chat/chat.h"
 #include "gateway/dispatch/dispatcher.h"
 #include "gateway/http/server.h"
-#include "gateway/model_names.h"
 
 struct gw_access;
 struct gw_completions;

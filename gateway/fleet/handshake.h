@@ -11,7 +11,7 @@
 #ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
 
-#include "common/wire/access/cluster_token.h"
+#include "common/wire/cluster_token.h"
 #include "gateway/fleet/worker.h"
 
 /* What this gateway says of itself, and compares with a Hello. */

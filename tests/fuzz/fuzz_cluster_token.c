@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/access/cluster_token.h"
+#include "common/wire/cluster_token.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

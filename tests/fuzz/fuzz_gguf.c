@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/checkpoint/gguf/config.h"
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/checkpoint/tokenizer/cache.h"
+#include "engine/checkpoint/tokenizer_cache.h"
 
 enum { MAX_BYTES = 1 << 16, CRC_AT = 12, CHECKED_FROM = 16, DIGEST_BYTES = 64 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/utf8.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/detokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 #include "engine/model/parts.h"
 #include "tests/support/amx_emulator.h"
 

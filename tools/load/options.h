@@ -10,7 +10,7 @@
 
 #include "tools/load/http/server_url.h"
 #include "tools/load/load.h"
-#include "tools/load/report/slo.h"
+#include "tools/load/workload/slo.h"
 #include "tools/support/cli.h"
 
 /* As given; the table in options.c says what each is. */

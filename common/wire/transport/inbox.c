@@ -12,11 +12,11 @@
 #include "common/base/clock.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
-#include "common/wire/access/peer_tls.h"
-#include "common/wire/access/strangers.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport/nng_error.h"
 #include "common/wire/transport/peer_socket.h"
+#include "common/wire/transport/peer_tls.h"
+#include "common/wire/transport/strangers.h"
 #include "common/wire/url.h"
 
 enum {

@@ -10,10 +10,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/wire/access/peer_tls.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport/nng_error.h"
 #include "common/wire/transport/peer_socket.h"
+#include "common/wire/transport/peer_tls.h"
 #include "common/wire/transport/tcp_path.h"
 #include "common/wire/url.h"
 
@@ -263,7 +263,7 @@ static bool await_kernel(struct baton_outbox *outbox, int timeout_ms)
     return poll(&writable, 1, timeout_ms) == 1;
 }
 
-/* NNG must not close a connection in the middle of a message that moves (common/wire/access/hang_up.h). A
+/* NNG must not close a connection in the middle of a message that moves (common/wire/transport/hang_up.h). A
  * message that a stalled peer holds up is safe, so the wait has a bound. */
 void baton_outbox_close(struct baton_outbox *outbox)
 {

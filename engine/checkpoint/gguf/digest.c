@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 
 static bool begins(struct baton_gguf_text text, const char *with)
 {

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 /* What some writers put for "none". */
 static const int64_t no_id = UINT32_MAX;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 
 #define MODEL struct baton_gguf_model
 

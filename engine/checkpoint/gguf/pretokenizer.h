@@ -13,7 +13,7 @@
 #define BATON_ENGINE_CHECKPOINT_GGUF_PRETOKENIZER_H
 
 #include "engine/checkpoint/gguf/gguf.h"
-#include "engine/checkpoint/tokenizer/steps.h"
+#include "engine/checkpoint/tokenizer_steps.h"
 
 struct baton_gguf_pretokenizer {
     const char *name;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "engine/checkpoint/gguf/reader.h"
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 
 /* ggml knows four dimensions and names of 63 bytes; converters once wrote 64. */
 enum { MAX_DIMS = 4, MAX_NAME_BYTES = 64, MAX_ALIGNMENT = 1 << 20 };

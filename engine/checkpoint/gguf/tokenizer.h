@@ -21,7 +21,7 @@
 #define BATON_ENGINE_CHECKPOINT_GGUF_TOKENIZER_H
 
 #include "engine/checkpoint/gguf/gguf.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 /* Fills tables that are empty but for their file. */
 enum baton_err baton_gguf_tokenizer_read(const struct baton_gguf *gguf,

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 /* ---- decoder ---- */
 

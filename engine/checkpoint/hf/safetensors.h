@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 
 struct baton_safetensors {
     struct baton_json *header;

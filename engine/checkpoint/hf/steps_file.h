@@ -9,7 +9,7 @@
 
 #include "common/base/error.h"
 #include "common/base/json.h"
-#include "engine/checkpoint/tokenizer/steps.h"
+#include "engine/checkpoint/tokenizer_steps.h"
 
 /* The part of a file that is being read, for messages. */
 struct baton_steps_reader {

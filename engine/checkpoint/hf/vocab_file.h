@@ -13,8 +13,8 @@
 #define BATON_ENGINE_CHECKPOINT_HF_VOCAB_FILE_H
 
 #include "engine/checkpoint/hf/json_text.h"
-#include "engine/checkpoint/tokenizer/tables.h"
-#include "engine/checkpoint/tokenizer/token_index.h"
+#include "engine/checkpoint/token_index.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 enum { BATON_TOKENIZER_FILE_MAX_BYTES = 256 << 20 };
 

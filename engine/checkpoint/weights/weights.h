@@ -10,8 +10,8 @@
 #define BATON_ENGINE_CHECKPOINT_WEIGHTS_WEIGHTS_H
 
 #include "common/base/error.h"
+#include "engine/checkpoint/tensor.h"
 #include "engine/checkpoint/weights/row_order.h"
-#include "engine/checkpoint/weights/tensor.h"
 
 struct baton_weights;
 

@@ -1,38 +1,13 @@
 /* Plain characters: those that stand for themselves in a JSON string, so all but the quote, the
- * backslash and control characters. Most tokens are nothing else.
+ * backslash and control characters.
  *
- * In a string that counts its characters every place is another state, and at each almost the whole
- * vocabulary would have to be walked. But what is plain is told by its length alone:
- *
- *     token        plain characters   tail
- *     house        5
- *     s",          1                  ",        walked from where one character leads
- *     ":           0                  ":
- *
- * Ownership: the tree of all tokens owns what is made of it here.
- * Threading: immutable once made.
- * Errors:    add: those of baton_token_trie_create.
+ * Pure.
  */
 #ifndef BATON_ENGINE_GRAMMAR_LANGUAGE_PLAIN_H
 #define BATON_ENGINE_GRAMMAR_LANGUAGE_PLAIN_H
 
-#include "engine/grammar/masks/token_trie.h"
-
-enum { BATON_PLAIN_MAX_CHARS = 32 };
-
-struct baton_plain_vocab {
-    size_t n_words;
-    /* [1 + BATON_PLAIN_MAX_CHARS][n_words] tokens of at most so many plain characters and no tail */
-    uint64_t *masks;
-    /* All other tokens: how many plain characters they begin with, as a byte, then the tail. After
-     * BATON_PLAIN_MAX_CHARS the tail begins in any case. */
-    struct baton_token_trie *tails;
-};
-
-/* Makes trie->plain, without which all is walked. */
-enum baton_err baton_plain_vocab_add(struct baton_token_trie *trie) BATON_MUST_CHECK;
-/* NULL is fine. */
-void baton_plain_vocab_destroy(struct baton_plain_vocab *vocab);
+#include <stddef.h>
+#include <stdint.h>
 
 /* The byte ranges of one kind of plain characters, up to four; high is 0 behind the last. */
 struct baton_plain_bytes {
@@ -44,5 +19,8 @@ struct baton_plain_bytes {
 enum { BATON_N_PLAIN_KINDS = 11 };
 /* All plain characters in UTF-8. */
 extern const struct baton_plain_bytes baton_plain_kinds[BATON_N_PLAIN_KINDS];
+
+/* The length of the plain character at text [n], in bytes; 0: there is none. */
+size_t baton_plain_length(const uint8_t *text, size_t n);
 
 #endif

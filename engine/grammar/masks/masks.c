@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 /* With more ways than these, or more nodes to go on from, one walk for all of them is less work than
  * one for each. */

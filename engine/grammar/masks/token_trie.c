@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 static enum baton_err copy_bytes(struct baton_token_trie *trie, baton_token_text_fn text, void *arg)
 {

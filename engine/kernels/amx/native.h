@@ -12,7 +12,7 @@
 #include "engine/kernels/amx/rows.h"
 #include "engine/kernels/amx/spans.h"
 #include "engine/kernels/native/chunk.h"
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 
 enum { NATIVE_PANELS = 4 /* whose results are written together */ };
 

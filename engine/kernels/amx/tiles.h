@@ -9,7 +9,7 @@
 #define BATON_ENGINE_KERNELS_AMX_TILES_H
 
 #include "engine/kernels/linear/epilogue.h"
-#include "engine/kernels/linear/quantized.h"
+#include "engine/kernels/pack/quantized.h"
 
 enum {
     LINE_BYTES = 64,

@@ -81,8 +81,8 @@ INLINE reg sums_of_fours(const ireg *pairs)
 
 INLINE reg load_scales(const uint16_t *p)
 {
-    typedef uint16_t shorts __attribute__((vector_size(REG_BYTES / 2), aligned(2), may_alias));
-    return (reg)(__builtin_convertvector(*(const shorts *)(const void *)p, ureg) << 16);
+    typedef uint16_t halves __attribute__((vector_size(REG_BYTES / 2), aligned(2), may_alias));
+    return (reg)(__builtin_convertvector(*(const halves *)(const void *)p, ureg) << 16);
 }
 
 /* What numbers with that greatest magnitude are multiplied by to become words, and what words stand

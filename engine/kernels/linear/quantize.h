@@ -5,7 +5,7 @@
 #ifndef BATON_ENGINE_KERNELS_LINEAR_QUANTIZE_H
 #define BATON_ENGINE_KERNELS_LINEAR_QUANTIZE_H
 
-#include "engine/kernels/linear/quantized.h"
+#include "engine/kernels/pack/quantized.h"
 #include "engine/kernels/vector/round.h"
 
 /* Elements k..k + n - 1 of a row of n_in: in place, or as a copy with zeros past the row's end. */

@@ -6,8 +6,8 @@
 #ifndef BATON_ENGINE_KERNELS_NATIVE_CHUNK_H
 #define BATON_ENGINE_KERNELS_NATIVE_CHUNK_H
 
-#include "engine/kernels/linear/quantized.h"
 #include "engine/kernels/native/unpack.h"
+#include "engine/kernels/pack/quantized.h"
 
 enum {
     CHUNK_UNITS = 4,

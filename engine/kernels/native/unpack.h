@@ -9,7 +9,7 @@
 #define BATON_ENGINE_KERNELS_NATIVE_UNPACK_H
 
 #include "engine/kernels/attend/kv_element.h"
-#include "engine/kernels/native/panels.h"
+#include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/vector/registers.h"
 
 typedef uint32_t native_bits __attribute__((vector_size(REG_BYTES)));

@@ -7,7 +7,7 @@
 #ifndef BATON_ENGINE_KERNELS_PACK_ENCODE_PANELS_H
 #define BATON_ENGINE_KERNELS_PACK_ENCODE_PANELS_H
 
-#include "engine/kernels/native/panels.h"
+#include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/pack/packed.h"
 
 /* Whether baton_packed_write takes it: not one with levels of its own, as iq4_nl. */

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "engine/kernels/native/panels.h"
+#include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/pack/packed.h"
 
 enum { WORD_INPUTS = 4, GROUP = 32 };

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/base/bf16.h"
-#include "engine/kernels/linear/quantized.h"
-#include "engine/kernels/native/panels.h"
 #include "engine/kernels/pack/encode_panels.h"
+#include "engine/kernels/pack/native_panels.h"
+#include "engine/kernels/pack/quantized.h"
 
 enum { LINE_BYTES = 64, Q8_ZERO = 128, Q8_MAX = 127 };
 

@@ -10,7 +10,7 @@
 #include "engine/kernels/amx/f32.h"
 #include "engine/kernels/amx/native.h"
 #include "engine/kernels/amx/q8.h"
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 
 /* Tiles are configured for the call only: a thread without them is switched at less cost. */
 #define WITH_TILES(name)                                                                           \

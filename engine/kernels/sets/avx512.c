@@ -1,4 +1,4 @@
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 
 #define KERNELS        baton_kernels_avx512
 #define ROW_KERNELS    baton_row_kernels_avx512

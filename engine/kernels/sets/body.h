@@ -13,7 +13,7 @@
 #include "engine/kernels/linear/quantize.h"
 #include "engine/kernels/linear/row_major.h"
 #include "engine/kernels/native/linear.h"
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 #include "engine/kernels/vector/choose.h"
 #include "engine/kernels/vector/elementwise.h"
 #include "engine/kernels/vector/norm.h"

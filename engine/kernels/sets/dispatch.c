@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
-#include "engine/kernels/sets/variants.h"
+#include "engine/kernels/variants.h"
 
 static bool runs_portable(void)
 {

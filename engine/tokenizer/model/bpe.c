@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/tokenizer/character.h"
 #include "engine/tokenizer/model/vocab.h"
-#include "engine/tokenizer/split/character.h"
 #include "engine/tokenizer/tokens.h"
 
 /* Scratch for longer words is given back after use, so one hostile word does not stay in memory. */

@@ -23,7 +23,7 @@
 
 #include "common/base/error.h"
 #include "common/base/keyed_hash.h"
-#include "engine/checkpoint/tokenizer/token_index.h"
+#include "engine/checkpoint/token_index.h"
 #include "engine/tokenizer/tokenizer.h"
 
 struct baton_bpe {

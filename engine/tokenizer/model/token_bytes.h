@@ -13,7 +13,7 @@
 #define BATON_ENGINE_TOKENIZER_MODEL_TOKEN_BYTES_H
 
 #include "common/base/buf.h"
-#include "engine/checkpoint/tokenizer/steps.h"
+#include "engine/checkpoint/tokenizer_steps.h"
 
 /* What happens at the start of a text and to bytes that are no text. */
 struct baton_text_rule {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tokenizer/split/character.h"
+#include "engine/tokenizer/character.h"
 #include "engine/tokenizer/tokens.h"
 
 enum { WORD_MAX_BYTES = 64 << 20, KEEP_NODES = 16384 };

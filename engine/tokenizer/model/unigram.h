@@ -13,7 +13,7 @@
 #ifndef BATON_ENGINE_TOKENIZER_MODEL_UNIGRAM_H
 #define BATON_ENGINE_TOKENIZER_MODEL_UNIGRAM_H
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/text_set.h"
 #include "engine/tokenizer/tokenizer.h"
 

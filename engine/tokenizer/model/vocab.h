@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 struct baton_vocab_token {
     uint32_t offset; /* into bytes; BATON_NO_TOKEN marks a gap */

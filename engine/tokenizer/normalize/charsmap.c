@@ -6,7 +6,7 @@
 #include <utf8proc.h>
 
 #include "common/base/utf8.h"
-#include "engine/tokenizer/split/character.h"
+#include "engine/tokenizer/character.h"
 
 /* The library looks up graphemes of fewer bytes as a whole. */
 enum { MAX_BYTES = 64 << 20, WHOLE_GRAPHEME_BYTES = 6 };

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/tokenizer/character.h"
 #include "engine/tokenizer/normalize/charsmap.h"
 #include "engine/tokenizer/normalize/unicode_form.h"
-#include "engine/tokenizer/split/character.h"
 #include "engine/tokenizer/split/pattern.h"
 
 struct step {

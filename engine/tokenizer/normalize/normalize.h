@@ -8,7 +8,7 @@
 #ifndef BATON_ENGINE_TOKENIZER_NORMALIZE_NORMALIZE_H
 #define BATON_ENGINE_TOKENIZER_NORMALIZE_NORMALIZE_H
 
-#include "engine/checkpoint/tokenizer/steps.h"
+#include "engine/checkpoint/tokenizer_steps.h"
 #include "engine/tokenizer/normalize/mapped_text.h"
 
 struct baton_normalizer;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "engine/tokenizer/split/character.h"
+#include "engine/tokenizer/character.h"
 
 struct range {
     uint32_t first, last;

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
-#include "engine/checkpoint/tokenizer/steps.h"
+#include "engine/checkpoint/tokenizer_steps.h"
 
 struct baton_pattern;
 

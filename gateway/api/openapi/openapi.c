@@ -9,7 +9,6 @@
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/openapi/schema.h"
-#include "gateway/api/routes/table.h"
 #include "gateway/web/files.h"
 
 enum { MAX_BYTES = 8 << 20, TAG_BYTES = 16, HEADERS_BYTES = 128 };
@@ -68,6 +67,7 @@ static void put_answer(struct baton_json_out *out, unsigned answers)
                  {GW_ANSWERS_LINES, "application/x-ndjson", "string"},
                  {GW_ANSWERS_TEXT, "text/plain", "string"},
                  {GW_ANSWERS_FILE, "*/*", "string"}};
+    answers &= ~(unsigned)GW_TAKES_NO_BODY;
     baton_json_open(out, answers ? "200" : "204", '{');
     baton_json_put_string(out, "description", answers ? "The answer" : "Done; there is no body");
     if (answers) {
@@ -80,30 +80,32 @@ static void put_answer(struct baton_json_out *out, unsigned answers)
     baton_json_close(out, '}');
 }
 
-static const char *error_of(const char *path)
+static const char *error_of(const struct gw_route_table *table, const char *path)
 {
-    for (size_t i = 0; i < gw_n_route_dialects; i++)
-        if (gw_route_is_below(path, gw_route_dialects[i].path))
-            return gw_route_dialects[i].error;
+    for (size_t i = 0; i < table->n_dialects; i++)
+        if (gw_route_is_below(path, table->dialects[i].path))
+            return table->dialects[i].error;
     return "Error";
 }
 
-static void put_error(struct baton_json_out *out, const char *status, const char *path)
+static void put_error(struct baton_json_out *out, const char *status, const char *error)
 {
     char ref[64];
-    (void)snprintf(ref, sizeof ref, "#/components/responses/%s", error_of(path));
+    (void)snprintf(ref, sizeof ref, "#/components/responses/%s", error);
     baton_json_open(out, status, '{');
     baton_json_put_string(out, "$ref", ref);
     baton_json_close(out, '}');
 }
 
-static void put_responses(struct baton_json_out *out, const struct gw_route *route)
+static void put_responses(struct baton_json_out *out, const struct gw_route_table *table,
+                          const struct gw_route *route)
 {
+    const char *error = error_of(table, route->path);
     baton_json_open(out, "responses", '{');
     put_answer(out, route->answers);
     if (gw_route_takes_body(route))
-        put_error(out, "400", route->path);
-    put_error(out, "default", route->path);
+        put_error(out, "400", error);
+    put_error(out, "default", error);
     baton_json_close(out, '}');
 }
 
@@ -146,7 +148,7 @@ static void put_parameter(struct baton_json_out *out, const char *path)
 }
 
 static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
-                          const struct gw_route *route)
+                          const struct gw_route_table *table, const struct gw_route *route)
 {
     struct gw_notes notes = {0};
     char method[16];
@@ -162,31 +164,33 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     put_parameter(out, route->path);
     if (takes_body)
         put_request(out, &notes);
-    put_responses(out, route);
+    put_responses(out, table, route);
     baton_json_close(out, '}');
     gw_notes_fini(&notes);
     return ok;
 }
 
-static bool is_first_of_path(size_t route)
+static bool is_first_of_path(const struct gw_route *routes, size_t route)
 {
     size_t i = 0;
-    while (strcmp(gw_routes[i].path, gw_routes[route].path) != 0)
+    while (strcmp(routes[i].path, routes[route].path) != 0)
         i++;
     return i == route;
 }
 
-static bool put_paths(struct baton_json_out *out, const struct gw_api *api)
+static bool put_paths(struct baton_json_out *out, const struct gw_api *api,
+                      const struct gw_route_table *table)
 {
+    const struct gw_route *routes = table->routes;
     bool ok = true;
     baton_json_open(out, "paths", '{');
-    for (size_t i = 0; i < gw_n_routes; i++) {
-        if (!is_first_of_path(i))
+    for (size_t i = 0; i < table->n_routes; i++) {
+        if (!is_first_of_path(routes, i))
             continue;
-        baton_json_open(out, gw_routes[i].path, '{');
-        for (size_t k = i; k < gw_n_routes && ok; k++)
-            if (!strcmp(gw_routes[k].path, gw_routes[i].path))
-                ok = put_operation(out, api, &gw_routes[k]);
+        baton_json_open(out, routes[i].path, '{');
+        for (size_t k = i; k < table->n_routes && ok; k++)
+            if (!strcmp(routes[k].path, routes[i].path))
+                ok = put_operation(out, api, table, &routes[k]);
         baton_json_close(out, '}');
     }
     baton_json_close(out, '}');
@@ -212,12 +216,13 @@ static void put_info(struct baton_json_out *out)
     baton_json_close(out, ']');
 }
 
-static bool write_all(struct baton_buf *text, const struct gw_api *api)
+static bool write_all(struct baton_buf *text, const struct gw_api *api,
+                      const struct gw_route_table *table)
 {
     struct baton_json_out out = baton_json_out(text);
     baton_json_open(&out, NULL, '{');
     put_info(&out);
-    bool ok = put_paths(&out, api);
+    bool ok = put_paths(&out, api, table);
     gw_schema_put_components(&out);
     baton_json_close(&out, '}');
     return ok && !baton_buf_err(text);
@@ -237,13 +242,13 @@ static bool tag(struct gw_openapi *openapi)
     return true;
 }
 
-struct gw_openapi *gw_openapi_create(const struct gw_api *api)
+struct gw_openapi *gw_openapi_create(const struct gw_api *api, const struct gw_route_table *table)
 {
     struct gw_openapi *openapi = calloc(1, sizeof *openapi);
     if (!openapi)
         return NULL;
     baton_buf_init(&openapi->text, MAX_BYTES);
-    if (write_all(&openapi->text, api) && tag(openapi))
+    if (write_all(&openapi->text, api, table) && tag(openapi))
         return openapi;
     gw_openapi_destroy(openapi);
     return NULL;

@@ -1,5 +1,5 @@
 /* GET /openapi.json: this API in OpenAPI 3.1, made at the start out of the table of routes
- * (routes/table.h) and what their own readers check (notes.h).
+ * (route.h) and what their own readers check (notes.h).
  *
  * Ownership: the caller destroys what create gives; the api borrows it.
  * Threading: loop thread.
@@ -8,12 +8,13 @@
 #ifndef BATON_GATEWAY_API_OPENAPI_OPENAPI_H
 #define BATON_GATEWAY_API_OPENAPI_OPENAPI_H
 
-#include "gateway/api/api.h"
+#include "gateway/api/route.h"
 
 struct gw_openapi;
 
 /* Runs each endpoint that takes a body once, for its notes. The api must be whole but for this. */
-struct gw_openapi *gw_openapi_create(const struct gw_api *api);
+struct gw_openapi *gw_openapi_create(const struct gw_api *api,
+                                     const struct gw_route_table *table);
 /* NULL is fine. */
 void gw_openapi_destroy(struct gw_openapi *openapi);
 

@@ -12,6 +12,7 @@
 #define BATON_GATEWAY_API_PARAMS_GRAMMAR_H
 
 #include "common/params/sampling.h"
+#include "engine/grammar/grammar.h"
 #include "gateway/api/fields.h"
 #include "gateway/api/params/params.h"
 

@@ -175,9 +175,9 @@ void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     const char *path = gw_exchange_path(exchange);
     gw_access_mark(api->access, exchange);
-    for (size_t i = 0; i < gw_n_route_dialects; i++)
-        if (gw_route_is_below(path, gw_route_dialects[i].path))
-            gw_route_dialects[i].mark(exchange);
+    for (size_t i = 0; i < gw_route_table.n_dialects; i++)
+        if (gw_route_is_below(path, gw_route_table.dialects[i].path))
+            gw_route_table.dialects[i].mark(exchange);
 }
 
 /* Of a path that does not take the method. allow [ALLOW_BYTES]: the methods it takes, "" if it
@@ -186,10 +186,10 @@ static void list_methods(const char *path, char *allow)
 {
     size_t n = 0;
     allow[0] = '\0';
-    for (size_t i = 0; i < gw_n_routes; i++)
-        if (leads_to(path, &gw_routes[i]))
+    for (size_t i = 0; i < gw_route_table.n_routes; i++)
+        if (leads_to(path, &gw_route_table.routes[i]))
             n += (size_t)snprintf(allow + n, ALLOW_BYTES - n, "%s%s", n ? ", " : "",
-                                  gw_routes[i].method);
+                                  gw_route_table.routes[i].method);
 }
 
 static void refuse_path(struct gw_exchange *exchange)
@@ -213,13 +213,13 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
         return;
     if (!strcmp(method, "HEAD"))
         method = "GET"; /* the server leaves the body out */
-    for (size_t i = 0; i < gw_n_routes; i++) {
-        if (!leads_to(path, &gw_routes[i]) || strcmp(gw_routes[i].method, method) != 0)
+    for (size_t i = 0; i < gw_route_table.n_routes; i++) {
+        if (!leads_to(path, &gw_route_table.routes[i]) || strcmp(gw_route_table.routes[i].method, method) != 0)
             continue;
-        if (gw_route_takes_body(&gw_routes[i]))
-            post(api, exchange, gw_routes[i].endpoint);
+        if (gw_route_takes_body(&gw_route_table.routes[i]))
+            post(api, exchange, gw_route_table.routes[i].endpoint);
         else
-            gw_routes[i].endpoint(api, exchange, NULL);
+            gw_route_table.routes[i].endpoint(api, exchange, NULL);
         return;
     }
     refuse_path(exchange);

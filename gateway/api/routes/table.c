@@ -1,7 +1,5 @@
 #include "gateway/api/routes/table.h"
 
-#include <string.h>
-
 #include "gateway/api/anthropic/error.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/llamacpp/completion.h"
@@ -29,7 +27,7 @@
 #include "gateway/api/tgi/generate.h"
 #include "gateway/api/tgi/info.h"
 
-const struct gw_route gw_routes[] = {
+static const struct gw_route routes[] = {
     {"POST", "/generate", gw_generate, GW_ANSWERS_JSON,
      "Continue a prompt, or several; with inputs as TGI does"},
     {"POST", "/generate/stream", gw_generate_stream, GW_ANSWERS_EVENTS,
@@ -90,7 +88,7 @@ const struct gw_route gw_routes[] = {
     {"GET", "/live", gw_live, GW_ANSWERS_JSON, "Tell whether the gateway lives"},
     {"GET", "/ready", gw_info_ready, GW_ANSWERS_JSON, "Tell whether prompts can be served"},
     {"GET", "/workers", gw_info_workers, GW_ANSWERS_JSON, "List the workers"},
-    {"POST", "/workers/{id}/drain", gw_drain_worker, GW_ANSWERS_JSON,
+    {"POST", "/workers/{id}/drain", gw_drain_worker, GW_ANSWERS_JSON | GW_TAKES_NO_BODY,
      "Let a worker finish and stop"},
     {"GET", "/version", gw_info_version, GW_ANSWERS_JSON, "Tell the release"},
     {"GET", "/metrics", gw_info_metrics, GW_ANSWERS_TEXT, "Metrics for Prometheus"},
@@ -99,23 +97,15 @@ const struct gw_route gw_routes[] = {
     {"GET", "/", gw_page, GW_ANSWERS_FILE, "The playground"},
     {"GET", "/web/{name}", gw_page_part, GW_ANSWERS_FILE, "A file of the playground"},
 };
-const size_t gw_n_routes = sizeof gw_routes / sizeof gw_routes[0];
 
-const struct gw_route_dialect gw_route_dialects[] = {
+static const struct gw_route_dialect dialects[] = {
     {"/v1/messages", gw_anthropic_mark, "AnthropicError"},
     {"/api", gw_ollama_mark, "OllamaError"},
     {"/generate_stream", gw_tgi_mark, "TgiError"},
     {"/", gw_tgi_mark, "TgiError"}, /* it alone: every other path has a name after it */
 };
-const size_t gw_n_route_dialects = sizeof gw_route_dialects / sizeof gw_route_dialects[0];
 
-bool gw_route_is_below(const char *path, const char *top)
-{
-    size_t n = strlen(top);
-    return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
-}
-
-bool gw_route_takes_body(const struct gw_route *route)
-{
-    return !strcmp(route->method, "POST") && route->endpoint != gw_drain_worker;
-}
+const struct gw_route_table gw_route_table = {.routes = routes,
+                                              .n_routes = sizeof routes / sizeof routes[0],
+                                              .dialects = dialects,
+                                              .n_dialects = sizeof dialects / sizeof dialects[0]};

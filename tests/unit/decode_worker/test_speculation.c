@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "decode_worker/draft_model.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "tests/support/mailbox.h"
 
 /* A random model that is greedy repeats itself soon; a warm one hardly does. */

@@ -9,7 +9,7 @@
 
 #include "common/http/connection.h"
 #include "common/http/response.h"
-#include "tools/baton/talk/http.h"
+#include "tools/baton/http.h"
 
 struct bt_caller {
     const struct bt_server *server;

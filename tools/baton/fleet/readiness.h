@@ -8,7 +8,7 @@
 #define BATON_TOOLS_BATON_FLEET_READINESS_H
 
 #include "tools/baton/fleet/state.h"
-#include "tools/baton/talk/http.h"
+#include "tools/baton/http.h"
 
 /* How to reach the gateway of a fleet, with the first of its API keys. */
 enum baton_err bt_fleet_server(const struct bt_fleet_file *fleet, struct bt_server *server,

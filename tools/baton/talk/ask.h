@@ -9,7 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/base/options/config.h"
-#include "tools/baton/talk/http.h"
+#include "tools/baton/http.h"
 
 enum { BT_MODEL_NAME_BYTES = 256 };
 

@@ -11,7 +11,7 @@
 #ifndef BATON_TOOLS_LOAD_HTTP_API_H
 #define BATON_TOOLS_LOAD_HTTP_API_H
 
-#include "tools/load/report/record.h"
+#include "tools/load/workload/record.h"
 #include "tools/support/sse_reader.h"
 
 enum ld_api { LD_API_NATIVE, LD_API_COMPLETIONS, LD_API_CHAT };

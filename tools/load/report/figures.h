@@ -10,9 +10,9 @@
 #ifndef BATON_TOOLS_LOAD_REPORT_FIGURES_H
 #define BATON_TOOLS_LOAD_REPORT_FIGURES_H
 
-#include "tools/load/report/record.h"
-#include "tools/load/report/samples.h"
-#include "tools/load/report/slo.h"
+#include "tools/load/workload/record.h"
+#include "tools/load/workload/samples.h"
+#include "tools/load/workload/slo.h"
 
 enum { LD_MAX_FAILURES = 32 };
 

@@ -9,8 +9,8 @@
 #ifndef BATON_TOOLS_LOAD_WORKLOAD_PHASES_H
 #define BATON_TOOLS_LOAD_WORKLOAD_PHASES_H
 
-#include "tools/load/report/record.h"
-#include "tools/load/report/samples.h"
+#include "tools/load/workload/record.h"
+#include "tools/load/workload/samples.h"
 
 /* A gap of more than this many medians is a stall. */
 enum { LD_STALL_STEPS = 3 };

@@ -11,7 +11,7 @@
 #define BATON_TOOLS_PLAN_CALIBRATE_PROBE_H
 
 #include "common/base/error.h"
-#include "tools/load/report/samples.h"
+#include "tools/load/workload/samples.h"
 #include "tools/plan/calibrate/fit.h"
 
 /* The options of `baton-plan calibrate`; the table in calibrate.c says what each is. */

@@ -9,7 +9,7 @@
 
 #include "common/policy/overlap.h"
 #include "common/policy/routing_policy.h"
-#include "tools/load/report/slo.h"
+#include "tools/load/workload/slo.h"
 #include "tools/load/workload/source.h"
 #include "tools/plan/costs/costs.h"
 #include "tools/plan/simulate/sim_engine.h"

@@ -10,7 +10,7 @@
 #ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_RELAY_H
 #define BATON_TOOLS_PLAN_SIMULATE_SIM_RELAY_H
 
-#include "tools/load/report/record.h"
+#include "tools/load/workload/record.h"
 
 struct sim_relay {
     int n_gateways;

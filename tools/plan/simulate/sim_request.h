@@ -11,7 +11,7 @@
 #define BATON_TOOLS_PLAN_SIMULATE_SIM_REQUEST_H
 
 #include "common/base/list.h"
-#include "tools/load/report/record.h"
+#include "tools/load/workload/record.h"
 
 struct sim_prefill;
 struct sim_decode;

@@ -10,8 +10,8 @@
 #ifndef BATON_TOOLS_SUPPORT_MACHINE_GGUF_MIX_H
 #define BATON_TOOLS_SUPPORT_MACHINE_GGUF_MIX_H
 
-#include "bench/model/random_tensors.h"
 #include "engine/checkpoint/weights/blocks.h"
+#include "tools/support/machine/random_tensors.h"
 
 struct bench_gguf_mix {
     enum baton_block_type base;

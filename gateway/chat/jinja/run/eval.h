@@ -15,7 +15,7 @@
 #define BATON_GATEWAY_CHAT_JINJA_RUN_EVAL_H
 
 #include "gateway/chat/jinja/parse/node.h"
-#include "gateway/chat/jinja/run/run.h"
+#include "gateway/chat/jinja/value/run.h"
 
 struct jinja_named {
     const struct jinja_string *name;

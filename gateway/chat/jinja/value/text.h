@@ -7,7 +7,7 @@
 #ifndef BATON_GATEWAY_CHAT_JINJA_VALUE_TEXT_H
 #define BATON_GATEWAY_CHAT_JINJA_VALUE_TEXT_H
 
-#include "gateway/chat/jinja/run/run.h"
+#include "gateway/chat/jinja/value/run.h"
 
 /* Text that grows. Zeroed it is empty. */
 struct jinja_text {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gateway/chat/jinja/run/run.h"
+#include "gateway/chat/jinja/value/run.h"
 #include "gateway/chat/jinja/value/text.h"
 
 enum { MAX_NESTING = 200 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/wire/access/cluster_token.h"
+#include "common/wire/cluster_token.h"
 
 static struct baton_cluster_token token;
 static struct baton_why why;

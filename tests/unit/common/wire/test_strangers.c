@@ -12,8 +12,8 @@
 
 #include "common/base/clock.h"
 
-#include "common/wire/access/strangers.h"
 #include "common/wire/frame.h"
+#include "common/wire/transport/strangers.h"
 
 /* A well-behaved sender, to show that the inbox still works. */
 static void expect_inbox_alive(void)

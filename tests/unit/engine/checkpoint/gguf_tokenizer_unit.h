@@ -5,7 +5,7 @@
 #include "tests/support/gguf_bytes.h"
 #include "tests/support/test.h"
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 #define KEY "tokenizer.ggml."
 

@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 
 #include "engine/checkpoint/gguf/gguf.h"
-#include "engine/checkpoint/weights/tensor.h"
+#include "engine/checkpoint/tensor.h"
 #include "tests/support/gguf_bytes.h"
 
 enum { MAX_BYTES = 64 << 10 };

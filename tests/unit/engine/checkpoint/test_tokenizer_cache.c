@@ -1,7 +1,7 @@
 #include "tests/support/scratch.h"
 
 #include "common/base/os/file.h"
-#include "engine/checkpoint/tokenizer/cache.h"
+#include "engine/checkpoint/tokenizer_cache.h"
 
 #define JSON                                                                                       \
     "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":null,"     \

@@ -1,6 +1,6 @@
 #include "tests/support/scratch.h"
 
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 
 #define BYTE_LEVEL "{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":false}"
 #define MODEL                                                                                      \

@@ -4,8 +4,8 @@
 #include "tests/unit/engine/unit.h"
 
 #include "common/base/bf16.h"
-#include "engine/kernels/linear/quantized.h"
-#include "engine/kernels/native/panels.h"
+#include "engine/kernels/pack/native_panels.h"
+#include "engine/kernels/pack/quantized.h"
 #include "tests/support/random_blocks.h"
 
 static size_t packed_bytes(const struct product *p)

@@ -6,7 +6,7 @@
 
 #include <float.h>
 
-#include "engine/kernels/linear/quantized.h"
+#include "engine/kernels/pack/quantized.h"
 #include "tests/support/kernel_sets.h"
 
 enum { MAX_OUT = 150 };

@@ -4,9 +4,9 @@
 
 #include <strings.h>
 
-#include "engine/kernels/native/panels.h"
 #include "engine/kernels/pack/encode_blocks.h"
 #include "engine/kernels/pack/encode_panels.h"
+#include "engine/kernels/pack/native_panels.h"
 #include "tests/support/random_blocks.h"
 
 enum { MAX_IN = 1024, N_OUT = 21, LINE = 64 };

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
-#include "engine/checkpoint/tokenizer/tables.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/detokenizer.h"
 
 /* The parts of a small tokenizer.json, each to be replaced by a test; NULL leaves one out. */

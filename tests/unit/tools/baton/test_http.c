@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/baton/talk/http.h"
+#include "tools/baton/http.h"
 
 static const struct {
     const char *url, *host, *port, *path;

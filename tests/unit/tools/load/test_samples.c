@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "tests/support/test.h"
-#include "tools/load/report/samples.h"
+#include "tools/load/workload/samples.h"
 
 TEST(percentiles_are_by_nearest_rank)
 {

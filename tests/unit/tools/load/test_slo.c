@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "tests/support/test.h"
-#include "tools/load/report/slo.h"
+#include "tools/load/workload/slo.h"
 
 TEST(bounds_are_read_with_their_units)
 {

@@ -1,0 +1,172 @@
+/* Panels of the native dtypes: 16 outputs' blocks of a GGUF file, laid out anew and never rounded;
+ * what a row of weights becomes is exactly what baton_blocks_decode gives. Private to the kernels.
+ *
+ * A panel is steps of 64, 128 or 256 inputs: scales, then for each 64 inputs a unit of codes. A
+ * unit is one or two planes of bits, and a plane is words of 64 bytes: byte b of output o, at
+ * [o][b], is of input 4 n + b of the unit. Where a code has less than 8 bits in a plane, the next
+ * words lie above it in the same bytes:
+ *
+ *     bits    low plane    high plane
+ *     8       [16] words
+ *     4       [8]
+ *     5       [8] of 4     [2] of 1
+ *     6       [8] of 4     [4] of 2
+ *     2       [4]
+ *     3       [4] of 2     [2] of 1
+ *
+ *     scales             inputs  of a step, each for 16 outputs                        dtypes
+ *     F16                 64     f16 d [2]                                             q8_0, q4_0,
+ *                                                                                      q5_0, iq4_nl
+ *     F16_MIN             64     f16 d [2], min [2]                                    q4_1, q5_1
+ *     EXPONENT           128     u8 e [4]                                              mxfp4
+ *     INTEGER            256     float d, int8 scale [256 / group]                     q3_k, q6_k,
+ *                                                                                      iq4_xs
+ *     INTEGER_MIN        256     f16 d, f16 min, u8 scale [8], u8 min [8]              q4_k, q5_k
+ *     NIBBLES            256     f16 d, f16 min, u8 scale | min << 4 [16]              q2_k
+ *
+ * Inputs past a row's end have a scale of 0.
+ *
+ * Ownership: nothing; arguments are borrowed for the call.
+ * Threading: pure functions; different panels may be written by different threads.
+ * Errors:    none; shapes are the caller's promise.
+ */
+#ifndef BATON_ENGINE_KERNELS_PACK_NATIVE_PANELS_H
+#define BATON_ENGINE_KERNELS_PACK_NATIVE_PANELS_H
+
+#include <math.h>
+
+#include "common/base/f16.h"
+#include "engine/checkpoint/weights/blocks.h"
+
+enum baton_native_scales {
+    BATON_SCALES_F16,
+    BATON_SCALES_F16_MIN,
+    BATON_SCALES_EXPONENT,
+    BATON_SCALES_INTEGER,
+    BATON_SCALES_INTEGER_MIN,
+    BATON_SCALES_NIBBLES
+};
+
+enum {
+    BATON_NATIVE_UNIT = 64,   /* inputs */
+    BATON_NATIVE_STEP = 256,  /* most inputs of a step */
+    BATON_NATIVE_WORD = 64,   /* bytes: of 4 inputs and 16 outputs */
+    BATON_NATIVE_N_WORDS = 16 /* of a unit, when bytes */
+};
+
+/* A native dtype: known to the kernels' compiler, so that loops over its bits unroll. */
+struct baton_native {
+    enum baton_block_type type;
+    enum baton_native_scales scales;
+    int n_bits, group; /* of a code; inputs that share a scale */
+    int zero;          /* the code of value 0, without levels */
+    bool has_levels;
+    bool has_min;
+    bool has_spans; /* sums of four groups become floats together: linear.h */
+};
+
+enum { BATON_NATIVE_SPAN_GROUPS = 4 };
+
+/* name, NAME, scales, bits, group, zero, has levels */
+#define BATON_NATIVE_DTYPES(X)                                                                     \
+    X(q8_0, Q8_0, F16, 8, 32, 128, false)                                                          \
+    X(q4_0, Q4_0, F16, 4, 32, 8, false)                                                            \
+    X(q4_1, Q4_1, F16_MIN, 4, 32, 0, false)                                                        \
+    X(q5_0, Q5_0, F16, 5, 32, 16, false)                                                           \
+    X(q5_1, Q5_1, F16_MIN, 5, 32, 0, false)                                                        \
+    X(q2_k, Q2_K, NIBBLES, 2, 16, 0, false)                                                        \
+    X(q3_k, Q3_K, INTEGER, 3, 16, 4, false)                                                        \
+    X(q4_k, Q4_K, INTEGER_MIN, 4, 32, 0, false)                                                    \
+    X(q5_k, Q5_K, INTEGER_MIN, 5, 32, 0, false)                                                    \
+    X(q6_k, Q6_K, INTEGER, 6, 16, 32, false)                                                       \
+    X(iq4_nl, IQ4_NL, F16, 4, 32, 0, true)                                                         \
+    X(iq4_xs, IQ4_XS, INTEGER, 4, 32, 0, true)                                                     \
+    X(mxfp4, MXFP4, EXPONENT, 4, 32, 0, true)
+
+#define BATON_NATIVE(NAME, form, bits, n_group, zero_code, levels)                                 \
+    {                                                                                              \
+        .type = BATON_BLOCK_##NAME, .scales = BATON_SCALES_##form, .n_bits = bits,                 \
+        .group = n_group, .zero = zero_code, .has_levels = levels,                                 \
+        .has_min = BATON_SCALES_##form == BATON_SCALES_F16_MIN ||                                  \
+                   BATON_SCALES_##form == BATON_SCALES_INTEGER_MIN ||                              \
+                   BATON_SCALES_##form == BATON_SCALES_NIBBLES,                                    \
+        .has_spans = BATON_SCALES_##form >= BATON_SCALES_INTEGER && !(levels)                      \
+    }
+
+/* Where a step's parts begin, in bytes; of INTEGER_MIN the mins follow the scales. */
+enum {
+    BATON_F16_MINS_AT = 64,
+    BATON_INTEGER_MIN_AT = 32, /* f16 min */
+    BATON_INTEGER_SCALES_AT = 64,
+    BATON_INTEGER_MINS_AT = 64 + 8 * 16
+};
+
+/* As baton_f16_from, but infinities stay: a file may hold them. */
+static inline uint16_t baton_native_f16(float number)
+{
+    if (isinf(number))
+        return number < 0 ? 0xfc00 : 0x7c00;
+    return baton_f16_from(number);
+}
+
+/* Inputs of a step, and bytes of its scales; constant expressions. */
+#define BATON_NATIVE_STEP_OF(form)                                                                 \
+    ((form) < BATON_SCALES_EXPONENT    ? 64                                                        \
+     : (form) == BATON_SCALES_EXPONENT ? 128                                                       \
+                                       : BATON_NATIVE_STEP)
+#define BATON_NATIVE_HEAD_OF(form, group)                                                          \
+    ((form) == BATON_SCALES_F16 || (form) == BATON_SCALES_EXPONENT ? 64                            \
+     : (form) == BATON_SCALES_F16_MIN                              ? 128                           \
+     : (form) == BATON_SCALES_INTEGER ? 64 + BATON_NATIVE_STEP / (group)*16                        \
+                                      : 64 + BATON_NATIVE_STEP)
+
+/* Units that a span of groups has. */
+static inline int baton_native_span_units(const struct baton_native *native)
+{
+    return BATON_NATIVE_SPAN_GROUPS * native->group / BATON_NATIVE_UNIT;
+}
+
+static inline int baton_native_step(const struct baton_native *native)
+{
+    return BATON_NATIVE_STEP_OF(native->scales);
+}
+
+static inline int baton_native_head_bytes(const struct baton_native *native)
+{
+    return BATON_NATIVE_HEAD_OF(native->scales, native->group);
+}
+
+static inline int baton_native_unit_bytes(const struct baton_native *native)
+{
+    return BATON_NATIVE_UNIT * 16 / 8 * native->n_bits;
+}
+
+static inline int baton_native_step_bytes(const struct baton_native *native)
+{
+    return baton_native_head_bytes(native) +
+           baton_native_step(native) / BATON_NATIVE_UNIT * baton_native_unit_bytes(native);
+}
+
+/* Bits of a code in the low plane, which comes first; the others are in the high one. */
+static inline int baton_native_low_bits(const struct baton_native *native)
+{
+    return native->n_bits == 8 ? 8 : native->n_bits >= 4 ? 4 : 2;
+}
+
+static inline int baton_native_low_bytes(const struct baton_native *native)
+{
+    return BATON_NATIVE_UNIT * 16 / 8 * baton_native_low_bits(native);
+}
+
+/* Packs a panel: output o's row of blocks begins at rows[o]; NULL: zeros. */
+void baton_native_write(const struct baton_native *native, void *panel,
+                        const uint8_t *const rows[16], size_t n_in);
+
+/* Of a dtype with levels: them, and 128 more, so that they are unsigned. Else zeros. */
+void baton_native_levels(const struct baton_native *native, uint8_t levels[16]);
+
+/* One output's weights as float [n_in]. */
+void baton_native_read(const struct baton_native *native, const void *panel, size_t out, float *row,
+                       size_t n_in);
+
+#endif

@@ -1,0 +1,45 @@
+#include "gateway/api/access/exposure.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "common/base/log.h"
+#include "common/wire/url.h"
+
+/* Of a numeric address; a name, "" and "*" may be anything. */
+static bool is_loopback(const char *host)
+{
+    struct in_addr v4;
+    struct in6_addr v6;
+    if (inet_pton(AF_INET, host, &v4) == 1)
+        return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+    return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+/* One that cannot be parsed is refused when the inbox opens. */
+static bool is_local_inbox(const char *text)
+{
+    struct baton_url url;
+    return !baton_url_parse(text, &url, NULL) && is_loopback(url.host);
+}
+
+enum baton_err gw_exposure_check(const struct gw_doors *doors,
+                                 const struct baton_cluster_token *token,
+                                 struct gw_exposure *exposure, struct baton_why *why)
+{
+    *exposure = (struct gw_exposure){0};
+    if (!*doors->api_keys && !is_loopback(doors->host))
+        exposure->warnings[exposure->n++] =
+            "no API key is needed, and --host is no loopback address: whoever reaches it may use "
+            "the model; --api-keys names a file of keys";
+    if (baton_cluster_token_is_known(token) && !*doors->peer_certfile &&
+        !is_local_inbox(doors->inbox))
+        exposure->warnings[exposure->n++] =
+            "the cluster token is no secret, and --inbox is no loopback address: whoever reaches "
+            "it may join as a worker and read prompts; --cluster-token-file names a file with one";
+    for (size_t i = 0; i < exposure->n; i++)
+        baton_log(BATON_LOG_WARN, "open_to_all", BATON_S("reason", exposure->warnings[i]));
+    return exposure->n && doors->require_auth
+               ? baton_fail(why, BATON_INVALID, "require-auth: %s", exposure->warnings[0])
+               : BATON_OK;
+}

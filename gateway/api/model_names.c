@@ -1,0 +1,47 @@
+#include "gateway/api/model_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum baton_err add(struct gw_model_names *names, char *name, struct baton_why *why)
+{
+    if (!*name || strlen(name) > GW_MAX_MODEL_NAME_BYTES)
+        return baton_fail(why, BATON_INVALID,
+                          "--served-model-name: name %d must have 1 to %d bytes, not %zu",
+                          names->n + 1, GW_MAX_MODEL_NAME_BYTES, strlen(name));
+    if (names->n == GW_MAX_MODEL_NAMES)
+        return baton_fail(why, BATON_INVALID, "--served-model-name: at most %d names",
+                          GW_MAX_MODEL_NAMES);
+    names->list[names->n++] = name;
+    return BATON_OK;
+}
+
+enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *list, const char *own,
+                                    struct baton_why *why)
+{
+    enum baton_err err = BATON_OK;
+    *names = (struct gw_model_names){.n = 1, .list = {own}};
+    if (!*list)
+        return BATON_OK;
+    names->n = 0;
+    names->text = strdup(list);
+    if (!names->text)
+        return BATON_NO_MEMORY;
+    for (char *rest = names->text, *name; !err && (name = strsep(&rest, ","));)
+        err = add(names, name, why);
+    return err;
+}
+
+bool gw_model_names_has(const struct gw_model_names *names, const char *name)
+{
+    for (int i = 0; i < names->n; i++)
+        if (!strcmp(names->list[i], name))
+            return true;
+    return false;
+}
+
+void gw_model_names_fini(struct gw_model_names *names)
+{
+    free(names->text);
+    *names = (struct gw_model_names){0};
+}

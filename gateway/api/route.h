@@ -1,0 +1,46 @@
+/* A route: what requests are led by, and what /openapi.json is made of.
+ *
+ * Pure.
+ */
+#ifndef BATON_GATEWAY_API_ROUTE_H
+#define BATON_GATEWAY_API_ROUTE_H
+
+#include "gateway/api/api.h"
+
+/* What a route answers with when all is well; several go together. None: 204, without a body. */
+enum {
+    GW_ANSWERS_JSON = 1,
+    GW_ANSWERS_EVENTS = 2, /* server-sent events */
+    GW_ANSWERS_LINES = 4,  /* a JSON object per line */
+    GW_ANSWERS_TEXT = 8,
+    GW_ANSWERS_FILE = 16, /* of the playground */
+    GW_TAKES_NO_BODY = 32 /* although it is a POST */
+};
+
+struct gw_route {
+    const char *method, *path; /* {name} stands for one segment of the path */
+    gw_endpoint endpoint;
+    unsigned answers;
+    const char *summary;
+};
+
+/* Where errors have the shape of another server's API, also those of a path that is not there. */
+struct gw_route_dialect {
+    const char *path; /* and what is below it */
+    void (*mark)(struct gw_exchange *exchange);
+    const char *error; /* the schema of its errors in the document */
+};
+
+/* All routes of this API; routes/table.c has the rows. */
+struct gw_route_table {
+    const struct gw_route *routes; /* [n_routes] */
+    size_t n_routes;
+    const struct gw_route_dialect *dialects; /* [n_dialects] */
+    size_t n_dialects;
+};
+
+bool gw_route_is_below(const char *path, const char *top);
+/* Whether the endpoint reads the request's body. */
+bool gw_route_takes_body(const struct gw_route *route);
+
+#endif

@@ -1,0 +1,56 @@
+/* One HTTP request at a time to a gateway, waited for; its events are handed on as they come.
+ *
+ * Ownership: an answer's body is the caller's until bt_answer_fini.
+ * Threading: any thread; the caller's waits.
+ * Errors:    NOT_FOUND (no such host), IO (no connection, or it was lost), TIMEOUT, CANCELED (*stop
+ *            was set), PEER (no HTTP), and what on_event returns. A status other than 200 is no
+ *            error: the answer tells it.
+ */
+#ifndef BATON_TOOLS_BATON_HTTP_H
+#define BATON_TOOLS_BATON_HTTP_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+#include "common/http/url.h"
+#include "tools/support/sse_reader.h"
+
+struct bt_server {
+    struct baton_http_url url;
+    bool
+        is_ours; /* on this machine and started by us: its certificate need not be for its address */
+    char key[260]; /* API key, "" for none */
+};
+
+struct bt_answer {
+    int status;
+    struct baton_buf body; /* of anything but a stream of events */
+};
+
+/* http:// or https://HOST[:PORT][/PATH]. INVALID names the option. */
+enum baton_err bt_server_parse(const char *option, const char *text, struct bt_server *server,
+                               struct baton_why *why) BATON_MUST_CHECK;
+/* The first key of a file as the gateway reads it; "" is no file. */
+enum baton_err bt_server_read_key(struct bt_server *server, const char *path,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+
+struct bt_request {
+    const char *method, *path, *body; /* body: JSON, or NULL */
+    int timeout_ms;                   /* for each wait; -1: any */
+    /* With SIGINT blocked by the caller: set by its handler, which runs only while this waits. May
+     * be NULL. */
+    const volatile sig_atomic_t *stop;
+    ld_event_fn on_event; /* NULL: none are expected */
+    void *arg;
+};
+
+void bt_answer_init(struct bt_answer *answer);
+void bt_answer_fini(struct bt_answer *answer);
+/* Fills an answer that was initialised; resets it first. */
+enum baton_err bt_http_do(const struct bt_server *server, const struct bt_request *request,
+                          struct bt_answer *answer, struct baton_why *why) BATON_MUST_CHECK;
+
+/* The "message" of an error body, or the body's beginning. */
+void bt_answer_reason(const struct bt_answer *answer, char *text, size_t size);
+
+#endif
