@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "engine/grammar/language/plain.h"
 #include "engine/grammar/masks/matcher.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 enum { N_VOCAB = 151936, MAX_TOKEN = 40, N_BYTES = 256, STOP = 0, MAX_TIMES = 1 << 18 };
 

@@ -45,9 +45,10 @@ struct bench_sizes {
     double kv_element_bytes;          /* of one element of K or V */
 };
 
-/* One pass over n_tokens of a prompt behind n_past, with the logits of its last position. From the last layer's attention on
- * only that position is computed. K and V are written and read once. Layers with a window attend to
- * no more than that; of a mixture's experts those count that the rows are expected to choose. */
+/* One pass over n_tokens of a prompt behind n_past, with the logits of its last position. From the
+ * last layer's attention on only that position is computed. K and V are written and read once.
+ * Layers with a window attend to no more than that; of a mixture's experts those count that the
+ * rows are expected to choose. */
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      int n_past, int n_tokens);
 

@@ -49,7 +49,8 @@ void dc_service_take_done(struct dc_service *service);
 /* The hand-over is over without success: the sequence goes on here. */
 void dc_service_give_up_hand_over(struct dc_service *service, struct dc_context *context);
 
-/* Opens, sends and ends what is handed over, in the order of the table. Frees contexts that went. */
+/* Opens, sends and ends what is handed over, in the order of the table. Frees contexts that
+ * went. */
 void dc_service_step_hand_overs(struct dc_service *service);
 
 /* Fails, starts or frees the context. A context that the engine thread has is freed only once the

@@ -266,8 +266,7 @@ static enum baton_err reserve_memory(struct dc_engine *engine,
 }
 
 static enum baton_err create_drafter(struct dc_engine *engine,
-                                     const struct dc_engine_options *options,
-                                     struct baton_why *why)
+                                     const struct dc_engine_options *options, struct baton_why *why)
 {
     return dc_drafter_create(
         &(struct dc_drafter_options){.draft = options->draft,

@@ -4,8 +4,9 @@
  * Of the sequences that may step, the max_batch that arrived first do, so none starves: interactive
  * ones before batch ones, which have an eighth of the slots (common/policy/priority.h). A sequence
  * without credit (its client reads too slowly) or with a full link keeps its rank, but its slot
- * goes to the next one until it may step again. Prompts run in order of arrival, of each class. Beside sequences
- * they get at most chunk tokens of a step, which bounds the delay of the sequences' tokens.
+ * goes to the next one until it may step again. Prompts run in order of arrival, of each class.
+ * Beside sequences they get at most chunk tokens of a step, which bounds the delay of the
+ * sequences' tokens.
  *
  * Sequences that speculate bring drafts to be checked, as many as are worth their rows.
  *

@@ -9,7 +9,8 @@
  * (drafter.h). The draft model has a
  * KV cache of its own for the sequence, which lacks the whole text at first.
  *
- * Ownership: embedded in a context; owns the text that drafts come from, and the blocks of the draft
+ * Ownership: embedded in a context; owns the text that drafts come from, and the blocks of the
+ * draft
  *            model's sequence. Zeroed it speculates not.
  * Threading: init and fini on the main thread, the rest is the engine thread's.
  * Errors:    init: NO_MEMORY.

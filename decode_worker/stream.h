@@ -17,8 +17,8 @@ struct dc_event {
     const struct dc_context *context;
     const struct dc_sampled *sampled;
     bool stopped, last; /* ended by a stop token; no token follows these */
-    /* Out. AGAIN: the link's queue is full, the tokens must be made again later. CLOSED: the gateway
-     * is gone. INVALID, LIMIT: it would refuse the event. */
+    /* Out. AGAIN: the link's queue is full, the tokens must be made again later. CLOSED: the
+     * gateway is gone. INVALID, LIMIT: it would refuse the event. */
     enum baton_err err;
 };
 

@@ -209,8 +209,8 @@ static bool tells_progress(struct pf_job *job)
            !atomic_load(&job->canceled);
 }
 
-/* Sequences have advanced. Each one at its prompt's end has its embedding, or a row of logits in the
- * order of the chunks. */
+/* Sequences have advanced. Each one at its prompt's end has its embedding, or a row of logits in
+ * the order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
     size_t n_vocab = (size_t)baton_model_spec(engine->options.model)->n_vocab;

@@ -6,8 +6,8 @@
  *      v   |                                v   |
  *     LOADING                              PAUSED
  *
- * A job of a prompt that several workers compute (parts.h) is WAITING, with its blocks, until all of
- * them have theirs.
+ * A job of a prompt that several workers compute (parts.h) is WAITING, with its blocks, until all
+ * of them have theirs.
  *
  * LOADING: blocks are read from disk (worker/kv/disk.h), at most once a job. SENDING lasts
  * until the decode worker has the context; a job without a hand-off leaves it at once. A canceled

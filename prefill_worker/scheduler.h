@@ -2,8 +2,8 @@
  * the next step computes and how many tokens of each. The rule is
  * common/policy/prefill_scheduler.h; this module gives it the candidates.
  *
- * Naive jobs, those that want the logprobs of their prompt and those of prompts that several workers
- * compute run alone in a step; the last of them when what they wait for has come.
+ * Naive jobs, those that want the logprobs of their prompt and those of prompts that several
+ * workers compute run alone in a step; the last of them when what they wait for has come.
  *
  * Ownership: jobs are borrowed from add until take_done.
  * Threading: engine thread.

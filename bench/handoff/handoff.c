@@ -1,5 +1,6 @@
 /* The hand-off on this machine: its cost over a real link and through shared memory, by prompt
- * length, KV dtype and chunk size, and the prompt from which on it costs less than computing the prompt on the decode worker.
+ * length, KV dtype and chunk size, and the prompt from which on it costs less than computing the
+ * prompt on the decode worker.
  */
 #include <stdlib.h>
 #include <string.h>

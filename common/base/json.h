@@ -69,7 +69,8 @@ const struct baton_json *baton_json_member(void *it);
 
 /* ---- made ----
  * A tree out of new values and of shares in others. A value that is pushed or set belongs to its
- * array or object, also after a failure; NULL among them is one. New values are NULL without memory.
+ * array or object, also after a failure; NULL among them is one. New values are NULL without
+ * memory.
  */
 
 struct baton_json *baton_json_new_object(void);

@@ -52,8 +52,9 @@ struct baton_log_field {
 enum baton_err baton_log_init(const char *process, const char *level_name,
                               struct baton_why *why) BATON_MUST_CHECK;
 
-/* From now on in that format (enum baton_log_format), and into the file at path; "": on stderr. SIGUSR1 opens the file anew,
- * for whoever moved the old one away; if that fails, the old one stays. path is kept. IO. */
+/* From now on in that format (enum baton_log_format), and into the file at path; "": on stderr.
+ * SIGUSR1 opens the file anew, for whoever moved the old one away; if that fails, the old one
+ * stays. path is kept. IO. */
 enum baton_err baton_log_open(int format, const char *path, struct baton_why *why) BATON_MUST_CHECK;
 
 void baton_log_fields(enum baton_log_level level, const char *event,

@@ -3,8 +3,8 @@
  *     baton_log(BATON_LOG_INFO, "retry", BATON_REQUEST(request->id, request->tag), ...);
  *
  * Each line about a request begins with these fields, in every process, so that one search over all
- * logs follows it: req is the id on the wire, id the client's X-Request-Id where there is one, trace
- * the trace id of its traceparent.
+ * logs follows it: req is the id on the wire, id the client's X-Request-Id where there is one,
+ * trace the trace id of its traceparent.
  *
  * Ownership: plain data.
  * Threading: pure functions.

@@ -2,9 +2,10 @@
  *
  * A step that checks d drafts beside its n rows takes base_s + row_s (n + d), and the i-th draft of
  * a sequence brings a token if it and all before it are right: with a probability of about p^i
- * (Leviathan et al., "Fast Inference from Transformers via Speculative Decoding", 2023). It is worth
- * its row while that is more than the row's share of the time in which the step makes one token.
- * So drafts lengthen no step by more than they are expected to bring, and a full batch makes none.
+ * (Leviathan et al., "Fast Inference from Transformers via Speculative Decoding", 2023). It is
+ * worth its row while that is more than the row's share of the time in which the step makes one
+ * token. So drafts lengthen no step by more than they are expected to bring, and a full batch makes
+ * none.
  *
  * Pure.
  */

@@ -20,8 +20,8 @@
 /* The requests, running and promised, beyond which a worker of max_batch slots accepts no more. */
 int baton_reservations_max(int max_batch);
 
-/* Whether one more request of the class is promised a slot of n_slots, beside those that have or are
- * promised one: n_held [BATON_N_PRIORITIES], by class. Of these n_paused use none. */
+/* Whether one more request of the class is promised a slot of n_slots, beside those that have or
+ * are promised one: n_held [BATON_N_PRIORITIES], by class. Of these n_paused use none. */
 bool baton_reservations_may(int n_slots, enum baton_priority priority, const int *n_held,
                             int n_paused);
 

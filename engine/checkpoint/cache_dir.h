@@ -16,8 +16,8 @@ enum { BATON_CACHE_MAX_DIRS = 2 };
 
 /* Look in all of them, in this order; make in the first that can be written. A file there is
  * believed only if nobody but this user, root and the owner may have written it
- * (common/base/os/file.h): who owns the model, or a directory that the operator has named, is trusted
- * anyway. */
+ * (common/base/os/file.h): who owns the model, or a directory that the operator has named, is
+ * trusted anyway. */
 struct baton_cache_dirs {
     int n;
     uid_t owners[BATON_CACHE_MAX_DIRS];

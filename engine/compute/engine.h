@@ -57,15 +57,16 @@ struct baton_chunk {
     struct baton_seq *seq;
     const uint32_t *tokens; /* [n_tokens] */
     int n_tokens;
-    int n_logits; /* how many of the last of them want logits */
-    int n_pooled; /* how many of the last of them are added, in their order, to pooled */
+    int n_logits;   /* how many of the last of them want logits */
+    int n_pooled;   /* how many of the last of them are added, in their order, to pooled */
     double *pooled; /* [C] sum of final hidden states; NULL when n_pooled is 0 */
 };
 
 /* One forward over the chunks of different sequences, prompts and decode steps alike: each weight
  * is read once for all rows, T in all. Advances the sequences. on_layer may be NULL. logits [sum of
- * n_logits][V], in the order of the rows; NULL when none wants any. A chunk's results do not depend on its
- * neighbours, and a pooled sum not on how its sequence was cut into chunks. After an error no sequence has advanced. */
+ * n_logits][V], in the order of the rows; NULL when none wants any. A chunk's results do not depend
+ * on its neighbours, and a pooled sum not on how its sequence was cut into chunks. After an error
+ * no sequence has advanced. */
 enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
                                     int n_chunks, baton_layer_fn on_layer, void *arg,
                                     float *logits) BATON_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The reader of structures: literal text, special tokens, schemas and patterns in a row, as a choice
- * or repeated. The names are those of XGrammar's structural tags. */
+/* The reader of structures: literal text, special tokens, schemas and patterns in a row, as a
+ * choice or repeated. The names are those of XGrammar's structural tags. */
 #include <stdio.h>
 #include <string.h>
 

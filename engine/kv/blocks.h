@@ -18,7 +18,7 @@
 struct baton_kv_block {
     int n_holders;
     int64_t cached_ns; /* when it became cached, if it is */
-    int older, newer; /* neighbours among the cached; an empty block's `older` is the one below */
+    int older, newer;  /* neighbours among the cached; an empty block's `older` is the one below */
 };
 
 struct baton_kv_blocks {

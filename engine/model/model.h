@@ -25,8 +25,8 @@ struct baton_model;
     "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits " \
     "a weight) or native (the formats of a GGUF file); default: native for a GGUF file, else f32"
 
-/* Asked when the dtypes and sizes of a model are known, before memory is taken for it. An error ends
- * the load. */
+/* Asked when the dtypes and sizes of a model are known, before memory is taken for it. An error
+ * ends the load. */
 typedef enum baton_err (*baton_model_admit_fn)(void *arg, const struct baton_model *model,
                                                struct baton_why *why);
 

@@ -58,8 +58,8 @@ struct gw_api {
 };
 
 /* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
- * client waits for: a body that is being parsed (routes.c), a completion, the events of a stream that
- * it may go on with (streams/stream.h), or what workers say (debug_kv.c). */
+ * client waits for: a body that is being parsed (routes.c), a completion, the events of a stream
+ * that it may go on with (streams/stream.h), or what workers say (debug_kv.c). */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->notes it

@@ -60,8 +60,8 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
  * names of it are known too; given twice it is a problem. */
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
-/* The member, if it is of one of the kinds (GW_IS_... together). wanted says for the message what it
- * must be: "a string or an array of strings". */
+/* The member, if it is of one of the kinds (GW_IS_... together). wanted says for the message what
+ * it must be: "a string or an array of strings". */
 const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name, unsigned kinds,
                                      const char *wanted);
 /* The index of the word [n] that the member is; -1 when it is absent or after a problem. The words

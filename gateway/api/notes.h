@@ -52,7 +52,8 @@ struct gw_notes {
     bool is_short;  /* for want of memory */
 };
 
-/* The field's note, a fresh one if there is none; NULL without memory. within is "" for the body. */
+/* The field's note, a fresh one if there is none; NULL without memory. within is "" for the
+ * body. */
 struct gw_note *gw_notes_of(struct gw_notes *notes, const char *within, const char *name);
 
 /* NULL when there is none. */

@@ -1,5 +1,5 @@
-/* Chat templates that the program brings, for models without one: gateway/chat/templates/NAME.jinja;
- * private to gateway/chat.
+/* Chat templates that the program brings, for models without one:
+ * gateway/chat/templates/NAME.jinja; private to gateway/chat.
  *
  * Pure.
  */

@@ -1,9 +1,9 @@
 /* Chat templates: a conversation as the token ids that a model was trained on.
  *
  * A model brings its template as Jinja text (chat_template.jinja, or tokenizer_config.json's
- * chat_template); gateway/chat/jinja runs it within bounds. Templates for models without one are built
- * in. Only the template's own text may become special tokens; what users write is ordinary text,
- * whatever it spells.
+ * chat_template); gateway/chat/jinja runs it within bounds. Templates for models without one are
+ * built in. Only the template's own text may become special tokens; what users write is ordinary
+ * text, whatever it spells.
  *
  *     messages, tools, ... (JSON) --values--> Jinja --text with spans--> tokenizer --> ids
  *
@@ -60,8 +60,8 @@ bool baton_chat_has_reasoning(const struct baton_chat *chat);
 /* NULL when conversations can be encoded, else a sentence that tells a client why not. */
 const char *baton_chat_problem(const struct baton_chat *chat);
 
-/* Appends the ids of the conversation. *form, which may be NULL, is how the answer is written: calls
- * of tools only if the input has some, which form borrows. */
+/* Appends the ids of the conversation. *form, which may be NULL, is how the answer is written:
+ * calls of tools only if the input has some, which form borrows. */
 enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tokenizer *tokenizer,
                                  const struct baton_chat_input *input, size_t max_tokens,
                                  struct baton_tokens *out, struct baton_answer_form *form,

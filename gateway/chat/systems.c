@@ -1,7 +1,7 @@
 /* System messages where a template takes none. Most templates take one, the first message of all;
  * agents send several, and more in the middle of a conversation. What a template would refuse or
- * leave out is joined to the first one or, later, said by the user, where it stands: what was before
- * it stays as it was, so that prefix caches find it. */
+ * leave out is joined to the first one or, later, said by the user, where it stands: what was
+ * before it stays as it was, so that prefix caches find it. */
 #include <string.h>
 
 #include "gateway/chat/parts.h"

@@ -83,8 +83,8 @@ struct gw_worker {
     uint32_t n_stalls;            /* how often it was STALLED */
     uint64_t n_routed, turn;      /* in all; when the last one was, counted in routings */
     double prompt_tokens_per_s;   /* at which it computed prompts of ours; 0: none yet */
-    /* By class (enum baton_priority). It rejected a reservation after its last Status: ask none. And
-     * requests wait that were not offered to it since: ask one at a time. */
+    /* By class (enum baton_priority). It rejected a reservation after its last Status: ask none.
+     * And requests wait that were not offered to it since: ask one at a time. */
     bool backing_off[BATON_N_PRIORITIES], recently_rejected[BATON_N_PRIORITIES];
 };
 

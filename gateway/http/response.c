@@ -188,7 +188,8 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
 }
 
 /* After a write of n bytes, which may be as large as it is, once: what was queued before it tells a
- * slow client. The call of on_full must come last, because the handler may end the exchange in it. */
+ * slow client. The call of on_full must come last, because the handler may end the exchange in
+ * it. */
 static void check_queue(struct gw_exchange *exchange, size_t n)
 {
     const struct gw_http_options *options = &exchange->conn->server->options;

@@ -79,7 +79,8 @@ struct gw_http_options {
     void (*on_resume)(void *arg, struct gw_exchange *exchange);
     /* The client left, or was cut off, before the response ended. The exchange dies on return. */
     void (*on_gone)(void *arg, struct gw_exchange *exchange, const char *reason);
-    /* The answer was sent, or its client left; may be NULL. Only what reads the exchange may be called. */
+    /* The answer was sent, or its client left; may be NULL. Only what reads the exchange may be
+     * called. */
     void (*on_answered)(void *arg, const struct gw_exchange *exchange);
     /* A stream's queue passed pause_bytes (full), or is empty again after that (not full). */
     void (*on_full)(void *arg, struct gw_exchange *exchange, bool full);
@@ -121,8 +122,9 @@ const char *gw_exchange_header(const struct gw_exchange *exchange, const char *n
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
 /* "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
-/* The client's X-Request-Id, where it is one (baton_is_client_id), else 16 random hexadecimal digits.
- * Every response says it as x-request-id, also a refusal of a request that could not be read. */
+/* The client's X-Request-Id, where it is one (baton_is_client_id), else 16 random hexadecimal
+ * digits. Every response says it as x-request-id, also a refusal of a request that could not be
+ * read. */
 const char *gw_exchange_id(const struct gw_exchange *exchange);
 /* The number that those digits are; 0: the client gave the id. */
 uint64_t gw_exchange_number(const struct gw_exchange *exchange);
@@ -185,8 +187,8 @@ void gw_exchange_stream_end(struct gw_exchange *exchange);
 size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
 /* The same and those that its side has not acknowledged: all that is lost if it is gone now. */
 size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange);
-/* Its client is cut off on the next turn of the loop, and sees that the answer is not whole. on_gone
- * is called then. */
+/* Its client is cut off on the next turn of the loop, and sees that the answer is not whole.
+ * on_gone is called then. */
 void gw_exchange_cut(struct gw_exchange *exchange, const char *reason);
 
 #endif

@@ -6,8 +6,8 @@
  *                                          generation            one for each choice
  *                                            parse, queue, ...   its stages
  *
- * The trace is the client's, if it names one and records it (the flag "sampled"); a request without a
- * traceparent begins one. Workers send no spans: the gateway tells their stages, by the durations
+ * The trace is the client's, if it names one and records it (the flag "sampled"); a request without
+ * a traceparent begins one. Workers send no spans: the gateway tells their stages, by the durations
  * that it has from them. Stages after the first token are sums, laid out one after the other.
  *
  * Ownership: file and exporter are closed by close.

@@ -55,7 +55,8 @@ struct gw_attempt {
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
     char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
                                                      served, also after they are gone; "": none */
-    struct gw_prompt_part parts[BATON_MAX_PARTS]; /* gateway/routing/split.h: the first is `prefill` */
+    struct gw_prompt_part
+        parts[BATON_MAX_PARTS];            /* gateway/routing/split.h: the first is `prefill` */
     uint32_t n_parts;                      /* 0: one worker computes the prompt */
     uint32_t n_split;                      /* of them, told to begin: it stays */
     const struct gw_prompt_hashes *hashes; /* of the request, of the class that computes the prompt;

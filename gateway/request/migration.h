@@ -44,8 +44,8 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
  * output, which is the next input. NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* Whether it may migrate once more. What an operator did, who has workers leave, is not counted, and
- * a death not twice: until it is noticed, the next attempt may be sent to the same worker. */
+/* Whether it may migrate once more. What an operator did, who has workers leave, is not counted,
+ * and a death not twice: until it is noticed, the next attempt may be sent to the same worker. */
 bool gw_request_may_migrate(const struct gw_request *request, int64_t limit);
 
 /* The attempt before the migration goes on after all: it is the request's attempt again. */

@@ -1,14 +1,16 @@
 /* Where the time of a request went: its stages, which divide the time from arrival to end.
  *
- *     parse tokenize queue prefill_queue prefill_compute first_token | to the first token: one after
+ *     parse tokenize queue prefill_queue prefill_compute first_token | to the first token: one
+ *     after
  *                                                                    | the other
- *     kv_transfer decode_queue decode sample decode_wait migration   | after it: sums over attempts,
- *     detokenize format flush                                        | steps and tokens
+ *     kv_transfer decode_queue decode sample decode_wait migration | after it: sums over attempts,
+ *     detokenize format flush | steps and tokens
  *
- * Workers measure durations, and the gateway lays them between its own time stamps: forward from the
- * moment it sent the prompt, backward from the first decode step. first_token and decode_wait are
- * what remains of the two parts. Where a worker computes the next token while the gateway handles
- * the last one, the moment counts for the gateway, whose clock says exactly how long that took.
+ * Workers measure durations, and the gateway lays them between its own time stamps: forward from
+ * the moment it sent the prompt, backward from the first decode step. first_token and decode_wait
+ * are what remains of the two parts. Where a worker computes the next token while the gateway
+ * handles the last one, the moment counts for the gateway, whose clock says exactly how long that
+ * took.
  *
  * Ownership: borrows names from the request.
  * Threading: loop thread.

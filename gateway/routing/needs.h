@@ -16,8 +16,8 @@ int64_t gw_needs_n_blocks(const struct gw_routing *routing, const struct gw_requ
 /* Whether the worker is of a version that can make what is wanted. */
 bool gw_needs_capable(const struct gw_worker *worker, const struct gw_request *request);
 
-/* Whether the worker is capable and its KV cache, when it is empty, holds the request: its context in a decode
- * worker; in a prefill worker its prompt, in naive mode with the output. */
+/* Whether the worker is capable and its KV cache, when it is empty, holds the request: its context
+ * in a decode worker; in a prefill worker its prompt, in naive mode with the output. */
 bool gw_needs_fit(const struct gw_routing *routing, const struct gw_worker *worker,
                   const struct gw_request *request);
 

@@ -24,8 +24,8 @@ bool gw_split_reserved(struct gw_routing *routing, struct gw_request *request,
                        const struct gw_worker *worker,
                        const Baton__V1__Reserved *reserved) BATON_MUST_CHECK;
 
-/* The worker of a part has no blocks: the first part computes the prompt alone, and waits for blocks
- * if it has none. */
+/* The worker of a part has no blocks: the first part computes the prompt alone, and waits for
+ * blocks if it has none. */
 void gw_split_give_up(struct gw_routing *routing, struct gw_request *request,
                       const struct gw_worker *worker);
 

@@ -1,7 +1,7 @@
 /* However the text is cut into pieces, the same text, reasoning and calls come out of it; without a
- * call, a mark of channels or reasoning every byte of it. Arguments are always an object. The input:
- * a byte with the format, a byte with what the prompt has opened, which also seeds the cuts; the
- * text. */
+ * call, a mark of channels or reasoning every byte of it. Arguments are always an object. The
+ * input: a byte with the format, a byte with what the prompt has opened, which also seeds the cuts;
+ * the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Answers what the grammar of a schema lets through, for judges that are written in other languages.
+/* Answers what the grammar of a schema lets through, for judges that are written in other
+ * languages.
  *
  *     grammar_judge [VOCABULARY]
  *
@@ -14,8 +15,8 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "engine/grammar/language/plain.h"
 #include "engine/grammar/masks/matcher.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 enum { MAX_BYTES = 64 << 20 };
 

@@ -18,9 +18,9 @@ const struct baton_kernels *kernel_sets_find(const char *name);
 /* Its instructions are emulated, or the whole CPU is: BATON_EMULATED is set. */
 bool kernel_sets_is_slow(const struct baton_kernels *set);
 
-/* Whether sets of these names give the same bits with weights of this dtype, whatever they do: those
- * of x86 with AVX2 and AVX-512, except that pairs of bf16 are added together where the CPU does;
- * all of arm64, whose every CPU can multiply and add at once. */
+/* Whether sets of these names give the same bits with weights of this dtype, whatever they do:
+ * those of x86 with AVX2 and AVX-512, except that pairs of bf16 are added together where the CPU
+ * does; all of arm64, whose every CPU can multiply and add at once. */
 bool kernel_sets_are_alike(const char *a, const char *b, enum baton_dtype dtype);
 
 /* The index-th pair of names of sets that are alike for some dtype and that this CPU runs; false

@@ -1,5 +1,5 @@
-/* Reproducible blocks of GGUF's types (engine/checkpoint/weights/blocks.h), whose values are about as large
- * as a model's weights.
+/* Reproducible blocks of GGUF's types (engine/checkpoint/weights/blocks.h), whose values are about
+ * as large as a model's weights.
  *
  * Ownership: the caller frees what it gets.
  * Threading: any thread.

@@ -18,7 +18,7 @@
 struct bt_server {
     struct baton_http_url url;
     bool
-        is_ours; /* on this machine and started by us: its certificate need not be for its address */
+        is_ours; /* on this machine, started by us: its certificate may be for another address */
     char key[260]; /* API key, "" for none */
 };
 

@@ -1,5 +1,5 @@
-/* baton-manual OUT PROGRAM...: writes OUT/man1, OUT/bash and OUT/zsh for these programs. Part of the
- * build, not of an installation. */
+/* baton-manual OUT PROGRAM...: writes OUT/man1, OUT/bash and OUT/zsh for these programs. Part of
+ * the build, not of an installation. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

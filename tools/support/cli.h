@@ -26,9 +26,9 @@ struct cli_program {
     int n_commands;
 };
 
-/* Runs the subcommand that argv[1] names, and prints what went wrong to stderr; --help lists them and
- * --version tells the program's. Returns the program's exit status: 0, 1, or 2 with the list when
- * there is none of that name. */
+/* Runs the subcommand that argv[1] names, and prints what went wrong to stderr; --help lists them
+ * and --version tells the program's. Returns the program's exit status: 0, 1, or 2 with the list
+ * when there is none of that name. */
 int cli_dispatch(const struct cli_program *program, int argc, char **argv);
 
 /* Prints what went wrong, if anything, and returns the program's exit status, 0 or 1. */

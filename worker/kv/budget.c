@@ -83,8 +83,8 @@ static double windows_of_contexts(const struct baton_kv_needs *needs, double byt
             n * (double)needs->window_bytes);
 }
 
-/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts want. Where
- * a window of one sequence takes too much of them, all layers keep the same positions. */
+/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts want.
+ * Where a window of one sequence takes too much of them, all layers keep the same positions. */
 static struct sizes sizes_in(const struct baton_kv_options *options,
                              const struct baton_kv_needs *needs, uint64_t bytes)
 {

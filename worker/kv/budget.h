@@ -21,7 +21,8 @@ struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
     int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
     int path;                    /* enum baton_kv_path */
-    /* A draft model, of whose own pool a block comes with each block: both are counted. NULL: none. */
+    /* A draft model, of whose own pool a block comes with each block: both are counted. NULL:
+     * none. */
     const struct baton_model *draft;
     /* The sequences that a worker takes at a time, and the positions that one advances by in a
      * step: layers with a window keep that alone. 0: they keep all positions. */
@@ -92,8 +93,9 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         struct baton_why *why) BATON_MUST_CHECK;
 
 /* Makes the pool of a worker, bounds its cache and logs its size. A prefill worker's lies in shared
- * memory, where the path allows and the kernel has any: decode workers read contexts out of it. dtype: of the KV cache, as
- * baton_kv_create takes it. claim: the worker's, which is told of it; may be NULL. */
+ * memory, where the path allows and the kernel has any: decode workers read contexts out of it.
+ * dtype: of the KV cache, as baton_kv_create takes it. claim: the worker's, which is told of it;
+ * may be NULL. */
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
                                       bool decodes, struct baton_memory_claim *claim,

@@ -215,7 +215,8 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
         send_ack(remote, receive, false);
 }
 
-/* Whether the chunk is the next one of what is awaited; then it is noted. n_bytes: of its blocks. */
+/* Whether the chunk is the next one of what is awaited; then it is noted. n_bytes: of its
+ * blocks. */
 static bool is_awaited(struct baton_kv_receive *receive, const struct baton_message *message,
                        size_t *n_bytes)
 {

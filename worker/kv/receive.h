@@ -16,10 +16,10 @@
  * Ownership: the receiver owns the inbox and the links back to the senders. A transfer is its
  *            caller's, from expect to fini, and borrows the sequence.
  * Threading: main thread.
- * Errors:    create: as baton_inbox_open, and as baton_kv_share_open when the path is shared. A gap,
- *            a bad frame, a message that does not fit and a sender that goes away fail the transfer:
- *            its origin is sent CONTEXT_LOST, or OTHER_LAYOUT for K and V that are laid out
- *            otherwise, and the hook `failed` is called.
+ * Errors: create: as baton_inbox_open, and as baton_kv_share_open when the path is shared. A gap,
+ *            a bad frame, a message that does not fit and a sender that goes away fail the
+ *            transfer: its origin is sent CONTEXT_LOST, or OTHER_LAYOUT for K and V that are laid
+ *            out otherwise, and the hook `failed` is called.
  */
 #ifndef BATON_WORKER_KV_RECEIVE_H
 #define BATON_WORKER_KV_RECEIVE_H
@@ -86,7 +86,8 @@ struct baton_kv_receiver_options {
     /* Whether the KvBegin is of a request of which the owner is still to be told what to expect: it
      * and what follows it wait. NULL where that does not happen. */
     bool (*is_early)(void *arg, const baton_envelope *envelope);
-    /* Blocks of a part came, of that layer (baton_kv_receive_next_block). NULL where no part comes. */
+    /* Blocks of a part came, of that layer (baton_kv_receive_next_block). NULL where no part
+     * comes. */
     void (*advanced)(void *arg, struct baton_kv_receive *receive, int layer);
     /* How it ended. Neither may fini the transfer. */
     void (*complete)(void *arg, struct baton_kv_receive *receive);
@@ -111,8 +112,8 @@ void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
 struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,
                                              const struct baton_origin *origin);
 
-/* Takes what has arrived, about BATON_KV_RECEIVE_TURN_BYTES of it, and wakes the owner when there is
- * more. Then fails the transfers of senders that went away. */
+/* Takes what has arrived, about BATON_KV_RECEIVE_TURN_BYTES of it, and wakes the owner when there
+ * is more. Then fails the transfers of senders that went away. */
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns);
 
 /* From now on n_tokens positions of seq may arrive; of a sequence that grows meanwhile, up to

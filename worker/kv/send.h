@@ -16,8 +16,8 @@
  * and once the sequence has stopped, stop says how long it became. Layers with a window send that
  * alone: of a sequence that grows it is not known before stop, and leaves then.
  *
- * Of a prompt that several workers compute, each sends the others the blocks that they wait for: its
- * own ones (stripes.h), of all positions in every layer, as soon as they are computed.
+ * Of a prompt that several workers compute, each sends the others the blocks that they wait for:
+ * its own ones (stripes.h), of all positions in every layer, as soon as they are computed.
  *
  * Ownership: the sender owns links; transfers are their callers' and borrow their source
  *            from open to close.

@@ -3,7 +3,8 @@
  *
  * A row names the option as on the command line ("kv-tokens"): the flag is --kv-tokens, the
  * environment variable PREFIX_KV_TOKENS, the key in the file "kv-tokens" ("kv_tokens" is accepted).
- * What follows a lone "--" is no option. Unknown flags and keys are errors. --help and --print-config are made from the table.
+ * What follows a lone "--" is no option. Unknown flags and keys are errors. --help and
+ * --print-config are made from the table.
  *
  * Ownership: text values are owned by the struct baton_config until baton_config_fini.
  * Threading: filled once, before threads start; read-only after.
@@ -71,8 +72,8 @@ struct baton_config {
     const char *env_prefix; /* "BATON_GATEWAY" */
     const struct baton_option *options;
     size_t n_options;
-    /* Words that are no options, as in "logs NAME": how --help shows them, NULL when there are none;
-     * where they go, borrowed from argv. */
+    /* Words that are no options, as in "logs NAME": how --help shows them, NULL when there are
+     * none; where they go, borrowed from argv. */
     const char *operands;
     const char **operand;
     size_t max_operands, n_operands;

@@ -20,7 +20,8 @@ void baton_config_env_name(const struct baton_config *config, const char *option
 typedef void (*baton_unknown_env_fn)(void *arg, const char *name, const char *nearest);
 
 /* Calls fn for every variable that begins with the process's prefix and names no option. What
- * Kubernetes sets for a service of that name (..._SERVICE_HOST, ..._PORT_8000_TCP) is passed over. */
+ * Kubernetes sets for a service of that name (..._SERVICE_HOST, ..._PORT_8000_TCP) is passed
+ * over. */
 void baton_config_visit_unknown_env(const struct baton_config *config, baton_unknown_env_fn fn,
                                     void *arg);
 

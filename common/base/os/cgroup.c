@@ -41,7 +41,8 @@ static bool names(const char *list, const char *controller)
     return false;
 }
 
-/* Controllers of version 1 that are mounted together have a link for each; not in every container. */
+/* Controllers of version 1 that are mounted together have a link for each; not in every
+ * container. */
 static int find_mount(const char *root, const char *list, const char *controller,
                       char mount[PATH_MAX])
 {

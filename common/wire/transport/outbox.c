@@ -263,8 +263,9 @@ static bool await_kernel(struct baton_outbox *outbox, int timeout_ms)
     return poll(&writable, 1, timeout_ms) == 1;
 }
 
-/* NNG must not close a connection in the middle of a message that moves (common/wire/transport/hang_up.h). A
- * message that a stalled peer holds up is safe, so the wait has a bound. */
+/* NNG must not close a connection in the middle of a message that moves
+ * (common/wire/transport/hang_up.h). A message that a stalled peer holds up is safe, so the wait
+ * has a bound. */
 void baton_outbox_close(struct baton_outbox *outbox)
 {
     if (!outbox)

@@ -1,4 +1,5 @@
-/* Listening and dialling, with this process's identity if it has one (common/wire/transport/peer_tls.h).
+/* Listening and dialling, with this process's identity if it has one
+ * (common/wire/transport/peer_tls.h).
  *
  * Ownership: the socket is the caller's, and closes what was made here.
  * Threading: any thread.

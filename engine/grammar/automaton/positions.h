@@ -1,5 +1,5 @@
-/* The tables of an automaton: lists of returns and positions as numbers, equal ones once. Private to
- * engine/grammar.
+/* The tables of an automaton: lists of returns and positions as numbers, equal ones once. Private
+ * to engine/grammar.
  *
  * Ownership: the automaton owns its tables.
  * Threading: one owner at a time.

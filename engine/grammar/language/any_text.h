@@ -2,7 +2,7 @@
  *
  * Ownership: none.
  * Threading: pure.
- * Errors:    INVALID with the reason (an empty string, more than BATON_EXCLUDES_MAX_CHARS in all, no
+ * Errors: INVALID with the reason (an empty string, more than BATON_EXCLUDES_MAX_CHARS in all, no
  *            UTF-8), NO_MEMORY.
  */
 #ifndef BATON_ENGINE_GRAMMAR_LANGUAGE_ANY_TEXT_H

@@ -5,8 +5,8 @@
 
 #include "engine/grammar/masks/plain_vocab.h"
 
-/* With more ways than these, or more nodes to go on from, one walk for all of them is less work than
- * one for each. */
+/* With more ways than these, or more nodes to go on from, one walk for all of them is less work
+ * than one for each. */
 enum { MAX_LOCAL_WAYS = 8, MANY_EXITS = 1024, MAX_LOCALS = 1024 };
 
 /* What a state allows, whatever its rule returns to. */

@@ -22,7 +22,8 @@ enum { BATON_PLAIN_MAX_CHARS = 32 };
 
 struct baton_plain_vocab {
     size_t n_words;
-    /* [1 + BATON_PLAIN_MAX_CHARS][n_words] tokens of at most so many plain characters and no tail */
+    /* [1 + BATON_PLAIN_MAX_CHARS][n_words] tokens of at most so many plain characters and no
+     * tail */
     uint64_t *masks;
     /* All other tokens: how many plain characters they begin with, as a byte, then the tail. After
      * BATON_PLAIN_MAX_CHARS the tail begins in any case. */

@@ -114,8 +114,8 @@ uint32_t baton_schema_literal(struct baton_schema *s, const struct baton_json *v
 
 /* ---- merge.c ---- */
 
-/* A schema that was written out of a and b, or NULL; keep takes one from the text in buf. The same a
- * and b give the same schema again, so that recursion ends. */
+/* A schema that was written out of a and b, or NULL; keep takes one from the text in buf. The same
+ * a and b give the same schema again, so that recursion ends. */
 const struct baton_json *baton_schema_find_made(const struct baton_schema *s, const void *a,
                                                 const void *b);
 const struct baton_json *baton_schema_keep(struct baton_schema *s, const void *a, const void *b,

@@ -1,4 +1,5 @@
-/* Keywords that other keywords can say: dependencies, some of `not`, and draft 7's lists of items. */
+/* Keywords that other keywords can say: dependencies, some of `not`, and draft 7's lists of
+ * items. */
 #include <string.h>
 
 #include "engine/grammar/grammar.h"
@@ -14,7 +15,8 @@ static void put_rest(struct baton_json_out *out, const struct baton_json *schema
             baton_json_put_value(out, baton_json_key(it), baton_json_member(it));
 }
 
-/* Without the member, and open where the schema beside it lists none: it would be closed by this. */
+/* Without the member, and open where the schema beside it lists none: it would be closed by
+ * this. */
 static void put_absent(struct baton_json_out *out, const struct baton_json *schema,
                        const char *name)
 {

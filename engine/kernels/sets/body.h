@@ -1,7 +1,8 @@
 /* The kernels' text, compiled once per instruction set: the including file defines KERNELS and
- * ROW_KERNELS (the tables' names), KERNELS_NAME, DENSE_MIN_ROWS, the bytes of a register and how many
- * there are, and the tile of the products with row-major weights, in outputs and rows that fit them.
- * USES_NEON: by intrinsics of NEON, which every arm64 CPU has; what else it has, its options tell.
+ * ROW_KERNELS (the tables' names), KERNELS_NAME, DENSE_MIN_ROWS, the bytes of a register and how
+ * many there are, and the tile of the products with row-major weights, in outputs and rows that fit
+ * them. USES_NEON: by intrinsics of NEON, which every arm64 CPU has; what else it has, its options
+ * tell.
  *
  * Pure: arguments are borrowed for the call.
  */

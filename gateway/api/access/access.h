@@ -5,9 +5,9 @@
  *             --the key is over a rate----------> 429
  *             --otherwise-----------------------> its endpoint
  *
- * A key comes as "Authorization: Bearer KEY" or as "x-api-key: KEY", as Anthropic's clients send it.
- * Open without a key are GET and HEAD of /health and /ready (probes), of / and its parts under /web
- * (the page asks its reader for a key), and preflights, which browsers send without one.
+ * A key comes as "Authorization: Bearer KEY" or as "x-api-key: KEY", as Anthropic's clients send
+ * it. Open without a key are GET and HEAD of /health and /ready (probes), of / and its parts under
+ * /web (the page asks its reader for a key), and preflights, which browsers send without one.
  *
  * Ownership: an access belongs to the gateway; it borrows the option texts.
  * Threading: loop thread.

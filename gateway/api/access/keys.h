@@ -1,6 +1,6 @@
 /* The API keys that clients may present, read from a file and kept as SHA-256 digests only.
  *
- *     file = *(line LF)      line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text |
+ *     file = *(line LF) line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text |
  *                                                    "priority=" ("interactive" | "batch")))
  *     key = 8*256 printable ASCII, no space
  *     text = 1*64 of A-Z a-z 0-9 . _ -

@@ -1,4 +1,5 @@
-/* POST /v1/messages and POST /v1/messages/count_tokens (docs/http-api.md): Anthropic's Messages API.
+/* POST /v1/messages and POST /v1/messages/count_tokens (docs/http-api.md): Anthropic's Messages
+ * API.
  *
  * They take Anthropic's fields and the native sampling fields; what is unknown is ignored and told.
  *

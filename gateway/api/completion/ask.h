@@ -1,11 +1,13 @@
-/* A completion in the making, on the routes of other servers' APIs: the fields of its body, and what
- * was read out of them so far.
+/* A completion in the making, on the routes of other servers' APIs: the fields of its body, and
+ * what was read out of them so far.
  *
- *     gw_ask_init --> the route reads its fields --> gw_ask_end_fields --> the prompt --> gw_ask_start
+ *     gw_ask_init --> the route reads its fields --> gw_ask_end_fields --> the prompt -->
+ *     gw_ask_start
  *
  * A problem on the way is kept in fields; gw_ask_start answers with it.
  *
- * Ownership: an ask owns its params, its prompts and what its options keep until gw_ask_start, which
+ * Ownership: an ask owns its params, its prompts and what its options keep until gw_ask_start,
+ * which
  *            frees them or hands them on; the body is borrowed.
  * Threading: loop thread.
  * Errors:    in fields.problem.

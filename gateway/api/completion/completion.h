@@ -173,8 +173,8 @@ const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
 /* Sends the head of the stream, once; does nothing when the answer is whole. */
 void gw_completion_begin(struct gw_completion *completion);
 
-/* One event of the stream; name NULL: none. The time it takes goes to the flush stage of the choice,
- * which may be NULL. */
+/* One event of the stream; name NULL: none. The time it takes goes to the flush stage of the
+ * choice, which may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);
 

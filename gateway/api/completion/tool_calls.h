@@ -27,8 +27,8 @@ struct gw_tool_call {
 
 struct gw_tool_calls {
     struct baton_tool_parser *parser; /* NULL: all is text, as of most streams that wait */
-    struct baton_buf json; /* a writer's: what it did not tell yet */
-    uint64_t seed;         /* of the ids */
+    struct baton_buf json;            /* a writer's: what it did not tell yet */
+    uint64_t seed;                    /* of the ids */
     int n;
     uint64_t n_reasoning_tokens;
 };

@@ -24,7 +24,8 @@ struct gw_tool_choice {
     const char *schema; /* where clients of the route write a tool's schema */
 };
 
-/* OpenAI's fields tool_choice and parallel_tool_calls. tools: an array of checked tools, or NULL. */
+/* OpenAI's fields tool_choice and parallel_tool_calls. tools: an array of checked tools, or
+ * NULL. */
 struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct baton_json *tools);
 
 /* After gw_ask_take_tools and gw_ask_take_reasoning. tools: as OpenAI's chat has them. */

@@ -23,7 +23,8 @@ enum {
     GW_EMBEDDINGS_AT_ONCE = 32
 };
 
-/* pooling, dimensions, cache_prompt, priority, timeout_s. The model's own pooling is the default. */
+/* pooling, dimensions, cache_prompt, priority, timeout_s. The model's own pooling is the
+ * default. */
 void gw_embeddings_read(struct gw_ask *ask);
 
 /* The texts or ids in the field of that name. are_cut: what exceeds the context is left out. */

@@ -1,5 +1,5 @@
-/* Parts of the document of the API: the schema of a body out of notes of its fields, and the schemas
- * of errors.
+/* Parts of the document of the API: the schema of a body out of notes of its fields, and the
+ * schemas of errors.
  *
  * Ownership: notes are borrowed.
  * Threading: pure functions.

@@ -10,8 +10,8 @@
 #include "common/policy/priority.h"
 #include "gateway/api/fields.h"
 
-/* "priority": the name of a class, or an integer as vLLM has it, where a lower one goes first: above
- * 0 it is batch. */
+/* "priority": the name of a class, or an integer as vLLM has it, where a lower one goes first:
+ * above 0 it is batch. */
 void gw_priority_read(struct gw_fields *fields, enum baton_priority *priority);
 
 /* "service_tier": flex is batch, any other text changes nothing. For routes that have it; after

@@ -307,7 +307,8 @@ static void add_input(struct walk *walk)
         add_item(walk, baton_json_at(input, walk->i));
 }
 
-/* A conversation that is in the words of chats already; they are checked where those of chats are. */
+/* A conversation that is in the words of chats already; they are checked where those of chats
+ * are. */
 static void add_messages(struct walk *walk, const struct baton_json *messages)
 {
     if (gw_field(walk->fields, "input"))

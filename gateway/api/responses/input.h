@@ -28,8 +28,8 @@ struct gw_responses_kept {
     const struct gw_owner *owner;
 };
 
-/* The messages of the response before, an array or NULL, and those of the field "input" behind them.
- * NULL after a problem. */
+/* The messages of the response before, an array or NULL, and those of the field "input" behind
+ * them. NULL after a problem. */
 struct baton_json *gw_responses_conversation(struct gw_fields *fields,
                                              const struct gw_responses_kept *kept,
                                              const struct baton_json *before);

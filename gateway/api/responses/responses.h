@@ -4,7 +4,7 @@
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
- * Errors:    400 with the field, 404 for another model, or a response that is not kept; the rest as a
+ * Errors: 400 with the field, 404 for another model, or a response that is not kept; the rest as a
  *            completion.
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_RESPONSES_H

@@ -4,10 +4,11 @@
  *     put --over a bound on number or bytes--> the owner that has most of it loses its oldest one
  *     tick --over the age--------------------> gone
  *
- * Nobody finds another owner's response, and nobody's use of the store costs another owner more than
- * an equal share of it.
+ * Nobody finds another owner's response, and nobody's use of the store costs another owner more
+ * than an equal share of it.
  *
- * Ownership: the store owns what it keeps; what get returns is borrowed until the next put, remove or
+ * Ownership: the store owns what it keeps; what get returns is borrowed until the next put, remove
+ * or
  *            tick.
  * Threading: loop thread.
  * Errors:    put: LIMIT (larger than all of them may be), NO_MEMORY; the response is then not kept.
@@ -46,17 +47,16 @@ size_t gw_response_store_bytes(const struct gw_response_store *store);
 
 /* Keeps a copy of id and body, and takes messages, also when it fails. One of that id and owner is
  * replaced. */
-enum baton_err gw_response_store_put(struct gw_response_store *store,
-                                     const struct gw_owner *owner, const char *id,
-                                     const struct baton_buf *body, struct baton_json *messages,
-                                     int64_t now_ns) BATON_MUST_CHECK;
+enum baton_err gw_response_store_put(struct gw_response_store *store, const struct gw_owner *owner,
+                                     const char *id, const struct baton_buf *body,
+                                     struct baton_json *messages, int64_t now_ns) BATON_MUST_CHECK;
 /* NULL: the owner has none of that id. */
 const struct gw_stored_response *gw_response_store_get(const struct gw_response_store *store,
                                                        const struct gw_owner *owner,
                                                        const char *id);
 /* False: the owner has none of that id. */
-bool gw_response_store_remove(struct gw_response_store *store,
-                              const struct gw_owner *owner, const char *id);
+bool gw_response_store_remove(struct gw_response_store *store, const struct gw_owner *owner,
+                              const char *id);
 /* Drops what is too old. */
 void gw_response_store_tick(struct gw_response_store *store, int64_t now_ns);
 

@@ -29,8 +29,8 @@ static bool leads_to(const char *path, const struct gw_route *route)
 
 /* ---- other servers' APIs ---- */
 
-/* Ollama asks for no content type, and curl sends a form's. A page of another origin could send that
- * too, without asking: it is known by its Origin. */
+/* Ollama asks for no content type, and curl sends a form's. A page of another origin could send
+ * that too, without asking: it is known by its Origin. */
 static bool needs_no_type(const struct gw_exchange *exchange)
 {
     return gw_route_is_below(gw_exchange_path(exchange), "/api") &&
@@ -214,7 +214,8 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
     if (!strcmp(method, "HEAD"))
         method = "GET"; /* the server leaves the body out */
     for (size_t i = 0; i < gw_route_table.n_routes; i++) {
-        if (!leads_to(path, &gw_route_table.routes[i]) || strcmp(gw_route_table.routes[i].method, method) != 0)
+        if (!leads_to(path, &gw_route_table.routes[i]) ||
+            strcmp(gw_route_table.routes[i].method, method) != 0)
             continue;
         if (gw_route_takes_body(&gw_route_table.routes[i]))
             post(api, exchange, gw_route_table.routes[i].endpoint);

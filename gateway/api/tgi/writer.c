@@ -22,8 +22,8 @@ static void put_scored(struct baton_json_out *out, const struct baton_tokenizer 
     baton_json_close(out, '}');
 }
 
-/* What the entry's token added to the text: whole characters, so that a token which is a part of one
- * has none. A special token has its name. */
+/* What the entry's token added to the text: whole characters, so that a token which is a part of
+ * one has none. A special token has its name. */
 static void put_text(struct baton_json_out *out, const struct gw_choice *choice, size_t at)
 {
     const struct gw_logprobs *logprobs = &choice->logprobs;

@@ -5,8 +5,8 @@
  *     answer --channels.h---> all three, of models that write channels
  *
  * What looks like a call and is none comes out as text, every byte of it; so does a call that the
- * text's end cuts, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls, and
- * what is around all calls, is dropped. A call comes out once all of it is there.
+ * text's end cuts, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls,
+ * and what is around all calls, is dropped. A call comes out once all of it is there.
  *
  * Ownership: the parser owns what it holds; a sink borrows during its call.
  * Threading: one owner at a time.

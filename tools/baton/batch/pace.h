@@ -29,8 +29,8 @@ void bt_pace_answered(struct bt_pace *pace);
 void bt_pace_refused(struct bt_pace *pace);
 void bt_pace_failed(struct bt_pace *pace);
 
-/* How long to wait before a try: retry_after_s as the server said, else (< 0) 1 s at first and twice
- * as long each time. At most 60 s. */
+/* How long to wait before a try: retry_after_s as the server said, else (< 0) 1 s at first and
+ * twice as long each time. At most 60 s. */
 double bt_pace_wait_s(double retry_after_s, int n_tries);
 
 #endif

@@ -1,8 +1,7 @@
 /* The processes of a fleet: their names and command lines.
  *
- * Ownership: command lines borrow the options' texts; the rest is the struct's, which must not move.
- * Threading: one thread.
- * Errors:    NOT_FOUND, IO; LIMIT: no free port.
+ * Ownership: command lines borrow the options' texts; the rest is the struct's, which must not
+ * move. Threading: one thread. Errors: NOT_FOUND, IO; LIMIT: no free port.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_FLEET_H
 #define BATON_TOOLS_BATON_FLEET_FLEET_H

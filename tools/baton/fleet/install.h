@@ -20,8 +20,9 @@ enum baton_err bt_own_directory(char path[PATH_MAX], struct baton_why *why) BATO
 enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH_MAX],
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* A model by its name, where `baton pull` puts it: in models (may be NULL), in baton/models of the user's
- * data, in /var/lib/baton/models or in models/ of the source tree. False when there is none. */
+/* A model by its name, where `baton pull` puts it: in models (may be NULL), in baton/models of the
+ * user's data, in /var/lib/baton/models or in models/ of the source tree. False when there is
+ * none. */
 bool bt_find_model(const char *models, const char *name, char path[PATH_MAX]);
 
 /* A file or directory of Baton's data: `installed` under share/baton, or `source` in the tree. */

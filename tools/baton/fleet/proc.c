@@ -8,8 +8,8 @@
 
 enum { STATE_FIELD = 3, STARTED_FIELD = 22, PAGES_FIELD = 24 };
 
-/* A field of proc(5)'s stat after the second, the name, which may hold blanks and parentheses; "" when
- * the line is shorter. */
+/* A field of proc(5)'s stat after the second, the name, which may hold blanks and parentheses; ""
+ * when the line is shorter. */
 static const char *field(const char *line, int number)
 {
     const char *p = strrchr(line, ')');

@@ -15,8 +15,8 @@
 
 #include "common/base/error.h"
 
-/* words: NULL-terminated, the program's path first. Both outputs go to out_fd. A program that cannot
- * be executed says why there and ends with status 127. */
+/* words: NULL-terminated, the program's path first. Both outputs go to out_fd. A program that
+ * cannot be executed says why there and ends with status 127. */
 enum baton_err bt_spawn(const char *const *words, int out_fd, pid_t *pid,
                         struct baton_why *why) BATON_MUST_CHECK;
 

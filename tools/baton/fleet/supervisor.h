@@ -6,8 +6,8 @@
  *
  * While SERVING, a process that ends is started again, after a pause that doubles with each end.
  * SIGTERM and SIGINT ask it to stop: first the gateway, whose clients' last tokens still come from
- * the workers, then these. The second one kills. SIGHUP and SIGUSR1 are passed on to all. As PID 1 of
- * a container it also reaps processes that others left behind.
+ * the workers, then these. The second one kills. SIGHUP and SIGUSR1 are passed on to all. As PID 1
+ * of a container it also reaps processes that others left behind.
  *
  * Ownership: the fleet is borrowed.
  * Threading: the main thread; its loop.

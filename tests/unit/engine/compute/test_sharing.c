@@ -60,10 +60,8 @@ TEST(a_batch_on_shared_blocks_decodes_to_the_same_bits)
         if (!b)
             prefill(&seqs[b], tokens, N_SHARED_TOKENS, NULL);
         baton_seq_register(&seqs[b], 0, hashes, N_HASHES);
-        chunks[b] = (struct baton_chunk){.seq = &seqs[b],
-                                         .tokens = tokens + N_SHARED_TOKENS,
-                                         .n_tokens = b + 1,
-                                         .n_logits = 0};
+        chunks[b] = (struct baton_chunk){
+            .seq = &seqs[b], .tokens = tokens + N_SHARED_TOKENS, .n_tokens = b + 1, .n_logits = 0};
     }
     assert_int_equal(baton_engine_forward(engine, chunks, MAX_BATCH, NULL, NULL, NULL), BATON_OK);
     for (int b = 0; b < MAX_BATCH; b++) {

@@ -14,9 +14,13 @@ struct prompt {
 
 static struct prompt prompt(uint32_t seed, size_t n_shared)
 {
-    struct baton_block_salt salt = {
-        .config = "c", .weights = "w", .dtype = "f32", .kv_dtype = "f32", .block_tokens = 1,
-        .kv_layout = "", .numeric_class = ""};
+    struct baton_block_salt salt = {.config = "c",
+                                    .weights = "w",
+                                    .dtype = "f32",
+                                    .kv_dtype = "f32",
+                                    .block_tokens = 1,
+                                    .kv_layout = "",
+                                    .numeric_class = ""};
     struct baton_block_hash root;
     struct prompt out;
     uint32_t tokens[MAX_BLOCKS];

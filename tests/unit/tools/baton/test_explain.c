@@ -12,7 +12,8 @@ static const char steps[] =
     "\"reason\":\"The draw fell there.\",\"candidates\":["
     "{\"token_id\":8,\"text\":\"c\",\"prob\":0.75,\"prob_raw\":0.7,\"removed_by\":null},"
     "{\"token_id\":9,\"text\":\"b\\n\",\"prob\":0.25,\"prob_raw\":0.2,\"removed_by\":null},"
-    "{\"token_id\":5,\"text\":\"d\",\"prob\":0,\"prob_raw\":0.1,\"removed_by\":\"schema\",\"removed_at\":\"#/items\"}]}";
+    "{\"token_id\":5,\"text\":\"d\",\"prob\":0,\"prob_raw\":0.1,\"removed_by\":\"schema\","
+    "\"removed_at\":\"#/items\"}]}";
 
 /* What is said of the token so far before the last one; to be freed. */
 static char *explained(size_t back, enum baton_err *err, struct baton_why *why)
@@ -35,12 +36,13 @@ TEST(a_token_stands_among_its_candidates)
     enum baton_err err;
     char *text = explained(0, &err, NULL);
     assert_int_equal(err, BATON_OK);
-    assert_string_equal(text, "Token 2, \"b\\n\": rank 2, 25.00 %\n"
-                              "The draw fell there.\n"
-                              "    sampled from   by the model\n"
-                              "      75.00 %      70.00 %   \"c\"\n"
-                              "  >   25.00 %      20.00 %   \"b\\n\"\n"
-                              "       0.00 %      10.00 %   \"d\"   removed by schema at #/items\n");
+    assert_string_equal(text,
+                        "Token 2, \"b\\n\": rank 2, 25.00 %\n"
+                        "The draw fell there.\n"
+                        "    sampled from   by the model\n"
+                        "      75.00 %      70.00 %   \"c\"\n"
+                        "  >   25.00 %      20.00 %   \"b\\n\"\n"
+                        "       0.00 %      10.00 %   \"d\"   removed by schema at #/items\n");
     free(text);
 }
 

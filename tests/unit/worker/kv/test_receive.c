@@ -1,4 +1,5 @@
-/* How much of a context is taken at a time, when all of it is there; contexts in a sender's pool. */
+/* How much of a context is taken at a time, when all of it is there; contexts in a sender's
+ * pool. */
 #include "tests/support/test.h"
 
 #include <stdatomic.h>

@@ -37,8 +37,7 @@ static enum baton_err put(struct gw_response_store *store, const struct gw_owner
     return err;
 }
 
-static bool has(const struct gw_response_store *store, const struct gw_owner *owner,
-                const char *id)
+static bool has(const struct gw_response_store *store, const struct gw_owner *owner, const char *id)
 {
     return gw_response_store_get(store, owner, id) != NULL;
 }
