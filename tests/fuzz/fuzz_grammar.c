@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/plain_vocab.h"
 #include "engine/grammar/masks/matcher.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/language/plain.h"
+#include "engine/grammar/masks/plain_vocab.h"
 #include "engine/grammar/masks/matcher.h"
 
 /* Tokens of one byte for all texts, and longer ones that cross the borders of rules. */
