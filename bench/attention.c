@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/line.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/arch/gpt2.h"
 #include "engine/arch/spec_attention.h"
@@ -308,6 +309,6 @@ enum baton_err bench_attention(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "measures attention alone beside the machine",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

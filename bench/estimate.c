@@ -5,6 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/roofline.h"
+#include "common/base/array.h"
 
 enum { OUTPUT_MAX_BYTES = 1 << 16, FIGURE_BYTES = 32 };
 
@@ -114,6 +115,6 @@ enum baton_err bench_estimate(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "the least time a model needs on a machine",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/sampling/sampler.h"
@@ -317,6 +318,6 @@ enum baton_err bench_generate(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "generates from one prompt in a single process",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -1,5 +1,6 @@
 /* baton-bench: measures the engine and the link. */
 #include "bench/bench.h"
+#include "common/base/array.h"
 
 static const struct cli_command commands[] = {
     {"generate", "one prompt through prefill and decode (or the naive loop) in this process",
@@ -23,7 +24,7 @@ static const struct cli_program program = {
     .name = "baton-bench",
     .summary = "measures the engine and the link",
     .commands = commands,
-    .n_commands = sizeof commands / sizeof commands[0],
+    .n_commands = BATON_N_OF(commands),
 };
 
 int main(int argc, char **argv)

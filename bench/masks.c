@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "bench/bench.h"
+#include "common/base/array.h"
 #include "engine/grammar/masks/matcher.h"
 #include "engine/grammar/masks/plain_vocab.h"
 
@@ -50,7 +51,7 @@ static const struct {
     TEXT(REGEX, "words", "([a-z]+ ){3,60}"),
 };
 
-enum { N_GRAMMARS = sizeof grammars / sizeof grammars[0] };
+enum { N_GRAMMARS = BATON_N_OF(grammars) };
 
 struct vocabulary {
     char (*texts)[MAX_TOKEN];
@@ -92,7 +93,7 @@ static void write_token(struct vocabulary *v, uint32_t id)
     }
     if (below(v, 12))
         return;
-    const char *mark = marks[below(v, sizeof marks / sizeof marks[0])];
+    const char *mark = marks[below(v, BATON_N_OF(marks))];
     add(v, id, mark, strlen(mark));
     for (uint32_t n = below(v, 4); n--;)
         add(v, id, &letters[below(v, 12)], 1);
@@ -221,6 +222,6 @@ enum baton_err bench_masks(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "measures the masks of grammars",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "bench/bench.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/kernels/kernels.h"
 #include "engine/model/random_blocks.h"
@@ -284,6 +285,6 @@ enum baton_err bench_products(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "one product by every kernel set, in turn",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

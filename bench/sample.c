@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "bench/bench.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/kernels/kernels.h"
 #include "engine/sampling/philox.h"
@@ -67,11 +68,11 @@ static const struct setting settings[] = {
     {"logprobs 5", LOGPROBS, false, SAMPLING(1, 0, 1, 0)},
 };
 
-enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
+enum { N_SETTINGS = BATON_N_OF(settings) };
 
 static const int vocabularies[] = {50257, 151936, 262144};
 
-enum { N_VOCABULARIES = sizeof vocabularies / sizeof vocabularies[0] };
+enum { N_VOCABULARIES = BATON_N_OF(vocabularies) };
 
 struct stand {
     const struct options *options;
@@ -231,6 +232,6 @@ enum baton_err bench_sample(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "measures the sampler, setting by setting",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "common/base/array.h"
 #include "engine/sampling/philox.h"
 #include "engine/sampling/sampler.h"
 
@@ -128,9 +129,9 @@ static bool check_draw(void)
 static bool check_all(struct baton_sampler *sampler, const struct baton_history *history)
 {
     bool same = check_greedy(sampler);
-    for (size_t i = 0; i < sizeof distributions / sizeof distributions[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(distributions); i++)
         same = check_distribution(sampler, &distributions[i]) && same;
-    for (size_t i = 0; i < sizeof penalties / sizeof penalties[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(penalties); i++)
         same = check_penalty(sampler, &penalties[i], history) && same;
     return check_draw() && same;
 }

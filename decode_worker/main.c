@@ -1,4 +1,5 @@
 /* baton-decode: takes contexts over and streams tokens, one batch step at a time. */
+#include "common/base/array.h"
 #include "common/base/process.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/service.h"
@@ -78,7 +79,7 @@ int main(int argc, char **argv)
                    .summary = "a decode worker: contexts in, tokens out",
                    .env_prefix = "BATON_DECODE",
                    .options = option_table,
-                   .n_options = sizeof option_table / sizeof option_table[0]},
+                   .n_options = BATON_N_OF(option_table)},
         .options = &options,
         .log_level = &options.worker.log_level,
         .log_format = &options.worker.log_format,

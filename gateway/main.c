@@ -1,6 +1,7 @@
 /* baton-gateway: HTTP in front, the fleet behind. */
 #include <stddef.h>
 
+#include "common/base/array.h"
 #include "common/base/process.h"
 #include "gateway/gateway.h"
 #include "gateway/routing/prefix_table.h"
@@ -166,7 +167,7 @@ int main(int argc, char **argv)
                    .summary = "HTTP in front, a fleet of prefill and decode workers behind",
                    .env_prefix = "BATON_GATEWAY",
                    .options = option_table,
-                   .n_options = sizeof option_table / sizeof option_table[0]},
+                   .n_options = BATON_N_OF(option_table)},
         .options = &options,
         .log_level = &options.log_level,
         .log_format = &options.log_format,

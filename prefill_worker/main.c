@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/process.h"
 #include "prefill_worker/service.h"
 
@@ -101,7 +102,7 @@ int main(int argc, char **argv)
                    .summary = "a prefill worker: prompts in, first tokens and contexts out",
                    .env_prefix = "BATON_PREFILL",
                    .options = option_table,
-                   .n_options = sizeof option_table / sizeof option_table[0]},
+                   .n_options = BATON_N_OF(option_table)},
         .options = &options,
         .log_level = &options.worker.log_level,
         .log_format = &options.worker.log_format,

@@ -7,6 +7,7 @@
 
 #include "bench/bench.h"
 #include "bench/handoff/report.h"
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/wire/frame.h"
 #include "common/wire/handoff.h"
@@ -293,6 +294,6 @@ enum baton_err bench_handoff(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_BENCH",
                                   .summary = "what a hand-off costs, and from which prompt it pays",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -10,6 +10,7 @@
 #include "bench/model/make_gguf.h"
 #include "bench/model/make_tokenizer.h"
 #include "bench/model/weights_file.h"
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tools/support/machine/shapes.h"
@@ -100,7 +101,7 @@ static enum baton_err write_tokenizer(const struct options *options, int n_vocab
     enum baton_err err = BATON_OK;
     if (!options->tokenizer)
         return bench_tokenizer_write(options->out, n_vocab, why);
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(names) && !err; i++)
         err = copy_file(options->tokenizer, options->out, names[i], why);
     return err;
 }
@@ -234,6 +235,6 @@ enum baton_err bench_make_model(int argc, char **argv, struct baton_why *why)
                                   .summary =
                                       "writes random weights as a model directory or a GGUF file",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

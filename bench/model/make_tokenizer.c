@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "engine/tokenizer/model/byte_level.h"
@@ -53,7 +54,7 @@ static void put_byte_level(struct baton_json_out *out, const char *key)
 static void put_specials(struct baton_json_out *out)
 {
     baton_json_open(out, "added_tokens", '[');
-    for (size_t i = 0; i < sizeof specials / sizeof specials[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(specials); i++) {
         baton_json_open(out, NULL, '{');
         baton_json_put_int(out, "id", specials[i].id);
         baton_json_put_string(out, "content", specials[i].text);
@@ -174,7 +175,7 @@ enum baton_err bench_tokenizer_write(const char *dir, int n_vocab, struct baton_
         void (*put)(struct baton_json_out *out, int n_vocab);
     } files[] = {{"tokenizer.json", put_tokenizer}, {"tokenizer_config.json", put_config}};
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof files / sizeof files[0] && !err; i++) {
+    for (size_t i = 0; i < BATON_N_OF(files) && !err; i++) {
         struct baton_buf text;
         baton_buf_init(&text, BENCH_TOKENIZER_MAX_BYTES);
         struct baton_json_out out = baton_json_out(&text);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "common/base/array.h"
+
 static const struct {
     const char *name, *text;
 } errors[] = {
@@ -14,7 +16,7 @@ static const struct {
 
 static int known(enum baton_err err)
 {
-    return (size_t)err < sizeof errors / sizeof errors[0];
+    return (size_t)err < BATON_N_OF(errors);
 }
 
 const char *baton_err_name(enum baton_err err)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 /* 0; does not compile when the member has another type. */
 #define OF_TYPE(c_type, member)                                                                    \
     (0 * sizeof(char[__builtin_types_compatible_p(                                                 \
@@ -34,7 +36,7 @@ static const struct baton_sampling_field fields[] = {
     COUNT(top_logprobs, .max = BATON_MAX_LISTED, .set_by_route = true),
 };
 
-enum { N_FIELDS = sizeof fields / sizeof fields[0] };
+enum { N_FIELDS = BATON_N_OF(fields) };
 
 const struct baton_sampling_field *baton_sampling_field_at(int index)
 {

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 static const char *const schemes[] = {"tcp", "tls+tcp"};
 
 static enum baton_err refuse(struct baton_why *why, const char *text, const char *reason)
@@ -13,7 +15,7 @@ static enum baton_err refuse(struct baton_why *why, const char *text, const char
 
 static const char *parse_scheme(const char *text, struct baton_url *url)
 {
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(schemes); i++) {
         size_t n = strlen(schemes[i]);
         if (!strncmp(text, schemes[i], n) && !strncmp(text + n, "://", 3)) {
             memcpy(url->scheme, schemes[i], n + 1);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/families.h"
 #include "engine/checkpoint/checkpoint.h"
 
@@ -36,7 +37,7 @@ static const struct {
 static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
 {
     bool is_wrapper = false;
-    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrappers); i++) {
         is_wrapper = is_wrapper || !strcmp(wrappers[i].wrapper, config->model_type);
         if (!config->wrapper[0] || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
                                     !strcmp(wrappers[i].model_type, config->model_type)))
@@ -165,7 +166,7 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
         {"context", spec->n_context, BATON_MAX_CONTEXT},
     };
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(sizes) && !err; i++)
         err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
     for (int i = 0; !err && i < spec->n_layers; i++)
         err = check_layer(spec, i, why);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/families.h"
 #include "engine/arch/rope.h"
 
@@ -30,7 +31,7 @@ static enum baton_err require_sizes(const CONFIG *config, struct baton_why *why)
     const int *const sizes[] = {&config->n_layers, &config->n_embd, &config->n_heads,
                                 &config->n_vocab, &config->n_context};
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(sizes) && !err; i++)
         err = baton_model_config_require(config, sizes[i], why);
     return err;
 }
@@ -144,7 +145,7 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
     }
     if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && !strcmp(name, "gelu"))
         name = "gelu_pytorch_tanh";
-    for (size_t i = 0; i < sizeof activations / sizeof activations[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(activations); i++)
         if (!strcmp(activations[i].name, name)) {
             spec->activation = activations[i].activation;
             return BATON_OK;

@@ -3,6 +3,7 @@
  * openbmb/MiniCPM-2B-sft-bf16 (modeling_minicpm.py). */
 #include "engine/arch/families.h"
 
+#include "common/base/array.h"
 #include "engine/arch/names.h"
 #include "engine/arch/refine.h"
 
@@ -284,4 +285,4 @@ const struct baton_arch baton_families[] = {
      .refine = baton_refine_gpt_oss},
 };
 
-const int baton_n_families = sizeof baton_families / sizeof baton_families[0];
+const int baton_n_families = BATON_N_OF(baton_families);

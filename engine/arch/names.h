@@ -12,6 +12,7 @@
 #ifndef BATON_ENGINE_ARCH_NAMES_H
 #define BATON_ENGINE_ARCH_NAMES_H
 
+#include "common/base/array.h"
 #include "engine/arch/tensor_names.h"
 
 #define TENSOR(text, of)  .name = (text), .slot = BATON_SLOT_##of
@@ -19,7 +20,7 @@
 #define PART(of)          .part = BATON_PART_##of
 #define LIST(rows)                                                                                 \
     {                                                                                              \
-        rows, sizeof(rows) / sizeof(rows)[0]                                                       \
+        rows, BATON_N_OF(rows)                                                                     \
     }
 
 /* Llama's serve every architecture that has some of its parts: Mistral, Qwen 2 and 3, Granite,

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 #define CONFIG  struct baton_rope_config
 #define REQUEST struct baton_rope_request
 
@@ -193,7 +195,7 @@ static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope
         return BATON_OK;
     if (request->config->n_long && !strcmp(type, "yarn")) /* as early Phi-3 files say it */
         type = "longrope";
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(kinds); i++)
         if (!strcmp(kinds[i].name, type))
             return kinds[i].scale(request, rope, why);
     return baton_fail(

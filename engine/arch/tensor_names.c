@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 /* Of models inside larger ones, and of models saved without their head. */
 static const char *const prefixes[] = {
     "model.",          "language_model.model.", "model.language_model.",
@@ -31,7 +33,7 @@ const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int p
 {
     if (!prefix)
         return names->prefix;
-    return prefix <= (int)(sizeof prefixes / sizeof prefixes[0]) ? prefixes[prefix - 1] : NULL;
+    return prefix <= (int)(BATON_N_OF(prefixes)) ? prefixes[prefix - 1] : NULL;
 }
 
 /* A larger model's prefix stands before the head's name as well, but its "model." does not. */
@@ -106,7 +108,7 @@ bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char 
 {
     if (names->elsewhere)
         return is_elsewhere(names, name);
-    for (size_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(constants); i++)
         if (ends_with(name, constants[i]))
             return true;
     if (begins_with(name, head_prefix(prefix)) &&

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/gguf/chat_template.h"
 #include "engine/checkpoint/gguf/model.h"
@@ -77,8 +78,7 @@ static enum baton_err read_config(const char *model_path, struct baton_chat_temp
     struct baton_json *root = NULL;
     enum baton_err err = baton_file_path(path, model_path, "tokenizer_config.json", why);
     if (!err)
-        err = baton_json_read_members(path, FILE_MAX_BYTES, names, sizeof names / sizeof *names,
-                                      &root, why);
+        err = baton_json_read_members(path, FILE_MAX_BYTES, names, BATON_N_OF(names), &root, why);
     if (err)
         return err == BATON_NOT_FOUND ? BATON_OK : err;
     err = copy_token(baton_json_get(root, "bos_token"), &source->bos, why);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/language/any_text.h"
 #include "engine/grammar/language/regex.h"
@@ -263,7 +264,7 @@ static void check_members(struct baton_schema *s, const struct baton_json *forma
 static uint32_t read_format(struct baton_schema *s, const struct baton_json *format)
 {
     const char *name = baton_json_string(baton_json_get(format, "type"), NULL);
-    size_t i = 0, n = sizeof types / sizeof types[0];
+    size_t i = 0, n = BATON_N_OF(types);
     if (s->depth >= MAX_DEPTH)
         baton_schema_fail(s, "formats are nested more than %d deep", MAX_DEPTH);
     while (name && i < n && strcmp(types[i].name, name) != 0)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/sampling/select.h"
 
 /* ---- adjustments: they change logits ---- */
@@ -67,7 +68,7 @@ static const struct adjustment {
                   const struct baton_history *history);
 } adjustments[] = {{has_bias, add_bias}, {has_penalties, penalize}};
 
-enum { N_ADJUSTMENTS = sizeof adjustments / sizeof adjustments[0] };
+enum { N_ADJUSTMENTS = BATON_N_OF(adjustments) };
 
 /* Works on a copy: log-probabilities of the same row are those of the raw logits. */
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
@@ -289,7 +290,7 @@ static const struct filter {
                {BATON_REMOVED_BY_TOP_P, keep_top_p},
                {BATON_REMOVED_BY_MIN_P, keep_min_p}};
 
-_Static_assert(sizeof filters / sizeof filters[0] == BATON_N_FILTERS, "a cut for each filter");
+_Static_assert(BATON_N_OF(filters) == BATON_N_FILTERS, "a cut for each filter");
 
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped)

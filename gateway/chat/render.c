@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/parts.h"
 
 /* Enough for conversations of many megabytes; a template that needs more does not end. */
@@ -205,7 +206,7 @@ static int count_nulls(const struct baton_chat *chat, struct baton_chat_jinja *t
     if (!run_template(chat, template, input, 0, true, &text, &raised, &why) ||
         !run_template(chat, template, input, 0, false, &text, &raised, &why)) {
         n = 0;
-        for (size_t i = 0; i < sizeof nulls / sizeof *nulls; i++)
+        for (size_t i = 0; i < BATON_N_OF(nulls); i++)
             for (const char *met = baton_buf_text(&text.bytes); (met = strstr(met, nulls[i]));
                  met++)
                 n++;

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/array.h"
+
 /* A head being read, and which of the headers that may come once have come. */
 struct reading {
     struct gw_head head;
@@ -84,7 +86,7 @@ static enum baton_err read_method(struct reading *r, struct gw_view method)
     static const char *const known[] = {"GET",   "HEAD",   "POST",    "PUT",
                                         "PATCH", "DELETE", "OPTIONS", "TRACE"};
     r->head.method = method;
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(known); i++)
         if (gw_view_equals(method, known[i]))
             return BATON_OK;
     return refuse(r->refusal, 501, "unknown_method", "The request's method is not implemented.");
@@ -247,7 +249,7 @@ static enum baton_err read_header(struct reading *r, struct gw_view line)
     if (r->head.n_headers == GW_HEAD_MAX_HEADERS)
         return refuse(r->refusal, 431, "too_many_headers", "The request has too many headers.");
     r->head.headers[r->head.n_headers++] = header;
-    for (size_t i = 0; i < sizeof framing / sizeof framing[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(framing); i++)
         if (gw_view_equals_nocase(header.name, framing[i].name))
             return framing[i].read(r, header.value);
     return BATON_OK;

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "common/base/array.h"
+
 static const struct {
     int status;
     const char *reason;
@@ -44,7 +46,7 @@ static const struct {
 
 const char *gw_status_reason(int status)
 {
-    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(reasons); i++)
         if (reasons[i].status == status)
             return reasons[i].reason;
     return "Unknown";

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/envelope/envelope.h"
@@ -96,7 +97,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
         BATON_F("ttft_s", request->output.first_ns ? gw_request_ttft_s(request) : NAN),
         BATON_F("e2el_s", gw_request_e2el_s(request)),
     };
-    enum { N_ABOUT = sizeof about / sizeof about[0] };
+    enum { N_ABOUT = BATON_N_OF(about) };
     struct baton_log_field fields[N_ABOUT + BATON_N_STAGES + 1];
     size_t n = N_ABOUT;
     memcpy(fields, about, sizeof about);
@@ -337,7 +338,7 @@ static void lose_all(struct gw_lifecycle *lifecycle, const struct gw_worker *wor
     static const enum gw_state with_workers[] = {GW_RESERVING, GW_PREFILLING, GW_DECODING};
     gw_hedge_worker_lost(lifecycle, worker, is_gone(loss));
     gw_hand_over_worker_lost(lifecycle, worker, is_gone(loss));
-    for (size_t i = 0; i < sizeof with_workers / sizeof with_workers[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(with_workers); i++)
         lose_requests(lifecycle, gw_lifecycle_list(lifecycle, with_workers[i]), worker, loss);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "gateway/http/syntax.h"
 
@@ -15,7 +16,7 @@ static const char *const own_names[] = {"host",           "connection",        "
 
 static bool is_name(struct gw_view name)
 {
-    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(own_names); i++)
         if (gw_view_equals_nocase(name, own_names[i]))
             return false;
     return gw_view_is_token(name);

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/obs/prom.h"
 
@@ -132,7 +133,7 @@ static const struct figure {
 #undef X
 };
 
-enum { N_FIGURES = sizeof figures / sizeof figures[0] };
+enum { N_FIGURES = BATON_N_OF(figures) };
 
 /* ---- JSON ---- */
 

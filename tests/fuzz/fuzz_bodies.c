@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/wire/envelope/sampling_codec.h"
 #include "engine/checkpoint/chat_template.h"
 #include "gateway/api/access/access.h"
@@ -211,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size || baton_json_parse(data + 1, size - 1, &body, NULL))
         return 0;
     n_answers = 0;
-    routes[data[0] % (sizeof routes / sizeof routes[0])](&api, NULL, body);
+    routes[data[0] % (BATON_N_OF(routes))](&api, NULL, body);
     check(n_answers == 1);
     baton_json_free(body);
     return 0;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/log.h"
 #include "common/base/utf8.h"
 #include "engine/checkpoint/gguf/chat_template.h"
@@ -53,7 +54,7 @@ static void check_tokenizer(const struct baton_gguf *gguf)
         err = baton_tokenizer_create(tables, &tokenizer, &why);
     baton_tokenizer_tables_free(tables);
     require(!err || why.text[0]);
-    for (size_t i = 0; !err && i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; !err && i < BATON_N_OF(texts); i++)
         check_text(tokenizer, texts[i]);
     baton_tokenizer_close(tokenizer);
 }

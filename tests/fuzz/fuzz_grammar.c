@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/masks/plain_vocab.h"
+#include "common/base/array.h"
 #include "engine/grammar/masks/matcher.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const longer[] = {"\":", "\",\"", "{\"",  "}]", "true",     "12",
                                      "abc", "[[",    "\": ", "{}", "\xc3\xa9", "0.5"};
-enum { N_LONGER = sizeof longer / sizeof longer[0], STOP = 256 + N_LONGER, N_VOCAB, N_STEPS = 6 };
+enum { N_LONGER = BATON_N_OF(longer), STOP = 256 + N_LONGER, N_VOCAB, N_STEPS = 6 };
 
 static char bytes[256];
 

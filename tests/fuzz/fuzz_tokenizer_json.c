@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/detokenizer.h"
@@ -60,7 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         static const char *const texts[] = {"ab a<s>b!", "aaabbbab", "",
                                             " \u2581e\u0301\n\u4e2d 12'S",
                                             "<|im_start|> x<0x41>\U0001f600"};
-        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (size_t i = 0; i < BATON_N_OF(texts); i++)
             check(tokenizer, texts[i], strlen(texts[i]));
     } else if (!why.text[0]) {
         abort();

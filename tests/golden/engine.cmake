@@ -1,14 +1,14 @@
 add_executable(golden_engine ${CMAKE_CURRENT_SOURCE_DIR}/test_engine.c)
-target_link_libraries(golden_engine PRIVATE baton_options baton_engine PkgConfig::CMOCKA m)
+target_link_libraries(golden_engine PRIVATE baton_options baton_engine baton_test m)
 add_test(NAME golden.engine COMMAND golden_engine WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 
 add_executable(golden_accuracy ${CMAKE_CURRENT_SOURCE_DIR}/test_accuracy.c)
-target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine baton_sampling PkgConfig::CMOCKA m)
+target_link_libraries(golden_accuracy PRIVATE baton_options baton_engine baton_sampling baton_test m)
 add_test(NAME golden.accuracy COMMAND golden_accuracy WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 set_tests_properties(golden.accuracy PROPERTIES ENVIRONMENT "${BATON_UNIT_ENVIRONMENT}")
 
 add_executable(golden_amx ${CMAKE_CURRENT_SOURCE_DIR}/test_amx.c)
-target_link_libraries(golden_amx PRIVATE baton_options baton_test_kernels PkgConfig::CMOCKA m)
+target_link_libraries(golden_amx PRIVATE baton_options baton_test_kernels baton_test m)
 add_test(NAME golden.amx COMMAND golden_amx WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
 
 add_executable(golden_logits ${CMAKE_CURRENT_SOURCE_DIR}/logits.c)

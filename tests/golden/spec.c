@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "engine/arch/arch.h"
@@ -81,7 +82,7 @@ static void put_numbers(struct baton_json_out *out, const struct baton_spec *spe
         {"q_scaling_beta", (double)spec->q_scaling_beta},
         {"q_scaling_period", spec->q_scaling_period},
     };
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(numbers); i++)
         baton_json_put_exact(out, numbers[i].name, numbers[i].value);
 }
 
@@ -106,7 +107,7 @@ static void put_flags(struct baton_json_out *out, const struct baton_spec *spec)
         {"learned_positions", spec->has_learned_positions},
         {"tied", spec->has_tied_head},
     };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(flags); i++)
         baton_json_put_bool(out, flags[i].name, flags[i].value);
 }
 

@@ -230,13 +230,4 @@ TEST(keys_and_values_in_q8_agree_with_f32_on_98_of_100_steps)
     assert_accurate("f32", "q8", 0.98, 0.01, 3e-4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_agrees_with_f32_on_98_of_100_steps),
-        cmocka_unit_test(q8_agrees_with_f32_on_97_of_100_steps),
-        cmocka_unit_test(q4_agrees_with_f32_on_94_of_100_steps),
-        cmocka_unit_test(keys_and_values_in_q8_agree_with_f32_on_98_of_100_steps),
-    };
-    return cmocka_run_group_tests(tests, sample_exactly, NULL);
-}
+ALL_TESTS(sample_exactly, NULL)

@@ -185,12 +185,4 @@ TEST(bf16_is_as_close_to_avx512_as_bf16_is_exact)
     assert_true(sum / n_rows / n_vocab <= 0.01);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f32_has_the_golden_logits_and_tokens),
-        cmocka_unit_test(q8_has_the_bits_of_avx512),
-        cmocka_unit_test(bf16_is_as_close_to_avx512_as_bf16_is_exact),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

@@ -212,13 +212,4 @@ TEST(a_batch_of_all_prompts_chooses_the_same_tokens_as_each_alone)
         baton_seq_fini(&seqs[i]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_last_positions_top_ten_logits_match),
-        cmocka_unit_test(greedy_continuations_match),
-        cmocka_unit_test(decoding_recomputing_and_prefilling_choose_the_same_tokens),
-        cmocka_unit_test(a_batch_of_all_prompts_chooses_the_same_tokens_as_each_alone),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

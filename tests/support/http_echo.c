@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "gateway/http/server.h"
 #include "gateway/http/sse.h"
@@ -84,7 +85,7 @@ static void on_request(void *arg, struct gw_exchange *exchange)
             respond_error(exchange, 405, "GET this path.", "GET, HEAD");
         return;
     }
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(routes); i++)
         if (!strcmp(path, routes[i].path)) {
             if (!strcmp(method, routes[i].method))
                 routes[i].handle(exchange);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/kernels/variants.h"
 #include "engine/model/parts.h"
 #include "tests/support/amx_emulator.h"
@@ -72,7 +73,7 @@ static const char *const alike[] = {"portable", "neon", "dotprod", "i8mm"};
 static const char *const alike[] = {"avx2", "avx512", "avx512vnni"};
 #endif
 
-enum { N_ALIKE = sizeof alike / sizeof alike[0] };
+enum { N_ALIKE = BATON_N_OF(alike) };
 
 static int alike_index(const char *name)
 {

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 #define DIGEST "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 const Baton__V1__Envelope__BodyCase sample_kinds[] = {
@@ -239,7 +241,7 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
     case BATON__V1__ENVELOPE__BODY_EMBEDDING:
         s->values[0] = -1.5F;
         s->body.embedding.values = s->values;
-        s->body.embedding.n_values = sizeof s->values / sizeof s->values[0];
+        s->body.embedding.n_values = BATON_N_OF(s->values);
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
         s->body.prompt_progress.n_tokens = 32;

@@ -45,6 +45,4 @@ static inline void write_scratch(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_scratch, remove_scratch)
-
 #endif

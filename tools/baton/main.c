@@ -1,6 +1,7 @@
 /* baton: a fleet on one machine, and what people do with it. */
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "tools/baton/commands.h"
 #include "tools/support/cli.h"
 
@@ -27,7 +28,7 @@ static const struct cli_program program = {
     .name = "baton",
     .summary = "serves language models from a fleet of processes",
     .commands = commands,
-    .n_commands = sizeof commands / sizeof commands[0],
+    .n_commands = BATON_N_OF(commands),
 };
 
 int main(int argc, char **argv)

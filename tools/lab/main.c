@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "tools/support/cli.h"
 
 /* This program's own path. */
@@ -57,7 +58,7 @@ static enum baton_err become(const char *self, const char *directory, int argc, 
                              struct baton_why *why)
 {
     const char *const head[] = {"python3", "-B", directory, self};
-    enum { N_HEAD = sizeof head / sizeof head[0] };
+    enum { N_HEAD = BATON_N_OF(head) };
     const char **words = calloc((size_t)argc + N_HEAD + 1, sizeof *words);
     if (!words)
         return BATON_NO_MEMORY;
@@ -92,7 +93,7 @@ static const struct cli_program program = {
     .name = "baton-lab",
     .summary = "runs experiments that start fleets",
     .commands = commands,
-    .n_commands = sizeof commands / sizeof commands[0],
+    .n_commands = BATON_N_OF(commands),
 };
 
 int main(int argc, char **argv)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "tools/load/http/client.h"
 #include "tools/load/report/report.h"
 
@@ -47,7 +48,7 @@ static enum baton_err open_outputs(const struct ld_options *options, struct outp
 static enum baton_err close_outputs(struct outputs *outputs, struct baton_why *why)
 {
     FILE *files[] = {outputs->json, outputs->csv, outputs->itl, outputs->table};
-    return cli_close_outputs(files, sizeof files / sizeof files[0], why);
+    return cli_close_outputs(files, BATON_N_OF(files), why);
 }
 
 static void report_run(struct session *session, struct ld_run *run)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/random.h"
 #include "tools/load/workload/number.h"
 
@@ -78,7 +79,7 @@ const struct baton_option ld_option_table[] = {
     REAL(baseline_s, "baseline-s", "10", 0.1, MAX_SECONDS, "s", "of each of the two phases"),
 };
 
-const size_t ld_n_options = sizeof ld_option_table / sizeof ld_option_table[0];
+const size_t ld_n_options = BATON_N_OF(ld_option_table);
 
 /* ---- single options ---- */
 
@@ -233,7 +234,7 @@ static enum baton_err check_together(const struct ld_options *o, struct baton_wh
         {o->streams && (o->requests || o->duration),
          "--streams and --requests or --duration (--baseline-s says how long)"},
     };
-    return cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    return cli_check_clashes(clashes, BATON_N_OF(clashes), why);
 }
 
 enum baton_err ld_command_init(struct ld_command *command, const struct ld_options *options,

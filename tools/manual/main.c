@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/array.h"
 #include "tools/manual/manual.h"
 
 struct form {
@@ -41,7 +42,7 @@ static enum baton_err write_all(const char *out_dir, const char *path, struct ba
 {
     struct mn_program program;
     enum baton_err err = mn_program_open(path, &program, why);
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(forms) && !err; i++)
         err = write_form(&forms[i], out_dir, &program, why);
     mn_program_close(&program);
     return err;

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "tools/manual/manual.h"
 
 enum { ANSWER_MAX_BYTES = 4 << 20 };
@@ -13,7 +14,7 @@ const struct mn_extra mn_extras[] = {
     {"help", NULL, "list the options, and exit (also -h)"},
     {"version", NULL, "print the version, and exit"},
 };
-const int mn_n_extras = sizeof mn_extras / sizeof mn_extras[0];
+const int mn_n_extras = BATON_N_OF(mn_extras);
 
 const char *mn_text(const struct baton_json *object, const char *key)
 {

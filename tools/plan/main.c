@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tools/plan/plan.h"
 
 static const struct cli_command commands[] = {
@@ -12,7 +13,7 @@ static const struct cli_program program = {
     .name = "baton-plan",
     .summary = "predicts fleets from measured costs",
     .commands = commands,
-    .n_commands = sizeof commands / sizeof commands[0],
+    .n_commands = BATON_N_OF(commands),
 };
 
 int main(int argc, char **argv)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 static const struct {
     const char *model_type, *text;
 } defaults[] = {
@@ -110,7 +112,7 @@ static const struct {
 
 const char *baton_model_defaults(const char *model_type)
 {
-    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(defaults); i++)
         if (!strcmp(defaults[i].model_type, model_type))
             return defaults[i].text;
     return NULL;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/parts.h"
 
 #define CONFIG    struct baton_model_config
@@ -108,7 +109,7 @@ static const struct baton_config_row rows[] = {
 };
 /* clang-format on */
 
-enum { N_ROWS = sizeof rows / sizeof rows[0] };
+enum { N_ROWS = BATON_N_OF(rows) };
 
 const CONFIG baton_model_config_unsaid = {
     .mlp_type = "default",
@@ -192,7 +193,7 @@ static void put_part(const CONFIG *config, enum baton_model_choice choice, char 
         {BATON_CHOICE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
         {BATON_CHOICE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
     };
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(parts); i++)
         if (parts[i].choice == choice)
             (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "%s: %s%.40s%s", parts[i].name,
                            parts[i].quote, parts[i].value, parts[i].quote);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/parts.h"
 #include "engine/checkpoint/config/table.h"
 
@@ -23,7 +24,7 @@ static enum baton_err add_type(CONFIG *config, const char *prefix, const char *n
                                const struct baton_json *value, struct baton_why *why)
 {
     const char *given = baton_json_string(value, NULL);
-    for (size_t i = 0; given && i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; given && i < BATON_N_OF(types); i++)
         if (!strcmp(types[i].name, given)) {
             if (config->n_layer_types < BATON_MAX_LAYERS)
                 config->layer_types[config->n_layer_types] = (unsigned char)types[i].type;

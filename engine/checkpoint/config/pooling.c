@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/model_files.h"
@@ -35,7 +36,7 @@ static bool are_usual(const struct baton_json *modules)
             baton_json_string(baton_json_get(baton_json_at(modules, i), "type"), NULL);
         const char *class = type ? strrchr(type, '.') : NULL;
         bool is_known = false;
-        for (size_t j = 0; class && j < sizeof usual / sizeof usual[0]; j++)
+        for (size_t j = 0; class && j < BATON_N_OF(usual); j++)
             is_known = is_known || !strcmp(class, usual[j]);
         if (!is_known)
             return false;

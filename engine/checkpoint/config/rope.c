@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/parts.h"
 #include "engine/checkpoint/config/table.h"
 
@@ -42,10 +43,10 @@ static const char *const others[] = {"short_factor", "long_factor", "finetuned",
 
 static bool is_known(const char *key)
 {
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         if (!strcmp(others[i], key))
             return true;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(rows); i++)
         for (int k = 0; k < BATON_CONFIG_MAX_NAMES && rows[i].names[k]; k++)
             if (!strcmp(rows[i].names[k], key))
                 return true;
@@ -89,7 +90,7 @@ static enum baton_err read_rope(const struct baton_json *object, const char *pre
                                 struct baton_why *why)
 {
     static const ROPE unsaid = {.truncate = true};
-    const struct baton_config_table table = {rows, sizeof rows / sizeof rows[0], &unsaid};
+    const struct baton_config_table table = {rows, BATON_N_OF(rows), &unsaid};
     ROPE read = unsaid;
     uint64_t choices = 0;
     read.theta = rope->theta;

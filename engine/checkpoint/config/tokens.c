@@ -1,4 +1,5 @@
 /* The ids that begin and end a text, and what a model's authors sample with. */
+#include "common/base/array.h"
 #include "engine/checkpoint/config/parts.h"
 #include "engine/checkpoint/config/table.h"
 
@@ -44,7 +45,7 @@ enum baton_err baton_model_config_read_sampling(const struct baton_json *object,
         {{"repetition_penalty"}, BATON_CONFIG_REAL, AT(repetition_penalty), 0, 1e6, 0},
     };
 #undef AT
-    const struct baton_config_table table = {rows, sizeof rows / sizeof rows[0],
+    const struct baton_config_table table = {rows, BATON_N_OF(rows),
                                              &baton_model_config_unsaid.sampling};
     const struct baton_json *do_sample = baton_json_get(object, "do_sample");
     enum baton_json_kind kind = baton_json_kind(do_sample);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/config_parts.h"
 #include "engine/checkpoint/gguf/ids.h"
 
@@ -59,7 +60,7 @@ static const struct baton_gguf_family families[] = {
     {"minicpm", "minicpm", RMS, BIAS},
 };
 
-enum { N_FAMILIES = sizeof families / sizeof families[0] };
+enum { N_FAMILIES = BATON_N_OF(families) };
 
 const char *baton_gguf_arch_of(const char *model_type)
 {
@@ -91,7 +92,7 @@ static enum baton_err put_all(READING *reading)
     enum baton_err err = baton_gguf_check_neutral(reading);
     baton_json_open(&reading->out, NULL, '{');
     baton_json_put_string(&reading->out, "model_type", reading->family->model_type);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(parts) && !err; i++)
         err = parts[i](reading);
     baton_gguf_put_query_scalar(reading);
     baton_gguf_put_flags(reading);
@@ -190,7 +191,7 @@ static void name_key(const READING *reading, struct baton_why *why)
     struct baton_why said = *why;
     size_t n = strcspn(said.text, ":");
     char key[BATON_GGUF_KEY_BYTES];
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(keys); i++)
         if (n == strlen(keys[i].name) && !strncmp(said.text, keys[i].name, n))
             (void)baton_fail(why, BATON_INVALID, "%s, read as %.640s",
                              baton_gguf_key(reading, keys[i].key, key), said.text);
@@ -210,7 +211,7 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
     baton_buf_init(&json, JSON_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&json);
     baton_json_open(&out, NULL, '{');
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(keys); i++) {
         const struct baton_gguf_value *value =
             baton_gguf_find(baton_gguf_model_metadata(reading->model), keys[i].key);
         double number;

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "engine/checkpoint/gguf/config_parts.h"
 #include "engine/checkpoint/tensor.h"
@@ -119,7 +120,7 @@ static enum baton_err put_yarn(READING *reading, double factor)
         baton_json_put_int(out, "original_max_position_embeddings", original);
     put_some(out, "attention_factor", attention);
     put_some(out, "mscale", multiplier != 0);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !err; i++) {
+    for (size_t i = 0; i < BATON_N_OF(numbers) && !err; i++) {
         number = 0;
         err = baton_gguf_get_real(reading, numbers[i].key, &number);
         put_some(out, numbers[i].name, number);

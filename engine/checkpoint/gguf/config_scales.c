@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "engine/checkpoint/gguf/config_parts.h"
 
@@ -75,7 +76,7 @@ enum baton_err baton_gguf_put_caps(READING *reading)
                    {"final_logit_softcapping", "final_logit_softcapping"},
                    {"attention.clamp_kqv", "clip_qkv"}};
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !err; i++) {
+    for (size_t i = 0; i < BATON_N_OF(numbers) && !err; i++) {
         double number = 0;
         if (!baton_gguf_value(reading, numbers[i].key))
             continue;
@@ -116,7 +117,7 @@ enum baton_err baton_gguf_put_scales(READING *reading)
     enum baton_err err = BATON_OK;
     if (!strcmp(reading->family->model_type, "minicpm"))
         return put_minicpm_scales(reading);
-    for (size_t i = 0; i < sizeof scales / sizeof scales[0] && !err; i++) {
+    for (size_t i = 0; i < BATON_N_OF(scales) && !err; i++) {
         double scale = 0;
         err = baton_gguf_get_real(reading, scales[i].key, &scale);
         if (scale != 0)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "engine/checkpoint/gguf/config_parts.h"
 #include "engine/checkpoint/tensor.h"
@@ -90,7 +91,7 @@ enum baton_err baton_gguf_put_epsilon(READING *reading)
     if (!baton_gguf_value(reading, reading->family->epsilon))
         return baton_gguf_refuse(reading, reading->family->epsilon, "given");
     enum baton_err err = baton_gguf_get_real(reading, reading->family->epsilon, &epsilon);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(names); i++)
         baton_json_put_exact(&reading->out, names[i], epsilon);
     return err;
 }
@@ -183,7 +184,7 @@ void baton_gguf_put_flags(READING *reading)
         {BATON_GGUF_MLP_BIAS, "mlp_bias", baton_gguf_has(reading, "blk.0.ffn_down.bias")},
         {BATON_GGUF_HEAD_NORM, "use_qk_norm", baton_gguf_has(reading, "blk.0.attn_q_norm.weight")},
     };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(flags); i++)
         if (traits & flags[i].trait)
             baton_json_put_bool(&reading->out, flags[i].name, flags[i].flag);
     baton_json_put_bool(&reading->out, "tie_word_embeddings",

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/config_parts.h"
 
 #define READING struct baton_gguf_reading
@@ -127,7 +128,7 @@ static bool is_accepted(const double accepted[3], double number)
 enum baton_err baton_gguf_check_neutral(const READING *reading)
 {
     char key[BATON_GGUF_KEY_BYTES];
-    for (size_t i = 0; i < sizeof neutral_keys / sizeof neutral_keys[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(neutral_keys); i++) {
         const struct baton_gguf_value *value = baton_gguf_value(reading, neutral_keys[i].name);
         for (uint64_t k = 0; value && value->type != BATON_GGUF_TEXT && k < value->n; k++) {
             double number = number_of(baton_gguf_item(value, k));

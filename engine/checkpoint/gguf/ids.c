@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 
 /* What some writers put for "none". */
@@ -78,7 +79,7 @@ enum baton_err baton_gguf_ids_read(const struct baton_gguf *gguf, struct baton_g
                 {"tokenizer.ggml.eom_token_id", &read.eom},
                 {"tokenizer.ggml.unknown_token_id", &read.unk}};
     enum baton_err err = count_tokens(gguf, &read.n_tokens, why);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(rows) && !err; i++)
         err = read_id(gguf, rows[i].key, read.n_tokens, rows[i].id, why);
     if (!err)
         *ids = read;
@@ -105,7 +106,7 @@ bool baton_gguf_is_end(struct baton_gguf_text text)
                                        "<|end_of_text|>", "<|return|>",    "<|call|>"};
     if (!text.n || text.bytes[0] != '<')
         return false;
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(ends); i++)
         if (baton_gguf_text_is(text, ends[i]))
             return true;
     return false;
@@ -180,7 +181,7 @@ enum baton_err baton_gguf_ids_apply(const struct baton_gguf *gguf,
     if (err)
         return err;
     const int64_t named[] = {ids.eos, ids.eot, ids.eom};
-    for (size_t i = 0; i < sizeof named / sizeof named[0] && !err; i++)
+    for (size_t i = 0; i < BATON_N_OF(named) && !err; i++)
         err = add_end(&ends, named[i]);
     if (!err)
         err = add_by_text(&ends, gguf);

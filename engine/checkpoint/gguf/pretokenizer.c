@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
+
 struct split {
     const char *pattern; /* in Oniguruma's syntax */
     enum baton_split_behavior behavior;
@@ -150,7 +152,7 @@ static const struct baton_gguf_pretokenizer pretokenizers[] = {
 
 const struct baton_gguf_pretokenizer *baton_gguf_pretokenizer_find(struct baton_gguf_text name)
 {
-    for (size_t i = 0; i < sizeof pretokenizers / sizeof pretokenizers[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(pretokenizers); i++)
         if (baton_gguf_text_is(name, pretokenizers[i].name))
             return &pretokenizers[i];
     return NULL;
@@ -178,9 +180,9 @@ void baton_gguf_pretokenizer_apply(const struct baton_gguf_pretokenizer *pretoke
     if (pretokenizer->composes)
         steps->normalizer[steps->n_normalizer++] =
             (struct baton_normalizer_step){.kind = BATON_NORMALIZER_NFC};
-    add_splits(steps, scheme->before, sizeof scheme->before / sizeof scheme->before[0]);
+    add_splits(steps, scheme->before, BATON_N_OF(scheme->before));
     add(steps, (struct baton_pretokenizer_step){.kind = BATON_PRETOKENIZER_BYTE_LEVEL});
-    add_splits(steps, scheme->after, sizeof scheme->after / sizeof scheme->after[0]);
+    add_splits(steps, scheme->after, BATON_N_OF(scheme->after));
     steps->decoder[steps->n_decoder++] =
         (struct baton_decoder_step){.kind = BATON_DECODER_BYTE_LEVEL};
 }

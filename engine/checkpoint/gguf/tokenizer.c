@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/log.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
@@ -47,7 +48,7 @@ static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
         return err;
     if (!model.n || baton_gguf_text_is(model, "no_vocab") || baton_gguf_text_is(model, "none"))
         return baton_fail(reading->why, BATON_NOT_FOUND, "%s: the file holds no tokenizer", file);
-    for (int i = 0; i < (int)(sizeof names / sizeof names[0]); i++)
+    for (int i = 0; i < (int)(BATON_N_OF(names)); i++)
         if (baton_gguf_text_is(model, names[i])) {
             reading->kind = (enum baton_gguf_tokenizer_kind)i;
             return BATON_OK;

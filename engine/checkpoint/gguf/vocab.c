@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
@@ -186,7 +187,7 @@ static bool takes_spaces(const struct baton_gguf_tokenizer *reading, size_t id)
     (void)baton_gguf_text(baton_gguf_find(reading->gguf, "general.architecture"), &arch);
     if (reading->kind != BATON_GGUF_SENTENCEPIECE || !baton_gguf_text_is(arch, "phi3"))
         return false;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         if (!strcmp(reading->tables->tokens[id].text, others[i]))
             return false;
     return true;

@@ -1,4 +1,5 @@
 /* tokenizer.json's "decoder" and "post_processor". */
+#include "common/base/array.h"
 #include "engine/checkpoint/hf/steps_file.h"
 
 #include <inttypes.h>
@@ -89,7 +90,7 @@ enum baton_err baton_steps_read_decoder(const struct baton_steps_reader *reader,
         {"ByteLevel", read_bare},  {"ByteFallback", read_bare}, {"Fuse", read_bare},
         {"Replace", read_replace}, {"Strip", read_strip},       {"Metaspace", read_metaspace},
     };
-    return baton_steps_read_chain(reader, types, sizeof types / sizeof *types, "decoders", value);
+    return baton_steps_read_chain(reader, types, BATON_N_OF(types), "decoders", value);
 }
 
 /* ---- post_processor ---- */
@@ -170,5 +171,5 @@ enum baton_err baton_steps_read_postprocessor(const struct baton_steps_reader *r
 {
     static const struct baton_steps_type types[] = {{"ByteLevel", read_nothing},
                                                     {"TemplateProcessing", read_template}};
-    return baton_steps_read_chain(reader, types, sizeof types / sizeof *types, "processors", value);
+    return baton_steps_read_chain(reader, types, BATON_N_OF(types), "processors", value);
 }

@@ -1,4 +1,5 @@
 /* tokenizer.json's "normalizer". */
+#include "common/base/array.h"
 #include "engine/checkpoint/hf/steps_file.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ static enum baton_err read_bare(const struct baton_steps_reader *reader,
                  {"Lowercase", BATON_NORMALIZER_LOWERCASE},
                  {"StripAccents", BATON_NORMALIZER_STRIP_ACCENTS},
                  {"Nmt", BATON_NORMALIZER_NMT}};
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < BATON_N_OF(kinds); i++)
         if (!strcmp(kinds[i].name, baton_steps_type(value)))
             return add(reader, (struct baton_normalizer_step){.kind = kinds[i].kind});
     return baton_steps_unsupported(reader, baton_steps_type(value));
@@ -85,6 +86,5 @@ enum baton_err baton_steps_read_normalizer(const struct baton_steps_reader *read
         {"Lowercase", read_bare},  {"StripAccents", read_bare},
         {"Nmt", read_bare},
     };
-    return baton_steps_read_chain(reader, types, sizeof types / sizeof *types, "normalizers",
-                                  value);
+    return baton_steps_read_chain(reader, types, BATON_N_OF(types), "normalizers", value);
 }

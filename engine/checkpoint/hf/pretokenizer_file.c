@@ -1,5 +1,6 @@
 /* tokenizer.json's "pre_tokenizer". Each splitter becomes a split by the pattern of its characters,
  * in Oniguruma's syntax. */
+#include "common/base/array.h"
 #include "engine/checkpoint/hf/steps_file.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ static enum baton_err read_behavior(const struct baton_steps_reader *reader,
     *behavior = fallback;
     if (baton_json_kind(value) == BATON_JSON_NULL)
         return BATON_OK;
-    for (int i = 0; name && i < (int)(sizeof names / sizeof *names); i++)
+    for (int i = 0; name && i < (int)(BATON_N_OF(names)); i++)
         if (!strcmp(name, names[i])) {
             *behavior = (enum baton_split_behavior)i;
             return BATON_OK;
@@ -179,8 +180,7 @@ enum baton_err baton_steps_read_pretokenizer(const struct baton_steps_reader *re
         {"WhitespaceSplit", read_whitespace},
         {"CharDelimiterSplit", read_delimiter},
     };
-    return baton_steps_read_chain(reader, types, sizeof types / sizeof *types, "pretokenizers",
-                                  value);
+    return baton_steps_read_chain(reader, types, BATON_N_OF(types), "pretokenizers", value);
 }
 
 void baton_steps_gpt2(struct baton_tokenizer_steps *steps)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/hf/vocab_file.h"
@@ -15,7 +16,7 @@ static bool makes_its_ends(const char *class)
 {
     static const char *const classes[] = {"LlamaTokenizer", "CodeLlamaTokenizer", "GemmaTokenizer",
                                           "CohereTokenizer"};
-    for (size_t i = 0; class && i < sizeof classes / sizeof *classes; i++) {
+    for (size_t i = 0; class && i < BATON_N_OF(classes); i++) {
         size_t n = strlen(classes[i]);
         if (!strncmp(class, classes[i], n) && (!class[n] || !strcmp(class + n, "Fast")))
             return true;
@@ -80,8 +81,7 @@ enum baton_err baton_tokenizer_config_apply(const char *model_path,
         return BATON_OK;
     static const char *const names[] = {"tokenizer_class", "add_bos_token", "add_eos_token",
                                         "bos_token", "eos_token"};
-    err = baton_json_read_members(path, CONFIG_MAX_BYTES, names, sizeof names / sizeof *names,
-                                  &config, why);
+    err = baton_json_read_members(path, CONFIG_MAX_BYTES, names, BATON_N_OF(names), &config, why);
     if (!err)
         apply(tables, config);
     baton_json_free(config);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/hf/steps_file.h"
 #include "engine/checkpoint/hf/vocab_file.h"
@@ -178,7 +179,7 @@ static enum baton_err read_steps(const struct reader *reader, const struct baton
                  {"post_processor", baton_steps_read_postprocessor},
                  {"decoder", baton_steps_read_decoder}};
     enum baton_err err = BATON_OK;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && !err; i++) {
+    for (size_t i = 0; i < BATON_N_OF(parts) && !err; i++) {
         const struct baton_steps_reader steps = part_of(reader, parts[i].part);
         err = parts[i].read(&steps, baton_json_get(root, parts[i].part));
     }
@@ -292,8 +293,8 @@ static enum baton_err cut_out(const struct reader *reader, struct baton_json_spa
     struct baton_buf rest;
     const char *at = file.start;
     baton_buf_init(&rest, BATON_TOKENIZER_FILE_MAX_BYTES);
-    qsort(spans, sizeof spans / sizeof *spans, sizeof *spans, by_position);
-    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+    qsort(spans, BATON_N_OF(spans), sizeof *spans, by_position);
+    for (size_t i = 0; i < BATON_N_OF(spans); i++) {
         if (!spans[i].start)
             continue;
         baton_buf_append(&rest, at, (size_t)(spans[i].start - at));

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/f16.h"
 #include "engine/checkpoint/weights/convert.h"
 
@@ -53,7 +54,7 @@ enum baton_err baton_block_type_of_id(uint32_t id, enum baton_block_type *type,
             return BATON_OK;
         }
     }
-    for (size_t i = 0; i < sizeof other_types / sizeof other_types[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(other_types); i++)
         if (other_types[i].id == id)
             return baton_fail(why, BATON_INVALID, "type %s (%u) is not among those that are read",
                               other_types[i].name, id);

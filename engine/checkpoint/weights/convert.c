@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/bf16.h"
 #include "common/base/f16.h"
 
@@ -16,7 +17,7 @@ static const struct {
 
 bool baton_element_parse(const char *name, enum baton_element *dtype)
 {
-    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(dtypes); i++) {
         if (!strcmp(name, dtypes[i].name)) {
             *dtype = (enum baton_element)i;
             return true;

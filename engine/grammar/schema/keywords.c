@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/schema/parts.h"
 
 static const struct {
@@ -43,7 +44,7 @@ static const struct {
     {"exclusiveMaximum", BATON_TYPE_NUMBER},
 };
 
-enum { N_KEYWORDS = sizeof keywords / sizeof keywords[0] };
+enum { N_KEYWORDS = BATON_N_OF(keywords) };
 
 /* Keywords that say what is valid, and are not supported. Of an older draft, or an extension that
  * many write, some are. Any other word is an annotation, as the standard has it. */
@@ -54,7 +55,7 @@ static const char *const unsupported[] = {
 
 void baton_schema_check_keywords(struct baton_schema *s, const struct baton_json *schema)
 {
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(unsupported); i++)
         if (baton_json_get(schema, unsupported[i]))
             baton_schema_unsupported(s, unsupported[i]);
 }
@@ -64,7 +65,7 @@ bool baton_schema_is_annotation(const char *keyword)
     for (int i = 0; i < N_KEYWORDS; i++)
         if (!strcmp(keywords[i].name, keyword))
             return false;
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(unsupported); i++)
         if (!strcmp(unsupported[i], keyword))
             return false;
     return true;
@@ -79,7 +80,7 @@ static int type_named(const char *name)
                  {"integer", BATON_TYPE_INTEGER}, {"number", BATON_TYPE_NUMBER},
                  {"string", BATON_TYPE_STRING},   {"array", BATON_TYPE_ARRAY},
                  {"object", BATON_TYPE_OBJECT}};
-    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; name && i < BATON_N_OF(names); i++)
         if (!strcmp(names[i].name, name))
             return names[i].type;
     return 0;

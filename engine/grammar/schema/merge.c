@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/schema/parts.h"
 
@@ -283,7 +284,7 @@ static void put_types(struct baton_json_out *out, int types)
                  {BATON_TYPE_STRING, "string"}, {BATON_TYPE_ARRAY, "array"},
                  {BATON_TYPE_OBJECT, "object"}};
     baton_json_open(out, "type", '[');
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(names); i++)
         if ((types & names[i].type) == names[i].type) {
             baton_json_put_string(out, NULL, names[i].name);
             types &= ~names[i].type;
@@ -370,7 +371,7 @@ static void put_properties(struct baton_schema *s, struct baton_json_out *out,
 static void put_both(struct baton_schema *s, struct baton_json_out *out, const char *key,
                      const struct baton_json *a, const struct baton_json *b)
 {
-    for (size_t i = 0; i < sizeof merges / sizeof merges[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(merges); i++)
         if (!strcmp(merges[i].key, key)) {
             merges[i].merge(s, out, key, a, b);
             return;

@@ -2,6 +2,7 @@
  * items. */
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/schema/parts.h"
 
@@ -92,7 +93,7 @@ static void put_other_types(struct baton_schema *s, struct baton_json_out *out,
         baton_schema_unsupported(s, "not with the type integer");
     baton_json_open(out, NULL, '{');
     baton_json_open(out, "type", '[');
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(types); i++)
         if (!(without & types[i].type))
             baton_json_put_string(out, NULL, types[i].name);
     baton_json_close(out, ']');
@@ -168,7 +169,7 @@ const struct baton_json *baton_schema_rewritten(struct baton_schema *s,
     struct baton_buf buf;
     bool has_list = baton_json_kind(baton_json_get(schema, "items")) == BATON_JSON_ARRAY ||
                     baton_json_get(schema, "additionalItems");
-    size_t i = 0, n = sizeof rewrites / sizeof rewrites[0];
+    size_t i = 0, n = BATON_N_OF(rewrites);
     while (i < n && !baton_json_get(schema, rewrites[i].keyword))
         i++;
     if (i == n && !has_list)

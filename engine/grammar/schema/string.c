@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/language/regex.h"
 #include "engine/grammar/schema/parts.h"
 
@@ -57,10 +58,10 @@ static const char *const unsupported[] = {"regex",         "idn-email",    "idn-
 
 static const char *pattern_of(struct baton_schema *s, const char *format)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(formats); i++)
         if (!strcmp(formats[i].name, format))
             return formats[i].pattern;
-    for (size_t i = 0; i < sizeof unsupported / sizeof unsupported[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(unsupported); i++)
         if (!strcmp(unsupported[i], format))
             baton_schema_fail(s,
                               "format: %s is not supported; date, time, date-time, duration, "
@@ -179,7 +180,7 @@ static uint32_t any_value(struct baton_schema *s)
     static const enum baton_schema_shared parts[] = {BATON_SHARED_OBJECT, BATON_SHARED_ARRAY,
                                                      BATON_SHARED_STRING, BATON_SHARED_NUMBER};
     uint32_t expr = regex(s, "true|false|null");
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(parts); i++)
         expr = baton_expr_alt(x, baton_schema_shared(s, parts[i]), expr);
     return expr;
 }

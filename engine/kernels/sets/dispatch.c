@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include "common/base/array.h"
 #include "engine/kernels/variants.h"
 
 static bool runs_portable(void)
@@ -101,7 +102,7 @@ static const struct {
     {&baton_kernels_portable, &baton_row_kernels_portable, runs_portable},
 };
 
-enum { N_VARIANTS = sizeof variants / sizeof variants[0] };
+enum { N_VARIANTS = BATON_N_OF(variants) };
 
 static struct baton_kernels openblas; /* a variation of another */
 static const struct baton_kernels *usable[N_VARIANTS + 1];

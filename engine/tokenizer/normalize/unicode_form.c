@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "common/base/array.h"
 #include "engine/tokenizer/character.h"
 
 struct range {
@@ -39,7 +40,7 @@ static bool is_in(uint32_t c, const struct range *ranges, size_t n)
     return false;
 }
 
-#define IS_IN(c, ranges) is_in(c, ranges, sizeof(ranges) / sizeof *(ranges))
+#define IS_IN(c, ranges) is_in(c, ranges, BATON_N_OF(ranges))
 
 static bool is_inert(struct baton_unicode_form form, uint32_t c)
 {

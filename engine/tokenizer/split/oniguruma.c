@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 /* Unicode's White_Space. */
 #define SPACE "\\p{Z}\\x{9}-\\x{d}\\x{85}"
 /* Letters, marks, digits, connectors, symbols that are Alphabetic, and Latin-1's small digits, as
@@ -83,7 +85,7 @@ static enum baton_err rewrite_escape(struct rewriter *r, bool in_class)
     char letter = r->at + 1 < r->n ? r->in[r->at + 1] : 0;
     if (!letter)
         return refuse(r, "a backslash at the end");
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+    for (size_t i = 0; i < BATON_N_OF(sets); i++)
         if (letter == sets[i].letter) {
             const char *text = in_class ? sets[i].inside : sets[i].alone;
             if (!text)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "engine/tokenizer/split/oniguruma.h"
 
@@ -84,7 +85,7 @@ static enum baton_err prepare(struct baton_pattern *pattern, bool want_jit, stru
 static bool knows_its_search(const struct baton_step_text *source)
 {
     static const char *const signs[] = {"\\G", "\\K", "(*"};
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(signs); i++)
         if (memmem(source->bytes, source->n, signs[i], 2))
             return true;
     return false;

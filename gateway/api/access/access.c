@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/log.h"
 #include "gateway/api/access/cors.h"
 #include "gateway/api/access/keys.h"
@@ -82,7 +83,7 @@ static bool is_open(const struct gw_exchange *exchange)
         return true;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return false;
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(paths); i++)
         if (!strcmp(paths[i], path))
             return true;
     return gw_page_has(path);

@@ -1,5 +1,6 @@
 #include "gateway/api/anthropic/messages.h"
 
+#include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/conversation.h"
 #include "gateway/api/anthropic/writer.h"
@@ -10,8 +11,7 @@
 enum { MAX_COUNTED_TOKENS = 1 << 20, COUNT_MAX_BYTES = 64 };
 
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
-static const struct gw_dialect dialect = {.aliases = aliases,
-                                          .n_aliases = sizeof aliases / sizeof aliases[0]};
+static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
 void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)

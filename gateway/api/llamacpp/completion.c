@@ -1,5 +1,6 @@
 #include "gateway/api/llamacpp/completion.h"
 
+#include "common/base/array.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/params/model_name.h"
@@ -11,9 +12,9 @@ static const struct gw_alias aliases[] = {
 static const char *const off_at_minus_one[] = {"top_k", "seed"};
 static const struct gw_dialect dialect = {
     .aliases = aliases,
-    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .n_aliases = BATON_N_OF(aliases),
     .off_at_minus_one = off_at_minus_one,
-    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+    .n_off = BATON_N_OF(off_at_minus_one),
 };
 
 static const char *const unsupported[] = {"image_data", "lora", "input_prefix"};
@@ -58,7 +59,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_read_progress(&ask);
     gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);
     int64_t wanted = read_length(&ask);
-    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
     gw_ask_end_fields(&ask);
     gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);

@@ -1,5 +1,6 @@
 #include "gateway/api/ollama/generate.h"
 
+#include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/ollama/body.h"
@@ -12,9 +13,9 @@ static const struct gw_alias aliases[] = {{"repetition_penalty", "repeat_penalty
 static const char *const off_at_minus_one[] = {"top_k", "seed"};
 static const struct gw_dialect dialect = {
     .aliases = aliases,
-    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .n_aliases = BATON_N_OF(aliases),
     .off_at_minus_one = off_at_minus_one,
-    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+    .n_off = BATON_N_OF(off_at_minus_one),
 };
 
 static const char *const unsupported[] = {"images", "template", "suffix", "context"};
@@ -58,7 +59,7 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
     gw_field_int(fields, "num_predict", -2, gw_ask_most_tokens(ask->api), &own->n_predict);
     own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
     (void)gw_field(fields, "keep_alive"); /* the model is always there */
-    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     read_think(fields, own);
 }
 

@@ -1,5 +1,6 @@
 #include "gateway/api/openai/completions.h"
 
+#include "common/base/array.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/writer.h"
@@ -36,21 +37,21 @@ static const char *const off_at_minus_one[] = {"top_k", "seed", "max_tokens",
 
 static const struct gw_dialect dialect = {
     .aliases = aliases,
-    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .n_aliases = BATON_N_OF(aliases),
     .off_at_minus_one = off_at_minus_one,
-    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+    .n_off = BATON_N_OF(off_at_minus_one),
 };
 
 static void read_rest(struct gw_ask *ask)
 {
     struct gw_fields *fields = &ask->fields;
     int64_t best_of = ask->options.n;
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(ignored); i++)
         (void)gw_field(fields, ignored[i]);
     gw_priority_read_tier(fields, &ask->params.shared.priority);
-    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     if (!ask->options.chat)
-        gw_fields_refuse(fields, only_of_chat, sizeof only_of_chat / sizeof only_of_chat[0]);
+        gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != ask->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",

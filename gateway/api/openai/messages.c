@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { MAX_TOOLS = 1024 };
 
 static void fail(struct gw_fields *fields, size_t i, const char *code, const char *what)
@@ -26,7 +28,7 @@ static bool is_string(const struct baton_json *json)
 static void check_role(struct gw_fields *fields, size_t i, const struct baton_json *message)
 {
     static const char *const roles[] = {"system", "developer", "user", "assistant", "tool"};
-    for (size_t r = 0; r < sizeof roles / sizeof *roles; r++)
+    for (size_t r = 0; r < BATON_N_OF(roles); r++)
         if (baton_json_is(baton_json_get(message, "role"), roles[r]))
             return;
     fail(fields, i, "invalid_value", "role: must be system, developer, user, assistant or tool");
@@ -142,7 +144,7 @@ static bool is_reserved(const char *name)
     static const char *const reserved[] = {
         "messages",  "tools",    "documents", "add_generation_prompt", "continue_final_message",
         "bos_token", "eos_token"};
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+    for (size_t i = 0; i < BATON_N_OF(reserved); i++)
         if (!strcmp(name, reserved[i]))
             return true;
     return false;

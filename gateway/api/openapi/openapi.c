@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/digest.h"
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
@@ -72,7 +73,7 @@ static void put_answer(struct baton_json_out *out, unsigned answers)
     baton_json_put_string(out, "description", answers ? "The answer" : "Done; there is no body");
     if (answers) {
         baton_json_open(out, "content", '{');
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        for (size_t i = 0; i < BATON_N_OF(types); i++)
             if (answers & types[i].answer)
                 put_type(out, types[i].type, types[i].schema);
         baton_json_close(out, '}');

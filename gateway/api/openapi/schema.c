@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { DESCRIPTION_BYTES = 512 };
 
 /* ---- a field ---- */
@@ -16,7 +18,7 @@ static void put_types(struct baton_json_out *out, unsigned kinds)
     } types[] = {{GW_IS_BOOL, "boolean"},  {GW_IS_INT, "integer"}, {GW_IS_NUMBER, "number"},
                  {GW_IS_STRING, "string"}, {GW_IS_ARRAY, "array"}, {GW_IS_OBJECT, "object"}};
     baton_json_open(out, "type", '[');
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(types); i++)
         if (kinds & types[i].kind)
             baton_json_put_string(out, NULL, types[i].name);
     baton_json_put_string(out, NULL, "null");
@@ -210,7 +212,7 @@ static const struct {
 static void put_schemas(struct baton_json_out *out)
 {
     baton_json_open(out, "schemas", '{');
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(errors); i++)
         baton_json_put_raw(out, errors[i].name, errors[i].schema, strlen(errors[i].schema));
     baton_json_close(out, '}');
 }
@@ -219,7 +221,7 @@ static void put_responses(struct baton_json_out *out)
 {
     char ref[64];
     baton_json_open(out, "responses", '{');
-    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(errors); i++) {
         (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", errors[i].name);
         baton_json_open(out, errors[i].name, '{');
         baton_json_put_string(out, "description", "The request failed; the error says why.");

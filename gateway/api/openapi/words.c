@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "gateway/api/openapi/schema.h"
 
 #include <string.h>
@@ -127,7 +128,7 @@ static bool is_of(const char *key, const char *within, const char *name)
 
 const char *gw_schema_words(const char *within, const char *name)
 {
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(fields); i++)
         if (is_of(fields[i].name, within, name))
             return fields[i].words;
     return NULL;

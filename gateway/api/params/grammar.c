@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/digest.h"
 #include "engine/grammar/automaton/network.h"
 
@@ -236,7 +237,7 @@ static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params 
 
 /* Fields in whose member "format" a schema stands: of POST /v1/responses and /v1/messages. */
 static const char *const holders[] = {"text", "output_config"};
-enum { N_HOLDERS = sizeof holders / sizeof holders[0] };
+enum { N_HOLDERS = BATON_N_OF(holders) };
 
 static const struct baton_json *schema_in(const struct baton_json *body, const char *holder)
 {
@@ -245,7 +246,7 @@ static const struct baton_json *schema_in(const struct baton_json *body, const c
 
 /* Objects of a body whose members are fields of it: Ollama's and TGI's. */
 static const char *const lifted[] = {"options", "parameters"};
-enum { N_LIFTED = sizeof lifted / sizeof lifted[0] };
+enum { N_LIFTED = BATON_N_OF(lifted) };
 
 static bool has_any(const struct baton_json *object)
 {

@@ -1,5 +1,7 @@
 #include "gateway/api/params/samplers.h"
 
+#include "common/base/array.h"
+
 /* Each with the value that switches it off; where that is 0, what is below it does too. */
 static const struct {
     const char *name;
@@ -40,8 +42,8 @@ static const char there_are[] = "temperature, top_k, top_p, min_p, repetition_pe
 
 void gw_samplers_refuse(struct gw_fields *fields)
 {
-    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(samplers); i++)
         gw_field_off(fields, samplers[i].name, samplers[i].off, there_are);
-    for (size_t i = 0; i < sizeof settings_of_samplers / sizeof settings_of_samplers[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(settings_of_samplers); i++)
         (void)gw_field(fields, settings_of_samplers[i]);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/responses/tools.h"
 #include "gateway/api/trees.h"
@@ -46,7 +47,7 @@ static const struct baton_json *text_of(const struct baton_json *part)
     static const char *const types[] = {"input_text", "output_text", "text", "summary_text",
                                         "reasoning_text"};
     const char *key = gw_tree_is_type(part, "refusal") ? "refusal" : NULL;
-    for (size_t i = 0; i < sizeof types / sizeof *types && !key; i++)
+    for (size_t i = 0; i < BATON_N_OF(types) && !key; i++)
         if (gw_tree_is_type(part, types[i]))
             key = "text";
     const struct baton_json *text = key ? baton_json_get(part, key) : NULL;
@@ -87,7 +88,7 @@ static void add_message(struct walk *walk, const struct baton_json *item)
 {
     static const char *const roles[] = {"user", "assistant", "system", "developer"};
     const struct baton_json *role = baton_json_get(item, "role");
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+    for (size_t i = 0; i < BATON_N_OF(roles); i++) {
         if (!baton_json_is(role, roles[i]))
             continue;
         struct baton_json *message = new_message(walk, roles[i]);
@@ -224,7 +225,7 @@ static void add_reasoning(struct walk *walk, const struct baton_json *item)
 static bool is_item_id(const char *id)
 {
     static const char *const prefixes[] = {"msg", "rs", "fc", "ctc"};
-    for (size_t i = 0; id && i < sizeof prefixes / sizeof *prefixes; i++)
+    for (size_t i = 0; id && i < BATON_N_OF(prefixes); i++)
         if (!strncmp(id, prefixes[i], strlen(prefixes[i])) && strchr(id, '-'))
             return true;
     return false;
@@ -275,7 +276,7 @@ static void add_item(struct walk *walk, const struct baton_json *item)
         fail(walk, "invalid_type", ": must be an object");
         return;
     }
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < BATON_N_OF(kinds); i++)
         if (name && !strcmp(kinds[i].type, name)) {
             kinds[i].add(walk, item);
             return;
@@ -371,7 +372,7 @@ static struct baton_json *member_of(struct gw_fields *fields, const char *key,
         struct baton_json *(*make)(struct gw_fields *fields, const struct baton_json *member);
     } makers[] = {
         {"tool_choice", gw_response_tool_choice}, {"text", format_of}, {"reasoning", effort_of}};
-    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+    for (size_t i = 0; i < BATON_N_OF(makers); i++)
         if (!strcmp(makers[i].key, key))
             return makers[i].make(fields, member);
     return baton_json_share(member);

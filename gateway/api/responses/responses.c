@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/openai/messages.h"
@@ -25,9 +26,9 @@ static const struct gw_alias aliases[] = {{"messages", "input"},
 static const char *const off_at_minus_one[] = {"top_k", "seed", "max_output_tokens"};
 static const struct gw_dialect dialect = {
     .aliases = aliases,
-    .n_aliases = sizeof aliases / sizeof aliases[0],
+    .n_aliases = BATON_N_OF(aliases),
     .off_at_minus_one = off_at_minus_one,
-    .n_off = sizeof off_at_minus_one / sizeof off_at_minus_one[0],
+    .n_off = BATON_N_OF(off_at_minus_one),
 };
 
 /* These choose no token, or were read when the turn was opened. */
@@ -79,10 +80,10 @@ static void read_rest(struct gw_ask *ask, struct gw_turn *turn)
     gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n_top);
     read_include(fields, sampling);
     read_truncation(fields);
-    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
+    for (size_t i = 0; i < BATON_N_OF(without_effect); i++)
         (void)gw_field(fields, without_effect[i]);
     gw_priority_read_tier(fields, &ask->params.shared.priority);
-    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof *unsupported);
+    gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     sampling->logprobs |= n_top > 0;
     sampling->top_logprobs = turn->top_logprobs = (uint32_t)n_top;
     turn->temperature = sampling->temperature;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "gateway/api/trees.h"
 
@@ -122,7 +123,7 @@ static void add_members(const struct walk *walk, struct baton_json *function,
                         const struct baton_json *tool)
 {
     static const char *const members[] = {"description", "parameters", "strict"};
-    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
+    for (size_t m = 0; m < BATON_N_OF(members); m++) {
         const struct baton_json *member = baton_json_get(tool, members[m]);
         if (baton_json_kind(member) != BATON_JSON_NULL)
             gw_tree_set(walk->fields, function, members[m], baton_json_share(member));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/trees.h"
@@ -33,7 +34,7 @@ static const struct {
 static void put_repeated(struct baton_buf *echo, const struct baton_json *body)
 {
     struct baton_json_out out = baton_json_out(echo);
-    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; i++) {
+    for (size_t i = 0; i < BATON_N_OF(repeated); i++) {
         const struct baton_json *given = baton_json_get(body, repeated[i].name);
         if (baton_json_kind(given) != BATON_JSON_NULL)
             baton_json_put_value(&out, repeated[i].name, given);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
 #include "gateway/routing/servable.h"
@@ -98,7 +99,7 @@ static void put_checks(struct baton_json_out *out, const struct gw_api *api, int
     };
     bool all_ok = true;
     baton_json_open(out, "checks", '[');
-    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(checks); i++)
         put_check(out, &checks[i], &all_ok);
     baton_json_close(out, ']');
     baton_json_put_bool(out, "all_ok", all_ok);

@@ -1,5 +1,6 @@
 #include "gateway/api/routes/table.h"
 
+#include "common/base/array.h"
 #include "gateway/api/anthropic/error.h"
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/llamacpp/completion.h"
@@ -106,6 +107,6 @@ static const struct gw_route_dialect dialects[] = {
 };
 
 const struct gw_route_table gw_route_table = {.routes = routes,
-                                              .n_routes = sizeof routes / sizeof routes[0],
+                                              .n_routes = BATON_N_OF(routes),
                                               .dialects = dialects,
-                                              .n_dialects = sizeof dialects / sizeof dialects[0]};
+                                              .n_dialects = BATON_N_OF(dialects)};

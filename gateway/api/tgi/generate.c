@@ -1,5 +1,6 @@
 #include "gateway/api/tgi/generate.h"
 
+#include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/tgi/body.h"
@@ -9,8 +10,7 @@
 enum { DEFAULT_NEW_TOKENS = 100 };
 
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
-static const struct gw_dialect dialect = {.aliases = aliases,
-                                          .n_aliases = sizeof aliases / sizeof aliases[0]};
+static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
 static const char *const unsupported[] = {"watermark", "adapter_id"};
 
@@ -21,7 +21,7 @@ static void read_sampling(struct gw_fields *fields, struct baton_sampling_params
 {
     bool samples = false;
     gw_field_bool(fields, "do_sample", &samples);
-    for (size_t i = 0; i < sizeof warpers / sizeof warpers[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(warpers); i++) {
         const struct baton_json *value = baton_json_get(fields->body, warpers[i]);
         samples = samples || (value && baton_json_kind(value) != BATON_JSON_NULL);
     }
@@ -80,7 +80,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     read_details(&ask);
     read_prompt(&ask);
     gw_field_int(fields, "max_new_tokens", 1, gw_ask_most_tokens(api), &max_new_tokens);
-    gw_fields_refuse(fields, unsupported, sizeof unsupported / sizeof unsupported[0]);
+    gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     gw_ask_end_fields(&ask);
     gw_prompts_read(api, fields, GW_BATCH_NONE, 1, &ask.prompts);
     gw_ask_start(&ask, &gw_tgi_writer, "max_new_tokens", max_new_tokens, DEFAULT_NEW_TOKENS);

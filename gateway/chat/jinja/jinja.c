@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/random.h"
 #include "common/base/utf8.h"
 #include "gateway/chat/jinja/parse/parser.h"
@@ -87,7 +88,7 @@ static bool loops_over(const struct jinja_node *node, const char *name)
     const struct jinja_node *const kids[] = {node->a, node->b, node->c, node->d, node->e};
     if (node->kind == JINJA_N_FOR && is_called(node->b, name))
         return true;
-    for (size_t i = 0; i < sizeof kids / sizeof *kids; i++)
+    for (size_t i = 0; i < BATON_N_OF(kids); i++)
         if (kids[i] && loops_over(kids[i], name))
             return true;
     for (size_t i = 0; i < node->n_items; i++)

@@ -1,5 +1,6 @@
 #include "gateway/chat/toolcall/channels.h"
 
+#include "common/base/array.h"
 #include "gateway/chat/toolcall/call.h"
 
 enum { HEADER_MAX_BYTES = 1024, HELD_MAX_BYTES = 64 << 20 };
@@ -8,7 +9,7 @@ static const char message_mark[] = "<|message|>", channel_mark[] = "<|channel|>"
 
 /* What ends a message. The last two begin the next one. */
 static const char *const ends[] = {"<|end|>", "<|call|>", "<|return|>", "<|start|>", channel_mark};
-enum { N_ENDS = sizeof ends / sizeof *ends, N_DROPPED = 3 };
+enum { N_ENDS = BATON_N_OF(ends), N_DROPPED = 3 };
 
 void baton_channel_parser_init(struct baton_channel_parser *parser, bool tells_reasoning,
                                bool tells_calls)
@@ -38,7 +39,7 @@ static enum baton_verdict begins_header(const struct baton_buf *held)
 {
     static const char *const begins[] = {"<|start|>", channel_mark, " to=", "to="};
     enum baton_verdict met = BATON_NO;
-    for (size_t i = 0; i < sizeof begins / sizeof *begins && met != BATON_YES; i++) {
+    for (size_t i = 0; i < BATON_N_OF(begins) && met != BATON_YES; i++) {
         enum baton_verdict other = baton_begins_with(held, 0, begins[i]);
         met = other == BATON_NO ? met : other;
     }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/toolcall/bytes.h"
 
 /* The first that fits counts. */
@@ -210,11 +211,11 @@ static const struct baton_tool_format formats[] = {
     {.name = "pythonic", .mark = "[func_name1(params_name1=", .syntax = BATON_TOOL_PYTHON},
 };
 
-enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+enum { N_FORMATS = BATON_N_OF(formats) };
 
 static bool fits(const struct baton_tool_format *format, const char *source, size_t n)
 {
-    for (size_t i = 0; i < sizeof format->unless / sizeof *format->unless; i++)
+    for (size_t i = 0; i < BATON_N_OF(format->unless); i++)
         if (format->unless[i] && baton_bytes_have(source, n, format->unless[i]))
             return false;
     return baton_bytes_have(source, n, format->mark);
@@ -255,7 +256,7 @@ void baton_tool_format_markers(const struct baton_tool_format *format,
                                    format->tags.value_begin,
                                    format->tags.string_begin,
                                    format->tags.value_end};
-    for (size_t i = 0; i < sizeof markers / sizeof *markers; i++)
+    for (size_t i = 0; i < BATON_N_OF(markers); i++)
         if (markers[i])
             put(user, markers[i]);
 }

@@ -1,5 +1,6 @@
 #include "gateway/chat/toolcall/parser.h"
 
+#include "common/base/array.h"
 #include "gateway/chat/toolcall/call.h"
 
 enum { HELD_MAX_BYTES = 64 << 20 };
@@ -235,7 +236,7 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
     enum baton_verdict closed = drop_close(parser);
     if (closed == BATON_YES || (closed == BATON_MORE && !is_over))
         return closed == BATON_YES;
-    const char *met = find_mark(held, marks, sizeof marks / sizeof *marks, &mark, &n_maybe);
+    const char *met = find_mark(held, marks, BATON_N_OF(marks), &mark, &n_maybe);
     if (met) {
         size_t n = (size_t)(met - held->data), n_kept = may_be_dropped(parser, n) ? n : 0;
         /* ">>>al" may go on to say that text follows. */

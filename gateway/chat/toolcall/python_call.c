@@ -1,5 +1,6 @@
 /* Calls as a list of Python's: [f(a=1, b="x"), g()]. Arguments have names and are literals. Gemma's
  * literals are the same, but for names without quotes and strings between marks. */
+#include "common/base/array.h"
 #include "gateway/chat/toolcall/call.h"
 
 #include <ctype.h>
@@ -135,7 +136,7 @@ static struct baton_json *read_word(struct reader *reader)
     const char *text = reader->at;
     size_t n = word_length(reader);
     reader->at += n;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < BATON_N_OF(words); i++)
         if (n == strlen(words[i].python) && !memcmp(text, words[i].python, n)) {
             text = words[i].json;
             n = strlen(text);

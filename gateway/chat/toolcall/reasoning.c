@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/toolcall/bytes.h"
 
 enum { HELD_MAX_BYTES = 64 << 20 };
@@ -21,7 +22,7 @@ static const struct baton_reasoning_format formats[] = {
     {.name = "think", .begin = "<think>", .end = "</think>"},
 };
 
-enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+enum { N_FORMATS = BATON_N_OF(formats) };
 
 const struct baton_reasoning_format *baton_reasoning_format_of(const char *source, size_t n)
 {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { MAX_NAME_JSON = 6 * BATON_TOOL_NAME_MAX_BYTES };
 
 /* ---- pieces of a structure: elements of the array that is open ---- */
@@ -179,7 +181,7 @@ static void put_property_schema(struct baton_json_out *out, const struct baton_j
         for (void *it = baton_json_first(schema); it; it = baton_json_next(schema, it))
             baton_json_put_value(out, baton_json_key(it),
                                  baton_json_get(schema, baton_json_key(it)));
-        for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        for (size_t i = 0; i < BATON_N_OF(shared); i++)
             if (baton_json_get(root, shared[i]) && !baton_json_get(schema, shared[i]))
                 baton_json_put_value(out, shared[i], baton_json_get(root, shared[i]));
         baton_json_close(out, '}');

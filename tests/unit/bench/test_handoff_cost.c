@@ -88,16 +88,3 @@ TEST(break_even_is_where_it_begins_to_pay_for_good)
     assert_int_equal(ho_break_even(&curve, &slow, 1000, ho_transfer_s), 0);
     assert_true(ho_break_even(&curve, &slow, 1000, ho_exposed_s) > 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_line_goes_through_what_was_measured),
-        cmocka_unit_test(one_length_is_a_line_through_nothing),
-        cmocka_unit_test(whole_blocks_travel),
-        cmocka_unit_test(the_narrowest_part_of_the_way_sets_the_pace),
-        cmocka_unit_test(the_part_that_prefill_does_not_hide_is_exposed_and_the_last_layer_always),
-        cmocka_unit_test(break_even_is_where_it_begins_to_pay_for_good),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

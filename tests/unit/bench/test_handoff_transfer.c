@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "bench/handoff/emulation.h"
+#include "common/base/array.h"
 
 /* 24 MiB: more than the credit, so that the sender has to wait for acknowledgements. */
 static const struct ho_geometry large = {.n_layers = 6, .block_bytes = 64 << 10, .max_blocks = 64};
@@ -16,6 +17,33 @@ static struct ho_lane *open_lane(const struct ho_geometry *geometry)
     if (err)
         fail_msg("%s", why.text);
     return lane;
+}
+
+/* Where the kernel and our rights allow it; a skip says why. It comes first: it forks this process,
+ * which must have no threads yet. */
+TEST(an_emulated_network_is_as_slow_as_it_was_ordered)
+{
+    struct ho_order order = {.network = {.bytes_per_s = 20e6},
+                             .geometry = {.n_layers = 2, .block_bytes = 64 << 10, .max_blocks = 32},
+                             .chunk_bytes = 512 << 10,
+                             .n_runs = 1,
+                             .n_lengths = 2,
+                             .n_blocks = {1, 32}};
+    struct ho_emulation emulation = {0};
+    struct ho_times times[HO_MAX_LENGTHS];
+    struct baton_why why = {""};
+    assert_int_equal(ho_emulation_start(&emulation, &why), BATON_OK);
+    enum baton_err err = ho_emulation_run(&emulation, &order, times, &why);
+    if (err == BATON_IO || err == BATON_NOT_FOUND) {
+        print_message("emulation skipped: %s\n", why.text);
+    } else {
+        assert_int_equal(err, BATON_OK);
+        assert_true(times[1].transfer_s > 0.15); /* 4 MiB, less what a bucket holds */
+        assert_true(times[1].transfer_s > 2 * times[0].transfer_s);
+        assert_int_equal(ho_emulation_run(&emulation, &order, times, &why), BATON_OK);
+    }
+    ho_emulation_stop(&emulation);
+    ho_emulation_stop(&emulation); /* again is nothing */
 }
 
 TEST(every_byte_arrives_and_is_counted)
@@ -51,7 +79,7 @@ TEST(chunks_are_whole_blocks_of_one_layer)
     } cases[] = {{1, 7, 21}, {1999, 7, 21}, {2000, 7, 12}, {1 << 20, 7, 3}, {3000, 1, 3}};
     struct ho_lane *lane = open_lane(&small);
     struct ho_times times;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         assert_int_equal(ho_lane_send(lane, cases[i].n_blocks, cases[i].chunk_bytes, &times, NULL),
                          BATON_OK);
         assert_int_equal(times.n_chunks, cases[i].n_chunks);
@@ -67,43 +95,4 @@ TEST(a_lane_measures_many_in_turn)
     assert_int_equal(ho_lane_measure(lane, 7, 2000, 101, &times, NULL), BATON_OK);
     assert_true(times.transfer_s > 0);
     ho_lane_close(lane);
-}
-
-/* Where the kernel and our rights allow it; a skip says why. */
-TEST(an_emulated_network_is_as_slow_as_it_was_ordered)
-{
-    struct ho_order order = {.network = {.bytes_per_s = 20e6},
-                             .geometry = {.n_layers = 2, .block_bytes = 64 << 10, .max_blocks = 32},
-                             .chunk_bytes = 512 << 10,
-                             .n_runs = 1,
-                             .n_lengths = 2,
-                             .n_blocks = {1, 32}};
-    struct ho_emulation emulation = {0};
-    struct ho_times times[HO_MAX_LENGTHS];
-    struct baton_why why = {""};
-    assert_int_equal(ho_emulation_start(&emulation, &why), BATON_OK);
-    enum baton_err err = ho_emulation_run(&emulation, &order, times, &why);
-    if (err == BATON_IO || err == BATON_NOT_FOUND) {
-        print_message("emulation skipped: %s\n", why.text);
-    } else {
-        assert_int_equal(err, BATON_OK);
-        assert_true(times[1].transfer_s > 0.15); /* 4 MiB, less what a bucket holds */
-        assert_true(times[1].transfer_s > 2 * times[0].transfer_s);
-        assert_int_equal(ho_emulation_run(&emulation, &order, times, &why), BATON_OK);
-    }
-    ho_emulation_stop(&emulation);
-    ho_emulation_stop(&emulation); /* again is nothing */
-}
-
-/* The first is forked from this process: it must have no threads yet. */
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_emulated_network_is_as_slow_as_it_was_ordered),
-        cmocka_unit_test(every_byte_arrives_and_is_counted),
-        cmocka_unit_test(through_shared_memory_every_byte_arrives_as_well),
-        cmocka_unit_test(chunks_are_whole_blocks_of_one_layer),
-        cmocka_unit_test(a_lane_measures_many_in_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,14 +89,3 @@ TEST(of_a_mixtures_experts_those_are_read_that_rows_choose)
     assert_same(bench_decode_work(&spec, &sizes, 9, 1000).matrices.flops,
                 1000 * bench_decode_work(&spec, &sizes, 9, 1).matrices.flops);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_reads_what_the_windows_leave),
-        cmocka_unit_test(a_prompts_rows_grow_until_the_window_is_full),
-        cmocka_unit_test(a_layer_that_reads_anothers_k_and_v_writes_none),
-        cmocka_unit_test(of_a_mixtures_experts_those_are_read_that_rows_choose),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

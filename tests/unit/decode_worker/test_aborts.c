@@ -54,11 +54,3 @@ TEST(a_hundred_thousand_aborts_leave_no_block)
     assert_true(n_counted > 0); /* some came as far as to their tokens */
     worker_close();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_thousand_aborts_leave_no_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

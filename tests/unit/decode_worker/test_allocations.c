@@ -137,10 +137,4 @@ TEST(a_step_allocates_nothing_but_its_message)
     baton_model_close(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_allocates_nothing_but_its_message),
-    };
-    return cmocka_run_group_tests(tests, allocations_start, NULL);
-}
+ALL_TESTS(allocations_start, NULL)

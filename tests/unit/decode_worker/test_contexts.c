@@ -1,5 +1,6 @@
 /* Contexts of a decode worker that come from elsewhere: sent by prefill workers, resumed after an
  * earlier attempt, or shared with requests of the same prefix (fixture.h). */
+#include "common/base/array.h"
 #include "tests/unit/decode_worker/fixture.h"
 
 TEST(a_context_that_is_sent_gives_the_same_tokens)
@@ -80,7 +81,7 @@ TEST(a_context_that_grew_to_a_false_length_is_lost)
 {
     static const int wrong[] = {-1000, -21, -8, BATON_KV_BLOCK_TOKENS, 20, 1000};
     worker_open(&(struct worker_options){0});
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++) {
         const struct request_params params = {.id = i + 1,
                                               .n_prompt = 40,
                                               .n_new = 30,
@@ -350,30 +351,4 @@ TEST(a_context_of_another_layout_is_refused_with_its_own_code)
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__OTHER_LAYOUT);
     worker_close();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_context_that_is_sent_gives_the_same_tokens),
-        cmocka_unit_test(a_prompt_resumed_here_at_any_index_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_context_that_grew_to_any_length_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(a_context_that_grew_to_a_false_length_is_lost),
-        cmocka_unit_test(a_stranger_who_knows_the_request_cannot_touch_its_context),
-        cmocka_unit_test(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context),
-        cmocka_unit_test(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing),
-        cmocka_unit_test(a_sender_out_of_reach_is_given_up_with_its_contexts),
-        cmocka_unit_test(a_hand_off_exposes_the_time_that_the_start_waited),
-        cmocka_unit_test(a_hand_off_is_told_of_within_its_bounds),
-        cmocka_unit_test(a_prefix_travels_once),
-        cmocka_unit_test(
-            blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is_made_here),
-        cmocka_unit_test(a_prompt_run_here_shares_prefixes_both_ways),
-        cmocka_unit_test(sequences_share_blocks_while_both_run),
-        cmocka_unit_test(the_cache_can_be_turned_off),
-        cmocka_unit_test(a_context_other_than_reserved_is_refused),
-        cmocka_unit_test(a_context_of_another_layout_is_refused_with_its_own_code),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,14 +63,3 @@ TEST(many_equal_pairs_are_not_all_looked_at)
     assert_int_equal(lookup.tokens[match.next], 100 + 599);
     dc_prompt_lookup_fini(&lookup);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_followed_the_last_tokens_before_is_guessed),
-        cmocka_unit_test(the_place_that_agrees_for_longest_counts_and_the_latest_of_equals),
-        cmocka_unit_test(a_text_that_repeats_itself_goes_on_past_its_end),
-        cmocka_unit_test(many_equal_pairs_are_not_all_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

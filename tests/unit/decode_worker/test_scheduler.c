@@ -344,7 +344,7 @@ TEST(the_canceled_are_taken_out)
     assert_step("0");
 }
 
-TEST(a_rate_is_that_of_the_last_seconds_of_work)
+TEST_ALONE(a_rate_is_that_of_the_last_seconds_of_work)
 {
     struct baton_rate rate = {0};
     assert_true(baton_rate_per_s(&rate) == 0);
@@ -357,32 +357,4 @@ TEST(a_rate_is_that_of_the_last_seconds_of_work)
     assert_float_equal(baton_rate_per_s(&rate), 5, 1e-9);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_to_arrive_have_the_slots, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_paused_sequence_frees_its_slot_and_keeps_its_rank, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_held_sequence_is_looked_at_again_in_time, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(without_credit_there_is_no_time_to_wait_for, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(
-            interactive_sequences_take_slots_of_batch_but_for_its_eighth, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            prompts_of_batch_run_after_the_others_but_in_every_eighth_step, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(prompts_share_what_a_step_gives_them, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_prompt_alone_has_a_step_to_itself, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_step_is_never_larger_than_its_engine, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(drafts_join_a_step_as_far_as_credit_and_output_go, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(drafts_that_do_not_pay_are_tried_by_one_sequence_at_a_time,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(drafts_that_cost_more_than_a_token_are_never_tried, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_draft_model_catches_up_in_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_canceled_are_taken_out, set_up, tear_down),
-        cmocka_unit_test(a_rate_is_that_of_the_last_seconds_of_work),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

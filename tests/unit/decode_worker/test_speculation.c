@@ -1,4 +1,5 @@
 /* A decode worker that speculates: its tokens are those of a run without (fixture.h). */
+#include "common/base/array.h"
 #include "tests/unit/decode_worker/fixture.h"
 
 #include <stdio.h>
@@ -24,7 +25,7 @@ static const struct request_params kinds[] = {
     {.n_prompt = 12, .n_new = 90, .words = 5, .drafts = 1, .stop = STOP_NONE},
     {.n_prompt = 12, .n_new = 90, .words = 6, .stop = STOP_NONE},
 };
-enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+enum { N_KINDS = BATON_N_OF(kinds) };
 
 TEST(drafts_change_no_token_alone_or_in_a_batch)
 {
@@ -139,7 +140,7 @@ TEST(a_draft_model_changes_no_token_alone_or_in_a_batch)
                                               {.draft_seed = 2, .draft_vocab = N_VOCAB - 20},
                                               {.draft_seed = 1, .draft_context = 40}};
     struct request_params requests[N_KINDS];
-    for (size_t k = 0; k < sizeof drafters / sizeof drafters[0]; k++) {
+    for (size_t k = 0; k < BATON_N_OF(drafters); k++) {
         struct worker_options worker = drafters[k];
         worker.max_batch = N_KINDS;
         worker_open(&worker);
@@ -249,23 +250,4 @@ TEST(a_sequence_with_a_draft_model_may_be_canceled_or_stopped)
     request.stop = tokens[40];
     run_here(&request);
     worker_close();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drafts_change_no_token_alone_or_in_a_batch),
-        cmocka_unit_test(a_context_that_was_sent_or_resumed_speculates_too),
-        cmocka_unit_test(a_stop_token_ends_a_step_that_has_drafts_behind_it),
-        cmocka_unit_test(drafts_stay_within_credit),
-        cmocka_unit_test(drafts_of_the_model_itself_are_right_at_any_temperature),
-        cmocka_unit_test(a_draft_model_changes_no_token_alone_or_in_a_batch),
-        cmocka_unit_test(a_draft_model_knows_a_context_that_was_sent_or_resumed),
-        cmocka_unit_test(a_draft_model_without_blocks_leaves_the_request_without_drafts),
-        cmocka_unit_test(a_request_for_a_draft_model_runs_where_there_is_none),
-        cmocka_unit_test(a_link_that_is_full_delays_drafts_and_loses_none),
-        cmocka_unit_test(another_vocabulary_is_told_by_its_first_token),
-        cmocka_unit_test(a_sequence_with_a_draft_model_may_be_canceled_or_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -339,26 +339,3 @@ TEST(a_link_that_is_full_delays_tokens_and_loses_none)
         worker_close();
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prompt_run_here_gives_the_tokens_of_a_single_run),
-        cmocka_unit_test(prompts_beside_sequences_disturb_none),
-        cmocka_unit_test(the_tokens_of_a_step_travel_in_one_message),
-        cmocka_unit_test(one_token_or_a_stop_token_frees_the_blocks_at_once),
-        cmocka_unit_test(a_paused_sequence_gives_its_slot_to_the_next),
-        cmocka_unit_test(a_full_batch_promises_no_more_until_one_ends_or_pauses),
-        cmocka_unit_test(more_sequences_than_slots_all_come_to_their_end),
-        cmocka_unit_test(cancel_frees_a_reserved_context),
-        cmocka_unit_test(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it),
-        cmocka_unit_test(cancel_frees_a_prefilled_context_that_was_not_started),
-        cmocka_unit_test(cancel_frees_a_running_context_that_waits_for_credit),
-        cmocka_unit_test(cancel_frees_a_started_context_of_which_nothing_was_received),
-        cmocka_unit_test(a_deadline_ends_a_paused_sequence),
-        cmocka_unit_test(a_prompt_that_was_not_reserved_for_is_refused),
-        cmocka_unit_test(a_worker_without_capacity_says_so),
-        cmocka_unit_test(a_link_that_is_full_delays_tokens_and_loses_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

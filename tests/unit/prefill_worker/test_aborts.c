@@ -68,11 +68,3 @@ TEST(a_hundred_thousand_aborts_leave_no_block)
     finish_one();
     worker_close();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_thousand_aborts_leave_no_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -121,14 +121,4 @@ TEST(a_worker_whose_disk_is_of_no_use_serves)
     worker_close();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_prompt_that_memory_has_no_room_for_comes_back_from_disk),
-        IN_SCRATCH(a_worker_finds_what_the_one_before_it_wrote),
-        IN_SCRATCH(what_is_damaged_is_computed_and_written_anew),
-        IN_SCRATCH(a_job_that_is_canceled_while_it_loads_gives_its_blocks_back),
-        IN_SCRATCH(a_worker_whose_disk_is_of_no_use_serves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

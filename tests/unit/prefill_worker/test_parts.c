@@ -5,6 +5,8 @@
 #include "tests/support/worker_aborts.h"
 #include "tests/unit/prefill_worker/fixture.h"
 
+#include "common/base/array.h"
+
 /* Four stripes: the worker, part 1, computes the prompt's end. */
 enum { N_PROMPT = 4 * STRIPE_BLOCKS * BATON_KV_BLOCK_TOKENS };
 
@@ -114,7 +116,7 @@ TEST(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks)
         begin_elsewhere,         begin_behind_the_others, begin_behind_the_holder,
         begin_behind_the_prompt, leave_one_idle,          make_stripes_too_long};
     worker_open(&with_bulk);
-    for (uint64_t id = 1; id <= sizeof lies / sizeof lies[0]; id++) {
+    for (uint64_t id = 1; id <= BATON_N_OF(lies); id++) {
         const struct request_params params = reserve(id);
         say_parts_start(&params, lies[id - 1]);
         await(&heard[id].n_failed, 1);
@@ -270,23 +272,4 @@ TEST(a_part_that_is_canceled_at_any_moment_frees_its_blocks)
         heard[1] = (struct heard){0};
     }
     worker_close();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_worker_where_no_part_can_arrive_rejects),
-        cmocka_unit_test(
-            a_part_without_blocks_is_rejected_and_the_prompt_can_be_asked_for_again_at_once),
-        cmocka_unit_test(a_part_behind_a_prompt_that_waits_for_blocks_is_rejected),
-        cmocka_unit_test(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks),
-        cmocka_unit_test(blocks_that_come_before_the_start_wait_for_it),
-        cmocka_unit_test(blocks_that_wait_for_a_canceled_prompt_hold_back_no_other),
-        cmocka_unit_test(a_step_that_waits_gives_way_to_a_prompt_that_its_other_worker_wants),
-        cmocka_unit_test(the_last_part_waits_for_no_acknowledgement_after_its_token),
-        cmocka_unit_test(a_last_stripe_of_several_steps_is_computed_to_its_end),
-        cmocka_unit_test(blocks_that_are_not_the_senders_fail_the_prompt),
-        cmocka_unit_test(a_part_that_is_canceled_at_any_moment_frees_its_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,16 +99,3 @@ TEST(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order)
     assert_ptr_equal(scheduler.held[1], &jobs[2]);
     assert_ptr_equal(scheduler.held[2], &jobs[4]);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_jobs_there_is_no_step),
-        cmocka_unit_test(a_step_holds_whole_blocks_at_most),
-        cmocka_unit_test(the_shortest_remaining_prompt_goes_first_and_the_next_one_fills_the_step),
-        cmocka_unit_test(naive_jobs_and_prompt_logprobs_run_alone_and_take_turns_with_the_others),
-        cmocka_unit_test(batch_prompts_have_one_step_in_eight_while_others_wait),
-        cmocka_unit_test(jobs_that_are_done_or_canceled_leave_and_the_others_keep_their_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -314,31 +314,3 @@ TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     worker_close();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prompt_without_a_hand_off_gets_its_first_token),
-        cmocka_unit_test(contexts_arrive_to_the_bit_while_their_prompts_are_computed),
-        cmocka_unit_test(contexts_arrive_to_the_bit_after_their_prompts),
-        cmocka_unit_test(contexts_arrive_to_the_bit_through_shared_memory),
-        cmocka_unit_test(contexts_arrive_to_the_bit_over_the_wire),
-        cmocka_unit_test(a_context_that_may_not_travel_is_given_up_where_the_pool_is_not_mapped),
-        cmocka_unit_test(a_prompt_that_shares_a_prefix_starts_behind_it),
-        cmocka_unit_test(an_embedding_has_the_same_bits_alone_cached_and_beside_others),
-        cmocka_unit_test(an_embedding_of_one_token_is_its_hidden_state_however_it_is_pooled),
-        cmocka_unit_test(a_prompt_without_hashes_shares_nothing),
-        cmocka_unit_test(hashes_of_another_model_share_nothing),
-        cmocka_unit_test(a_worker_without_a_prefix_cache_shares_nothing),
-        cmocka_unit_test(more_hashes_than_whole_blocks_are_refused),
-        cmocka_unit_test(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run),
-        cmocka_unit_test(a_naive_job_pauses_without_credit_and_goes_on_with_it),
-        cmocka_unit_test(prompt_logprobs_come_before_the_first_token),
-        cmocka_unit_test(progress_is_told_after_every_step_before_the_last),
-        cmocka_unit_test(a_full_pool_starts_prompts_in_the_order_in_which_they_came),
-        cmocka_unit_test(cancel_frees_a_waiting_a_running_and_a_paused_job),
-        cmocka_unit_test(a_deadline_ends_a_job_that_waits),
-        cmocka_unit_test(a_decode_worker_that_goes_away_fails_the_hand_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -81,14 +81,3 @@ TEST(a_canary_that_gives_way_says_nothing_and_may_run_again)
     }
     close_canary();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_canary_has_the_same_bits_each_time),
-        cmocka_unit_test(a_context_may_be_shorter_than_a_canary),
-        cmocka_unit_test(a_weight_that_changes_is_noticed),
-        cmocka_unit_test(a_canary_that_gives_way_says_nothing_and_may_run_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

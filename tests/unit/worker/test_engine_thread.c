@@ -289,21 +289,3 @@ TEST(an_idle_thread_that_does_not_begin_its_canary_stands_still)
     assert_true(baton_engine_thread_stats(thread).stalled_s > 1);
     close_thread();
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_come_back_in_order_when_they_are_done),
-        cmocka_unit_test(no_more_items_are_taken_than_may_be_held),
-        cmocka_unit_test(an_item_that_waits_goes_on_after_a_wake_up),
-        cmocka_unit_test(a_full_queue_takes_no_more),
-        cmocka_unit_test(stopping_forgets_what_is_inside),
-        cmocka_unit_test(an_idle_thread_runs_canaries_at_start_and_again),
-        cmocka_unit_test(a_canary_with_other_bits_is_told),
-        cmocka_unit_test(a_canary_gives_way_to_an_item_and_comes_again),
-        cmocka_unit_test(a_canary_gives_way_to_a_wake_up_and_to_the_end),
-        cmocka_unit_test(a_canary_that_does_not_come_back_is_a_stall),
-        cmocka_unit_test(an_idle_thread_that_does_not_begin_its_canary_stands_still),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -59,15 +59,4 @@ TEST(patience_grows_with_what_is_usual_and_is_long_before_that_is_known)
     assert_true(baton_progress_patience_s(60, 0) == 60);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_has_work_and_does_nothing_stands_still, init),
-        cmocka_unit_test_setup(what_has_no_work_does_not, init),
-        cmocka_unit_test_setup(what_does_a_little_each_time_does_not, init),
-        cmocka_unit_test_setup(time_without_a_look_hardly_counts, init),
-        cmocka_unit_test_setup(patience_grows_with_what_is_usual_and_is_long_before_that_is_known,
-                               init),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, NULL)

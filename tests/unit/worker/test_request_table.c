@@ -66,12 +66,4 @@ TEST(a_worker_finds_the_request_of_every_gateway)
     assert_null(baton_request_table_next(&table, &envelope, second));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_request_is_found_by_its_gateway_id_and_attempt, set_up),
-        cmocka_unit_test_setup(a_removed_request_is_not_found_and_the_others_still_are, set_up),
-        cmocka_unit_test_setup(a_worker_finds_the_request_of_every_gateway, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, NULL)

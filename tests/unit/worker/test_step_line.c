@@ -80,16 +80,3 @@ TEST(old_steps_are_forgotten)
     baton_step_line_note(&line, 3, 100); /* longer than the memory */
     expect(&line, 100.0 * 10 / 13, 100.0 / 13, 1e-6);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_of_several_sizes_give_base_and_slope),
-        cmocka_unit_test(steps_of_one_size_divide_the_time_by_the_assumed_ratio),
-        cmocka_unit_test(nothing_is_known_of_nothing),
-        cmocka_unit_test(neither_part_is_negative_whatever_was_measured),
-        cmocka_unit_test(nor_is_it_by_a_rounding_error),
-        cmocka_unit_test(old_steps_are_forgotten),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/random.h"
 #include "tools/baton/batch/call.h"
@@ -382,7 +383,7 @@ enum baton_err bt_batch(int argc, char **argv, struct baton_why *why)
         .summary = "answers a file of requests in OpenAI's batch format, as batch priority",
         .env_prefix = "BATON",
         .options = option_table,
-        .n_options = sizeof option_table / sizeof option_table[0],
+        .n_options = BATON_N_OF(option_table),
         .operands = "FILE",
         .operand = operand,
         .max_operands = 1};

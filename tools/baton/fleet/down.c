@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/state.h"
@@ -96,6 +97,6 @@ enum baton_err bt_down(int argc, char **argv, struct baton_why *why)
                                   .summary = "stops what `baton up` started",
                                   .env_prefix = "BATON",
                                   .options = option_table,
-                                  .n_options = sizeof option_table / sizeof option_table[0]};
+                                  .n_options = BATON_N_OF(option_table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
 #include "tools/baton/fleet/install.h"
@@ -208,7 +209,7 @@ enum baton_err bt_fleet_environment(const struct bt_fleet *fleet, struct baton_w
     if (!err)
         err = bt_state_path(&fleet->state, "cluster-token", path, why);
     for (int role = GATEWAY; role <= DECODE && !err; role++) {
-        for (size_t i = 0; i < sizeof ours / sizeof ours[0]; i++) {
+        for (size_t i = 0; i < BATON_N_OF(ours); i++) {
             (void)snprintf(name, sizeof name, "BATON_%s_%s", roles[role], ours[i]);
             (void)unsetenv(name);
         }

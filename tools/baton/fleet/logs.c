@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/state.h"
 #include "tools/support/cli.h"
@@ -78,7 +79,7 @@ enum baton_err bt_logs(int argc, char **argv, struct baton_why *why)
                                    .summary = "the ends of the logs of a fleet in the background",
                                    .env_prefix = "BATON",
                                    .options = option_table,
-                                   .n_options = sizeof option_table / sizeof option_table[0],
+                                   .n_options = BATON_N_OF(option_table),
                                    .operands = "[NAME]",
                                    .operand = operand,
                                    .max_operands = 1};

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/proc.h"
 #include "tools/baton/fleet/readiness.h"
@@ -138,6 +139,6 @@ enum baton_err bt_status(int argc, char **argv, struct baton_why *why)
         .summary = "processes, readiness, workers; exit status 3: not running, 4: not all of it",
         .env_prefix = "BATON",
         .options = option_table,
-        .n_options = sizeof option_table / sizeof option_table[0]};
+        .n_options = BATON_N_OF(option_table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

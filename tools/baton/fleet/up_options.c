@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "tools/baton/fleet/state.h"
@@ -61,7 +62,7 @@ const struct baton_option bt_up_option_table[] = {
                    "that the gateway, and then the workers, have to finish when asked to stop"),
     TEXT(bin, "bin", NULL, "directory of the programs; unset: this program's own"),
 };
-const size_t bt_up_n_options = sizeof bt_up_option_table / sizeof bt_up_option_table[0];
+const size_t bt_up_n_options = BATON_N_OF(bt_up_option_table);
 
 /* auto, all, or numbers and ranges with commas between. */
 static bool is_core_list(const char *text)

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/state.h"
@@ -171,7 +172,7 @@ static const struct chat_command chat_commands[] = {
     {"/save", "FILE", "writes the conversation as JSON", run_save},
     {"/quit", "", "ends the program, as Ctrl-D does", run_quit},
 };
-enum { N_CHAT_COMMANDS = sizeof chat_commands / sizeof chat_commands[0] };
+enum { N_CHAT_COMMANDS = BATON_N_OF(chat_commands) };
 
 static enum baton_err run_help(struct chat *chat, const char *argument)
 {
@@ -265,6 +266,6 @@ enum baton_err bt_chat(int argc, char **argv, struct baton_why *why)
                                   .summary = "a conversation with the model, in the terminal",
                                   .env_prefix = "BATON",
                                   .options = option_table,
-                                  .n_options = sizeof option_table / sizeof option_table[0]};
+                                  .n_options = BATON_N_OF(option_table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/talk/reply.h"
 #include "tools/support/cli.h"
@@ -89,7 +90,7 @@ enum baton_err bt_run(int argc, char **argv, struct baton_why *why)
                                    .summary = "streams the answer to one prompt to stdout",
                                    .env_prefix = "BATON",
                                    .options = option_table,
-                                   .n_options = sizeof option_table / sizeof option_table[0],
+                                   .n_options = BATON_N_OF(option_table),
                                    .operands = "[PROMPT | -]",
                                    .operand = operand,
                                    .max_operands = MAX_WORDS};

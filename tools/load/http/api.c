@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { SEED_MASK = INT32_MAX };
 
 static const struct {
@@ -15,7 +17,7 @@ static const struct {
 enum baton_err ld_api_parse(const char *option, const char *text, enum ld_api *api,
                             struct baton_why *why)
 {
-    for (size_t i = 0; i < sizeof apis / sizeof apis[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(apis); i++) {
         if (strcmp(text, apis[i].name) != 0)
             continue;
         *api = (enum ld_api)i;

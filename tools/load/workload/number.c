@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { NUMBER_MAX_BYTES = 32 };
 
 bool ld_take_char(const char **p, char c)
@@ -57,7 +59,7 @@ bool ld_take_seconds(const char **p, double *seconds)
     double value;
     if (!ld_take_real(&at, &value))
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(units); i++) {
         size_t n = strlen(units[i].name);
         if (strncmp(at, units[i].name, n) != 0)
             continue;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "tools/load/workload/number.h"
 
 static bool take_bound(const char **p, struct ld_slo *slo)
@@ -14,7 +15,7 @@ static bool take_bound(const char **p, struct ld_slo *slo)
                   {"itl=", &slo->itl_s},
                   {"tpot=", &slo->tpot_s},
                   {"e2el=", &slo->e2el_s}};
-    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bounds); i++) {
         size_t n = strlen(bounds[i].name);
         if (strncmp(*p, bounds[i].name, n) != 0)
             continue;

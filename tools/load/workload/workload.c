@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 /* ---- the plan ---- */
 
 /* Lengths of a trace shrink or grow together with its blocks. */
@@ -73,7 +75,7 @@ static const char *const words[] = {" the", " a",   " and",  " to",   " of",   "
                                     " it",  " day", " with", " they", " big",  " her", " said",
                                     " his", " for", " on",   " she",  " very", " he",  " play"};
 
-enum { N_WORDS = sizeof words / sizeof words[0] };
+enum { N_WORDS = BATON_N_OF(words) };
 
 struct writer {
     const struct ld_workload *workload;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/capacity/queueing.h"
 #include "tools/plan/advise/fleet_at.h"
 #include "tools/plan/plan.h"
@@ -271,6 +272,6 @@ enum baton_err plan_advise(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_PLAN",
                                   .summary = "the layout a workload needs, and its waits",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/spec_attention.h"
 #include "engine/arch/spec_weights.h"
 #include "engine/checkpoint/checkpoint.h"
@@ -154,6 +155,6 @@ enum baton_err plan_calibrate(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON_PLAN",
                                   .summary = "measures costs that fleets are simulated with",
                                   .options = table,
-                                  .n_options = sizeof table / sizeof table[0]};
+                                  .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/base/array.h"
 #include "tools/plan/costs/costs_file.h"
 
 enum { SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4, ANSWER_TOKENS = 128 };
@@ -41,7 +42,7 @@ static int prompt_lengths(const struct plan_calibrate_options *options, int *len
 {
     static const int usual[] = {SHORT_PROMPT, 32, 64, 96, 128, 256, 512};
     int n = 0;
-    for (size_t i = 0; i < sizeof usual / sizeof usual[0] && usual[i] < options->chunk; i++)
+    for (size_t i = 0; i < BATON_N_OF(usual) && usual[i] < options->chunk; i++)
         lengths[n++] = usual[i];
     lengths[n++] = (int)options->chunk;
     lengths[n++] = long_prompt(options);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "tools/load/http/client.h"
 #include "tools/plan/simulate/sim_engine.h"
@@ -116,7 +117,7 @@ static double before_s(const struct ld_figures *figures)
     static const enum baton_stage stages[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
                                               BATON_STAGE_queue, BATON_STAGE_prefill_queue};
     double seconds = 0;
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(stages); i++)
         if (figures->stages[stages[i]].n)
             seconds += figures->stages[stages[i]].p50;
     return seconds;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/spec_weights.h"
 #include "engine/kernels/attend/kv_block.h"
 #include "tools/plan/costs/costs_file.h"
@@ -64,7 +65,7 @@ const struct baton_option sim_option_table[] = {
     TEXT(csv, "csv", NULL, "file for a row per run"),
 };
 
-const size_t sim_n_options = sizeof sim_option_table / sizeof sim_option_table[0];
+const size_t sim_n_options = BATON_N_OF(sim_option_table);
 
 /* ---- words ---- */
 
@@ -202,7 +203,7 @@ static enum baton_err check_together(const struct sim_options *o, struct baton_w
         {o->trace && (o->prompt_tokens || o->output_tokens),
          "--trace and --prompt-tokens or --output-tokens"},
     };
-    enum baton_err err = cli_check_clashes(clashes, sizeof clashes / sizeof clashes[0], why);
+    enum baton_err err = cli_check_clashes(clashes, BATON_N_OF(clashes), why);
     if (err)
         return err;
     if (!o->calibration)

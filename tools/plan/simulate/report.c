@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/version.h"
 #include "tools/load/report/report.h"
 #include "tools/plan/costs/costs_file.h"
@@ -14,7 +15,7 @@ static const struct {
     const char *title;
 } told[] = {{LD_TIME_ttft, "TTFT"}, {LD_TIME_itl, "ITL"}, {LD_TIME_e2el, "E2EL"}};
 
-enum { N_TOLD = sizeof told / sizeof told[0] };
+enum { N_TOLD = BATON_N_OF(told) };
 
 /* ---- for people ---- */
 
@@ -88,7 +89,7 @@ void sim_report_csv(const struct sim_command *command, const struct sim_run *run
                   figures->n_by_outcome[LD_FAILED]);
     const double rates[] = {figures->window_s, figures->requests_per_s, figures->output_per_s,
                             figures->prompt_per_s};
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(rates); i++)
         put_number(rates[i], to);
     for (int i = 0; i < N_TOLD; i++) {
         const struct ld_summary *times = &figures->times[told[i].time];
@@ -105,7 +106,7 @@ void sim_report_csv(const struct sim_command *command, const struct sim_run *run
                            results->mean_rows,
                            results->mean_batch,
                            results->nic_busy};
-    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(rest); i++)
         put_number(rest[i], to);
     (void)fprintf(to, ",%" PRIu64 ",%.3f\n", results->n_events, results->wall_s);
 }

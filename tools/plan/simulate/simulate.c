@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "tools/plan/plan.h"
 #include "tools/plan/simulate/report.h"
 
@@ -38,7 +39,7 @@ static enum baton_err open_outputs(struct session *session, struct baton_why *wh
 static enum baton_err close_outputs(struct session *session, struct baton_why *why)
 {
     FILE *files[] = {session->json, session->csv, session->table};
-    return cli_close_outputs(files, sizeof files / sizeof files[0], why);
+    return cli_close_outputs(files, BATON_N_OF(files), why);
 }
 
 static enum baton_err write_json(struct session *session)

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { NAMES_BYTES = 256 };
 
 static const struct {
@@ -14,7 +16,7 @@ static const struct {
     {"MXFP4_MOE", {.base = BATON_BLOCK_MXFP4, .is_mix = true, .of_experts = true}},
 };
 
-enum { N_MIXES = sizeof mixes / sizeof mixes[0] };
+enum { N_MIXES = BATON_N_OF(mixes) };
 
 static enum baton_err refuse(const char *option, const char *name, struct baton_why *why)
 {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/arch.h"
 
 static const char prefix[] = "shape:";
@@ -209,7 +210,7 @@ static const struct {
 };
 /* clang-format on */
 
-enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+enum { N_SHAPES = BATON_N_OF(shapes) };
 
 const char *bench_shape_name(const char *model)
 {

@@ -1,4 +1,5 @@
 /* Expressions, by Jinja's order of precedence. */
+#include "common/base/array.h"
 #include "gateway/chat/jinja/parse/parser.h"
 
 static struct jinja_node *node_of(struct jinja_parser *parser, enum jinja_node_kind kind,
@@ -72,7 +73,7 @@ static int take_comparison(struct jinja_parser *parser)
 {
     static const int ops[] = {
         JINJA_OP('=', '='), JINJA_OP('!', '='), JINJA_OP('<', '='), JINJA_OP('>', '='), '<', '>'};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+    for (size_t i = 0; i < BATON_N_OF(ops); i++)
         if (jinja_take_op(parser, ops[i]))
             return ops[i];
     if (jinja_take_word(parser, "in"))

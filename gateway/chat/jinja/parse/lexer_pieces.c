@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/jinja/parse/lexer_parts.h"
 #include "gateway/chat/jinja/parse/node.h"
 
@@ -197,7 +198,7 @@ static void balance(struct jinja_lexer *lexer, char c)
 static void lex_operator(struct jinja_lexer *lexer)
 {
     static const char *const two[] = {"//", "**", "==", "!=", ">=", "<="};
-    for (size_t i = 0; i < sizeof two / sizeof *two; i++)
+    for (size_t i = 0; i < BATON_N_OF(two); i++)
         if (jinja_lex_at(lexer, two[i])) {
             jinja_lex_push(lexer, JINJA_T_OP)->op = JINJA_OP(two[i][0], two[i][1]);
             jinja_lex_skip(lexer, 2);

@@ -1,4 +1,5 @@
 /* Text, printed expressions and blocks. */
+#include "common/base/array.h"
 #include "gateway/chat/jinja/parse/parser.h"
 
 #include <string.h>
@@ -204,7 +205,7 @@ static const struct jinja_node *parse_statement(struct jinja_parser *parser)
 {
     const struct jinja_token *token = jinja_token(parser);
     const struct jinja_node *node = NULL;
-    for (size_t i = 0; i < sizeof statements / sizeof *statements && !node; i++)
+    for (size_t i = 0; i < BATON_N_OF(statements) && !node; i++)
         if (jinja_take_word(parser, statements[i].word))
             node = statements[i].parse(parser);
     if (!node) {

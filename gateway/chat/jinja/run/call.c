@@ -1,6 +1,7 @@
 /* Functions, and the arguments that they are given. */
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/jinja/run/eval.h"
 #include "gateway/chat/jinja/value/text.h"
 
@@ -160,7 +161,7 @@ const struct jinja_builtin *jinja_find_filter(const struct jinja_string *name)
     const struct jinja_builtin *const tables[] = {jinja_filters, jinja_sequence_filters,
                                                   jinja_order_filters};
     const struct jinja_builtin *filter = NULL;
-    for (size_t i = 0; i < sizeof tables / sizeof tables[0] && !filter; i++)
+    for (size_t i = 0; i < BATON_N_OF(tables) && !filter; i++)
         filter = jinja_find_builtin(tables[i], name);
     return filter;
 }

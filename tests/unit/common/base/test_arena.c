@@ -46,13 +46,3 @@ TEST(one_piece_may_be_larger_than_a_block)
     baton_arena_destroy(arena);
     baton_arena_destroy(NULL);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_aligned_and_do_not_overlap),
-        cmocka_unit_test(the_cap_counts_everything_handed_out),
-        cmocka_unit_test(one_piece_may_be_larger_than_a_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/block_hash.h"
 
 enum { BLOCK = 16, N_HASHES = 4 };
@@ -83,14 +84,14 @@ TEST(whatever_else_k_and_v_depend_on_changes_every_key)
     others[6].kv_layout = "";
     others[7].numeric_class = "0123456789abcdef";
     make(&salt, hashes);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(others); i++) {
         make(&others[i], other);
         for (int k = 0; k < N_HASHES; k++)
             assert_false(same(&hashes[k], &other[k]));
     }
 }
 
-TEST(the_last_tokens_block_has_no_key)
+TEST_ALONE(the_last_tokens_block_has_no_key)
 {
     assert_int_equal(baton_block_hash_count(0, BLOCK), 0);
     assert_int_equal(baton_block_hash_count(1, BLOCK), 0);
@@ -99,14 +100,4 @@ TEST(the_last_tokens_block_has_no_key)
     assert_int_equal(baton_block_hash_count(512, BLOCK), 31);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_key_is_the_digest_its_header_says, set_up),
-        cmocka_unit_test_setup(a_token_changes_its_blocks_key_and_all_that_follow, set_up),
-        cmocka_unit_test_setup(equal_blocks_at_other_positions_have_other_hashes, set_up),
-        cmocka_unit_test_setup(whatever_else_k_and_v_depend_on_changes_every_key, set_up),
-        cmocka_unit_test(the_last_tokens_block_has_no_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, NULL)

@@ -62,14 +62,3 @@ TEST(taking_moves_the_bytes_out)
     free(text);
     baton_buf_fini(&buf);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(appended_bytes_are_there_and_terminated),
-        cmocka_unit_test(the_maximum_is_exact_and_its_failure_sticks),
-        cmocka_unit_test(consuming_keeps_the_rest),
-        cmocka_unit_test(taking_moves_the_bytes_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

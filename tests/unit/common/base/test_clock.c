@@ -29,13 +29,3 @@ TEST(wall_time_is_iso_8601_with_milliseconds)
     assert_int_equal(text[19], '.');
     assert_int_equal(text[23], 'Z');
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_does_not_run_backwards),
-        cmocka_unit_test(a_process_has_an_age_and_it_is_young),
-        cmocka_unit_test(wall_time_is_iso_8601_with_milliseconds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/options/config.h"
 #include "common/base/options/config_env.h"
 
@@ -38,7 +39,7 @@ static enum baton_err load(int argc, const char *const *args)
                                    .summary = "test",
                                    .env_prefix = "T_CONFIG",
                                    .options = table,
-                                   .n_options = sizeof table / sizeof table[0]};
+                                   .n_options = BATON_N_OF(table)};
     why.text[0] = 0;
     return baton_config_load(&config, &options, argc, argv, &done, &why);
 }
@@ -105,7 +106,7 @@ TEST(a_mistyped_variable_is_told_with_the_nearest_option)
 TEST(a_choice_is_one_of_its_words)
 {
     size_t n;
-    const struct baton_option *option = &table[sizeof table / sizeof table[0] - 1];
+    const struct baton_option *option = &table[BATON_N_OF(table) - 1];
     assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
     assert_int_equal(options.overlap, 2);
     assert_int_equal(LOAD("--overlap", "off"), BATON_OK);
@@ -164,7 +165,7 @@ TEST(words_that_are_no_options_are_taken_where_they_are_allowed)
     with_words = (struct baton_config){.process = "t",
                                        .env_prefix = "T_CONFIG",
                                        .options = table,
-                                       .n_options = sizeof table / sizeof table[0],
+                                       .n_options = BATON_N_OF(table),
                                        .operands = "[WORD]...",
                                        .operand = words,
                                        .max_operands = 2};
@@ -195,18 +196,4 @@ TEST(a_file_with_an_unknown_key_is_refused)
     assert_non_null(strstr(why.text, "nmae"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(defaults_hold_when_nothing_is_said, clean),
-        cmocka_unit_test_teardown(flags_take_both_forms_and_bare_booleans, clean),
-        cmocka_unit_test_teardown(a_choice_is_one_of_its_words, clean),
-        cmocka_unit_test_teardown(a_mistyped_variable_is_told_with_the_nearest_option, clean),
-        cmocka_unit_test_teardown(a_flag_wins_over_the_environment_over_the_file, clean),
-        cmocka_unit_test_teardown(mistakes_name_source_option_and_range, clean),
-        cmocka_unit_test_teardown(words_that_are_no_options_are_taken_where_they_are_allowed,
-                                  clean),
-        cmocka_unit_test_teardown(a_file_with_an_unknown_key_is_refused, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(NULL, clean)

@@ -1,6 +1,7 @@
 /* CPU quotas of control groups, by files as the kernel writes them. */
 #include <sys/stat.h>
 
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include "common/base/os/cpu_quota.h"
@@ -10,7 +11,7 @@ static void make_machine(const char *groups, const char *mount)
 {
     static const char *const dirs[] = {"proc", "proc/self", "sys", "sys/fs", "sys/fs/cgroup"};
     char path[256];
-    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(dirs); i++)
         assert_int_equal(mkdir(in_scratch(dirs[i]), 0700), 0);
     for (const char *const *level = (const char *const[]){"", "/a", "/a/b", NULL}; *level;
          level++) {
@@ -93,7 +94,7 @@ TEST(in_a_container_the_mounted_root_is_the_group)
     assert_quota(0.5, "sys/fs/cgroup");
 }
 
-TEST(whole_cores_are_used_and_at_least_one)
+TEST_ALONE(whole_cores_are_used_and_at_least_one)
 {
     struct baton_cpu_quota quota = {0};
     assert_int_equal(baton_cpu_quota_cores(&quota, 8), 8);
@@ -106,17 +107,4 @@ TEST(whole_cores_are_used_and_at_least_one)
     assert_int_equal(baton_cpu_quota_cores(&quota, 2), 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(where_nothing_tells_there_is_no_quota),
-        IN_SCRATCH(the_second_version_names_quota_and_period),
-        IN_SCRATCH(the_first_version_has_a_file_for_each),
-        IN_SCRATCH(controllers_that_are_mounted_together_are_found_without_a_link),
-        IN_SCRATCH(controllers_with_longer_names_are_others),
-        IN_SCRATCH(the_tightest_level_holds),
-        IN_SCRATCH(in_a_container_the_mounted_root_is_the_group),
-        cmocka_unit_test(whole_cores_are_used_and_at_least_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -49,14 +49,3 @@ TEST(crc32c_continues_where_it_left_off)
         assert_int_equal(baton_crc32c(baton_crc32c(0, text, i), text + i, n - i),
                          baton_crc32c(0, text, n));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sha256_of_the_fips_180_examples),
-        cmocka_unit_test(sha256_at_once_is_the_one_in_hex),
-        cmocka_unit_test(crc32c_of_the_rfc_3720_examples),
-        cmocka_unit_test(crc32c_continues_where_it_left_off),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 
 static enum baton_err parse(const char *text, struct baton_json **root)
@@ -85,7 +86,7 @@ TEST(text_that_is_not_strict_json_is_refused)
                                       "\"\\ud800\"",
                                       "tru",
                                       "[\"\\x\"]"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct baton_json *root = NULL;
         assert_int_equal(parse(bad[i], &root), BATON_INVALID);
         assert_null(root);
@@ -133,18 +134,4 @@ TEST(text_that_is_not_utf8_leaves_as_valid_json)
     baton_json_put_text(&out, NULL, "a\xff\xe2\x82z\xe2\x82", 7);
     assert_string_equal(baton_buf_text(&buf), "\"a\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\"");
     baton_buf_fini(&buf);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_read_back_with_their_kinds),
-        cmocka_unit_test(a_tree_is_made_of_new_values_and_shares_in_others),
-        cmocka_unit_test(what_cannot_be_made_is_told),
-        cmocka_unit_test(text_that_is_not_strict_json_is_refused),
-        cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(the_writer_sets_commas_and_escapes),
-        cmocka_unit_test(text_that_is_not_utf8_leaves_as_valid_json),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

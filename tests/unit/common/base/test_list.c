@@ -29,11 +29,3 @@ TEST(members_come_in_order_and_can_leave_from_the_middle)
     assert_null(item_list_pop_front(&list));
     assert_int_equal(list.n, 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_come_in_order_and_can_leave_from_the_middle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -132,13 +132,3 @@ TEST(a_signal_opens_the_file_anew)
     assert_int_equal(lines_in(path), 1);
     assert_true(!unlink(path) && !unlink(moved) && !rmdir(dir));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_strangers_can_cause_is_logged_a_few_times_and_then_counted),
-        cmocka_unit_test(a_line_is_logfmt_or_json),
-        cmocka_unit_test(a_signal_opens_the_file_anew),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

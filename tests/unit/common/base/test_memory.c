@@ -1,6 +1,7 @@
 /* What is left of memory, by files as the kernel writes them. */
 #include <sys/stat.h>
 
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include "common/base/os/memory.h"
@@ -23,7 +24,7 @@ static void make_machine(const char *groups)
                                        "sys/fs/cgroup/a/b",
                                        "sys/fs/cgroup/memory",
                                        "sys/fs/cgroup/memory/a"};
-    make_dirs(dirs, sizeof dirs / sizeof dirs[0]);
+    make_dirs(dirs, BATON_N_OF(dirs));
     write_scratch("proc/meminfo", "MemTotal:  4096 kB\nMemFree:  10 kB\nMemAvailable:  1024 kB\n");
     write_scratch("proc/self/cgroup", groups);
 }
@@ -106,21 +107,9 @@ TEST(the_first_version_of_groups_is_read_as_well)
     assert_decides("sys/fs/cgroup/memory/a", "0 MiB of ");
 }
 
-TEST(this_machine_has_some)
+TEST_ALONE(this_machine_has_some)
 {
     assert_true(own_left() > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(without_limits_it_is_what_the_kernel_estimates),
-        IN_SCRATCH(where_nothing_tells_there_is_no_limit),
-        IN_SCRATCH(a_groups_limit_counts_and_its_page_cache_does_not),
-        IN_SCRATCH(the_tightest_of_the_groups_around_decides),
-        IN_SCRATCH(in_a_container_the_mounted_root_is_the_group),
-        IN_SCRATCH(the_first_version_of_groups_is_read_as_well),
-        cmocka_unit_test(this_machine_has_some),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

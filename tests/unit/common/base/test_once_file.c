@@ -136,7 +136,7 @@ TEST(what_others_may_write_to_is_not_taken_over)
     assert_non_null(strstr(why.text, "mode 666 lets others in"));
 }
 
-TEST(without_a_writable_directory_it_says_so)
+TEST_ALONE(without_a_writable_directory_it_says_so)
 {
     struct baton_once_file once;
     struct baton_why why;
@@ -144,16 +144,4 @@ TEST(without_a_writable_directory_it_says_so)
     assert_non_null(strstr(why.text, "/proc/file.tmp: "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_file_appears_only_when_it_is_committed),
-        IN_SCRATCH(an_aborted_file_leaves_nothing_and_the_old_one_stays),
-        IN_SCRATCH(one_that_waits_longer_than_it_may_is_told),
-        IN_SCRATCH(a_killed_maker_does_not_block_and_leaves_nothing_behind),
-        IN_SCRATCH(of_many_processes_one_makes_it),
-        IN_SCRATCH(what_others_may_write_to_is_not_taken_over),
-        cmocka_unit_test(without_a_writable_directory_it_says_so),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

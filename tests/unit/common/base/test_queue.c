@@ -94,15 +94,3 @@ TEST(rings_coalesce_and_a_wait_without_one_times_out)
     assert_true(baton_now_ns() - begin_ns >= 4 * BATON_MS);
     baton_doorbell_fini(&bell);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_come_out_in_order_and_a_full_queue_says_so),
-        cmocka_unit_test(waiting_ends_in_time),
-        cmocka_unit_test(two_producers_lose_nothing),
-        cmocka_unit_test(closing_wakes_a_waiter_after_the_last_item),
-        cmocka_unit_test(rings_coalesce_and_a_wait_without_one_times_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

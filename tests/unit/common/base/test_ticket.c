@@ -33,12 +33,3 @@ TEST(no_bit_of_a_ticket_may_differ_and_none_may_lack)
     for (size_t n = 0; n < sizeof ticket.bytes; n++)
         assert_false(baton_ticket_is_valid(&key, 7, 3, ticket.bytes, n));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_ticket_is_good_for_its_attempt_and_its_issuer_alone),
-        cmocka_unit_test(no_bit_of_a_ticket_may_differ_and_none_may_lack),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 
 static int next(const char *text, size_t *skip)
@@ -41,7 +42,7 @@ TEST(overlong_forms_surrogates_and_beyond_are_bad)
                {"\xe2\x82z", 2},
                {"\xf0\x9f\xa6z", 3},
                {"\xff", 1}};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         size_t skip = 0;
         assert_int_equal(next(bad[i].text, &skip), BATON_UTF8_BAD);
         assert_int_equal(skip, bad[i].skip);
@@ -53,15 +54,4 @@ TEST(a_whole_text_is_valid_or_not)
     assert_true(baton_utf8_valid("", 0));
     assert_true(baton_utf8_valid("a\0\xc3\xa9", 4));
     assert_false(baton_utf8_valid("a\xc3", 2));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_length_is_recognised),
-        cmocka_unit_test(prefixes_are_incomplete_and_not_bad),
-        cmocka_unit_test(overlong_forms_surrogates_and_beyond_are_bad),
-        cmocka_unit_test(a_whole_text_is_valid_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,16 +78,3 @@ TEST(unknown_figures_are_said_to_be_unknown)
     assert_near(advice.n_decode, 1);
     assert_string_equal(baton_shortage_name(advice.shortage), "unknown");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(utilisation_is_the_work_that_arrives_by_the_workers),
-        cmocka_unit_test(long_prompts_make_prefill_short_and_long_answers_decode),
-        cmocka_unit_test(the_ratio_balances_and_the_layout_is_the_least_that_holds),
-        cmocka_unit_test(the_ratio_does_not_depend_on_the_rate),
-        cmocka_unit_test(answers_of_one_token_need_no_decode),
-        cmocka_unit_test(unknown_figures_are_said_to_be_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -81,16 +81,3 @@ TEST(more_workers_wait_less_at_the_same_utilisation)
     double four = baton_queueing_estimate(&more, &workload).wait_s;
     assert_true(four < one / 4 && four > 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(erlangs_formula_gives_the_textbooks_figures),
-        cmocka_unit_test(one_worker_is_pollaczek_and_khinchines_queue),
-        cmocka_unit_test(sequences_obey_littles_law),
-        cmocka_unit_test(an_idle_fleet_takes_what_the_work_takes),
-        cmocka_unit_test(a_load_that_is_too_much_has_no_estimate),
-        cmocka_unit_test(more_workers_wait_less_at_the_same_utilisation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/http/chunked.h"
 
 enum { MAX_BODY_BYTES = 64 };
@@ -72,7 +73,7 @@ TEST(malformed_sizes_are_refused)
                                       "0x5\r\n",       "5\n",        "5\r5\r\n",  "5\r\r\n",
                                       "5,5\r\n",       "5\t\r\n",    "5h\r\n",    "000000005\r\n",
                                       "123456789\r\n", "5;a\nb\r\n", "5;a\rb\r\n"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(bad); i++)
         if (decode(bad[i]) != BATON_INVALID)
             fail_msg("accepted: %s", bad[i]);
 }
@@ -90,7 +91,7 @@ TEST(malformed_trailers_are_refused)
     static const char *const bad[] = {"0\r\n: a\r\n",      "0\r\n a: b\r\n", "0\r\na : b\r\n",
                                       "0\r\na\r\n",        "0\r\na: b\n",    "0\r\na: b\r\r\n",
                                       "0\r\na: b\x01\r\n", "0\r\n\rx",       "0\r\n\n"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(bad); i++)
         if (decode(bad[i]) != BATON_INVALID)
             fail_msg("accepted: %s", bad[i]);
 }
@@ -154,21 +155,4 @@ TEARDOWN(teardown)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_are_put_together),
-        cmocka_unit_test(an_empty_body_is_its_last_chunk_alone),
-        cmocka_unit_test(sizes_are_hexadecimal_in_either_case),
-        cmocka_unit_test(bytes_after_the_body_are_left_alone),
-        cmocka_unit_test(extensions_and_trailers_are_dropped),
-        cmocka_unit_test(malformed_sizes_are_refused),
-        cmocka_unit_test(a_chunk_ends_in_exactly_cr_lf),
-        cmocka_unit_test(malformed_trailers_are_refused),
-        cmocka_unit_test(a_body_over_the_limit_is_refused_before_its_bytes),
-        cmocka_unit_test(extensions_are_capped),
-        cmocka_unit_test(trailers_are_capped),
-        cmocka_unit_test(a_body_split_at_any_byte_decodes_the_same),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+ALL_TESTS(setup, teardown)

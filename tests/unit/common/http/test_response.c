@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/http/response.h"
 #include "tests/support/test.h"
 
@@ -100,7 +101,7 @@ TEST(bytes_that_are_no_response_are_refused)
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(bad); i++)
         for (size_t step = 1; step <= strlen(bad[i]); step++) {
             size_t n_used;
             assert_int_equal(read_in_steps(bad[i], step, &n_used), BATON_INVALID);

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/http/url.h"
 #include "tests/support/test.h"
 
@@ -41,7 +42,7 @@ TEST(other_forms_are_refused)
                                       "http://user@host"};
     struct baton_http_url url;
     struct baton_why why;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         assert_int_equal(baton_http_url_parse("--url", bad[i], &url, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "--url"));
     }
@@ -59,14 +60,4 @@ TEST(https_is_taken_where_it_may_be)
     assert_false(url.tls);
     assert_int_equal(baton_http_url_parse_any("--x", "ftp://a", &url, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "--x: must be https:// or http://HOST"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_ports_and_paths_are_told_apart),
-        cmocka_unit_test(other_forms_are_refused),
-        cmocka_unit_test(https_is_taken_where_it_may_be),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

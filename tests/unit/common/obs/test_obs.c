@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/obs/prom.h"
 #include "common/obs/stage.h"
 
@@ -66,19 +67,7 @@ TEST(stages_have_their_contract_names)
         "parse",       "tokenize",    "queue",        "prefill_queue", "prefill_compute",
         "first_token", "kv_transfer", "decode_queue", "decode",        "sample",
         "decode_wait", "migration",   "detokenize",   "format",        "flush"};
-    assert_int_equal(BATON_N_STAGES, sizeof names / sizeof names[0]);
+    assert_int_equal(BATON_N_STAGES, BATON_N_OF(names));
     for (int i = 0; i < BATON_N_STAGES; i++)
         assert_string_equal(baton_stage_name((enum baton_stage)i), names[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(observations_fall_into_the_bucket_that_bounds_them),
-        cmocka_unit_test(buckets_are_written_cumulatively),
-        cmocka_unit_test(a_sample_has_its_labels),
-        cmocka_unit_test(infinities_and_nan_are_spelled_as_prometheus_reads_them),
-        cmocka_unit_test(stages_have_their_contract_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

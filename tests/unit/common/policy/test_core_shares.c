@@ -173,17 +173,3 @@ TEST(lent_cores_go_to_the_worker_with_the_fewest)
     assert_uses(&setting, 0, "0 1 2 6");
     assert_uses(&setting, 1, "3 4 5 7");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_core_has_one_user_and_each_busy_worker_a_core),
-        cmocka_unit_test(a_busy_worker_has_all_of_its_home_and_begins_with_it),
-        cmocka_unit_test(one_busy_worker_has_every_core),
-        cmocka_unit_test(workers_of_one_role_differ_by_one_core_at_most),
-        cmocka_unit_test(two_cores_are_one_for_prompts_and_one_for_steps),
-        cmocka_unit_test(a_role_that_outnumbers_its_cores_leaves_the_other_role_its_own),
-        cmocka_unit_test(lent_cores_go_to_the_worker_with_the_fewest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

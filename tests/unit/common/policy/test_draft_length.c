@@ -77,16 +77,3 @@ TEST(a_paid_draft_costs_its_row_and_its_part_of_a_round)
     assert_float_equal(baton_draft_cost(0, 0, 4, 1, 1, 4), 0, 0);
     assert_float_equal(baton_draft_cost(1, 1, 4, 0, 0, 4), 0, 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_draft_is_made_while_it_is_worth_its_row),
-        cmocka_unit_test(costs_that_are_not_known_forbid_nothing),
-        cmocka_unit_test(odds_follow_what_was_accepted),
-        cmocka_unit_test(odds_that_are_poor_are_tried_again_in_time),
-        cmocka_unit_test(as_many_drafts_are_paid_as_make_the_most_tokens_a_second),
-        cmocka_unit_test(a_paid_draft_costs_its_row_and_its_part_of_a_round),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

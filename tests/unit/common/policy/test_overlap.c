@@ -13,12 +13,3 @@ TEST(on_and_off_hold_for_every_prompt)
     assert_true(baton_overlap_applies(BATON_OVERLAP_ON, 1));
     assert_false(baton_overlap_applies(BATON_OVERLAP_OFF, 100000));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(long_prompts_overlap_and_short_ones_do_not),
-        cmocka_unit_test(on_and_off_hold_for_every_prompt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

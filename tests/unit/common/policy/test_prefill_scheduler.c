@@ -216,21 +216,3 @@ TEST(everything_that_is_planned_is_computed_once)
         run_step(&machine);
     assert_true(fabs(machine.now_s - n_tokens / 500.0) < 1e-6);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_long_prompt_runs_in_chunks_of_whole_blocks),
-        cmocka_unit_test(short_prompts_share_a_step_and_the_next_takes_what_is_left),
-        cmocka_unit_test(of_equals_the_first_in_the_list_goes_first),
-        cmocka_unit_test(a_small_remainder_goes_to_a_prompt_that_fits),
-        cmocka_unit_test(one_that_must_be_alone_is_alone_and_waits_its_turn),
-        cmocka_unit_test(those_alone_and_the_others_take_turns),
-        cmocka_unit_test(batch_goes_after_interactive_unless_it_is_its_turn),
-        cmocka_unit_test(a_step_has_no_more_chunks_than_it_may),
-        cmocka_unit_test(waiting_counts_a_quarter_of_what_could_have_been_computed),
-        cmocka_unit_test(a_long_prompt_is_not_starved_by_short_ones),
-        cmocka_unit_test(everything_that_is_planned_is_computed_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -59,15 +59,3 @@ TEST(classes_have_names)
     assert_int_equal(baton_batch_spare(64), 8);
     assert_int_equal(baton_batch_spare(7), 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(while_both_wait_every_eighth_turn_is_batchs),
-        cmocka_unit_test(one_class_alone_has_every_turn),
-        cmocka_unit_test(batch_that_is_due_stays_due_until_it_has_its_turn),
-        cmocka_unit_test(batch_has_an_eighth_of_any_number_of_slots),
-        cmocka_unit_test(classes_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

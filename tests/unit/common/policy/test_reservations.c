@@ -22,13 +22,3 @@ TEST(batch_sequences_give_their_slots_up_but_for_the_eighth_that_they_are_sure_o
     assert_false(baton_reservations_may(16, BATON_PRIORITY_INTERACTIVE, (int[]){18, 0}, 0));
     assert_false(baton_reservations_may(16, BATON_PRIORITY_BATCH, (int[]){18, 0}, 0));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_batch_promises_two_more_and_one_for_every_32_slots),
-        cmocka_unit_test(
-            batch_sequences_give_their_slots_up_but_for_the_eighth_that_they_are_sure_of),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

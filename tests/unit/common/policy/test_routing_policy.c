@@ -169,25 +169,3 @@ TEST(a_wait_is_tokens_by_rate)
     assert_true(baton_routing_wait_s(-5, 1000) == 0);
     assert_true(isnan(baton_routing_wait_s(1, 0)));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_robin_takes_the_worker_not_taken_for_longest),
-        cmocka_unit_test(idle_workers_take_turns_whatever_was_measured_last),
-        cmocka_unit_test(the_shorter_queue_is_taken),
-        cmocka_unit_test(a_faster_worker_may_have_the_longer_queue),
-        cmocka_unit_test(a_match_wins_unless_waiting_takes_longer_than_it_saves),
-        cmocka_unit_test(the_longest_match_wins),
-        cmocka_unit_test(the_worker_with_fewest_requests_is_taken),
-        cmocka_unit_test(a_much_slower_worker_gets_fewer),
-        cmocka_unit_test(one_disturbed_step_does_not_keep_work_away),
-        cmocka_unit_test(idle_decode_workers_take_turns),
-        cmocka_unit_test(of_the_least_loaded_the_one_that_has_the_prompt_is_taken),
-        cmocka_unit_test(a_worker_with_many_prompts_for_more_than_a_second_is_backlogged),
-        cmocka_unit_test(a_short_prompt_is_run_where_its_second_token_comes_first),
-        cmocka_unit_test(a_rate_that_is_not_known_is_taken_to_be_the_others),
-        cmocka_unit_test(a_wait_is_tokens_by_rate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

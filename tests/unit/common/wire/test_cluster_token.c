@@ -96,15 +96,3 @@ TEST(a_reload_takes_the_file_as_it_is_now_or_leaves_everything)
     assert_int_equal(token.n, 2);
     assert_string_equal(sent, "second-token");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_has_a_line_of_its_own),
-        cmocka_unit_test(the_first_of_two_is_sent_and_both_are_accepted),
-        cmocka_unit_test(a_bad_line_is_named_by_its_number_and_never_shown),
-        cmocka_unit_test(without_a_file_the_option_is_the_token),
-        cmocka_unit_test(a_reload_takes_the_file_as_it_is_now_or_leaves_everything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -141,17 +141,4 @@ TEST(links_closed_and_peers_killed_under_load_leave_the_rest_working)
     free(chunk);
 }
 
-#define RUN(f) cmocka_unit_test_setup_teardown(f, peer_set_up, peer_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_killed_peer_is_noticed),
-        RUN(a_stopped_peer_makes_no_event),
-        RUN(many_messages_arrive_in_order),
-        RUN(forty_megabytes_of_context_arrive_intact),
-        RUN(back_pressure_reaches_the_sender_and_loses_nothing),
-        RUN(links_closed_and_peers_killed_under_load_leave_the_rest_working),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(peer_set_up, peer_tear_down)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/wire/envelope/envelope.h"
 #include "common/wire/frame.h"
 #include "tests/support/sample_envelope.h"
@@ -316,7 +317,7 @@ static void expect_refusal(const struct broken *row)
 TEST(every_broken_field_is_refused_by_name)
 {
     memset(too_long, 'x', sizeof too_long - 1);
-    for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(broken); i++)
         expect_refusal(&broken[i]);
 }
 
@@ -445,7 +446,7 @@ TEST(steps_of_every_size_are_taken)
     for (size_t i = 0; i < BATON_MAX_STEP_EVENTS; i++)
         events[i] = &s.step_event;
     for (int is_timed = 0; is_timed < 2; is_timed++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
             sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STEP_EVENTS);
             uint32_t *tokens = s.step_tokens.tokens;
             baton__v1__tokens__init(&s.step_tokens);
@@ -573,28 +574,4 @@ TEST(kinds_have_the_names_of_the_proto)
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_KV_CHUNK);
     assert_string_equal(baton_envelope_kind(&s.envelope), "kv_chunk");
     assert_string_equal(baton_envelope_kind(&none), "none");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_sample_passes_and_survives_the_trip),
-        cmocka_unit_test(every_broken_field_is_refused_by_name),
-        cmocka_unit_test(a_membership_message_names_no_request),
-        cmocka_unit_test(hello_may_not_know_whom_it_talks_to),
-        cmocka_unit_test(payload_follows_a_chunk_and_nothing_else),
-        cmocka_unit_test(nothing_follows_a_chunk_that_says_where_its_blocks_lie),
-        cmocka_unit_test(bytes_that_are_no_envelope_are_corrupt),
-        cmocka_unit_test(a_zero_byte_inside_a_string_is_found_at_any_depth),
-        cmocka_unit_test(a_greedy_message_hits_the_cap_and_an_honest_one_does_not),
-        cmocka_unit_test(steps_of_every_size_are_taken),
-        cmocka_unit_test(logprobs_of_certain_tokens_are_taken_though_they_pack_into_nothing),
-        cmocka_unit_test(the_longest_prompt_is_taken_with_the_hashes_of_its_blocks),
-        cmocka_unit_test(no_message_in_a_list_takes_more_than_its_bytes_allow),
-        cmocka_unit_test(fields_of_a_newer_version_are_tolerated),
-        cmocka_unit_test(no_message_repeats_a_string),
-        cmocka_unit_test(bytes_that_are_no_protobuf_are_found_in_repeated_messages),
-        cmocka_unit_test(kinds_have_the_names_of_the_proto),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

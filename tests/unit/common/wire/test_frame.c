@@ -108,16 +108,3 @@ TEST(sizes_past_the_maxima_are_no_frames)
     assert_int_equal(baton_frame_size(BATON_FRAME_MAX_HEADER, BATON_FRAME_MAX_PAYLOAD),
                      BATON_FRAME_MAX_HEADER + BATON_FRAME_ALIGN + BATON_FRAME_MAX_PAYLOAD);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sealed_frame_opens_to_what_was_put_in),
-        cmocka_unit_test(the_head_is_little_endian_and_stands_where_the_header_says),
-        cmocka_unit_test(every_flipped_bit_is_found),
-        cmocka_unit_test(a_frame_cut_short_or_too_long_is_corrupt),
-        cmocka_unit_test(another_version_is_told_apart_from_garbage),
-        cmocka_unit_test(sizes_past_the_maxima_are_no_frames),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

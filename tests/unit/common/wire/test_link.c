@@ -8,6 +8,8 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/sample_envelope.h"
 
+#include "common/base/array.h"
+
 enum { LOCAL = 2002, PEER = 1001, LINK = 3003 };
 
 static const char *const no_listener = "tcp://127.0.0.1:1";
@@ -159,7 +161,7 @@ TEST(the_star_becomes_the_address_the_announcer_was_seen_at)
         {"tcp://[fd00::1]:1", "10.0.0.7", "tcp://[fd00::1]:1"},
         {"tls+tcp://*:7201", "10.0.0.7", "tls+tcp://10.0.0.7:7201"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         char url[64];
         assert_int_equal(baton_link_resolve_url(cases[i][0], cases[i][1], url, sizeof url, NULL),
                          BATON_OK);
@@ -174,7 +176,7 @@ TEST(text_that_is_no_address_is_invalid_and_leaves_the_output_alone)
                                       "tcp://a:1/", "tcp://**:1",    "tcp://[::1:1", "tcp://a:-1"};
     char url[64] = "unchanged";
     struct baton_why why;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    for (size_t i = 0; i < BATON_N_OF(bad); i++)
         assert_int_equal(baton_link_resolve_url(bad[i], "10.0.0.7", url, sizeof url, &why),
                          BATON_INVALID);
     assert_int_equal(baton_link_resolve_url("tcp://*:1", "", url, sizeof url, &why), BATON_INVALID);
@@ -182,19 +184,4 @@ TEST(text_that_is_no_address_is_invalid_and_leaves_the_output_alone)
     assert_string_equal(url, "unchanged");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_in_sequence_are_fresh_and_a_hole_is_a_gap_for_good),
-        cmocka_unit_test(a_repeated_message_is_stale),
-        cmocka_unit_test(messages_of_another_life_or_link_are_stale_and_change_nothing),
-        cmocka_unit_test(the_dialling_side_learns_its_peer_from_the_first_answer),
-        cmocka_unit_test(a_first_message_may_leave_the_receiver_open),
-        cmocka_unit_test(acks_count_down_what_is_unacked_and_must_not_run_ahead),
-        cmocka_unit_test(sending_stamps_epochs_link_and_ack),
-        cmocka_unit_test(a_closed_link_says_closed_to_every_holder),
-        cmocka_unit_test(the_star_becomes_the_address_the_announcer_was_seen_at),
-        cmocka_unit_test(text_that_is_no_address_is_invalid_and_leaves_the_output_alone),
-    };
-    return cmocka_run_group_tests(tests, open_box, close_box);
-}
+ALL_TESTS(open_box, close_box)

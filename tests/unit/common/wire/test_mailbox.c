@@ -372,25 +372,4 @@ TEST_WITH(state, a_mailbox_in_use_closes)
     baton_link_close(pair->link);
 }
 
-#define PAIR_TEST(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PAIR_TEST(an_envelope_and_its_payload_arrive_as_sent),
-        PAIR_TEST(a_link_comes_up_and_goes_down_for_good_with_its_peer),
-        PAIR_TEST(what_was_sent_before_the_peer_listens_arrives_once_it_does),
-        PAIR_TEST(a_peer_that_is_not_reached_in_time_is_given_up),
-        PAIR_TEST(an_idle_link_may_be_closed_without_losing_its_last_words),
-        PAIR_TEST(too_much_for_a_frame_is_refused_and_counts_for_nothing),
-        PAIR_TEST(what_the_peer_would_refuse_is_not_sent_and_harms_nothing),
-        PAIR_TEST(rejecting_a_message_drops_what_came_with_it_and_nothing_else),
-        PAIR_TEST(a_full_queue_says_again_and_wakes_the_sender_when_it_has_drained),
-        PAIR_TEST(many_senders_make_one_sequence_without_a_hole),
-        PAIR_TEST(closing_a_link_under_its_senders_ends_them_all),
-        PAIR_TEST(a_used_port_and_a_bad_address_are_told_with_the_url),
-        PAIR_TEST(a_free_port_is_named_in_the_url),
-        PAIR_TEST(a_mailbox_in_use_closes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_pair, close_pair)

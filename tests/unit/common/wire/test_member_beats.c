@@ -213,16 +213,4 @@ TEST(no_gateway_gets_longer_pauses_than_the_worker_takes)
     expect_beat(3, false);
 }
 
-#define RUN(f) cmocka_unit_test_setup_teardown(f, join, leave)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_worker_beats_as_its_options_say_until_it_is_asked_for_less),
-        RUN(a_worker_whose_gateway_asks_for_more_beats_again_begins_at_once),
-        RUN(news_does_not_wait_for_the_next_beat),
-        RUN(a_gateway_that_asked_for_long_pauses_may_be_silent_for_six),
-        RUN(no_gateway_gets_longer_pauses_than_the_worker_takes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(join, leave)

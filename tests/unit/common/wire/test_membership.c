@@ -373,20 +373,4 @@ TEST(a_repeated_hello_and_an_old_message_change_nothing)
     drop_link(&gateway);
 }
 
-#define RUN(f) cmocka_unit_test_setup_teardown(f, peer_set_up, peer_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_worker_joins_answers_and_leaves_when_everything_is_acked),
-        RUN(the_wrong_model_is_refused_with_the_reason),
-        RUN(a_worker_without_an_answer_names_the_token_and_tries_again),
-        RUN(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it),
-        RUN(a_stopped_worker_falls_silent_and_joins_again_when_it_goes_on),
-        RUN(a_worker_that_was_stopped_does_not_blame_its_gateway),
-        RUN(a_silent_gateway_is_left_and_found_again),
-        RUN(a_hole_in_the_sequence_ends_the_link_and_begins_another),
-        RUN(a_repeated_hello_and_an_old_message_change_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(peer_set_up, peer_tear_down)

@@ -116,16 +116,3 @@ TEST(a_copy_has_a_bias_of_its_own)
     baton_sampling_params_fini(&copy);
     assert_null(copy.bias);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_a_field_of_the_message_of_the_same_type),
-        cmocka_unit_test(every_scalar_field_of_the_message_but_the_seed_has_a_row),
-        cmocka_unit_test(the_defaults_are_in_range_and_nan_and_infinity_are_not),
-        cmocka_unit_test(params_survive_the_trip),
-        cmocka_unit_test(a_message_from_before_penalties_has_none),
-        cmocka_unit_test(a_copy_has_a_bias_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

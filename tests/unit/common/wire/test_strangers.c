@@ -1,4 +1,5 @@
 /* What an inbox does with senders that speak no protocol, or lie about what they send. */
+#include "common/base/array.h"
 #include "tests/unit/common/wire/peer_fixture.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ TEST(garbage_on_the_port_disturbs_no_peer)
     static const char *const garbage[] = {"", "\0", "GET / HTTP/1.1\r\n\r\n", "\0SP\0\0\x31\0\0",
                                           "\xff\xff\xff\xff\xff\xff\xff\xff\xff"};
     for (int round = 0; round < 4; round++)
-        for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
+        for (size_t i = 0; i < BATON_N_OF(garbage); i++) {
             int fd = connect_raw(baton_inbox_url(box.inbox));
             ssize_t n = write(fd, garbage[i], i == 3 ? 8 : strlen(garbage[i]));
             (void)n;
@@ -242,21 +243,4 @@ TEST(a_sender_is_hung_up_when_no_descriptor_is_free)
     expect_inbox_alive();
 }
 
-#define RUN(f) cmocka_unit_test_setup_teardown(f, peer_set_up, peer_tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(garbage_on_the_port_disturbs_no_peer),
-        RUN(a_garbage_message_costs_its_sender_the_connection),
-        RUN(an_envelope_with_a_wrong_field_costs_its_sender_the_connection),
-        RUN(an_announced_huge_message_is_not_waited_for),
-        RUN(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays),
-        RUN(a_message_alone_shows_no_right),
-        RUN(a_crowd_of_one_address_ends_its_oldest_but_for_those_whose_place_is_kept),
-        RUN(who_came_before_a_crowd_is_given_time_to_speak),
-        RUN(unfinished_messages_of_strangers_hold_little_memory_together),
-        RUN(a_sender_is_hung_up_when_no_descriptor_is_free),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(peer_set_up, peer_tear_down)

@@ -36,13 +36,3 @@ TEST(what_was_sent_again_and_has_no_answer_is_silence_since_the_last_one)
     info.tcpi_probes = 2;
     assert_int_equal(baton_tcp_path_judge(&info), 900 * BATON_MS);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_with_nothing_to_acknowledge_is_not_silent),
-        cmocka_unit_test(what_was_sent_a_moment_ago_after_a_pause_is_not_silence),
-        cmocka_unit_test(what_was_sent_again_and_has_no_answer_is_silence_since_the_last_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/arch/arch.h"
 #include "engine/checkpoint/checkpoint.h"
 
@@ -150,7 +151,7 @@ static const char *const refused[][2] = {
 
 TEST(what_is_not_computed_is_refused_by_key_and_value)
 {
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(refused); i++) {
         if (configure_for(refused[i][0], 0) != BATON_INVALID)
             fail_msg("%s: not refused", refused[i][0]);
         if (!strstr(why.text, refused[i][1]))
@@ -354,7 +355,7 @@ TEST(layer_types_of_full_attention_need_no_window)
 {
     static const char *const families[] = {"mistral", "ministral3", "mixtral", "phi3",
                                            "starcoder2"};
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(families); i++) {
         char text[512];
         (void)snprintf(text, sizeof text,
                        "{'model_type':'%s'," SIZES ",'sliding_window':null,'layer_types':["
@@ -402,26 +403,4 @@ TEST(dynamic_scaling_begins_beyond_the_context_that_the_model_knows)
     double theta = 10000 * pow(4.0 * 2 - 3, 16.0 / 14);
     assert_true(fabs(spec.ropes[0].inverse[1] / pow(theta, -2.0 / 16) - 1) < 1e-12);
     assert_int_equal(configure_for(text, 513), BATON_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_not_computed_is_refused_by_key_and_value),
-        cmocka_unit_test(an_unknown_model_type_is_told_all_that_there_are),
-        cmocka_unit_test(neutral_values_of_other_families_keys_are_accepted),
-        cmocka_unit_test(a_layer_reads_no_k_and_v_of_other_sizes),
-        cmocka_unit_test(every_family_has_names_and_defaults),
-        cmocka_unit_test(llama_3_2_1b),
-        cmocka_unit_test(qwen3_30b_a3b),
-        cmocka_unit_test(gemma_3_4b),
-        cmocka_unit_test(gpt_oss_20b),
-        cmocka_unit_test(phi_4_mini_takes_its_factors_by_the_context_that_is_served),
-        cmocka_unit_test(mistral_7b_by_version),
-        cmocka_unit_test(layer_types_of_full_attention_need_no_window),
-        cmocka_unit_test(ministral_3s_queries_grow_with_the_position),
-        cmocka_unit_test(yarn_serves_its_factor_times_the_original_context),
-        cmocka_unit_test(dynamic_scaling_begins_beyond_the_context_that_the_model_knows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,13 +87,4 @@ TEST(what_lies_elsewhere_is_not)
     assert_string_equal(same.hex, original.hex);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(equal_layouts_have_one_digest, set_up),
-        cmocka_unit_test_setup(each_fact_of_the_layout_is_part_of_it, set_up),
-        cmocka_unit_test_setup(the_rotation_that_was_chosen_is_part_of_it, set_up),
-        cmocka_unit_test_setup(what_lies_elsewhere_is_not, set_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, NULL)

@@ -91,14 +91,3 @@ TEST(only_tensors_that_are_read_elsewhere_are_ignored)
     assert_string_equal(baton_tensor_name(names, row_of(names, "output.weight"), 0, 0, "", name),
                         "output.weight");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_models_names_are_those_of_its_format),
-        cmocka_unit_test(heads_of_llama_and_its_kin_stand_by_pairs_in_every_layer),
-        cmocka_unit_test(one_name_may_hold_up_or_gate_and_up),
-        cmocka_unit_test(only_tensors_that_are_read_elsewhere_are_ignored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

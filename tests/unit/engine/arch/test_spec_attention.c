@@ -45,13 +45,3 @@ TEST(layers_sum_and_those_that_read_others_hold_nothing)
     assert_int_equal(baton_spec_window(&spec), 0);
     assert_true(baton_spec_windowed_share(&spec) == 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_sees_what_is_before_it_or_its_window),
-        cmocka_unit_test(rows_see_the_sum_of_each),
-        cmocka_unit_test(layers_sum_and_those_that_read_others_hold_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

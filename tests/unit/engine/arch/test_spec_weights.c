@@ -54,14 +54,3 @@ TEST(a_chunk_of_a_mixture_gives_its_experts_the_rows_of_a_dense_chunk)
     spec.moe = (struct baton_moe_spec){.n_experts = 128, .n_chosen = 8};
     assert_int_equal(baton_spec_chunk(&spec), 1024);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dense_model_reads_all_its_weights_whatever_the_batch),
-        cmocka_unit_test(one_row_reads_the_experts_it_chooses_and_many_rows_nearly_all),
-        cmocka_unit_test(a_mixture_counts_router_shared_expert_and_dense_layers),
-        cmocka_unit_test(a_chunk_of_a_mixture_gives_its_experts_the_rows_of_a_dense_chunk),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -140,16 +140,3 @@ TEST(plain_numbers_are_blocks_of_one)
     assert_null(baton_block_codes_form(BATON_BLOCK_F16));
     assert_null(baton_block_codes_form(BATON_BLOCK_BF16));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_are_found_by_name_and_by_id),
-        cmocka_unit_test(other_types_are_refused_by_name),
-        cmocka_unit_test(a_block_taken_apart_and_put_together_is_the_same),
-        cmocka_unit_test(values_follow_the_type_s_formula),
-        cmocka_unit_test(a_scale_without_a_number_gives_values_without_one),
-        cmocka_unit_test(plain_numbers_are_blocks_of_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -70,13 +70,4 @@ TEST(of_a_model_that_is_a_file_beside_means_in_its_directory)
     assert_dir(dirs.paths[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(nowhere_is_nowhere),
-        IN_SCRATCH(a_named_directory_is_made_unless_its_parent_is_missing),
-        IN_SCRATCH(auto_is_beside_the_model_then_in_the_users_cache),
-        IN_SCRATCH(of_a_model_that_is_a_file_beside_means_in_its_directory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

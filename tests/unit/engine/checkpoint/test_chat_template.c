@@ -94,15 +94,4 @@ TEST(a_config_that_is_not_json_is_refused_with_its_name)
     baton_chat_template_fini(&source);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_model_without_the_files_says_nothing),
-        IN_SCRATCH(the_template_is_a_text_or_the_default_one_of_a_list),
-        IN_SCRATCH(a_file_of_its_own_goes_before_the_config),
-        IN_SCRATCH(a_template_for_tools_is_the_one_of_that_name_in_the_list_or_a_file),
-        IN_SCRATCH(tokens_are_texts_or_objects_with_a_content),
-        IN_SCRATCH(a_config_that_is_not_json_is_refused_with_its_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

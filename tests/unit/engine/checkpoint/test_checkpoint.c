@@ -28,7 +28,7 @@ static void assert_refused(enum baton_err expected, const char *reason)
         fail_msg("\"%s\" in \"%s\"", reason, why.text);
 }
 
-TEST(the_story_model_is_known_without_its_weights)
+TEST_ALONE(the_story_model_is_known_without_its_weights)
 {
     struct baton_checkpoint *checkpoint = open_model("models/tale");
     assert_string_equal(checkpoint->path, "models/tale");
@@ -124,7 +124,7 @@ TEST(files_of_sentence_transformers_say_how_embeddings_are_pooled)
     assert_refused(BATON_INVALID, "1_Pooling/config.json: ");
 }
 
-TEST(a_path_that_is_too_long_is_refused)
+TEST_ALONE(a_path_that_is_too_long_is_refused)
 {
     struct baton_checkpoint *checkpoint = NULL;
     struct baton_why why;
@@ -159,7 +159,7 @@ TEST(each_missing_part_is_an_error_only_for_readers_of_it)
     baton_checkpoint_close(checkpoint);
 }
 
-TEST(tensors_outlive_the_checkpoint_they_were_taken_from)
+TEST_ALONE(tensors_outlive_the_checkpoint_they_were_taken_from)
 {
     struct baton_weights *weights = NULL;
     struct baton_checkpoint *checkpoint = open_model("models/tale");
@@ -169,17 +169,4 @@ TEST(tensors_outlive_the_checkpoint_they_were_taken_from)
     baton_weights_close(weights);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_story_model_is_known_without_its_weights),
-        IN_SCRATCH(a_model_is_named_after_its_own_directory),
-        IN_SCRATCH(clients_are_told_what_the_engine_is_given),
-        IN_SCRATCH(a_config_that_is_missing_or_lacks_what_every_process_needs_is_refused),
-        IN_SCRATCH(files_of_sentence_transformers_say_how_embeddings_are_pooled),
-        cmocka_unit_test(a_path_that_is_too_long_is_refused),
-        IN_SCRATCH(each_missing_part_is_an_error_only_for_readers_of_it),
-        cmocka_unit_test(tensors_outlive_the_checkpoint_they_were_taken_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include "engine/checkpoint/digest/file.h"
@@ -23,7 +24,7 @@ static void plain_digest(const uint8_t *bytes, size_t n, char hex[BATON_SHA256_H
 TEST(a_digest_is_that_of_its_pieces_however_many_threads_hash_them)
 {
     static const size_t sizes[] = {0, 1, PIECE_BYTES - 1, PIECE_BYTES, 3 * PIECE_BYTES + 7};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
         char wanted[BATON_SHA256_HEX], found[BATON_SHA256_HEX];
         uint8_t *bytes = malloc(sizes[i] + 1);
         assert_non_null(bytes);
@@ -49,11 +50,4 @@ TEST(a_missing_file_is_not_found)
     baton_sha256_final(sha, hex);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_digest_is_that_of_its_pieces_however_many_threads_hash_them),
-        IN_SCRATCH(a_missing_file_is_not_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -4,7 +4,7 @@
 
 #define MODEL "models/tale"
 
-TEST(a_fingerprint_names_each_part)
+TEST_ALONE(a_fingerprint_names_each_part)
 {
     struct baton_fingerprint whole, light;
     struct baton_why why;
@@ -51,12 +51,4 @@ TEST(a_part_that_is_missing_is_named)
     assert_int_equal(baton_fingerprint_take(scratch, NULL, false, &fingerprint, &why), BATON_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fingerprint_names_each_part),
-        IN_SCRATCH(every_byte_counts),
-        IN_SCRATCH(a_part_that_is_missing_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -1,5 +1,6 @@
 #include "tests/support/test.h"
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/gguf.h"
 #include "engine/checkpoint/tensor.h"
 #include "tests/support/gguf_bytes.h"
@@ -20,8 +21,6 @@ TEARDOWN(end_file)
     baton_buf_fini(&file);
     return 0;
 }
-
-#define OF_FILE(test) cmocka_unit_test_setup_teardown(test, begin_file, end_file)
 
 /* Parses the first n bytes from a block of that size, which *block keeps for the result. */
 static enum baton_err parse_some(size_t n, uint8_t **block, struct baton_gguf *gguf,
@@ -273,7 +272,7 @@ TEST(malformed_metadata_is_refused)
 TEST(malformed_alignments_are_refused)
 {
     static const uint32_t wrong[] = {0, 3, 48, 1U << 21};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++) {
         put_gguf_head(&file, 3, 0, 1);
         put_gguf_u32(&file, "general.alignment", wrong[i]);
         assert_refused(BATON_INVALID, "general.alignment: must be a power of two in 1..1048576");
@@ -325,7 +324,7 @@ TEST(malformed_tensors_are_refused)
 TEST(tensors_of_too_many_dimensions_or_lengths_are_refused)
 {
     static const uint32_t n_dims[] = {0, 5, UINT32_MAX};
-    for (size_t i = 0; i < sizeof n_dims / sizeof n_dims[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(n_dims); i++) {
         put_gguf_head(&file, 3, 1, 0);
         put_gguf_text(&file, "t");
         put_number(&file, n_dims[i], 4);
@@ -352,20 +351,4 @@ TEST(tensors_that_share_a_name_or_bytes_are_refused)
     assert_refused(BATON_CORRUPT, "tensor t: data overlaps that of u");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        OF_FILE(every_type_of_value_is_read),
-        OF_FILE(arrays_are_read_item_by_item),
-        OF_FILE(tensors_are_in_order_of_their_data_and_their_shape_has_the_fastest_last),
-        OF_FILE(a_file_cut_short_anywhere_is_refused),
-        OF_FILE(files_of_other_kinds_are_refused),
-        OF_FILE(counts_beyond_the_file_are_refused),
-        OF_FILE(malformed_metadata_is_refused),
-        OF_FILE(malformed_alignments_are_refused),
-        OF_FILE(malformed_tensors_are_refused),
-        OF_FILE(tensors_of_too_many_dimensions_or_lengths_are_refused),
-        OF_FILE(tensors_that_share_a_name_or_bytes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(begin_file, end_file)

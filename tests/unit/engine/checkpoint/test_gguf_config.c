@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/config.h"
 #include "tests/support/gguf_bytes.h"
 
@@ -158,7 +159,7 @@ TEST(each_architecture_is_a_family_of_the_same_sizes)
         {"cohere2", "cohere2"},
         {"minicpm", "minicpm"},
     };
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(families); i++) {
         begin(families[i].arch);
         const struct baton_model_config config = config_of();
         assert_string_equal(config.model_type, families[i].model_type);
@@ -464,23 +465,4 @@ TEST(what_is_not_computed_is_refused)
     put_int("attention.sliding_window", 16);
     put_int("attention.sliding_window_pattern", 0);
     assert_refused("gemma3.attention.sliding_window_pattern: must be");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_architecture_is_a_family_of_the_same_sizes),
-        cmocka_unit_test(llamas_files_are_those_of_mistral_and_mixtral_too),
-        cmocka_unit_test(tensors_tell_biases_heads_and_vocabularies),
-        cmocka_unit_test(experts_widths_come_from_keys_or_tensors),
-        cmocka_unit_test(divisors_and_factors_of_pairs_are_longrope),
-        cmocka_unit_test(scalings_by_numbers_are_those_of_a_config),
-        cmocka_unit_test(a_part_of_a_head_may_turn),
-        cmocka_unit_test(windows_follow_the_files_pattern),
-        cmocka_unit_test(the_constants_that_a_file_lacks_are_those_of_its_models),
-        cmocka_unit_test(sampling_defaults_are_reported),
-        cmocka_unit_test(what_is_missing_or_of_another_type_is_refused_by_its_key),
-        cmocka_unit_test(what_is_not_computed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

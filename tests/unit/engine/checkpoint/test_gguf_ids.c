@@ -54,12 +54,3 @@ TEST(a_token_beyond_the_models_vocabulary_ends_nothing)
     assert_int_equal(config.n_eos, 1);
     assert_int_equal(config.eos_ids[0], 3);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_generation_ends_with_named_tokens_and_with_those_known_by_their_texts),
-        cmocka_unit_test(a_token_beyond_the_models_vocabulary_ends_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

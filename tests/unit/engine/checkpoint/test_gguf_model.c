@@ -33,8 +33,6 @@ TEARDOWN(end_files)
     return remove_scratch(unused_state);
 }
 
-#define WITH_FILES(test) cmocka_unit_test_setup_teardown(test, begin_files, end_files)
-
 enum { N_GPT2 = 8 };
 
 static void put_gpt2(void)
@@ -216,7 +214,7 @@ TEST(how_a_model_is_split_changes_no_digest)
     assert_string_equal(digests[0], digests[1]);
 }
 
-TEST(names_of_split_files_are_recognised)
+TEST_ALONE(names_of_split_files_are_recognised)
 {
     char path[PATH_MAX];
     assert_int_equal(baton_gguf_n_shards("m.gguf"), 1);
@@ -229,16 +227,4 @@ TEST(names_of_split_files_are_recognised)
     assert_false(baton_gguf_shard_path("d/m.gguf", 2, path));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FILES(a_model_may_be_in_several_files),
-        WITH_FILES(files_that_do_not_belong_together_are_refused),
-        WITH_FILES(a_file_is_a_checkpoint_named_after_itself),
-        WITH_FILES(each_part_of_a_fingerprint_changes_with_what_it_is_of),
-        WITH_FILES(a_tokenizer_of_another_architecture_is_another_one),
-        WITH_FILES(how_a_model_is_split_changes_no_digest),
-        cmocka_unit_test(names_of_split_files_are_recognised),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(begin_files, end_files)

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/checkpoint/gguf_tokenizer_unit.h"
 
 #define SPACE "\xe2\x96\x81"
@@ -67,7 +68,7 @@ TEST(the_name_of_the_steps_says_whether_a_text_gets_a_first_token_unless_a_key_d
         int n_first;
     } cases[] = {{"llama-bpe", -1, 1}, {"llama-bpe", 0, 0}, {"qwen2", -1, 0},
                  {"qwen2", 1, 1},      {"tekken", -1, 1},   {"gpt-4o", -1, 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         struct file file = byte_file(cases[i].pre);
         put_id(&file, KEY "bos_token_id", 8);
         if (cases[i].key >= 0)
@@ -214,22 +215,4 @@ TEST(unigram_keeps_its_scores_and_its_map_of_characters)
     assert_int_equal(tables->steps.n_last, 1);
     assert_int_equal(tables->steps.last_ids[0], 1);
     baton_tokenizer_tables_free(tables);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_byte_level_tokenizer_has_its_tokens_merges_and_the_steps_of_its_name),
-        cmocka_unit_test(a_token_that_ends_a_text_is_special_whatever_its_type),
-        cmocka_unit_test(
-            the_name_of_the_steps_says_whether_a_text_gets_a_first_token_unless_a_key_does),
-        cmocka_unit_test(steps_that_stand_behind_the_bytes_stay_there),
-        cmocka_unit_test(pieces_and_scores_become_merges_in_the_order_of_the_scores),
-        cmocka_unit_test(gemmas_equal_scores_are_in_the_order_of_lengths),
-        cmocka_unit_test(user_defined_spaces_are_pieces_again),
-        cmocka_unit_test(sentencepiece_has_a_space_and_a_token_first_unless_keys_say_otherwise),
-        cmocka_unit_test(phi_3s_special_tokens_take_the_spaces_behind_them),
-        cmocka_unit_test(unigram_keeps_its_scores_and_its_map_of_characters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

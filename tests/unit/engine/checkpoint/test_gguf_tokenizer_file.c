@@ -94,11 +94,4 @@ TEST(a_large_vocabulary_is_read_once)
     assert_non_null(strstr(why.text, "\"rot13\" is not supported"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(templates_and_the_texts_of_tokens_are_in_the_file),
-        IN_SCRATCH(a_large_vocabulary_is_read_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -90,14 +90,3 @@ TEST(tokens_of_absurd_length_are_refused)
                    "x.gguf: tokenizer.ggml.tokens: number 1, a piece, has 257 bytes, more than "
                    "256");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(models_and_steps_that_are_not_known_are_refused_by_name),
-        cmocka_unit_test(a_list_that_does_not_fit_is_refused),
-        cmocka_unit_test(values_of_the_wrong_kind_are_refused),
-        cmocka_unit_test(tokens_of_absurd_length_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include "engine/checkpoint/config/model_config.h"
@@ -91,7 +92,7 @@ TEST(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key)
         {"[]", "must hold one JSON object"},
         {"{", "line 1"},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(refused); i++) {
         struct baton_model_config config = {.n_layers = 77};
         struct baton_why why = {.text = ""};
         assert_int_equal(parse(refused[i][0], &config, &why), BATON_INVALID);
@@ -325,14 +326,14 @@ TEST(the_authors_sampling_is_reported)
     assert_int_equal(config.sampling.top_k, 20);
     assert_true(config.sampling.temperature == 0.6 && config.sampling.top_p == 0.95);
     assert_true(config.sampling.repetition_penalty == -1);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_int_equal(
             baton_model_config_parse_generation(wrong[i], strlen(wrong[i]), &config, NULL),
             BATON_INVALID);
     assert_true(config.sampling.top_p == 0.95);
 }
 
-TEST(the_files_of_a_model_are_named_in_errors)
+TEST_IN(make_scratch, remove_scratch, the_files_of_a_model_are_named_in_errors)
 {
     struct baton_model_config config;
     struct baton_why why;
@@ -353,31 +354,4 @@ TEST(the_files_of_a_model_are_named_in_errors)
     write_scratch("generation_config.json", "7");
     assert_int_equal(baton_model_config_read(scratch, &config, source, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "/generation_config.json: must hold one JSON object"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absent_keys_are_neutral),
-        cmocka_unit_test(null_is_as_good_as_absent),
-        cmocka_unit_test(of_several_names_the_first_that_is_present_counts),
-        cmocka_unit_test(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key),
-        cmocka_unit_test(a_size_that_is_required_is_asked_for_by_its_key),
-        cmocka_unit_test(eos_ids_of_both_files_are_united_within_the_vocabulary),
-        cmocka_unit_test(more_eos_ids_than_there_is_room_for_are_refused),
-        cmocka_unit_test(absent_keys_have_their_model_types_defaults),
-        cmocka_unit_test(null_takes_a_default_back),
-        cmocka_unit_test(rope_parameters_hold_theta_and_the_rotated_share_too),
-        cmocka_unit_test(rope_parameters_may_differ_by_the_layers_type),
-        cmocka_unit_test(factors_of_pairs_are_lists),
-        cmocka_unit_test(what_layers_are_is_read_layer_by_layer),
-        cmocka_unit_test(gpt_neos_kinds_of_layers_are_repeated),
-        cmocka_unit_test(a_wrappers_language_model_is_read),
-        cmocka_unit_test(a_wrapper_answers_for_what_its_text_config_leaves_out),
-        cmocka_unit_test(a_choice_is_named_with_its_value),
-        cmocka_unit_test(a_window_that_is_switched_off_is_no_choice),
-        cmocka_unit_test(the_authors_sampling_is_reported),
-        IN_SCRATCH(the_files_of_a_model_are_named_in_errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,16 +104,4 @@ TEST(missing_weights_are_not_found)
     assert_int_equal(baton_model_digest_weights(model, NULL, hex, NULL), BATON_NOT_FOUND);
 }
 
-#define WITH_MODEL(test) cmocka_unit_test_setup_teardown(test, make_model, remove_scratch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_MODEL(a_digest_is_remembered),
-        WITH_MODEL(a_memory_that_is_not_whole_is_not_believed),
-        WITH_MODEL(another_file_is_hashed_again_and_a_fresh_one_is_not_remembered),
-        WITH_MODEL(a_directory_that_cannot_be_written_only_costs_time),
-        WITH_MODEL(missing_weights_are_not_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_model, remove_scratch)

@@ -75,13 +75,4 @@ TEST(an_index_may_not_point_elsewhere)
     assert_refused("{", BATON_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_part_that_is_missing_is_visited_so_that_opening_it_names_it),
-        IN_SCRATCH(one_file_goes_before_several),
-        IN_SCRATCH(shards_are_visited_once_each_and_in_order_of_name),
-        IN_SCRATCH(an_index_may_not_point_elsewhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

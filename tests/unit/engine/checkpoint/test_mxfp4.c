@@ -46,13 +46,3 @@ TEST(neighbours_share_a_byte_and_the_low_half_is_first)
     assert_memory_equal(floats, ((float[]){0.5F, 6, 1, -0.5F, 0}), 5 * sizeof floats[0]);
     assert_memory_equal(floats + BATON_MXFP4_BLOCK, ((float[]){12, -24, 0}), 3 * sizeof floats[0]);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_value_at_every_scale_is_exact),
-        cmocka_unit_test(the_scale_255_is_no_number),
-        cmocka_unit_test(neighbours_share_a_byte_and_the_low_half_is_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

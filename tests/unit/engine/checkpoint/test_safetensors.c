@@ -147,17 +147,3 @@ TEST(brain_floats_are_the_upper_half_of_floats)
     assert_true(isinf(convert_one(BATON_ELEMENT_BF16, 0x7f80)));
     assert_true(convert_one(BATON_ELEMENT_BF16, 0x0001) == 0x1p-133F);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_come_in_order_of_their_data),
-        cmocka_unit_test(an_empty_file_of_tensors_is_valid),
-        cmocka_unit_test(malformed_headers_are_refused_with_the_reason),
-        cmocka_unit_test(data_that_does_not_tile_the_file_is_refused),
-        cmocka_unit_test(lengths_that_lie_are_refused),
-        cmocka_unit_test(every_half_converts_exactly),
-        cmocka_unit_test(brain_floats_are_the_upper_half_of_floats),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

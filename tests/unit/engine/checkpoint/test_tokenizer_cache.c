@@ -77,7 +77,7 @@ static enum baton_err parse_form(const char *bytes, size_t n, const char *of,
     return err;
 }
 
-TEST(what_is_kept_is_what_was_read)
+TEST_ALONE(what_is_kept_is_what_was_read)
 {
     static const char *const texts[] = {JSON "}", UNIGRAM};
     for (size_t i = 0; i < 2; i++) {
@@ -94,7 +94,7 @@ TEST(what_is_kept_is_what_was_read)
     }
 }
 
-TEST(a_changed_byte_and_a_missing_end_are_noticed)
+TEST_ALONE(a_changed_byte_and_a_missing_end_are_noticed)
 {
     struct baton_tokenizer_tables *tables = parse(JSON "}");
     struct baton_buf form;
@@ -181,13 +181,4 @@ TEST(a_config_says_what_stands_around_a_prompt_for_some_classes)
     baton_tokenizer_tables_free(tables);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_kept_is_what_was_read),
-        cmocka_unit_test(a_changed_byte_and_a_missing_end_are_noticed),
-        IN_SCRATCH(a_large_file_is_parsed_once),
-        IN_SCRATCH(a_config_says_what_stands_around_a_prompt_for_some_classes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

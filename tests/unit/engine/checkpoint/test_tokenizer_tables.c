@@ -125,14 +125,4 @@ TEST(ids_are_bounded_and_belong_to_one_token)
     assert_refused(BATON_INVALID, "vocab: must be an object with at least one token");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(one_file_holds_vocabulary_merges_added_tokens_and_steps),
-        IN_SCRATCH(two_files_give_the_same_tables_and_the_end_of_text),
-        IN_SCRATCH(a_model_that_lacks_its_files_is_refused_by_their_names),
-        IN_SCRATCH(texts_that_are_looked_for_at_every_character_are_short),
-        IN_SCRATCH(ids_are_bounded_and_belong_to_one_token),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

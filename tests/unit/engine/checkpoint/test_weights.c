@@ -113,15 +113,4 @@ TEST(a_directory_without_weights_is_not_found)
     assert_int_equal(baton_weights_open("/nonexistent", &weights, NULL), BATON_NOT_FOUND);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_matrix_is_read_as_stored_or_transposed),
-        IN_SCRATCH(a_matrix_has_its_rows_from_parts_in_an_order_of_their_own),
-        IN_SCRATCH(wrong_shapes_dtypes_and_names_are_refused_by_name),
-        IN_SCRATCH(a_tensor_in_two_shards_is_refused),
-        IN_SCRATCH(a_corrupt_file_is_named),
-        IN_SCRATCH(a_directory_without_weights_is_not_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/base/array.h"
 #include "engine/arch/gpt2.h"
 
 static void add_rope(struct baton_spec *spec, int n_rotated, double theta, double factor)
@@ -170,7 +171,7 @@ const char *forms_at(int index, int n_vocab, int n_context, struct baton_spec *s
                                            .n_ff = index % 2 ? 70 : 53,
                                            .n_vocab = n_vocab,
                                            .n_context = n_context};
-    if (index >= (int)(sizeof forms / sizeof forms[0]))
+    if (index >= (int)(BATON_N_OF(forms)))
         return NULL;
     baton_gpt2_spec(&sizes, spec);
     forms[index].change(spec);

@@ -78,10 +78,4 @@ TEST(a_thousand_decode_steps_allocate_nothing)
             assert_steps_allocate_nothing(dtypes[i], n_threads);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thousand_decode_steps_allocate_nothing),
-    };
-    return cmocka_run_group_tests(tests, allocations_start, NULL);
-}
+ALL_TESTS(allocations_start, NULL)

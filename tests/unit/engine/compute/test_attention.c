@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/attention_unit.h"
 #include "tests/unit/engine/unit.h"
@@ -6,7 +7,7 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = ATTENTION_SPARE };
 
 static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128, 256, 500};
 
-enum { N_DIMS = sizeof dims / sizeof dims[0] };
+enum { N_DIMS = BATON_N_OF(dims) };
 
 TEST(rows_match_the_naive_sum_at_every_position)
 {
@@ -52,7 +53,7 @@ TEST(groups_of_queries_share_their_heads_k_and_v)
     const int groups[] = {1, 2, 3, 4, 5, 7, 8, 16};
     const struct baton_kernels *kernels;
     for (int dtype = 0; dtype < BATON_N_KV_DTYPES; dtype++)
-        for (int g = 0; g < (int)(sizeof groups / sizeof groups[0]); g++) {
+        for (int g = 0; g < (int)(BATON_N_OF(groups)); g++) {
             struct context c;
             int group = groups[g];
             context_init(&c, (enum baton_kv_dtype)dtype, 3, group, 20, N);
@@ -80,7 +81,7 @@ TEST(a_row_has_the_same_bits_alone_and_among_others)
                      variant % 2 ? 64 : 23, N);
         float *together = context_make_out(&c, N), *alone = context_make_out(&c, 1);
         for (int k = 0; (kernels = baton_kernels_at(k)); k++)
-            for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++)
+            for (size_t i = 0; i < BATON_N_OF(layouts); i++)
                 context_assert_rows_are_independent(kernels, &c, layouts[i][0], layouts[i][1],
                                                     together, alone);
         free(together);
@@ -159,18 +160,4 @@ TEST(q8_gives_the_same_bits_in_every_set_but_the_portable_one)
         free(out);
         context_fini(&c);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_match_the_naive_sum_at_every_position),
-        cmocka_unit_test(long_contexts_match_the_naive_sum),
-        cmocka_unit_test(groups_of_queries_share_their_heads_k_and_v),
-        cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
-        cmocka_unit_test(a_row_sees_nothing_of_later_positions),
-        cmocka_unit_test(sets_that_compute_alike_give_the_same_bits),
-        cmocka_unit_test(q8_gives_the_same_bits_in_every_set_but_the_portable_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Windows, caps and sinks. */
+#include "common/base/array.h"
 #include "tests/unit/engine/compute/attention_unit.h"
 #include "tests/unit/engine/unit.h"
 
@@ -6,7 +7,7 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS, SPARE = ATTENTION_SPARE };
 
 static const int windows[] = {1, 2, 5, 16, 33, 64, 65, 100, 500};
 
-enum { N_WINDOWS = sizeof windows / sizeof windows[0] };
+enum { N_WINDOWS = BATON_N_OF(windows) };
 
 static const float sinks[] = {-1, 3, 0.5F, -30, 8, 0};
 
@@ -52,7 +53,7 @@ TEST(a_row_of_any_form_has_the_same_bits_alone_and_among_others)
         float *together = context_make_out(&c, N), *alone = context_make_out(&c, 1);
         set_form(&c, i);
         for (int k = 0; (kernels = baton_kernels_at(k)); k++)
-            for (size_t l = 0; l < sizeof layouts / sizeof layouts[0]; l++)
+            for (size_t l = 0; l < BATON_N_OF(layouts); l++)
                 context_assert_rows_are_independent(kernels, &c, layouts[l][0], layouts[l][1],
                                                     together, alone);
         free(together);
@@ -79,14 +80,4 @@ TEST(blocks_before_every_window_are_not_read)
     }
     free(out);
     context_fini(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_caps_and_sinks_match_the_naive_sum),
-        cmocka_unit_test(a_row_of_any_form_has_the_same_bits_alone_and_among_others),
-        cmocka_unit_test(blocks_before_every_window_are_not_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

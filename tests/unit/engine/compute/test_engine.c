@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/compute/engine_unit.h"
 
 TEST(prefill_in_chunks_of_any_size_gives_the_same_logits)
@@ -230,7 +231,7 @@ TEST(senseless_options_are_refused)
         {.max_rows = 1, .n_threads = 0},
     };
     struct baton_engine *none = NULL;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(cases); i++)
         assert_int_equal(baton_engine_create(model, &cases[i], &none, NULL), BATON_INVALID);
     assert_null(none);
 }
@@ -251,5 +252,5 @@ int main(void)
         cmocka_unit_test(the_number_of_threads_never_changes_a_bit),
         cmocka_unit_test(senseless_options_are_refused),
     };
-    return run_on_all_kernels(tests, sizeof tests / sizeof tests[0]);
+    return run_on_all_kernels(tests, BATON_N_OF(tests));
 }

@@ -138,13 +138,3 @@ TEST(what_stands_where_as_what_is_in_the_layout)
         baton_model_close(model);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_part_has_the_bits_of_its_dtype),
-        cmocka_unit_test(neighbouring_rows_of_one_dtype_are_one_part),
-        cmocka_unit_test(what_stands_where_as_what_is_in_the_layout),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,4 +1,5 @@
 /* A mixture's router and the order of its rows. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/compute/moe/plan.h"
@@ -83,7 +84,7 @@ TEST(ids_are_distinct_whatever_the_logits_are)
                              {NAN, 1, NAN, 2},
                              {INFINITY, INFINITY, -INFINITY, NAN},
                              {-INFINITY, -INFINITY, -INFINITY, -INFINITY}};
-    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+    for (size_t r = 0; r < BATON_N_OF(rows); r++) {
         int experts[3];
         float weights[3];
         unsigned seen = 0;
@@ -161,17 +162,4 @@ TEST(every_pair_has_a_place_of_its_own)
             check_plan(&plan, experts, MOST_ROWS, k);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_greatest_logits_are_chosen_and_weigh_as_their_softmax),
-        cmocka_unit_test(equal_logits_go_to_the_lowest_ids),
-        cmocka_unit_test(great_logits_do_not_overflow),
-        cmocka_unit_test(ids_are_distinct_whatever_the_logits_are),
-        cmocka_unit_test(pairs_are_sorted_by_expert_and_row),
-        cmocka_unit_test(every_pair_has_a_place_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* A whole mixture beside the naive sum in double, from the weights as the kernels see them. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/compute/forward.h"
@@ -227,15 +228,7 @@ TEST(each_row_gets_the_weighted_sum_of_its_experts)
     const struct baton_kernels *kernels;
     for (int i = 0; (kernels = kernel_sets_at(i)); i++)
         for (int dtype = 0; dtype < BATON_F16; dtype++)
-            for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+            for (size_t s = 0; s < BATON_N_OF(shapes); s++)
                 if (kernels->dtypes[dtype].linear)
                     check_mixture(s, kernels, (enum baton_dtype)dtype);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_gets_the_weighted_sum_of_its_experts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

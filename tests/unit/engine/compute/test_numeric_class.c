@@ -1,5 +1,6 @@
 /* Of all sets of kernels, in every form of model and every dtype: those of one numeric class give
  * logits of the same bits, and those that are made to give the same bits are of one class. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
@@ -104,7 +105,7 @@ TEST(sets_of_kernels_of_one_class_give_the_same_bits)
     const enum baton_dtype dtypes[] = {BATON_F32, BATON_BF16, BATON_Q8};
     const char *form;
     for (int i = 0; (form = forms_at(i, N_VOCAB, N_TOKENS, &spec)); i++)
-        for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++)
+        for (size_t d = 0; d < BATON_N_OF(dtypes); d++)
             assert_classes_tell_bits_apart(form, dtypes[d]);
 }
 
@@ -145,15 +146,4 @@ TEST(openblas_is_a_class_of_its_own)
     compute(baton_kernels_best(), "f32", "f32", &best);
     assert_int_equal(strlen(blas.numeric_class.hex), BATON_NUMERIC_CLASS_HEX - 1);
     assert_false(has_same_class(&blas, &best));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_of_kernels_of_one_class_give_the_same_bits),
-        cmocka_unit_test(sets_of_kernels_of_one_class_give_the_same_bits_in_native_dtypes),
-        cmocka_unit_test(a_class_is_of_one_model_dtype_and_layout),
-        cmocka_unit_test(openblas_is_a_class_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

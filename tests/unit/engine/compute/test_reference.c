@@ -1,4 +1,5 @@
 /* The engine against a decoder written the plain way, in double, over the same weights. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <stdlib.h>
@@ -173,7 +174,7 @@ TEST(heads_may_be_wider_or_narrower_than_the_model_and_share_keys_and_values)
     };
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
-        for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        for (size_t i = 0; i < BATON_N_OF(odd); i++) {
             const struct baton_gpt2_sizes sizes = {.n_layers = 2,
                                                    .n_embd = odd[i].n_embd,
                                                    .n_heads = odd[i].n_heads,
@@ -184,12 +185,4 @@ TEST(heads_may_be_wider_or_narrower_than_the_model_and_share_keys_and_values)
                                                    .n_context = CONTEXT};
             check(&sizes, kernels->name);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_may_be_wider_or_narrower_than_the_model_and_share_keys_and_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

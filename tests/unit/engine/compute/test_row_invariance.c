@@ -2,6 +2,7 @@
  * not choose, a few on those it emulates; ten times as many with BATON_LONG set): whatever the
  * batch, the chunks, the threads and the neighbours, a position's logits have the same bits, and so
  * has what embeddings are pooled of. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
@@ -256,7 +257,7 @@ static void widen(void)
 
 static bool is_native_form(const char *form)
 {
-    for (size_t i = 0; i < sizeof native_forms / sizeof native_forms[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(native_forms); i++)
         if (!strcmp(native_forms[i], form))
             return true;
     return false;

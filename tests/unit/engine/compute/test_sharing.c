@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/compute/engine_unit.h"
 
 /* The hashes need only differ here. */
@@ -96,5 +97,5 @@ int main(void)
         cmocka_unit_test(a_batch_on_shared_blocks_decodes_to_the_same_bits),
         cmocka_unit_test(a_sequence_never_begins_inside_its_shared_blocks),
     };
-    return run_on_all_kernels(tests, sizeof tests / sizeof tests[0]);
+    return run_on_all_kernels(tests, BATON_N_OF(tests));
 }

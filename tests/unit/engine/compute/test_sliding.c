@@ -1,5 +1,6 @@
 /* A pool that keeps only windows beside one that keeps all: whatever sequences begin, share, go on,
  * take back and end in it, a position's logits have the same bits. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/compute/engine.h"
@@ -260,8 +261,7 @@ int main(void)
         for (int d = 0; d < 3; d++) {
             const char *name = form_at(i, &is_last);
             kv_dtype = kv_dtypes[d];
-            n_failed += _cmocka_run_group_tests(name, tests, sizeof tests / sizeof tests[0], set_up,
-                                                tear_down);
+            n_failed += _cmocka_run_group_tests(name, tests, BATON_N_OF(tests), set_up, tear_down);
         }
     return n_failed;
 }

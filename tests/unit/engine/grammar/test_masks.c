@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/masks/plain_vocab.h"
+#include "common/base/array.h"
 #include "engine/grammar/masks/matcher.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 /* Tokens of one byte for all texts, and longer ones that cross the borders of rules. */
 static const char *const longer[] = {"\":",
@@ -42,7 +43,7 @@ static const char *const longer[] = {"\":",
                                      "\xed\xa0",
                                      "n the string of more than 32 characters\"",
                                      "abcdefghijklmnopqrstuvwxyz0123456789"};
-enum { N_LONGER = sizeof longer / sizeof longer[0], N_VOCAB = 256 + N_LONGER + 1 };
+enum { N_LONGER = BATON_N_OF(longer), N_VOCAB = 256 + N_LONGER + 1 };
 static const uint32_t stop = N_VOCAB - 1;
 static char bytes[256];
 
@@ -131,7 +132,7 @@ static void compare_all(bool with_plain)
     assert_int_equal(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie), BATON_OK);
     if (with_plain)
         assert_int_equal(baton_plain_vocab_add(trie), BATON_OK);
-    for (size_t i = 0; i < sizeof grammars / sizeof grammars[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(grammars); i++)
         for (unsigned seed = 1; seed <= 10; seed++)
             compare(&grammars[i], trie, seed);
     baton_token_trie_destroy(trie);
@@ -187,14 +188,4 @@ TEST(what_a_grammar_forces_is_cut_into_the_longest_tokens)
     assert_int_equal(forced_after("{", tokens, 8), 0); /* white space, or a quote */
     assert_int_equal(forced_after("{\"abc\":null,\"12\":true}", tokens, 8), 0);
     assert_int_equal(forced_after("x", tokens, 8), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks_are_those_of_each_token_by_itself),
-        cmocka_unit_test(plain_characters_are_told_by_their_number),
-        cmocka_unit_test(what_a_grammar_forces_is_cut_into_the_longest_tokens),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,13 +141,3 @@ TEST(a_set_ends_with_grammars_that_were_never_made)
     }
     end(&stand);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matchers_come_before_their_grammar_and_keep_what_they_are_told),
-        cmocka_unit_test(what_cannot_be_made_is_tried_again_for_the_next),
-        cmocka_unit_test(a_set_ends_with_grammars_that_were_never_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/automaton/automaton.h"
 #include "engine/grammar/grammar.h"
 
@@ -141,7 +142,7 @@ static bool matches(struct baton_automaton *automaton, const char *text)
 
 TEST(a_grammar_accepts_its_texts_and_no_others)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(rows); i++) {
         struct baton_network *network;
         struct baton_why why = {""};
         if (baton_grammar_read(rows[i].kind, rows[i].grammar, strlen(rows[i].grammar), &network,
@@ -200,7 +201,7 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"excludes\":[\"\"]}", "not empty"},
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"more\":1}", "more is not supported"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct baton_network *network;
         struct baton_why why = {""};
         assert_int_equal(
@@ -257,7 +258,7 @@ TEST(a_place_in_a_text_has_a_path_in_the_schema)
         baton_grammar_read(BATON_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &network, &why),
         BATON_OK);
     struct baton_automaton *automaton = baton_automaton_create(network);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(places); i++) {
         uint32_t at = baton_automaton_start(automaton);
         for (const char *c = places[i].text; *c; c++)
             at = baton_automaton_step(automaton, at, (uint8_t)*c);
@@ -265,15 +266,4 @@ TEST(a_place_in_a_text_has_a_path_in_the_schema)
     }
     baton_automaton_destroy(automaton);
     baton_network_destroy(network);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_place_in_a_text_has_a_path_in_the_schema),
-        cmocka_unit_test(a_grammar_accepts_its_texts_and_no_others),
-        cmocka_unit_test(what_matches_nothing_or_refers_to_itself_is_refused),
-        cmocka_unit_test(a_grammar_may_have_as_many_parts_as_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #ifndef BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H
 #define BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H
 
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <immintrin.h>
@@ -32,7 +33,7 @@ static const struct shape shapes[] = {
     {16, 16, 16}, {1, 16, 16}, {16, 1, 16}, {16, 16, 1}, {1, 1, 1}, {7, 13, 5}, {15, 2, 9},
 };
 
-enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+enum { N_SHAPES = BATON_N_OF(shapes) };
 
 static inline bool is_native(void)
 {

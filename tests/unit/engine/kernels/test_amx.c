@@ -179,15 +179,4 @@ TEST(threads_do_not_disturb_each_other_and_leave_no_tiles)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(q8_has_the_bits_of_vnni),
-        cmocka_unit_test(a_row_has_the_same_bits_beside_any_number_of_others),
-        cmocka_unit_test(neither_do_blocks_change_a_bit),
-        cmocka_unit_test(split_f32_is_a_hundred_times_as_exact_as_bf16),
-        cmocka_unit_test(infinite_or_nan_inputs_do_not_come_out_finite),
-        cmocka_unit_test(threads_do_not_disturb_each_other_and_leave_no_tiles),
-    };
-    return cmocka_run_group_tests(tests, find_amx, NULL);
-}
+ALL_TESTS(find_amx, NULL)

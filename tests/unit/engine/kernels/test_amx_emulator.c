@@ -129,13 +129,3 @@ TEST(instructions_that_a_cpu_would_refuse_end_the_process_with_a_message)
     assert_refused(multiply_shapes_that_do_not_fit, "shapes do not fit");
     assert_refused(configure_seventeen_rows, "larger than it is");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operands_of_every_form_are_understood),
-        cmocka_unit_test(configurations_come_back_and_are_released),
-        cmocka_unit_test(instructions_that_a_cpu_would_refuse_end_the_process_with_a_message),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -185,13 +185,3 @@ TEST(every_thread_has_its_own_tiles)
         assert_null(failed);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_products_are_those_of_the_manual),
-        cmocka_unit_test(products_of_bytes_are_exact_and_wrap_around),
-        cmocka_unit_test(every_thread_has_its_own_tiles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <float.h>
@@ -6,7 +7,7 @@
 
 static const size_t sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 257, 1000};
 
-enum { N_SIZES = sizeof sizes / sizeof sizes[0] };
+enum { N_SIZES = BATON_N_OF(sizes) };
 
 TEST(caps_follow_tanh_to_the_last_digits)
 {
@@ -58,14 +59,4 @@ TEST(clamped_and_added_vectors_match_at_any_length)
             free(clamped);
             free(sum);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(caps_follow_tanh_to_the_last_digits),
-        cmocka_unit_test(caps_keep_infinities_in_and_nan_out),
-        cmocka_unit_test(clamped_and_added_vectors_match_at_any_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <float.h>
@@ -19,7 +20,7 @@ static const struct {
     {BATON_BLOCK_Q4_1, 0.07, 0x52896cf7},   {BATON_BLOCK_Q4_0, 0.082, 0xa9b4d881},
 };
 
-enum { N_TYPES = sizeof types / sizeof types[0] };
+enum { N_TYPES = BATON_N_OF(types) };
 
 static size_t blocks_of(enum baton_block_type type, size_t n)
 {
@@ -95,7 +96,7 @@ TEST(a_last_block_that_is_not_full_is_as_near_as_the_others)
     static const size_t ns[] = {1, 2, 31, 33, 63, 100, 257, 300, 511, 1000};
     float *weights = normal_floats(N_IN), back[N_IN];
     for (size_t i = 0; i < N_TYPES; i++)
-        for (size_t k = 0; k < sizeof ns / sizeof ns[0]; k++) {
+        for (size_t k = 0; k < BATON_N_OF(ns); k++) {
             size_t last = (ns[k] - 1) / 32 * 32;
             round_trip(types[i].type, weights, ns[k], back);
             assert_true(sqrt(mean_square(weights + last, back + last, ns[k] - last)) <=
@@ -155,7 +156,7 @@ TEST(weights_that_are_no_numbers_or_out_of_reach_make_their_block_finite)
 {
     static const float values[] = {INFINITY, -INFINITY, NAN, FLT_MAX, -1e19F, 1e17F};
     for (size_t i = 0; i < N_TYPES; i++)
-        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+        for (size_t k = 0; k < BATON_N_OF(values); k++) {
             float *weights = normal_floats(512), back[512];
             weights[100] = values[k];
             round_trip(types[i].type, weights, 512, back);
@@ -173,19 +174,4 @@ TEST(types_with_levels_of_their_own_are_not_encoded)
     assert_false(baton_encodes(BATON_BLOCK_MXFP4));
     for (size_t i = 0; i < N_TYPES; i++)
         assert_true(baton_encodes(types[i].type));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normal_weights_come_back_as_near_as_a_search_gets_them),
-        cmocka_unit_test(blocks_have_the_same_bytes_on_every_machine),
-        cmocka_unit_test(a_last_block_that_is_not_full_is_as_near_as_the_others),
-        cmocka_unit_test(weights_are_as_near_at_every_size_that_f16_scales_reach),
-        cmocka_unit_test(equal_weights_come_back),
-        cmocka_unit_test(an_outlier_comes_back),
-        cmocka_unit_test(weights_that_are_no_numbers_or_out_of_reach_make_their_block_finite),
-        cmocka_unit_test(types_with_levels_of_their_own_are_not_encoded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

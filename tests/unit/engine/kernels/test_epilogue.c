@@ -219,15 +219,3 @@ TEST(a_gated_row_has_the_same_bits_alone_and_among_others)
 {
     for_each_set(check_gated_rows_alone);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_scaled_before_they_are_stored_or_added),
-        cmocka_unit_test(activations_are_within_a_millionth_of_their_formulas),
-        cmocka_unit_test(activations_hold_at_the_ends),
-        cmocka_unit_test(a_gate_and_its_up_give_one_output),
-        cmocka_unit_test(a_gated_row_has_the_same_bits_alone_and_among_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

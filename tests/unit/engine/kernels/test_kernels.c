@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #if defined(__aarch64__)
@@ -13,7 +14,7 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
 static const size_t row_sizes[] = {1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 1000};
 
-enum { N_ROW_SIZES = sizeof row_sizes / sizeof row_sizes[0], MAX_ROW = 1000, VECTOR = 16 };
+enum { N_ROW_SIZES = BATON_N_OF(row_sizes), MAX_ROW = 1000, VECTOR = 16 };
 
 TEST(weights_are_accurate_and_end_in_zero)
 {
@@ -133,15 +134,3 @@ TEST(sets_follow_what_the_cpu_has)
     assert_non_null(baton_kernels_find("portable"));
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_are_accurate_and_end_in_zero),
-        cmocka_unit_test(weights_sum_up_over_any_length),
-        cmocka_unit_test(maxima_skip_nan),
-        cmocka_unit_test(keeping_gathers_in_order_even_in_place),
-        cmocka_unit_test(sets_follow_what_the_cpu_has),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

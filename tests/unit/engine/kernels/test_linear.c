@@ -321,18 +321,3 @@ TEST(q8_activations_are_rounded_to_the_nearest_step)
         product_fini(&p);
     }
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_product_matches_the_plain_sum_on_odd_shapes),
-        cmocka_unit_test(every_product_matches_over_many_panels),
-        cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_any_others),
-        cmocka_unit_test(listed_rows_have_the_bits_they_have_in_order),
-        cmocka_unit_test(rows_are_prepared_to_the_same_bits_in_any_parts),
-        cmocka_unit_test(sets_that_compute_alike_give_the_same_bits),
-        cmocka_unit_test(four_groups_with_the_greatest_integers_are_rounded_once),
-        cmocka_unit_test(q8_activations_are_rounded_to_the_nearest_step),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,10 +1,11 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/kernels/kernels.h"
 
 static const size_t widths[] = {1, 5, 15, 16, 17, 48, 100, 767, 768};
 
-enum { N_WIDTHS = sizeof widths / sizeof widths[0], MAX_WIDTH = 768 };
+enum { N_WIDTHS = BATON_N_OF(widths), MAX_WIDTH = 768 };
 
 static const float epsilon = 1e-5F;
 
@@ -87,17 +88,8 @@ TEST(heads_are_normalised_one_by_one)
     const size_t dims[] = {1, 7, 16, 24, 64, 80, 128, 256};
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
-        for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++) {
+        for (size_t d = 0; d < BATON_N_OF(dims); d++) {
             check_heads(kernels, 3, dims[d], 0);
             check_heads(kernels, 5, dims[d], dims[d]);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norms_match_their_formulas_on_odd_widths),
-        cmocka_unit_test(heads_are_normalised_one_by_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/kernels/guarded.h"
 #include "tests/unit/engine/unit.h"
 
@@ -11,7 +12,7 @@ static const int ins[] = {1, 2, 15, 16, 31, 32, 33, 63, 64, 65, 200}, outs[] = {
 
 /* Those that are packed from floats; test_packed_native.c has the others. */
 enum { N_FLOAT_DTYPES = BATON_F16 + 1 };
-enum { N_INS = sizeof ins / sizeof ins[0], N_OUTS = sizeof outs / sizeof outs[0], MAX_IN = 256 };
+enum { N_INS = BATON_N_OF(ins), N_OUTS = BATON_N_OF(outs), MAX_IN = 256 };
 
 /* Packs rows [n_out][n_in] into memory of just the size; free_packed gives it back. */
 static struct baton_packed pack(enum baton_dtype dtype, enum baton_layout layout, int n_out,
@@ -178,7 +179,7 @@ TEST(q8_groups_do_not_share_their_scale)
 TEST(q8_groups_of_zeros_and_of_subnormals_stay_finite)
 {
     const float largest[] = {0, 0x1p-149F, 0x1p-140F, FLT_MIN, 130 * FLT_MIN, FLT_MAX / 2};
-    for (size_t i = 0; i < sizeof largest / sizeof largest[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(largest); i++) {
         const float weights[] = {largest[i], -largest[i], largest[i] / 2, 0};
         float found[4];
         through_q8(weights, 4, found);
@@ -199,21 +200,4 @@ TEST(dtypes_have_names)
     }
     assert_false(baton_dtype_parse("f64", &dtype));
     assert_int_equal(dtype, BATON_N_DTYPES - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_back_as_their_dtype_keeps_them),
-        cmocka_unit_test(elements_past_the_matrix_are_zero),
-        cmocka_unit_test(every_byte_of_a_matrix_is_written),
-        cmocka_unit_test(bf16_rounds_to_the_nearest_and_ties_to_even),
-        cmocka_unit_test(a_nan_stays_one_in_bf16),
-        cmocka_unit_test(every_bf16_comes_back_from_its_float),
-        cmocka_unit_test(a_q8_groups_largest_weight_is_its_last_step),
-        cmocka_unit_test(q8_groups_do_not_share_their_scale),
-        cmocka_unit_test(q8_groups_of_zeros_and_of_subnormals_stay_finite),
-        cmocka_unit_test(dtypes_have_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Panels of blocks give back exactly what the blocks decode to. */
+#include "common/base/array.h"
 #include "tests/unit/engine/kernels/guarded.h"
 #include "tests/unit/engine/unit.h"
 
@@ -202,7 +203,7 @@ static void check_floats(enum baton_block_type type, int n_in)
 static void check_floats_of_every_length(enum baton_block_type type)
 {
     static const int ins[] = {1, 40, 64, 200, 256, 320, 576, 1024};
-    for (size_t i = 0; i < sizeof ins / sizeof ins[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(ins); i++)
         if (baton_packed_encodes(baton_dtype_of_blocks(type)))
             check_floats(type, ins[i]);
 }
@@ -210,18 +211,4 @@ static void check_floats_of_every_length(enum baton_block_type type)
 TEST(floats_are_packed_as_they_are_encoded)
 {
     for_each_type(check_floats_of_every_length);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(floats_are_packed_as_they_are_encoded),
-        cmocka_unit_test(a_row_is_what_its_blocks_decode_to),
-        cmocka_unit_test(any_bytes_are_blocks),
-        cmocka_unit_test(what_is_past_the_matrix_is_zero),
-        cmocka_unit_test(panels_are_about_as_large_as_the_file),
-        cmocka_unit_test(every_dtype_is_described_as_its_blocks_are),
-        cmocka_unit_test(dtypes_bear_the_names_of_their_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/kernels/kernels.h"
@@ -39,7 +40,7 @@ TEST(the_first_elements_of_every_head_turn_and_the_others_stay)
                                {80, 32}, {80, 80}, {96, 72}, {128, 96}, {128, 128}, {256, 256}};
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (size_t i = 0; i < BATON_N_OF(sizes); i++)
             check_heads(kernels, sizes[i][0], sizes[i][1]);
 }
 
@@ -54,13 +55,4 @@ TEST(angles_are_those_of_the_position_times_the_factor)
         assert_true(cosines[i] == (float)(1.25 * cos(131071 * rope.inverse[i])));
         assert_true(sines[i] == (float)(1.25 * sin(131071 * rope.inverse[i])));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_elements_of_every_head_turn_and_the_others_stay),
-        cmocka_unit_test(angles_are_those_of_the_position_times_the_factor),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/compute/attention_unit.h"
 #include "tests/unit/engine/unit.h"
 
@@ -7,7 +8,7 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
 static const int dims[] = {1, 7, 16, 20, 32, 64, 80, 128, 256, 500};
 
-enum { N_DIMS = sizeof dims / sizeof dims[0] };
+enum { N_DIMS = BATON_N_OF(dims) };
 
 TEST(stored_rows_are_where_the_block_says_and_nowhere_else)
 {
@@ -64,7 +65,7 @@ TEST(all_kernels_round_as_the_scalar_functions_do)
     const float odd[] = {0,     -0.0F, 1e-8F, 3e-8F,    6.1e-5F,  1.0009766F, 65503, 65519,
                          65520, 1e30F, NAN,   INFINITY, -1e-7F,   -65520,     2049,  -2051,
                          0.1F,  -0.3F, 1e-6F, 5.97e-8F, 2.98e-8F, 1e-40F,     7,     -100.1F};
-    enum { DIM = sizeof odd / sizeof odd[0] };
+    enum { DIM = BATON_N_OF(odd) };
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++) {
         struct context c = {.dtype = BATON_KV_F16, .n_heads = 1, .dim = DIM};
@@ -77,14 +78,4 @@ TEST(all_kernels_round_as_the_scalar_functions_do)
         }
         free(block);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stored_rows_are_where_the_block_says_and_nowhere_else),
-        cmocka_unit_test(every_half_survives_and_others_round_to_nearest_even),
-        cmocka_unit_test(all_kernels_round_as_the_scalar_functions_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

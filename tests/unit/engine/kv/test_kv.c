@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/kv/kv.h"
@@ -113,7 +114,7 @@ TEST(a_sequence_takes_whole_blocks_and_gives_them_back)
 {
     struct baton_seq seq;
     const int cases[][2] = {{1, 1}, {15, 1}, {16, 1}, {17, 2}, {160, 10}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         assert_int_equal(baton_seq_init(&seq, kv, cases[i][0]), BATON_OK);
         assert_int_equal(seq.n_blocks, cases[i][1]);
         assert_int_equal(seq.n_tokens, 0);
@@ -167,18 +168,4 @@ TEST(no_two_blocks_of_any_layer_share_memory)
     baton_seq_fini(&seq);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_holds_k_and_v_of_sixteen_positions),
-        cmocka_unit_test(a_layer_that_reads_anothers_k_and_v_holds_none),
-        cmocka_unit_test(elements_are_as_asked_or_as_the_layout_says),
-        cmocka_unit_test(an_unknown_dtype_is_refused_by_name),
-        cmocka_unit_test(heads_whose_sums_could_overflow_are_refused_for_q8),
-        cmocka_unit_test(a_sequence_takes_whole_blocks_and_gives_them_back),
-        cmocka_unit_test(an_exhausted_pool_says_limit_and_takes_nothing),
-        cmocka_unit_test(senseless_sizes_are_refused),
-        cmocka_unit_test(no_two_blocks_of_any_layer_share_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

@@ -80,16 +80,4 @@ TEST(a_cached_block_knows_since_when)
     assert_true(baton_kv_oldest_cached_ns(kv) <= baton_now_ns());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(claims_of_all_sequences_are_the_pools_own_count, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_shared_block_is_the_first_claimants_and_counts_for_both,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(blocks_that_nobody_claims_or_two_do_are_faults, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_cached_block_knows_since_when, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

@@ -373,21 +373,4 @@ TEST(writers_that_are_killed_leave_no_wrong_block)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_block_comes_back_as_it_was_to_every_opener_and_after_a_restart),
-        IN_SCRATCH(a_file_is_never_larger_than_wanted_and_the_oldest_block_goes_first),
-        IN_SCRATCH(a_record_with_any_bit_changed_is_not_read_and_is_forgotten),
-        IN_SCRATCH(a_record_of_two_halves_is_not_read),
-        IN_SCRATCH(a_directory_or_file_that_others_could_write_is_refused),
-        IN_SCRATCH(a_file_with_foreign_content_is_made_anew),
-        IN_SCRATCH(no_room_for_one_block_is_refused),
-        IN_SCRATCH(files_of_other_models_go_unless_they_are_in_use),
-        IN_SCRATCH(a_file_in_use_is_shared_as_it_is_but_not_when_it_is_larger_than_wanted),
-        IN_SCRATCH(a_slot_that_another_process_reads_or_writes_is_left_alone),
-        IN_SCRATCH(a_full_disk_is_told_and_what_was_written_stays),
-        IN_SCRATCH(writers_that_are_killed_leave_no_wrong_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -288,24 +288,4 @@ TEST(many_colliding_names_are_told_apart)
     baton_kv_index_fini(&index);
 }
 
-int main(void)
-{
-#define RUN(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        RUN(a_registered_block_is_shared_while_it_is_held),
-        RUN(a_registered_block_without_holders_is_kept_and_counts_as_free),
-        RUN(hashes_are_found_from_the_first_on_without_a_gap),
-        RUN(the_least_recently_used_goes_first),
-        RUN(a_hit_makes_a_block_recently_used),
-        RUN(a_chain_loses_its_end_first),
-        RUN(a_taken_name_stays_with_its_block),
-        RUN(blocks_that_a_request_found_are_not_evicted_for_the_rest_of_it),
-        RUN(too_few_blocks_beside_the_found_ones_leave_no_trace),
-        RUN(shared_blocks_let_in_more_sequences_than_the_pool_could_hold),
-        RUN(a_bound_holds_for_blocks_without_holders),
-        RUN(a_bound_of_none_names_and_finds_nothing),
-        RUN(hashes_that_leave_nothing_to_compute_are_refused),
-        RUN(many_colliding_names_are_told_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

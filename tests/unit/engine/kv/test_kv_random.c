@@ -227,11 +227,3 @@ TEST(arbitrary_use_agrees_with_the_plain_reference)
     assert_int_equal(baton_kv_n_free(kv), N_BLOCKS);
     baton_kv_destroy(kv);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arbitrary_use_agrees_with_the_plain_reference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

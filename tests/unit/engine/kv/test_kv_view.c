@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "engine/kv/view.h"
 
 enum { N_BLOCKS = 7, N_LAYERS = 3 };
@@ -156,7 +157,7 @@ TEST(another_file_than_a_sealed_pool_of_that_size_is_refused)
     struct baton_why why;
     size_t stamps_at, n_bytes;
     static const int wrong[] = {0, -1, N_BLOCKS - 1, N_BLOCKS + 1, INT32_MAX};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_int_equal(baton_kv_view_open(own, baton_kv_fd(theirs), wrong[i], &none, &why),
                          BATON_INVALID);
     assert_non_null(strstr(why.text, "no pool of"));
@@ -170,18 +171,4 @@ TEST(another_file_than_a_sealed_pool_of_that_size_is_refused)
     assert_null(none);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_block_of_every_layer_is_seen_where_its_owner_has_it,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_block_that_was_given_to_another_sequence_is_told, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(no_copy_that_passes_has_anything_of_the_next_sequence,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pool_that_is_gone_is_still_seen, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(another_file_than_a_sealed_pool_of_that_size_is_refused,
-                                        set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

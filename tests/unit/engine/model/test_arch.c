@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include <stdio.h>
@@ -76,7 +77,7 @@ TEST(settings_that_are_not_computed_are_refused_by_name)
         {",\"n_inner\":-4", "n_inner"},
         {",\"tie_word_embeddings\":\"yes\"", "tie_word_embeddings"},
     };
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(refused); i++) {
         struct configured configured = {0};
         struct baton_why why = {.text = ""};
         assert_int_equal(parse(refused[i][0], &configured, &why), BATON_INVALID);
@@ -101,20 +102,9 @@ TEST(configs_of_other_kinds_are_refused)
         "{\"model_type\":\"gpt2\",\"n_layer\":2.5,\"n_head\":3,\"n_embd\":12,\"vocab_size\":50,"
         "\"n_positions\":32}",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(texts); i++) {
         struct configured configured;
         struct baton_why why;
         assert_int_equal(parse_text(texts[i], &configured, &why), BATON_INVALID);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2_defaults_are_those_of_its_authors),
-        cmocka_unit_test(given_fields_are_taken),
-        cmocka_unit_test(settings_that_are_not_computed_are_refused_by_name),
-        cmocka_unit_test(configs_of_other_kinds_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,19 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "engine/model/model.h"
 #include "tests/support/random_gpt2.h"
 #include "tests/support/tensor_files.h"
 
-TEST(a_directory_without_weights_is_not_found)
+TEST_IN(make_scratch, remove_scratch, a_directory_without_weights_is_not_found)
 {
     struct baton_model *model = NULL;
     assert_int_equal(baton_model_open(scratch, NULL, &model, NULL), BATON_NOT_FOUND);
     assert_int_equal(baton_model_open("/nonexistent", NULL, &model, NULL), BATON_NOT_FOUND);
 }
 
-TEST(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
+TEST_IN(make_scratch, remove_scratch,
+        a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
 {
     struct baton_model *model = NULL;
     struct baton_why why;
@@ -84,7 +86,7 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
                                                   .n_vocab = 7,
                                                   .n_context = 50};
     static const char *const kv_dtypes[][2] = {{"f32", "f32"}, {"bf16", "f16"}, {"q8", "f16"}};
-    for (size_t i = 0; i < sizeof kv_dtypes / sizeof kv_dtypes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(kv_dtypes); i++) {
         const struct baton_model_options options = {.dtype = kv_dtypes[i][0]};
         struct baton_model *model;
         assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
@@ -95,16 +97,4 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
         assert_int_equal(layout.spec->layers[2].head_dim, 3);
         baton_model_close(model);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_directory_without_weights_is_not_found),
-        IN_SCRATCH(a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for),
-        cmocka_unit_test(a_random_model_keeps_its_spec),
-        cmocka_unit_test(a_spec_that_no_config_could_have_is_refused),
-        cmocka_unit_test(kv_is_by_default_as_wide_as_the_weights_deserve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include <glob.h>
@@ -67,7 +68,7 @@ static ino_t inode_of(const char *path)
 TEST(a_packed_model_is_the_model_in_every_dtype)
 {
     static const char *const dtypes[] = {"f32", "bf16", "q8", "q4"};
-    for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(dtypes); i++) {
         struct baton_model *alone = open_model(dtypes[i], "auto", NULL);
         struct baton_model *packed = open_model(dtypes[i], "auto", &dirs);
         struct baton_model *mapped = open_model(dtypes[i], "auto", &dirs);
@@ -84,7 +85,7 @@ TEST(a_packed_model_is_the_model_in_every_dtype)
     }
 }
 
-TEST(any_number_of_threads_packs_the_same)
+TEST_ALONE(any_number_of_threads_packs_the_same)
 {
     const struct baton_model_options options = {.dtype = "q4", .n_threads = 1};
     struct baton_model *by_three = open_model("q4", "auto", NULL), *by_one = NULL;
@@ -94,7 +95,7 @@ TEST(any_number_of_threads_packs_the_same)
     baton_model_close(by_one);
 }
 
-TEST(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
+TEST_ALONE(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
 {
     const struct baton_kernels *kernels;
     for (int i = 0; (kernels = baton_kernels_at(i)); i++) {
@@ -168,7 +169,7 @@ static void put_link(const char *path)
 TEST(a_file_that_others_may_have_written_is_packed_again)
 {
     void (*const spoil[])(const char *path) = {let_others_write, give_away, put_link};
-    for (size_t i = 0; i < sizeof spoil / sizeof spoil[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(spoil); i++) {
         struct stat info;
         baton_model_close(open_model("f32", "auto", &dirs));
         ino_t before = inode_of(the_pack());
@@ -280,7 +281,7 @@ TEST(a_killed_packer_does_not_block)
     baton_model_close(model);
 }
 
-TEST(an_option_without_meaning_is_refused_with_those_that_have_one)
+TEST_ALONE(an_option_without_meaning_is_refused_with_those_that_have_one)
 {
     struct baton_model_options options = {.dtype = "f16"};
     struct baton_model *model = NULL;
@@ -299,25 +300,4 @@ TEST(an_option_without_meaning_is_refused_with_those_that_have_one)
     assert_null(model);
 }
 
-#define WITH_CACHE(test) cmocka_unit_test_setup_teardown(test, make_cache, remove_scratch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_CACHE(a_packed_model_is_the_model_in_every_dtype),
-        WITH_CACHE(each_dtype_and_layout_has_its_own_file),
-        WITH_CACHE(a_file_is_packed_once),
-        WITH_CACHE(a_spoiled_file_is_packed_again),
-        WITH_CACHE(a_file_that_others_may_have_written_is_packed_again),
-        WITH_CACHE(a_file_of_the_directorys_owner_is_used),
-        WITH_CACHE(a_model_outlives_its_file),
-        WITH_CACHE(without_a_writable_directory_the_weights_are_private),
-        WITH_CACHE(a_file_that_can_only_be_read_is_used),
-        WITH_CACHE(processes_that_pack_at_once_share_one_file),
-        WITH_CACHE(a_killed_packer_does_not_block),
-        cmocka_unit_test(any_number_of_threads_packs_the_same),
-        cmocka_unit_test(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest),
-        cmocka_unit_test(an_option_without_meaning_is_refused_with_those_that_have_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_cache, remove_scratch)

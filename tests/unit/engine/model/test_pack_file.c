@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include <fcntl.h>
@@ -109,7 +110,7 @@ TEST(a_file_of_anything_else_is_refused)
     others[2].dtype = "q8";
     others[3].layout = BATON_ROWS;
     others[4].signature++;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(others); i++) {
         assert_int_equal(map(&others[i], &file, &why), BATON_CORRUPT);
         assert_non_null(strstr(why.text, "/pack: packed from other weights"));
         assert_null(file.payload);
@@ -146,7 +147,7 @@ TEST(a_flipped_bit_anywhere_is_found)
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
     struct baton_why why;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         spoil(cases[i].offset);
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
         assert_non_null(strstr(why.text, cases[i].reason));
@@ -163,7 +164,7 @@ TEST(a_file_of_another_size_is_refused)
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
     struct baton_why why;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
         assert_int_equal(truncate(in_scratch("pack"), sizes[i]), 0);
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
         assert_non_null(strstr(why.text, "wrong size"));
@@ -196,7 +197,7 @@ TEST(a_payload_without_space_fails_when_it_is_created)
     close(fd);
 }
 
-TEST(a_name_says_what_is_inside)
+TEST_ALONE(a_name_says_what_is_inside)
 {
     struct baton_pack_key key = usual_key();
     char name[BATON_PACK_NAME_BYTES];
@@ -204,19 +205,4 @@ TEST(a_name_says_what_is_inside)
     assert_string_equal(name, "aaaaaaaaaaaaaaaa-bbbbbbbb-bf16-panels.pack");
 }
 
-#define WITH_PACK(test) cmocka_unit_test_setup_teardown(test, make_pack, remove_pack)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_PACK(packed_weights_are_mapped),
-        WITH_PACK(an_empty_payload_is_a_payload),
-        WITH_PACK(a_file_of_anything_else_is_refused),
-        WITH_PACK(a_flipped_bit_anywhere_is_found),
-        WITH_PACK(a_file_of_another_size_is_refused),
-        WITH_PACK(a_path_that_is_no_file_is_refused),
-        WITH_PACK(a_payload_without_space_fails_when_it_is_created),
-        cmocka_unit_test(a_name_says_what_is_inside),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_pack, remove_pack)

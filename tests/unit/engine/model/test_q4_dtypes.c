@@ -79,14 +79,3 @@ TEST(kernels_without_panels_refuse_q4)
     struct baton_model *model = NULL;
     assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_INVALID);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_matrix_has_the_format_of_its_slot),
-        cmocka_unit_test(rows_that_padding_would_make_larger_have_blocks_of_32),
-        cmocka_unit_test(values_that_begin_within_a_panel_share_their_format_with_queries_and_keys),
-        cmocka_unit_test(kernels_without_panels_refuse_q4),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,4 +1,5 @@
 /* Checkpoints whose tensors are not quite those of their config: refused by name, or understood. */
+#include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
 #include "common/base/buf.h"
@@ -96,7 +97,7 @@ TEST(a_tensor_that_is_missing_is_named)
         {"gpt-oss", "model.layers.0.mlp.experts.gate_up_proj_scales"},
         {"gpt-oss", "model.layers.1.mlp.router.bias"},
     };
-    for (size_t i = 0; i < sizeof missing / sizeof missing[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(missing); i++) {
         char reason[128];
         (void)snprintf(reason, sizeof reason, "tensor %s is missing", missing[i][1]);
         write_config(missing[i][0], "", "");
@@ -162,7 +163,7 @@ TEST(names_with_another_prefix_or_none_are_the_same_model)
     write_config("gemma3", "", "");
     write_tensors("gemma3", "", "");
     struct baton_model *plain = open_scratch();
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(prefixes); i++) {
         write_tensors("gemma3", "model.", prefixes[i]);
         struct baton_model *model = open_scratch();
         assert_int_equal(model->n_taken, plain->n_taken);
@@ -219,7 +220,7 @@ TEST(constants_and_parts_of_a_larger_model_are_passed_over)
     static const char *const ignored[] = {"model.layers.0.self_attn.rotary_emb.inv_freq",
                                           "vision_tower.patch.weight", "multi_modal.bias"};
     write_config("llama", "", "");
-    for (size_t i = 0; i < sizeof ignored / sizeof ignored[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(ignored); i++) {
         char added[256];
         (void)snprintf(added, sizeof added,
                        "%s\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},"
@@ -230,17 +231,4 @@ TEST(constants_and_parts_of_a_larger_model_are_passed_over)
     }
 }
 
-int main(void)
-{
-#define IN_SCRATCH(test) cmocka_unit_test_setup_teardown(test, make_scratch, remove_scratch)
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_tensor_that_is_missing_is_named),
-        IN_SCRATCH(half_of_a_matrix_beside_the_whole_of_it_is_not_taken_twice),
-        IN_SCRATCH(a_tensor_of_another_shape_is_named_with_the_right_one),
-        IN_SCRATCH(a_tensor_that_the_model_does_not_compute_is_named),
-        IN_SCRATCH(names_with_another_prefix_or_none_are_the_same_model),
-        IN_SCRATCH(a_head_that_is_the_token_embedding_again_takes_no_memory),
-        IN_SCRATCH(constants_and_parts_of_a_larger_model_are_passed_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

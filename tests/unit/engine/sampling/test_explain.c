@@ -208,17 +208,3 @@ TEST(logprobs_of_odd_rows_are_never_nan)
     }
     baton_sampler_destroy(sampler);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(explain_chooses_what_pick_chooses_and_its_numbers_say_why),
-        cmocka_unit_test(intervals_cut_the_unit_interval_in_order_of_id),
-        cmocka_unit_test(a_decision_names_every_stage),
-        cmocka_unit_test(a_greedy_decision_removes_and_draws_nothing),
-        cmocka_unit_test(a_row_without_a_finite_logit_has_a_decision_too),
-        cmocka_unit_test(logprobs_are_the_raw_log_softmax),
-        cmocka_unit_test(logprobs_of_odd_rows_are_never_nan),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -77,14 +77,3 @@ TEST(an_absurd_size_is_refused_and_an_empty_history_is_fine)
     baton_history_fini(&history);
     baton_history_fini(&history);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prompt_tokens_are_seen_once_and_outputs_counted),
-        cmocka_unit_test(outputs_are_dropped_in_reverse_order),
-        cmocka_unit_test(a_full_table_of_colliding_ids_finds_each_of_them),
-        cmocka_unit_test(an_absurd_size_is_refused_and_an_empty_history_is_fine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

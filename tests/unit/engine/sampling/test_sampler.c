@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/sampling/philox.h"
 #include "engine/sampling/sampler.h"
 #include "tests/support/random_floats.h"
@@ -26,7 +27,7 @@ TEST(philox_gives_the_known_answers)
          {0xa4093822, 0x299f31d0},
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(known); i++) {
         uint32_t random[4];
         baton_philox4x32(known[i].counter, known[i].key, random);
         assert_memory_equal(random, known[i].random, sizeof random);
@@ -351,31 +352,4 @@ TEST(a_pick_depends_on_seed_and_position_only)
     baton_sampler_destroy(sampler);
     baton_sampler_destroy(other);
     free(logits);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_known_answers),
-        cmocka_unit_test(uniforms_depend_on_seed_and_position_and_fill_the_unit_interval),
-        cmocka_unit_test(the_reference_vectors_hold),
-        cmocka_unit_test(temperature_one_draws_from_the_softmax),
-        cmocka_unit_test(temperature_flattens_the_softmax),
-        cmocka_unit_test(top_k_two_keeps_the_two_highest),
-        cmocka_unit_test(top_p_keeps_the_smallest_set_that_reaches_it),
-        cmocka_unit_test(top_p_counts_only_what_top_k_kept),
-        cmocka_unit_test(min_p_drops_what_is_far_below_the_highest),
-        cmocka_unit_test(ties_at_the_kth_are_kept),
-        cmocka_unit_test(greedy_takes_the_lowest_id_of_equal_logits),
-        cmocka_unit_test(nan_logits_are_never_chosen_while_others_are_possible),
-        cmocka_unit_test(extreme_temperatures_and_logits_stay_sane),
-        cmocka_unit_test(presence_and_frequency_are_subtracted_from_what_was_generated),
-        cmocka_unit_test(repetition_divides_positive_logits_and_multiplies_others),
-        cmocka_unit_test(bias_comes_before_penalties_and_ignores_ids_past_the_vocabulary),
-        cmocka_unit_test(penalties_leave_the_callers_row_alone),
-        cmocka_unit_test(extreme_penalties_never_give_nan),
-        cmocka_unit_test(greedy_looks_at_penalized_logits),
-        cmocka_unit_test(a_pick_depends_on_seed_and_position_only),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

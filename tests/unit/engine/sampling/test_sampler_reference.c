@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/sampling/reference.h"
 
 #include "engine/sampling/pipeline.h"
@@ -5,7 +6,7 @@
 static const uint32_t vocabularies[] = {1,   2,   3,   5,   16,   17,   64,
                                         255, 256, 257, 300, 1000, 4096, 7001};
 
-enum { N_VOCABULARIES = sizeof vocabularies / sizeof vocabularies[0], N_CASES = 3000 };
+enum { N_VOCABULARIES = BATON_N_OF(vocabularies), N_CASES = 3000 };
 
 static void assert_near(double got, double wanted, double tolerance)
 {
@@ -88,12 +89,4 @@ TEST(every_stage_agrees_with_a_full_sort_in_double)
     const struct baton_kernels *kernels;
     for (int k = 0; (kernels = baton_kernels_at(k)); k++)
         compare_many(kernels);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_stage_agrees_with_a_full_sort_in_double),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

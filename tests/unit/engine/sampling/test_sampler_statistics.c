@@ -120,17 +120,3 @@ TEST(seeds_are_as_good_as_positions)
 {
     draw_many(plain(0), SEEDS);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(draws_follow_the_softmax),
-        cmocka_unit_test(draws_follow_the_softmax_at_other_temperatures),
-        cmocka_unit_test(draws_follow_what_top_k_keeps),
-        cmocka_unit_test(draws_follow_what_top_p_keeps),
-        cmocka_unit_test(draws_follow_what_min_p_keeps),
-        cmocka_unit_test(draws_follow_all_filters_together),
-        cmocka_unit_test(seeds_are_as_good_as_positions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/unit/engine/sampling/reference.h"
 
 #include "engine/sampling/select.h"
@@ -8,7 +9,7 @@ TEST(keys_have_the_order_of_the_floats)
 {
     const float rising[] = {-INFINITY, -3e38F, -2,         -1e-45F, 0,
                             1e-45F,    1,      1.0000001F, 3e38F,   INFINITY};
-    enum { N = sizeof rising / sizeof rising[0] };
+    enum { N = BATON_N_OF(rising) };
     for (int i = 0; i < N; i++) {
         assert_true(baton_select_value(baton_select_key(rising[i])) == rising[i]);
         if (i)
@@ -72,14 +73,4 @@ TEST(a_sum_out_of_reach_selects_the_lowest)
 {
     struct baton_item items[] = {{5, 1}, {900000, 1}, {7, 1}};
     assert_int_equal(baton_select(items, 3, 3.0001).key, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_have_the_order_of_the_floats),
-        cmocka_unit_test(selection_finds_what_a_sort_finds),
-        cmocka_unit_test(a_sum_out_of_reach_selects_the_lowest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

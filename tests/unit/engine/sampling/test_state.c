@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "common/base/array.h"
 #include "common/wire/envelope/envelope.h"
 #include "engine/sampling/sampled_token.h"
 
@@ -132,7 +133,7 @@ TEST(a_sampled_tokens_report_passes_the_wires_check)
     sampling.explain = sampling.top_logprobs = BATON_MAX_LISTED; /* more than V */
     sampling.logprobs = true;
     make_state(NULL, 0);
-    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(odd); i++) {
         Baton__V1__FirstToken first = BATON__V1__FIRST_TOKEN__INIT;
         baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
         struct baton_sampled_token sampled;
@@ -152,18 +153,4 @@ TEST(a_sampled_tokens_report_passes_the_wires_check)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_state_knows_its_stop_tokens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sampling_from_before_penalties_has_none, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_state_owns_its_bias, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_penalty_looks_at_prompt_and_output, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(stop_ids_do_not_come_before_min_tokens, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_stop_id_comes_where_nothing_else_can, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_sampled_tokens_report_passes_the_wires_check, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

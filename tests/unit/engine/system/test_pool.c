@@ -238,16 +238,3 @@ TEST(impossible_thread_counts_are_refused)
     assert_int_equal(baton_pool_create(BATON_POOL_MAX_THREADS + 1, &pool, &why), BATON_INVALID);
     assert_null(pool);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_item_runs_once_and_is_visible_when_run_returns),
-        cmocka_unit_test(helpers_that_fell_asleep_come_back),
-        cmocka_unit_test(shares_that_change_in_the_middle_lose_no_item),
-        cmocka_unit_test(threads_of_a_share_are_where_it_says_and_the_others_take_nothing),
-        cmocka_unit_test(one_thread_is_the_caller_alone),
-        cmocka_unit_test(impossible_thread_counts_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

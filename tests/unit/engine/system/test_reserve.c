@@ -11,12 +11,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "engine/system/reserve.h"
 
 TEST(memory_is_zero_aligned_and_all_there)
 {
     static const size_t sizes[] = {1, 4096, (16 << 20) - 1, (40 << 20) + 12345};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
         struct baton_reserve *reserve = NULL;
         assert_int_equal(baton_reserve_create(sizes[i], &reserve), BATON_OK);
         char *memory = baton_reserve_memory(reserve);
@@ -128,17 +129,4 @@ TEST(memory_that_is_not_shared_has_no_file)
     assert_false(baton_reserve_is_sealed(fd));
     close(fd);
     baton_reserve_destroy(reserve);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zero_aligned_and_all_there),
-        cmocka_unit_test(it_is_backed_at_the_priority_of_all_others),
-        cmocka_unit_test(it_can_go_while_it_is_being_backed),
-        cmocka_unit_test(more_than_there_can_be_is_refused),
-        cmocka_unit_test(shared_memory_is_others_to_read_only),
-        cmocka_unit_test(memory_that_is_not_shared_has_no_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/tokenizer/added.h"
 
 static void fill(struct baton_added *added, const char *const *texts, size_t n)
@@ -76,7 +77,7 @@ static size_t naive_find(const char *const *texts, size_t n_texts, const char *t
 TEST(random_texts_agree_with_the_naive_search)
 {
     static const char *const texts[] = {"ab", "abab", "ba", "bbb", "cab", "abc", "\xc3\xa9"};
-    enum { N = sizeof texts / sizeof texts[0] };
+    enum { N = BATON_N_OF(texts) };
     struct baton_added added;
     unsigned seed = 1;
     fill(&added, texts, N);
@@ -91,15 +92,4 @@ TEST(random_texts_agree_with_the_naive_search)
         assert_int_equal(at, naive_at);
     }
     baton_added_fini(&added);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_leftmost_token_is_found_and_of_those_the_longest),
-        cmocka_unit_test(a_token_cut_short_by_the_end_of_the_text_is_not_found),
-        cmocka_unit_test(an_empty_set_finds_nothing),
-        cmocka_unit_test(random_texts_agree_with_the_naive_search),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,14 +131,3 @@ TEST(a_word_of_a_million_bytes_is_merged)
     baton_tokens_fini(&tokens);
     baton_bpe_fini(&bpe);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_words_merge_as_the_definition_says),
-        cmocka_unit_test(a_byte_without_a_token_is_named_and_nothing_is_appended),
-        cmocka_unit_test(a_pair_given_twice_keeps_the_later_rank),
-        cmocka_unit_test(a_word_of_a_million_bytes_is_merged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/tokenizer/model/byte_level.h"
 
@@ -25,7 +26,7 @@ TEST(the_well_known_characters_are_where_gpt2_has_them)
         const char *text;
     } known[] = {{' ', "\u0120"},  {'\n', "\u010a"}, {0x00, "\u0100"}, {'a', "a"},      {'~', "~"},
                  {0x7f, "\u0121"}, {0xa0, "\u0142"}, {0xad, "\u0143"}, {0xff, "\u00ff"}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(known); i++) {
         char text[BATON_BYTE_LEVEL_MAX + 1];
         (void)baton_byte_level_encode(known[i].byte, text);
         assert_string_equal(text, known[i].text);
@@ -46,21 +47,10 @@ TEST(decoding_undoes_encoding)
 TEST(text_outside_the_alphabet_stands_for_itself)
 {
     static const char *const texts[] = {"a b", "\u0144", "\u00ad", "a\u2581b", "\U0001f999"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(texts); i++) {
         char out[16];
         size_t n = strlen(texts[i]);
         assert_int_equal(baton_byte_level_decode(texts[i], n, out), n);
         assert_memory_equal(out, texts[i], n);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_has_its_own_printable_character),
-        cmocka_unit_test(the_well_known_characters_are_where_gpt2_has_them),
-        cmocka_unit_test(decoding_undoes_encoding),
-        cmocka_unit_test(text_outside_the_alphabet_stands_for_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

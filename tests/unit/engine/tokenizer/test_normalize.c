@@ -130,15 +130,3 @@ TEST(origins_say_where_each_byte_came_from)
     assert_int_equal(made.origins[5], expected[4]);
     baton_normalizer_destroy(normalizer);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_four_forms_of_unicode_join_and_split_characters),
-        cmocka_unit_test(a_text_in_the_form_is_not_copied),
-        cmocka_unit_test(other_steps_do_what_they_say),
-        cmocka_unit_test(a_character_map_replaces_characters_and_short_graphemes),
-        cmocka_unit_test(origins_say_where_each_byte_came_from),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

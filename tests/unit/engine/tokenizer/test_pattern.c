@@ -3,6 +3,7 @@
 
 #include "tests/support/test.h"
 
+#include "common/base/array.h"
 #include "engine/tokenizer/split/pattern.h"
 
 enum { LONG_BYTES = 1 << 19, MAX_MATCHES = 256, WHOLE = 1 << 20 };
@@ -52,10 +53,10 @@ TEST(what_is_found_does_not_depend_on_how_much_a_search_looks_at)
         "aaaaaaaaaaaaaaaaaaaaaaaaaab", "1234567 12 345678901  \n\n  x",
         "\u00e9\u0301\u4e2d\u6587 \U0001f600! na\u00efve"};
     struct baton_match whole[MAX_MATCHES], parts[MAX_MATCHES];
-    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(patterns); i++)
         for (int jit = 0; jit < 2; jit++) {
             struct baton_pattern *pattern = open_pattern(patterns[i], jit, WHOLE);
-            for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+            for (size_t k = 0; k < BATON_N_OF(texts); k++) {
                 baton_pattern_set_window(pattern, WHOLE);
                 size_t n = find_all(pattern, texts[k], whole);
                 for (size_t window = 1; window < 20; window++) {
@@ -92,7 +93,7 @@ TEST(a_pattern_that_reads_the_rest_of_a_text_at_every_word_is_refused)
     size_t n;
     assert_non_null(text);
     memset(text, 'a', LONG_BYTES);
-    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(hostile); i++) {
         assert_int_equal(count(hostile[i], text, &n, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "too many steps"));
     }
@@ -103,13 +104,4 @@ TEST(a_pattern_that_reads_the_rest_of_a_text_at_every_word_is_refused)
     assert_int_equal(count(" ?\\p{L}+", text, &n, &why), BATON_OK);
     assert_int_equal(n, LONG_BYTES / 5000 + 1);
     free(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_found_does_not_depend_on_how_much_a_search_looks_at),
-        cmocka_unit_test(a_pattern_that_reads_the_rest_of_a_text_at_every_word_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

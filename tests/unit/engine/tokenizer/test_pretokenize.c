@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "common/base/json.h"
 #include "engine/checkpoint/hf/steps_file.h"
@@ -118,7 +119,7 @@ TEST(a_zero_byte_is_a_character_like_others)
 TEST(runs_of_a_million_characters_are_one_word_for_both_matchers)
 {
     static const char *const units[] = {"a", " ", "\n", "7", "=", "é", "語", "\u3000", "🦙"};
-    for (size_t u = 0; u < sizeof units / sizeof units[0]; u++) {
+    for (size_t u = 0; u < BATON_N_OF(units); u++) {
         size_t unit = strlen(units[u]), n = 1000000 * unit;
         char *text = malloc(n);
         assert_non_null(text);
@@ -236,25 +237,4 @@ TEST(patterns_mean_what_they_mean_to_oniguruma)
     CUT("(?i:'s)", "it'ſ", "it|'ſ");
     CUT("a{,2}b", "xaab", "x|aab");
     CUT("a{x", "ba{x", "b|a{x");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_take_the_space_before_them),
-        cmocka_unit_test(english_contractions_are_words),
-        cmocka_unit_test(a_run_of_spaces_leaves_its_last_one_to_the_word),
-        cmocka_unit_test(letters_and_numbers_are_unicodes),
-        cmocka_unit_test(space_is_unicodes_white_space),
-        cmocka_unit_test(a_zero_byte_is_a_character_like_others),
-        cmocka_unit_test(runs_of_a_million_characters_are_one_word_for_both_matchers),
-        cmocka_unit_test(a_split_treats_its_matches_as_it_says),
-        cmocka_unit_test(an_empty_match_cuts_and_is_no_piece),
-        cmocka_unit_test(splitters_without_a_pattern_know_their_characters),
-        cmocka_unit_test(metaspace_marks_the_words_and_may_begin_with_one),
-        cmocka_unit_test(a_step_behind_byte_level_sees_its_alphabet),
-        cmocka_unit_test(a_pattern_that_backtracks_without_end_is_refused),
-        cmocka_unit_test(patterns_mean_what_they_mean_to_oniguruma),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,25 +261,3 @@ TEST(each_bad_byte_may_be_one_replacement)
     assert_string_equal(text.data, "\ufffd\ufffd\ufffd");
     baton_buf_fini(&text);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_text_is_shown_at_once),
-        cmocka_unit_test(half_a_character_waits_for_its_rest),
-        cmocka_unit_test(bad_bytes_become_replacement_characters),
-        cmocka_unit_test(an_incomplete_character_ends_as_one_replacement),
-        cmocka_unit_test(a_stop_string_split_over_two_tokens_is_withheld),
-        cmocka_unit_test(text_that_turns_out_not_to_be_a_stop_string_is_shown),
-        cmocka_unit_test(the_stop_string_that_is_complete_first_ends_the_text),
-        cmocka_unit_test(of_stop_strings_complete_together_the_longest_is_removed),
-        cmocka_unit_test(a_stop_string_may_begin_with_part_of_a_character_shown),
-        cmocka_unit_test(a_replacement_at_the_end_can_complete_a_stop_string),
-        cmocka_unit_test(a_restart_forgets_the_text_and_keeps_the_stop_strings),
-        cmocka_unit_test(init_refuses_what_it_cannot_follow),
-        cmocka_unit_test(the_longest_stop_string_is_held_back_whole),
-        cmocka_unit_test(random_texts_in_random_pieces_agree_with_the_naive_search),
-        cmocka_unit_test(each_bad_byte_may_be_one_replacement),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

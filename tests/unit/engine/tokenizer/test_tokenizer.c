@@ -292,24 +292,4 @@ TEST(a_hostile_million_bytes_is_refused_at_once_or_encoded)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_known_text_has_its_known_ids),
-        cmocka_unit_test(a_special_token_is_one_id_only_when_asked_for),
-        cmocka_unit_test(a_special_token_counts_only_where_all_of_it_lies_in_a_span),
-        cmocka_unit_test(words_run_across_the_borders_of_spans),
-        cmocka_unit_test(a_special_token_is_found_by_its_text),
-        cmocka_unit_test(end_of_text_is_special_without_a_tokenizer_json),
-        cmocka_unit_test(an_id_outside_the_vocabulary_has_no_bytes),
-        cmocka_unit_test(ids_are_appended_to_what_is_there),
-        cmocka_unit_test(one_token_too_many_is_a_limit_and_appends_nothing),
-        cmocka_unit_test(no_text_is_no_tokens),
-        cmocka_unit_test(text_that_is_not_utf8_is_refused),
-        cmocka_unit_test(any_characters_come_back_exactly),
-        cmocka_unit_test(any_bytes_come_back_exactly_or_are_refused),
-        cmocka_unit_test(every_single_byte_has_a_token),
-        cmocka_unit_test(a_hostile_million_bytes_is_refused_at_once_or_encoded),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

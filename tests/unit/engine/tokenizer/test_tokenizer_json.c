@@ -486,31 +486,3 @@ TEST(vocab_and_merges_are_read_from_two_files)
     remove_file(dir, "vocab.json");
     assert_int_equal(rmdir(dir), 0);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_small_file_is_read),
-        cmocka_unit_test(merges_may_be_pairs),
-        cmocka_unit_test(a_model_without_a_type_is_bpe),
-        cmocka_unit_test(byte_level_may_stand_in_a_sequence),
-        cmocka_unit_test(a_prefix_space_is_added_where_none_is),
-        cmocka_unit_test(without_the_pattern_merges_cross_words),
-        cmocka_unit_test(added_tokens_match_by_kind),
-        cmocka_unit_test(of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts),
-        cmocka_unit_test(gaps_between_ids_stay_empty),
-        cmocka_unit_test(a_missing_byte_is_refused_when_it_is_needed),
-        cmocka_unit_test(unsupported_parts_are_named),
-        cmocka_unit_test(wrong_parts_are_named),
-        cmocka_unit_test(words_may_be_made_of_characters),
-        cmocka_unit_test(unknown_characters_are_one_token_each_or_together),
-        cmocka_unit_test(a_word_that_is_a_token_may_ignore_the_merges),
-        cmocka_unit_test(added_tokens_take_white_space_and_stand_alone),
-        cmocka_unit_test(a_special_token_in_normalised_text_belongs_to_who_wrote_it),
-        cmocka_unit_test(a_text_decodes_without_the_space_that_was_put_before_it),
-        cmocka_unit_test(a_prompt_has_what_the_template_puts_around_it),
-        cmocka_unit_test(a_directory_without_a_tokenizer_is_not_found),
-        cmocka_unit_test(vocab_and_merges_are_read_from_two_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -130,12 +130,3 @@ TEST(unknown_characters_need_an_unknown_token)
     baton_tokens_fini(&tokens);
     baton_unigram_fini(&unigram);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_segmentation_is_the_best_of_all),
-        cmocka_unit_test(unknown_characters_need_an_unknown_token),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

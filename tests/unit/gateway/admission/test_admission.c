@@ -193,20 +193,4 @@ TEST(a_key_may_try_again_when_one_of_its_generations_has_ended)
     refused(429, GW_REJECTION_per_key, 3);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_queue_is_bounded_by_requests, init),
-        cmocka_unit_test_setup(the_queue_is_bounded_by_tokens, init),
-        cmocka_unit_test_setup(a_batch_counts_every_generation_and_comes_in_whole, init),
-        cmocka_unit_test_setup(a_wait_longer_than_the_bound_is_refused_until_it_is_shorter, init),
-        cmocka_unit_test_setup(a_request_that_could_not_end_in_time_is_refused_at_once, init),
-        cmocka_unit_test_setup(with_an_empty_queue_every_request_is_taken, init),
-        cmocka_unit_test_setup(a_request_that_could_not_end_in_time_beside_others_is_refused, init),
-        cmocka_unit_test_setup(batch_may_fill_half_of_the_queue, init),
-        cmocka_unit_test_setup(requests_of_batch_that_wait_make_no_other_too_late, init),
-        cmocka_unit_test_setup(a_key_has_its_own_limit, init),
-        cmocka_unit_test_setup(a_key_may_try_again_when_one_of_its_generations_has_ended, init),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, NULL)

@@ -148,18 +148,4 @@ TEST(readers_note_what_they_check_after_a_problem_too)
     gw_notes_fini(&notes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(absent_and_null_leave_the_default, release),
-        cmocka_unit_test_teardown(the_first_problem_names_field_and_range_and_stays, release),
-        cmocka_unit_test_teardown(an_integer_is_a_number_but_a_number_is_no_integer, release),
-        cmocka_unit_test_teardown(ids_are_checked_one_by_one, release),
-        cmocka_unit_test_teardown(an_unknown_member_is_refused, release),
-        cmocka_unit_test_teardown(a_body_that_is_no_object_is_refused, release),
-        cmocka_unit_test_teardown(a_field_is_of_its_kinds_and_its_words, release),
-        cmocka_unit_test_teardown(a_problem_with_a_member_is_one_with_its_field, release),
-        cmocka_unit_test_teardown(readers_note_what_they_check_after_a_problem_too, release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(NULL, release)

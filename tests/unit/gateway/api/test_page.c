@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/api/page.h"
 #include "gateway/web/files.h"
 
@@ -37,7 +38,7 @@ TEST(the_page_is_its_root_and_its_parts_and_nothing_else)
     assert_true(gw_page_has("/"));
     assert_true(gw_page_has("/web/app.js"));
     assert_true(gw_page_has("/web/style.css"));
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         if (gw_page_has(others[i]))
             fail_msg("has: %s", others[i]);
 }
@@ -52,21 +53,10 @@ TEST(a_tag_is_matched_alone_in_a_list_weakly_or_by_a_star)
         "",      "abc",        "\"ab\"",   "\"abcd\"", "\"abc", "W/",        "W/abc",
         "\"x\"", "x, \"abc\"", "*, \"x\"", ",",        "\"",    "w/\"abc\"",
     };
-    for (size_t i = 0; i < sizeof matching / sizeof matching[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(matching); i++)
         if (!gw_web_etag_matches(matching[i], "\"abc\""))
             fail_msg("does not match: %s", matching[i]);
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         if (gw_web_etag_matches(others[i], "\"abc\""))
             fail_msg("matches: %s", others[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_file_has_bytes_a_type_and_a_tag_of_its_own),
-        cmocka_unit_test(a_file_is_embedded_to_the_byte),
-        cmocka_unit_test(the_page_is_its_root_and_its_parts_and_nothing_else),
-        cmocka_unit_test(a_tag_is_matched_alone_in_a_list_weakly_or_by_a_star),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* What a template is given, and what becomes of one that fails. */
+#include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 
 #include <stdlib.h>
@@ -168,7 +169,7 @@ TEST(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words)
         {"{{ messages[0].content }}", ""},
         {"{{ raise_exception('no') }}", ""},
     };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; i < BATON_N_OF(ends); i++) {
         struct baton_chat *chat = chat_open(ends[i].template, "auto");
         assert_string_equal(chat->turn_end, ends[i].end);
         baton_chat_close(chat);
@@ -200,7 +201,7 @@ TEST(bounds_end_a_template_that_does_not_end)
         "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
         "{% set n = namespace(s='x') %}{% for i in range(99) %}{% set n.s = n.s*2 %}{% endfor %}",
     };
-    for (size_t i = 0; i < sizeof endless / sizeof *endless; i++) {
+    for (size_t i = 0; i < BATON_N_OF(endless); i++) {
         struct baton_chat *chat = chat_open(endless[i], "auto");
         struct baton_chat_text text;
         struct baton_why why;
@@ -217,7 +218,7 @@ TEST(a_template_that_cannot_be_read_is_a_problem_that_says_why)
 {
     static const char *const unreadable[] = {"{% if messages %}", CHATML "{% endif %}",
                                              CHATML "{% if 'a", "{% include 'x' %}", "\xff"};
-    for (size_t i = 0; i < sizeof unreadable / sizeof *unreadable; i++) {
+    for (size_t i = 0; i < BATON_N_OF(unreadable); i++) {
         struct baton_chat *chat = chat_open(unreadable[i], "auto");
         assert_string_equal(baton_chat_source(chat), "model");
         assert_non_null(strstr(baton_chat_problem(chat), "cannot be read ("));
@@ -255,28 +256,4 @@ TEST(a_name_of_no_template_is_refused_with_the_names_there_are)
     assert_non_null(strstr(why.text, "auto, chatml, llama2"));
     assert_int_equal(baton_chat_create(&source, "/no/such.jinja", &chat, &why), BATON_NOT_FOUND);
     baton_chat_template_fini(&source);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_template_that_fails_says_where),
-        cmocka_unit_test(a_conversation_without_messages_is_invalid),
-        cmocka_unit_test(arguments_of_calls_are_maps_or_the_text_that_they_came_in),
-        cmocka_unit_test(content_in_parts_is_one_text_unless_the_template_loops_over_it),
-        cmocka_unit_test(a_template_gets_tools_documents_and_variables),
-        cmocka_unit_test(the_developer_is_the_system_for_templates_that_do_not_know_one),
-        cmocka_unit_test(a_last_message_that_is_continued_is_not_closed),
-        cmocka_unit_test(names_in_a_message_are_not_the_templates_text),
-        cmocka_unit_test(a_template_for_tools_is_taken_when_there_are_tools),
-        cmocka_unit_test(a_template_for_tools_that_cannot_be_read_is_no_excuse_to_hide_tools),
-        cmocka_unit_test(the_end_of_a_turn_is_what_the_template_writes_behind_the_assistants_words),
-        cmocka_unit_test(what_users_write_stays_apart_from_the_template),
-        cmocka_unit_test(bounds_end_a_template_that_does_not_end),
-        cmocka_unit_test(a_template_that_cannot_be_read_is_a_problem_that_says_why),
-        cmocka_unit_test(a_model_without_a_template_says_so),
-        cmocka_unit_test(a_name_goes_before_the_models_own_template),
-        cmocka_unit_test(a_name_of_no_template_is_refused_with_the_names_there_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 #include "gateway/chat/text.h"
 #include "tests/unit/gateway/chat/chat_templates.h"
 
+#include "common/base/array.h"
+
 enum { END_OF_TEXT = 2559, PLENTY = 1 << 20 };
 #define EOT "<|endoftext|>"
 
@@ -117,7 +119,7 @@ TEST(a_conversation_has_the_ids_of_its_text_as_one_string)
 {
     static const char *const contents[] = {"Once upon a time", "\n\nx", " lead", "'s ", ""};
     struct baton_chat *chat = open_chat(ZEPHYR, "auto");
-    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+    for (size_t i = 0; i < BATON_N_OF(contents); i++) {
         char text[200];
         struct baton_tokens whole = {0}, tokens = ask(chat, contents[i]);
         int n = snprintf(text, sizeof text, "<|user|>\n%s" EOT "\n<|assistant|>\n", contents[i]);
@@ -290,22 +292,4 @@ TEST(the_embedded_model_has_no_template)
     baton_chat_close(chat);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_conversation_has_the_ids_of_its_text_as_one_string),
-        cmocka_unit_test(a_special_token_that_a_user_writes_is_ordinary_text),
-        cmocka_unit_test(a_special_token_begun_by_a_user_is_not_ended_by_the_template),
-        cmocka_unit_test(ids_are_appended_and_bounded),
-        cmocka_unit_test(without_a_known_template_nothing_is_encoded),
-        cmocka_unit_test(the_stop_token_is_the_one_that_ends_a_turn_if_the_tokenizer_has_it),
-        cmocka_unit_test(a_directory_without_a_template_opens_as_none),
-        cmocka_unit_test(the_template_is_a_string_or_the_default_one_of_a_list),
-        cmocka_unit_test(a_file_of_its_own_goes_before_the_config),
-        cmocka_unit_test(a_file_can_be_named),
-        cmocka_unit_test(special_tokens_are_strings_or_objects_with_a_content),
-        cmocka_unit_test(a_config_that_is_not_json_is_refused_with_its_name),
-        cmocka_unit_test(the_embedded_model_has_no_template),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

@@ -1,4 +1,5 @@
 /* What the templates of known models make of a conversation. */
+#include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 
 #include <string.h>
@@ -144,7 +145,7 @@ static void check_golden(const struct baton_chat *chat, const char *messages, co
 
 TEST(each_template_renders_as_its_model_expects)
 {
-    for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+    for (size_t i = 0; i < BATON_N_OF(goldens); i++) {
         struct baton_chat *chat = chat_open(goldens[i].template, "auto");
         assert_string_equal(baton_chat_source(chat), "model");
         assert_null(baton_chat_problem(chat));
@@ -202,7 +203,7 @@ TEST(roles_in_an_order_that_the_template_refuses_are_invalid)
 {
     static const char *const strict[] = {LLAMA2,     GEMMA,      GEMMA3,        MISTRAL_OLD(""),
                                          MISTRAL_V1, MISTRAL_V3, MISTRAL_TEKKEN};
-    for (size_t i = 0; i < sizeof strict / sizeof *strict; i++) {
+    for (size_t i = 0; i < BATON_N_OF(strict); i++) {
         check_one(strict[i], "a:A", NULL);
         check_one(strict[i], "u:A|u:B", NULL);
         check_one(strict[i], "u:A|a:B|a:C", NULL);
@@ -293,11 +294,11 @@ TEST(a_built_in_template_renders_as_the_models_that_it_is_named_for)
     };
     static const char *const talks[] = {SYSTEM_AND_TURNS,  TURNS, "u:A|a:B",    "u:A|u:B",
                                         "s:S|u:A|s:T|u:B", "s:S", "s: S |u: \n"};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    for (size_t i = 0; i < BATON_N_OF(pairs); i++) {
         struct baton_chat *builtin = chat_open(NULL, pairs[i].name);
         struct baton_chat *own = chat_open(pairs[i].template, "auto");
         assert_string_equal(baton_chat_source(builtin), pairs[i].name);
-        for (size_t k = 0; k < sizeof talks / sizeof *talks; k++) {
+        for (size_t k = 0; k < BATON_N_OF(talks); k++) {
             struct baton_chat_text a, b;
             enum baton_err err = chat_render(builtin, talks[k], &a, NULL);
             assert_int_equal(err, chat_render(own, talks[k], &b, NULL));
@@ -310,24 +311,4 @@ TEST(a_built_in_template_renders_as_the_models_that_it_is_named_for)
         baton_chat_close(builtin);
         baton_chat_close(own);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_template_renders_as_its_model_expects),
-        cmocka_unit_test(a_system_message_that_comes_later_is_written_as_the_template_does),
-        cmocka_unit_test(
-            the_user_says_a_later_system_message_that_the_template_leaves_out_or_refuses),
-        cmocka_unit_test(system_messages_at_the_head_are_one_where_the_template_takes_one),
-        cmocka_unit_test(roles_in_an_order_that_the_template_refuses_are_invalid),
-        cmocka_unit_test(a_refusal_tells_the_templates_own_words),
-        cmocka_unit_test(a_system_message_waits_for_a_last_message_that_is_the_users),
-        cmocka_unit_test(trimming_removes_what_python_calls_white_space),
-        cmocka_unit_test(an_empty_first_question_leaves_llama2s_system_text_trimmed),
-        cmocka_unit_test(phi35_skips_an_empty_system_message),
-        cmocka_unit_test(a_template_that_asks_for_the_date_gets_todays),
-        cmocka_unit_test(a_built_in_template_renders_as_the_models_that_it_is_named_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Calls that a template writes into the prompt are read back as the same calls: for each form. */
+#include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static char *answer_of(const struct turn *turn)
     assert_memory_equal(prompt, whole, strlen(prompt));
     char *answer = strdup(whole + strlen(prompt));
     assert_non_null(answer);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    for (size_t i = 0; i < BATON_N_OF(ends); i++) {
         size_t n = strlen(answer), n_end = strlen(ends[i]);
         if (n >= n_end && !strcmp(answer + n - n_end, ends[i]))
             answer[n - n_end] = 0;
@@ -172,17 +173,4 @@ TEST(reasoning_goes_back_by_the_name_that_the_template_has)
                         "Ha.");
     assert_chat_request("{{ messages[1].reasoning_content }}{{ messages[1].thinking is defined }}",
                         CALLED("\"reasoning_content\":\"Hm.\","), "Hm.False");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_that_a_template_writes_are_read_back),
-        cmocka_unit_test(every_form_has_a_template_here),
-        cmocka_unit_test(text_before_calls_stays),
-        cmocka_unit_test(content_beside_calls_is_null_only_where_the_template_can_use_it),
-        cmocka_unit_test(reasoning_goes_back_by_the_name_that_the_template_has),
-        cmocka_unit_test(channels_hold_reasoning_and_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

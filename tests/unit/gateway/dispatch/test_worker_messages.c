@@ -9,6 +9,8 @@
 #include "common/base/clock.h"
 #include "gateway/dispatch/worker_messages.h"
 
+#include "common/base/array.h"
+
 enum { N_REQUESTS = 3, WANTED_TOKENS = 4, FIRST_TOKEN = 400 };
 
 /* What one request's response writer heard: the test's own, in place of the API's. */
@@ -93,7 +95,7 @@ static struct gw_request *decoding(struct gw_choice *choice)
     assert_int_equal(gw_output_reserve(&request->output, WANTED_TOKENS), BATON_OK);
     request->attempt.decode = &worker;
     worker.n_active++;
-    for (size_t i = 0; i < sizeof path / sizeof path[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(path); i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
     (void)gw_request_take_token(request, &dispatcher.lifecycle.options.detokenizer,

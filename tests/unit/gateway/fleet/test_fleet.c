@@ -291,32 +291,4 @@ TEST(each_message_is_taken_for_the_worker_of_its_link)
         assert_int_equal(known(&workers[i])->status.n_running, i);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_worker_is_ready_once_it_told_its_status),
-        ROW(a_silent_worker_is_suspected_and_a_status_clears_it),
-        ROW(a_worker_that_stays_silent_is_lost),
-        ROW(no_worker_is_suspected_for_the_gateways_own_sleep),
-        ROW(a_worker_whose_process_is_gone_is_lost_at_once),
-        ROW(more_workers_beat_less_often_and_may_be_silent_for_longer),
-        ROW(the_pause_shrinks_when_workers_leave),
-        ROW(a_worker_that_knows_no_other_pause_is_told_its_own),
-        ROW(what_a_lost_worker_has_begun_to_send_is_not_kept),
-        ROW(links_of_lost_workers_are_closed_one_a_tick),
-        ROW(a_worker_that_is_told_to_drain_gets_no_work_whatever_it_says),
-        ROW(a_worker_that_says_goodbye_drains_until_its_link_ends),
-        ROW(a_status_may_say_that_a_worker_drains),
-        ROW(a_worker_whose_engine_stands_still_is_stalled_until_it_moves),
-        ROW(a_stalled_worker_may_drain_and_may_join_as_one),
-        ROW(a_worker_whose_canary_failed_is_unhealthy_for_good),
-        ROW(a_lost_message_ends_the_link),
-        ROW(a_message_of_no_link_is_rejected),
-        ROW(a_worker_is_lost_when_the_token_that_it_has_shown_last_is_withdrawn),
-        ROW(a_worker_that_shows_a_wrong_token_on_its_link_is_lost),
-        ROW(each_message_is_taken_for_the_worker_of_its_link),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

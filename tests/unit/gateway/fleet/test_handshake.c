@@ -137,23 +137,4 @@ TEST(a_process_that_comes_back_on_a_new_link_replaces_itself)
     assert_int_not_equal(known(&first)->tag, tag);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_worker_that_fits_is_welcome),
-        ROW(each_of_two_tokens_is_accepted),
-        ROW(a_stranger_gets_no_answer_and_costs_no_link),
-        ROW(few_workers_are_refused_at_a_time_and_their_links_end_one_a_tick),
-        ROW(another_model_is_refused),
-        ROW(another_context_is_refused),
-        ROW(the_first_worker_settles_what_the_others_must_share),
-        ROW(a_worker_of_another_kv_layout_is_refused),
-        ROW(a_fleet_that_emptied_may_agree_on_something_else),
-        ROW(a_name_is_taken_while_its_bearer_answers),
-        ROW(a_suspect_gives_its_name_up),
-        ROW(a_process_that_comes_back_on_a_new_link_replaces_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

@@ -47,15 +47,3 @@ TEST(beats_of_a_large_fleet_are_due_in_bunches_and_never_late)
     }
     assert_int_equal(gw_heartbeat_due_ns(&usual, 250 * BATON_MS, 77), 250 * BATON_MS + 77);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fleet_of_up_to_100_workers_beats_as_often_as_its_options_say),
-        cmocka_unit_test(the_pause_of_a_larger_one_keeps_the_beats_a_second),
-        cmocka_unit_test(six_beats_fit_into_a_silence_that_is_set),
-        cmocka_unit_test(a_worker_gets_no_longer_pause_than_it_takes),
-        cmocka_unit_test(beats_of_a_large_fleet_are_due_in_bunches_and_never_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -77,15 +77,4 @@ TEST(who_is_removed_is_not_taken_whether_it_was_due_or_not)
     assert_int_equal(take_all(2000), 1);
 }
 
-#define RUN(f) cmocka_unit_test_setup(f, begin)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(each_is_taken_once_at_most_a_slot_late),
-        RUN(after_a_long_pause_all_that_is_due_is_taken),
-        RUN(what_is_put_while_others_are_taken_is_not_taken_at_the_same_time),
-        RUN(who_is_removed_is_not_taken_whether_it_was_due_or_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(begin, NULL)

@@ -73,14 +73,3 @@ TEST(the_work_of_others_counts_once_it_was_told_twice)
     tell(&load, 1, 10, 5);
     expect(&load, 1, 10, 5);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_routed_request_counts_at_once_and_until_it_ends),
-        cmocka_unit_test(progress_and_shared_blocks_are_learnt_from_the_worker),
-        cmocka_unit_test(one_status_that_comes_late_adds_nothing),
-        cmocka_unit_test(the_work_of_others_counts_once_it_was_told_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -433,36 +433,4 @@ TEST(stopping_tells_the_handler_of_every_open_exchange)
     close(stream);
 }
 
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_client_that_leaves_before_the_answer_is_seen_at_once),
-        RUN(a_client_that_leaves_in_mid_stream_is_seen_at_once),
-        RUN(a_client_that_closes_only_its_side_gets_its_answer),
-        RUN(a_client_that_closes_only_its_side_gets_its_stream),
-        RUN(requests_sent_before_the_client_closed_its_side_are_all_answered),
-        RUN(a_1_0_client_that_closes_its_side_early_counts_as_gone),
-        RUN(a_connection_that_is_reset_is_seen_at_once),
-        RUN(writing_to_a_client_that_left_is_harmless),
-        RUN(an_answer_to_a_client_that_left_is_harmless),
-        RUN(pieces_written_while_the_server_gathers_leave_as_one),
-        RUN(a_full_gathered_stream_is_told_when_it_is_empty),
-        RUN(a_client_that_left_while_the_server_gathered_is_noticed),
-        RUN(a_slow_reader_pauses_its_producer_until_it_has_caught_up),
-        RUN(a_reader_of_a_few_bytes_now_and_then_is_not_cut_off),
-        RUN(a_reader_that_stopped_is_cut_off_after_a_while),
-        RUN(a_reader_past_the_cap_is_cut_off),
-        RUN(one_event_may_be_larger_than_the_cap),
-        RUN(a_plain_answer_may_be_larger_than_the_cap),
-        RUN(a_client_that_sends_too_much_ahead_waits_until_it_is_read_again),
-        RUN(a_client_that_sends_too_much_ahead_and_leaves_is_noticed),
-        RUN(a_thousand_connections_leave_no_descriptor_behind),
-        RUN(over_the_limit_the_oldest_idle_connection_is_closed),
-        RUN(over_the_limit_without_an_idle_connection_the_answer_is_503),
-        RUN(draining_ends_what_is_open_and_takes_nothing_new),
-        RUN(stopping_tells_the_handler_of_every_open_exchange),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(setup, teardown)

@@ -77,13 +77,4 @@ TEST(a_handshake_that_never_ends_has_the_time_of_a_head)
     close(fd);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(silent_handshakes_make_room_after_a_second_and_not_before,
-                                        start, stop),
-        cmocka_unit_test_setup_teardown(a_handshake_that_never_ends_has_the_time_of_a_head, start,
-                                        stop),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(start, stop)

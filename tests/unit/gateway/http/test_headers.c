@@ -6,6 +6,8 @@
 
 #include "server_fixture.h"
 
+#include "common/base/array.h"
+
 static struct fixture f;
 
 SETUP(setup)
@@ -89,7 +91,7 @@ TEST(an_added_header_goes_with_the_refusal_of_a_body)
                  {"Content-Length: 5\r\n\r\nslow", " 408 "}};
     f.options.body_timeout_ms = 100;
     int fd = start();
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n");
         client_say(&f, fd, cases[i].body);
         const char *reply = client_read_all(&f, fd);
@@ -107,9 +109,9 @@ TEST(a_value_that_could_begin_another_line_is_refused)
     static const char *const values[] = {"a\r\nb: c", "a\nb", "a\r", "\x01", "\x7f", "\x1b[1m"};
     static const char *const names[] = {"", "a b", "a:", "a\r\n"};
     int fd = hold("/hold");
-    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(values); i++)
         assert_int_equal(gw_exchange_add_header(f.held, "X-Bad", values[i]), BATON_INVALID);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(names); i++)
         assert_int_equal(gw_exchange_add_header(f.held, names[i], "X-Bad"), BATON_INVALID);
     gw_exchange_respond(f.held, 200, "text/plain", "", "fine", 4);
     assert_lacks(client_read_all(&f, fd), "X-Bad");
@@ -171,7 +173,7 @@ TEST(a_client_names_its_request)
     static const char *const bad[] = {"", "two words", "a\"b", "a\\b", "caf\xc3\xa9"};
     char request[512];
     int fd = start();
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         char id[GW_REQUEST_ID_BYTES];
         (void)snprintf(request, sizeof request, "%s%s\r\n\r\n", ask, bad[i]);
         client_say(&f, fd, request);
@@ -235,22 +237,4 @@ TEST(options_is_answered_with_204_and_no_body)
     close(fd);
 }
 
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(an_added_header_goes_with_a_whole_answer),
-        RUN(an_added_header_goes_with_a_stream),
-        RUN(an_added_header_goes_with_the_refusal_of_a_body),
-        RUN(a_value_that_could_begin_another_line_is_refused),
-        RUN(added_headers_are_bounded_and_those_that_fit_go_out),
-        RUN(every_answer_has_an_id_of_its_own),
-        RUN(the_id_is_known_to_the_handler),
-        RUN(a_client_names_its_request),
-        RUN(a_trace_is_continued_by_our_span),
-        RUN(a_request_that_was_too_slow_may_be_sent_again),
-        RUN(options_is_answered_with_204_and_no_body),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(setup, teardown)

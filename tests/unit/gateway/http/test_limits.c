@@ -150,7 +150,7 @@ TEARDOWN(teardown)
 
 static const char show[] = "GET /show HTTP/1.1\r\nHost: a\r\n\r\n";
 
-TEST(an_address_has_so_many_connections)
+TEST_IN(setup, teardown, an_address_has_so_many_connections)
 {
     f.options.max_connections_per_address = 2;
     fixture_start(&f);
@@ -172,7 +172,7 @@ TEST(an_address_has_so_many_connections)
     close(third);
 }
 
-TEST(an_address_asks_so_often)
+TEST_IN(setup, teardown, an_address_asks_so_often)
 {
     f.options.address_limits.per_s[GW_LIMIT_requests] = 0.001; /* no stall of the test is as long */
     fixture_start(&f);
@@ -192,7 +192,7 @@ TEST(an_address_asks_so_often)
     close(fd);
 }
 
-TEST(an_address_sends_and_receives_so_much)
+TEST_IN(setup, teardown, an_address_sends_and_receives_so_much)
 {
     static char body[5000];
     f.options.address_limits.per_s[GW_LIMIT_bytes] = 10;
@@ -209,7 +209,7 @@ TEST(an_address_sends_and_receives_so_much)
     close(fd);
 }
 
-TEST(the_oldest_bodies_give_way_to_new_ones)
+TEST_IN(setup, teardown, the_oldest_bodies_give_way_to_new_ones)
 {
     enum { N_CLIENTS = 20, SENT_BYTES = 10000 };
     static char body[SENT_BYTES];
@@ -229,23 +229,4 @@ TEST(the_oldest_bodies_give_way_to_new_ones)
     client_read(&f, fds[N_CLIENTS - 1], "HTTP/1.1 200 ");
     for (int i = 0; i < N_CLIENTS; i++)
         close(fds[i]);
-}
-
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quiet_client_may_take_ten_seconds_worth_at_once_and_then_its_rate),
-        cmocka_unit_test(a_refusal_names_the_limit_and_when_to_come_back),
-        cmocka_unit_test(what_has_no_limit_is_allowed),
-        cmocka_unit_test(an_address_is_an_ipv4_one_or_an_ipv6_network),
-        cmocka_unit_test(an_address_that_left_in_debt_is_remembered_until_it_is_paid),
-        cmocka_unit_test(addresses_that_left_take_bounded_memory),
-        RUN(an_address_has_so_many_connections),
-        RUN(an_address_asks_so_often),
-        RUN(an_address_sends_and_receives_so_much),
-        RUN(the_oldest_bodies_give_way_to_new_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

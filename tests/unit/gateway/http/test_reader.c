@@ -367,39 +367,4 @@ TEARDOWN(teardown)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_line_is_split_into_method_path_and_query),
-        cmocka_unit_test(a_target_without_a_query_has_an_empty_one),
-        cmocka_unit_test(an_absolute_target_is_read_as_its_path),
-        cmocka_unit_test(a_target_of_another_form_is_refused),
-        cmocka_unit_test(a_star_is_a_target_of_options_only),
-        cmocka_unit_test(a_target_with_characters_outside_visible_ascii_is_refused),
-        cmocka_unit_test(a_percent_needs_two_hexadecimal_digits),
-        cmocka_unit_test(only_escapes_of_unreserved_characters_are_decoded),
-        cmocka_unit_test(a_request_line_has_exactly_two_spaces),
-        cmocka_unit_test(versions_other_than_1_0_and_1_1_are_refused),
-        cmocka_unit_test(unknown_methods_and_connect_are_not_implemented),
-        cmocka_unit_test(header_values_lose_the_space_around_them),
-        cmocka_unit_test(a_header_name_is_a_token_right_before_its_colon),
-        cmocka_unit_test(folded_headers_are_refused),
-        cmocka_unit_test(control_characters_are_refused),
-        cmocka_unit_test(bare_cr_and_bare_lf_are_refused_as_soon_as_they_are_seen),
-        cmocka_unit_test(empty_lines_before_the_request_line_are_skipped),
-        cmocka_unit_test(a_host_is_required_on_1_1_and_allowed_once),
-        cmocka_unit_test(a_content_length_is_digits_and_comes_once),
-        cmocka_unit_test(a_content_length_past_64_bits_is_read_as_the_largest),
-        cmocka_unit_test(the_only_transfer_encoding_is_chunked),
-        cmocka_unit_test(a_transfer_encoding_comes_once_alone_and_not_on_1_0),
-        cmocka_unit_test(connection_and_version_decide_on_keep_alive),
-        cmocka_unit_test(an_upgrade_is_ignored),
-        cmocka_unit_test(the_only_expectation_is_100_continue),
-        cmocka_unit_test(a_head_over_the_limit_is_refused),
-        cmocka_unit_test(a_request_line_over_the_limit_is_a_target_too_long),
-        cmocka_unit_test(too_many_headers_are_refused),
-        cmocka_unit_test(bytes_after_the_head_are_left_alone),
-        cmocka_unit_test(a_head_that_trickles_in_is_read_the_same),
-    };
-    return cmocka_run_group_tests(tests, NULL, teardown);
-}
+ALL_TESTS(NULL, teardown)

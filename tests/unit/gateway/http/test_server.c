@@ -348,36 +348,4 @@ TEST(an_address_in_use_is_named)
     close(fd);
 }
 
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_request_reaches_the_handler_in_parts),
-        RUN(a_connection_serves_one_request_after_another),
-        RUN(a_request_that_trickles_in_is_served),
-        RUN(pipelined_requests_are_answered_in_order),
-        RUN(a_request_sent_ahead_waits_for_the_response_before_it),
-        RUN(a_1_0_request_is_answered_and_the_connection_closed),
-        RUN(a_1_0_client_may_ask_to_keep_the_connection),
-        RUN(a_client_that_says_close_is_closed),
-        RUN(head_is_answered_without_a_body),
-        RUN(a_stream_is_chunked_and_keeps_the_connection),
-        RUN(a_stream_to_a_1_0_client_ends_with_the_connection),
-        RUN(a_stream_that_answers_head_has_no_body),
-        RUN(a_large_body_goes_in_and_out_whole),
-        RUN(a_client_that_expects_100_is_told_to_continue),
-        RUN(a_body_over_the_limit_is_refused_before_it_is_sent),
-        RUN(a_chunked_body_over_the_limit_is_refused),
-        RUN(a_malformed_request_is_told_why_and_closed),
-        RUN(a_malformed_chunk_is_told_so),
-        RUN(a_refused_client_that_goes_on_sending_can_read_its_answer),
-        RUN(a_head_that_does_not_end_in_time_is_a_408),
-        RUN(a_slow_head_gains_no_time_by_trickling),
-        RUN(a_body_that_does_not_end_in_time_is_a_408),
-        RUN(an_idle_connection_is_closed_without_a_word),
-        RUN(a_handler_may_take_longer_than_every_timeout),
-        RUN(an_address_in_use_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(setup, teardown)

@@ -6,6 +6,8 @@
 
 #include "gateway/http/sse.h"
 
+#include "common/base/array.h"
+
 enum { MAX_BYTES = 4096 };
 
 static struct baton_buf wire;
@@ -122,7 +124,7 @@ TEST(text_with_newlines_arrives_as_it_was)
 {
     static const char *const texts[] = {"\n",     "\n\n",      "a\n",   "\na",
                                         "a\n\nb", "a\nb\nc\n", "no end"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(texts); i++)
         assert_arrives(texts[i], texts[i]);
 }
 
@@ -182,19 +184,4 @@ TEARDOWN(teardown)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_event_is_its_name_its_data_and_an_empty_line),
-        cmocka_unit_test(an_event_without_a_name_is_a_message),
-        cmocka_unit_test(a_newline_in_the_data_becomes_a_further_data_line),
-        cmocka_unit_test(text_with_newlines_arrives_as_it_was),
-        cmocka_unit_test(every_kind_of_line_end_arrives_as_a_newline),
-        cmocka_unit_test(a_lone_cr_never_smuggles_a_field),
-        cmocka_unit_test(leading_spaces_and_colons_survive),
-        cmocka_unit_test(zero_bytes_and_utf8_survive),
-        cmocka_unit_test(no_data_arrives_as_an_empty_event),
-        cmocka_unit_test(a_comment_is_no_event),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+ALL_TESTS(setup, teardown)

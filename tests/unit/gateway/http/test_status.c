@@ -5,11 +5,13 @@
 #include "common/base/json.h"
 #include "gateway/http/status.h"
 
+#include "common/base/array.h"
+
 TEST(every_status_of_the_contract_has_a_reason)
 {
     static const int statuses[] = {200, 400, 401, 404, 405, 408, 413, 414, 415, 417,
                                    429, 431, 499, 500, 501, 502, 503, 504, 505};
-    for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(statuses); i++)
         assert_string_not_equal(gw_status_reason(statuses[i]), "Unknown");
     assert_string_equal(gw_status_reason(777), "Unknown");
 }
@@ -35,7 +37,7 @@ static void assert_type(int status, const char *type)
 TEST(the_type_of_an_error_follows_from_its_status)
 {
     static const int requests[] = {400, 404, 405, 408, 413, 415, 431};
-    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(requests); i++)
         assert_type(requests[i], "invalid_request_error");
     assert_type(401, "authentication_error");
     assert_type(429, "rate_limit_error");
@@ -85,15 +87,4 @@ TEST(headers_say_whether_another_try_may_help)
     assert_headers((struct gw_error){.status = 400}, "");
     assert_headers((struct gw_error){.status = 413}, "");
     assert_headers((struct gw_error){.status = 405, .allow = "POST"}, "Allow: POST\r\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_status_of_the_contract_has_a_reason),
-        cmocka_unit_test(the_type_of_an_error_follows_from_its_status),
-        cmocka_unit_test(an_error_says_what_else_is_known),
-        cmocka_unit_test(headers_say_whether_another_try_may_help),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ TEST(both_sides_say_what_they_like_in_tls_1_3)
     assert_speaks();
 }
 
-TEST(both_sides_say_what_they_like_in_tls_1_2)
+TEST_IN(begin_1_2, end, both_sides_say_what_they_like_in_tls_1_2)
 {
     assert_int_equal(shake_hands(4096), BATON_OK);
     assert_string_equal(SSL_get_version(client), "TLSv1.2");
@@ -192,7 +192,7 @@ TEST(a_connection_outlives_its_certificate)
     assert_speaks();
 }
 
-TEST(a_certificate_needs_its_key)
+TEST_ALONE(a_certificate_needs_its_key)
 {
     struct gw_certificate certificate;
     assert_int_equal(gw_certificate_open(&certificate, "", "", &why), BATON_OK);
@@ -207,19 +207,6 @@ TEST(a_certificate_needs_its_key)
     assert_non_null(strstr(why.text, "ssl-keyfile: /none: "));
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, begin, end)
+EACH_TEST(begin, end)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(both_sides_say_what_they_like_in_tls_1_3),
-        cmocka_unit_test_setup_teardown(both_sides_say_what_they_like_in_tls_1_2, begin_1_2, end),
-        ROW(bytes_may_come_one_by_one),
-        ROW(an_end_is_said_and_heard),
-        ROW(a_peer_that_speaks_no_tls_is_refused),
-        ROW(a_changed_byte_is_noticed),
-        ROW(a_connection_outlives_its_certificate),
-        cmocka_unit_test(a_certificate_needs_its_key),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+ALL_TESTS(make_files, remove_files)

@@ -1,6 +1,7 @@
 /* Which traceparent headers are taken, by the examples and rules of W3C Trace Context. */
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/http/trace_context.h"
 #include "tests/support/test.h"
 
@@ -37,7 +38,7 @@ TEST(what_is_none_counts_as_absent)
                                       "00-" TRACE "-" PARENT "-0x",
                                       "00_" TRACE "-" PARENT "-01",
                                       "00-" TRACE "-" PARENT "-0"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct gw_trace trace;
         gw_trace_read(&trace, bad[i]);
         assert_true(!*trace.id && !*trace.parent_id && !trace.is_sampled);
@@ -52,14 +53,4 @@ TEST(a_trace_that_begins_here_has_no_parent)
     assert_true(strlen(trace.id) == 32 && !*trace.parent_id && trace.is_sampled);
     assert_string_not_equal(trace.id, other.id);
     assert_string_not_equal(trace.span_id, other.span_id);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_traceparent_is_read),
-        cmocka_unit_test(what_is_none_counts_as_absent),
-        cmocka_unit_test(a_trace_that_begins_here_has_no_parent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

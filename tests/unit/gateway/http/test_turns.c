@@ -136,16 +136,4 @@ TEST(a_turn_takes_a_bounded_number_of_connections)
     fixture_wait_connections(&f, 0);
 }
 
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        RUN(a_turn_answers_a_few_requests_of_a_client_that_sends_hundreds),
-        RUN(expensive_requests_count_by_their_time),
-        RUN(a_client_with_one_request_does_not_wait_for_one_with_hundreds),
-        RUN(exchanges_that_are_resumed_together_have_a_turn_each),
-        RUN(a_turn_takes_a_bounded_number_of_connections),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(setup, teardown)

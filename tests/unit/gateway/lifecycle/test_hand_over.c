@@ -258,26 +258,4 @@ TEST(without_migration_nothing_moves)
     expect_at_first();
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_stream_moves_with_its_context_while_it_runs),
-        ROW(a_moved_stream_may_still_migrate_as_often_as_before),
-        ROW(what_a_worker_that_left_had_not_moved_does_not_count_as_a_failure),
-        ROW(without_room_elsewhere_a_stream_stays),
-        ROW(a_hand_over_that_breaks_leaves_the_stream_and_is_tried_few_times),
-        ROW(a_receiver_that_is_lost_leaves_the_stream),
-        ROW(a_receiver_that_falls_silent_is_not_waited_for),
-        ROW(a_stream_handed_to_a_receiver_that_was_lost_is_computed_again),
-        ROW(a_sender_that_is_lost_midway_is_a_migration),
-        ROW(tokens_that_were_lost_before_a_hand_over_are_made_again),
-        ROW(a_stream_that_ends_midway_ends_at_both),
-        ROW(a_client_that_leaves_midway_frees_both),
-        ROW(a_paused_stream_stays_paused_where_it_goes),
-        ROW(workers_of_an_earlier_version_hand_nothing_over_and_get_nothing),
-        ROW(without_migration_nothing_moves),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

@@ -404,39 +404,4 @@ TEST(of_two_requests_of_a_lost_worker_each_goes_its_own_way)
     assert_int_equal(second.request->state, GW_RESERVING);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_request_is_served_from_its_prompt_to_its_last_token),
-        ROW(the_output_keeps_its_tokens),
-        ROW(a_whole_answer_is_tried_again_when_its_worker_dies),
-        ROW(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones),
-        ROW(the_time_to_the_first_token_is_observed_once_per_request),
-        ROW(a_streamed_first_token_is_observed_at_once),
-        ROW(a_response_that_a_client_saw_is_not_begun_again),
-        ROW(a_stream_that_showed_nothing_is_tried_again),
-        ROW(a_request_fails_when_its_attempts_are_used_up),
-        ROW(a_request_that_no_worker_could_run_is_not_tried_again),
-        ROW(answers_to_an_attempt_that_is_over_are_ignored),
-        ROW(more_tokens_than_asked_for_break_the_attempt),
-        ROW(lost_tokens_break_the_attempt),
-        ROW(a_token_that_the_model_does_not_have_breaks_the_attempt),
-        ROW(an_end_that_the_tokens_do_not_have_breaks_the_attempt),
-        ROW(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker),
-        ROW(a_deadline_ends_a_request_wherever_it_is),
-        ROW(a_long_queue_is_looked_at_in_parts),
-        ROW(a_client_that_leaves_ends_its_request_everywhere),
-        ROW(a_stalled_worker_loses_its_requests_and_is_told_so),
-        ROW(a_worker_whose_canary_failed_loses_its_requests_and_gets_none),
-        ROW(a_suspect_keeps_its_requests),
-        ROW(the_silence_of_the_only_decode_worker_is_not_taken_for_slowness),
-        ROW(a_draining_worker_finishes_what_it_has),
-        ROW(a_prefill_worker_may_die_once_decoding_began),
-        ROW(tokens_are_acknowledged_within_fifty_milliseconds),
-        ROW(a_paused_stream_gets_no_credit_until_its_client_reads_again),
-        ROW(of_two_requests_of_a_lost_worker_each_goes_its_own_way),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

@@ -280,27 +280,4 @@ TEST(both_attempts_end_with_their_client)
     assert_int_equal(known(&decode_1)->n_active, 0);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_stream_goes_on_elsewhere_after_its_last_token),
-        ROW(an_attempt_that_made_no_token_goes_on_from_the_same_one),
-        ROW(a_request_fails_when_its_migrations_are_used_up),
-        ROW(only_the_word_that_it_is_over_may_be_lost),
-        ROW(the_last_token_alone_needs_no_decode_worker),
-        ROW(without_another_worker_the_client_hears_what_broke),
-        ROW(a_stream_whose_prefill_workers_are_gone_goes_on_at_a_decode_worker),
-        ROW(a_paused_stream_stays_paused_where_it_goes_on),
-        ROW(a_deadline_holds_in_every_attempt),
-        ROW(a_suspects_stream_goes_on_elsewhere_before_the_suspect_is_lost),
-        ROW(a_suspect_that_answers_first_keeps_its_stream),
-        ROW(a_prompt_that_a_suspects_answer_stops_does_not_count_as_computed),
-        ROW(a_suspect_that_is_lost_leaves_the_other_attempt),
-        ROW(a_suspect_that_leaves_is_told_nothing_more),
-        ROW(a_hedge_that_breaks_leaves_the_suspect),
-        ROW(both_attempts_end_with_their_client),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

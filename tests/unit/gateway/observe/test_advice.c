@@ -104,15 +104,4 @@ TEST(the_unknown_is_null_in_json_and_nan_in_gauges)
     baton_buf_fini(&buf);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(without_a_workload_all_is_unknown, setup),
-        cmocka_unit_test_setup(a_prefill_heavy_load_says_so, setup),
-        cmocka_unit_test_setup(a_decode_heavy_load_says_so, setup),
-        cmocka_unit_test_setup(few_kv_blocks_are_small_steps, setup),
-        cmocka_unit_test_setup(a_worker_that_is_not_ready_does_not_count, setup),
-        cmocka_unit_test_setup(the_unknown_is_null_in_json_and_nan_in_gauges, setup),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(setup, NULL)

@@ -75,14 +75,3 @@ TEST(a_quiet_while_is_forgotten_to_nothing)
     now_ns += 3600 * BATON_SECOND;
     assert_false(gw_arrivals_mean(&arrivals, now_ns, &mean));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_few_requests_are_no_workload),
-        cmocka_unit_test(a_steady_rate_is_known_early_and_stays),
-        cmocka_unit_test(a_change_of_minutes_ago_is_seen),
-        cmocka_unit_test(a_quiet_while_is_forgotten_to_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -5,6 +5,8 @@
 
 #include "gateway/observe/handoff_stats.h"
 
+#include "common/base/array.h"
+
 static const struct gw_handoff some = {.n_bytes = 3000000,
                                        .n_shared_bytes = 1000000,
                                        .n_chunks = 6,
@@ -69,7 +71,7 @@ TEST(it_tells_which_path_a_context_took)
         uint64_t n_shared_bytes;
         const char *path;
     } cases[] = {{0, "\"path\":\"wire\""}, {1, "\"path\":\"both\""}, {9, "\"path\":\"shared\""}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         struct baton_buf buf;
         baton_buf_init(&buf, 1 << 16);
         struct baton_json_out out = baton_json_out(&buf);
@@ -109,17 +111,4 @@ TEST(no_more_overlaps_than_there_is)
     struct gw_handoff handoff = gw_handoff_of(&began);
     assert_true(handoff.overlap_s == 0.5);
     assert_true(handoff.exposed_s == 0.6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_tells_of_its_hand_off),
-        cmocka_unit_test(a_context_that_did_not_travel_is_null_and_enters_nothing),
-        cmocka_unit_test(a_transfer_without_a_measurable_time_has_no_pace),
-        cmocka_unit_test(it_tells_which_path_a_context_took),
-        cmocka_unit_test(the_ledger_sums_them_up),
-        cmocka_unit_test(no_more_overlaps_than_there_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,13 +26,3 @@ TEST(an_endless_stop_costs_bounded_time)
     gw_loop_lag_note(&hist, INT64_MAX);
     assert_true(hist.n <= 2000);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_in_time_is_one_sample),
-        cmocka_unit_test(a_stop_counts_every_timer_that_fell_due_in_it),
-        cmocka_unit_test(an_endless_stop_costs_bounded_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

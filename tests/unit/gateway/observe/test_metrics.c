@@ -41,12 +41,3 @@ TEST(a_request_is_good_that_keeps_every_slo)
     assert_int_equal(n_good(none, 100, 100), 1);
     assert_int_equal(n_good((struct gw_slo){.itl_s = 0.05}, 100, 0.05), 1);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_stage_has_a_histogram_and_every_outcome_a_counter),
-        cmocka_unit_test(a_request_is_good_that_keeps_every_slo),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

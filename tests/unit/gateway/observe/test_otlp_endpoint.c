@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/observe/otlp_endpoint.h"
 #include "gateway/observe/otlp_headers.h"
 #include "tests/support/test.h"
@@ -58,7 +59,7 @@ TEST(headers_cannot_change_the_message)
                                       "transfer-encoding=chunked",
                                       "HOST=x",
                                       "Connection=close"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         assert_int_equal(parse(bad[i], NULL), BATON_INVALID);
         assert_non_null(strstr(why.text, "header 1: "));
     }
@@ -74,15 +75,4 @@ TEST(only_what_the_specification_names_is_sent_again)
     assert_int_equal(n_retryable, 4);
     assert_true(gw_otlp_is_retryable(429) && gw_otlp_is_retryable(502));
     assert_true(gw_otlp_is_retryable(503) && gw_otlp_is_retryable(504));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_base_gets_the_path_of_traces),
-        cmocka_unit_test(headers_are_pairs_between_commas_or_lines),
-        cmocka_unit_test(headers_cannot_change_the_message),
-        cmocka_unit_test(only_what_the_specification_names_is_sent_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

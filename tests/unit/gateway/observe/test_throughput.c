@@ -365,31 +365,4 @@ TEST(retry_after_is_whole_seconds_that_can_be_foreseen)
     assert_int_equal(gw_throughput_retry_s(INFINITY), 60);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nothing_is_known_before_anything_was_served, init),
-        cmocka_unit_test_setup(a_fleet_that_frees_ten_slots_a_second_needs_a_second_for_ten, init),
-        cmocka_unit_test_setup(prompts_with_workers_are_waited_for_at_the_pace_of_compute, init),
-        cmocka_unit_test_setup(a_wait_for_a_slot_does_not_look_like_slow_compute, init),
-        cmocka_unit_test_setup(a_fleet_with_slots_for_all_is_not_a_quick_one, init),
-        cmocka_unit_test_setup(before_the_first_slot_is_given_the_wait_is_as_long_as_it_lasts,
-                               init),
-        cmocka_unit_test_setup(a_change_of_pace_is_noticed_within_seconds, init),
-        cmocka_unit_test_setup(a_standstill_is_noticed_and_ends_in_numbers, init),
-        cmocka_unit_test_setup(with_the_backlog_ends_the_wait, init),
-        cmocka_unit_test_setup(a_request_that_leaves_without_a_slot_was_not_served, init),
-        cmocka_unit_test_setup(a_broken_attempt_waits_again, init),
-        cmocka_unit_test_setup(the_length_of_an_output_is_at_most_what_is_usual_and_what_is_asked,
-                               init),
-        cmocka_unit_test_setup(decoding_requests_share_what_the_fleet_makes, init),
-        cmocka_unit_test_setup(requests_that_failed_after_a_stall_do_not_look_like_slowness, init),
-        cmocka_unit_test_setup(a_stall_that_requests_survive_counts_as_a_second, init),
-        cmocka_unit_test_setup(time_in_which_nobody_could_go_on_is_not_slowness, init),
-        cmocka_unit_test_setup(prompts_whose_worker_is_silent_take_no_time, init),
-        cmocka_unit_test_setup(a_queue_before_a_silent_worker_is_no_backlog, init),
-        cmocka_unit_test_setup(a_gateway_that_slept_does_not_take_its_sleep_for_slowness, init),
-        cmocka_unit_test_setup(retry_after_is_whole_seconds_that_can_be_foreseen, init),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, NULL)

@@ -9,6 +9,8 @@
 #include "common/base/clock.h"
 #include "gateway/request/request.h"
 
+#include "common/base/array.h"
+
 static struct gw_requests requests;
 static const struct gw_response_writer no_writer;
 
@@ -60,7 +62,7 @@ TEST(a_state_is_membership_of_one_list)
     static const enum gw_state path[] = {GW_TOKENIZING, GW_QUEUED,     GW_RESERVING, GW_QUEUED,
                                          GW_RESERVING,  GW_PREFILLING, GW_DECODING,  GW_DONE};
     struct gw_request *request = new_request();
-    for (size_t i = 0; i < sizeof path / sizeof path[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(path); i++) {
         gw_request_set_state(&requests, request, path[i], "");
         for (int s = 0; s < GW_N_STATES; s++)
             assert_int_equal(requests.by_state[s].n, s == (int)path[i]);
@@ -134,16 +136,4 @@ TEST(times_per_token_need_two_tokens)
     gw_request_destroy(&requests, request);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(requests_have_ids_of_their_own_and_are_found_by_them, init),
-        cmocka_unit_test_setup(an_id_tells_nothing_of_the_next, init),
-        cmocka_unit_test_setup(a_state_is_membership_of_one_list, init),
-        cmocka_unit_test_setup(a_wait_goes_on_while_reservations_are_turned_down, init),
-        cmocka_unit_test_setup(a_request_that_returns_to_the_queue_keeps_its_rank, init),
-        cmocka_unit_test_setup(an_edge_that_is_not_in_the_picture_aborts, init),
-        cmocka_unit_test_setup(times_per_token_need_two_tokens, init),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, NULL)

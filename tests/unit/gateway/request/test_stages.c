@@ -166,19 +166,4 @@ TEST(one_token_is_all_the_gateways_after_it_came)
     assert_null(spans[BATON_STAGE_decode_wait].worker);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_stages_of_an_answer_add_up_to_its_time, init, fini),
-        cmocka_unit_test_setup_teardown(
-            what_a_worker_computed_beside_the_gateways_work_is_not_counted_twice, init, fini),
-        cmocka_unit_test_setup_teardown(a_context_that_did_not_travel_has_no_transfer, init, fini),
-        cmocka_unit_test_setup_teardown(a_migration_is_a_stage_and_both_attempts_count, init, fini),
-        cmocka_unit_test_setup_teardown(a_migration_that_finds_no_worker_lasts_to_the_end, init,
-                                        fini),
-        cmocka_unit_test_setup_teardown(a_request_that_ends_early_has_the_stages_it_came_to, init,
-                                        fini),
-        cmocka_unit_test_setup_teardown(one_token_is_all_the_gateways_after_it_came, init, fini),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, fini)

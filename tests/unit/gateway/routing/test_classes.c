@@ -339,7 +339,7 @@ TEST(a_fleet_has_sixteen_classes_and_a_place_is_free_when_its_workers_are_gone)
     assert_non_null(join(&workers[GW_MAX_CLASSES]));
 }
 
-TEST(strict_classes_never_mix)
+TEST_IN(open_strict_gateway, close_gateway, strict_classes_never_mix)
 {
     join(&prefill_a);
     join(&decode_b);
@@ -363,7 +363,8 @@ SETUP(open_patient_strict_gateway)
     return open_strict_gateway(NULL);
 }
 
-TEST(a_strict_request_waits_for_its_class_to_come_back)
+TEST_IN(open_patient_strict_gateway, close_gateway,
+        a_strict_request_waits_for_its_class_to_come_back)
 {
     join(&prefill_a);
     join(&decode_a);
@@ -384,30 +385,4 @@ TEST(a_strict_request_waits_for_its_class_to_come_back)
     assert_int_equal(client.status, 502);
 }
 
-#define ROW(name)        cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-#define STRICT_ROW(name) cmocka_unit_test_setup_teardown(name, open_strict_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_context_stays_in_the_class_that_computed_it),
-        ROW(the_hashes_of_a_prompts_blocks_are_those_of_the_class_that_computes_it),
-        ROW(a_decode_worker_without_prefill_workers_of_its_class_shares_blocks_of_theirs),
-        ROW(a_single_worker_of_another_class_takes_what_the_others_have_no_room_for),
-        ROW(whole_classes_do_not_mix_even_when_one_is_full),
-        ROW(a_migration_stays_in_its_class_however_busy_that_is),
-        ROW(the_last_decode_worker_of_a_class_runs_the_prompt_itself),
-        ROW(a_request_whose_class_is_gone_goes_on_in_another_and_says_so),
-        ROW(a_retry_before_the_first_token_may_choose_any_class),
-        ROW(a_suspect_that_is_the_last_of_its_class_is_waited_for),
-        ROW(a_hedge_waits_for_the_suspect_when_its_own_place_goes),
-        ROW(a_drain_hands_a_context_over_inside_its_class_alone),
-        ROW(a_context_that_two_classes_computed_is_handed_over_without_hashes),
-        ROW(workers_that_name_no_class_work_together_and_with_nobody_else),
-        ROW(a_fleet_has_sixteen_classes_and_a_place_is_free_when_its_workers_are_gone),
-        STRICT_ROW(strict_classes_never_mix),
-        cmocka_unit_test_setup_teardown(a_strict_request_waits_for_its_class_to_come_back,
-                                        open_patient_strict_gateway, close_gateway),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

@@ -3,6 +3,8 @@
 #include "common/base/clock.h"
 #include "gateway/routing/cut_paths.h"
 
+#include "common/base/array.h"
+
 static struct gw_cut_paths cut;
 static int64_t now_ns;
 
@@ -16,7 +18,7 @@ SETUP(init)
 TEST(a_pair_is_avoided_for_a_while_and_longer_each_time)
 {
     static const int seconds[] = {2, 4, 8, 16, 16};
-    for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(seconds); i++) {
         assert_int_equal(gw_cut_paths_note(&cut, 1, 2, now_ns), seconds[i] * BATON_SECOND);
         assert_true(gw_cut_paths_has(&cut, 1, 2, now_ns));
         now_ns += seconds[i] * BATON_SECOND;
@@ -59,15 +61,4 @@ TEST(the_number_of_pairs_is_bounded)
     assert_true(gw_cut_paths_has(&cut, 2 * GW_MAX_CUT_PATHS, 2 * GW_MAX_CUT_PATHS, now_ns));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_pair_is_avoided_for_a_while_and_longer_each_time, init),
-        cmocka_unit_test_setup(requests_of_one_cut_count_once, init),
-        cmocka_unit_test_setup(other_pairs_of_its_workers_are_not_avoided, init),
-        cmocka_unit_test_setup(
-            a_hand_off_mends_a_pair_and_a_worker_that_leaves_takes_its_pairs_along, init),
-        cmocka_unit_test_setup(the_number_of_pairs_is_bounded, init),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, NULL)

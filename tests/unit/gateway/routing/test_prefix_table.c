@@ -143,16 +143,3 @@ TEST(a_small_table_never_claims_what_was_not_sent)
     gw_prefix_table_destroy(small);
     gw_prefix_table_destroy(large);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_worker_matches_as_far_as_it_was_sent),
-        cmocka_unit_test(the_last_workers_are_remembered),
-        cmocka_unit_test(a_full_table_forgets_the_oldest_from_their_end),
-        cmocka_unit_test(a_prompt_larger_than_the_table_leaves_its_prefix),
-        cmocka_unit_test(a_worker_that_died_matches_nothing),
-        cmocka_unit_test(a_small_table_never_claims_what_was_not_sent),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -379,37 +379,4 @@ TEST(a_worker_that_rejected_batch_is_still_asked_for_others)
     assert_int_equal(waiting[N_BATCH].request->state, GW_QUEUED);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, open_gateway, close_gateway)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(blocks_are_reserved_before_the_prompt_is_run),
-        ROW(one_token_needs_no_decode_worker),
-        ROW(the_least_loaded_decode_worker_is_asked),
-        ROW(a_worker_whose_link_is_down_is_not_asked_before_it_is_known_to_be_lost),
-        ROW(equals_take_turns),
-        ROW(a_worker_without_blocks_is_not_asked),
-        ROW(a_worker_that_rejected_is_left_alone_until_its_next_status),
-        ROW(a_worker_that_rejected_lately_is_asked_for_one_request_at_a_time),
-        ROW(nothing_overtakes_a_request_that_does_not_fit),
-        ROW(a_request_that_no_worker_could_ever_hold_fails_at_once),
-        ROW(an_end_lets_the_next_request_be_routed),
-        ROW(without_a_prefill_worker_a_request_fails_and_a_suspect_is_waited_for),
-        ROW(a_path_that_is_cut_is_avoided),
-        ROW(a_worker_that_is_silent_to_all_is_not_behind_a_cut_path),
-        ROW(a_draining_worker_gets_no_more_requests),
-        ROW(requests_wait_for_the_first_worker_of_a_role),
-        ROW(requests_wait_for_a_worker_that_has_just_left),
-        ROW(a_role_that_stays_away_is_not_waited_for_longer),
-        ROW(time_in_which_the_gateway_stood_still_is_no_absence),
-        ROW(a_wait_for_an_absent_role_is_no_backlog),
-        ROW(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster),
-        ROW(an_attempts_load_on_a_worker_is_taken_away_again),
-        ROW(interactive_requests_overtake_batch_which_has_every_eighth_turn),
-        ROW(a_batch_request_that_finds_no_room_is_waited_for_in_the_end),
-        ROW(batch_leaves_blocks_for_interactive_requests),
-        ROW(a_worker_that_rejected_batch_is_still_asked_for_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(open_gateway, close_gateway)

@@ -10,6 +10,8 @@
 #include "tools/baton/batch/file.h"
 #include "tools/baton/batch/pace.h"
 
+#include "common/base/array.h"
+
 static struct bt_batch_request request;
 static struct baton_buf text;
 
@@ -101,7 +103,7 @@ TEST(what_is_no_answer_is_refused)
                                       "{\"id\":\"batch_req_1x\",\"custom_id\":\"a\""};
     uint64_t number;
     uint32_t mark;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         baton_buf_reset(&text);
         baton_buf_puts(&text, bad[i]);
         assert_int_equal(bt_batch_read_answer(&text, &number, &mark), BATON_INVALID);
@@ -169,18 +171,4 @@ TEST(a_wait_is_the_servers_or_doubles)
     assert_true(bt_pace_wait_s(-1, 1000) == 60);
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, init, fini)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(a_request_keeps_its_body_and_gets_the_lowest_priority),
-        ROW(a_request_may_say_its_own_priority),
-        ROW(an_answer_tells_which_request_it_answers),
-        ROW(what_is_no_answer_is_refused),
-        ROW(lines_are_read_whole_whatever_their_length),
-        ROW(the_pace_falls_to_what_the_server_took_and_rises_by_one_a_round),
-        ROW(a_wait_is_the_servers_or_doubles),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(init, fini)

@@ -58,13 +58,6 @@ TEST(a_conversation_is_saved_as_json)
     assert_non_null(strstr(why.text, "/nowhere/talk.json"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_system_stays_first_and_alone, begin, end),
-        cmocka_unit_test_setup_teardown(the_last_turn_is_taken_back_if_it_is_that_role_s, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_conversation_is_saved_as_json, begin, end),
-    };
-    return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
-}
+EACH_TEST(begin, end)
+
+ALL_TESTS(make_scratch, remove_scratch)

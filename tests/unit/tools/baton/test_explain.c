@@ -63,13 +63,3 @@ TEST(a_token_that_is_not_there_is_told)
     assert_int_equal(err, BATON_NOT_FOUND);
     assert_string_equal(why.text, "the last answer has 2 tokens");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_stands_among_its_candidates),
-        cmocka_unit_test(a_terminal_never_sees_control_characters_of_a_token),
-        cmocka_unit_test(a_token_that_is_not_there_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -6,6 +6,8 @@
 
 #include "tools/baton/http.h"
 
+#include "common/base/array.h"
+
 static const struct {
     const char *url, *host, *port, *path;
     bool tls;
@@ -20,7 +22,7 @@ static const struct {
 
 TEST(a_url_tells_host_port_path_and_whether_it_is_encrypted)
 {
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(good); i++) {
         struct bt_server server;
         assert_int_equal(bt_server_parse("--url", good[i].url, &server, NULL), BATON_OK);
         assert_string_equal(server.url.host, good[i].host);
@@ -34,7 +36,7 @@ TEST(a_bad_url_is_named)
 {
     static const char *const bad[] = {"",           "ftp://x",  "https://", "https://a:b",
                                       "http://a?b", "https://["};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct bt_server server;
         struct baton_why why = {.text = ""};
         assert_int_equal(bt_server_parse("--url", bad[i], &server, &why), BATON_INVALID);
@@ -54,14 +56,4 @@ TEST(the_first_key_of_a_file_is_taken_without_comments_and_limits)
     assert_string_equal(server.key, "alpha-key-0001");
     (void)unlink(path);
     assert_int_equal(bt_server_read_key(&server, path, NULL), BATON_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_url_tells_host_port_path_and_whether_it_is_encrypted),
-        cmocka_unit_test(a_bad_url_is_named),
-        cmocka_unit_test(the_first_key_of_a_file_is_taken_without_comments_and_limits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include "tools/baton/fleet/log_output.h"
 
+#include "common/base/array.h"
+
 /* What the pipe holds now. */
 static const char *drain(int fd)
 {
@@ -54,7 +56,7 @@ TEST(an_object_gets_its_process_s_name_and_nothing_else_passes)
     assert_string_equal(as_json("{\"ev\":\"listening\"}"),
                         "{\"process\":\"decode-1\",\"ev\":\"listening\"}\n");
     assert_string_equal(as_json("{}"), "{\"process\":\"decode-1\"}\n");
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         assert_string_equal(as_json(others[i]), "");
     /* With the name it would not go into the pipe at once. */
     (void)snprintf(line, sizeof line, "{\"a\":\"%04080d\"}", 7);
@@ -103,15 +105,4 @@ TEST(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_string_equal(drain(to[0]), "p | two\np | three\n");
     assert_false(uv_loop_close(&loop));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_stands_after_its_process_s_name),
-        cmocka_unit_test(an_object_gets_its_process_s_name_and_nothing_else_passes),
-        cmocka_unit_test(lines_that_nobody_reads_are_dropped_and_counted),
-        cmocka_unit_test(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,14 +97,3 @@ TEST(how_to_reach_a_fleet_is_written_and_read)
     assert_int_equal(bt_fleet_file_read(&state, &read, NULL), BATON_CORRUPT);
     remove_state(&state);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_is_known_by_pid_and_start_time),
-        cmocka_unit_test(names_come_in_order_and_others_files_are_none),
-        cmocka_unit_test(one_supervisor_holds_a_directory),
-        cmocka_unit_test(how_to_reach_a_fleet_is_written_and_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -9,11 +9,3 @@ TEST(the_pause_before_a_restart_doubles_up_to_half_a_minute)
         assert_int_equal(bt_restart_delay_ms(n), expected_ms[n]);
     assert_int_equal(bt_restart_delay_ms(INT32_MAX), 30000);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_pause_before_a_restart_doubles_up_to_half_a_minute),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

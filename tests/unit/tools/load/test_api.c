@@ -149,7 +149,7 @@ TEST(nothing_said_is_nothing_known)
     assert_true(record.server.tpot_s < 0 && record.server.e2el_s < 0);
 }
 
-TEST(bodies_ask_for_a_forced_length)
+TEST_ALONE(bodies_ask_for_a_forced_length)
 {
     const struct ld_workload workload = {.seed = 1,
                                          .prompt = {.min = 3, .max = 3},
@@ -173,16 +173,4 @@ TEST(bodies_ask_for_a_forced_length)
     baton_buf_fini(&body);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(native_events_are_understood, begin, end),
-        cmocka_unit_test_setup_teardown(completions_of_llama_cpp_are_understood, begin, end),
-        cmocka_unit_test_setup_teardown(a_chats_role_is_no_token, begin, end),
-        cmocka_unit_test_setup_teardown(errors_end_a_stream_with_their_code, begin, end),
-        cmocka_unit_test_setup_teardown(nonsense_is_an_error, begin, end),
-        cmocka_unit_test_setup_teardown(nothing_said_is_nothing_known, begin, end),
-        cmocka_unit_test(bodies_ask_for_a_forced_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(begin, end)

@@ -168,17 +168,4 @@ TEST(a_gap_belongs_to_the_phase_it_lies_in)
     assert_int_equal(intruded.n_stalls, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(times_are_those_of_the_record, clean),
-        cmocka_unit_test_teardown(the_servers_figures_are_taken_from_ours, clean),
-        cmocka_unit_test_teardown(rates_count_what_came_within_the_window, clean),
-        cmocka_unit_test_teardown(tokens_without_an_event_count_all_the_same, clean),
-        cmocka_unit_test_teardown(every_request_has_one_outcome, clean),
-        cmocka_unit_test_teardown(failures_are_counted_by_kind, clean),
-        cmocka_unit_test_teardown(warm_and_cold_are_told_apart, clean),
-        cmocka_unit_test_teardown(a_gap_belongs_to_the_phase_it_lies_in, clean),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(NULL, clean)

@@ -4,6 +4,8 @@
 #include "tests/support/test.h"
 #include "tools/load/workload/lengths.h"
 
+#include "common/base/array.h"
+
 enum { N_DRAWS = 20000 };
 
 static struct ld_lengths parsed(const char *text)
@@ -85,7 +87,7 @@ TEST(other_forms_are_refused_by_name)
                                       "pareto:1,2"};
     struct ld_lengths lengths = {.min = 77};
     struct baton_why why;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         assert_int_equal(ld_lengths_parse("--prompt-tokens", bad[i], &lengths, &why),
                          BATON_INVALID);
         assert_non_null(strstr(why.text, "--prompt-tokens"));
@@ -104,18 +106,4 @@ TEST(ranges_are_checked_against_their_bounds)
                      BATON_INVALID);
     assert_int_equal(ld_range_parse("--vocab", "16", 0, 5000, &first, &last, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "--vocab"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_number_is_every_length),
-        cmocka_unit_test(uniform_lengths_lie_between_their_ends),
-        cmocka_unit_test(normal_lengths_have_their_mean),
-        cmocka_unit_test(zipf_prefers_short_lengths),
-        cmocka_unit_test(equal_seeds_draw_equal_lengths),
-        cmocka_unit_test(other_forms_are_refused_by_name),
-        cmocka_unit_test(ranges_are_checked_against_their_bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,14 +42,3 @@ TEST(few_values_keep_their_ranks)
     assert_true(ld_percentile(sorted, 3, 99) == 3);
     assert_true(ld_percentile(sorted, 3, 100) == 3);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(percentiles_are_by_nearest_rank),
-        cmocka_unit_test(one_value_is_every_percentile),
-        cmocka_unit_test(of_nothing_there_is_no_percentile),
-        cmocka_unit_test(few_values_keep_their_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

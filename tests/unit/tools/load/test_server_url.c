@@ -12,11 +12,3 @@ TEST(an_address_without_a_listener_is_an_error)
     assert_int_equal(ld_url_resolve(&url, &address, &why), BATON_IO);
     assert_non_null(strstr(why.text, "127.0.0.1:1"));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_address_without_a_listener_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,6 +3,8 @@
 #include "tests/support/test.h"
 #include "tools/load/workload/slo.h"
 
+#include "common/base/array.h"
+
 TEST(bounds_are_read_with_their_units)
 {
     struct ld_slo slo = {0};
@@ -33,19 +35,9 @@ TEST(other_forms_are_refused)
                                       "itl=.",  "itl=1.2.3",   ",itl=1",        "itl=1e3"};
     struct ld_slo slo = {.ttft_s = 7};
     struct baton_why why;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         assert_int_equal(ld_slo_parse("--slo", bad[i], &slo, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "--slo"));
         assert_true(slo.ttft_s == 7);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_are_read_with_their_units),
-        cmocka_unit_test(unnamed_figures_have_no_bound),
-        cmocka_unit_test(other_forms_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

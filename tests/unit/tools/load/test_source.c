@@ -141,18 +141,3 @@ TEST(requests_that_could_not_be_sent_in_time_are_counted)
     assert_true(ld_source_is_exhausted(&source, ns_of(50)));
     assert_int_equal(source.n_due - source.n_started, 4);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_closed_source_fills_its_slots),
-        cmocka_unit_test(a_closed_source_stops_in_time),
-        cmocka_unit_test(poisson_arrivals_have_their_rate),
-        cmocka_unit_test(periodic_arrivals_begin_at_once),
-        cmocka_unit_test(nothing_is_due_before_the_start_is_known),
-        cmocka_unit_test(a_trace_arrives_as_it_says),
-        cmocka_unit_test(held_requests_keep_the_time_they_were_due),
-        cmocka_unit_test(requests_that_could_not_be_sent_in_time_are_counted),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,6 +3,8 @@
 #include "tests/support/test.h"
 #include "tools/load/workload/trace.h"
 
+#include "common/base/array.h"
+
 static enum baton_err parse(const char *text, struct ld_trace *trace, struct baton_why *why)
 {
     return ld_trace_parse("t.jsonl", text, strlen(text), trace, why);
@@ -58,7 +60,7 @@ TEST(problems_name_line_and_field)
         {"{\"timestamp\":1,\"input_length\":1,\"output_length\":1,\"hash_ids\":[\"a\"]}",
          "line 2: hash_ids"}};
     struct ld_trace trace = {.n = 0};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         char text[256] = "\n";
         struct baton_why why;
         strcat(text, bad[i].line);
@@ -67,14 +69,4 @@ TEST(problems_name_line_and_field)
         assert_non_null(strstr(why.text, bad[i].named));
         assert_int_equal(trace.n, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_order_of_arrival),
-        cmocka_unit_test(a_row_needs_no_hashes),
-        cmocka_unit_test(problems_name_line_and_field),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

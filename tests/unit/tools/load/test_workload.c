@@ -4,6 +4,8 @@
 #include "tests/support/test.h"
 #include "tools/load/workload/workload.h"
 
+#include "common/base/array.h"
+
 enum { PROMPT_MAX_BYTES = 1 << 20 };
 
 static struct ld_workload workload_of(int64_t prompt_tokens)
@@ -125,7 +127,7 @@ TEST(a_length_beyond_the_bound_is_cut_to_it)
     static const struct {
         int64_t prompt, output, cut_prompt, cut_output;
     } cases[] = {{10, 20, 10, 20}, {90, 20, 80, 20}, {10, 200, 10, 90}, {500, 500, 50, 50}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         struct ld_workload workload = workload_of(cases[i].prompt);
         workload.output.min = workload.output.max = cases[i].output;
         workload.max_tokens = 100;
@@ -144,19 +146,4 @@ TEST(cancellations_fall_within_the_answer)
         assert_in_range(ld_plan_make(&workload, i).cancel_after, 1, 19);
     workload.cancel_rate = 0;
     assert_int_equal(ld_plan_make(&workload, 0).cancel_after, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prompt_has_exactly_its_tokens),
-        cmocka_unit_test(no_two_prompts_begin_alike),
-        cmocka_unit_test(a_request_is_the_same_whenever_it_is_made),
-        cmocka_unit_test(prefixes_are_shared_by_their_share_of_requests),
-        cmocka_unit_test(a_prefix_longer_than_the_prompt_is_cut),
-        cmocka_unit_test(equal_hashes_are_equal_blocks),
-        cmocka_unit_test(a_length_beyond_the_bound_is_cut_to_it),
-        cmocka_unit_test(cancellations_fall_within_the_answer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,16 +132,3 @@ TEST(rows_attend_to_no_more_than_the_window_in_its_layers)
     assert_near(sim_attended(&half, 50, 100), (100 * 100 + 50 * 75 + 50 * 100) / 2.0, 1e-9);
     assert_near(sim_attended(&half, 400, 10), (10 * 405 + 10 * 100) / 2.0, 1e-9);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_curve_goes_straight_between_points_and_on_above_the_last),
-        cmocka_unit_test(between_measured_cores_time_goes_by_their_inverse),
-        cmocka_unit_test(a_spread_gives_back_the_quantiles_it_was_made_of),
-        cmocka_unit_test(a_rare_long_time_does_not_make_all_others_longer),
-        cmocka_unit_test(fitting_finds_the_costs_that_were_measured),
-        cmocka_unit_test(rows_attend_to_no_more_than_the_window_in_its_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

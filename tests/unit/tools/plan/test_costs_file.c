@@ -5,6 +5,8 @@
 #include "tools/plan/costs/costs_file.h"
 #include "tools/plan/simulate/layouts.h"
 
+#include "common/base/array.h"
+
 enum { TEXT_MAX_BYTES = 1 << 16 };
 
 static struct sim_costs some_costs(void)
@@ -107,22 +109,10 @@ TEST(a_layout_out_of_range_is_refused_with_the_range)
     static const char *const bad[] = {"",      "1P",    "0P1D",     "1P0D",  "1D1P", "1P1D,",
                                       "1P1Dx", "-1P1D", "16385P1D", ",1P1D", "1p1d"};
     struct sim_layouts layouts;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct baton_why why = {""};
         assert_int_equal(sim_layouts_parse("--layouts", bad[i], &layouts, &why), BATON_INVALID);
         assert_non_null(strstr(why.text, "--layouts: must be"));
         assert_non_null(strstr(why.text, "16384"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(costs_come_back_as_they_were_written),
-        cmocka_unit_test(an_entry_is_found_or_made_in_order),
-        cmocka_unit_test(a_bad_file_is_refused_by_field_and_range),
-        cmocka_unit_test(layouts_are_counted_by_role),
-        cmocka_unit_test(a_layout_out_of_range_is_refused_with_the_range),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

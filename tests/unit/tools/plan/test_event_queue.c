@@ -38,12 +38,3 @@ TEST(an_event_added_meanwhile_runs_in_its_turn)
     assert_int_equal(events.n, 10);
     sim_events_fini(&events);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_come_in_order_of_time_then_of_adding),
-        cmocka_unit_test(an_event_added_meanwhile_runs_in_its_turn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

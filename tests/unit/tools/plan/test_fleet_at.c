@@ -5,6 +5,8 @@
 
 #include "tools/plan/advise/fleet_at.h"
 
+#include "common/base/array.h"
+
 static enum baton_err read_text(const char *text, struct plan_fleet_at *fleet)
 {
     struct baton_json *answer = NULL;
@@ -60,19 +62,9 @@ TEST(other_servers_answers_are_refused)
     static const char *const texts[] = {
         "{}", "[]", "{\"workers\":[]}", "{\"workers\":3,\"advice\":{}}", "{\"advice\":{}}", "null"};
     struct plan_fleet_at at;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(texts); i++)
         assert_int_equal(read_text(texts[i], &at), BATON_PEER);
     assert_int_equal(
         read_text("{\"workers\":[1,\"x\",{\"role\":7,\"state\":\"ready\"}],\"advice\":{}}", &at),
         BATON_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_costs_are_means_of_ready_workers_that_know_them),
-        cmocka_unit_test(figures_that_the_gateway_does_not_know_are_nan),
-        cmocka_unit_test(other_servers_answers_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

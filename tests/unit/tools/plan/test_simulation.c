@@ -293,27 +293,3 @@ TEST(more_workers_of_the_short_role_serve_more)
     assert_near(few.figures.requests_per_s, 10, 0.2);
     assert_near(many.figures.requests_per_s, 40, 1);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_alone_takes_the_sum_of_its_parts),
-        cmocka_unit_test(a_long_prompt_takes_its_steps_and_hides_its_hand_off),
-        cmocka_unit_test(a_slow_network_delays_the_second_token_only),
-        cmocka_unit_test(one_token_needs_no_decode_worker),
-        cmocka_unit_test(a_gateway_carries_one_token_at_a_time),
-        cmocka_unit_test(workers_of_one_core_take_turns),
-        cmocka_unit_test(idle_cores_are_lent),
-        cmocka_unit_test(requests_that_come_together_share_a_pass),
-        cmocka_unit_test(a_worker_that_computes_beside_others_is_slower),
-        cmocka_unit_test(exponential_service_waits_as_m_m_1),
-        cmocka_unit_test(constant_service_waits_as_m_d_1),
-        cmocka_unit_test(prompts_wait_as_m_d_1_too),
-        cmocka_unit_test(a_closed_loop_obeys_littles_law),
-        cmocka_unit_test(every_request_ends_at_any_capacity),
-        cmocka_unit_test(a_request_that_fits_nowhere_is_told_so),
-        cmocka_unit_test(the_same_seed_gives_the_same_results),
-        cmocka_unit_test(more_workers_of_the_short_role_serve_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -210,19 +210,4 @@ TEST(coming_back_waits_for_the_handover_but_not_long)
     baton_core_lease_close(decode);
 }
 
-#define IN_TABLE(test) cmocka_unit_test_setup_teardown(test, set_up, remove_scratch)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_TABLE(a_busy_worker_has_the_cores_of_an_idle_one),
-        IN_TABLE(under_a_quota_workers_share_its_whole_cores_and_no_processors),
-        IN_TABLE(a_quota_of_every_processor_is_none),
-        IN_TABLE(workers_of_other_processors_are_strangers),
-        IN_TABLE(a_killed_worker_gives_its_cores_back),
-        IN_TABLE(a_silent_worker_loses_its_cores_until_it_beats_again),
-        IN_TABLE(a_worker_that_was_silent_comes_back_with_its_next_beat),
-        IN_TABLE(coming_back_waits_for_the_handover_but_not_long),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, remove_scratch)

@@ -193,17 +193,4 @@ TEST(a_maker_that_hangs_is_not_waited_for_for_ever)
     close(fd);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_table_is_made_for_its_owner_alone_and_found_again),
-        IN_SCRATCH(a_slot_is_free_when_its_holder_leaves_or_dies),
-        IN_SCRATCH(there_are_64_slots),
-        IN_SCRATCH(of_many_processes_each_gets_a_slot_of_one_table),
-        IN_SCRATCH(a_table_of_others_is_refused),
-        IN_SCRATCH(a_table_of_another_version_is_refused_while_it_is_used_and_then_replaced),
-        IN_SCRATCH(rubbish_is_replaced),
-        IN_SCRATCH(a_maker_that_hangs_is_not_waited_for_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

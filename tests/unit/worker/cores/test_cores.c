@@ -1,3 +1,4 @@
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include <sched.h>
@@ -70,7 +71,7 @@ TEST(a_cpu_quota_bounds_cores_and_threads)
 {
     struct baton_cores cores;
     static const char *const dirs[] = {"proc", "proc/self", "sys", "sys/fs", "sys/fs/cgroup"};
-    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(dirs); i++)
         assert_int_equal(mkdir(in_scratch(dirs[i]), 0700), 0);
     write_scratch("proc/self/cgroup", "0::/\n");
     write_scratch("sys/fs/cgroup/cpu.max", "150000 100000\n");
@@ -97,7 +98,7 @@ TEST(a_bad_list_is_refused_with_its_text)
 {
     static const char *const bad[] = {"x",  "",      "0,",  "1-0", "-1",
                                       "0-", "99999", "0 1", ",",   "automatic"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct baton_cores cores;
         assert_int_equal(init(&cores, bad[i], scratch), BATON_INVALID);
         assert_non_null(strstr(why.text, bad[i]));
@@ -105,16 +106,4 @@ TEST(a_bad_list_is_refused_with_its_text)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(all_is_what_there_is_and_needs_no_lease),
-        IN_SCRATCH(auto_takes_a_lease_in_the_directory_it_is_given),
-        IN_SCRATCH(without_a_usable_directory_auto_is_all),
-        IN_SCRATCH(a_table_that_others_may_write_is_not_used),
-        IN_SCRATCH(a_cpu_quota_bounds_cores_and_threads),
-        IN_SCRATCH(a_bad_list_is_refused_with_its_text),
-        IN_SCRATCH(a_list_is_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -1,5 +1,6 @@
 /* Which node --numa means, on machines of two nodes that are files; and the binding, on this
  * one. */
+#include "common/base/array.h"
 #include "tests/support/scratch.h"
 
 #include <sched.h>
@@ -99,7 +100,7 @@ TEST(what_is_no_node_is_an_error_that_names_the_range)
 {
     static const char *const wrong[] = {"",        "node",   "node:",     "node:-1", "node:1x",
                                         "node: 1", "Node:1", "node:1024", "0",       "AUTO"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++) {
         assert_int_equal(choose(wrong[i], "auto", "decode-0", true), -2);
         assert_non_null(strstr(why.text, "must be none, auto or node:N with N in 0..1023"));
     }
@@ -108,7 +109,7 @@ TEST(what_is_no_node_is_an_error_that_names_the_range)
 TEST(files_that_make_no_sense_are_a_machine_of_one_node)
 {
     static const char *const wrong[] = {"", "\n", "x", "0-", "3-1", "0-99999", "0,,1"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++) {
         write_scratch("sys/devices/system/node/online", wrong[i]);
         assert_int_equal(choose("auto", "auto", "decode-0", true), -1);
         assert_int_equal(choose("node:1", "auto", "decode-0", true), -2);

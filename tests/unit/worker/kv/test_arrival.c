@@ -63,13 +63,4 @@ TEST(layers_with_a_window_begin_later)
     assert_true(baton_kv_arrival_take(&arrival, 0, 2, 1));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(layers_come_in_any_order_and_in_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_block_comes_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(layers_with_a_window_begin_later, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_else_comes, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

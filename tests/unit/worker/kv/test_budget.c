@@ -276,26 +276,3 @@ TEST(a_block_that_no_message_carries_is_refused)
     baton_kv_destroy(kv);
     baton_model_close(model);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_asked_is_so_many_contexts_and_no_bound),
-        cmocka_unit_test(where_memory_is_short_it_is_the_workers_share),
-        cmocka_unit_test(workers_that_start_together_divide_three_quarters),
-        cmocka_unit_test(tokens_are_rounded_up_to_whole_blocks),
-        cmocka_unit_test(bytes_are_rounded_down_to_whole_blocks),
-        cmocka_unit_test(the_cache_is_bounded_in_whole_blocks_of_what_there_is),
-        cmocka_unit_test(both_at_once_are_refused),
-        cmocka_unit_test(less_than_a_context_is_allowed_and_less_than_a_block_is_not),
-        cmocka_unit_test(more_than_the_memory_left_is_refused_by_name),
-        cmocka_unit_test(layers_with_a_window_have_that_of_each_sequence),
-        cmocka_unit_test(bytes_are_divided_among_layers_with_a_window_and_the_others),
-        cmocka_unit_test(a_count_beyond_int_is_refused),
-        cmocka_unit_test(a_worker_gets_the_pool_its_options_describe),
-        cmocka_unit_test(a_model_without_room_is_refused_before_it_is_loaded),
-        cmocka_unit_test(a_draft_models_block_comes_with_each_block),
-        cmocka_unit_test(a_block_that_no_message_carries_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

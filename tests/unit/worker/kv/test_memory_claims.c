@@ -87,13 +87,4 @@ TEST(without_a_claim_there_are_no_others)
     baton_memory_claim_close(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_SCRATCH(a_worker_sees_who_is_still_to_decide),
-        IN_SCRATCH(what_is_taken_counts_as_free_until_it_is_backed),
-        IN_SCRATCH(a_limit_of_ones_own_is_not_shared_with_other_containers),
-        IN_SCRATCH(without_a_claim_there_are_no_others),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(make_scratch, remove_scratch)

@@ -15,6 +15,8 @@
 #include "common/base/random.h"
 #include "worker/kv/offer.h"
 
+#include "common/base/array.h"
+
 enum { NOBODY = 65534 };
 
 static struct baton_kv_offers *offers;
@@ -70,7 +72,7 @@ TEST(what_is_no_offer_is_refused_with_its_field)
     uint8_t bytes[BATON_KV_OFFER_BYTES + 1] = {0};
     struct baton_kv_offer parsed;
     struct baton_why why;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         baton_kv_offer_pack(&sample, bytes);
         memset(bytes + cases[i].at, cases[i].value, cases[i].n);
         assert_int_equal(baton_kv_offer_parse(bytes, BATON_KV_OFFER_BYTES, &parsed, &why),
@@ -337,25 +339,4 @@ TEST(no_pool_goes_to_another_users_process)
     close(done[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_offer_survives_the_trip, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_offer_is_refused_with_its_field, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(each_link_finds_its_own_offer_once, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(where_nobody_listens_the_sender_is_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(one_name_has_one_owner, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_message_that_is_no_offer_is_refused_and_leaves_no_file,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_connection_without_a_word_waits_but_not_for_ever, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_flood_of_connections_is_bounded_and_passes, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_look_alone_empties_the_queue, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(processes_of_another_user_are_ended_at_once, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(no_pool_goes_to_another_users_process, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

@@ -1,5 +1,6 @@
 /* The order in which a context leaves: each block of each layer leaves once, never before it is
  * ready. */
+#include "common/base/array.h"
 #include "worker/kv/order.h"
 
 #include "tests/support/test.h"
@@ -148,23 +149,9 @@ TEST(progress_survives_its_word)
     baton_kv_progress_word word;
     const struct baton_kv_progress all[] = {
         {0, 0, 0}, {1, 2, 3}, {(1 << 24) - 2, (1 << 24) - 1, 65535}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(all); i++) {
         baton_kv_progress_publish(&word, all[i]);
         struct baton_kv_progress read = baton_kv_progress_read(&word);
         assert_memory_equal(&read, &all[i], sizeof read);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_goes_as_soon_as_it_is_ready),
-        cmocka_unit_test(spans_that_wait_until_all_is_computed_become_one),
-        cmocka_unit_test(cached_blocks_go_before_the_rest_is_computed),
-        cmocka_unit_test(blocks_that_the_receiver_has_stay_here),
-        cmocka_unit_test(layers_without_k_and_v_are_passed_over),
-        cmocka_unit_test(whatever_the_pace_each_block_leaves_once),
-        cmocka_unit_test(progress_survives_its_word),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

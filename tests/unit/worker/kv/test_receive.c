@@ -378,25 +378,4 @@ TEST(an_offer_of_more_than_the_file_has_is_not_mapped)
     assert_not_mapped(&offer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_context_that_is_all_there_is_taken_in_turns, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_context_is_copied_out_of_the_senders_pool, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(blocks_that_were_given_to_another_context_are_not_taken,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_place_outside_the_pool_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_pool_is_mapped_with_a_later_context_as_well, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_place_without_an_offer_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_offer_without_a_ticket_is_not_mapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_offer_of_another_life_is_not_mapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_offer_of_another_layout_is_not_mapped, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(an_offer_of_more_than_the_file_has_is_not_mapped, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

@@ -221,19 +221,4 @@ TEST(a_window_outside_the_sequence_is_refused)
     assert_int_equal(n_failed, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_window_that_begins_where_the_length_says_is_taken, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_window_of_more_than_there_is_room_for_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_window_that_begins_too_early_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_window_that_begins_too_late_is_refused, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(a_window_outside_the_sequence_is_refused, set_up,
-                                        tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

@@ -88,14 +88,4 @@ TEST(a_check_is_due_once_after_the_worker_became_idle)
     assert_true(baton_kv_report_is_due(&report, 0, now_ns + BATON_SECOND));
 }
 
-#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ROW(blocks_that_no_request_holds_are_faults_and_stay_counted),
-        ROW(a_block_with_more_requests_than_the_pool_knows_is_a_fault),
-        ROW(a_check_is_due_once_after_the_worker_became_idle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(set_up, tear_down)

@@ -97,13 +97,3 @@ TEST(a_piece_of_two_stripes_or_of_another_part_is_not_taken)
     assert_true(baton_kv_arrival_take(&arrival, 0, 9, 1));
     baton_kv_arrival_fini(&arrival);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_block_is_one_parts),
-        cmocka_unit_test(what_a_part_sends_is_what_is_expected_of_it),
-        cmocka_unit_test(a_piece_of_two_stripes_or_of_another_part_is_not_taken),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "gateway/api/access/cors.h"
 
@@ -37,7 +38,7 @@ TEST(an_origin_is_allowed_when_it_is_exactly_one_of_the_list)
     assert_true(gw_cors_allows(&cors, "https://app.example"));
     assert_true(gw_cors_allows(&cors, "http://localhost:3000"));
     assert_true(gw_cors_allows(&cors, "http://[::1]:80"));
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(others); i++)
         if (gw_cors_allows(&cors, others[i]))
             fail_msg("allowed: %s", others[i]);
 }
@@ -73,7 +74,7 @@ TEST(an_origin_that_no_browser_sends_is_a_mistake_that_is_named)
                                       ",",
                                       "null"};
     struct gw_cors cors;
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         struct baton_why why = {""};
         if (gw_cors_read(bad[i], &cors, &why) != BATON_INVALID)
             fail_msg("accepted: %s", bad[i]);
@@ -103,16 +104,4 @@ TEST(the_list_and_its_origins_are_bounded)
     origin[GW_CORS_MAX_ORIGIN_BYTES] = 0;
     cors = read_list(origin);
     assert_true(gw_cors_allows(&cors, origin));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_origins_no_page_is_allowed),
-        cmocka_unit_test(an_origin_is_allowed_when_it_is_exactly_one_of_the_list),
-        cmocka_unit_test(a_star_allows_every_origin_but_none_at_all),
-        cmocka_unit_test(an_origin_that_no_browser_sends_is_a_mistake_that_is_named),
-        cmocka_unit_test(the_list_and_its_origins_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

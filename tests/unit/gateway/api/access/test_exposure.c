@@ -3,6 +3,7 @@
 
 #include "tests/support/test.h"
 
+#include "common/base/array.h"
 #include "gateway/api/access/exposure.h"
 
 static struct gw_exposure exposure;
@@ -33,7 +34,7 @@ TEST(on_loopback_nothing_is_open)
 TEST(clients_without_a_key_are_a_warning_and_an_error_where_keys_are_required)
 {
     static const char *const reachable[] = {"0.0.0.0", "::", "10.0.0.1", "128.0.0.1"};
-    for (size_t i = 0; i < sizeof reachable / sizeof reachable[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(reachable); i++) {
         struct gw_doors doors = safe;
         doors.host = reachable[i];
         assert_int_equal(check(doors, "a-secret-of-ours"), BATON_OK);
@@ -52,7 +53,7 @@ TEST(a_fleet_whose_token_is_no_secret_is_a_warning_unless_certificates_guard_it)
 {
     static const char *const reachable[] = {"tcp://0.0.0.0:7100", "tcp://*:7100",
                                             "tcp://gateway:7100", "tcp://[::]:7100"};
-    for (size_t i = 0; i < sizeof reachable / sizeof reachable[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(reachable); i++) {
         struct gw_doors doors = safe;
         doors.inbox = reachable[i];
         assert_int_equal(check(doors, ""), BATON_OK);
@@ -66,15 +67,4 @@ TEST(a_fleet_whose_token_is_no_secret_is_a_warning_unless_certificates_guard_it)
         assert_int_equal(check(doors, ""), BATON_OK);
         assert_int_equal(exposure.n, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_loopback_nothing_is_open),
-        cmocka_unit_test(clients_without_a_key_are_a_warning_and_an_error_where_keys_are_required),
-        cmocka_unit_test(
-            a_fleet_whose_token_is_no_secret_is_a_warning_unless_certificates_guard_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "gateway/api/access/keys.h"
 
@@ -59,7 +60,7 @@ TEST(only_a_whole_key_after_bearer_is_admitted)
                                           "Basic alpha-key-1",
                                           "Bearers alpha-key-1"};
     struct gw_keys *keys = parse("alpha-key-1\nbeta-key-22\n");
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    for (size_t i = 0; i < BATON_N_OF(refused); i++)
         if (admits(keys, refused[i]))
             fail_msg("admitted: %s", refused[i]);
     assert_true(admits(keys, "bearer alpha-key-1"));
@@ -88,7 +89,7 @@ TEST(a_bad_line_is_named_by_its_number_and_never_shown)
         "keys.txt: line 3: a key holds printable ASCII characters only, and no spaces";
     static const char *const bad[] = {"caf\xc3\xa9-key-1", "tab\tin-it-1", "del\x7fin-it-1"};
     char text[64];
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         int n = snprintf(text, sizeof text, "good-key-1\n#\n%s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID, reason);
     }
@@ -167,7 +168,7 @@ TEST(nothing_else_may_follow_a_key)
                                       "priority=low",
                                       "priority=batch priority=batch"};
     char text[64];
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID,
                 "keys.txt: line 1: after a key there may only be name=TEXT of at most 64 letters, "
@@ -266,25 +267,4 @@ TEST(a_file_is_read_or_named)
     assert_int_equal(unlink(path), 0);
     assert_int_equal(gw_keys_read(path, &keys, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, path));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comments_blank_lines_and_trailing_space_are_no_part_of_a_key),
-        cmocka_unit_test(only_a_whole_key_after_bearer_is_admitted),
-        cmocka_unit_test(a_key_has_8_to_256_characters),
-        cmocka_unit_test(a_bad_line_is_named_by_its_number_and_never_shown),
-        cmocka_unit_test(a_line_may_say_how_much_its_key_may_have_at_once),
-        cmocka_unit_test(a_line_may_say_what_its_key_may_do_a_second),
-        cmocka_unit_test(what_a_key_did_is_not_forgotten_when_the_file_is_read_again),
-        cmocka_unit_test(nothing_else_may_follow_a_key),
-        cmocka_unit_test(a_key_has_the_name_of_its_line_or_its_number),
-        cmocka_unit_test(a_line_may_say_that_its_keys_requests_are_batch),
-        cmocka_unit_test(generations_outlive_the_table_that_their_key_came_from),
-        cmocka_unit_test(a_file_without_a_key_is_refused),
-        cmocka_unit_test(there_are_at_most_1024_keys),
-        cmocka_unit_test(a_file_is_read_or_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

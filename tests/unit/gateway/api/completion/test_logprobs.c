@@ -131,13 +131,4 @@ TEST(an_echoed_prompt_comes_first_and_of_its_first_token_nothing_is_known)
     gw_logprobs_fini(&logprobs);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_is_listed_once_its_text_was_shown),
-        cmocka_unit_test(the_chat_shape_gives_bytes_and_alternatives),
-        cmocka_unit_test(an_impossible_token_has_the_lowest_logprob_that_json_knows),
-        cmocka_unit_test(an_echoed_prompt_comes_first_and_of_its_first_token_nothing_is_known),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+ALL_TESTS(set_up, tear_down)

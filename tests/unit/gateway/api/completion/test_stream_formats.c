@@ -52,13 +52,3 @@ TEST(an_event_of_ollamas_is_a_line)
     assert_string_equal(baton_buf_text(&out), "{}\n{\"a\":1}\n");
     baton_buf_fini(&out);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quiet_stream_of_anthropics_gets_pings),
-        cmocka_unit_test(a_quiet_stream_of_ollamas_gets_lines_without_text),
-        cmocka_unit_test(an_event_of_ollamas_is_a_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

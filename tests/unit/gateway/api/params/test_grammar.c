@@ -30,12 +30,3 @@ TEST(a_body_without_one_is_not_looked_at)
     assert_false(is_given("{\"text\":{\"format\":{\"type\":\"text\"}}}"));
     assert_false(is_given("{\"text\":{\"format\":7}}"));
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_schema_is_looked_at_wherever_a_body_has_it),
-        cmocka_unit_test(a_body_without_one_is_not_looked_at),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

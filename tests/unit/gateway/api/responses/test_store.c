@@ -124,16 +124,3 @@ TEST(a_store_of_none_keeps_none)
     assert_int_equal(put(store, &somebody, "a", 1, 0), BATON_LIMIT);
     gw_response_store_destroy(store);
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_response_is_found_by_its_owner_alone),
-        cmocka_unit_test(one_of_the_same_id_is_replaced_and_another_owners_stays),
-        cmocka_unit_test(beyond_the_number_the_greatest_owner_loses_its_oldest),
-        cmocka_unit_test(beyond_the_bytes_the_greatest_owner_loses_its_oldest),
-        cmocka_unit_test(what_is_too_old_goes_at_a_tick),
-        cmocka_unit_test(a_store_of_none_keeps_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -11,6 +11,8 @@
 #include "gateway/api/streams/streams.h"
 #include "tests/unit/gateway/http/server_fixture.h"
 
+#include "common/base/array.h"
+
 enum { MAX_BYTES = 64 << 10, N_PLACES = 8, WINDOW_MS = 1000, EVENT_BYTES = 1000 };
 
 static const struct gw_owner nobody = {{0}}, somebody = {{1}}, other = {{2}};
@@ -207,7 +209,7 @@ TEST(an_events_id_is_read_strictly)
                                         "s--1", "s-1 2", "s- 1", "s-+1", "s-1000000000000000000"};
     const struct gw_stream stream = {.id = "s"};
     uint64_t number = 7;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_false(gw_stream_read_event_id(&stream, wrong[i], &number));
     assert_int_equal(number, 7);
     assert_true(gw_stream_read_event_id(&stream, "s-0", &number) && !number);
@@ -439,23 +441,4 @@ TEST(who_resumes_takes_the_stream_from_who_had_it)
     close(first);
     close(second);
     stop();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_have_numbers_and_go_out_once),
-        cmocka_unit_test(what_there_is_after_an_event_is_known),
-        cmocka_unit_test(an_events_id_is_read_strictly),
-        cmocka_unit_test(without_a_client_the_source_is_paused_and_then_the_stream_is_lost),
-        cmocka_unit_test(a_client_that_reads_never_pauses_the_source),
-        cmocka_unit_test(what_a_client_has_not_taken_stays),
-        cmocka_unit_test(an_event_may_be_as_large_as_it_is_while_its_client_is_there),
-        cmocka_unit_test(a_source_that_stands_still_when_it_is_told_to_loses_nothing),
-        cmocka_unit_test(an_owner_has_half_of_the_room_and_all_have_no_more_than_it_all),
-        cmocka_unit_test(a_stream_is_found_by_its_owner_alone_until_its_window_is_over),
-        cmocka_unit_test(a_stream_is_opened_if_it_is_asked_for),
-        cmocka_unit_test(who_resumes_takes_the_stream_from_who_had_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

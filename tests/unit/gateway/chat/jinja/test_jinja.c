@@ -4,6 +4,8 @@
 
 #include "gateway/chat/jinja/jinja.h"
 
+#include "common/base/array.h"
+
 enum { NOW = 1234567890 };
 
 static const struct baton_jinja_limits wide = {.max_steps = 1000000,
@@ -130,7 +132,7 @@ TEST(source_that_is_no_template_is_refused_with_its_line)
         {"{{ a ! b }}", "unexpected character '!'"},
         {"{% for x in y recursive %}{% endfor %}", "recursive"},
     };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_fails(wrong[i].source, &wide, BATON_INVALID, wrong[i].words);
 }
 
@@ -208,7 +210,7 @@ TEST(work_on_long_texts_and_nested_keys_is_bounded)
         ("{% set s = namespace(t=()) %}{% for i in range(60) %}{% set s.t = (s.t, s.t) %}"
          "{% endfor %}{{ {s.t: 1} | length }}"),
     };
-    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+    for (size_t i = 0; i < BATON_N_OF(templates); i++)
         assert_fails(templates[i], &wide, BATON_LIMIT, "steps");
     assert_fails("{% set s = namespace(t=()) %}{% for i in range(999) %}{% set s.t = (s.t,) %}"
                  "{% endfor %}{{ {s.t: 1} | length }}",
@@ -232,29 +234,11 @@ TEST(a_loop_over_content_is_seen)
         {"{% if a %}{% else %}{% for p in m['content'] %}{% endfor %}{% endif %}", true},
         {"{% for m in messages %}{{ m.content }}{% endfor %}", false},
     };
-    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+    for (size_t i = 0; i < BATON_N_OF(templates); i++) {
         struct baton_jinja *jinja;
         const char *source = templates[i].source;
         assert_int_equal(baton_jinja_parse(source, strlen(source), &jinja, NULL), BATON_OK);
         assert_int_equal(baton_jinja_loops_over(jinja, "content"), templates[i].loops);
         baton_jinja_free(jinja);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_keeps_its_origin_through_operators_filters_and_methods),
-        cmocka_unit_test(what_is_written_of_foreign_lists_and_maps_is_foreign),
-        cmocka_unit_test(a_failure_names_the_line_and_what_failed),
-        cmocka_unit_test(source_that_is_no_template_is_refused_with_its_line),
-        cmocka_unit_test(a_template_refuses_in_its_own_words),
-        cmocka_unit_test(each_bound_ends_what_would_not_end),
-        cmocka_unit_test(source_is_nested_as_deeply_as_is_bounded),
-        cmocka_unit_test(a_chain_of_suffixes_is_nested),
-        cmocka_unit_test(work_on_long_texts_and_nested_keys_is_bounded),
-        cmocka_unit_test(the_clock_is_the_callers),
-        cmocka_unit_test(a_loop_over_content_is_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

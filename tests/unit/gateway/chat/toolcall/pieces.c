@@ -4,6 +4,8 @@
 
 #include "tests/support/test.h"
 
+#include "common/base/array.h"
+
 struct parts {
     struct baton_buf text;
     bool in_reasoning;
@@ -60,7 +62,7 @@ void read_pieces(const struct baton_answer_form *form, const char *text, const s
 void check_pieces(const struct baton_answer_form *form, const char *text, const char *want)
 {
     size_t n = strlen(text), bytes[2048];
-    assert_true(n <= sizeof bytes / sizeof *bytes);
+    assert_true(n <= BATON_N_OF(bytes));
     for (size_t cut = 1; cut <= n; cut++) {
         read_pieces(form, text, (size_t[]){cut, n}, want);
         bytes[cut - 1] = cut;

@@ -5,6 +5,8 @@
 
 #include "tests/unit/gateway/chat/toolcall/pieces.h"
 
+#include "common/base/array.h"
+
 static struct baton_answer_form form_of(const char *name, bool is_open)
 {
     return (struct baton_answer_form){.reasoning = baton_reasoning_format_named(name),
@@ -75,7 +77,7 @@ TEST(a_template_tells_its_format)
         {"<seed:think>", "seed"},
         {"{{ messages }}", NULL},
     };
-    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+    for (size_t i = 0; i < BATON_N_OF(templates); i++) {
         const char *source = templates[i].source, *want = templates[i].format;
         const struct baton_reasoning_format *format =
             baton_reasoning_format_of(source, strlen(source));
@@ -90,18 +92,4 @@ TEST(a_prompt_tells_whether_it_has_begun)
     assert_false(baton_reasoning_is_open(format, "<think>\n\n</think>\n\n", 19));
     assert_false(baton_reasoning_is_open(format, "think>", 6));
     assert_false(baton_reasoning_is_open(NULL, "<think>", 7));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reasoning_comes_before_the_text),
-        cmocka_unit_test(a_prompt_may_have_begun_it),
-        cmocka_unit_test(calls_follow_reasoning),
-        cmocka_unit_test(without_reasoning_everything_is_text),
-        cmocka_unit_test(reasoning_whose_end_is_missing_is_reasoning),
-        cmocka_unit_test(a_template_tells_its_format),
-        cmocka_unit_test(a_prompt_tells_whether_it_has_begun),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -332,15 +332,4 @@ TEST(calls_of_python_cannot_be_forced)
     baton_buf_fini(&text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forced_answer_is_calls_in_every_form),
-        cmocka_unit_test(a_named_tool_is_called_once),
-        cmocka_unit_test(reasoning_may_come_before_the_calls),
-        cmocka_unit_test(strict_tools_hold_the_calls_that_a_text_makes),
-        cmocka_unit_test(an_answer_by_a_schema_may_be_calls_too),
-        cmocka_unit_test(calls_of_python_cannot_be_forced),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+ALL_TESTS(setup, teardown)

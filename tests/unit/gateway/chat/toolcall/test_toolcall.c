@@ -7,6 +7,8 @@
 #include "common/base/json.h"
 #include "tests/unit/gateway/chat/toolcall/pieces.h"
 
+#include "common/base/array.h"
+
 static void check(const char *format, const char *text, const char *want)
 {
     check_pieces(&(struct baton_answer_form){.tools = baton_tool_format_named(format)}, text, want);
@@ -66,7 +68,7 @@ TEST(what_only_resembles_a_call_comes_out_as_text)
         "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":",
         "<tool_call>[]</tool_call>",
     };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    for (size_t i = 0; i < BATON_N_OF(texts); i++)
         check("hermes", texts[i], texts[i]);
     check("hermes", "<tool_call><tool_call>{\"name\":\"f\"}</tool_call>", "<tool_call>«f({})»");
     check("mistral-args", "[TOOL_CALLS]f g[ARGS]{}", "[TOOL_CALLS]f g[ARGS]{}");
@@ -230,32 +232,9 @@ TEST(a_template_tells_its_format)
          "llama3"},
         {"{{ messages }}", NULL},
     };
-    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+    for (size_t i = 0; i < BATON_N_OF(templates); i++) {
         const char *source = templates[i].source, *want = templates[i].format;
         const struct baton_tool_format *format = baton_tool_format_of(source, strlen(source));
         assert_true(want ? format && !strcmp(format->name, want) : !format);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(space_before_what_is_no_call_stays),
-        cmocka_unit_test(each_format_has_its_calls_taken_out),
-        cmocka_unit_test(text_beside_calls_stays),
-        cmocka_unit_test(a_call_whose_end_is_missing_counts_when_its_json_is_whole),
-        cmocka_unit_test(what_only_resembles_a_call_comes_out_as_text),
-        cmocka_unit_test(tags_tell_strings_from_other_values_by_the_schema),
-        cmocka_unit_test(values_may_be_written_as_pythons),
-        cmocka_unit_test(tags_may_say_what_is_a_string),
-        cmocka_unit_test(a_value_may_hold_what_looks_like_its_end),
-        cmocka_unit_test(python_has_literals),
-        cmocka_unit_test(gemma_writes_strings_between_marks),
-        cmocka_unit_test(what_is_around_all_calls_is_dropped),
-        cmocka_unit_test(channels_are_told_apart),
-        cmocka_unit_test(a_prompt_may_have_begun_the_call),
-        cmocka_unit_test(a_call_of_too_many_bytes_comes_out_as_text),
-        cmocka_unit_test(a_template_tells_its_format),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
