@@ -55,7 +55,7 @@ class Member:
         if has_network():
             self.ports = {"inbox": INBOX, "bulk": BULK, "http": HTTP}
         else:
-            self.ports = {kind: world.port() for kind in ("inbox", "bulk", "http")}
+            self.ports = {kind: free_port() for kind in ("inbox", "bulk", "http")}
 
     def url(self, kind="inbox"):
         return f"tcp://{self.host}:{self.ports[kind]}"
@@ -167,7 +167,6 @@ class Member:
 
 
 class World:
-    taken = set()  # ports, where all processes share an address
 
     def __init__(self, topology="2P2D", n_gateways=1, gateway_args=()):
         n_prefill, n_decode = int(topology[0]), int(topology[2])
@@ -186,15 +185,6 @@ class World:
         self.members = {name: Member(self, name, role, i) for i, (name, role) in enumerate(names)}
         self.gateways = [m for m in self.members.values() if m.role == "gateway"]
         self.workers = [m for m in self.members.values() if m.role != "gateway"]
-
-    def port(self):
-        """A free one that was not given to anybody yet."""
-        for port in range(free_port(), 32000):
-            with socket.socket() as probe:
-                if port not in World.taken and not probe.connect_ex(("127.0.0.1", port)) == 0:
-                    World.taken.add(port)
-                    return port
-        raise RuntimeError("no free port")
 
     def __enter__(self):
         try:

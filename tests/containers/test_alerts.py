@@ -105,7 +105,7 @@ def fleet(built, prometheus_image, tmp_path_factory):
     impatient(folder)
     override = tmp_path_factory.mktemp("compose") / "override.yml"
     override.write_text(OVERRIDE.format(rules=folder, long=LONG_S))
-    port = free_port() + 1
+    port = free_port()
     with Alarmed("alarmed", [FILE, override], BATON_PROMETHEUS_PORT=str(port)) as stack:
         stack.prometheus, stack.provoked = Api(port), set()
         stack.scale(prefill=2, decode=2)

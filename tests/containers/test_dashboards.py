@@ -13,7 +13,7 @@ from stack import Stack, ask, free_port
 
 @pytest.fixture(scope="module")
 def watched(built, prometheus_image):
-    port = free_port() + 1
+    port = free_port()
     with Stack("watched", BATON_PROMETHEUS_PORT=str(port)) as stack:
         stack.scale(prefill=1, decode=2)
         stack.compose("--profile", "dashboards", "up", "-d", "--no-build", "prometheus")

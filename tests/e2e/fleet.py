@@ -30,16 +30,20 @@ AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migratio
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 
 
+held_ports = []
+
+
 def free_port():
-    """A port below the ephemeral range, so that no outgoing connection takes it meanwhile."""
-    for port in range(20000 + os.getpid() % 5000, 32000):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise RuntimeError("no free port")
+    """A port of the kernel's choice that is this process's own until it ends.
+
+    A socket stays bound to it, so that the kernel gives it to nobody else; it does not listen, and
+    a program that sets SO_REUSEADDR, as servers do, may listen there.
+    """
+    probe = socket.socket()
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("127.0.0.1", 0))
+    held_ports.append(probe)
+    return probe.getsockname()[1]
 
 
 def wait_for(condition, what, patience_s=PATIENCE_S):

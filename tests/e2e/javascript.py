@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from fleet import BIN, ROOT, SLOW
+from npm import install
 
 
 class Client:
@@ -14,13 +15,9 @@ class Client:
         for program in ("node", "npm"):
             if not shutil.which(program):
                 pytest.skip(f"the clients from npm need {program}, which is not installed")
-        shutil.copytree(ROOT / "tests/e2e" / name, self.dir, dirs_exist_ok=True)
+        install(ROOT / "tests/e2e" / name, self.dir)
         major = int(self.run("node", "--version").removeprefix("v").split(".")[0])
         assert major >= 18, f"the client needs Node 18, this is {major}"
-        lock, installed = self.dir / "package-lock.json", self.dir / "node_modules/.installed-lock.json"
-        if not installed.exists() or installed.read_bytes() != lock.read_bytes():
-            self.run("npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
-            shutil.copy(lock, installed)
 
     def run(self, *argv, **env):
         done = subprocess.run([str(a) for a in argv], cwd=self.dir, env={**os.environ, **env}, text=True,

@@ -246,8 +246,8 @@ def readme_commands():
 
 def follow_readme(work):
     root, env = work / "user", {"HOME": "/root", "LANG": "C.UTF-8"}
-    if "BATON_FUZZ_RUNS" in os.environ:
-        env["BATON_FUZZ_RUNS"] = os.environ["BATON_FUZZ_RUNS"]
+    if "BATON_FUZZ_SECONDS" in os.environ:
+        env["BATON_FUZZ_SECONDS"] = os.environ["BATON_FUZZ_SECONDS"]
     subprocess.run(["cp", "-a", str(work / "base"), str(root)], check=True)
     copy_tracked(root / "root/baton", tracked_files())
     with mounted(root, work / "archives"):

@@ -17,8 +17,7 @@
 
 struct bt_server {
     struct baton_http_url url;
-    bool
-        is_ours; /* on this machine, started by us: its certificate may be for another address */
+    bool is_ours;  /* on this machine, started by us: its certificate may be for another address */
     char key[260]; /* API key, "" for none */
 };
 

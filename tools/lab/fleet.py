@@ -17,7 +17,6 @@ READY_S = 120  # packing a large model's weights for the first time takes long
 # is seen by its exit.
 SILENCE_S = 3600
 STOP_S = 15
-INBOX_PORTS = range(7100, 32768)  # below those that outgoing connections take
 PROGRAMS = ("baton-gateway", "baton-prefill", "baton-decode")
 
 
@@ -27,15 +26,19 @@ def require_programs(folder):
             raise LabError(f"--bin {folder}: no {program} there")
 
 
+held_ports = []
+
+
 def free_port():
-    for port in INBOX_PORTS:
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
-    raise LabError(f"no free port from {INBOX_PORTS[0]} to {INBOX_PORTS[-1]}")
+    """A port of the kernel's choice that nobody else is given while this process lives.
+
+    A socket stays bound to it. It does not listen, so the gateway, which sets SO_REUSEADDR, may.
+    """
+    hold = socket.socket()
+    hold.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    hold.bind(("127.0.0.1", 0))
+    held_ports.append(hold)
+    return hold.getsockname()[1]
 
 
 def wait_for(condition, what):

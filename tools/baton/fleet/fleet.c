@@ -90,22 +90,29 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
 
 /* ---- addresses and paths ---- */
 
-static bool is_free(int port)
+/* A socket that keeps the port from everybody who looks for one, until it is closed; -1: somebody
+ * has the port. It does not listen, and only lets others share its address once it has one, so the
+ * gateway, which sets SO_REUSEADDR, may listen there. */
+static int hold_port(int port)
 {
+    const int on = 1;
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool bound = fd >= 0 && !bind(fd, (const struct sockaddr *)&address, sizeof address);
-    if (fd >= 0)
-        (void)close(fd);
-    return bound;
+    if (fd < 0)
+        return -1;
+    if (!bind(fd, (const struct sockaddr *)&address, sizeof address) &&
+        !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on))
+        return fd;
+    (void)close(fd);
+    return -1;
 }
 
 static enum baton_err choose_inbox(struct bt_fleet *fleet, struct baton_why *why)
 {
     for (int port = FIRST_INBOX_PORT; port <= LAST_INBOX_PORT; port++)
-        if (is_free(port)) {
+        if ((fleet->inbox_hold = hold_port(port)) >= 0) {
             (void)snprintf(fleet->inbox, sizeof fleet->inbox, "tcp://127.0.0.1:%d", port);
             return BATON_OK;
         }

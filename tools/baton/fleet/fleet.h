@@ -24,6 +24,7 @@ struct bt_fleet {
     char programs[3][PATH_MAX];
     char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX], api_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
+    int inbox_hold; /* keeps the inbox's port ours while this process lives */
     struct bt_fleet_file file;
 };
 

@@ -1,2 +1,0 @@
-baton_fuzzer(json LIBS baton_base)
-baton_fuzzer(config LIBS baton_base)

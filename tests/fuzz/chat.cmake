@@ -1,1 +1,0 @@
-baton_fuzzer(chat LIBS baton_chat)

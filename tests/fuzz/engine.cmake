@@ -1,1 +1,0 @@
-baton_fuzzer(model_config LIBS baton_arch m)

@@ -1,1 +1,0 @@
-baton_fuzzer(grammar LIBS baton_grammar)

@@ -1,8 +1,0 @@
-baton_fuzzer(http_reader LIBS gw_http)
-baton_fuzzer(http_chunked LIBS baton_http)
-baton_fuzzer(http_response LIBS baton_http)
-baton_fuzzer(http_conn LIBS gw_http)
-baton_fuzzer(tls LIBS gw_http PkgConfig::SSL PkgConfig::CRYPTO)
-target_sources(fuzz_tls PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/tls_peer.c)
-baton_fuzzer(certificate LIBS gw_http PkgConfig::SSL PkgConfig::CRYPTO)
-target_sources(fuzz_certificate PRIVATE ${CMAKE_SOURCE_DIR}/tests/support/tls_peer.c)

@@ -1,1 +1,0 @@
-baton_fuzzer(jinja LIBS baton_jinja)

@@ -1,6 +1,0 @@
-baton_fuzzer(tokenizer_encode LIBS baton_tokenizer)
-baton_fuzzer(gguf_tokenizer LIBS baton_tokenizer)
-baton_fuzzer(tokenizer_json LIBS baton_tokenizer)
-baton_fuzzer(tokenizer_cache LIBS baton_checkpoint)
-baton_fuzzer(text_stream LIBS baton_tokenizer)
-baton_fuzzer(pattern LIBS baton_tokenizer)

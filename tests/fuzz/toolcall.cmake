@@ -1,1 +1,0 @@
-baton_fuzzer(toolcall LIBS baton_toolcall)

@@ -1,1 +1,0 @@
-baton_fuzzer(kv_offer LIBS baton_worker)

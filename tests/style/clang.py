@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Checks C with clang's tools: tests/style/clang.py format | tidy BUILD [--analyze] [PATH...]
+
+    format   every file is as .clang-format says
+    tidy     clang-tidy's notes on every source, clang's own warnings among them, are errors;
+             --analyze adds the static analyzer, which takes a quarter of an hour for the whole tree
+
+Other versions format and warn otherwise: the exit status is 77 where there is no version 14.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from tree import ROOT, tracked
+
+VERSION, SKIPPED = "14", 77
+# Made by protoc-c and cmocka's macros; and code of the other architecture.
+NOT_TIDY = re.compile(r"^tests/arm64/|engine/kernels/sets/(neon|dotprod|i8mm)\.c$")
+
+
+def tool(name):
+    for program in (f"{name}-{VERSION}", name):
+        if shutil.which(program):
+            told = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+            if re.search(rf"version {VERSION}\.", told):
+                return program
+    print(f"skipped: {name} {VERSION} is not here, and other versions judge otherwise")
+    sys.exit(SKIPPED)
+
+
+def each(paths, command):
+    """Runs command(path) for all paths, as many at once as there are processors; the failed ones."""
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        runs = pool.map(lambda path: subprocess.run(command(path), cwd=ROOT, capture_output=True,
+                                                    text=True), paths)
+        failed = [(path, run.stdout) for path, run in zip(paths, runs) if run.returncode]
+    for path, words in failed:
+        print(f"{path}:\n{words}")
+    print(f"{len(paths)} files: {len(failed)} wrong")
+    return bool(failed)
+
+
+def check_format(paths):
+    program = tool("clang-format")
+    paths = paths or tracked("*.c", "*.h")
+    batches = [paths[i:i + 40] for i in range(0, len(paths), 40)]
+    done = [subprocess.run([program, "--dry-run", "-Werror", *batch], cwd=ROOT, stderr=subprocess.PIPE,
+                           text=True) for batch in batches]
+    wrong = sorted({line.split(":")[0] for run in done for line in run.stderr.splitlines()
+                    if "code should be clang-formatted" in line})
+    print("\n".join(wrong))
+    print(f"{len(paths)} files: {len(wrong)} not as .clang-format says")
+    return bool(wrong)
+
+
+def check_tidy(build, paths):
+    program = tool("clang-tidy")
+    analyze = "--analyze" in paths
+    paths = [path for path in paths if path != "--analyze"] or tracked("*.c")
+    checks = [] if analyze else ["--checks=-clang-analyzer-*"]
+    return each([path for path in paths if not NOT_TIDY.search(path)],
+                lambda path: [program, "-p", build, "--quiet", "--warnings-as-errors=*", *checks, path])
+
+
+def main():
+    match sys.argv[1:]:
+        case ["format", *paths]:
+            return check_format(paths)
+        case ["tidy", build, *paths]:
+            return check_tidy(build, paths)
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
