@@ -63,7 +63,7 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
     const struct baton_member_options member = {
         .gateways = argv[0],
         .epoch = baton_random_id(),
-        .beat_ns = (int64_t)(atof(argv[3]) * (double)BATON_SECOND),
+        .beat_ns = (int64_t)(strtod(argv[3], NULL) * (double)BATON_SECOND),
         .max_beat_ns = 60 * BATON_SECOND,
         .silence_ns = 30 * BATON_SECOND,
         .retry_ns = 2 * BATON_SECOND,
@@ -80,7 +80,7 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
         .kernels = "none",
         .cluster_token = cluster_token,
         .kv_block_tokens = 16,
-        .n_context_tokens = (uint32_t)atoi(argv[4]),
+        .n_context_tokens = (uint32_t)strtoul(argv[4], NULL, 10),
         .n_cores = 1,
         .status = put_status,
         .lost = on_lost,
@@ -157,7 +157,7 @@ static void watch(const atomic_int *n_joined, int n_processes, int n, int64_t be
 
 int main(int argc, char **argv)
 {
-    int n = argc == N_ARGUMENTS + 1 || argc == N_ARGUMENTS + 2 ? atoi(argv[3]) : 0;
+    int n = argc == N_ARGUMENTS + 1 || argc == N_ARGUMENTS + 2 ? (int)strtol(argv[3], NULL, 10) : 0;
     if (n < 1) {
         (void)fprintf(
             stderr,
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         cluster_token = argv[N_ARGUMENTS + 1];
     int n_processes = (n + MEMBERS_A_PROCESS - 1) / MEMBERS_A_PROCESS;
     int64_t begin_ns = baton_now_ns() + BATON_SECOND; /* by then every process is there */
-    int64_t apart_ns = (int64_t)(atof(argv[7]) * (double)BATON_SECOND / n);
+    int64_t apart_ns = (int64_t)(strtod(argv[7], NULL) * (double)BATON_SECOND / n);
     atomic_int *n_joined = mmap(NULL, (size_t)n_processes * sizeof *n_joined,
                                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (n_joined == MAP_FAILED)
@@ -183,6 +183,6 @@ int main(int argc, char **argv)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its sockets go with it */
         return run_some(first, last < n ? last : n, argv + 1, begin_ns, apart_ns, &n_joined[i]);
     }
-    watch(n_joined, n_processes, n, begin_ns, atof(argv[6]));
+    watch(n_joined, n_processes, n, begin_ns, strtod(argv[6], NULL));
     return 0;
 }

@@ -1,7 +1,10 @@
 """The image is built once, by the Dockerfile as it is; fleets start from it."""
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "tests/support")]
 
+from fleet import BIN  # noqa: E402
 from readers import in_peace  # noqa: E402
 from stack import IMAGE, PROMETHEUS, Stack, docker, seconds  # noqa: E402
 
@@ -22,15 +26,57 @@ ENTRYPOINT ["/usr/bin/prometheus"]
 """
 
 
+WHOLE = "BATON_WHOLE" in os.environ
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "essential: also runs without BATON_WHOLE")
+
+
+def pytest_collection_modifyitems(config, items):
+    """All of them take a quarter of an hour: tests/run --containers."""
+    left_out = [item for item in items if not WHOLE and not item.get_closest_marker("essential")]
+    if left_out:
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+@contextlib.contextmanager
+def recipe():
+    """(Dockerfile, context): the project's own, whole. Where this machine's programs run in the image,
+    and not all tests do, its last stage around the programs that are built already."""
+    release = Path("/etc/os-release").read_text()
+    if WHOLE or "VERSION_CODENAME=bookworm" not in release or not (BIN / "baton").exists():
+        yield ROOT / "deploy/Dockerfile", ROOT
+        return
+    with tempfile.TemporaryDirectory(prefix="baton-image-") as folder:
+        context = Path(folder)
+        for file in ("deploy/packages.sh", "deploy/healthcheck"):
+            (context / "deploy").mkdir(exist_ok=True)
+            shutil.copy(ROOT / file, context / file)
+        shutil.copytree(ROOT / "models/tale", context / "models/tale",
+                        ignore=shutil.ignore_patterns(".baton"))
+        (context / "bin").mkdir()
+        for program in ("baton", "baton-gateway", "baton-prefill", "baton-decode"):
+            subprocess.run(["strip", "-o", context / "bin" / program, BIN / program], check=True)
+        text = (ROOT / "deploy/Dockerfile").read_text()
+        last_stage = text[text.index("FROM debian:12-slim AS run"):]
+        (context / "Dockerfile").write_text(
+            f"FROM scratch AS build\nCOPY bin /src/build/release/bin\n{last_stage}")
+        yield context / "Dockerfile", context
+
+
 @pytest.fixture(scope="session")
 def built():
-    """The words of the build. BATON_TESTED_IMAGE: the tests' image is there from an earlier run, and stays."""
+    """The words of the build. BATON_TESTED_IMAGE: the image is there from an earlier run, and stays."""
     if "BATON_TESTED_IMAGE" in os.environ:
         yield ""
         return
+
     def build():
-        return subprocess.run(["docker", "build", "--no-cache", "-f", ROOT / "deploy/Dockerfile", "-t", IMAGE, ROOT],
-                              capture_output=True, text=True)
+        with recipe() as (file, context):
+            return subprocess.run(["docker", "build", *(["--no-cache"] if WHOLE else []), "-f", file,
+                                   "-t", IMAGE, context], capture_output=True, text=True)
     done, took_s = seconds(build)
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
     print(f"\nimage built in {took_s:.0f} s")

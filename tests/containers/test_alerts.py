@@ -1,8 +1,7 @@
 """Every alert of deploy/prometheus, provoked on a fleet of containers by a real cause, and over again after it.
 
 Prometheus evaluates the rules that are shipped: their expressions stay, only their patience (`for`) and the pauses
-between scrapes are shorter. What looks back over minutes is over only after them, which `tests/run --containers` waits
-for (BATON_WHOLE=1).
+between scrapes are shorter. What looks back over minutes is over only after them.
 """
 import os
 import re
@@ -232,7 +231,7 @@ def test_each_was_provoked(fleet):
     assert not fleet.prometheus.query(f'max_over_time(ALERTS{{alertname=~"{"|".join(NO_WAY)}"}}[1h])')
 
 
-@pytest.mark.skipif("BATON_WHOLE" not in os.environ, reason="tests/run --containers waits for it")
+
 def test_each_is_over(fleet):
     with fleet.small_talk():
         fleet.wait_until_over(*alerts(), patience_s=WINDOW_S + PATIENCE_S)

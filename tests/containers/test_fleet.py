@@ -45,9 +45,13 @@ def disconnect(container, network):
     docker("network", "connect", network, container)
 
 
-@pytest.mark.parametrize("role", ["decode", "prefill"])
-@pytest.mark.parametrize("fault", [kill, stop, pause, disconnect])
-def test_one_of_two_workers_goes_and_no_client_is_told(fleet, role, fault):
+ESSENTIAL = [(kill, "decode"), (stop, "prefill")]
+
+
+@pytest.mark.parametrize("fault, role", [
+    pytest.param(fault, role, marks=[pytest.mark.essential] if (fault, role) in ESSENTIAL else [])
+    for fault in (kill, stop, pause, disconnect) for role in ("decode", "prefill")])
+def test_one_of_two_workers_goes_and_no_client_is_told(fleet, fault, role):
     whole(fleet)
     with Readers(fleet.port, fleet.texts) as readers:
         readers.wait_for_more(12)
@@ -61,6 +65,7 @@ def test_one_of_two_workers_goes_and_no_client_is_told(fleet, role, fault):
     assert set(readers.outcomes) == PROMISED, readers.outcomes
 
 
+@pytest.mark.essential
 def test_every_worker_is_restarted_in_turn(fleet):
     whole(fleet)
     with Readers(fleet.port, fleet.texts) as readers:
@@ -113,6 +118,7 @@ def written_bytes(port):
     return sum(map(float, samples))
 
 
+@pytest.mark.essential
 def test_a_prompt_outlives_the_prefill_workers_on_their_volume(fleet):
     whole(fleet)
     body = {"prompt": "A bear and a bird who lived in the forest " * 12, "max_new_tokens": 1, "temperature": 0}
@@ -126,6 +132,7 @@ def test_a_prompt_outlives_the_prefill_workers_on_their_volume(fleet):
     assert again["disk_tokens"] >= 16 and again["generated_text"] == first["generated_text"], again
 
 
+@pytest.mark.essential
 def test_down_under_load_leaves_nothing(fleet):
     whole(fleet)
     with Readers(fleet.port, fleet.texts) as readers:

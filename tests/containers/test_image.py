@@ -1,6 +1,7 @@
 """The image: how it is built, what is in it, what it leaves behind."""
 import json
 
+import pytest
 from fleet import free_port, wait_for
 from stack import IMAGE, ask, docker, is_ready
 
@@ -11,6 +12,7 @@ def size(image):
     return json.loads(docker("image", "inspect", image))[0]["Size"]
 
 
+@pytest.mark.essential
 def test_it_is_built_without_a_warning_and_small(built):
     of_ours = [line for line in built.splitlines() if "warning" in line.lower() and "debconf" not in line]
     assert not of_ours, of_ours
@@ -19,11 +21,13 @@ def test_it_is_built_without_a_warning_and_small(built):
     assert over <= 67
 
 
+@pytest.mark.essential
 def test_it_runs_as_nobody_in_particular(built):
     assert docker("run", "--rm", IMAGE, "id", "-u") == "10001"
     assert docker("run", "--rm", IMAGE, "sh", "-c", "command -v gcc curl wget || echo none") == "none"
 
 
+@pytest.mark.essential
 def test_a_run_leaves_no_volume_behind(built):
     before = docker("volume", "ls", "-q")
     docker("run", "--rm", IMAGE, "true")
@@ -32,6 +36,7 @@ def test_a_run_leaves_no_volume_behind(built):
     assert docker("volume", "ls", "-q") == before
 
 
+@pytest.mark.essential
 def test_one_container_serves_by_itself(built):
     port = free_port()
     container = docker("run", "-d", "--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "-p", f"127.0.0.1:{port}:8000", IMAGE)

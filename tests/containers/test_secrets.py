@@ -20,6 +20,7 @@ def secured(folder):
     return Stack("secrets", [folder / FILE.name, folder / "docker-compose.secrets.yml"])
 
 
+@pytest.mark.essential
 def test_a_key_is_needed_and_a_new_one_counts_after_a_hangup(built, folder):
     subprocess.run([folder / "make-secrets"], check=True, capture_output=True)
     key = (folder / "secrets/api-keys").read_text()

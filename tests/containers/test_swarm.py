@@ -20,7 +20,6 @@ WHOLE = {"prefill": 2, "decode": 2}
 PROMISED = {"done"}
 CUT = {"cut", "refused"}  # who read through a gateway whose host lost its power
 ROWS = []
-takes_minutes = pytest.mark.skipif("BATON_WHOLE" not in os.environ, reason="takes minutes: tests/run --containers")
 
 
 class Swarm:
@@ -131,7 +130,6 @@ def test_nobody_is_let_in_without_a_key(swarm):
     assert ask(PORT, "/workers", host=host)[0] == ask(PORT, "/generate", {"prompt": "a"}, host=host)[0] == 401
 
 
-@takes_minutes
 def test_a_node_of_workers_loses_its_power_and_comes_back(swarm):
     swarm.wait()
     node = swarm.without_gateway()
@@ -141,7 +139,6 @@ def test_a_node_of_workers_loses_its_power_and_comes_back(swarm):
     assert set(readers.outcomes) == PROMISED, readers.outcomes
 
 
-@takes_minutes
 def test_a_node_is_drained_and_comes_back(swarm):
     """One with a gateway: its streams end there, new ones go to the other gateway."""
     swarm.wait()
@@ -158,7 +155,6 @@ def test_a_node_is_drained_and_comes_back(swarm):
     assert set(readers.outcomes) == PROMISED, readers.outcomes
 
 
-@takes_minutes
 def test_a_node_with_a_gateway_loses_its_power(swarm):
     """Who read through it is cut off; who comes is served by the other."""
     swarm.wait()
@@ -169,7 +165,6 @@ def test_a_node_with_a_gateway_loses_its_power(swarm):
     assert sum(readers.outcomes[outcome] for outcome in CUT) <= len(readers.threads), readers.outcomes
 
 
-@takes_minutes
 def test_a_deployment_with_another_secret_replaces_every_task(swarm):
     """The first step of a change of the token: both are accepted, so tasks of either deployment know each other."""
     swarm.wait()

@@ -69,7 +69,7 @@ def report(junit, skipped_file):
     print(f"\n== the slowest {N_SLOWEST} of {len(cases)} tests, in seconds")
     slowest = sorted(cases, key=lambda case: -case[1])[:N_SLOWEST]
     for i in range(0, len(slowest), 2):
-        print("".join(f"{seconds:8.1f} {name:36.36}" for name, seconds, _, _ in slowest[i:i + 2]))
+        print("".join(f"{seconds:8.1f} {name:36.36}" for name, seconds, *_ in slowest[i:i + 2]).rstrip())
     print()
     for line in skipped_file.read_text().splitlines():
         print(f"skipped: {line}")
@@ -85,7 +85,8 @@ def main():
         skipped, junit = Path(scratch, "skipped"), Path(scratch, "junit.xml")
         skipped.touch()
         ctest = subprocess.Popen(["ctest", "--test-dir", folder, "--output-on-failure",
-                                  "--output-junit", junit, *arguments], stdout=subprocess.PIPE,
+                                  "--no-label-summary", "--output-junit", junit,
+                                  *arguments], stdout=subprocess.PIPE,
                                  text=True, errors="replace",
                                  env={**os.environ, "BATON_SKIPPED_FILE": str(skipped)})
         summary = []

@@ -42,6 +42,6 @@ void baton_own_fds_each(bool (*look)(void *arg, int fd), void *arg)
     bool goes_on = true;
     for (const struct dirent *entry; goes_on && fds && (entry = readdir(fds));)
         if (entry->d_name[0] != '.')
-            goes_on = look(arg, atoi(entry->d_name));
+            goes_on = look(arg, (int)strtol(entry->d_name, NULL, 10));
     pthread_mutex_unlock(&own.lock);
 }

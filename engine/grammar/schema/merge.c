@@ -1,4 +1,5 @@
 /* References and conjunctions, written out as one schema. */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,11 +123,12 @@ static bool unescape(const char *text, size_t n, char *out, size_t cap)
 {
     size_t used = 0;
     for (size_t i = 0; i < n && used + 1 < cap; i++) {
-        unsigned byte;
         if (text[i] == '~' && i + 1 < n && (text[i + 1] == '0' || text[i + 1] == '1'))
             out[used++] = text[++i] == '0' ? '~' : '/';
-        else if (text[i] == '%' && i + 2 < n && sscanf(text + i + 1, "%2x", &byte) == 1) {
-            out[used++] = (char)byte;
+        else if (text[i] == '%' && i + 2 < n && isxdigit((unsigned char)text[i + 1]) &&
+                 isxdigit((unsigned char)text[i + 2])) {
+            const char hex[] = {text[i + 1], text[i + 2], '\0'};
+            out[used++] = (char)strtoul(hex, NULL, 16);
             i += 2;
         } else
             out[used++] = text[i];

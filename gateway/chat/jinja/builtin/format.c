@@ -56,9 +56,9 @@ static void put_padded(struct jinja_run *run, struct percent *percent, const cha
 {
     bool left = strchr(spec, '-') != NULL;
     const char *point = strchr(spec, '.'), *digits = spec + strspn(spec, "-+ #0");
-    size_t width = (size_t)atoi(digits), n = string->n;
+    size_t width = (size_t)strtoul(digits, NULL, 10), n = string->n;
     if (point)
-        n = jinja_char_at(string, (size_t)atoi(point + 1));
+        n = jinja_char_at(string, (size_t)strtoul(point + 1, NULL, 10));
     struct jinja_string shown = {.bytes = string->bytes, .n = n};
     size_t n_chars = jinja_count_chars(&shown);
     for (size_t i = n_chars; i < width && !left; i++)

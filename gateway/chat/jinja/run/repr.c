@@ -27,7 +27,7 @@ static void format_real(char out[40], double value)
         if (strtod(digits, NULL) == value)
             break;
     }
-    int exponent = atoi(strchr(digits, 'e') + 1);
+    int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exponent >= -4 && exponent < 16)
         (void)snprintf(out, 40, "%.*f", precision - 1 > exponent ? precision - 1 - exponent : 1,
                        value);
