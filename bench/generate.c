@@ -70,14 +70,8 @@ struct generation {
 
 static enum baton_err add_token(struct baton_tokens *tokens, uint32_t id)
 {
-    if (tokens->n == tokens->cap) {
-        size_t cap = tokens->cap ? 2 * tokens->cap : 64;
-        uint32_t *ids = realloc(tokens->ids, cap * sizeof *ids);
-        if (!ids)
-            return BATON_NO_MEMORY;
-        tokens->ids = ids;
-        tokens->cap = cap;
-    }
+    if (BATON_RESERVE(tokens->ids, tokens->cap, tokens->n + 1))
+        return BATON_NO_MEMORY;
     tokens->ids[tokens->n++] = id;
     return BATON_OK;
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 void baton_added_fini(struct baton_added *added)
 {
     free(added->tokens);
@@ -11,16 +13,8 @@ void baton_added_fini(struct baton_added *added)
 
 enum baton_err baton_added_add(struct baton_added *added, struct baton_added_token token)
 {
-    if (added->n_tokens == added->cap) {
-        size_t cap = added->cap ? 2 * added->cap : 8, n_bytes;
-        if (__builtin_mul_overflow(cap, sizeof token, &n_bytes))
-            return BATON_NO_MEMORY;
-        struct baton_added_token *tokens = realloc(added->tokens, n_bytes);
-        if (!tokens)
-            return BATON_NO_MEMORY;
-        added->tokens = tokens;
-        added->cap = cap;
-    }
+    if (BATON_RESERVE(added->tokens, added->cap, added->n_tokens + 1))
+        return BATON_NO_MEMORY;
     struct baton_text_entry entry = {
         .text = token.text, .n_bytes = token.n_bytes, .value = (uint32_t)added->n_tokens};
     enum baton_err err = baton_text_set_add(&added->texts, entry);

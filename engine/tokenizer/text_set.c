@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 void baton_text_set_fini(struct baton_text_set *set)
 {
     free(set->entries);
@@ -11,16 +13,8 @@ void baton_text_set_fini(struct baton_text_set *set)
 
 enum baton_err baton_text_set_add(struct baton_text_set *set, struct baton_text_entry entry)
 {
-    if (set->n == set->cap) {
-        size_t cap = set->cap ? 2 * set->cap : 8, n_bytes;
-        if (__builtin_mul_overflow(cap, sizeof entry, &n_bytes))
-            return BATON_NO_MEMORY;
-        struct baton_text_entry *entries = realloc(set->entries, n_bytes);
-        if (!entries)
-            return BATON_NO_MEMORY;
-        set->entries = entries;
-        set->cap = cap;
-    }
+    if (BATON_RESERVE(set->entries, set->cap, set->n + 1))
+        return BATON_NO_MEMORY;
     set->entries[set->n++] = entry;
     return BATON_OK;
 }

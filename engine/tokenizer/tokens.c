@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAP = 16 };
+#include "common/base/array.h"
 
 void baton_tokens_fini(struct baton_tokens *tokens)
 {
@@ -12,23 +12,10 @@ void baton_tokens_fini(struct baton_tokens *tokens)
 
 enum baton_err baton_tokens_reserve(struct baton_tokens *tokens, size_t n)
 {
-    size_t need, n_bytes;
-    if (n <= tokens->cap - tokens->n)
-        return BATON_OK;
+    size_t need;
     if (__builtin_add_overflow(tokens->n, n, &need))
         return BATON_NO_MEMORY;
-    if (need < FIRST_CAP)
-        need = FIRST_CAP;
-    if (need / 2 < tokens->cap && __builtin_mul_overflow(tokens->cap, 2, &need))
-        return BATON_NO_MEMORY;
-    if (__builtin_mul_overflow(need, sizeof *tokens->ids, &n_bytes))
-        return BATON_NO_MEMORY;
-    uint32_t *ids = realloc(tokens->ids, n_bytes);
-    if (!ids)
-        return BATON_NO_MEMORY;
-    tokens->ids = ids;
-    tokens->cap = need;
-    return BATON_OK;
+    return BATON_RESERVE(tokens->ids, tokens->cap, need);
 }
 
 enum baton_err baton_tokens_push(struct baton_tokens *tokens, uint32_t id)

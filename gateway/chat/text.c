@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 void baton_chat_text_init(struct baton_chat_text *text)
 {
     *text = (struct baton_chat_text){0};
@@ -18,17 +20,9 @@ void baton_chat_text_fini(struct baton_chat_text *text)
 
 static void push_span(struct baton_chat_text *text, struct baton_span span)
 {
-    if (!text->spans || text->n_spans == text->cap) {
-        size_t cap = text->cap ? 2 * text->cap : 16, n_bytes;
-        struct baton_span *spans = NULL;
-        if (!__builtin_mul_overflow(cap, sizeof span, &n_bytes))
-            spans = realloc(text->spans, n_bytes);
-        if (!spans) {
-            text->bytes.err = BATON_NO_MEMORY;
-            return;
-        }
-        text->spans = spans;
-        text->cap = cap;
+    if (BATON_RESERVE(text->spans, text->cap, text->n_spans + 1)) {
+        text->bytes.err = BATON_NO_MEMORY;
+        return;
     }
     text->spans[text->n_spans++] = span;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
 /* SentencePiece's own limit is 16 characters unless its trainer says otherwise; real vocabularies
@@ -53,15 +54,9 @@ static enum baton_err add(const struct baton_gguf_tokenizer *reading, struct can
         return baton_fail(reading->why, BATON_LIMIT,
                           "%s: tokenizer.ggml.tokens: more than %d ways to cut pieces in two",
                           reading->tables->file, MAX_MERGES);
-    if (candidates->n == candidates->cap) {
-        size_t cap = candidates->cap ? 2 * candidates->cap : 1024;
-        struct candidate *items = realloc(candidates->items, cap * sizeof *items);
-        if (!items)
-            return baton_fail(reading->why, BATON_NO_MEMORY, "%s: out of memory",
-                              reading->tables->file);
-        candidates->items = items;
-        candidates->cap = cap;
-    }
+    if (BATON_RESERVE(candidates->items, candidates->cap, candidates->n + 1))
+        return baton_fail(reading->why, BATON_NO_MEMORY, "%s: out of memory",
+                          reading->tables->file);
     candidates->items[candidates->n++] = *candidate;
     return BATON_OK;
 }

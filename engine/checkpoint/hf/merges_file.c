@@ -1,4 +1,5 @@
 /* Merges, in each of the forms that files write them in. */
+#include "common/base/array.h"
 #include "engine/checkpoint/hf/vocab_file.h"
 
 #include <stdlib.h>
@@ -20,15 +21,8 @@ static enum baton_err bad_merge(const struct baton_merges *merges, const char *r
 static enum baton_err reserve_merge(struct baton_merges *merges)
 {
     struct baton_tokenizer_tables *tables = merges->reader->tables;
-    if (tables->n_merges < merges->cap)
-        return BATON_OK;
-    size_t cap = merges->cap ? 2 * merges->cap : 1024;
-    struct baton_merge_row *rows = realloc(tables->merges, cap * sizeof *rows);
-    if (!rows)
-        return out_of_memory(merges);
-    tables->merges = rows;
-    merges->cap = cap;
-    return BATON_OK;
+    return BATON_RESERVE(tables->merges, merges->cap, tables->n_merges + 1) ? out_of_memory(merges)
+                                                                            : BATON_OK;
 }
 
 /* Of left and right, which stand in text without a gap. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { NUMBER_MAX_BYTES = 63 };
 
 static enum baton_err out_of_memory(const struct baton_vocab_reader *reader)
@@ -30,17 +32,10 @@ static enum baton_err begin(struct baton_vocab_reader *reader, struct baton_json
 static enum baton_err reserve(struct baton_vocab_reader *reader, size_t n, size_t *cap)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
-    size_t wanted = *cap ? *cap : 1024;
-    while (wanted < n)
-        wanted *= 2;
-    if (wanted > *cap) {
-        struct baton_token_row *rows = realloc(tables->tokens, wanted * sizeof *rows);
-        if (!rows)
-            return out_of_memory(reader);
-        memset(rows + *cap, 0, (wanted - *cap) * sizeof *rows);
-        tables->tokens = rows;
-        *cap = wanted;
-    }
+    size_t before = *cap;
+    if (BATON_RESERVE(tables->tokens, *cap, n))
+        return out_of_memory(reader);
+    memset(tables->tokens + before, 0, (*cap - before) * sizeof *tables->tokens);
     if (n > tables->n_tokens)
         tables->n_tokens = n;
     return BATON_OK;

@@ -1,10 +1,11 @@
 #include "engine/grammar/automaton/network.h"
+#include "common/base/array.h"
 #include "engine/grammar/automaton/network_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_FIRST = 64, MAX_DEPTH = 512 };
+enum { MAX_DEPTH = 512 };
 
 /* ---- building: Thompson's construction, a piece of network per expression ---- */
 
@@ -26,14 +27,10 @@ static void *grown(struct builder *b, void *items, size_t n, size_t *cap, size_t
         b->err = BATON_LIMIT;
         return items;
     }
-    size_t more = *cap ? *cap * 2 : N_FIRST;
-    void *made = realloc(items, more * size);
-    if (!made) {
+    void *made = baton_array_grown(items, cap, n + 1, size);
+    if (!made)
         b->err = BATON_NO_MEMORY;
-        return items;
-    }
-    *cap = more;
-    return made;
+    return made ? made : items;
 }
 
 static uint32_t add_state(struct builder *b, uint32_t rule)

@@ -3,27 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
+
 enum { N_FIRST = 256, FIRST_POSITION = 1 };
 
 static uint32_t mix(uint32_t a, uint32_t b)
 {
     uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;
     return (uint32_t)(x >> 32) ^ (uint32_t)x;
-}
-
-static bool grow(void **items, size_t n, size_t *cap, size_t size)
-{
-    if (n <= *cap)
-        return true;
-    size_t more = *cap ? *cap : N_FIRST;
-    while (more < n)
-        more *= 2;
-    void *made = realloc(*items, more * size);
-    if (!made)
-        return false;
-    *items = made;
-    *cap = more;
-    return true;
 }
 
 /* ---- lists of returns ---- */
@@ -76,10 +63,7 @@ bool baton_positions_push(struct baton_automaton *a, uint32_t state, uint32_t re
             return true;
         }
     }
-    void *items = a->returns;
-    bool fits = grow(&items, a->n_returns + 1, &a->cap_returns, sizeof *a->returns);
-    a->returns = items; /* it may have moved, and widen_returns reads it */
-    if (!fits || !widen_returns(a))
+    if (BATON_RESERVE(a->returns, a->cap_returns, a->n_returns + 1) || !widen_returns(a))
         return false;
     a->returns[a->n_returns] = wanted;
     *list = (uint32_t)a->n_returns++;
@@ -163,18 +147,15 @@ static bool widen_positions(struct baton_automaton *a)
 static bool reserve(struct baton_automaton *a, size_t n_ways)
 {
     size_t n_classes = (size_t)a->network->n_classes, cap = a->cap_positions;
-    void *positions = a->positions, *steps = a->steps, *ways = a->ways;
-    bool fits = grow(&positions, a->n_positions + 1, &cap, sizeof *a->positions);
-    a->positions = positions;
+    void *steps;
+    bool fits = !BATON_RESERVE(a->positions, cap, a->n_positions + 1);
     if (fits && cap > a->cap_positions) {
-        steps = realloc(steps, cap * n_classes * sizeof *a->steps);
+        steps = realloc(a->steps, cap * n_classes * sizeof *a->steps);
         fits = steps != NULL;
         a->steps = fits ? steps : a->steps;
         a->cap_positions = fits ? cap : a->cap_positions;
     }
-    fits = fits && grow(&ways, a->n_ways + n_ways, &a->cap_ways, sizeof *a->ways);
-    a->ways = ways;
-    return fits && widen_positions(a);
+    return fits && !BATON_RESERVE(a->ways, a->cap_ways, a->n_ways + n_ways) && widen_positions(a);
 }
 
 static uint32_t add(struct baton_automaton *a, struct position made)
@@ -213,11 +194,9 @@ struct baton_automaton *baton_automaton_create(const struct baton_network *netwo
     a->network = network;
     a->n_returns = OUTSIDE + 1;
     a->n_positions = FIRST_POSITION;
-    void *returns = NULL;
-    bool fits = grow(&returns, a->n_returns, &a->cap_returns, sizeof *a->returns);
-    a->returns = returns;
-    fits = fits && table_init(&a->returns_table, N_FIRST) &&
-           table_init(&a->position_table, N_FIRST) && reserve(a, 1);
+    bool fits = !BATON_RESERVE(a->returns, a->cap_returns, a->n_returns) &&
+                table_init(&a->returns_table, N_FIRST) && table_init(&a->position_table, N_FIRST) &&
+                reserve(a, 1);
     if (!fits) {
         baton_automaton_destroy(a);
         return NULL;

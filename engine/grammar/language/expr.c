@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { N_FIRST = 64 };
+#include "common/base/array.h"
 
 void baton_exprs_fini(struct baton_exprs *exprs)
 {
@@ -26,14 +26,12 @@ static bool grow(struct baton_exprs *exprs, void **items, size_t n, size_t *cap,
         exprs->err = BATON_LIMIT;
         return false;
     }
-    size_t more = *cap ? *cap * 2 : N_FIRST;
-    void *grown = realloc(*items, more * size);
+    void *grown = baton_array_grown(*items, cap, n + 1, size);
     if (!grown) {
         exprs->err = BATON_NO_MEMORY;
         return false;
     }
     *items = grown;
-    *cap = more;
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 
 void baton_reader_fini(struct baton_reader *reader)
@@ -97,15 +98,9 @@ void baton_reader_bounds(struct baton_reader *reader, uint32_t *min, uint32_t *m
 
 void baton_reader_push(struct baton_reader *reader, uint32_t expr)
 {
-    if (reader->n_list == reader->cap_list) {
-        size_t more = reader->cap_list ? reader->cap_list * 2 : 64;
-        uint32_t *list = realloc(reader->list, more * sizeof *list);
-        if (!list) {
-            reader->err = BATON_NO_MEMORY;
-            return;
-        }
-        reader->list = list;
-        reader->cap_list = more;
+    if (BATON_RESERVE(reader->list, reader->cap_list, reader->n_list + 1)) {
+        reader->err = BATON_NO_MEMORY;
+        return;
     }
     reader->list[reader->n_list++] = expr;
 }

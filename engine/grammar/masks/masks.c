@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "engine/grammar/masks/plain_vocab.h"
 
 /* With more ways than these, or more nodes to go on from, one walk for all of them is less work
@@ -50,14 +51,8 @@ static void add_mask(const struct baton_masks *m, uint64_t *mask, const uint64_t
 
 static bool add_exit(struct local *local, uint32_t node)
 {
-    if (local->n_exits == local->cap_exits) {
-        size_t more = local->cap_exits ? local->cap_exits * 2 : 64;
-        uint32_t *exits = realloc(local->exits, more * sizeof *exits);
-        if (!exits)
-            return false;
-        local->exits = exits;
-        local->cap_exits = more;
-    }
+    if (BATON_RESERVE(local->exits, local->cap_exits, local->n_exits + 1))
+        return false;
     local->exits[local->n_exits++] = node;
     return true;
 }

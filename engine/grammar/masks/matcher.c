@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/list.h"
 #include "engine/grammar/masks/forced.h"
 
@@ -135,15 +136,9 @@ static void note(struct baton_matcher *matcher, uint32_t token)
 
 static void note_later(struct baton_matcher *matcher, uint32_t token)
 {
-    if (matcher->n_waiting == matcher->cap_waiting) {
-        size_t more = matcher->cap_waiting ? 2 * matcher->cap_waiting : 64;
-        uint32_t *waiting = realloc(matcher->waiting, more * sizeof *waiting);
-        if (!waiting) {
-            matcher->has_lost = true;
-            return;
-        }
-        matcher->waiting = waiting;
-        matcher->cap_waiting = more;
+    if (BATON_RESERVE(matcher->waiting, matcher->cap_waiting, matcher->n_waiting + 1)) {
+        matcher->has_lost = true;
+        return;
     }
     matcher->waiting[matcher->n_waiting++] = token;
 }

@@ -75,13 +75,8 @@ const struct baton_json *baton_schema_keep(struct baton_schema *s, const void *a
     if (!err)
         err = baton_json_parse(buf->data, buf->len, &tree, s->why);
     baton_buf_fini(buf);
-    if (!err && s->n_made == s->cap_made) {
-        size_t more = s->cap_made ? s->cap_made * 2 : 32;
-        struct baton_schema_made *made = realloc(s->made, more * sizeof *made);
-        err = made ? BATON_OK : BATON_NO_MEMORY;
-        s->made = made ? made : s->made;
-        s->cap_made = made ? more : s->cap_made;
-    }
+    if (!err)
+        err = BATON_RESERVE(s->made, s->cap_made, s->n_made + 1);
     if (!err && s->n_made >= BATON_SCHEMA_MAX_SCHEMAS)
         err = baton_fail(s->why, BATON_LIMIT, "more than %d schemas", BATON_SCHEMA_MAX_SCHEMAS);
     if (err) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/schema/parts.h"
@@ -308,15 +309,9 @@ static uint32_t compile(struct baton_schema *s, const struct baton_json *schema)
 
 static bool note_rule(struct baton_schema *s, const struct baton_json *schema, uint32_t rule)
 {
-    if (s->n_rules == s->cap_rules) {
-        size_t more = s->cap_rules ? s->cap_rules * 2 : 64;
-        struct baton_schema_rule *rules = realloc(s->rules, more * sizeof *rules);
-        if (!rules) {
-            s->err = BATON_NO_MEMORY;
-            return false;
-        }
-        s->rules = rules;
-        s->cap_rules = more;
+    if (BATON_RESERVE(s->rules, s->cap_rules, s->n_rules + 1)) {
+        s->err = BATON_NO_MEMORY;
+        return false;
     }
     s->rules[s->n_rules++] = (struct baton_schema_rule){schema, rule};
     return true;
