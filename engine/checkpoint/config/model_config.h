@@ -112,7 +112,8 @@ struct baton_rope_config {
     double short_factor[BATON_MAX_ROTARY_PAIRS], long_factor[BATON_MAX_ROTARY_PAIRS];
 };
 
-/* What a model's authors sample with, from generation_config.json. Reported, never applied. */
+/* The sampling defaults of a model's authors, from generation_config.json. /v1/models reports them;
+ * the gateway applies them only with --sampling-defaults model. */
 struct baton_sampling_defaults {
     int do_sample; /* 0, 1; this and the others: -1 when not given */
     int top_k;
