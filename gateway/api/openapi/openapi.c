@@ -70,7 +70,7 @@ static void put_answer(struct baton_json_out *out, unsigned answers)
                  {GW_ANSWERS_FILE, "*/*", "string"}};
     answers &= ~(unsigned)GW_TAKES_NO_BODY;
     baton_json_open(out, answers ? "200" : "204", '{');
-    baton_json_put_string(out, "description", answers ? "The answer" : "Done; there is no body");
+    baton_json_put_string(out, "description", answers ? "The answer" : "Success, without a body");
     if (answers) {
         baton_json_open(out, "content", '{');
         for (size_t i = 0; i < BATON_N_OF(types); i++)

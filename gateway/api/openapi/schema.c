@@ -104,11 +104,11 @@ static void put_description(struct baton_json_out *out, const struct gw_note *no
         n += (size_t)snprintf(text, sizeof text, "Another name of %s. ", note->same_as);
     if (shape->is_refused)
         n += (size_t)snprintf(text + n, sizeof text - n,
-                              "Not supported: taken only with a value that asks for nothing. ");
+                              "Not supported: only a neutral value is accepted. ");
     else if (own || words)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s. ", own ? own : words);
     if (*shape->wanted)
-        n += (size_t)snprintf(text + n, sizeof text - n, "It is %s. ", shape->wanted);
+        n += (size_t)snprintf(text + n, sizeof text - n, "Must be %s. ", shape->wanted);
     if (n >= sizeof text)
         n = sizeof text - 1;
     baton_json_put_text(out, "description", text, n ? n - 1 : 0);
@@ -187,7 +187,7 @@ void gw_schema_put_body(struct baton_json_out *out, const char *key, const struc
 
 #define DETAILS                                                                                    \
     "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
-    "\"string\",\"null\"],\"description\":\"The field at fault.\"}"
+    "\"string\",\"null\"],\"description\":\"The rejected field.\"}"
 
 static const struct {
     const char *name, *schema;
@@ -202,11 +202,11 @@ static const struct {
     {"OllamaError",
      "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
      "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
-     "\"null\"],\"description\":\"The field at fault.\"}}}"},
+     "\"null\"],\"description\":\"The rejected field.\"}}}"},
     {"TgiError",
      "{\"type\":\"object\",\"required\":[\"error\",\"error_type\"],\"properties\":{\"error\":{"
      "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
-     "\"param\":{\"type\":[\"string\",\"null\"],\"description\":\"The field at fault.\"}}}"},
+     "\"param\":{\"type\":[\"string\",\"null\"],\"description\":\"The rejected field.\"}}}"},
 };
 
 static void put_schemas(struct baton_json_out *out)
@@ -224,7 +224,8 @@ static void put_responses(struct baton_json_out *out)
     for (size_t i = 0; i < BATON_N_OF(errors); i++) {
         (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", errors[i].name);
         baton_json_open(out, errors[i].name, '{');
-        baton_json_put_string(out, "description", "The request failed; the error says why.");
+        baton_json_put_string(out, "description",
+                              "The request failed for the reason in the error.");
         baton_json_open(out, "content", '{');
         baton_json_open(out, "application/json", '{');
         baton_json_open(out, "schema", '{');
