@@ -1,4 +1,5 @@
-"""What strangers do to a fleet, and what it costs: `attacks.py [NAME...]` runs them in full size and prints figures.
+"""Attacks of strangers on a fleet, and their cost: `attacks.py [NAME...]` prints figures in full
+size.
 
 test_strangers.py runs the same in a small size and asserts.
 """
@@ -76,7 +77,7 @@ def settled(condition):
 
 
 def flood_hellos(url, n, token="guess", inbox_url=None, pipes=1):
-    """n Hellos over so many pipes, one after another, as far as the other side takes them. Returns the pipes."""
+    """n Hellos over `pipes` connections, as many as the peer takes. Returns the connections."""
     target = inbox_url or wire.refusing_url()
     n_each = -(-n // pipes)
     held = []
@@ -106,9 +107,10 @@ def run_hellos(n, token, pipes=1):
             answered = settled(lambda: refused(fleet, "token", "other_terms", "dropped") >= pipes)
             closed = settled(lambda: watch.files() <= base + 4)
         log = fleet.gateway.text()
-        print(f"hellos n={n} pipes={pipes} token={token}: slowest /health {probe.slowest_s:.2f} s, refused {answered}, "
-              f"files {base} -> {peak.files}, closed {closed}, lost {log.count('worker_lost')}, "
-              f"log lines {len(log.splitlines())}, cpu {watch.cores():.2f} cores", flush=True)
+        print(f"hellos n={n} pipes={pipes} token={token}: slowest /health {probe.slowest_s:.2f} s, "
+              f"refused {answered}, files {base} -> {peak.files}, closed {closed}, "
+              f"lost {log.count('worker_lost')}, log lines {len(log.splitlines())}, "
+              f"cpu {watch.cores():.2f} cores", flush=True)
 
 
 def listening(process):
@@ -155,7 +157,8 @@ def run_begins(n):
                 flood_begins(url, n)
             watch.cores()
             closed = settled(lambda: watch.files() <= base + 2)
-        print(f"begins n={n}: files {base} -> {peak.files}, closed {closed}, {watch.cores():.2f} cores meanwhile", flush=True)
+        print(f"begins n={n}: files {base} -> {peak.files}, closed {closed}, "
+              f"{watch.cores():.2f} cores meanwhile", flush=True)
 
 
 def announce(url, n, n_bytes, missing=1, source=None):
@@ -179,8 +182,9 @@ def run_announce(n, n_bytes):
         with Probe(fleet) as probe, Peak(watch) as peak:
             held = announce(fleet.inbox, n, n_bytes)
             ended = settled(lambda: not any(wire.is_open(pipe) for pipe in held))
-        print(f"announce {n} x {n_bytes}: RSS {base:.0f} -> {peak.rss_mb:.0f} -> {watch.rss_mb():.0f} MB, all ended {ended}, "
-              f"files {files} -> {peak.files} -> {watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
+        print(f"announce {n} x {n_bytes}: RSS {base:.0f} -> {peak.rss_mb:.0f} -> "
+              f"{watch.rss_mb():.0f} MB, all ended {ended}, files {files} -> {peak.files} -> "
+              f"{watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
 
 
 def main():

@@ -1,5 +1,7 @@
-"""One address before several gateways, as a proxy offers it: a request that a gateway refuses, leaves without an answer
-or answers with 503 goes to the next one. deploy/README.md has the same for HAProxy."""
+"""One address before several gateways, as a proxy offers it (deploy/README.md has it for HAProxy).
+
+A request that a gateway refuses, drops or answers with 503 goes to the next one.
+"""
 import socket
 import socketserver
 import threading
@@ -43,7 +45,8 @@ class Balancer:
         while b"\r\n\r\n" not in data:
             data += client.recv(65536)
         head, body = data.split(b"\r\n\r\n", 1)
-        n = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        n = next(int(line.split(b":")[1]) for line in head.split(b"\r\n")
+                 if line.lower().startswith(b"content-length:"))
         while len(body) < n:
             body += client.recv(65536)
         return head + b"\r\nConnection: close\r\n\r\n" + body

@@ -1,4 +1,4 @@
-"""A control group of the kernel for this process and those that it starts meanwhile: what a container's limits are made of."""
+"""A control group for this process and those it starts meanwhile, as a container has one."""
 import contextlib
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def own_group(controller):
 
 
 class Group:
-    """A context; skips where no group may be made. files: by version, {1: {name: text}, 2: {name: text}}."""
+    """A context; skips where no group may be made. files: {version (1, 2): {name: text}}."""
 
     def __init__(self, controller, files):
         self.mount, self.home = own_group(controller)
@@ -35,7 +35,8 @@ class Group:
             (self.dir / "cgroup.procs").write_text(str(os.getpid()))
         except OSError as error:
             self.remove()
-            pytest.skip(f"{error.filename or self.dir}: {error.strerror}: only root may limit processes, and not everywhere")
+            pytest.skip(f"{error.filename or self.dir}: {error.strerror}: only root may limit "
+                        "processes, and not everywhere")
         return self
 
     def remove(self):

@@ -1,4 +1,4 @@
-"""Drives a real Chromium, headless, over the DevTools protocol on a pair of pipes: no port, no library."""
+"""Drives a real headless Chromium over the DevTools protocol on two pipes, without a library."""
 import base64
 import json
 import os
@@ -11,11 +11,11 @@ import time
 from fleet import PATIENCE_S, SLOW
 
 NAMES = "chromium", "chromium-browser", "google-chrome"
-KEYS = {  # key: (code, virtual key code, text)
-    "Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), " ": ("Space", 32, " "),
-    "End": ("End", 35, ""), "Home": ("Home", 36, ""), "ArrowLeft": ("ArrowLeft", 37, ""),
-    "ArrowUp": ("ArrowUp", 38, ""), "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, ""),
-}  # fmt: skip
+# key: (code, virtual key code, text)
+KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""),
+        " ": ("Space", 32, " "), "End": ("End", 35, ""), "Home": ("Home", 36, ""),
+        "ArrowLeft": ("ArrowLeft", 37, ""), "ArrowUp": ("ArrowUp", 38, ""),
+        "ArrowRight": ("ArrowRight", 39, ""), "ArrowDown": ("ArrowDown", 40, "")}
 CONTROL, SHIFT = 2, 8  # modifiers
 
 
@@ -25,16 +25,18 @@ class Browser:
     def __enter__(self):
         binary = next(filter(None, map(shutil.which, NAMES)), None)
         assert binary, f"none of {', '.join(NAMES)} is installed (deploy/packages.sh test)"
-        self.profile = tempfile.TemporaryDirectory(prefix="baton-chromium-", ignore_cleanup_errors=True)
+        self.profile = tempfile.TemporaryDirectory(prefix="baton-chromium-",
+                                                   ignore_cleanup_errors=True)
         to_read, self.write_end = os.pipe()
         self.read_end, to_write = os.pipe()
         # Chromium reads commands from 3 and writes answers to 4. Root has no sandbox to give away.
         self.popen = subprocess.Popen(
-            ["bash", "-c", f'exec 3<&{to_read} 4>&{to_write}; exec "$@"', "chromium", binary, "--headless=new",
-             "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-             "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--no-proxy-server",
+            ["bash", "-c", f'exec 3<&{to_read} 4>&{to_write}; exec "$@"', "chromium", binary,
+             "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
+             "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+             "--disable-background-networking", "--disable-component-update", "--no-proxy-server",
              f"--user-data-dir={self.profile.name}", "about:blank"],
-            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+            pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
         self.buffer, self.events, self.last_id = b"", [], 0
@@ -79,7 +81,9 @@ class Browser:
 
 
 class Page:
-    """A tab. Selectors are CSS; scripts are expressions, promises awaited."""
+    """A tab. Selectors are CSS; scripts are expressions, promises awaited.
+
+    As in the DevTools' console, $(selector) is the first element and $$(selector) all of them."""
 
     def __init__(self, browser, url, width, height, dark):
         self.browser = browser
@@ -100,15 +104,17 @@ class Page:
         self.browser.call("Target.closeTarget", {"targetId": self.target})
 
     def resize(self, width, height, scale=1):
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale,
-                  mobile=width < 600)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=scale, mobile=width < 600)
 
     def scheme(self, name):
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name},
-                                                          {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": name},
+                            {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def js(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True,
+                           returnByValue=True, includeCommandLineAPI=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -119,45 +125,52 @@ class Page:
             if value:
                 return value
             time.sleep(0.02)
-        raise AssertionError(f"waited for {what}; the page says: {self.js('document.body.innerText')[:3000]}")
+        raise AssertionError(
+            f"waited for {what}; the page says: {self.js('document.body.innerText')[:3000]}")
 
     def text(self, selector):
-        return self.js(f"document.querySelector({json.dumps(selector)}).textContent")
+        return self.js(f"$({json.dumps(selector)}).textContent")
 
     def count(self, selector):
-        return self.js(f"document.querySelectorAll({json.dumps(selector)}).length")
+        return self.js(f"$$({json.dumps(selector)}).length")
 
     def set(self, selector, value):
-        """What a reader's typing or sliding does, in one go."""
-        self.js(f"(e => {{ e.value = {json.dumps(str(value))}; e.dispatchEvent(new Event('input', {{bubbles: true}}));"
-                f" }})(document.querySelector({json.dumps(selector)}))")
+        """Types or slides as a reader does, in one go."""
+        self.js(f"""(e => {{ e.value = {json.dumps(str(value))};
+            e.dispatchEvent(new Event('input', {{bubbles: true}}));
+            }})($({json.dumps(selector)}))""")
 
     def click(self, selector, index=0):
         """With the mouse, where the element's first line is, once there is such an element."""
-        self.wait(f"document.querySelectorAll({json.dumps(selector)}).length > {index}", f"{selector} {index}")
-        x, y = self.js(f"""(e => {{ e.scrollIntoView({{block: 'center'}}); const r = e.getClientRects()[0];
-            return [r.x + r.width / 2, r.y + r.height / 2]; }})(document.querySelectorAll({json.dumps(selector)})[{index}])""")
+        self.wait(f"$$({json.dumps(selector)}).length > {index}", f"{selector} {index}")
+        x, y = self.js(f"""(e => {{ e.scrollIntoView({{block: 'center'}});
+            const r = e.getClientRects()[0]; return [r.x + r.width / 2, r.y + r.height / 2];
+            }})($$({json.dumps(selector)})[{index}])""")
         for kind in "mousePressed", "mouseReleased":
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def key(self, name, modifiers=0):
         code, number, text = KEYS[name]
-        common = {"key": name, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
-        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **common)
+        common = {"key": name, "code": code, "windowsVirtualKeyCode": number,
+                  "modifiers": modifiers}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text,
+                  **common)
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     def type(self, text):
         self.call("Input.insertText", text=text)
 
     def screenshot(self, path):
-        data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=False)["data"]
+        data = self.call("Page.captureScreenshot", format="png",
+                         captureBeyondViewport=False)["data"]
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self):
         """Exceptions, refused loads and policy violations so far, as Chromium words them."""
         said = []
         for event in self.browser.events:
-            if event.get("sessionId") == self.session and event["method"] == "Runtime.exceptionThrown":
+            is_ours = event.get("sessionId") == self.session
+            if is_ours and event["method"] == "Runtime.exceptionThrown":
                 details = event["params"]["exceptionDetails"]
                 said.append(details.get("exception", {}).get("description") or details["text"])
             elif event.get("sessionId") == self.session and event["method"] == "Log.entryAdded":
@@ -167,4 +180,5 @@ class Page:
     def requested(self):
         """The addresses of everything the page has asked for."""
         return [event["params"]["request"]["url"] for event in self.browser.events
-                if event.get("sessionId") == self.session and event["method"] == "Network.requestWillBeSent"]
+                if event.get("sessionId") == self.session
+                and event["method"] == "Network.requestWillBeSent"]

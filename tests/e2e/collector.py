@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry spans for tests: keeps what is sent to it, and answers as it is told."""
+"""A collector of OpenTelemetry spans: it keeps what it receives and answers as it is told."""
 import json
 import socket
 import ssl
@@ -21,7 +21,7 @@ def answer(status, body=b"", **headers):
 
 
 def raw(*pieces):
-    """Bytes as they are, each piece as often as the client takes it, and the end of the connection."""
+    """Sends the bytes as they are until the client leaves, and closes the connection."""
     def act(handler):
         handler.close_connection = True
         try:
@@ -88,7 +88,8 @@ class Collector:
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
-            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True,
+                                                     do_handshake_on_connect=False)
         self.url = f"{self.scheme}://127.0.0.1:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
 
@@ -101,7 +102,7 @@ class Collector:
         self.server.server_close()
 
     def will(self, act):
-        """What is done with the next request."""
+        """Queues the act for the next request."""
         with self.server.lock:
             self.server.acts.append(act)
 

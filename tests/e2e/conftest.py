@@ -1,25 +1,28 @@
-"""Fleets that several files share. What a passed file left out is told: tests/run shows the reasons beside its summary."""
+"""Fleets that several files share, and the reasons of skips for the summary of tests/run."""
 import os
 
 import pytest
 from fleet import Fleet
 
 KEY, OTHER_KEY = "sk-a-key-of-these-tests", "sk-another-key-of-these-tests"
-# What the template was given, as JSON: the prompt tells.
+# The prompt shows as JSON what the template was given.
 SHOW = ("{{ messages | tojson }}|{{ tools | tojson }}|{{ enable_thinking | default('unsaid') }}|"
         "{{ reasoning_effort | default('unsaid') }}|{{ add_generation_prompt | tojson }}")
 
-# Names Hermes' format, as templates do that show tools; tools are in the prompt. It opens reasoning where that is asked for.
-TEMPLATE = ("{% if tools %}{{ tools | tojson }} <tool_call>{\"name\": , \"arguments\": }</tool_call>{% endif %}"
-            "{% for message in messages %}{{ message.content or message.tool_calls | tojson }}\n{% endfor %}"
-            "{% if enable_thinking %}<think>\n{% endif %}")
+# Names Hermes' format and shows the tools, and opens reasoning where the request asks for it.
+TEMPLATE = (
+    "{% if tools %}{{ tools | tojson }} <tool_call>{\"name\": , \"arguments\": }</tool_call>"
+    "{% endif %}{% for message in messages %}"
+    "{{ message.content or message.tool_calls | tojson }}\n{% endfor %}"
+    "{% if enable_thinking %}<think>\n{% endif %}")
 TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {
     "type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
 
 
 def written(text):
-    """What makes a request's answer be this text."""
-    return {"response_format": {"type": "structural_tag", "format": {"type": "const_string", "value": text}}}
+    """The fields that make a request's answer this text."""
+    return {"response_format": {"type": "structural_tag",
+                                "format": {"type": "const_string", "value": text}}}
 
 
 def pytest_runtest_logreport(report):
@@ -27,6 +30,14 @@ def pytest_runtest_logreport(report):
     if file and report.skipped and not hasattr(report, "wasxfail"):
         with open(file, "a") as out:
             out.write(f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}\n")
+
+
+@pytest.fixture(scope="module")
+def fleet(request):
+    """One fleet for all tests of a file, as its FLEET describes it. In the end nothing runs."""
+    with Fleet(**getattr(request.module, "FLEET", {})) as started:
+        yield started
+        started.wait_all_free()
 
 
 @pytest.fixture(scope="module")

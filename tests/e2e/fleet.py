@@ -1,4 +1,4 @@
-"""Starts real Baton processes for a test, talks to them over real sockets, and stops what it started."""
+"""Starts real Baton processes for a test, talks to them over sockets, and stops them."""
 import http.client
 import json
 import os
@@ -17,16 +17,17 @@ BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
 MODEL = ROOT / "models/tale"
 # Sanitizers make everything slower: times are stretched by this.
 SLOW = float(os.environ.get("BATON_SLOW", "1"))
-# What a test waits for comes in far less time, or the program is wrong.
+# A correct program takes far less time for what a test waits for.
 PATIENCE_S = 60 * SLOW
 CONNECT_S = 1 * SLOW  # to another host
-# One that stands still, because a test or a busy machine stops it, is neither suspected nor lost, but with SUSPICION.
+# Without SUSPICION a worker that a test or a busy machine stops is neither suspected nor lost.
 NO_SUSPICION = ["--silence-s", 3600]
 NO_STALL = ["--stall-s", 0]
 SUSPICION = ["--silence-s", 3]
-# Of `served_by`, when nothing failed.
-AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migration_gap_s=0, class_changed=False)
-# Each token of such a stream is kilobytes: unread, it fills every buffer after a few of them, and stays open.
+# The value of `served_by` when nothing failed.
+AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migration_gap_s=0,
+               class_changed=False)
+# Each token of such a stream is kilobytes: unread, it soon fills every buffer, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
 
 
@@ -61,7 +62,9 @@ def wait_for(condition, what, patience_s=PATIENCE_S):
 
 
 def run_out_of_time(ask, timeout_s=0.1):
-    """Asks with other timeouts until the time is up midway. ask(timeout_s): "early", "late", or what came of it."""
+    """Varies the timeout until it ends a request midway.
+
+    ask(timeout_s) returns "early", "late", or the result of the request."""
     for _ in range(60):
         answer = ask(timeout_s)
         if answer not in ("early", "late"):
@@ -120,7 +123,7 @@ def keep_asking(sock):
 
 
 class Stream:
-    """A POST that is answered with server-sent events, in progress. The kernel keeps little of what is not read."""
+    """A POST whose answer of server-sent events is in progress. The kernel buffers little of it."""
 
     def __init__(self, port, body, path="/generate/stream", headers=None, host="127.0.0.1"):
         self.connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
@@ -151,7 +154,7 @@ class Stream:
 
 
 class Clients:
-    """Threads that act(i) again and again until the block ends; what one of them raises is raised then."""
+    """Threads that repeat act(i) until the block ends, and raise then what one of them raised."""
 
     def __init__(self, n, act):
         self.n, self.act = n, act
@@ -199,7 +202,7 @@ class Process:
         self.popen.wait()
 
     def stop(self):
-        """Asks nicely; the exit status. What drains has as much time as it needs, unless it hangs."""
+        """Sends SIGTERM and returns the exit status. A drain may take its time, unless it hangs."""
         if self.popen.poll() is None:
             self.signal(signal.SIGCONT)
             self.signal(signal.SIGTERM)
@@ -254,7 +257,7 @@ class Fleet:
                 for process in [*self.workers.values(), self.gateway]:
                     if process.popen.poll() is None:
                         status = process.stop()
-                        assert status == 0, f"{process.name} exited with {status}:\n{process.tail()}"
+                        assert not status, f"{process.name} exited with {status}:\n{process.tail()}"
                 self.check_times()
         finally:
             if kind is not None:
@@ -271,9 +274,11 @@ class Fleet:
                 assert abs(sum(stages) - e2el_s) <= 0.02 * e2el_s + 1e-6, line
 
     def check_kv_accounts(self):
-        """Once no request is there, every KV block is free or cached, and no account was ever wrong."""
+        """Without requests every KV block is free or cached, and no account was ever wrong."""
         alive = self.gateway and self.gateway.popen.poll() is None
-        if not alive or "ev=draining" in self.gateway.text() or self.request("GET", "/metrics")[0] != 200:
+        if not alive or "ev=draining" in self.gateway.text():
+            return
+        if self.request("GET", "/metrics")[0] != 200:
             return  # without an API key it says nothing
         for process in self.workers.values():
             if process.popen.poll() is None:
@@ -284,7 +289,8 @@ class Fleet:
             accounts = [worker for worker in self.kv("?limit=4") if worker["answered"]]
             for worker in accounts:
                 assert worker["faults"] == 0, worker
-                assert worker["n_owners"] or worker["free"] + held(worker)["cached"]["blocks"] == worker["blocks"], worker
+                assert (worker["n_owners"] or worker["free"] + held(worker)["cached"]["blocks"]
+                        == worker["blocks"]), worker
             return not any(worker["n_owners"] for worker in accounts)
         wait_for(no_owner, "all KV blocks to be free or cached")
 
@@ -305,9 +311,9 @@ class Fleet:
             self.port = None
         log = f"{self.dir.name}/gateway-{time.monotonic_ns()}.log"
         self.gateway = Process("gateway", [
-            BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--inbox", self.inbox,
-            *self.secret(), "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
-            # A machine with much else to do may predict waits of minutes: no request is refused for that.
+            BIN / "baton-gateway", "--model", self.model, "--port", self.port or 0, "--pack-dir",
+            self.packs, "--inbox", self.inbox, *self.secret(), "--drain-s", PATIENCE_S,
+            # A busy machine may predict waits of minutes, for which no request is refused.
             "--max-wait-s", 0, "--timeout-s", 0,
             "--absence-s", 0, *NO_SUSPICION, *self.gateway_args], log)
 
@@ -320,11 +326,12 @@ class Fleet:
         self.port = wait_for(port, "the gateway to listen")
 
     def start_worker(self, role, name, args=(), model=None, token=None, command=()):
-        process = Process(name, [
-            *command, BIN / f"baton-{role}", "--model", model or self.model, "--gateway", self.inbox, "--id", name,
-            *self.secret(token), "--drain-s", PATIENCE_S,
-            "--pack-dir", self.packs, "--lease-dir", self.dir.name, *NO_SUSPICION, *NO_STALL,
-            *self.worker_args, *self.role_args[role], *args], f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
+        process = Process(name, [*command, BIN / f"baton-{role}", "--model", model or self.model,
+                                 "--gateway", self.inbox, "--id", name, *self.secret(token),
+                                 "--drain-s", PATIENCE_S, "--pack-dir", self.packs,
+                                 "--lease-dir", self.dir.name, *NO_SUSPICION, *NO_STALL,
+                                 *self.worker_args, *self.role_args[role], *args],
+                          f"{self.dir.name}/{name}-{time.monotonic_ns()}.log")
         self.workers[name] = process
         return process
 
@@ -349,14 +356,19 @@ class Fleet:
             response = connection.getresponse()
             data = response.read()
             is_json = response.getheader("Content-Type", "").startswith("application/json")
-            return response.status, json.loads(data) if is_json and data else data.decode(), response.headers
+            return (response.status, json.loads(data) if is_json and data else data.decode(),
+                    response.headers)
         finally:
             connection.close()
 
-    def generate(self, **body):
-        status, answer, _ = self.request("POST", "/generate", body)
-        assert status == 200, (status, answer)
+    def post(self, path, body, expected=200, headers=None):
+        """The answer, whose status is the expected one."""
+        status, answer, _ = self.request("POST", path, body, headers)
+        assert status == expected, (status, path, body, answer)
         return answer
+
+    def generate(self, **body):
+        return self.post("/generate", body)
 
     def stream(self, path="/generate/stream", **body):
         stream = Stream(self.port, body, path=path, headers=self.headers)
@@ -368,7 +380,8 @@ class Fleet:
 
     def served_at_once(self, prefill, decode):
         """`served_by` when nothing failed."""
-        return {"prefill": prefill, "decode": decode, **AT_ONCE, "numeric_class": self.worker(decode)["numeric_class"]}
+        return {"prefill": prefill, "decode": decode, **AT_ONCE,
+                "numeric_class": self.worker(decode)["numeric_class"]}
 
     def kv(self, query=""):
         """Each worker's account of its KV blocks."""
@@ -379,17 +392,22 @@ class Fleet:
     def worker(self, name):
         return next((w for w in self.fleet() if w["id"] == name), None)
 
+    def wait_worker(self, name):
+        """Waits until the worker is ready, whatever the others are."""
+        wait_for(lambda: (self.worker(name) or {}).get("state") == "ready", f"{name} to be ready")
+
     def active(self, name):
-        """How many requests of the gateway are with a worker: the gateway's own count, never late."""
+        """How many requests are with a worker by the gateway's own count, which is never late."""
         return self.worker(name)["active"]
 
     def open(self, *states):
         """How many requests are in these states of the gateway, or in any."""
-        return sum(value for name, value in self.metrics().items() if name.startswith("baton_requests_open{")
+        return sum(value for name, value in self.metrics().items()
+                   if name.startswith("baton_requests_open{")
                    and (not states or any(f'"{state}"' in name for state in states)))
 
     def pause_at_work(self, name, ask, is_right):
-        """Asks, and stops a worker while it works for some of that and is_right(). The futures of ask()."""
+        """Asks, and stops a worker at work once is_right(). Returns the futures of ask()."""
         while True:
             pending = ask()
             while not all(future.done() for future in pending):
@@ -404,15 +422,16 @@ class Fleet:
                 future.result()
 
     def hold(self, n=1, headers=None, **body):
-        """n streams that are not read: each keeps its slot and its KV blocks until it is read or abandoned."""
+        """n streams that nobody reads: each keeps its slot and KV blocks until it is abandoned."""
         pauses = self.metrics()["baton_stream_pauses_total"]
-        streams = [Stream(self.port, {**WORDY, "seed": i, **body}, headers={**self.headers, **(headers or {})})
-                   for i in range(n)]
-        wait_for(lambda: self.metrics()["baton_stream_pauses_total"] >= pauses + n, "the streams to be paused")
+        streams = [Stream(self.port, {**WORDY, "seed": i, **body},
+                          headers={**self.headers, **(headers or {})}) for i in range(n)]
+        wait_for(lambda: self.metrics()["baton_stream_pauses_total"] >= pauses + n,
+                 "the streams to be paused")
         return streams
 
     def wait_all_free(self):
-        """Until every KV block of every worker is free and nothing runs."""
+        """Waits until every KV block of every worker is free and nothing runs."""
         def free():
             workers = self.fleet()
             return workers and all(w["kv_blocks_free"] == w["kv_blocks_total"] and not w["running"]

@@ -39,7 +39,7 @@ FUTEX = "202"
 
 
 def computes_or_waits(tid):
-    """Not inside of another system call, as of sending, where the library that sends holds a lock."""
+    """Whether a thread waits outside of calls such as send, in which a library holds a lock."""
     return Path(f"/proc/{tid}/syscall").read_text().split()[0] in ("-1", "running", FUTEX)
 
 
@@ -55,16 +55,16 @@ def is_blocked(pid):
 
 
 def runs_on(pid):
-    """Whether the main thread still goes round: a few beats are sent, which takes every lock that it needs. A lock that
-    it waits for is one of the stopped thread, or, rarely, just another's."""
+    """Whether the main thread still goes round: it sends a few beats, which take every lock it
+    needs. Else it waits for a lock of the stopped thread, or rarely of another one."""
     goal = rounds(pid) + 4
-    wait_for(lambda: rounds(pid) >= goal or is_blocked(pid), "the main thread to go round, or to wait")
+    wait_for(lambda: rounds(pid) >= goal or is_blocked(pid), "the main thread to go round or wait")
     return rounds(pid) >= goal
 
 
 class Frozen:
-    """A context in which a process's engine stands still, but not with a lock that its main thread needs: that would
-    be a whole process that stands still. Enter and leave it on the same thread of the test."""
+    """A context in which a process's engine stands still without a lock that its main thread needs,
+    which would stop the whole process. Enter and leave it on the same thread."""
 
     def __init__(self, pid):
         self.pid, self.tid = pid, thread(pid)

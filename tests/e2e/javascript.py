@@ -10,7 +10,7 @@ from npm import install
 
 class Client:
     def __init__(self, name):
-        """Node's modules are found from a file's own place, so tests and clients live beside the binaries."""
+        """Node finds modules from a file's own place, so tests lie beside the installed clients."""
         self.dir = BIN.parent / f"{name}-client"
         for program in ("node", "npm"):
             if not shutil.which(program):
@@ -20,11 +20,13 @@ class Client:
         assert major >= 18, f"the client needs Node 18, this is {major}"
 
     def run(self, *argv, **env):
-        done = subprocess.run([str(a) for a in argv], cwd=self.dir, env={**os.environ, **env}, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300 * SLOW)
+        done = subprocess.run([str(a) for a in argv], cwd=self.dir, env={**os.environ, **env},
+                              text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=300 * SLOW)
         assert done.returncode == 0, done.stdout[-12000:]
         return done.stdout
 
     def drive(self, fleet, test, base="", **env):
         """Runs a test against the fleet, whose address is BASE_URL."""
-        return self.run("node", self.dir / test, BASE_URL=f"http://127.0.0.1:{fleet.port}{base}", **env)
+        return self.run("node", self.dir / test, BASE_URL=f"http://127.0.0.1:{fleet.port}{base}",
+                        **env)

@@ -19,8 +19,8 @@ def allow_files(n):
 def post(path, body, headers=()):
     """The bytes of a POST."""
     data = json.dumps(body).encode()
-    lines = [f"POST {path} HTTP/1.1", "Host: test", "Connection: close", "Content-Type: application/json",
-             f"Content-Length: {len(data)}", *headers]
+    lines = [f"POST {path} HTTP/1.1", "Host: test", "Connection: close",
+             "Content-Type: application/json", f"Content-Length: {len(data)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + data
 
 
@@ -77,12 +77,12 @@ class Exchange:
         return json.JSONDecoder().raw_decode(body[at:].decode())[0]["error"] if at >= 0 else None
 
     def text(self):
-        """What the token events of a native stream say."""
+        """The text of a native stream's token events."""
         body, data = b"", self.data.split(b"\r\n\r\n", 1)[1]
         while data and not data.startswith(b"0\r\n"):
             size, data = data.split(b"\r\n", 1)
             body, data = body + data[:int(size, 16)], data[int(size, 16) + 2:]
-        return "".join(event.data for event in read_events(io.BytesIO(body)) if event.name == "token")
+        return "".join(each.data for each in read_events(io.BytesIO(body)) if each.name == "token")
 
     def outcome(self):
         """'ok', the code of the error, or 'lost'."""

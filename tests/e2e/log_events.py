@@ -1,15 +1,16 @@
-"""The events of the logs and their fields: as the code writes them, and as docs/log-events.md lists them."""
+"""The log events and their fields, as the code writes and docs/log-events.md lists them."""
 import re
 
 from fleet import ROOT
 
-FOLDERS = ("common", "engine", "worker", "gateway", "prefill_worker", "decode_worker", "tools/baton")
+FOLDERS = ("common", "engine", "worker", "gateway", "prefill_worker", "decode_worker",
+           "tools/baton")
 OF_A_REQUEST = ["req", "id", "trace"]
 FIELD = re.compile(r'BATON_[SOIXF]\(\s*"(\w+)"')
 
 
 def arguments(source, begin):
-    """What is between the parenthesis at begin and its partner."""
+    """The text between the parenthesis at begin and its partner."""
     depth, quoted, i = 0, False, begin
     while True:
         c = source[i]
@@ -45,7 +46,8 @@ def in_code():
         source = path.read_text()
         for call in re.finditer(r"\bbaton_log(_limited|_fields)?\(", source):
             text = arguments(source, call.end() - 1)
-            if call[1] == "_fields" and '"' in text:  # the array that it passes is made in the same function
+            # The function of the call makes the array that it passes.
+            if call[1] == "_fields" and '"' in text:
                 text += source[source.rindex("\n{\n", 0, call.start()):call.start()]
             for event in re.findall(r'"([a-z_]+)"', without_calls(text)):
                 known = events.setdefault(event, [])

@@ -7,8 +7,8 @@ readable line each. As a program:
     malformed_http.py HOST:PORT      runs against a server that is up
     malformed_http.py --dump         prints the cases as JSON, for other tests
 
-A case is (name, raw bytes, allowed): the statuses that are right, and "close" when closing without an
-answer is right too (or, for a request that is not whole, when the client gives up).
+A case is (name, raw bytes, allowed): the right statuses, and "close" when closing without an answer
+is right too (or, for a request that is not whole, when the client gives up).
 """
 
 import json
@@ -49,10 +49,12 @@ VALID = [
     ("plain get", get(), {200}),
     ("plain post", sized(PROMPT), {200}),
     ("chunked post", chunked(chunks(PROMPT[:7], PROMPT[7:])), {200}),
-    ("chunk size in upper case with leading zero", chunked(b"0%X\r\n%s\r\n0\r\n\r\n" % (len(PROMPT), PROMPT)), {200}),
+    ("chunk size in upper case with leading zero",
+     chunked(b"0%X\r\n%s\r\n0\r\n\r\n" % (len(PROMPT), PROMPT)), {200}),
     ("chunk extension", chunked(b"%x;a=b\r\n%s\r\n0;c\r\n\r\n" % (len(PROMPT), PROMPT)), {200}),
     ("trailer", chunked(chunks(PROMPT, end=b"0\r\nX-Sum: 1\r\n\r\n")), {200}),
-    ("transfer-encoding in upper case", post(b"Transfer-Encoding: CHUNKED\r\n", chunks(PROMPT)), {200}),
+    ("transfer-encoding in upper case", post(b"Transfer-Encoding: CHUNKED\r\n", chunks(PROMPT)),
+     {200}),
     ("empty line before the request", b"\r\n" + get(), {200}),
     ("query", get(target=b"/health?a=b&c"), {200}),
     ("absolute target", get(target=b"http://a/health"), {200}),
@@ -69,16 +71,21 @@ VALID = [
     ("every kind of token character in a name", get(b"!#$%&'*+-.^_`|~09azAZ: a\r\n"), {200}),
     ("http/1.0", get(version=b"HTTP/1.0"), {200}),
     ("http/1.0 without a host", get(version=b"HTTP/1.0", host=b""), {200}),
-    ("upgrade is ignored", get(b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: a\r\n"), {200}),
+    ("upgrade is ignored",
+     get(b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: a\r\n"), {200}),
     ("expect 100-continue", sized(PROMPT, b"Expect: 100-continue\r\n"), {200}),
-    ("content-length with leading zeros", post(b"Content-Length: 00%d\r\n" % len(PROMPT), PROMPT), {200}),
-    ("get with a body", b"GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}", {200, 400}),
+    ("content-length with leading zeros", post(b"Content-Length: 00%d\r\n" % len(PROMPT), PROMPT),
+     {200}),
+    ("get with a body", b"GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+     {200, 400}),
     ("99 headers", get(b"X: y\r\n" * 98), {200}),
     ("head of almost the limit", get(b"X: " + b"y" * 16000 + b"\r\n"), {200}),
     ("two requests at once", get() + get(b"Connection: close\r\n"), {200}),
     ("unknown path", get(target=b"/no/such/path"), {404}),
     ("wrong method", get(target=b"/generate"), {405}),
-    ("wrong content type", b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", {415}),
+    ("wrong content type",
+     b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n"
+     b"Content-Length: 2\r\n\r\n{}", {415}),
     ("body that is not json", sized(b"{nope"), {400}),
     ("empty body", sized(b""), {400}),
 ]
@@ -115,7 +122,8 @@ REQUEST_LINES = [
     ("two digits of version", get(version=b"HTTP/1.10"), {400}),
     ("another protocol", get(version=b"ICY/1.1"), {400}),
     ("no dot in the version", get(version=b"HTTP/11"), {400}),
-    ("tls client hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32) + b"\r\n\r\n", {400}),
+    ("tls client hello", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32) + b"\r\n\r\n",
+     {400}),
     ("ssh banner", b"SSH-2.0-OpenSSH_9.2\r\n", {400, "close"}),
     ("target over the limit", get(target=b"/" + b"a" * 20000), {414, 431}),
 ]
@@ -158,10 +166,14 @@ HEADERS = [
 ]
 
 LENGTHS = [
-    ("content-length and transfer-encoding", chunked(chunks(b"") + SMUGGLED, b"Content-Length: 4\r\n"), {400}),
-    ("transfer-encoding and content-length", post(b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SMUGGLED), {400}),
-    ("two equal content-lengths", post(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}"), {400}),
-    ("two different content-lengths", post(b"Content-Length: 2\r\nContent-Length: 37\r\n", b"{}" + SMUGGLED), {400}),
+    ("content-length and transfer-encoding",
+     chunked(chunks(b"") + SMUGGLED, b"Content-Length: 4\r\n"), {400}),
+    ("transfer-encoding and content-length",
+     post(b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n" + SMUGGLED), {400}),
+    ("two equal content-lengths", post(b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}"),
+     {400}),
+    ("two different content-lengths",
+     post(b"Content-Length: 2\r\nContent-Length: 37\r\n", b"{}" + SMUGGLED), {400}),
     ("content-length list", post(b"Content-Length: 2, 2\r\n", b"{}"), {400}),
     ("content-length with a plus", post(b"Content-Length: +2\r\n", b"{}"), {400}),
     ("content-length with a minus", post(b"Content-Length: -2\r\n", b"{}"), {400}),
@@ -170,9 +182,11 @@ LENGTHS = [
     ("content-length of two numbers", post(b"Content-Length: 2 2\r\n", b"{}"), {400}),
     ("content-length empty", post(b"Content-Length:\r\n", b""), {400}),
     ("content-length of letters", post(b"Content-Length: two\r\n", b"{}"), {400}),
-    ("content-length past 64 bits", post(b"Content-Length: 18446744073709551618\r\n", b"{}"), {413}),
+    ("content-length past 64 bits", post(b"Content-Length: 18446744073709551618\r\n", b"{}"),
+     {413}),
     ("content-length far over the limit", post(b"Content-Length: 99999999999\r\n", b"{}"), {413}),
-    ("body shorter than its content-length", post(b"Content-Length: 99\r\n", b"{}"), {408, "close"}),
+    ("body shorter than its content-length", post(b"Content-Length: 99\r\n", b"{}"),
+     {408, "close"}),
     ("transfer-encoding twice", chunked(chunks(PROMPT), b"Transfer-Encoding: chunked\r\n"), {400}),
     ("chunked twice", post(b"Transfer-Encoding: chunked, chunked\r\n", chunks(PROMPT)), {400, 501}),
     ("gzip, chunked", post(b"Transfer-Encoding: gzip, chunked\r\n", chunks(PROMPT)), {501}),
@@ -181,8 +195,10 @@ LENGTHS = [
     ("identity", post(b"Transfer-Encoding: identity\r\n", PROMPT), {400, 501}),
     ("misspelt chunked", post(b"Transfer-Encoding: xchunked\r\n", chunks(PROMPT)), {400, 501}),
     ("chunked in quotes", post(b'Transfer-Encoding: "chunked"\r\n', chunks(PROMPT)), {400, 501}),
-    ("chunked after a vertical tab", post(b"Transfer-Encoding: \x0bchunked\r\n", chunks(PROMPT)), {400}),
-    ("transfer-encoding with a space before the colon", post(b"Transfer-Encoding : chunked\r\n", chunks(PROMPT)), {400}),
+    ("chunked after a vertical tab", post(b"Transfer-Encoding: \x0bchunked\r\n", chunks(PROMPT)),
+     {400}),
+    ("transfer-encoding with a space before the colon",
+     post(b"Transfer-Encoding : chunked\r\n", chunks(PROMPT)), {400}),
     ("transfer-encoding empty", post(b"Transfer-Encoding:\r\n", PROMPT), {400, 501}),
     ("chunked on 1.0", chunked(chunks(PROMPT), version=b"HTTP/1.0"), {400}),
 ]
@@ -261,7 +277,7 @@ def exchange(host, port, raw, patient):
 
 
 def error_problem(answer):
-    """What is wrong with an answer of 4xx or 5xx, or None."""
+    """The fault of an answer of 4xx or 5xx, or None."""
     try:
         error = json.loads(answer[answer.index(b"\r\n\r\n") + 4:])["error"]
     except (ValueError, KeyError, TypeError) as problem:

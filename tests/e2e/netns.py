@@ -1,4 +1,4 @@
-"""A fleet of which each process has a network namespace of its own, with a router whose paths can be cut."""
+"""A fleet with a network namespace per process, and a router whose paths can be cut."""
 import contextlib
 import ctypes
 import os
@@ -28,7 +28,7 @@ def inside(namespace):
 
 
 class Net:
-    """A router and hosts: host i is 10.77.i.2 in its namespace, and the router 10.77.i.1. Needs root."""
+    """A router 10.77.i.1 and hosts: host i is 10.77.i.2 in its own namespace. Needs root."""
 
     def __init__(self, hosts):
         self.prefix = f"baton-{os.getpid()}-"
@@ -69,10 +69,11 @@ class Net:
             ip("netns", "delete", self.name(host), check=False)
 
     def _rule(self, verb, one, other):
-        self.at("router", "rule", verb, "blackhole", "from", self.addresses[one], "to", self.addresses[other])
+        self.at("router", "rule", verb, "blackhole", "from", self.addresses[one], "to",
+                self.addresses[other])
 
     def cut(self, one, other, both=True):
-        """What one sends to the other is lost without a word."""
+        """Packets from one to the other are lost without a notice."""
         self._rule("add", one, other)
         if both:
             self._rule("add", other, one)
@@ -88,7 +89,8 @@ class SpreadFleet(Fleet):
 
     def __init__(self, prefill=1, decode=1, **more):
         super().__init__(prefill, decode, **more)
-        self.net = Net(["gateway", *[f"prefill-{i}" for i in range(prefill)], *[f"decode-{i}" for i in range(decode)]])
+        self.net = Net(["gateway", *[f"prefill-{i}" for i in range(prefill)],
+                        *[f"decode-{i}" for i in range(decode)]])
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):

@@ -17,8 +17,8 @@ const QUIET_PROBES = 3; // a connection that says nothing while so many others a
 const AT_A_TIME = 16;
 
 // Why we refuse what Node accepts, by the name of the case.
-const LINE = "RFC 9112 section 3 has one space between three parts; guessing them is how proxies differ";
-const TARGET = "RFC 3986 and RFC 9112 section 3.2 have no such target; Node hands it to its handler as it is";
+const LINE = "RFC 9112 section 3 has one space between three parts; proxies differ by guessing";
+const TARGET = "RFC 3986 and RFC 9112 section 3.2 have no such target; Node hands it on as it is";
 const VERSION = "only 1.0 and 1.1 are spoken here; Node answers in 1.1 whatever the request says";
 const HOSTS = "RFC 9112 section 3.2 demands a 400; Node keeps the first Host";
 const HOST = "it is no uri-host; Node does not look into the value";
@@ -44,7 +44,7 @@ const STRICTER = {
   "host list": HOST,
   "101 headers": "our bound is 100 headers, Node's 2000",
   "unknown expectation": "Node says 417 too, but keeps the connection",
-  "gzip, chunked": "we undo no other coding: 501; Node hands the handler the bytes still compressed",
+  "gzip, chunked": "we undo no other coding: 501; Node hands on the bytes still compressed",
   "chunked on 1.0": "RFC 9112 section 6.1: faulty framing, a sign of a broken or hostile proxy",
   "chunk size of nine digits": "our bound is 8 digits, far over any body; Node's is 64 bits",
   "endless trailers": "our bound is 4 KiB of trailers, which are not read",
@@ -53,7 +53,8 @@ const STRICTER = {
 // Node 18 and older parse with a laxer llhttp, which later versions mended: there these may differ.
 const OLD_NODE = Number(process.versions.node.split(".")[0]) < 20;
 const MENDED_LATER = new Set([
-  "bytes above 0x7f in the target", "no host", "space before the colon", "space in a name", "empty name",
+  "bytes above 0x7f in the target", "no host", "space before the colon", "space in a name",
+  "empty name",
   "folded first header", "bare lf ends the head", "trailer with a space before the colon",
   "last chunk ends in lf",
 ]);
@@ -79,7 +80,8 @@ function verdict(answer) {
 // A whole exchange on a connection of its own: the server has a single thread and takes turns.
 function probe(host, port) {
   return new Promise((done) => {
-    const socket = connect({ host, port }, () => socket.write("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
+    const request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    const socket = connect({ host, port }, () => socket.write(request));
     socket.resume();
     socket.on("error", done);
     socket.on("close", done);
@@ -103,7 +105,8 @@ function ask(host, port, raw) {
       }
       end();
     };
-    const socket = connect({ host, port, allowHalfOpen: false }, () => socket.write(raw, endWhenQuiet));
+    const socket = connect({ host, port, allowHalfOpen: false },
+      () => socket.write(raw, endWhenQuiet));
     socket.on("data", (bytes) => (answer += bytes.toString("latin1")));
     socket.on("error", end);
     socket.on("end", end);
@@ -122,7 +125,8 @@ async function startOurs(target) {
 }
 
 function judge(name, node, ours) {
-  if (node === ours) return STRICTER[name] && !OLD_NODE ? `${name}: an exception that is none any more` : null;
+  if (node === ours)
+    return STRICTER[name] && !OLD_NODE ? `${name}: an exception that is none any more` : null;
   if (node === "accepted" && (STRICTER[name] || (OLD_NODE && MENDED_LATER.has(name)))) return null;
   return `${name}: Node ${node} it, we ${ours} it`;
 }

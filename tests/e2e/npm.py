@@ -1,5 +1,4 @@
-"""Packages of npm's that judges and clients are written with, installed beside the binaries once for
-each lock file."""
+"""npm packages of judges and clients, installed beside the binaries once per lock file."""
 import fcntl
 import shutil
 import subprocess

@@ -24,7 +24,7 @@ def alerts():
 
 
 class Api:
-    """Of the Prometheus at a port of this host."""
+    """The API of the Prometheus at a port of this host."""
 
     def __init__(self, port):
         self.port = port
@@ -46,7 +46,8 @@ class Api:
         """Its samples, each (labels, value)."""
         for variable, value in {"$job": JOB, "$__rate_interval": "1m"}.items():
             expression = expression.replace(variable, value)
-        return [(s["metric"], float(s["value"][1])) for s in self.get("query", query=expression)["result"]]
+        return [(s["metric"], float(s["value"][1]))
+                for s in self.get("query", query=expression)["result"]]
 
     def has_figures(self, expression):
         return any(math.isfinite(value) for _, value in self.query(expression))
@@ -67,5 +68,5 @@ class Api:
         return all(rule["health"] == "ok" for rule in rules)
 
     def firing(self):
-        return {(a["labels"]["alertname"], a["labels"].get("role")) for a in self.get("alerts")["alerts"]
-                if a["state"] == "firing"}
+        return {(a["labels"]["alertname"], a["labels"].get("role"))
+                for a in self.get("alerts")["alerts"] if a["state"] == "firing"}

@@ -1,4 +1,4 @@
-"""Random requests: valid ones of every field, and invalid ones with the field that is to be named."""
+"""Random requests: valid ones with every field, invalid ones with the field to be named."""
 import json
 
 from fleet import ROOT
@@ -32,13 +32,16 @@ OPTIONAL = {
     "presence_penalty": lambda rng: rng.uniform(-2, 2),
     "frequency_penalty": lambda rng: rng.uniform(-2, 2),
     "min_tokens": lambda rng: rng.choice([0, 1, 3, 1000]),
-    "logit_bias": lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100, 100, rng.uniform(-5, 5)])
-                               for _ in range(rng.randint(0, 5))},
-    "stop": lambda rng: rng.choice([" the", [" a", "."], [], ["\n", "e", "was"], ["ß", "zebra"] * 8]),
+    "logit_bias": lambda rng: {
+        str(rng.randrange(N_VOCAB)): rng.choice([-100, 100, rng.uniform(-5, 5)])
+        for _ in range(rng.randint(0, 5))},
+    "stop": lambda rng: rng.choice([" the", [" a", "."], [], ["\n", "e", "was"],
+                                    ["ß", "zebra"] * 8]),
     "stop_token_ids": lambda rng: [rng.randrange(N_VOCAB) for _ in range(rng.randint(0, 4))],
     "ignore_eos": lambda rng: rng.random() < 0.5,
     "explain": lambda rng: rng.choice([0, 1, 5, 20]),
-    "speculation": lambda rng: {"mode": rng.choice(["none", "prompt_lookup", "prompt_lookup", "draft_model"]),
+    "speculation": lambda rng: {"mode": rng.choice(["none", "prompt_lookup", "prompt_lookup",
+                                                    "draft_model"]),
                                 "max_tokens": rng.randint(1, 16)},
     "kv_cache": lambda rng: rng.random() < 0.5,
     "cache_prompt": lambda rng: rng.random() < 0.5,
@@ -57,7 +60,8 @@ def valid(rng):
     path = rng.choice(["/generate"] * 7 + ["/generate/stream"] * 2 + ["/v1/completions"])
     if path == "/v1/completions":
         body = {name: value for name, value in body.items() if name not in ("kv_cache", "timeline")}
-        body |= {"n": rng.randint(1, 3), "logprobs": rng.randint(0, 5), "max_tokens": rng.randint(1, 10)}
+        body |= {"n": rng.randint(1, 3), "logprobs": rng.randint(0, 5),
+                 "max_tokens": rng.randint(1, 10)}
     else:
         body["max_new_tokens"] = rng.randint(1, 10)
     if path != "/generate/stream" and rng.random() < 0.2:
@@ -68,28 +72,33 @@ def valid(rng):
 
 
 def sampling_fields(rng):
-    """Of a request that lasts: every field that the API's routes share, a few at a time."""
+    """Fields for a long request: every one that the API's routes share, a few at a time."""
     names = rng.sample(sorted(OPTIONAL.keys() - {"kv_cache", "timeline"}), rng.randint(0, 4))
-    return {"seed": rng.randrange(2**53), "ignore_eos": True, **{name: OPTIONAL[name](rng) for name in names}}
+    return {"seed": rng.randrange(2**53), "ignore_eos": True,
+            **{name: OPTIONAL[name](rng) for name in names}}
 
 
 def lasting_native(rng):
     body = sampling_fields(rng) | {"prompt": prompt_ids(rng), "timeline": rng.random() < 0.3}
     if rng.random() < 0.2:
         return "/generate/stream", body | {"kv_cache": False, "max_new_tokens": rng.randint(1, 20)}
-    return rng.choice(["/generate/stream"] * 3 + ["/generate"]), body | {"max_new_tokens": rng.randint(1, 160)}
+    return (rng.choice(["/generate/stream"] * 3 + ["/generate"]),
+            body | {"max_new_tokens": rng.randint(1, 160)})
 
 
 def lasting_completion(rng):
-    body = sampling_fields(rng) | {"prompt": prompt_ids(rng), "n": rng.randint(1, 3), "max_tokens": rng.randint(1, 160)}
+    body = sampling_fields(rng) | {"prompt": prompt_ids(rng), "n": rng.randint(1, 3),
+                                   "max_tokens": rng.randint(1, 160)}
     if rng.random() < 0.5:
         body |= {"logprobs": rng.randint(0, 5), "echo": rng.random() < 0.4}
     return "/v1/completions", body | streamed(rng)
 
 
 def lasting_chat(rng):
-    turns = [{"role": role, "content": prompt_text(rng)[:80]} for role in ["user", "assistant", "user"][2 * rng.randrange(2):]]
-    body = sampling_fields(rng) | {"messages": turns, "n": rng.randint(1, 2), "max_tokens": rng.randint(1, 160)}
+    turns = [{"role": role, "content": prompt_text(rng)[:80]}
+             for role in ["user", "assistant", "user"][2 * rng.randrange(2):]]
+    body = sampling_fields(rng) | {"messages": turns, "n": rng.randint(1, 2),
+                                   "max_tokens": rng.randint(1, 160)}
     if rng.random() < 0.5:
         body |= {"logprobs": True, "top_logprobs": rng.randint(0, 5)}
     return "/v1/chat/completions", body | streamed(rng)
@@ -100,13 +109,15 @@ def streamed(rng):
 
 
 def lasting(rng):
-    """(path, body) of a request of any kind, most of which take long enough for something to happen meanwhile."""
-    return rng.choice([lasting_native, lasting_native, lasting_completion, lasting_chat, valid])(rng)
+    """(path, body) of any kind, mostly long enough for something to happen meanwhile."""
+    return rng.choice([lasting_native, lasting_native, lasting_completion, lasting_chat,
+                       valid])(rng)
 
 
 # ---- invalid: each kind of field knows how it can be wrong
 
-VALUES = {"string": "abc", "int": 7, "real": 1.5, "bool": True, "array": [["x"]], "object": {"a": 1}}
+VALUES = {"string": "abc", "int": 7, "real": 1.5, "bool": True, "array": [["x"]],
+          "object": {"a": 1}}
 
 
 def value_but(*kinds):
@@ -138,34 +149,42 @@ BAD_IDS = one_of(-1, N_VOCAB, 10**12, 1.5, "3", None, True, {})
 TOKEN_IDS = [value_but("array"), lambda rng: [rng.randrange(N_VOCAB), BAD_IDS(rng)],
              lambda rng: list(range(rng.randint(1000, 2000)))]
 
-LOGIT_BIAS = [value_but("object"), lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100.5, 101, 1e30])},
-              lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "a", "", " 1", "1e1", "0x1", "9" * 30]): 1},
-              lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice(["1", None, True, [], {}])}]
+LOGIT_BIAS = [
+    value_but("object"), lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice([-100.5, 101, 1e30])},
+    lambda rng: {rng.choice(["-1", str(N_VOCAB), "1.5", "a", "", " 1", "1e1", "0x1", "9" * 30]): 1},
+    lambda rng: {str(rng.randrange(N_VOCAB)): rng.choice(["1", None, True, [], {}])}]
 
-SPECULATION = [value_but("object"), one_of({"mode": "x"}, {"mode": 1}, {"mode": None, "max_tokens": 0}, {"a": 1}),
+SPECULATION = [value_but("object"),
+               one_of({"mode": "x"}, {"mode": 1}, {"mode": None, "max_tokens": 0}, {"a": 1}),
                lambda rng: {"max_tokens": rng.choice([-1, 0, 17, 10**9, 1.5, "4"])}]
 
 BATCH = [lambda rng: [[1]] * (MAX_BATCH + rng.randint(1, 9)), one_of([[1], []], [[]]),
          lambda rng: [[1, 2], [BAD_IDS(rng)]], one_of([[1], 2], [1, [2]], [[1], "a"], [[[1]]])]
 
 PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)],
-          lambda rng: [5] * (N_CONTEXT + rng.randint(0, 9)), lambda rng: "a " * rng.randint(2000, 9000)]
+          lambda rng: [5] * (N_CONTEXT + rng.randint(0, 9)),
+          lambda rng: "a " * rng.randint(2000, 9000)]
 
 SAMPLING = {
-    "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True), "min_p": real(0, 1),
+    "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True),
+    "min_p": real(0, 1),
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
-    "frequency_penalty": real(-2, 2), "min_tokens": integer(0, 2**31 - 1), "logit_bias": LOGIT_BIAS, "stop": STOP, "stop_token_ids": TOKEN_IDS,
+    "frequency_penalty": real(-2, 2), "min_tokens": integer(0, 2**31 - 1), "logit_bias": LOGIT_BIAS,
+    "stop": STOP, "stop_token_ids": TOKEN_IDS,
     "ignore_eos": BOOLEAN, "cache_prompt": BOOLEAN, "seed": integer(0), "explain": integer(0, 20),
     "speculation": SPECULATION,
 }
-NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN, "timeline": BOOLEAN}
+NATIVE = {**SAMPLING, "max_new_tokens": integer(1, N_CONTEXT), "kv_cache": BOOLEAN,
+          "timeline": BOOLEAN}
 
 REFUSED = {
     "tool_choice": [one_of("required", {"type": "function", "function": {"name": "f"}})],
     "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
     "response_format": [one_of({"type": "yaml"}, {"type": "json_schema", "json_schema": {}})],
-    "modalities": [one_of(["text", "audio"], ["audio"])], "audio": [one_of({"voice": "alloy", "format": "wav"})],
-    "prediction": [one_of({"type": "content", "content": "x"})], "web_search_options": [one_of({"user_location": {}})],
+    "modalities": [one_of(["text", "audio"], ["audio"])],
+    "audio": [one_of({"voice": "alloy", "format": "wav"})],
+    "prediction": [one_of({"type": "content", "content": "x"})],
+    "web_search_options": [one_of({"user_location": {}})],
     "verbosity": [one_of("low", "high")],
     "suffix": [one_of("end")], "best_of": [one_of(2, 5)],
 }
@@ -173,11 +192,13 @@ REFUSED = {
 
 def integer_or_off(low, high=None):
     """-1 is as if it were absent."""
-    return [value_but("int"), lambda rng: rng.choice([low - 3, low - 10**9, *([high + 1] if high else [])])]
+    return [value_but("int"),
+            lambda rng: rng.choice([low - 3, low - 10**9, *([high + 1] if high else [])])]
 
 
 OPENAI = {
-    **SAMPLING, **REFUSED, "n": integer(1), "stream": BOOLEAN, "max_tokens": integer_or_off(1, N_CONTEXT),
+    **SAMPLING, **REFUSED, "n": integer(1), "stream": BOOLEAN,
+    "max_tokens": integer_or_off(1, N_CONTEXT),
     "seed": integer_or_off(0), "top_k": integer_or_off(0, 2**31 - 1),
     "model": [value_but("string"), one_of("gpt-4", "", "Tale", "tale ")],
     "stream_options": [value_but("object"), one_of({"include_usage": True}, {})],
@@ -188,17 +209,19 @@ def message(**fields):
     return [{"role": "user", "content": "Hello", **fields}]
 
 
-MESSAGES = [value_but("array"), one_of([]), lambda rng: [value_but("object")(rng)],
-            lambda rng: message(role=rng.choice(["wizard", "", "User", 5, None, True])),
-            lambda rng: message(content=rng.choice([5, True, None, {}, [{"type": "image_url"}], [5]])),
-            one_of([{"content": "x"}], [{"role": "user"}]),
-            lambda rng: message(content="a " * rng.randint(2000, 9000))]
+MESSAGES = [
+    value_but("array"), one_of([]), lambda rng: [value_but("object")(rng)],
+    lambda rng: message(role=rng.choice(["wizard", "", "User", 5, None, True])),
+    lambda rng: message(content=rng.choice([5, True, None, {}, [{"type": "image_url"}], [5]])),
+    one_of([{"content": "x"}], [{"role": "user"}]),
+    lambda rng: message(content="a " * rng.randint(2000, 9000))]
 
 TEMPLATE = {
     "tools": [value_but("array"), one_of([5], [{}], [{"type": "function"}], [{"type": "custom"}])],
     "documents": [value_but("array"), one_of([5], ["text"])],
     "chat_template_kwargs": [value_but("object"), one_of({"messages": []}, {"bos_token": "x"})],
-    "reasoning_effort": [value_but("string")], "reasoning_format": [value_but("string"), one_of("legacy", "")],
+    "reasoning_effort": [value_but("string")],
+    "reasoning_format": [value_but("string"), one_of("legacy", "")],
     "add_generation_prompt": BOOLEAN,
     "continue_final_message": BOOLEAN + [one_of(True)],
 }
@@ -211,7 +234,8 @@ ENDPOINTS = {
     "/v1/completions": ({"prompt": "The fox", "max_tokens": 2},
                         {**OPENAI, "prompt": PROMPT + BATCH + [lambda rng: ["a"] * (MAX_BATCH + 1)],
                          "tools": [one_of([{"type": "function", "function": {"name": "f"}}])],
-                         "reasoning_effort": [one_of("low", "high")], "reasoning_format": [one_of("deepseek", "legacy")],
+                         "reasoning_effort": [one_of("low", "high")],
+                         "reasoning_format": [one_of("deepseek", "legacy")],
                          "echo": BOOLEAN, "logprobs": integer(0, 20)}),
     "/v1/chat/completions": ({"messages": message(), "max_tokens": 2},
                              {**OPENAI, **TEMPLATE, "messages": MESSAGES, "logprobs": BOOLEAN,
@@ -224,7 +248,8 @@ def misspelt(rng, names):
     """An unknown field, as a careless client would send it."""
     name = rng.choice(sorted(names))
     at = rng.randrange(len(name))
-    wrong = rng.choice([name[:at] + name[at + 1:], name[:at] + "x" + name[at:], name.upper(), name + "s", "__proto__"])
+    wrong = rng.choice([name[:at] + name[at + 1:], name[:at] + "x" + name[at:], name.upper(),
+                        name + "s", "__proto__"])
     return wrong if wrong and wrong not in names else name + "_2"
 
 
@@ -236,7 +261,8 @@ def invalid(rng):
     """(path, JSON text, the field that is wrong) of a request that is wrong in one field."""
     path = rng.choice(sorted(ENDPOINTS))
     good, wrong = ENDPOINTS[path]
-    neighbours = {name: OPTIONAL[name](rng) for name in rng.sample(sorted(SAMPLING.keys() & OPTIONAL.keys()), 2)}
+    neighbours = {name: OPTIONAL[name](rng)
+                  for name in rng.sample(sorted(SAMPLING.keys() & OPTIONAL.keys()), 2)}
     body, kind = {**neighbours, **good}, rng.random()
     if kind < 0.08:
         name = misspelt(rng, set(wrong) | {"user", "store", "metadata"})

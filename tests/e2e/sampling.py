@@ -1,4 +1,4 @@
-"""The sampling pipeline in float64, written from its description, as the judge of what `explain` says."""
+"""The sampling pipeline in float64, from its description, as the judge of `explain`."""
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ MASK32 = 2**32 - 1
 
 
 def philox4x32(counter, key):
-    """Philox 4x32-10 of Salmon et al., SC 2011: four words for a counter of four and a key of two."""
+    """Philox 4x32-10 (Salmon et al., SC 2011): a counter of four words, a key of two."""
     c, k = list(counter), list(key)
     for _ in range(10):
         p0, p1 = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
@@ -37,7 +37,8 @@ def penalized(logit, token, sampling, prompt, output):
         penalty = sampling.get("repetition_penalty", 1)
         logit = logit / penalty if logit > 0 else logit * penalty
     n = Counter(output)[token]
-    return logit - (sampling.get("presence_penalty", 0) if n else 0) - sampling.get("frequency_penalty", 0) * n
+    presence = sampling.get("presence_penalty", 0) if n else 0
+    return logit - presence - sampling.get("frequency_penalty", 0) * n
 
 
 def by_rank(logits):
@@ -46,7 +47,7 @@ def by_rank(logits):
 
 @dataclass
 class Shaped:
-    """What becomes of penalized logits {id: logit}: the tokens left after each filter, by rank."""
+    """Filters penalized logits {id: logit}: the tokens left after each filter, by rank."""
     after_top_k: list
     after_top_p: list
     after_min_p: list
@@ -72,7 +73,8 @@ def shape(logits, sampling):
             break
     least = sampling.get("min_p", 0) * probs[after_top_p[0]]
     after_min_p = [i for i in after_top_p if probs[i] >= least]
-    shaped = Shaped(after_top_k, after_top_p, after_min_p, softmax({i: logits[i] for i in after_min_p}, temperature))
+    shaped = Shaped(after_top_k, after_top_p, after_min_p,
+                    softmax({i: logits[i] for i in after_min_p}, temperature))
     begin = 0.0
     for i in sorted(shaped.probs):
         shaped.intervals[i] = (begin, begin + shaped.probs[i])

@@ -1,28 +1,32 @@
-"""Who may use the API, which pages may read its answers, and how much of it one request may take."""
+"""API keys and limits, pages that may read answers, and the size of one request."""
 import http.client
 import json
 import re
 import signal
 import socket
-import subprocess
 
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, Fleet, Stream, free_port, wait_for
+from fleet import PATIENCE_S, Fleet, Stream, free_port, wait_for
+from programs import refusal
 
 STORY = "Once upon a time"
 KEY, OTHER_KEY, NEW_KEY = "alpha-key-0001", "beta-key-00022", "gamma-key-000333"
 APP = "https://app.example"
 
-OPEN = [("GET", "/health"), ("HEAD", "/health"), ("GET", "/live"), ("GET", "/ready"), ("HEAD", "/ready")]
+OPEN = [("GET", "/health"), ("HEAD", "/health"), ("GET", "/live"), ("GET", "/ready"),
+        ("HEAD", "/ready")]
 GENERATE = {"prompt": STORY, "max_new_tokens": 4, "temperature": 0}
 CLOSED = [
     ("GET", "/workers", None), ("GET", "/metrics", None), ("HEAD", "/metrics", None),
     ("POST", "/generate", GENERATE), ("POST", "/generate/stream", GENERATE),
     ("POST", "/tokenize", {"text": STORY}), ("POST", "/detokenize", {"tokens": [1]}),
     ("GET", "/v1/models", None), ("POST", "/v1/completions", {"prompt": STORY}),
-    ("POST", "/v1/chat/completions", {"messages": []}), ("POST", "/v1/messages", {"messages": []}), ("POST", "/health", {}), ("POST", "/", {}), ("GET", "/no/such/path", None), ("GET", "/health/", None),
-    ("OPTIONS", "/generate", None), ("POST", "/generate", "no JSON"), ("POST", "/generate", " " * 100000),
-]  # fmt: skip
+    ("POST", "/v1/chat/completions", {"messages": []}), ("POST", "/v1/messages", {"messages": []}),
+    ("POST", "/health", {}), ("POST", "/", {}), ("GET", "/no/such/path", None),
+    ("GET", "/health/", None),
+    ("OPTIONS", "/generate", None), ("POST", "/generate", "no JSON"),
+    ("POST", "/generate", " " * 100000),
+]
 
 
 def bearer(key):
@@ -47,7 +51,8 @@ def key_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fleet(key_file):
-    with Fleet(key=KEY, gateway_args=["--api-keys", key_file, "--cors-origins", f"{APP},http://localhost:3000",
+    with Fleet(key=KEY, gateway_args=["--api-keys", key_file,
+                                      "--cors-origins", f"{APP},http://localhost:3000",
                                       "--log-level", "debug"]) as started:
         yield started
         log = started.gateway.text()
@@ -79,9 +84,10 @@ def test_the_page_needs_no_key_but_what_it_asks_for_does(fleet):
 
 @pytest.mark.parametrize("presented", [
     {}, bearer("wrong-key-1"), bearer(KEY[:-1]), bearer(KEY + "1"), bearer(KEY.upper()), bearer(""),
-    bearer("x" * 4000), {"Authorization": KEY}, {"Authorization": f"Basic {KEY}"}, {"X-API-Key": KEY + "1"},
+    bearer("x" * 4000), {"Authorization": KEY}, {"Authorization": f"Basic {KEY}"},
+    {"X-API-Key": KEY + "1"},
     {"X-API-Key": f"Bearer {KEY}"},
-], ids=lambda headers: str(headers)[:40])  # fmt: skip
+], ids=lambda headers: str(headers)[:40])
 @pytest.mark.parametrize("method, path, body", CLOSED, ids=lambda value: str(value)[:20])
 def test_everything_else_is_401_without_a_valid_key(fleet, method, path, body, presented):
     status, answer, headers = without_key(fleet, method, path, body, presented)
@@ -101,8 +107,9 @@ def test_everything_else_is_401_without_a_valid_key(fleet, method, path, body, p
 
 def test_a_valid_key_opens_every_endpoint(fleet):
     for key in (KEY, OTHER_KEY):
-        for headers in (bearer(key), {"Authorization": f"bearer {key}"}, {"authorization": f"BEARER   {key}"},
-                        {"x-api-key": key}, {"X-API-Key": key, "Authorization": "Basic abc"}):
+        for headers in (bearer(key), {"Authorization": f"bearer {key}"},
+                        {"authorization": f"BEARER   {key}"}, {"x-api-key": key},
+                        {"X-API-Key": key, "Authorization": "Basic abc"}):
             assert without_key(fleet, "GET", "/workers", headers=headers)[0] == 200
             assert without_key(fleet, "POST", "/generate", GENERATE, headers)[0] == 200
             assert without_key(fleet, "GET", "/no/such/path", headers=headers)[0] == 404
@@ -119,7 +126,8 @@ def test_a_stream_without_a_key_ends_before_it_begins(fleet):
 
 def test_a_connection_survives_its_refusals(fleet):
     connection = http.client.HTTPConnection("127.0.0.1", fleet.port, timeout=PATIENCE_S)
-    for headers, status in (({}, 401), (bearer(KEY), 200), (bearer("wrong-key-1"), 401), (bearer(KEY), 200)):
+    for headers, status in (({}, 401), (bearer(KEY), 200), (bearer("wrong-key-1"), 401),
+                            (bearer(KEY), 200)):
         connection.request("GET", "/workers", headers=headers)
         response = connection.getresponse()
         response.read()
@@ -166,7 +174,7 @@ def test_a_reload_replaces_the_keys(fleet, key_file):
     (f"{NEW_KEY}\n#\n\nshort\n", "line 4: a key has 8 to 256 characters"),
     (f"{NEW_KEY}\n" * 1025, "line 1025: more than 1024 keys"),
     ("# nothing\n", "holds no key"), ("", "holds no key"), (None, "No such file"),
-])  # fmt: skip
+])
 def test_a_reload_that_fails_keeps_the_keys(fleet, key_file, broken, reason):
     before = key_file.read_text()
     try:
@@ -188,15 +196,13 @@ def test_a_reload_that_fails_keeps_the_keys(fleet, key_file, broken, reason):
     (["--cors-origins", "https://app.example/"], "'https://app.example/' is no origin"),
     (["--max-head-bytes", "1000"], "max-head-bytes"),
     (["--max-batch", "0"], "max-batch"),
-])  # fmt: skip
+])
 def test_a_bad_option_is_an_error_at_start(tmp_path, arguments, reason):
     (tmp_path / "EMPTY").write_text("# none\n")
     (tmp_path / "BAD").write_text("a-good-key\nsecret7\n")
-    done = subprocess.run([BIN / "baton-gateway", "--model", MODEL, "--port", "0", "--inbox",
-                           f"tcp://127.0.0.1:{free_port()}", *arguments],
-                          cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
-    assert done.returncode == 1 and reason in done.stderr
-    assert "secret7" not in done.stderr
+    said = refusal("baton-gateway", "--port", 0, "--inbox", f"tcp://127.0.0.1:{free_port()}",
+                   *arguments, cwd=tmp_path)
+    assert reason in said and "secret7" not in said
 
 
 def test_without_key_file_a_hangup_changes_nothing(plain):
@@ -209,19 +215,22 @@ def test_without_key_file_a_hangup_changes_nothing(plain):
 
 def cors_headers(headers):
     return {name.lower(): value for name, value in headers.items()
-            if name.lower().startswith("access-control-") or name.lower() == "vary"}  # fmt: skip
+            if name.lower().startswith("access-control-") or name.lower() == "vary"}
 
 
-EXPOSED = {"vary": "Origin", "access-control-allow-origin": APP,
-           "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry, x-baton-ignored, x-baton-stream, request-id"}  # fmt: skip
+EXPOSED = {
+    "vary": "Origin", "access-control-allow-origin": APP,
+    "access-control-expose-headers": "x-request-id, traceparent, Retry-After, x-should-retry, "
+                                     "x-baton-ignored, x-baton-stream, request-id"}
 
 
 def test_an_allowed_origin_is_told_so_in_every_answer(fleet):
     for method, path, body, status in [
-        ("GET", "/health", None, 200), ("POST", "/generate", GENERATE, 200), ("POST", "/generate", "{", 400),
-        ("GET", "/no/such/path", None, 404), ("GET", "/generate", None, 405),
-        ("POST", "/generate", " " * (2 << 20), 413),
-    ]:  # fmt: skip
+            ("GET", "/health", None, 200), ("POST", "/generate", GENERATE, 200),
+            ("POST", "/generate", "{", 400),
+            ("GET", "/no/such/path", None, 404), ("GET", "/generate", None, 405),
+            ("POST", "/generate", " " * (2 << 20), 413),
+    ]:
         got, _, headers = fleet.request(method, path, body, {"Origin": APP})
         assert got == status and cors_headers(headers) == EXPOSED, (path, got)
     _, _, headers = without_key(fleet, "GET", "/workers", headers={"Origin": APP})
@@ -234,13 +243,14 @@ def test_an_allowed_origin_is_told_so_in_a_stream(fleet):
     assert stream.text()[1].name == "summary"
 
 
-@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", APP + ".evil", APP.upper(), APP + ":443"])
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", APP + ".evil",
+                                    APP.upper(), APP + ":443"])
 def test_any_other_origin_learns_nothing_but_that_answers_vary(fleet, origin):
     headers = {"Origin": origin} if origin else {}
     status, _, answer = fleet.request("GET", "/workers", headers=headers)
     assert status == 200 and cors_headers(answer) == {"vary": "Origin"}
     status, _, answer = fleet.request("OPTIONS", "/generate", None,
-                                      {**headers, "Access-Control-Request-Method": "POST"})  # fmt: skip
+                                      {**headers, "Access-Control-Request-Method": "POST"})
     assert status == 405 and cors_headers(answer) == {"vary": "Origin"}
 
 
@@ -249,7 +259,8 @@ def preflight(fleet, asked="authorization, content-type", origin=APP, path="/gen
     if asked is not None:
         headers["Access-Control-Request-Headers"] = asked
     status, body, headers = without_key(fleet, "OPTIONS", path, headers=headers)
-    assert status == 204 and body == "" and "Content-Length" not in headers and "Content-Type" not in headers
+    assert status == 204
+    assert body == "" and "Content-Length" not in headers and "Content-Type" not in headers
     return cors_headers(headers)
 
 
@@ -257,17 +268,19 @@ def test_a_preflight_needs_no_key_and_says_what_is_allowed(fleet):
     answer = preflight(fleet)
     assert answer == {**EXPOSED, "access-control-allow-methods": "GET, HEAD, POST, DELETE",
                       "access-control-allow-headers": "authorization, content-type",
-                      "access-control-max-age": "7200"}  # fmt: skip
-    assert preflight(fleet, origin="http://localhost:3000")["access-control-allow-origin"] == "http://localhost:3000"
+                      "access-control-max-age": "7200"}
+    assert (preflight(fleet, origin="http://localhost:3000")["access-control-allow-origin"]
+            == "http://localhost:3000")
     assert preflight(fleet, path="/no/such/path") == answer
 
 
 @pytest.mark.parametrize("asked, allowed", [
     (None, False), ("", False), ("x-a", True), ("x-" + "a" * 510, True), ("x-" + "a" * 511, False),
     ("x-a;x-b", False), ('x-a"', False), ("x-a:x-b", False), ("x-a\tx-b", False), ("x-\xe4", False),
-], ids=lambda value: str(value)[:12])  # fmt: skip
+], ids=lambda value: str(value)[:12])
 def test_only_a_short_list_of_names_is_said_back(fleet, asked, allowed):
-    assert preflight(fleet, asked).get("access-control-allow-headers") == (asked if allowed else None)
+    assert (preflight(fleet, asked).get("access-control-allow-headers")
+            == (asked if allowed else None))
 
 
 def test_the_longest_origin_and_the_longest_list_fit():
@@ -288,7 +301,8 @@ def test_a_star_lets_every_page_in():
 
 
 def test_without_the_option_nothing_is_said(plain):
-    for method, path, body in [("GET", "/health", None), ("POST", "/generate", GENERATE), ("GET", "/no", None)]:
+    for method, path, body in [("GET", "/health", None), ("POST", "/generate", GENERATE),
+                               ("GET", "/no", None)]:
         assert cors_headers(plain.request(method, path, body, {"Origin": APP})[2]) == {}
     asked = {"Origin": APP, "Access-Control-Request-Method": "POST"}
     for path, status in (("/generate", 405), ("/no", 404)):
@@ -300,7 +314,8 @@ def test_without_the_option_nothing_is_said(plain):
 
 
 def test_every_answer_has_an_id_of_its_own(plain):
-    ids = [plain.request(method, path, body)[2]["x-request-id"] for method, path, body in CLOSED * 3]
+    ids = [plain.request(method, path, body)[2]["x-request-id"]
+           for method, path, body in CLOSED * 3]
     stream = plain.stream(**GENERATE)
     ids.append(stream.response.getheader("x-request-id"))
     stream.text()
@@ -310,7 +325,8 @@ def test_every_answer_has_an_id_of_its_own(plain):
 def test_a_client_is_told_whether_to_try_again():
     with Fleet(prefill=0, decode=0, gateway_args=["--head-timeout-s", "1"]) as alone:
         status, answer, headers = alone.request("POST", "/generate", GENERATE)
-        assert status == 503 and headers["x-should-retry"] == "true" and headers["Retry-After"] == "1"
+        assert status == 503
+        assert headers["x-should-retry"] == "true" and headers["Retry-After"] == "1"
         status, _, headers = alone.request("POST", "/generate", "{")
         assert status == 400 and "x-should-retry" not in headers
         answer = raw(alone, b"GET /health HTTP/1.1\r\nHost: a\r\n")
@@ -361,9 +377,11 @@ SLOWLY = 0.001  # a second: no stall of the test is as long as one takes
 
 def ask_from(port, address, path="/health", body=None, headers=None):
     """(status, error code, Retry-After) of a request from an address of this host."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(address, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S,
+                                            source_address=(address, 0))
     try:
-        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None, headers or {})
+        connection.request("POST" if body else "GET", path, json.dumps(body) if body else None,
+                           headers or {})
         response = connection.getresponse()
         data = response.read()
         code = json.loads(data)["error"]["code"] if response.status >= 400 else None
@@ -372,14 +390,16 @@ def ask_from(port, address, path="/health", body=None, headers=None):
         connection.close()
 
 
-@pytest.mark.parametrize("limit, code", [("requests", "request_rate"), ("tokens", "token_rate"), ("bytes", "byte_rate")])
+@pytest.mark.parametrize("limit, code", [("requests", "request_rate"), ("tokens", "token_rate"),
+                                         ("bytes", "byte_rate")])
 def test_an_address_over_its_rate_is_told_and_others_are_served(limit, code):
     with Fleet(gateway_args=[f"--{limit}-per-s-per-address", SLOWLY], prefill=0, decode=0) as fleet:
         fleet.check_kv_accounts = lambda: None  # an address has one request
         fleet.start_worker("prefill", "p")
         fleet.start_worker("decode", "d")
         generate = dict(GENERATE, max_new_tokens=200, timeline=True)
-        wait_for(lambda: " to=ready" in fleet.gateway.text() and fleet.gateway.text().count(" to=ready") == 2, "workers")
+        wait_for(lambda: " to=ready" in fleet.gateway.text()
+                 and fleet.gateway.text().count(" to=ready") == 2, "workers")
         assert ask_from(fleet.port, "127.0.0.2", "/generate", generate)[0] == 200
         assert ask_from(fleet.port, "127.0.0.2", "/generate", generate) == (429, code, "60")
         assert ask_from(fleet.port, "127.0.0.3", "/generate", generate)[0] == 200
@@ -388,25 +408,32 @@ def test_an_address_over_its_rate_is_told_and_others_are_served(limit, code):
 
 
 def ask_metrics(port, address):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S, source_address=(address, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S,
+                                            source_address=(address, 0))
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
-    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line[0] != "#"}
+    return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+            if line[0] != "#"}
 
 
 def test_a_key_over_its_rate_is_told_and_other_keys_are_served(tmp_path):
     path = tmp_path / "keys"
-    path.write_text(f"{KEY} requests_per_s=0 tokens_per_s=0\n{OTHER_KEY}\n{NEW_KEY} tokens_per_s=1 requests_per_s=0\n")
-    with Fleet(gateway_args=["--api-keys", path, "--requests-per-s-per-key", SLOWLY], key=KEY) as fleet:
+    path.write_text(f"{KEY} requests_per_s=0 tokens_per_s=0\n{OTHER_KEY}\n"
+                    f"{NEW_KEY} tokens_per_s=1 requests_per_s=0\n")
+    with Fleet(gateway_args=["--api-keys", path,
+                             "--requests-per-s-per-key", SLOWLY], key=KEY) as fleet:
         assert without_key(fleet, "GET", "/workers", headers=bearer(OTHER_KEY))[0] == 200
         status, answer, headers = without_key(fleet, "GET", "/workers", headers=bearer(OTHER_KEY))
-        assert status == 429 and answer["error"]["code"] == "request_rate" and headers["Retry-After"] == "60"
+        assert status == 429
+        assert answer["error"]["code"] == "request_rate" and headers["Retry-After"] == "60"
         long = dict(GENERATE, max_new_tokens=480, ignore_eos=True)
         assert without_key(fleet, "POST", "/generate", long, bearer(NEW_KEY))[0] == 200
         status, answer, _ = without_key(fleet, "POST", "/generate", GENERATE, bearer(NEW_KEY))
-        assert status == 429 and "this API key may take 1 tokens a second" in answer["error"]["message"]
-        assert without_key(fleet, "GET", "/workers", headers=bearer(NEW_KEY))[0] == 200  # which takes no tokens
+        assert status == 429
+        assert "this API key may take 1 tokens a second" in answer["error"]["message"]
+        # This route takes no tokens.
+        assert without_key(fleet, "GET", "/workers", headers=bearer(NEW_KEY))[0] == 200
         for _ in range(3):
             assert without_key(fleet, "POST", "/generate", GENERATE, bearer(KEY))[0] == 200
         metrics = fleet.metrics()

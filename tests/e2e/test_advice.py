@@ -1,7 +1,6 @@
 """GET /workers' advice under real loads: which role is short, and by how much."""
 import json
 import math
-import subprocess
 import threading
 import time
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from fleet import BIN, Clients, Fleet, wait_for
+from programs import run
 
 
 class Load(Clients):
@@ -20,7 +20,8 @@ class Load(Clients):
 
     def ask(self, i):
         self.fleet.generate(prompt=[5 + (7 * j + 131 * i) % 2000 for j in range(self.n_prompt)],
-                            max_new_tokens=self.n_new, temperature=0, ignore_eos=True, cache_prompt=False)
+                            max_new_tokens=self.n_new, temperature=0, ignore_eos=True,
+                            cache_prompt=False)
 
 
 def advice(fleet):
@@ -32,21 +33,24 @@ def test_a_fleet_that_has_seen_nothing_has_no_advice():
         found = advice(fleet)
         assert found["short"] == "unknown" and found["balanced_ratio"] is None
         assert found["prefill"] == {"workers": 1, "utilisation": None, "best_tokens_per_s": None}
-        assert found["observed"] == {"requests_per_s": None, "prompt_tokens": None, "output_tokens": None}
+        assert found["observed"] == {"requests_per_s": None, "prompt_tokens": None,
+                                     "output_tokens": None}
         assert found["least_workers"] == {"prefill": None, "decode": None}
         fleet.generate(prompt=[5] * 20, max_new_tokens=4)
         assert advice(fleet)["short"] == "unknown"  # one request is no workload
         assert math.isnan(fleet.metrics()['baton_role_utilisation_ratio{role="prefill"}'])
 
 
-@pytest.mark.parametrize("short,n_clients,n_prompt,n_new", (("prefill", 6, 480, 2), ("decode", 16, 16, 200)))
+@pytest.mark.parametrize("short,n_clients,n_prompt,n_new",
+                         (("prefill", 6, 480, 2), ("decode", 16, 16, 200)))
 def test_the_role_that_the_load_fills_is_short(short, n_clients, n_prompt, n_new):
     other = {"prefill": "decode", "decode": "prefill"}[short]
     with Fleet(decode_args=["--max-batch", 8]) as fleet:
         def is_found():
             found = advice(fleet)
-            return (found["short"] == short and found[short]["utilisation"] > 0.8 > 0.5 > found[other]["utilisation"]
-                    and found["least_workers"][short] >= 2 and found["least_workers"][other] == 1 and found)
+            return (found["short"] == short and found[short]["utilisation"] > 0.8 > 0.5
+                    > found[other]["utilisation"] and found["least_workers"][short] >= 2
+                    and found["least_workers"][other] == 1 and found)
 
         def is_told():
             metrics = fleet.metrics()
@@ -56,7 +60,8 @@ def test_the_role_that_the_load_fills_is_short(short, n_clients, n_prompt, n_new
             found = wait_for(is_found, f"{short} to be short")
             wait_for(is_told, "the metrics to say so")
         assert (found["balanced_ratio"] > 1) == (short == "prefill")
-        assert found["observed"]["prompt_tokens"] == n_prompt and found["observed"]["output_tokens"] == n_new
+        assert found["observed"]["prompt_tokens"] == n_prompt
+        assert found["observed"]["output_tokens"] == n_new
         assert found["observed"]["requests_per_s"] > 0
 
 
@@ -65,9 +70,10 @@ def test_a_client_alone_leaves_capacity_in_both_roles():
         def is_roomy():
             begin = time.monotonic()
             load.ask(0)
-            time.sleep(time.monotonic() - begin)  # asks half of the time, however long an answer takes
+            time.sleep(time.monotonic() - begin)  # half of the time is idle, however long it takes
             found = advice(fleet)
-            return found["short"] == "none" and found["least_workers"] == {"prefill": 1, "decode": 1}
+            return (found["short"] == "none"
+                    and found["least_workers"] == {"prefill": 1, "decode": 1})
         wait_for(is_roomy, "neither role to be short")
 
 
@@ -102,14 +108,14 @@ def served(answer):
 
 
 def planned(url, *options):
-    return json.loads(subprocess.run([BIN / "baton-plan", "advise", "--url", url, "--json", *options], check=True,
-                                     capture_output=True, text=True).stdout)
+    return json.loads(
+        run(BIN / "baton-plan", "advise", "--url", url, "--json", *options, check=True).stdout)
 
 
 def test_the_planner_says_of_a_running_fleet_what_its_gateway_says():
     with Fleet(decode_args=["--max-batch", 8]) as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
-        refused = subprocess.run([BIN / "baton-plan", "advise", "--url", url], capture_output=True, text=True)
+        refused = run(BIN / "baton-plan", "advise", "--url", url)
         assert refused.returncode == 1 and "seen too little" in refused.stderr
         with Load(fleet, 6, 480, 4):
             wait_for(lambda: advice(fleet)["short"] == "prefill", "prefill to be short")
@@ -118,12 +124,14 @@ def test_the_planner_says_of_a_running_fleet_what_its_gateway_says():
     # A running fleet's figures change between two answers, so both judge the same one.
     with served(json.dumps(workers).encode()) as url:
         said, given = planned(url), workers["advice"]
-        # A load that this fleet can do, by the same costs: no role is short, and there are estimates.
-        easy = planned(url, "--rate", "0.5", "--prompt-tokens", "64", "--output-tokens", "16")["asked"]
+        # The fleet can do this load by the same costs: no role is short, and there are estimates.
+        easy = planned(url, "--rate", "0.5", "--prompt-tokens", "64",
+                       "--output-tokens", "16")["asked"]
     assert said["asked"]["short"] == given["short"]
     for role in "prefill", "decode":
         assert said["asked"][role] == 1 and said["least"][role] == given["least_workers"][role]
-        assert math.isclose(said["asked"][f"{role}_utilisation"], given[role]["utilisation"], rel_tol=0.01)
+        assert math.isclose(said["asked"][f"{role}_utilisation"], given[role]["utilisation"],
+                            rel_tol=0.01)
     assert math.isclose(said["balanced_ratio"], given["balanced_ratio"], rel_tol=0.01)
     assert said["workload"]["prompt_tokens"] == 480
     assert easy["short"] == "none" and easy["ttft_s"] > 0 and easy["itl_s"] > 0

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: its official client, unmodified, against a fleet; and what becomes of a conversation."""
+"""Anthropic's Messages API: its unmodified client on a fleet, and how conversations translate."""
 import json
 
 import pytest
@@ -25,15 +25,18 @@ def test_the_official_client_is_served(fleet):
 
 
 # A conversation in both APIs' words, that make the same prompt.
-TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
+TOOL = {"name": "look", "description": "Looks.",
+        "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}}}
 PAIRS = [
     ({"messages": STORY}, {"messages": STORY}),
     ({"system": "Be brief.", "messages": STORY},
      {"messages": [{"role": "system", "content": "Be brief."}, *STORY]}),
     ({"messages": [*STORY, {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}]},
      {"messages": [*STORY, {"role": "system", "content": "Be brief."}]}),
-    ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]},
-     {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]}),
+    ({"messages": [{"role": "user",
+                    "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]},
+     {"messages": [{"role": "user",
+                    "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]}),
     ({"messages": STORY, "tools": [TOOL]},
      {"messages": STORY, "tools": [{"type": "function", "function": {
          "name": "look", "description": "Looks.", "parameters": TOOL["input_schema"]}}]}),
@@ -45,14 +48,18 @@ PAIRS = [
     ({"messages": STORY, "output_config": {"effort": "high", "format": None}},
      {"messages": STORY, "reasoning_effort": "high"}),
     ({"messages": [*STORY, {"role": "assistant", "content": [
-        {"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": "I look."},
+        {"type": "thinking", "thinking": "hm", "signature": ""},
+        {"type": "text", "text": "I look."},
         {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "it"}}]},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a fox"},
-                                     {"type": "tool_result", "tool_use_id": "t2"},
-                                     {"type": "text", "text": "Go on."}]}]},
-     {"messages": [*STORY, {"role": "assistant", "content": [{"type": "text", "text": "I look."}], "tool_calls": [
-         {"id": "t1", "type": "function", "function": {"name": "look", "arguments": {"at": "it"}}}],
-         "reasoning_content": "hm"},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": "a fox"},
+            {"type": "tool_result", "tool_use_id": "t2"}, {"type": "text", "text": "Go on."}]}]},
+     {"messages": [
+         *STORY,
+         {"role": "assistant", "content": [{"type": "text", "text": "I look."}],
+          "tool_calls": [{"id": "t1", "type": "function",
+                          "function": {"name": "look", "arguments": {"at": "it"}}}],
+          "reasoning_content": "hm"},
          {"role": "tool", "tool_call_id": "t1", "content": "a fox"},
          {"role": "tool", "tool_call_id": "t2", "content": ""},
          {"role": "user", "content": [{"type": "text", "text": "Go on."}]}]}),
@@ -67,25 +74,30 @@ def test_a_conversation_makes_the_prompt_that_it_makes_in_openais_words(shown, t
     assert n_theirs == post(shown, "/v1/chat/completions", **ours)[0]["usage"]["prompt_tokens"]
     text = {"temperature": 0, "max_tokens": 8, "seed": 1}
     [block] = post(shown, **{**theirs, **text})[0]["content"]
-    assert block["text"] == post(shown, "/v1/chat/completions", **ours, **text)[0]["choices"][0]["message"]["content"]
+    [choice] = post(shown, "/v1/chat/completions", **ours, **text)[0]["choices"]
+    assert block["text"] == choice["message"]["content"]
 
 
 def test_a_last_message_of_the_assistant_is_continued(fleet):
     words = {"role": "assistant", "content": "Once upon a time"}
     theirs = post(fleet, messages=[*STORY, words], temperature=0, max_tokens=6)[0]
-    ours = post(fleet, "/v1/chat/completions", messages=[*STORY, words], continue_final_message=True, temperature=0, max_tokens=6)[0]
+    ours = post(fleet, "/v1/chat/completions", messages=[*STORY, words],
+                continue_final_message=True, temperature=0, max_tokens=6)[0]
     assert theirs["content"][0]["text"] == ours["choices"][0]["message"]["content"]
 
 
-PET = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 99}},
+PET = {"type": "object", "properties": {"name": {"type": "string", "maxLength": 8},
+                                        "age": {"type": "integer", "maximum": 99}},
        "required": ["name", "age"], "additionalProperties": False}
 
 
 def test_an_answer_is_held_to_the_schema_of_output_config(fleet):
     asked = {"messages": STORY, "max_tokens": 60, "temperature": 1, "seed": 3}
-    theirs, _ = post(fleet, **asked, output_config={"format": {"type": "json_schema", "schema": PET}})
+    theirs, _ = post(fleet, **asked,
+                     output_config={"format": {"type": "json_schema", "schema": PET}})
     ours, _ = post(fleet, "/v1/chat/completions", **asked,
-                   response_format={"type": "json_schema", "json_schema": {"name": "pet", "schema": PET}})
+                   response_format={"type": "json_schema",
+                                    "json_schema": {"name": "pet", "schema": PET}})
     [block] = theirs["content"]
     assert set(json.loads(block["text"])) == {"name", "age"} and theirs["stop_reason"] == "end_turn"
     assert block["text"] == ours["choices"][0]["message"]["content"]
@@ -93,43 +105,57 @@ def test_an_answer_is_held_to_the_schema_of_output_config(fleet):
 
 def test_unknown_fields_are_ignored_and_told(fleet):
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "some-2026-01-01"}
-    status, _, told = fleet.request("POST", "/v1/messages", {"messages": STORY, "max_tokens": 1, "metadata": {"user_id": "u"},
-                                                             "mcp_servers": []}, headers)
-    assert status == 200 and told["x-baton-ignored"] == "mcp_servers" and told["request-id"] == told["x-request-id"]
+    status, _, told = fleet.request("POST", "/v1/messages",
+                                    {"messages": STORY, "max_tokens": 1,
+                                     "metadata": {"user_id": "u"}, "mcp_servers": []}, headers)
+    assert status == 200
+    assert told["x-baton-ignored"] == "mcp_servers" and told["request-id"] == told["x-request-id"]
 
 
 @pytest.mark.parametrize("body,words", [
-    ({"messages": [{"role": "tool", "content": "a"}]}, "messages[0].role: must be user, assistant or system"),
+    ({"messages": [{"role": "tool", "content": "a"}]},
+     "messages[0].role: must be user, assistant or system"),
     ({"messages": [*STORY, {"role": "user"}]}, "messages[1].content: must be"),
-    ({"messages": [{"role": "user", "content": [{"type": "document"}]}]}, 'messages[0]: content of type "document" is not'),
-    ({"messages": [{"role": "assistant", "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "tool_result"),
-    ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "image"}]}]}]},
+    ({"messages": [{"role": "user", "content": [{"type": "document"}]}]},
+     'messages[0]: content of type "document" is not'),
+    ({"messages": [{"role": "assistant",
+                    "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "tool_result"),
+    ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a",
+                                                 "content": [{"type": "image"}]}]}]},
      "a tool_result's content"),
-    ({"messages": STORY, "system": [{"type": "image"}]}, "system: must be a string or an array of text blocks"),
+    ({"messages": STORY, "system": [{"type": "image"}]},
+     "system: must be a string or an array of text blocks"),
     ({"messages": STORY, "tools": [{"name": "a"}]}, "tools[0]: must be"),
     ({"messages": STORY, "thinking": {"type": "much"}}, "thinking: must be"),
     ({"messages": STORY, "output_config": {"effort": 1}}, "output_config.effort: must be a string"),
-    ({"messages": STORY, "output_config": {"format": {"type": "json_object"}}}, "output_config.format: must be"),
+    ({"messages": STORY, "output_config": {"format": {"type": "json_object"}}},
+     "output_config.format: must be"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
     for path in ("/v1/messages", "/v1/messages/count_tokens"):
         answer, _ = post(fleet, path, 400, **body)
-        assert words in answer["error"]["message"] and answer["error"]["type"] == "invalid_request_error", answer
+        assert (words in answer["error"]["message"]
+                and answer["error"]["type"] == "invalid_request_error"), answer
 
 
-@pytest.mark.parametrize("schema,words", [({"type": "no"}, "output_config: #"), ({"not": {}}, "#: not is not supported")])
+@pytest.mark.parametrize("schema,words", [({"type": "no"}, "output_config: #"),
+                                          ({"not": {}}, "#: not is not supported")])
 def test_a_schema_that_cannot_be_held_to_is_refused(fleet, schema, words):
-    answer, _ = post(fleet, expected=400, messages=STORY, output_config={"format": {"type": "json_schema", "schema": schema}})
-    assert words in answer["error"]["message"] and answer["error"]["param"] == "output_config", answer
+    answer, _ = post(fleet, expected=400, messages=STORY,
+                     output_config={"format": {"type": "json_schema", "schema": schema}})
+    assert (words in answer["error"]["message"]
+            and answer["error"]["param"] == "output_config"), answer
 
 
 def test_every_error_below_the_path_has_their_shape(fleet):
-    for method, path, body, status, name in (("POST", "/v1/messages", "{", 400, "invalid_request_error"),
-                                             ("GET", "/v1/messages", None, 405, "invalid_request_error"),
-                                             ("POST", "/v1/messages/batches", {}, 404, "not_found_error"),
-                                             ("POST", "/v1/messages", "x" * (2 << 20), 413, "request_too_large")):
+    for method, path, body, status, name in (
+            ("POST", "/v1/messages", "{", 400, "invalid_request_error"),
+            ("GET", "/v1/messages", None, 405, "invalid_request_error"),
+            ("POST", "/v1/messages/batches", {}, 404, "not_found_error"),
+            ("POST", "/v1/messages", "x" * (2 << 20), 413, "request_too_large")):
         got, answer, _ = fleet.request(method, path, body)
-        assert got == status and answer["type"] == "error" and answer["error"]["type"] == name, answer
+        assert (got == status and answer["type"] == "error"
+                and answer["error"]["type"] == name), answer
     assert "type" not in fleet.request("GET", "/v1/messagesx")[1]
 
 
@@ -141,7 +167,8 @@ def test_a_conversation_longer_than_the_context_is_counted_and_not_served(fleet)
 
 
 def test_a_stream_that_fails_ends_with_an_error(fleet):
-    body = {"messages": STORY, "max_tokens": 400, "stream": True, "temperature": 0, "ignore_eos": True, "explain": 20}
+    body = {"messages": STORY, "max_tokens": 400, "stream": True, "temperature": 0,
+            "ignore_eos": True, "explain": 20}
 
     def fails_midway(timeout_s):
         stream = Stream(fleet.port, {**body, "timeout_s": timeout_s}, "/v1/messages", fleet.headers)

@@ -38,8 +38,9 @@ def write(path, requests):
 
 def command(fleet, key_file, source, out, *more):
     env = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
-    return dict(args=[BATON, "batch", source, "--out", out, "--url", f"http://127.0.0.1:{fleet.port}",
-                      "--api-keys", key_file, *map(str, more)], env=env, stderr=subprocess.PIPE, text=True)
+    return dict(args=[BATON, "batch", source, "--out", out, "--url",
+                      f"http://127.0.0.1:{fleet.port}", "--api-keys", key_file, *map(str, more)],
+                env=env, stderr=subprocess.PIPE, text=True)
 
 
 def batch(*arguments):
@@ -61,8 +62,9 @@ def n_done(fleet):
 
 def test_every_line_is_answered_in_openais_format(fleet, key_file, tmp_path):
     source = write(tmp_path / "in", [
-        request("a \"quoted\" id"), request("native", "/generate", max_tokens=None, max_new_tokens=3, prompt="The cat"),
-        "", request("chat", "/v1/embeddings/none"), request("seven", max_tokens=7, ignore_eos=True)])  # fmt: skip
+        request("a \"quoted\" id"),
+        request("native", "/generate", max_tokens=None, max_new_tokens=3, prompt="The cat"), "",
+        request("chat", "/v1/embeddings/none"), request("seven", max_tokens=7, ignore_eos=True)])
     lines = source.read_text().replace('"max_tokens": null, ', "")
     source.write_text(lines)
     before = n_done(fleet)
@@ -86,15 +88,19 @@ def test_every_line_is_answered_in_openais_format(fleet, key_file, tmp_path):
 
 def test_bad_lines_are_told_by_number_and_stop_nothing(fleet, key_file, tmp_path):
     bad = [
-        ("no JSON", "column"), ("[]", "must be an object"), ({**request("x"), "method": "GET"}, "method: "),
-        ({**request("x"), "custom_id": 7}, "custom_id: "), ({**request("x"), "url": "http://x"}, "url: "),
+        ("no JSON", "column"), ("[]", "must be an object"),
+        ({**request("x"), "method": "GET"}, "method: "),
+        ({**request("x"), "custom_id": 7}, "custom_id: "),
+        ({**request("x"), "url": "http://x"}, "url: "),
         ({**request("x"), "body": []}, "body: "), (request("x", stream=True), "body.stream: "),
-        ('{"custom_id": "x", "custom_id": "y"}', "duplicate"), ("x" * (17 << 20), "longer than 16 MiB"),
-    ]  # fmt: skip
+        ('{"custom_id": "x", "custom_id": "y"}', "duplicate"),
+        ("x" * (17 << 20), "longer than 16 MiB"),
+    ]
     source = write(tmp_path / "in", [request("first"), *(line for line, _ in bad), request("last")])
     for n_answered in 2, 0:  # they are told each time
         status, told = batch(fleet, key_file, source, tmp_path / "out")
-        assert status == WITH_ERRORS and f"{n_answered} answered" in told and f"{len(bad)} bad lines" in told
+        assert status == WITH_ERRORS
+        assert f"{n_answered} answered" in told and f"{len(bad)} bad lines" in told
         for number, (_, reason) in enumerate(bad, 2):
             assert any(line.startswith(f"{source}: line {number}: ") and reason in line
                        for line in told.splitlines()), (number, told)
@@ -102,7 +108,8 @@ def test_bad_lines_are_told_by_number_and_stop_nothing(fleet, key_file, tmp_path
 
 
 def test_a_run_that_is_killed_goes_on_where_it_was(fleet, key_file, tmp_path):
-    source = write(tmp_path / "in", [request(f"line {i}", max_tokens=40, ignore_eos=True) for i in range(60)])
+    source = write(tmp_path / "in",
+                   [request(f"line {i}", max_tokens=40, ignore_eos=True) for i in range(60)])
     out = tmp_path / "out"
     before = n_done(fleet)
     with subprocess.Popen(**command(fleet, key_file, source, out)) as run:
@@ -120,11 +127,13 @@ def test_a_run_that_is_killed_goes_on_where_it_was(fleet, key_file, tmp_path):
     assert set(answers(out)) == {f"line {i}" for i in range(60)}
     assert n_done(fleet) - before == asked + 60 - had.count(b"\n")
     status, told = batch(fleet, key_file, source, out)
-    assert status == 0 and told.startswith("0 answered") and n_done(fleet) - before == asked + 60 - had.count(b"\n")
+    assert status == 0
+    assert told.startswith("0 answered") and n_done(fleet) - before == asked + 60 - had.count(b"\n")
 
 
 def test_as_many_are_in_flight_as_the_server_takes(fleet, key_file, tmp_path):
-    source = write(tmp_path / "in", [request(f"{i}", max_tokens=60, ignore_eos=True) for i in range(24)])
+    source = write(tmp_path / "in",
+                   [request(f"{i}", max_tokens=60, ignore_eos=True) for i in range(24)])
     refused = 'baton_requests_rejected_total{reason="per_key"}'
     before = fleet.metrics()[refused]
     limited = tmp_path / "limited"
@@ -139,7 +148,8 @@ def test_a_file_of_something_else_is_not_touched(fleet, key_file, tmp_path):
     source, out = write(tmp_path / "in", [request("a"), request("b")]), tmp_path / "out"
     out.write_text("my diary\n")
     status, told = batch(fleet, key_file, source, out)
-    assert status == 1 and "line 1: is no answer of a batch" in told and out.read_text() == "my diary\n"
+    assert status == 1
+    assert "line 1: is no answer of a batch" in told and out.read_text() == "my diary\n"
     out.unlink()
     assert batch(fleet, key_file, source, out)[0] == 0
     had = out.read_text()
@@ -154,14 +164,17 @@ def test_a_run_ends_when_it_cannot_go_on(fleet, key_file, tmp_path):
     wrong.write_text("not-the-key-1\n")
     status, told = batch(fleet, wrong, source, out)
     assert status == 1 and "HTTP 401" in told and "run the same command again" in told
-    status, told = batch(fleet, key_file, source, out, "--url", f"http://127.0.0.1:{free_port()}", "--patience-s", 0)
+    status, told = batch(fleet, key_file, source, out, "--url", f"http://127.0.0.1:{free_port()}",
+                         "--patience-s", 0)
     assert status == 1 and "nothing was answered" in told
     assert batch(fleet, key_file, tmp_path / "none", out)[0] == 1
     assert batch(fleet, key_file, source, out)[0] == 0 and set(answers(out)) == {"a"}
 
 
 def test_two_runs_do_not_write_to_one_file(fleet, key_file, tmp_path):
-    source, out = write(tmp_path / "in", [request(f"{i}", max_tokens=400, ignore_eos=True) for i in range(30)]), tmp_path / "out"
+    out = tmp_path / "out"
+    source = write(tmp_path / "in",
+                   [request(f"{i}", max_tokens=400, ignore_eos=True) for i in range(30)])
     with subprocess.Popen(**command(fleet, key_file, source, out)) as run:
         wait_for(lambda: out.exists() and out.stat().st_size, "the first answers")
         status, told = batch(fleet, key_file, source, out)

@@ -1,18 +1,18 @@
-"""A container's limits: workers use the cores and the memory that their control groups leave them."""
+"""Workers use the cores and the memory that their control groups leave them."""
 import os
 import re
-import subprocess
 
 import pytest
 from cgroup import Group
-from fleet import BIN, MODEL, ROOT, Fleet
+from fleet import Fleet
+from programs import refusal
 
 MINE = sorted(os.sched_getaffinity(0))
 STORY = dict(prompt="Once upon a time", max_new_tokens=40, temperature=0.8, seed=5)
 
 
 def told(process):
-    """What a worker says of its cores."""
+    """The log line of a worker about its cores."""
     line = re.search(r"ev=cores_allowed .*", process.text()).group()
     return dict(pair.split("=") for pair in line.split())
 
@@ -25,7 +25,7 @@ def story():
 
 @pytest.mark.parametrize("how", [["--cores", "auto"], ["--cores", "all"]], ids=" ".join)
 def test_a_cpu_quota_bounds_the_threads(story, how):
-    """Half a core less than there is: rounded down, so that one thread is not stopped for others' time."""
+    """Half a core less than all is rounded down, so that the quota stops no thread."""
     quota_us = 100000 * len(MINE) - 50000
     with Group("cpu", {1: {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(quota_us)},
                        2: {"cpu.max": f"{quota_us} 100000"}}):
@@ -35,7 +35,8 @@ def test_a_cpu_quota_bounds_the_threads(story, how):
             for process in fleet.workers.values():
                 line = told(process)
                 assert (line["cores"], line["threads"]) == (str(n), str(n)), line
-                assert line["cpu_quota"] == f"{quota_us / 100000:.2f}" and line["affinity"] == str(len(MINE)), line
+                assert (line["cpu_quota"] == f"{quota_us / 100000:.2f}"
+                        and line["affinity"] == str(len(MINE))), line
                 if how[-1] == "auto" and len(MINE) > 1:
                     assert f"ev=cores use=any n={n} of={n}" in process.text()
             assert {worker["cores"] for worker in fleet.fleet()} == {n}
@@ -52,7 +53,8 @@ def test_a_cpuset_bounds_them_too(story):
 
 
 def limited(mib):
-    return Group("memory", {1: {"memory.limit_in_bytes": str(mib << 20)}, 2: {"memory.max": str(mib << 20)}})
+    return Group("memory",
+                 {1: {"memory.limit_in_bytes": str(mib << 20)}, 2: {"memory.max": str(mib << 20)}})
 
 
 def test_a_pool_fits_the_memory_limit_and_the_log_says_whose(story):
@@ -67,8 +69,7 @@ def test_a_pool_fits_the_memory_limit_and_the_log_says_whose(story):
 @pytest.mark.parametrize("role", ["prefill", "decode"])
 def test_too_little_memory_is_an_error_before_the_model_is_loaded(role):
     with limited(128) as group:
-        done = subprocess.run([BIN / f"baton-{role}", "--model", MODEL, "--pack-dir", "", "--lease-dir", "", "--dtype", "f32",
-                               "--kv-bytes", str(1 << 30)], capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.returncode != 0 and "ev=model_loaded" not in done.stderr, done.stderr
-    assert "kv-bytes: 131072 tokens take 1024 MiB, but only" in done.stderr, done.stderr
-    assert f"MiB of memory are left (bound by 128 MiB of {group.dir})" in done.stderr, done.stderr
+        said = refusal(f"baton-{role}", "--lease-dir", "", "--dtype", "f32", "--kv-bytes", 1 << 30)
+    assert "ev=model_loaded" not in said, said
+    assert "kv-bytes: 131072 tokens take 1024 MiB, but only" in said, said
+    assert f"MiB of memory are left (bound by 128 MiB of {group.dir})" in said, said

@@ -5,21 +5,15 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import termios
 import time
 
 import pytest
 from fleet import BIN, NO_SUSPICION, PATIENCE_S, Fleet, wait_for
+from programs import run
 
 BATON = BIN / "baton"
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml", *NO_SUSPICION]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml", *NO_SUSPICION])
 
 
 @pytest.fixture(scope="module")
@@ -31,19 +25,19 @@ def teller():
 
 @pytest.fixture
 def home(tmp_path):
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(("BATON_", "XDG_"))},
+    return {**{name: value for name, value in os.environ.items()
+               if not name.startswith(("BATON_", "XDG_"))},
             "HOME": str(tmp_path), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 
 
 def baton(fleet, env, *words, stdin=""):
-    return subprocess.run([BATON, words[0], "--url", f"http://127.0.0.1:{fleet.port}", *map(str, words[1:])], input=stdin,
-                          capture_output=True, text=True, timeout=PATIENCE_S, env=env)
+    return run(BATON, words[0], "--url", f"http://127.0.0.1:{fleet.port}", *words[1:], input=stdin,
+               timeout=PATIENCE_S, env=env)
 
 
 def chat_answer(fleet, messages, **settings):
-    status, body, _ = fleet.request("POST", "/v1/chat/completions", dict(messages=messages, **settings))
-    assert status == 200, body
-    return body["choices"][0]["message"]["content"]
+    return fleet.post("/v1/chat/completions",
+                      dict(messages=messages, **settings))["choices"][0]["message"]["content"]
 
 
 def user(text):
@@ -56,12 +50,13 @@ class Terminal:
     def __init__(self, fleet, env, *words):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.execve(BATON, ["baton", "chat", "--url", f"http://127.0.0.1:{fleet.port}", *map(str, words)], env)
+            os.execve(BATON, ["baton", "chat", "--url", f"http://127.0.0.1:{fleet.port}",
+                              *map(str, words)], env)
         self.screen = ""  # what came since the last wait_for
         self.wait_for("> ")
 
     def wait_for(self, text):
-        """What came up to that text."""
+        """The output up to that text."""
         until = time.monotonic() + PATIENCE_S
         while text not in self.screen:
             assert time.monotonic() < until, f"no {text!r} in {self.screen!r}"
@@ -74,13 +69,13 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def say(self, line):
-        """What the program shows for a line, up to the next prompt."""
+        """The program's output for a line, up to the next prompt."""
         self.type(line + "\n")
         self.wait_for("\n")
         return self.wait_for("\n> ")
 
     def end(self):
-        """Ctrl-D is a key where a line is edited. Before, the kernel would take it for the end of a line."""
+        """Ctrl-D is a key only once the line editor runs: the kernel ends the input at it."""
         wait_for(lambda: not termios.tcgetattr(self.fd)[3] & termios.ICANON, "the line editor")
         self.type("\x04")
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -103,18 +98,21 @@ class Terminal:
 def test_run_streams_the_answer_of_a_chat(fleet, home):
     done = baton(fleet, home, "run", "Tell", "me a story.", "--max-tokens", 12, "--seed", 3)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == chat_answer(fleet, [user("Tell me a story.")], max_tokens=12, seed=3) + "\n"
+    assert done.stdout == chat_answer(fleet, [user("Tell me a story.")], max_tokens=12,
+                                      seed=3) + "\n"
 
 
 def test_run_continues_a_text_of_stdin(teller, home):
-    done = baton(teller, home, "run", "--max-tokens", 9, "--temperature", 0, stdin="Once upon a time")
-    status, body, _ = teller.request("POST", "/v1/completions",
-                                  dict(prompt="Once upon a time", max_tokens=9, temperature=0))
-    assert status == 200 and done.stdout == body["choices"][0]["text"] + "\n"
+    done = baton(teller, home, "run", "--max-tokens", 9, "--temperature", 0,
+                 stdin="Once upon a time")
+    body = teller.post("/v1/completions",
+                       dict(prompt="Once upon a time", max_tokens=9, temperature=0))
+    assert done.stdout == body["choices"][0]["text"] + "\n"
 
 
 def test_run_raw_continues_a_text_where_there_is_a_template(fleet, home):
-    done = baton(fleet, home, "run", "--raw", "--max-tokens", 9, "--temperature", 0, "--", "Once upon a time")
+    done = baton(fleet, home, "run", "--raw", "--max-tokens", 9, "--temperature", 0,
+                 "--", "Once upon a time")
     assert done.stdout.startswith(", ") and done.returncode == 0
 
 
@@ -130,7 +128,7 @@ def test_run_names_what_is_wrong(fleet, home, words, message):
 
 
 def test_run_without_a_server_says_so(home):
-    done = subprocess.run([BATON, "run", "x", "--url", "http://127.0.0.1:1"], capture_output=True, text=True, env=home)
+    done = run(BATON, "run", "x", "--url", "http://127.0.0.1:1", env=home)
     assert done.returncode == 1 and "127.0.0.1:1: Connection refused" in done.stderr
 
 
@@ -189,12 +187,14 @@ def test_a_chat_by_a_pipe_prints_answers_alone(fleet, home):
     first = chat_answer(fleet, [user("Once upon a time")], max_tokens=6, seed=3)
     told = [{"role": "system", "content": "Be brief."}, user("Once upon a time"),
             {"role": "assistant", "content": first}, user("The fox")]
-    assert done.stdout == f"{first}\n{chat_answer(fleet, told, max_tokens=6, seed=3)}\n" and not done.stderr
+    assert done.stdout == f"{first}\n{chat_answer(fleet, told, max_tokens=6, seed=3)}\n"
+    assert not done.stderr
 
 
 def test_a_line_goes_on_after_a_backslash(fleet, home):
     done = baton(fleet, home, "chat", "--max-tokens", 6, "--seed", 3, stdin="Once upon\\\na time\n")
-    assert done.stdout == chat_answer(fleet, [user("Once upon\na time")], max_tokens=6, seed=3) + "\n"
+    assert done.stdout == chat_answer(fleet, [user("Once upon\na time")], max_tokens=6,
+                                      seed=3) + "\n"
 
 
 def test_a_model_that_only_continues_is_told_apart(teller, home):
@@ -204,6 +204,8 @@ def test_a_model_that_only_continues_is_told_apart(teller, home):
 
 
 def test_a_question_that_was_refused_is_taken_back(fleet, home):
-    done = baton(fleet, home, "chat", "--max-tokens", 6, "--seed", 3, stdin="x" * 20000 + "\nOnce upon a time\n")
+    done = baton(fleet, home, "chat", "--max-tokens", 6, "--seed", 3,
+                 stdin="x" * 20000 + "\nOnce upon a time\n")
     assert "512 tokens" in done.stderr and done.returncode == 0
-    assert done.stdout == chat_answer(fleet, [user("Once upon a time")], max_tokens=6, seed=3) + "\n"
+    assert done.stdout == chat_answer(fleet, [user("Once upon a time")], max_tokens=6,
+                                      seed=3) + "\n"

@@ -1,5 +1,7 @@
-"""Workers that do not compute the same bits: the portable kernels, and the best ones of this CPU. Explained steps tell
-the probability of twenty tokens, so that two classes never tell the same story."""
+"""Workers of different numeric classes: the portable kernels, and the best ones of this CPU.
+
+Explained steps tell the probability of twenty tokens, so that no two classes tell the same story.
+"""
 import pytest
 from fleet import WORDY, Fleet, wait_for
 
@@ -11,7 +13,8 @@ def start(fleet, *names):
     for name in names:
         role, which = name.split("-")
         fleet.start_worker(role, name, args=["--kernels", KERNELS[which[0]]])
-    wait_for(lambda: all((fleet.worker(name) or {}).get("state") == "ready" for name in names), f"{names} to be ready")
+    wait_for(lambda: all((fleet.worker(name) or {}).get("state") == "ready" for name in names),
+             f"{names} to be ready")
 
 
 def class_of(fleet, name):
@@ -19,7 +22,7 @@ def class_of(fleet, name):
 
 
 def read(stream):
-    """What was told of each step, and served_by; or the error."""
+    """The explanation of each step, and served_by; or the error."""
     events = list(stream.events)
     last = events[-1].json()
     told = [event.data for event in events if event.name not in ("meta", "summary", "error")]
@@ -27,12 +30,13 @@ def read(stream):
 
 
 def stories(fleet, classes):
-    """{numeric class: the steps of a run that nothing disturbs}: of each class alone in its fleet."""
+    """{numeric class: the steps of an undisturbed run}, each class alone in its fleet."""
     told = {}
     for which in classes:
         start(fleet, f"prefill-{which}0", f"decode-{which}0")
         steps, served_by, _ = read(fleet.stream(**WORDY, seed=0))
-        assert served_by["numeric_class"] == class_of(fleet, f"decode-{which}0") and not served_by["class_changed"]
+        assert served_by["numeric_class"] == class_of(fleet, f"decode-{which}0")
+        assert not served_by["class_changed"]
         told[served_by["numeric_class"]] = steps
         leave(fleet, f"prefill-{which}0", f"decode-{which}0")
     return told
@@ -58,14 +62,16 @@ def hold(fleet, n):
     """The same stream n times, none of which is read."""
     pauses = fleet.metrics()["baton_stream_pauses_total"]
     streams = [fleet.stream(**WORDY, seed=0) for _ in range(n)]
-    wait_for(lambda: fleet.metrics()["baton_stream_pauses_total"] >= pauses + n, "the streams to be paused")
+    wait_for(lambda: fleet.metrics()["baton_stream_pauses_total"] >= pauses + n,
+             "the streams to be paused")
     return streams
 
 
 def test_a_stream_tells_the_story_of_its_class_whoever_of_it_dies(fleet):
     fleet, told = fleet
     start(fleet, "prefill-a0", "decode-a0", "decode-a1", "prefill-b0", "decode-b0", "decode-b1")
-    assert class_of(fleet, "prefill-a0") == class_of(fleet, "decode-a1") != class_of(fleet, "decode-b0")
+    assert (class_of(fleet, "prefill-a0") == class_of(fleet, "decode-a1")
+            != class_of(fleet, "decode-b0"))
     streams = hold(fleet, 8)
     leave(fleet, "decode-a0")
     leave(fleet, "prefill-b0", "decode-b1")  # the other one runs the prompts itself
@@ -107,6 +113,7 @@ def test_strict_classes_end_a_stream_rather_than_change_it(fleet):
     own = class_of(fleet, victim)
     leave(fleet, victim)
     steps, _, error = read(stream)
-    assert error["code"] == "worker_failed" and victim in error["message"] and "numeric class" in error["message"]
+    assert error["code"] == "worker_failed"
+    assert victim in error["message"] and "numeric class" in error["message"]
     assert steps == told[own][:len(steps)]
     assert fleet.metrics()["baton_class_changes_total"] == 0

@@ -1,4 +1,4 @@
-"""Clients of other servers, as they come from npm, against a fleet: one test per row of docs/clients.md."""
+"""Clients of other servers, from npm, against a fleet: one test per row of docs/clients.md."""
 import json
 import os
 import re
@@ -21,13 +21,16 @@ def evaluated(keyed, folder):
     version = subprocess.run(["node", "--version"], text=True, stdout=subprocess.PIPE).stdout
     if [int(part) for part in re.findall(r"\d+", version)[:2]] < [20, 20]:
         pytest.skip(f"promptfoo needs node 20.20, not {version.strip()}")
-    packages = install(ROOT / "tests/e2e/promptfoo", BIN.parent / "promptfoo-client", "--omit=optional")
-    env = {**os.environ, "HOME": str(folder), "PROMPTFOO_CONFIG_DIR": str(folder), "PROMPTFOO_DISABLE_TELEMETRY": "1",
-           "PROMPTFOO_DISABLE_UPDATE": "1", "BASE_URL": f"http://127.0.0.1:{keyed.port}", "API_KEY": KEY}
+    packages = install(ROOT / "tests/e2e/promptfoo", BIN.parent / "promptfoo-client",
+                       "--omit=optional")
+    env = {**os.environ, "HOME": str(folder), "PROMPTFOO_CONFIG_DIR": str(folder),
+           "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1",
+           "BASE_URL": f"http://127.0.0.1:{keyed.port}", "API_KEY": KEY}
     program = ["node", "node_modules/promptfoo/dist/src/entrypoint.js"]
-    done = subprocess.run([*program, "eval", "-c", "promptfooconfig.json", "--no-cache", "--no-write", "-o",
-                           folder / "results.json"], cwd=packages, env=env, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=120 * SLOW)
+    done = subprocess.run([*program, "eval", "-c", "promptfooconfig.json",
+                           "--no-cache", "--no-write", "-o", folder / "results.json"], cwd=packages,
+                          env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=120 * SLOW)
     assert (folder / "results.json").exists(), done.stdout[-3000:]
     found = {}
     for result in json.loads((folder / "results.json").read_text())["results"]["results"]:
@@ -42,5 +45,6 @@ def test_promptfoo_is_served(keyed, tmp_path):
         assert all(result["success"] and result["response"]["output"] for result in found[label])
         assert all(result["response"]["tokenUsage"]["completion"] == 12 for result in found[label])
     answers = [result["response"]["output"] for result in found["schema"]]
-    assert all(0 <= (json.loads(answer) if isinstance(answer, str) else answer)["age"] <= 9 for answer in answers)
+    assert all(0 <= (json.loads(answer) if isinstance(answer, str) else answer)["age"] <= 9
+               for answer in answers)
     assert all("temperature: must be" in result["error"] for result in found["refused"])

@@ -4,17 +4,18 @@ Prometheus runs with our files, in which only addresses and pauses are others: e
 the rules and of the dashboard is asked of it, and must bring figures.
 """
 import re
-import subprocess
 import threading
 
 import pytest
 import yaml
 from fleet import ROOT, SLOW, Fleet, Process, free_port, wait_for
 from judges import judge
+from programs import run
 from prometheus import CONFIG, DASHBOARD, GRAFANA, JOB, PANELS, RULES, Api, alerts, recorded
 
+
 def promtool(*arguments, text=None):
-    return subprocess.run([judge("promtool"), *map(str, arguments)], input=text, capture_output=True, text=True)
+    return run(judge("promtool"), *arguments, input=text)
 
 
 # Files
@@ -30,7 +31,8 @@ def test_the_clusters_prometheus_takes_its_job(tmp_path):
     text = (ROOT / "deploy/k8s/metrics/prometheus.yml").read_text()
     text, n = re.subn(r"kubernetes_sd_configs:\n.*\n", "static_configs: [{targets: [a]}]\n", text)
     (tmp_path / "key").write_text("a-key")
-    (tmp_path / "job.yml").write_text(re.sub(r"credentials_file: [^}]+", f"credentials_file: {tmp_path}/key", text))
+    (tmp_path / "job.yml").write_text(re.sub(r"credentials_file: [^}]+",
+                                             f"credentials_file: {tmp_path}/key", text))
     done = promtool("check", "config", tmp_path / "job.yml")
     assert n == 1 and done.returncode == 0, done.stdout + done.stderr
 
@@ -48,8 +50,10 @@ def test_operators_are_told_of_every_alert_what_to_do():
     rules = {rule["alert"]: (rule["labels"]["severity"], rule.get("for", "0s"))
              for group in yaml.safe_load(RULES[1].read_text())["groups"] for rule in group["rules"]}
     page = (ROOT / "docs/operations.md").read_text()
-    told = re.findall(r"^\| `(Baton\w+)` \| (\w+), (\w+) \|" + r" [^|]{5,} \|" * 3 + "$", page, re.MULTILINE)
-    assert {name: (severity, after) for name, severity, after in told} == rules and len(told) == len(rules)
+    told = re.findall(r"^\| `(Baton\w+)` \| (\w+), (\w+) \|" + r" [^|]{5,} \|" * 3 + "$", page,
+                      re.MULTILINE)
+    assert {name: (severity, after) for name, severity, after in told} == rules
+    assert len(told) == len(rules)
 
 
 def test_the_dashboard_has_a_row_for_every_stage_and_role():
@@ -98,9 +102,10 @@ class Scraped(Api):
         super().__init__(free_port())
         self.fleet, self.folder = fleet, folder
         self.write_config()
-        self.process = Process("prometheus", [
-            judge("prometheus"), f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/samples",
-            f"--web.listen-address=127.0.0.1:{self.port}"], folder / "prometheus.log")
+        argv = [judge("prometheus"), f"--config.file={folder}/prometheus.yml",
+                f"--storage.tsdb.path={folder}/samples",
+                f"--web.listen-address=127.0.0.1:{self.port}"]
+        self.process = Process("prometheus", argv, folder / "prometheus.log")
 
     def is_alive(self):
         return self.process.popen.poll() is None
@@ -111,8 +116,9 @@ class Scraped(Api):
     def write_config(self):
         """Ours, with the fleet's address and without patience."""
         text = CONFIG.read_text()
-        text, n_targets = re.subn(r"dns_sd_configs:\n.*\n",
-                                  f"static_configs: [{{targets: ['127.0.0.1:{self.fleet.port}']}}]\n", text)
+        text, n_targets = re.subn(
+            r"dns_sd_configs:\n.*\n",
+            f"static_configs: [{{targets: ['127.0.0.1:{self.fleet.port}']}}]\n", text)
         text, n_pauses = re.subn(r"_interval: \w+", "_interval: 500ms", text)
         assert n_targets == 1 and n_pauses == 2
         (self.folder / "prometheus.yml").write_text(text)
@@ -124,7 +130,8 @@ def run_load(fleet):
     """Prompts with a common prefix, several at a time, again and again; and one that is refused."""
     def client(i):
         for k in range(4):
-            fleet.generate(prompt=[5 + j % 40 for j in range(48)] + [100 + i, k + 1], max_new_tokens=24)
+            fleet.generate(prompt=[5 + j % 40 for j in range(48)] + [100 + i, k + 1],
+                           max_new_tokens=24)
     clients = [threading.Thread(target=client, args=(i,)) for i in range(4)]
     for thread in clients:
         thread.start()
@@ -153,7 +160,8 @@ def test_the_gateways_page_passes_promtool(scraped):
 def test_requests_that_keep_the_slo_are_counted(scraped):
     metrics = scraped.fleet.metrics()
     assert metrics["baton_requests_good_total"] == metrics['baton_requests_total{outcome="ok"}'] > 0
-    assert metrics['baton_slo_seconds{of="ttft"}'] == 60 and metrics['baton_slo_seconds{of="itl"}'] == 50
+    assert metrics['baton_slo_seconds{of="ttft"}'] == 60
+    assert metrics['baton_slo_seconds{of="itl"}'] == 50
 
 
 def test_requests_that_miss_an_slo_are_not_counted():
@@ -161,7 +169,8 @@ def test_requests_that_miss_an_slo_are_not_counted():
         with Fleet(gateway_args=slo) as fleet:
             fleet.generate(prompt="Once upon a time", max_new_tokens=4)
             metrics = fleet.metrics()
-            assert metrics["baton_requests_good_total"] == 0 < metrics['baton_requests_total{outcome="ok"}']
+            assert (metrics["baton_requests_good_total"]
+                    == 0 < metrics['baton_requests_total{outcome="ok"}'])
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
@@ -176,12 +185,14 @@ def test_every_recorded_series_has_figures(scraped, name):
 
 
 def test_every_metric_that_autoscalers_ask_for_has_figures(scraped):
-    """As prometheus-adapter asks: the series by its name, no labels of its own."""
-    for rule in yaml.safe_load((ROOT / "deploy/k8s/metrics/adapter.yml").read_text())["externalRules"]:
+    """Asks as prometheus-adapter does: the series by its name, without labels."""
+    rules = yaml.safe_load((ROOT / "deploy/k8s/metrics/adapter.yml").read_text())
+    for rule in rules["externalRules"]:
         series = re.search(r'__name__="([^"]+)"', rule["seriesQuery"]).group(1)
-        wait_for(lambda: scraped.has_figures(rule["seriesQuery"]), f"figures for {rule['seriesQuery']}")
-        query = rule["metricsQuery"].replace("<<.Series>>", series).replace("<<.LabelMatchers>>", "")
-        [(_, value)] = scraped.query(query.replace("{, ", "{"))
+        wait_for(lambda: scraped.has_figures(rule["seriesQuery"]),
+                 f"figures for {rule['seriesQuery']}")
+        query = rule["metricsQuery"].replace("<<.Series>>", series)
+        [(_, value)] = scraped.query(query.replace("<<.LabelMatchers>>", "").replace("{, ", "{"))
         assert value >= 0
 
 
@@ -194,13 +205,16 @@ def test_workers_figures_are_there_for_each_of_them(scraped):
     wait_for(lambda: len(scraped.query(busy)) == 3, "every worker to have worked")
     assert all(seconds < 60 * SLOW for _, seconds in scraped.query(busy))
     for metric in ("baton_worker_cores", "baton_worker_kv_blocks"):
-        assert {labels["worker"] for labels, _ in scraped.query(metric)} == {"prefill-0", "decode-0", "decode-1"}
+        workers = {labels["worker"] for labels, _ in scraped.query(metric)}
+        assert workers == {"prefill-0", "decode-0", "decode-1"}
 
 
 def test_a_missing_role_is_an_alert_and_a_whole_fleet_is_none(scraped):
     """The last test: it kills the decode workers."""
-    critical = {"BatonGatewayDown", "BatonRoleMissing", "BatonNoProgress", "BatonErrorBudgetBurnsFast"}
-    wait_for(lambda: not critical & {name for name, _ in scraped.firing()}, "the first figures to be judged")
+    critical = {"BatonGatewayDown", "BatonRoleMissing", "BatonNoProgress",
+                "BatonErrorBudgetBurnsFast"}
+    wait_for(lambda: not critical & {name for name, _ in scraped.firing()},
+             "the first figures to be judged")
     for name in ("decode-0", "decode-1"):
         scraped.fleet.workers[name].kill()
     wait_for(lambda: ("BatonRoleMissing", "decode") in scraped.firing(), "the alert")

@@ -1,27 +1,23 @@
-"""The decode worker's freedom: full batches, paused readers, shared prefixes and prompts that it runs itself
-change times, never tokens."""
+"""Full batches, paused readers, shared prefixes and local prompts change times, never tokens."""
 import random
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, ROOT, Fleet, wait_for
+from fleet import PATIENCE_S, Fleet, wait_for
+from kinds import ids
 from load import Crowd, Exchange, allow_files, post
+from programs import refusal
 
 BLOCK = 16
 
 
-def ids(n, first=0):
-    """n token ids that differ from those of another `first`."""
-    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
-
-
 def some_requests(n, seed, longest=200):
     rng = random.Random(seed)
-    return [dict(prompt=ids(rng.randint(1, longest), rng.randrange(6)), max_new_tokens=rng.randint(1, 100),
-                 temperature=rng.choice([0, 0.9]), top_k=rng.choice([0, 40]), seed=i,
-                 presence_penalty=rng.choice([0, 0.5])) for i in range(n)]
+    return [dict(prompt=ids(rng.randint(1, longest), rng.randrange(6)),
+                 max_new_tokens=rng.randint(1, 100), temperature=rng.choice([0, 0.9]),
+                 top_k=rng.choice([0, 40]), seed=i, presence_penalty=rng.choice([0, 0.5]))
+            for i in range(n)]
 
 
 def texts(answers):
@@ -38,7 +34,7 @@ def one_by_one(fleet, bodies):
 
 
 def read(fleet, i, body, quick_ones_are_through):
-    """The text of a stream; of every fourth nothing, for its client leaves, and every other fourth waits for the rest."""
+    """The text of a stream. Every fourth client leaves, another fourth waits for the rest."""
     stream = fleet.stream(**body)
     text = ""
     if i % 4 == 1:
@@ -54,10 +50,11 @@ def read(fleet, i, body, quick_ones_are_through):
 
 
 def read_all(fleet, bodies):
-    """What read() says of each, all at once."""
+    """The results of read() for each, all at once."""
     quick_ones_are_through = threading.Event()
     with ThreadPoolExecutor(len(bodies)) as pool:
-        reads = [pool.submit(read, fleet, i, body, quick_ones_are_through) for i, body in enumerate(bodies)]
+        reads = [pool.submit(read, fleet, i, body, quick_ones_are_through)
+                 for i, body in enumerate(bodies)]
         wait([a_read for i, a_read in enumerate(reads) if i % 4 != 1], PATIENCE_S)
         quick_ones_are_through.set()
     return [a_read.result() for a_read in reads]
@@ -75,15 +72,17 @@ def test_64_streams_with_leavers_and_slow_readers_equal_their_single_runs(max_ba
 
 
 def test_a_request_without_a_slot_in_the_batch_waits_before_its_prompt():
-    """Else prompts would be run at the cost of steps, and readers would wait long for their second token."""
+    """Prompts would otherwise delay steps, and readers would wait for their second token."""
     with Fleet(decode_args=["--max-batch", 4, "--kv-tokens", 16384]) as fleet:
-        bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0) for i in range(40)]
+        bodies = [dict(prompt=ids(20, i), max_new_tokens=60, ignore_eos=True, temperature=0)
+                  for i in range(40)]
         fleet.workers["prefill-0"].pause()  # so that each request keeps its slot
         with ThreadPoolExecutor(40) as pool:
             answers = [pool.submit(fleet.generate, **body) for body in bodies]
-            wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2, "all slots to be taken")
-            wait_for(lambda: fleet.metrics()['baton_reservations_rejected_total{reason="batch_full"}'] > 2,
-                     "the others to be turned away")
+            wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") == 4 + 2,
+                     "all slots to be taken")
+            rejected = 'baton_reservations_rejected_total{reason="batch_full"}'
+            wait_for(lambda: fleet.metrics()[rejected] > 2, "the others to be turned away")
             n_most = 'baton_worker_requests_max{role="decode",worker="decode-0"}'
             wait_for(lambda: fleet.metrics()[n_most] == 4 + 2, "the worker to tell of them")
             assert fleet.open("PREFILLING") == 4 + 2
@@ -107,7 +106,8 @@ def test_a_shared_prefix_travels_once():
         block = sizes[3]
         assert [size / block for size in sizes] == [7, 1, 3, 1, 7]
         # 6 whole blocks of 100 tokens, 2 more of 140, none of 16, and 6 others
-        wait_for(lambda: fleet.worker("decode-0")["kv_blocks_cached"] == 6 + 2 + 6, "the cache to be told of")
+        wait_for(lambda: fleet.worker("decode-0")["kv_blocks_cached"] == 6 + 2 + 6,
+                 "the cache to be told of")
 
 
 def test_nothing_is_shared_when_it_is_off():
@@ -129,13 +129,16 @@ def expected():
         return one_by_one(fleet, some_requests(48, 5))
 
 
-@pytest.mark.parametrize("args", (["--colocated-prefill-chunk", 1], ["--colocated-prefill-chunk", 7, "--max-batch", 3],
+@pytest.mark.parametrize("args", (["--colocated-prefill-chunk", 1],
+                                  ["--colocated-prefill-chunk", 7, "--max-batch", 3],
                                   ["--prefix-cache", "off"], []), ids=str)
 def test_prompts_run_here_give_the_same_tokens(expected, args):
-    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=args) as fleet:
+    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512],
+               decode_args=args) as fleet:
         fleet.wait_ready(1)
         bodies = some_requests(48, 5)
-        assert fleet.generate(**bodies[0])["served_by"] == fleet.served_at_once("decode-0", "decode-0")
+        expected_by = fleet.served_at_once("decode-0", "decode-0")
+        assert fleet.generate(**bodies[0])["served_by"] == expected_by
         assert together(fleet, bodies) == expected
         assert one_by_one(fleet, bodies) == expected
         fleet.wait_all_free()
@@ -161,7 +164,8 @@ def test_prompts_run_here_show_what_prefill_workers_show():
 
 
 def test_leaving_while_prompts_run_here_frees_everything():
-    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512], decode_args=["--colocated-prefill-chunk", 1]) as fleet:
+    with Fleet(prefill=0, gateway_args=["--colocated-prefill-tokens", 512],
+               decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(1)
         reader = fleet.stream(prompt=ids(5), max_new_tokens=400, temperature=0, ignore_eos=True)
 
@@ -183,8 +187,8 @@ def test_a_worker_killed_while_it_runs_prompts():
     with Fleet(prefill=0, decode=2, gateway_args=["--colocated-prefill-tokens", 512],
                decode_args=["--colocated-prefill-chunk", 1]) as fleet:
         fleet.wait_ready(2)
-        bodies = [dict(prompt=ids(300, i), max_new_tokens=150, temperature=0.8, seed=i, ignore_eos=True)
-                  for i in range(24)]
+        bodies = [dict(prompt=ids(300, i), max_new_tokens=150, temperature=0.8, seed=i,
+                       ignore_eos=True) for i in range(24)]
         alone = one_by_one(fleet, bodies[:3])
         with ThreadPoolExecutor(24) as pool:
             def ask():
@@ -194,16 +198,16 @@ def test_a_worker_killed_while_it_runs_prompts():
             fleet.workers["decode-0"].kill()
             answers = [p.result() for p in pending]
         assert all(status in (200, 502) for status, _, _ in answers)
-        assert any(status == 502 or answer["served_by"]["attempts"] > 1 for status, answer, _ in answers)
+        assert any(status == 502 or answer["served_by"]["attempts"] > 1
+                   for status, answer, _ in answers)
         assert one_by_one(fleet, bodies[:3]) == alone
         wait_for(lambda: len(fleet.fleet()) == 1, "the killed worker to be missed")
         fleet.wait_all_free()
 
 
 def test_an_unknown_choice_is_answered_with_those_there_are():
-    done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--pack-dir", "", "--prefix-cache", "maybe"],
-                          capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.returncode != 0 and 'prefix-cache must be off or on, not "maybe"' in done.stderr, done.stderr
+    said = refusal("baton-decode", "--prefix-cache", "maybe")
+    assert 'prefix-cache must be off or on, not "maybe"' in said
 
 
 def test_a_thousand_sequences_take_their_steps_together():
@@ -223,5 +227,5 @@ def test_a_thousand_sequences_take_their_steps_together():
         wait_for(lambda: fleet.open("DECODING") == n, "every first token")
         decode.resume()
         crowd.finish()
-        assert {(exchange.outcome(), exchange.text()) for exchange in crowd.over} == {("ok", expected)}
+        assert {(each.outcome(), each.text()) for each in crowd.over} == {("ok", expected)}
         fleet.wait_all_free()

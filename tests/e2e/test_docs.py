@@ -1,20 +1,20 @@
-"""The documents lead to what exists: links to files and headings, commands to options that there are."""
+"""The documents name links, headings, commands and options that exist."""
 import json
 import re
-import subprocess
 
 import pytest
 from fleet import BIN, ROOT
+from programs import PROGRAMS, run
 
-PAGES = [page for pattern in ("*.md", "bench/*.md", "deploy/*.md", "docs/**/*.md", "proto/*.md", "tools/*.md")
-         for page in sorted(ROOT.glob(pattern))]
-# What was, in its own words.
+PAGES = [page for pattern in ("*.md", "bench/*.md", "deploy/*.md", "docs/**/*.md", "proto/*.md",
+                              "tools/*.md") for page in sorted(ROOT.glob(pattern))]
+# The changelog and the releases speak of the past.
 PRESENT = [page for page in PAGES if page.name != "CHANGELOG.md" and page.parent.name != "releases"]
-PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan"]
-SCRIPTS = ["bench/*.py", "deploy/*", "tests/run", "tests/soak", "tests/*/run", "tests/support/*.py", "tests/e2e/*.py",
-           "tools/*/*.py"]
+SCRIPTS = ["bench/*.py", "deploy/*", "tests/run", "tests/soak", "tests/*/run", "tests/support/*.py",
+           "tests/e2e/*.py", "tools/*/*.py"]
 # Options of other programs: systemctl, docker, cmake, llama.cpp.
-OTHERS = {"now", "stop-timeout", "profile", "scale", "rm", "install", "prefix", "no-cache-prompt", "pure"}
+OTHERS = {"now", "stop-timeout", "profile", "scale", "rm", "install", "prefix", "no-cache-prompt",
+          "pure"}
 
 
 def named(page):
@@ -26,7 +26,7 @@ def without_blocks(text):
 
 
 def anchors(page):
-    """What a page's headings are called in links."""
+    """The names of a page's headings in links."""
     for title in re.findall(r"^#+ (.*)$", without_blocks(page.read_text()), re.M):
         title = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
         yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -49,7 +49,7 @@ def commands(text):
 
 
 def table(*words):
-    told = subprocess.run([BIN / words[0], *words[1:], "--print-options"], capture_output=True, text=True, check=True)
+    told = run(BIN / words[0], *words[1:], "--print-options", check=True)
     return json.loads(told.stdout)
 
 
@@ -59,7 +59,8 @@ def known():
     names = {"help", "version", "config", "print-config", "print-options"} | OTHERS
     for program in PROGRAMS:
         own = table(program)
-        below = [table(program, command["name"]) for command in own.get("commands", []) if "becomes" not in command]
+        below = [table(program, command["name"]) for command in own.get("commands", [])
+                 if "becomes" not in command]
         names |= {option["name"] for one in (own, *below) for option in one.get("options", [])}
     for path in (path for pattern in SCRIPTS for path in ROOT.glob(pattern) if path.is_file()):
         names |= set(re.findall(r"--([a-z][\w-]+)", path.read_text()))
@@ -68,12 +69,14 @@ def known():
 
 @pytest.mark.parametrize("page", PRESENT, ids=named)
 def test_options_are_those_of_a_program(page, known):
-    shown = {name for text in commands(page.read_text()) for name in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text)}
+    shown = {name for text in commands(page.read_text())
+             for name in re.findall(r"(?<![\w-])--([a-z][a-z0-9-]+)", text)}
     assert not shown - known
 
 
 def test_as_many_families_are_promised_as_run():
-    runs = re.findall(r'^    \{\.model_type = "(\w+)"', (ROOT / "engine/arch/families.c").read_text(), re.M)
+    runs = re.findall(r'^    \{\.model_type = "(\w+)"',
+                      (ROOT / "engine/arch/families.c").read_text(), re.M)
     [promised] = re.findall(r"(\d+) \[families\]", (ROOT / "README.md").read_text())
     listed = (ROOT / "docs/models.md").read_text().split("## What runs")[1].split("\n## ")[0]
     assert int(promised) == len(runs) and not [name for name in runs if f"`{name}`" not in listed]

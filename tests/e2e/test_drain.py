@@ -1,5 +1,8 @@
-"""Workers leave: by request and by SIGTERM, in time and out of it, one after the other while streams run.
-`python3 test_drain.py --streams N [--clients M] [--drain-s S]` restarts all workers until N streams are over."""
+"""Workers leave by request and by SIGTERM, in time and too late, one by one while streams run.
+
+`python3 test_drain.py --streams N [--clients M] [--drain-s S]` restarts all workers until N streams
+are over.
+"""
 import argparse
 import http.client
 import json
@@ -28,7 +31,7 @@ def drain(fleet, name):
 
 
 def wait_gone(fleet, name):
-    """Until its process has ended well and the gateway knows it no more."""
+    """Waits until its process has ended well and the gateway has forgotten it."""
     process = fleet.workers[name]
     wait_for(lambda: process.popen.poll() is not None, f"{name} to exit")
     assert process.popen.returncode == 0, process.tail()
@@ -43,7 +46,8 @@ def test_a_worker_that_is_asked_to_drain_finishes_and_leaves():
         status, answer, _ = drain(fleet, name)
         assert status == 202 and answer["state"] == "draining" and answer["active"] == 1
         assert drain(fleet, name)[0] == 202
-        wait_for(lambda: " ev=told_to_drain " in fleet.workers[name].text(), "the worker to hear of it")
+        wait_for(lambda: " ev=told_to_drain " in fleet.workers[name].text(),
+                 "the worker to hear of it")
         assert fleet.worker(name)["state"] == "draining"
         answers = [fleet.generate(**STORY) for _ in range(3)]  # by the other one
         assert {a["text"] for a in answers} == {expected}
@@ -66,7 +70,7 @@ def test_streams_that_nobody_reads_move_with_their_context_and_their_worker_leav
         alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(5)]
         held = fleet.hold(5)
         fleet.start_worker("decode", "decode-1")
-        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.wait_worker("decode-1")
         if how == "signal":
             fleet.workers["decode-0"].signal(signal.SIGTERM)
         else:
@@ -91,14 +95,15 @@ def with_context(name, n_tokens, tmp_path):
     return model
 
 
-# Of layers with a window the window alone moves: from where the stream stopped, which nobody knows before.
+# Layers with a window move only the window before the stream's end, which nobody knows before.
 @pytest.mark.parametrize("name", ("gemma3", "phi3"))
 def test_streams_of_a_model_with_windows_move_with_these(name, tmp_path):
-    with Fleet(model=with_context(name, 1024, tmp_path), worker_args=["--kv-tokens", 4096]) as fleet:
+    with Fleet(model=with_context(name, 1024, tmp_path),
+               worker_args=["--kv-tokens", 4096]) as fleet:
         alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
         held = fleet.hold(3)
         fleet.start_worker("decode", "decode-1", args=["--kv-tokens", 4096])
-        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.wait_worker("decode-1")
         assert drain(fleet, "decode-0")[0] == 202
         wait_gone(fleet, "decode-0")
         assert moved(fleet) == 3 and fleet.active("decode-1") == 3
@@ -114,11 +119,12 @@ def test_requests_of_every_kind_move_with_their_context():
             pending = {}
 
             def ask_all():
-                pending.update({name: pool.submit(ask, fleet, *request) for name, request in DECODED.items()})
+                pending.update({name: pool.submit(ask, fleet, *request)
+                                for name, request in DECODED.items()})
                 return list(pending.values())
             fleet.pause_at_work("decode-0", ask_all, lambda: fleet.open("DECODING") == n)
             fleet.start_worker("decode", "decode-1")
-            wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+            fleet.wait_worker("decode-1")
             assert drain(fleet, "decode-0")[0] == 202
             fleet.workers["decode-0"].resume()
             wait_gone(fleet, "decode-0")
@@ -135,7 +141,7 @@ def test_without_room_elsewhere_streams_end_where_they_are():
         expected = fleet.stream(**{**WORDY, "seed": 0}).text()[0]
         [held] = fleet.hold()
         fleet.start_worker("decode", "decode-1", args=["--kv-tokens", 256])
-        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.wait_worker("decode-1")
         fleet.workers["decode-0"].signal(signal.SIGTERM)
         wait_for(lambda: (fleet.worker("decode-0") or {}).get("state") == "draining", "the drain")
         assert held.text()[0] == expected
@@ -150,7 +156,8 @@ def test_who_has_no_key_drains_nobody(tmp_path):
         mine, fleet.headers = fleet.headers, {}
         assert drain(fleet, "decode-0")[0] == 401
         fleet.headers = mine
-        assert drain(fleet, "decode-1")[0] == 404 and fleet.request("GET", "/workers/decode-0/drain")[0] == 405
+        assert drain(fleet, "decode-1")[0] == 404
+        assert fleet.request("GET", "/workers/decode-0/drain")[0] == 405
         assert fleet.worker("decode-0")["state"] == "ready"
 
 
@@ -169,15 +176,17 @@ def test_a_receiver_that_dies_while_streams_move_costs_them_nothing():
         alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(3)]
         held = fleet.hold(3)
         fleet.start_worker("decode", "decode-1")
-        wait_for(lambda: (fleet.worker("decode-1") or {}).get("state") == "ready", "the other worker")
+        fleet.wait_worker("decode-1")
         fleet.workers["decode-0"].pause()
         assert drain(fleet, "decode-0")[0] == 202
         wait_for(lambda: fleet.active("decode-1") == 3, "places to be asked for")
         n_blocks = fleet.worker("decode-1")["kv_blocks_total"]
-        wait_for(lambda: fleet.worker("decode-1")["kv_blocks_free"] < n_blocks, "places to be reserved")
+        wait_for(lambda: fleet.worker("decode-1")["kv_blocks_free"] < n_blocks,
+                 "places to be reserved")
         fleet.workers["decode-1"].pause()  # it takes connections, and says nothing
         fleet.workers["decode-0"].resume()
-        wait_for(lambda: fleet.workers["decode-0"].text().count(" ev=hand_over ") == 3, "the order to move")
+        wait_for(lambda: fleet.workers["decode-0"].text().count(" ev=hand_over ") == 3,
+                 "the order to move")
         fleet.workers["decode-1"].kill()
         wait_for(lambda: not fleet.worker("decode-1"), "the receiver to be gone")
         assert [stream.text()[0] for stream in held] == alone
@@ -215,7 +224,7 @@ def restart(fleet, name, how):
         assert drain(fleet, name)[0] == 202
     wait_gone(fleet, name)
     fleet.start_worker(name.split("-")[0], name)
-    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", f"{name} to be back")
+    fleet.wait_worker(name)
 
 
 @pytest.mark.parametrize("drain_s", [0.01, 5])  # the streams are computed again, and moved
@@ -270,13 +279,14 @@ def test_a_gateway_that_restarts_says_so_and_serves_at_once():
         late.putheader("Content-Type", "application/json")
         late.putheader("Content-Length", str(len(body)))
         late.endheaders(body[:5])
-        wait_for(lambda: fleet.metrics()["baton_http_connections"] >= 3, "the connections to be open")
+        wait_for(lambda: fleet.metrics()["baton_http_connections"] >= 3, "open connections")
         fleet.gateway.signal(signal.SIGTERM)
         wait_for(lambda: " ev=draining " in fleet.gateway.text(), "the gateway to hear of it")
         late.send(body[5:])
         response = late.getresponse()
         assert response.status == 503 and int(response.headers["Retry-After"]) >= 1
-        assert response.headers["Connection"] == "close" and json.load(response)["error"]["code"] == "draining"
+        assert response.headers["Connection"] == "close"
+        assert json.load(response)["error"]["code"] == "draining"
         with pytest.raises(ConnectionRefusedError):  # so that a balancer asks the next gateway
             fleet.generate(**STORY)
         assert held.text()[1].name == "summary"
@@ -287,7 +297,8 @@ def test_a_gateway_that_restarts_says_so_and_serves_at_once():
 
 def quantiles(values):
     values = sorted(values)
-    return {f"p{q}": round(values[min(len(values) * q // 100, len(values) - 1)], 4) for q in (50, 99, 100)}
+    return {f"p{q}": round(values[min(len(values) * q // 100, len(values) - 1)], 4)
+            for q in (50, 99, 100)}
 
 
 def log_lines(process, events):
@@ -299,7 +310,7 @@ def log_lines(process, events):
 
 
 def outlasting(gateway, drain_s):
-    """Requests that were on a decode worker when it began to drain, left it, and ran on for longer than its drain."""
+    """Streams that left a draining decode worker and ran on for longer than its drain."""
     draining, left, outlasted = {}, {}, set()
     for at_s, line in log_lines(gateway, "worker_state|handed_over|migration|request"):
         if line["ev"] == "worker_state" and line["to"] == "draining":
@@ -313,12 +324,14 @@ def outlasting(gateway, drain_s):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--streams", type=int, default=1000, help="that outlast the drain of the worker they are on")
+    parser.add_argument("--streams", type=int, default=1000,
+                        help="that outlast the drain of the worker they are on")
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--drain-s", type=float, default=1)
     args = parser.parse_args()
     room = ["--kv-tokens", 32768, "--max-batch", 64]
-    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", args.drain_s], decode_args=room) as fleet:
+    with Fleet(prefill=2, decode=2, worker_args=["--drain-s", args.drain_s],
+               decode_args=room) as fleet:
         long = dict(max_new_tokens=500)
         expected = fleet.stream(**STORY | long).text()[0]
         n_restarts, began = 0, time.monotonic()
@@ -329,15 +342,18 @@ def main():
                     restart(fleet, name, "signal")
                     n_restarts += 1
                 outlasted = outlasting(fleet.gateway, args.drain_s)
-                print(f"{streams.n_whole} streams whole, {len(outlasted)} longer than the drain", flush=True)
+                print(f"{streams.n_whole} streams whole, {len(outlasted)} longer than the drain",
+                      flush=True)
         metrics, lasted_s = fleet.metrics(), time.monotonic() - began
         outlasted = outlasting(fleet.gateway, args.drain_s)
         fleet.wait_all_free()
     counted = [by for id, by in streams.served if id in outlasted]
-    print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, {n_restarts} restarts of workers in {lasted_s:.0f} s")
-    print(f"{metrics['baton_migrations_total']:.0f} migrations, {metrics['baton_hand_overs_total']:.0f} with the context")
+    print(f"{streams.n_whole} streams whole, {len(streams.wrong)} not, "
+          f"{n_restarts} restarts of workers in {lasted_s:.0f} s")
+    print(f"{metrics['baton_migrations_total']:.0f} migrations, "
+          f"{metrics['baton_hand_overs_total']:.0f} with the context")
     print(f"a stream took {quantiles(streams.lasted_s)} s")
-    print(f"{len(counted)} of these outlasted the drain ({args.drain_s:g} s) of the worker they were on; "
+    print(f"{len(counted)} of these outlasted the drain ({args.drain_s:g} s) of their worker; "
           f"longest gap of each: {quantiles([by['migration_gap_s'] for by in counted])} s")
     assert not streams.wrong and len(counted) == len(outlasted) >= args.streams
 

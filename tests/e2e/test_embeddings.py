@@ -1,4 +1,4 @@
-"""Embeddings: what they are beside the reference, on every route, and whatever becomes of the workers meanwhile."""
+"""Embeddings equal the reference's on every route, whatever happens to the workers."""
 import base64
 import concurrent.futures
 import json
@@ -14,18 +14,11 @@ sys.path.insert(0, str(ROOT / "tests/reference"))
 import model as reference  # noqa: E402
 
 TEXTS = ["Once upon a time", "there was a fox", "The fox and the hen", "a"]
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(prefill=2, worker_args=["--kv-dtype", "f32"]) as started:
-        yield started
+FLEET = dict(prefill=2, worker_args=["--kv-dtype", "f32"])
 
 
 def post(fleet, path="/v1/embeddings", expected=200, **body):
-    status, answer, _ = fleet.request("POST", path, body)
-    assert status == expected, answer
-    return answer
+    return fleet.post(path, body, expected)
 
 
 def embed(fleet, **body):
@@ -53,7 +46,8 @@ def test_an_embedding_is_cut_normalised_and_written_as_asked(fleet):
         whole = embed(fleet, input=TEXTS, pooling=pooling)
         for text, vector in zip(TEXTS, whole):
             assert abs(np.linalg.norm(vector) - 1) < 1e-5
-            assert np.abs(vector - length_one(pooled(judge, ids_of(fleet, text), pooling))).max() < 1e-4
+            assert np.abs(vector
+                          - length_one(pooled(judge, ids_of(fleet, text), pooling))).max() < 1e-4
         short = embed(fleet, input=TEXTS, pooling=pooling, dimensions=8)
         assert short.shape == (len(TEXTS), 8)
         assert np.abs(short - [length_one(vector[:8]) for vector in whole]).max() < 1e-5
@@ -70,22 +64,30 @@ def test_ids_are_embedded_as_their_text_is_and_what_is_asked_is_accounted_for(fl
     assert answer["object"] == "list" and answer["model"] == "tale"
     assert answer["usage"]["prompt_tokens"] == answer["usage"]["total_tokens"] == sum(map(len, ids))
     assert post(fleet, input=ids)["data"] == answer["data"]
-    assert post(fleet, input=ids[0])["data"] == answer["data"][:1] == post(fleet, input=TEXTS[0])["data"]
+    assert (post(fleet, input=ids[0])["data"] == answer["data"][:1]
+            == post(fleet, input=TEXTS[0])["data"])
     after = fleet.metrics()
-    counts = {name: after[name] - before[name] for name in after if name.endswith("_total") and "{" not in name}
+    counts = {name: after[name] - before[name] for name in after if name.endswith("_total")
+              and "{" not in name}
     n_tokens = 2 * sum(map(len, ids)) + 2 * len(ids[0])
-    assert counts["baton_embeddings_total"] == 2 * len(ids) + 2 and counts["baton_prompt_tokens_total"] == n_tokens
+    assert counts["baton_embeddings_total"] == 2 * len(ids) + 2
+    assert counts["baton_prompt_tokens_total"] == n_tokens
     assert counts["baton_output_tokens_total"] == 0
-    assert after['baton_requests_total{outcome="ok"}'] - before['baton_requests_total{outcome="ok"}'] == 2 * len(ids) + 2
-    assert after["baton_time_to_first_token_seconds_count"] == before["baton_time_to_first_token_seconds_count"]
+    assert (after['baton_requests_total{outcome="ok"}']
+            - before['baton_requests_total{outcome="ok"}'] == 2 * len(ids) + 2)
+    assert (after["baton_time_to_first_token_seconds_count"]
+            == before["baton_time_to_first_token_seconds_count"])
 
 
 def test_a_prompt_of_the_whole_context_is_embedded_alike_alone_in_chunks_and_beside_others(fleet):
-    prompts = [[(7 * i + k) % 2000 for k in range(n)] for i, n in enumerate((512, 300, 17, 511, 64))]
+    prompts = [[(7 * i + k) % 2000 for k in range(n)]
+               for i, n in enumerate((512, 300, 17, 511, 64))]
     for pooling in ("last", "mean"):
-        alone = [embed(fleet, input=prompt, pooling=pooling, cache_prompt=False)[0] for prompt in prompts]
+        alone = [embed(fleet, input=prompt, pooling=pooling, cache_prompt=False)[0]
+                 for prompt in prompts]
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            beside = [pool.submit(fleet.generate, prompt=prompt[:200], max_new_tokens=20) for prompt in prompts]
+            beside = [pool.submit(fleet.generate, prompt=prompt[:200], max_new_tokens=20)
+                      for prompt in prompts]
             together = embed(fleet, input=prompts * 8, pooling=pooling)
             [future.result() for future in beside]
         assert (together == np.array(alone * 8)).all()
@@ -109,7 +111,8 @@ def test_of_a_long_list_few_wait_at_a_time_so_that_others_pass(fleet):
 def test_a_worker_that_dies_midway_changes_no_value():
     prompts = [[(11 * i + k) % 2000 for k in range(400)] for i in range(12)]
     with Fleet(prefill=2, prefill_args=["--chunk", 32]) as two:
-        expected = {pooling: embed(two, input=prompts, pooling=pooling, cache_prompt=False) for pooling in ("last", "mean")}
+        expected = {pooling: embed(two, input=prompts, pooling=pooling, cache_prompt=False)
+                    for pooling in ("last", "mean")}
         for name, pooling in (("prefill-0", "last"), ("prefill-1", "mean")):
             retries = two.metrics()["baton_retries_total"]
 
@@ -125,10 +128,12 @@ def test_a_worker_that_dies_midway_changes_no_value():
 
 
 def test_a_client_that_leaves_stops_its_embeddings(fleet):
-    body = json.dumps({"input": [[(i + k) % 2000 for k in range(500)] for i in range(200)], "cache_prompt": False}).encode()
+    body = json.dumps({"input": [[(i + k) % 2000 for k in range(500)]
+                                 for i in range(200)], "cache_prompt": False}).encode()
     before = fleet.metrics()['baton_requests_total{outcome="canceled"}']
     with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-        client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
+        client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\n"
+                       b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
         client.sendall(body)
         wait_for(fleet.open, "the texts to be queued")
     wait_for(lambda: not fleet.open(), "nothing to be left")
@@ -138,7 +143,8 @@ def test_a_client_that_leaves_stops_its_embeddings(fleet):
 
 @pytest.mark.parametrize("body, words", [
     ({}, "input: required"),
-    ({"input": {}}, "input: must be a string, an array of token ids or an array of either, not object"),
+    ({"input": {}},
+     "input: must be a string, an array of token ids or an array of either, not object"),
     ({"input": []}, "input: must hold at least one token"),
     ({"input": ["a", 5]}, "input[1]: must be a string as the first is"),
     ({"input": [[5], []]}, "input[1]: must hold at least one token"),
@@ -157,7 +163,8 @@ def test_what_is_wrong_is_named(fleet, body, words):
 
 def test_a_fleet_without_prefill_workers_makes_none():
     with Fleet(prefill=0) as decode:
-        wait_for(lambda: decode.fleet() and decode.worker("decode-0")["state"] == "ready", "the worker")
+        wait_for(lambda: decode.fleet() and decode.worker("decode-0")["state"] == "ready",
+                 "the worker")
         answer = post(decode, expected=503, input="a")
         assert answer["error"]["code"] == "no_worker" and "prefill" in answer["error"]["message"]
 
@@ -170,10 +177,12 @@ def test_a_model_says_how_it_pools_and_whether_it_was_trained_to(fleet, tmp_path
     assert post(fleet, "/api/show")["capabilities"] == ["completion"]
     for file in fleet.model.iterdir():
         (tmp_path / file.name).symlink_to(file)
-    (tmp_path / "modules.json").write_text(json.dumps(
-        [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")]))
+    (tmp_path / "modules.json").write_text(
+        json.dumps([{"type": f"sentence_transformers.models.{name}"}
+                    for name in ("Transformer", "Pooling", "Normalize")]))
     (tmp_path / "1_Pooling").mkdir()
-    (tmp_path / "1_Pooling/config.json").write_text('{"pooling_mode_mean_tokens": true, "pooling_mode_lasttoken": false}')
+    (tmp_path / "1_Pooling/config.json").write_text(
+        '{"pooling_mode_mean_tokens": true, "pooling_mode_lasttoken": false}')
     with Fleet(model=tmp_path, worker_args=["--kv-dtype", "f32"]) as trained:
         assert trained.request("GET", "/v1/models")[1]["data"][0]["embeddings"]["trained"]
         assert "embedding" in post(trained, "/api/show")["capabilities"]
@@ -184,9 +193,11 @@ def test_a_model_says_how_it_pools_and_whether_it_was_trained_to(fleet, tmp_path
 
 def test_ollamas_routes(fleet):
     expected = embed(fleet, input=TEXTS)
-    answer = post(fleet, "/api/embed", input=TEXTS, model="tale:latest", keep_alive="5m", options={"num_ctx": 512})
+    answer = post(fleet, "/api/embed", input=TEXTS, model="tale:latest", keep_alive="5m",
+                  options={"num_ctx": 512})
     assert (np.array(answer["embeddings"]) == expected).all()
-    assert answer["prompt_eval_count"] == sum(len(ids_of(fleet, text)) for text in TEXTS) and answer["total_duration"] > 0
+    assert answer["prompt_eval_count"] == sum(len(ids_of(fleet, text)) for text in TEXTS)
+    assert answer["total_duration"] > 0
     assert (post(fleet, "/api/embed", input=TEXTS[0])["embeddings"] == expected[:1]).all()
     for nothing in ({}, {"input": ""}, {"input": []}):
         assert post(fleet, "/api/embed", **nothing)["embeddings"] == []
@@ -195,10 +206,12 @@ def test_ollamas_routes(fleet):
     assert abs(np.linalg.norm(raw) - 1) > 0.1 and np.abs(length_one(raw) - expected[0]).max() < 1e-5
     long = "fox " * 600
     assert len(post(fleet, "/api/embed", input=long)["embeddings"][0]) == 256
-    assert "longer than" in post(fleet, "/api/embed", expected=400, input=long, truncate=False)["error"]
+    assert "longer than" in post(fleet, "/api/embed", expected=400, input=long,
+                                 truncate=False)["error"]
 
 
 def test_the_official_clients_are_served(fleet):
     expected = json.dumps(post(fleet, input=TEXTS)["data"])
-    Client("openai").drive(fleet, "embeddings.test.mjs", "/v1", EXPECTED=expected, TEXTS=json.dumps(TEXTS))
+    Client("openai").drive(fleet, "embeddings.test.mjs", "/v1", EXPECTED=expected,
+                           TEXTS=json.dumps(TEXTS))
     Client("clients").drive(fleet, "embed.test.mjs", EXPECTED=expected, TEXTS=json.dumps(TEXTS))

@@ -1,10 +1,10 @@
-"""`explain`: from what a step says of itself, its choice is computed again, outside of the server."""
+"""The test computes each choice again from what `explain` says of the step."""
 import json
 import math
 import sys
 
 import pytest
-from fleet import MODEL, ROOT, Fleet
+from fleet import MODEL, ROOT
 from sampling import by_rank, entropy_bits, penalized, shape, softmax, uniform
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
@@ -13,10 +13,11 @@ import model as reference  # noqa: E402
 STORY = "Once upon a time"
 N_VOCAB, EOS = 2560, 2559
 TOLERANCE = 2e-3  # of a logit
-STEP_KEYS = {"index", "token_id", "text", "strategy", "logit", "logit_penalized", "logprob", "prob", "prob_raw",
-             "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason", "draft", "candidates"}
-CANDIDATE_KEYS = {"token_id", "text", "logit", "logit_penalized", "prob_raw", "prob_shaped", "prob", "kept",
-                  "removed_by", "removed_at", "interval"}
+STEP_KEYS = {"index", "token_id", "text", "strategy", "logit", "logit_penalized", "logprob", "prob",
+             "prob_raw", "rank", "kept", "draw", "interval", "entropy_bits", "phase", "reason",
+             "draft", "candidates"}
+CANDIDATE_KEYS = {"token_id", "text", "logit", "logit_penalized", "prob_raw", "prob_shaped", "prob",
+                  "kept", "removed_by", "removed_at", "interval"}
 
 # With top_k <= 20 all that can be chosen is listed: the whole distribution is computed again.
 LISTED = [
@@ -26,7 +27,8 @@ LISTED = [
     {"top_k": 20, "temperature": 1.2, "top_p": 0.8, "min_p": 0.05},
     {"top_k": 20, "repetition_penalty": 1.3},
     {"top_k": 20, "presence_penalty": 1.0, "frequency_penalty": 0.7, "temperature": 1.1},
-    {"top_k": 10, "repetition_penalty": 0.8, "frequency_penalty": -0.3, "logit_bias": {"11": 4.0, "13": -3.5}},
+    {"top_k": 10, "repetition_penalty": 0.8, "frequency_penalty": -0.3,
+     "logit_bias": {"11": 4.0, "13": -3.5}},
     {"top_k": 1},
     {"top_k": 20, "temperature": 50},
 ]
@@ -43,17 +45,12 @@ UNLISTED = [
 GREEDY = [
     {"temperature": 0},
     {"temperature": 0, "top_k": 3, "top_p": 0.1, "min_p": 0.5},  # which then do not run
-    {"temperature": 0, "repetition_penalty": 1.5, "presence_penalty": 0.5, "frequency_penalty": 0.5},
+    {"temperature": 0, "repetition_penalty": 1.5, "presence_penalty": 0.5,
+     "frequency_penalty": 0.5},
     {"temperature": 0, "logit_bias": {"5": 12.5, "11": -100}},
 ]
 N_STEPS = 30
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +79,7 @@ def steps_with_history(runs, prompt, wanted):
                 yield sampling, step, ids[:step["index"]]
 
 
-# What every step says
+# Facts in every step
 
 
 def test_every_token_has_its_step(fleet, runs):
@@ -91,12 +88,14 @@ def test_every_token_has_its_step(fleet, runs):
         steps = answer["steps"]
         assert len(steps) == answer["output_tokens"] == N_STEPS
         assert [step["index"] for step in steps] == list(range(N_STEPS))
-        assert steps[0]["phase"] == "prefill" and {step["phase"] for step in steps[1:]} == {"decode"}
+        assert steps[0]["phase"] == "prefill"
+        assert {step["phase"] for step in steps[1:]} == {"decode"}
         assert all(set(step) == STEP_KEYS for step in steps)
         assert all(set(c) == CANDIDATE_KEYS for step in steps for c in step["candidates"])
         ids = [step["token_id"] for step in steps]
         if EOS not in ids:
-            assert fleet.request("POST", "/detokenize", {"tokens": ids})[1]["text"] == answer["generated_text"]
+            assert (fleet.request("POST", "/detokenize", {"tokens": ids})[1]["text"]
+                    == answer["generated_text"])
 
 
 def test_a_step_and_its_candidates_agree(runs):
@@ -143,7 +142,8 @@ def test_the_choice_is_computed_again_from_the_candidates(runs, prompt):
                   for c in step["candidates"]}
         shaped, where = shape(logits, sampling), (sampling, step["index"])
         assert step["strategy"] == "sample", where
-        assert step["kept"] == {"after_top_k": len(shaped.after_top_k), "after_top_p": len(shaped.after_top_p),
+        assert step["kept"] == {"after_top_k": len(shaped.after_top_k),
+                                "after_top_p": len(shaped.after_top_p),
                                 "after_min_p": len(shaped.after_min_p)}, where
         for c in step["candidates"]:
             assert_candidate_is(c, shaped)
@@ -159,7 +159,8 @@ def test_the_choice_is_computed_again_from_the_candidates(runs, prompt):
 
 def assert_candidate_is(c, shaped):
     token = c["token_id"]
-    removed_by = ("top_k" if token not in shaped.after_top_k else "top_p" if token not in shaped.after_top_p
+    removed_by = ("top_k" if token not in shaped.after_top_k
+                  else "top_p" if token not in shaped.after_top_p
                   else "min_p" if token not in shaped.after_min_p else None)
     assert c["removed_by"] == removed_by, c
     assert close(c["prob"], shaped.probs.get(token, 0)), c
@@ -184,7 +185,8 @@ def test_a_greedy_step_is_the_highest_logit_and_nothing_is_drawn(runs, prompt):
         assert best["token_id"] == step["token_id"]
         for c in step["candidates"]:
             assert c["kept"] and close(c["prob"], c["prob_shaped"])
-            assert close(math.log(best["prob"] / c["prob"]), best["logit_penalized"] - c["logit_penalized"], 1e-5)
+            assert close(math.log(best["prob"] / c["prob"]),
+                         best["logit_penalized"] - c["logit_penalized"], 1e-5)
 
 
 def test_probabilities_are_those_of_the_logits(runs, prompt):
@@ -193,11 +195,13 @@ def test_probabilities_are_those_of_the_logits(runs, prompt):
         kept = [c for c in step["candidates"] if c["kept"]]
         for c in step["candidates"]:
             raw = c["logit"] - first["logit"]
-            shaped = (c["logit_penalized"] - first["logit_penalized"]) / sampling.get("temperature", 1)
+            shaped = c["logit_penalized"] - first["logit_penalized"]
+            shaped /= sampling.get("temperature", 1)
             assert close(c["prob_raw"] / first["prob_raw"], math.exp(raw), 1e-5)
             assert close(c["prob_shaped"] / first["prob_shaped"], math.exp(shaped), 1e-5)
         for c in kept:
-            assert close(c["prob"] / kept[0]["prob"], c["prob_shaped"] / kept[0]["prob_shaped"], 1e-5)
+            assert close(c["prob"] / kept[0]["prob"], c["prob_shaped"] / kept[0]["prob_shaped"],
+                         1e-5)
         for name in "prob_raw", "prob_shaped", "prob":
             assert sum(c[name] for c in step["candidates"]) <= 1 + 1e-6
 
@@ -207,15 +211,17 @@ def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
         kept, mass = step["kept"], 0.0
         assert N_VOCAB >= kept["after_top_k"] >= kept["after_top_p"] >= kept["after_min_p"] >= 1
         for rank, c in enumerate(step["candidates"], 1):
-            removed_by = next((name for name in ("top_k", "top_p", "min_p") if rank > kept[f"after_{name}"]), None)
+            removed_by = next((name for name in ("top_k", "top_p", "min_p")
+                               if rank > kept[f"after_{name}"]), None)
             assert c["removed_by"] == removed_by, (sampling, step["index"], c)
             mass += c["prob_shaped"]
             if "top_p" in sampling and "top_k" not in sampling and rank == kept["after_top_p"]:
-                assert mass - c["prob_shaped"] < sampling["top_p"] + 1e-6 and mass > sampling["top_p"] - 1e-6
+                assert mass - c["prob_shaped"] < sampling["top_p"] + 1e-6
+                assert mass > sampling["top_p"] - 1e-6
 
 
 def test_the_logits_are_the_models_own(runs, prompt):
-    """The same prefixes through the reference in float64: logits, and what depends on all of the vocabulary."""
+    """The float64 reference on the same prefixes: logits, and what needs the whole vocabulary."""
     judge = reference.Model(MODEL)
     for sampling, answer in runs[::3]:
         output = [step["token_id"] for step in answer["steps"]]
@@ -226,9 +232,12 @@ def test_the_logits_are_the_models_own(runs, prompt):
                 assert close(c["logit"], raw[c["token_id"]], TOLERANCE)
             assert math.isclose(step["prob_raw"], softmax(raw)[step["token_id"]], rel_tol=5e-3)
             logits = {i: penalized(x, i, sampling, prompt, before) for i, x in raw.items()}
-            probs = softmax(logits) if step["strategy"] == "greedy" else shape(logits, sampling).probs
-            assert math.isclose(step["prob"], probs[step["token_id"]], rel_tol=2e-2), (sampling, step["index"])
-            assert math.isclose(step["entropy_bits"], entropy_bits(probs), rel_tol=2e-2, abs_tol=2e-2)
+            probs = (softmax(logits) if step["strategy"] == "greedy"
+                     else shape(logits, sampling).probs)
+            assert math.isclose(step["prob"], probs[step["token_id"]],
+                                rel_tol=2e-2), (sampling, step["index"])
+            assert math.isclose(step["entropy_bits"], entropy_bits(probs), rel_tol=2e-2,
+                                abs_tol=2e-2)
 
 
 # Where it is told
@@ -237,7 +246,8 @@ def test_the_logits_are_the_models_own(runs, prompt):
 def test_fewer_candidates_are_a_prefix_of_more(fleet, prompt, runs):
     sampling, whole = runs[1]
     for n in 1, 3:
-        answer = fleet.generate(prompt=prompt, max_new_tokens=N_STEPS, explain=n, ignore_eos=True, **sampling)
+        answer = fleet.generate(prompt=prompt, max_new_tokens=N_STEPS, explain=n, ignore_eos=True,
+                                **sampling)
         for step, full in zip(answer["steps"], whole["steps"], strict=True):
             assert step == {**full, "candidates": full["candidates"][:n]}
 
@@ -251,7 +261,8 @@ def test_nothing_is_explained_unasked(fleet):
 
 def test_explaining_changes_no_choice(fleet):
     body = dict(prompt=STORY, max_new_tokens=40, temperature=1.1, top_p=0.95, seed=5)
-    assert fleet.generate(**body)["generated_text"] == fleet.generate(**body, explain=20)["generated_text"]
+    assert (fleet.generate(**body)["generated_text"]
+            == fleet.generate(**body, explain=20)["generated_text"])
 
 
 def test_a_stream_tells_each_step_as_it_is_made(fleet, prompt, runs):
@@ -265,11 +276,12 @@ def test_a_stream_tells_each_step_as_it_is_made(fleet, prompt, runs):
 
 def test_the_naive_loop_gives_the_same_reasons(fleet, prompt, runs):
     for sampling, whole in runs[::5]:
-        answer = fleet.generate(prompt=prompt, max_new_tokens=N_STEPS, explain=20, ignore_eos=True, kv_cache=False,
-                                **sampling)
+        answer = fleet.generate(prompt=prompt, max_new_tokens=N_STEPS, explain=20, ignore_eos=True,
+                                kv_cache=False, **sampling)
         for step, cached in zip(answer["steps"], whole["steps"], strict=True):
             assert step["token_id"] == cached["token_id"] and step["rank"] == cached["rank"]
-            assert close(step["draw"] or 0, cached["draw"] or 0) and close(step["prob"], cached["prob"], 1e-3)
+            assert close(step["draw"] or 0, cached["draw"] or 0)
+            assert close(step["prob"], cached["prob"], 1e-3)
 
 
 def test_each_prompt_of_a_batch_has_its_own_steps(fleet, prompt):
@@ -286,9 +298,7 @@ def test_each_prompt_of_a_batch_has_its_own_steps(fleet, prompt):
 
 
 def complete(fleet, **fields):
-    status, answer, _ = fleet.request("POST", "/v1/completions", {"prompt": STORY, **fields})
-    assert status == 200, answer
-    return answer
+    return fleet.post("/v1/completions", {"prompt": STORY, **fields})
 
 
 def streamed_steps(fleet, path, **fields):
@@ -308,10 +318,9 @@ def test_completions_explain_too_and_agree_with_their_logprobs(fleet, runs):
 
 
 def test_chats_explain_too(fleet):
-    fields = dict(messages=[{"role": "user", "content": "Hello"}], max_tokens=12, explain=4, temperature=0.9, seed=3,
-                  ignore_eos=True)
-    status, answer, _ = fleet.request("POST", "/v1/chat/completions", fields)
-    assert status == 200
+    fields = dict(messages=[{"role": "user", "content": "Hello"}], max_tokens=12, explain=4,
+                  temperature=0.9, seed=3, ignore_eos=True)
+    answer = fleet.post("/v1/chat/completions", fields)
     steps = answer["choices"][0]["steps"]
     assert len(steps) == 12 and steps[0]["phase"] == "prefill"
     assert streamed_steps(fleet, "/v1/chat/completions", **fields) == steps

@@ -1,5 +1,5 @@
-"""Every family through gateway, prefill and decode worker: the tokens, the steps' logits, the log-probabilities and
-the embeddings are those of the float64 reference, and the same in whatever way a request runs."""
+"""Every family through gateway, prefill and decode worker: tokens, logits, log-probabilities and
+embeddings are the float64 reference's, in whatever way a request runs."""
 import concurrent.futures
 import json
 import sys
@@ -13,8 +13,9 @@ import model as reference  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 NAMES = sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
-# Of a logit, in standard deviations of the logits, which are 2 to 8 here: with K and V in f32; and in f16, whose elements have
-# a relative error of 5e-4. phi3-longrope and phi4-mini, whose scores are four times as large as usual, spend 3e-2 of it.
+# The error of a logit in standard deviations of the logits, which are 2 to 8 here, with K and V in
+# f32, and in f16, whose elements have a relative error of 5e-4. phi3-longrope and phi4-mini, whose
+# scores are four times as large as usual, spend 3e-2 of it.
 TOLERANCE = {"f32": 7e-4, "f16": 5e-2}
 N_NEW = 10
 
@@ -24,7 +25,8 @@ def cases(name):
 
 
 def continued(prompt, **more):
-    return dict(prompt=prompt, max_new_tokens=N_NEW, temperature=0, ignore_eos=True, explain=20, **more)
+    return dict(prompt=prompt, max_new_tokens=N_NEW, temperature=0, ignore_eos=True, explain=20,
+                **more)
 
 
 def chosen(answer):
@@ -43,7 +45,8 @@ def check_steps(judge, prompt, answer, tolerance):
     tolerance *= rows.std()
     for step, row in zip(answer["steps"], rows):
         listed = [c["token_id"] for c in step["candidates"]]
-        assert np.abs(np.array([c["logit"] for c in step["candidates"]]) - row[listed]).max() <= tolerance
+        assert np.abs(np.array([c["logit"] for c in step["candidates"]])
+                      - row[listed]).max() <= tolerance
         assert step["token_id"] == listed[0] and row.max() - row[listed[0]] <= 2 * tolerance
         assert abs(step["logprob"] - logprobs(row)[step["token_id"]]) <= 2 * tolerance
 
@@ -51,9 +54,9 @@ def check_steps(judge, prompt, answer, tolerance):
 def check_completion(fleet, judge, prompt, ids, tolerance):
     """OpenAI's log-probabilities of the prompt and of what follows it."""
     ids = prompt + ids
-    body = dict(prompt=prompt, max_tokens=N_NEW, temperature=0, ignore_eos=True, logprobs=2, echo=True)
-    status, answer, _ = fleet.request("POST", "/v1/completions", body)
-    assert status == 200, answer
+    body = dict(prompt=prompt, max_tokens=N_NEW, temperature=0, ignore_eos=True, logprobs=2,
+                echo=True)
+    answer = fleet.post("/v1/completions", body)
     found = answer["choices"][0]["logprobs"]["token_logprobs"]
     rows = logprobs(judge.logits(ids))
     tolerance *= rows.std()
@@ -64,17 +67,18 @@ def check_completion(fleet, judge, prompt, ids, tolerance):
 def check_embeddings(fleet, judge, prompts, tolerance):
     """The last position's final hidden state, and the mean of all positions'."""
     for pooling in ("last", "mean"):
-        status, answer, _ = fleet.request("POST", "/v1/embeddings", dict(input=prompts, pooling=pooling))
-        assert status == 200, answer
+        answer = fleet.post("/v1/embeddings", dict(input=prompts, pooling=pooling))
         for prompt, entry in zip(prompts, answer["data"]):
             hidden = judge.hidden(prompt)
             wanted = hidden[-1] if pooling == "last" else hidden.mean(0)
-            assert np.linalg.norm(np.array(entry["embedding"]) - wanted / np.linalg.norm(wanted)) <= 2 * tolerance
+            assert np.linalg.norm(np.array(entry["embedding"])
+                                  - wanted / np.linalg.norm(wanted)) <= 2 * tolerance
 
 
 # tests/golden holds all of them to the bound of f16, in one process.
-@pytest.mark.parametrize("name, kv", [(name, "f32") for name in NAMES] +
-                         [(name, "f16") for name in ("gemma3", "gpt-oss", "phi4-mini", "qwen3")])
+@pytest.mark.parametrize("name, kv", [
+    *((name, "f32") for name in NAMES),
+    *((name, "f16") for name in ("gemma3", "gpt-oss", "phi4-mini", "qwen3"))])
 def test_all_processes_together_compute_the_references_logits(name, kv):
     judge = reference.Model(FIXTURES / name)
     deviation = judge.logits(cases(name)[-1]["prompt"]).std()
@@ -92,16 +96,17 @@ def test_all_processes_together_compute_the_references_logits(name, kv):
 
 
 def steps_of(answer):
-    """What two runs of one request must share to the last bit."""
-    return [(step["token_id"], step["logit"], step["logprob"], [(c["token_id"], c["logit"]) for c in step["candidates"]])
-            for step in answer["steps"]]
+    """The part of two runs of one request that is equal to the last bit."""
+    return [(step["token_id"], step["logit"], step["logprob"],
+             [(c["token_id"], c["logit"]) for c in step["candidates"]]) for step in answer["steps"]]
 
 
 def runs(fleet, prompts, **more):
-    """Each prompt alone, all at once, all in one batch, without a KV cache: the answers of each way."""
+    """The answers for each prompt alone, all at once, in one batch, and without a KV cache."""
     yield "alone", [fleet.generate(**continued(prompt, **more)) for prompt in prompts]
     with concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
-        yield "at once", list(pool.map(lambda prompt: fleet.generate(**continued(prompt, **more)), prompts))
+        yield "at once", list(pool.map(lambda prompt: fleet.generate(**continued(prompt, **more)),
+                                       prompts))
     yield "in a batch", fleet.generate(**continued(prompts, **more))["results"]
     if fleet.n["prefill"]:  # whose work the naive loop is
         yield "naive", [fleet.generate(**continued(prompt, kv_cache=False)) for prompt in prompts]
@@ -109,13 +114,15 @@ def runs(fleet, prompts, **more):
 
 WAYS = {
     "disaggregated": dict(worker_args=["--threads", 2]),
-    "disaggregated, in short chunks, on one thread": dict(worker_args=["--threads", 1], prefill_args=["--chunk", 16]),
+    "disaggregated, in short chunks, on one thread": dict(worker_args=["--threads", 1],
+                                                          prefill_args=["--chunk", 16]),
     "aggregated, in short chunks": dict(prefill=0, gateway_args=["--colocated-prefill-tokens", 128],
-                                        decode_args=["--colocated-prefill-chunk", 7, "--threads", 2]),
+                                        decode_args=["--colocated-prefill-chunk", 7,
+                                                     "--threads", 2]),
 }
 
 
-# One with each of: windows beside whole layers, QK norms, sinks and experts, one window in all layers.
+# The models have windows in some layers or in all, QK norms, sinks and experts.
 @pytest.mark.parametrize("name", ("gemma3", "gpt-oss", "phi3", "qwen3", "qwen3-moe"))
 def test_a_request_has_the_same_logits_in_every_way_it_can_run(name):
     prompts = [case["prompt"] for case in cases(name)]

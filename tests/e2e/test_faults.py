@@ -1,4 +1,4 @@
-"""Workers that die, stall, lie or leave; clients that go away: nothing else is harmed, nothing leaks."""
+"""Workers die, stall, lie or leave and clients go away: nothing else fails, nothing leaks."""
 import os
 import random
 import re
@@ -12,7 +12,8 @@ from fleet import MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
 
 STORY = "Once upon a time"
 # Long enough for something to happen in the middle of it.
-LONG = dict(prompt=STORY, max_new_tokens=480 if SLOW == 1 else 200, temperature=0.8, ignore_eos=True)
+LONG = dict(prompt=STORY, max_new_tokens=480 if SLOW == 1 else 200, temperature=0.8,
+            ignore_eos=True)
 
 
 def test_64_streams_over_two_and_two_equal_their_single_runs():
@@ -38,12 +39,15 @@ def test_kill_of_a_decode_worker_fails_its_streams_and_no_others():
         n_there = fleet.active("decode-0")
         assert 0 < n_there < 6
         fleet.workers["decode-0"].kill()
-        wait_for(lambda: fleet.open() == 6 - n_there, "its streams to fail")  # no other one is read meanwhile
+        # No other stream is read meanwhile.
+        wait_for(lambda: fleet.open() == 6 - n_there, "its streams to fail")
         with ThreadPoolExecutor(6) as pool:
             ends = list(pool.map(lambda stream: stream.text()[1], streams))
         failed = [last.json()["error"] for last in ends if last.name == "error"]
-        assert len(failed) == n_there and [last.name for last in ends].count("summary") == 6 - n_there
-        assert all("decode-0" in error["message"] and error["code"] == "worker_failed" for error in failed)
+        assert len(failed) == n_there
+        assert [last.name for last in ends].count("summary") == 6 - n_there
+        assert all("decode-0" in error["message"] and error["code"] == "worker_failed"
+                   for error in failed)
         fleet.start_worker("decode", "decode-2")
         fleet.wait_ready(3)
         fleet.wait_all_free()
@@ -109,12 +113,14 @@ def test_a_client_of_the_naive_loop_that_leaves_stops_it():
 def test_a_stopped_worker_is_suspected_then_lost_and_comes_back():
     with Fleet(decode=2, gateway_args=SUSPICION) as fleet:
         fleet.workers["decode-0"].pause()
-        # A gateway that had to wait for the processor itself may lose a worker without suspecting it first.
-        wait_for(lambda: re.search(r"ev=worker_(lost worker=decode-0|state worker=decode-0 .*to=suspect)",
-                                   fleet.gateway.text()), "the suspicion")
+        # A gateway that had to wait for the processor itself may lose a worker without suspicion.
+        wait_for(lambda: re.search(
+            r"ev=worker_(lost worker=decode-0|state worker=decode-0 .*to=suspect)",
+            fleet.gateway.text()), "the suspicion")
         assert fleet.generate(prompt=STORY)["served_by"]["decode"] == "decode-1"
         wait_for(lambda: fleet.worker("decode-0") is None, "decode-0 to be lost")
-        told = len(re.findall(r"ev=worker_state worker=decode-\d .*to=suspect", fleet.gateway.text()))
+        told = len(re.findall(r"ev=worker_state worker=decode-\d .*to=suspect",
+                              fleet.gateway.text()))
         assert fleet.metrics()['baton_workers_suspected_total{role="decode"}'] >= told
         fleet.workers["decode-0"].resume()
         fleet.wait_ready(3)
@@ -176,7 +182,8 @@ def test_a_worker_with_a_wrong_token_or_a_taken_name_is_refused():
 def test_a_worker_of_another_wire_version_is_refused_on_both_sides():
     with Fleet() as fleet, wire.another_version(fleet.inbox, wire.VERSION + 1) as newer:
         stranger = fleet.start_worker("decode", "decode-9", args=["--gateway", newer])
-        said = f"the peer speaks wire version {wire.VERSION + 1}, this process speaks {wire.VERSION}"
+        said = (f"the peer speaks wire version {wire.VERSION + 1}, "
+                f"this process speaks {wire.VERSION}")
         wait_for(lambda: said in fleet.gateway.text(), "the reason")
         wait_for(lambda: "is its wire version? its log tells" in stranger.text(), "the hint")
         stranger.stop()
@@ -200,7 +207,7 @@ def test_a_worker_told_to_stop_finishes_its_streams():
         streams = fleet.hold(4)
         assert 0 < fleet.active("decode-0") < 4
         fleet.workers["decode-0"].signal(signal.SIGTERM)
-        wait_for(lambda: "ev=draining" in fleet.workers["decode-0"].text(), "decode-0 to hear of it")
+        wait_for(lambda: "ev=draining" in fleet.workers["decode-0"].text(), "decode-0 to drain")
         ends = [stream.text()[1] for stream in streams]
         assert [last.name for last in ends] == ["summary"] * 4
         assert fleet.workers["decode-0"].popen.wait(PATIENCE_S) == 0
@@ -222,7 +229,8 @@ def test_a_full_queue_answers_429():
         [stream] = fleet.hold()
         with ThreadPoolExecutor(12) as pool:
             answers = [pool.submit(fleet.request, "POST", "/generate", LONG) for _ in range(12)]
-            wait_for(lambda: sum(answer.done() for answer in answers) == 10, "all but two to be refused")
+            wait_for(lambda: sum(answer.done() for answer in answers) == 10,
+                     "all but two to be refused")
             assert fleet.open("QUEUED") == 2
             stream.abandon()
         statuses = [answer.result()[0] for answer in answers]
@@ -250,21 +258,23 @@ def test_a_gateway_told_to_stop_finishes_what_is_open():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a process names of its own")
 def test_a_gateway_that_a_name_lists_later_is_joined_while_another_serves(tmp_path):
-    """As in a cluster where one of two gateways is replaced: the new one has another address."""
+    """One of two gateways is replaced, as in a cluster: the new one has another address."""
     hosts = tmp_path / "hosts"
     hosts.write_text("127.0.0.1 gateways.test\n")
     named = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', hosts]
     with Fleet(prefill=0, decode=0) as one:
         port = one.inbox.rpartition(":")[2]
         for role in "prefill", "decode":
-            one.start_worker(role, f"{role}-0", ["--gateway", f"tcp://gateways.test:{port}"], command=named)
+            one.start_worker(role, f"{role}-0", ["--gateway", f"tcp://gateways.test:{port}"],
+                             command=named)
         one.wait_ready(2)
         two = Fleet(prefill=0, decode=0)
         two.inbox, two.port = f"tcp://127.0.0.2:{port}", None
         with two:
             hosts.write_text("127.0.0.1 gateways.test\n127.0.0.2 gateways.test\n")
             two.wait_ready(2)
-            assert two.generate(**WORDY)["generated_text"] == one.generate(**WORDY)["generated_text"]
+            assert (two.generate(**WORDY)["generated_text"]
+                    == one.generate(**WORDY)["generated_text"])
 
 
 def test_two_gateways_share_one_fleet():
@@ -274,8 +284,8 @@ def test_two_gateways_share_one_fleet():
         one.wait_ready(2)
         two.wait_ready(2)
         with ThreadPoolExecutor(8) as pool:
-            texts = set(pool.map(lambda i: (one, two)[i % 2].generate(**LONG, seed=4)["generated_text"],
-                                 range(8)))
+            texts = set(pool.map(
+                lambda i: (one, two)[i % 2].generate(**LONG, seed=4)["generated_text"], range(8)))
         assert len(texts) == 1
         expected, _ = one.stream(**WORDY).text()
         [stream], _ = [gateway.hold() for gateway in (one, two)]

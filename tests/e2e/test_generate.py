@@ -3,20 +3,14 @@ import json
 import math
 import random
 import re
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from fleet import BIN, MODEL, ROOT, Fleet, wait_for
+from programs import run
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())
 STORY = "Once upon a time"
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet() as started:
-        yield started
 
 
 def prompts(n):
@@ -29,9 +23,8 @@ def prompts(n):
 
 def single_process(ids, n_new, *extra):
     """The same model in one process, without gateway, wire or hand-off."""
-    out = subprocess.run([BIN / "baton-bench", "generate", "--model", MODEL, "--tokens",
-                          ",".join(map(str, ids)), "--max-new", str(n_new), *extra],
-                         check=True, capture_output=True, text=True, cwd=ROOT)
+    out = run(BIN / "baton-bench", "generate", "--model", MODEL,
+              "--tokens", ",".join(map(str, ids)), "--max-new", n_new, *extra, check=True, cwd=ROOT)
     return json.loads(out.stdout)["text"]
 
 
@@ -64,7 +57,8 @@ def test_generate_returns_every_field(fleet):
 
 def test_the_stream_shows_the_text_that_generate_returns(fleet):
     for prompt in GOLDEN["prompts"]:
-        body = dict(prompt=prompt["prompt"], max_new_tokens=50, temperature=0.8, top_p=0.95, seed=11)
+        body = dict(prompt=prompt["prompt"], max_new_tokens=50, temperature=0.8, top_p=0.95,
+                    seed=11)
         text, last = fleet.stream(**body).text()
         assert last.name == "summary"
         assert text == fleet.generate(**body)["generated_text"]
@@ -73,16 +67,18 @@ def test_the_stream_shows_the_text_that_generate_returns(fleet):
 def test_greedy_continuations_are_the_golden_ones(fleet):
     for prompt in GOLDEN["prompts"]:
         n = len(prompt["greedy_ids"])
-        answer = fleet.generate(prompt=prompt["prompt"], max_new_tokens=n, temperature=0, ignore_eos=True)
+        answer = fleet.generate(prompt=prompt["prompt"], max_new_tokens=n, temperature=0,
+                                ignore_eos=True)
         assert answer["prompt_tokens"] == len(prompt["ids"])  # an empty prompt is the begin of text
-        assert answer["generated_text"] == prompt["greedy_text"].replace("<|endoftext|>", ""), prompt["prompt"]
+        expected = prompt["greedy_text"].replace("<|endoftext|>", "")
+        assert answer["generated_text"] == expected, prompt["prompt"]
 
 
 def test_distributed_single_process_and_naive_agree_over_50_prompts(fleet):
     for i, ids in enumerate(prompts(50)):
         sampled = i % 2
-        extra = ["--temperature", "0.9", "--top-k", "50", "--top-p", "0.9", "--seed", str(i)] if sampled \
-            else ["--temperature", "0"]
+        extra = ["--temperature", "0"] if not sampled else [
+            "--temperature", "0.9", "--top-k", "50", "--top-p", "0.9", "--seed", str(i)]
         body = dict(prompt=ids, max_new_tokens=24, seed=i)
         body |= dict(temperature=0.9, top_k=50, top_p=0.9) if sampled else dict(temperature=0)
         distributed = fleet.generate(**body)["generated_text"]
@@ -97,7 +93,8 @@ def test_a_seed_fixes_the_text_and_is_echoed(fleet):
     first = fleet.generate(**body)
     again = fleet.generate(**body, seed=first["seed"])
     assert again["generated_text"] == first["generated_text"] and again["seed"] == first["seed"]
-    assert fleet.generate(**body, seed=first["seed"] + 1)["generated_text"] != first["generated_text"]
+    assert (fleet.generate(**body, seed=first["seed"] + 1)["generated_text"]
+            != first["generated_text"])
 
 
 def test_a_stop_string_ends_the_text_before_itself(fleet):
@@ -117,7 +114,8 @@ def test_a_stop_token_ends_generation(fleet):
     ids = fleet.request("POST", "/tokenize", {"text": STORY})[1]["tokens"]
     whole = fleet.generate(prompt=ids, max_new_tokens=10, temperature=0)["generated_text"]
     tokens = fleet.request("POST", "/tokenize", {"text": STORY + whole})[1]["tokens"][len(ids):]
-    answer = fleet.generate(prompt=ids, max_new_tokens=10, temperature=0, stop_token_ids=[tokens[3]])
+    answer = fleet.generate(prompt=ids, max_new_tokens=10, temperature=0,
+                            stop_token_ids=[tokens[3]])
     assert answer["finish_reason"] == "stop" and whole.startswith(answer["generated_text"])
     assert answer["output_tokens"] <= 4
     fleet.wait_all_free()
@@ -132,8 +130,8 @@ def test_one_token_needs_no_decode_worker(fleet):
 def test_the_stages_up_to_the_first_token_add_up_to_ttft(fleet):
     upto = ["parse", "tokenize", "queue", "prefill_queue", "prefill_compute", "first_token"]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda i: fleet.generate(prompt=STORY, max_new_tokens=8, timeline=True,
-                                                         kv_cache=i % 5 != 0), range(60)))
+        answers = list(pool.map(lambda i: fleet.generate(
+            prompt=STORY, max_new_tokens=8, timeline=True, kv_cache=i % 5 != 0), range(60)))
     for answer in answers:
         stages = {s["name"]: s for s in answer["timeline"]["stages"]}
         assert abs(sum(stages[name]["duration_s"] for name in upto) - answer["ttft_s"]) < 1e-3
@@ -159,10 +157,11 @@ def test_a_prompt_that_fills_the_context_leaves_no_position(fleet):
 
 def test_tokenize_and_detokenize_are_each_others_inverse(fleet):
     for vector in GOLDEN["tokenizer"][:40]:
-        status, answer, _ = fleet.request("POST", "/tokenize", {"text": vector["text"]})
-        assert status == 200 and answer["tokens"] == vector["ids"] and answer["count"] == len(vector["ids"])
+        answer = fleet.post("/tokenize", {"text": vector["text"]})
+        assert answer["tokens"] == vector["ids"] and answer["count"] == len(vector["ids"])
         assert len(answer["pieces"]) == answer["count"]
-        assert fleet.request("POST", "/detokenize", {"tokens": vector["ids"]})[1] == {"text": vector["text"]}
+        assert fleet.request("POST", "/detokenize",
+                             {"tokens": vector["ids"]})[1] == {"text": vector["text"]}
 
 
 def test_only_the_first_answer_of_a_worker_is_cold():
@@ -176,7 +175,8 @@ def test_only_the_first_answer_of_a_worker_is_cold():
 
 
 def lines_of(process, *parts):
-    return lambda: [line for line in process.text().splitlines() if all(p in line + " " for p in parts)]
+    return lambda: [line for line in process.text().splitlines()
+                    if all(p in line + " " for p in parts)]
 
 
 def test_every_stage_is_logged_and_counted(fleet):
@@ -192,7 +192,8 @@ def test_every_stage_is_logged_and_counted(fleet):
         assert after[key] == before[key] + 1
         logged = float(re.search(rf" {stage['name']}_s=(\S+)", line)[1])
         assert math.isclose(logged, stage["duration_s"], rel_tol=1e-4, abs_tol=1e-9), stage
-    for worker, events in {"prefill-0": ("prompt", "handoff"), "decode-0": ("context_received", "sequence")}.items():
+    for worker, events in {"prefill-0": ("prompt", "handoff"),
+                           "decode-0": ("context_received", "sequence")}.items():
         for event in events:  # workers log after they have answered
             lines = lines_of(fleet.workers[worker], request, f" ev={event} ")
             wait_for(lines, f"{worker} to tell of its {event}")
@@ -203,13 +204,14 @@ def adds_up(stages_s, e2el_s):
     return math.isclose(sum(stages_s), e2el_s, rel_tol=0.02, abs_tol=1e-6)
 
 
-KINDS = ({}, {"explain": 20}, {"kv_cache": False}, {"max_new_tokens": 1}, {"max_new_tokens": 2}, {"stop": ["e"]},
-         {"cache_prompt": False})
+KINDS = ({}, {"explain": 20}, {"kv_cache": False}, {"max_new_tokens": 1}, {"max_new_tokens": 2},
+         {"stop": ["e"]}, {"cache_prompt": False})
 
 
 def test_the_stages_of_every_answer_add_up_to_its_time(fleet):
     def ask(i):
-        body = {"prompt": 12 * STORY, "max_new_tokens": 24, "timeline": True, **KINDS[i % len(KINDS)]}
+        body = {"prompt": 12 * STORY, "max_new_tokens": 24, "timeline": True,
+                **KINDS[i % len(KINDS)]}
         if i % 2:
             return fleet.generate(**body)
         stream = fleet.stream(**body)
@@ -218,16 +220,18 @@ def test_the_stages_of_every_answer_add_up_to_its_time(fleet):
         answers = list(pool.map(ask, range(42)))
     for i, answer in enumerate(answers):
         durations = [stage["duration_s"] for stage in answer["timeline"]["stages"]]
-        assert adds_up(durations, answer["e2el_s"]) and min(durations) >= 0, (KINDS[i % len(KINDS)], answer)
+        assert (adds_up(durations, answer["e2el_s"])
+                and min(durations) >= 0), (KINDS[i % len(KINDS)], answer)
     assert sum(answer["cached_tokens"] > 0 for answer in answers) > 10
 
 
 def test_the_timings_of_every_completion_add_up(fleet):
-    for body in ({}, {"n": 3}, {"prompt": [STORY, "The old dog"]}, {"logprobs": 5}, {"explain": 5, "n": 2}):
-        status, answer, _ = fleet.request("POST", "/v1/completions", {"prompt": STORY, "max_tokens": 16, **body})
-        assert status == 200
+    for body in ({}, {"n": 3}, {"prompt": [STORY, "The old dog"]}, {"logprobs": 5},
+                 {"explain": 5, "n": 2}):
+        answer = fleet.post("/v1/completions", {"prompt": STORY, "max_tokens": 16, **body})
         timings = answer["timings"]
-        stages = [s for name, s in timings.items() if name.endswith("_s") and name not in ("e2el_s", "migration_gap_s")]
+        stages = [s for name, s in timings.items() if name.endswith("_s")
+                  and name not in ("e2el_s", "migration_gap_s")]
         assert len(stages) == 15 and adds_up(stages, timings["e2el_s"]), (body, timings)
 
 
@@ -249,7 +253,7 @@ def test_health_ready_and_workers_tell_the_state(fleet):
     assert fleet.request("GET", "/health")[0] == 200
     assert fleet.request("GET", "/ready")[0] == 200
     for worker in fleet.fleet():
-        assert set(worker) >= {"id", "role", "state", "pid", "address", "model", "fingerprint", "cores",
-                               "queued", "running", "kv_blocks_total", "kv_blocks_free",
+        assert set(worker) >= {"id", "role", "state", "pid", "address", "model", "fingerprint",
+                               "cores", "queued", "running", "kv_blocks_total", "kv_blocks_free",
                                "kv_blocks_reserved", "last_step_s"}
         assert worker["pid"] == fleet.workers[worker["id"]].pid

@@ -1,21 +1,17 @@
 """deploy/get-model against a server of our own with the Hub's layout."""
-
 import hashlib
 import http.server
 import json
 import os
-import pathlib
 import random
-import subprocess
 import threading
 
 import pytest
+from fleet import ROOT
+from programs import run
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
-GET_MODEL = REPO / "deploy" / "get-model"
+GET_MODEL = ROOT / "deploy/get-model"
 AT = "/distilbert/distilgpt2/resolve/2290a62682d06624634c1f46a6ad5be0f47f38aa/"
-
-
 COMMIT = "c1d2" * 10
 
 
@@ -134,28 +130,20 @@ def serve(files, handler=None):
 def metadata_hub():
     shards = [f"model-{i:05}-of-00002.safetensors" for i in (1, 2)]
     index = {"weight_map": {f"layer.{i}": shard for i, shard in enumerate(shards * 2)}}
-    server = serve(
-        {
-            "config.json": b'{"model_type":"qwen3"}',
-            "tokenizer.json": b"{}",
-            "generation_config.json": b'{"eos_token_id":1}',
-            "model.safetensors.index.json": json.dumps(index).encode(),
-            shards[0]: random.Random(8).randbytes(500_000),
-            shards[1]: random.Random(9).randbytes(300_000),
-            "README.md": b"not asked for",
-        },
-        MetadataHandler,
-    )
+    server = serve({"config.json": b'{"model_type":"qwen3"}', "tokenizer.json": b"{}",
+                    "generation_config.json": b'{"eos_token_id":1}',
+                    "model.safetensors.index.json": json.dumps(index).encode(),
+                    shards[0]: random.Random(8).randbytes(500_000),
+                    shards[1]: random.Random(9).randbytes(300_000), "README.md": b"not asked for"},
+                   MetadataHandler)
     yield server
     server.shutdown()
 
 
 @pytest.fixture
 def hub():
-    files = {
-        "config.json": b'{"model_type":"gpt2"}',
-        "model.safetensors": random.Random(7).randbytes(3_000_000),
-    }
+    files = {"config.json": b'{"model_type":"gpt2"}',
+             "model.safetensors": random.Random(7).randbytes(3_000_000)}
     server = Hub(files)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
@@ -165,9 +153,8 @@ def hub():
 @pytest.fixture
 def sums(hub, tmp_path):
     path = tmp_path / "sums"
-    path.write_text(
-        "".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in hub.files.items())
-    )
+    path.write_text("".join(f"{hashlib.sha256(body).hexdigest()}  {name}\n"
+                            for name, body in hub.files.items()))
     return path
 
 
@@ -179,7 +166,7 @@ def get_model(tmp_path, url, sums=None, timeout=60, extra=(), name="distilgpt2",
     env.pop("HF_TOKEN", None)
     if token:
         env["HF_TOKEN"] = token
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
+    return run(*command, env=env, timeout=timeout)
 
 
 def of_weights(hub):
@@ -202,9 +189,8 @@ def test_a_broken_transfer_goes_on_where_it_stopped(hub, sums, tmp_path):
     done = get_model(tmp_path, hub.url, sums)
     assert done.returncode == 0, done.stderr
     assert of_weights(hub) == [None, "bytes=1500000-", "bytes=2250000-"]
-    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files[
-        "model.safetensors"
-    ]
+    assert ((tmp_path / "models/distilgpt2/model.safetensors").read_bytes()
+            == hub.files["model.safetensors"])
 
 
 def test_an_interrupted_command_goes_on_where_it_stopped(hub, sums, tmp_path):
@@ -223,9 +209,8 @@ def test_a_server_without_ranges_is_read_from_the_start(hub, sums, tmp_path):
     hub.breaks, hub.ranges_work = 1, False
     done = get_model(tmp_path, hub.url, sums)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "models/distilgpt2/model.safetensors").read_bytes() == hub.files[
-        "model.safetensors"
-    ]
+    assert ((tmp_path / "models/distilgpt2/model.safetensors").read_bytes()
+            == hub.files["model.safetensors"])
 
 
 def test_a_corrupt_file_is_refused_and_thrown_away(hub, sums, tmp_path):
@@ -278,11 +263,11 @@ def test_the_hubs_own_sums_check_every_file_of_one_commit(metadata_hub, tmp_path
         assert (found / name).exists() == (name != "README.md")
         assert name == "README.md" or (found / name).read_bytes() == body
     lines = (found / "SHA256SUMS").read_text().splitlines()
-    assert sorted(lines) == sorted(
-        f"{hashlib.sha256(body).hexdigest()}  {name}"
-        for name, body in metadata_hub.files.items() if name != "README.md"
-    )
-    assert {path.name for path in found.iterdir()} == set(metadata_hub.files) - {"README.md"} | {"SHA256SUMS"}
+    assert sorted(lines) == sorted(f"{hashlib.sha256(body).hexdigest()}  {name}"
+                                   for name, body in metadata_hub.files.items()
+                                   if name != "README.md")
+    assert ({path.name for path in found.iterdir()} == set(metadata_hub.files) - {"README.md"}
+            | {"SHA256SUMS"})
 
 
 def test_one_file_of_weights_and_a_tokenizer_of_two_files_will_do(metadata_hub, tmp_path):
@@ -298,7 +283,7 @@ def test_one_file_of_weights_and_a_tokenizer_of_two_files_will_do(metadata_hub, 
 
 @pytest.mark.parametrize("name", ["model-00002-of-00002.safetensors", "config.json"])
 def test_a_file_that_is_not_what_the_hub_says_is_thrown_away(metadata_hub, tmp_path, name):
-    metadata_hub.sums[name] = ("ab" if name == "config.json" else "abcd") * (20 if name == "config.json" else 16)
+    metadata_hub.sums[name] = "ab" * 20 if name == "config.json" else "abcd" * 16
     refused = get_qwen(tmp_path, metadata_hub)
     assert refused.returncode == 1 and f"{name} is corrupt" in refused.stderr
     assert not (tmp_path / "models/qwen3-0.6b").exists()
@@ -312,7 +297,8 @@ def test_a_shard_goes_on_where_it_stopped_at_the_commit_that_was_begun(metadata_
     incomplete.mkdir(parents=True)
     (incomplete / "revision").write_text(COMMIT + "\n")
     body = metadata_hub.files[name]
-    (incomplete / f"{name}.{hashlib.sha256(body).hexdigest()[:12]}.part").write_bytes(body[:200_000])
+    (incomplete / f"{name}.{hashlib.sha256(body).hexdigest()[:12]}.part").write_bytes(
+        body[:200_000])
     done = get_qwen(tmp_path, metadata_hub)
     assert done.returncode == 0, done.stderr
     assert (name, "bytes=200000-") in metadata_hub.asked
@@ -333,7 +319,8 @@ def test_a_repository_that_was_moved_is_followed(metadata_hub, tmp_path):
 def test_a_licence_to_accept_is_said_and_the_token_is_sent(metadata_hub, tmp_path):
     metadata_hub.token = "secret"
     refused = get_qwen(tmp_path, metadata_hub)
-    assert refused.returncode == 1 and "Accept the licence at" in refused.stderr and "HF_TOKEN" in refused.stderr
+    assert refused.returncode == 1
+    assert "Accept the licence at" in refused.stderr and "HF_TOKEN" in refused.stderr
     done = get_qwen(tmp_path, metadata_hub, token="secret", extra=["--send-token"])
     assert done.returncode == 0, done.stderr
     assert "secret" not in done.stdout + done.stderr
@@ -380,29 +367,22 @@ def test_a_gguf_file_that_is_not_what_the_hub_says_is_thrown_away(metadata_hub, 
     assert not list((tmp_path / "models").glob("*.gguf"))
 
 
-@pytest.mark.parametrize(
-    "name, extra, message",
-    [
-        ("mixtral-8x7b", ["--gguf"], "no GGUF file of mixtral-8x7b"),
-        ("Qwen/Qwen3-0.6B", ["--gguf"], "no GGUF file of Qwen/Qwen3-0.6B"),
-        ("Qwen/Qwen3-0.6B", ["--file", "no.gguf"], "has no no.gguf at main"),
-        ("Qwen/Qwen3-0.6B", ["--file", "../x.gguf"], "takes the name of a .gguf file"),
-    ],
-)
+@pytest.mark.parametrize("name, extra, message", [
+    ("mixtral-8x7b", ["--gguf"], "no GGUF file of mixtral-8x7b"),
+    ("Qwen/Qwen3-0.6B", ["--gguf"], "no GGUF file of Qwen/Qwen3-0.6B"),
+    ("Qwen/Qwen3-0.6B", ["--file", "no.gguf"], "has no no.gguf at main"),
+    ("Qwen/Qwen3-0.6B", ["--file", "../x.gguf"], "takes the name of a .gguf file")])
 def test_a_gguf_file_that_is_not_there_is_named(metadata_hub, tmp_path, name, extra, message):
     refused = get_qwen(tmp_path, metadata_hub, name=name, extra=extra)
     assert refused.returncode == 1 and message in refused.stderr, refused.stderr
 
 
-@pytest.mark.parametrize(
-    "missing, message",
-    [
-        ("config.json", "has no config.json at main"),
-        ("tokenizer.json", "has no tokenizer.json; a sentencepiece .model alone is not read"),
-        ("model.safetensors.index.json", "has no weights as .safetensors"),
-        ("model-00002-of-00002.safetensors", "lacks model-00002-of-00002.safetensors, which its index names"),
-    ],
-)
+@pytest.mark.parametrize("missing, message", [
+    ("config.json", "has no config.json at main"),
+    ("tokenizer.json", "has no tokenizer.json; a sentencepiece .model alone is not read"),
+    ("model.safetensors.index.json", "has no weights as .safetensors"),
+    ("model-00002-of-00002.safetensors",
+     "lacks model-00002-of-00002.safetensors, which its index names")])
 def test_what_a_repository_lacks_is_named(metadata_hub, tmp_path, missing, message):
     del metadata_hub.files[missing]
     refused = get_qwen(tmp_path, metadata_hub)
@@ -416,7 +396,7 @@ def test_a_mirror_without_sums_is_refused(metadata_hub, tmp_path):
 
 
 def test_the_list_says_what_fits_this_machine():
-    listed = subprocess.run([GET_MODEL, "--list"], capture_output=True, text=True, check=True).stdout
+    listed = run(GET_MODEL, "--list", check=True).stdout
     rows = {line.split()[0]: line for line in listed.splitlines()}
     assert len(rows) > 40 and "free memory" in listed
     assert "Apache-2.0" in rows["qwen3-0.6b"] and " GB" in rows["qwen3-0.6b"]
@@ -424,27 +404,20 @@ def test_the_list_says_what_fits_this_machine():
     assert " -  " in rows["mixtral-8x7b"]
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["gpt9"], "no model is called 'gpt9'; there are: distilgpt2"),
-        (["gpt2", "--dri", "/tmp"], "unknown option --dri"),
-        (["gpt2", "--dir"], "--dir needs a value"),
-        (["gpt2", "distilgpt2"], "not also 'distilgpt2'"),
-        (["gpt2", "--checksums", "/nowhere"], "--checksums /nowhere: cannot be read"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", [
+    (["gpt9"], "no model is called 'gpt9'; there are: distilgpt2"),
+    (["gpt2", "--dri", "/tmp"], "unknown option --dri"), (["gpt2", "--dir"], "--dir needs a value"),
+    (["gpt2", "distilgpt2"], "not also 'distilgpt2'"),
+    (["gpt2", "--checksums", "/nowhere"], "--checksums /nowhere: cannot be read")])
 def test_a_bad_option_is_named(arguments, message):
-    refused = subprocess.run([GET_MODEL, *arguments], capture_output=True, text=True)
+    refused = run(GET_MODEL, *arguments)
     assert refused.returncode == 1 and message in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["distilgpt2", "gpt2", "gpt2-medium"])
 def test_the_pinned_vocabulary_is_the_one_our_tokenizer_is_tested_with(name):
-    pinned = subprocess.run(
-        [GET_MODEL, name, "--list"], capture_output=True, text=True, check=True
-    ).stdout
+    pinned = run(GET_MODEL, name, "--list", check=True).stdout
     for file in ("vocab.json", "merges.txt"):
-        body = (REPO / "tests/golden/gpt2-tokenizer" / file).read_bytes()
+        body = (ROOT / "tests/golden/gpt2-tokenizer" / file).read_bytes()
         assert f"{hashlib.sha256(body).hexdigest()}  {file}" in pinned
     assert pinned.count("\n") == 6

@@ -1,4 +1,4 @@
-"""The hand-off ledger: what each context's way from worker to worker came to, in the answer and in /metrics."""
+"""The hand-off figures of each context, in the answer and in /metrics."""
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -16,15 +16,16 @@ def ids(n):
 
 
 def ask(fleet, n, **more):
-    return fleet.generate(prompt=ids(n), max_new_tokens=4, temperature=0, ignore_eos=True, cache_prompt=False,
-                          **more)
+    return fleet.generate(prompt=ids(n), max_new_tokens=4, temperature=0, ignore_eos=True,
+                          cache_prompt=False, **more)
 
 
-@pytest.fixture(scope="module", params=(("auto", "auto"), ("on", "shared"), ("off", "shared"), ("auto", "wire"),
-                                        ("off", "wire")), ids="-".join)
+@pytest.fixture(scope="module", params=(("auto", "auto"), ("on", "shared"), ("off", "shared"),
+                                        ("auto", "wire"), ("off", "wire")), ids="-".join)
 def fleet(request):
     overlap, path = request.param
-    with Fleet(prefill_args=["--overlap", overlap, "--kv-path", path], decode_args=["--prefix-cache", "off"]) as fleet:
+    with Fleet(prefill_args=["--overlap", overlap, "--kv-path", path],
+               decode_args=["--prefix-cache", "off"]) as fleet:
         fleet.overlap, fleet.path = overlap, path
         yield fleet
 
@@ -43,11 +44,13 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
         stages = {s["name"]: s["duration_s"] for s in answer["timeline"]["stages"]}
         assert handoff["bytes"] == (n + BLOCK - 1) // BLOCK * block_bytes
         assert 0 <= stages["kv_transfer"] <= answer["e2el_s"] and handoff["transfer_s"] > 0
-        assert handoff["gb_per_s"] == pytest.approx(handoff["bytes"] / handoff["transfer_s"] / 1e9, rel=1e-6)
+        assert handoff["gb_per_s"] == pytest.approx(handoff["bytes"] / handoff["transfer_s"] / 1e9,
+                                                    rel=1e-6)
         assert 0 < handoff["crc_s"] < handoff["transfer_s"]
         assert handoff["path"] == ("wire" if fleet.path == "wire" else "shared")
         assert 0 <= handoff["overlap_share"] <= 1 and handoff["exposed_s"] >= 0
-        assert handoff["overlap_s"] == pytest.approx(handoff["overlap_share"] * handoff["transfer_s"], rel=1e-6)
+        overlap_s = handoff["overlap_share"] * handoff["transfer_s"]
+        assert handoff["overlap_s"] == pytest.approx(overlap_s, rel=1e-6)
         for key in sums:
             sums[key] += handoff[key]
     after = fleet.metrics()
@@ -62,7 +65,8 @@ def test_the_ledger_is_consistent_in_itself_and_with_the_metrics(fleet):
     assert gained("baton_kv_transfer_overlap_seconds_total") >= sums["overlap_s"] * 0.999
     assert gained("baton_kv_transfer_exposed_seconds_count") == len(answers) + 1
     assert gained("baton_kv_transfer_seconds_count") == len(answers) + 1
-    assert gained("baton_kv_transfer_seconds_sum") >= sum(a["handoff"]["transfer_s"] for a in answers)
+    assert gained("baton_kv_transfer_seconds_sum") >= sum(a["handoff"]["transfer_s"]
+                                                          for a in answers)
 
 
 def test_a_long_prompt_hides_its_hand_off_when_it_may(fleet):
@@ -88,7 +92,8 @@ def test_without_bytes_to_send_there_is_none(fleet):
 
 NO_LIMITS = ["--migration-limit", 100, "--max-attempts", 100]
 # Blocks of a prompt that is given up soon belong to another one.
-TIGHT = ["--kv-path", "shared", "--overlap", "on", "--chunk", 16, "--kv-tokens", 1600, "--prefix-cache", "off"]
+TIGHT = ["--kv-path", "shared", "--overlap", "on", "--chunk", 16, "--kv-tokens", 1600,
+         "--prefix-cache", "off"]
 
 
 def prompts(n):
@@ -96,7 +101,8 @@ def prompts(n):
 
 
 def tell(fleet, prompt):
-    return fleet.generate(prompt=prompt, max_new_tokens=12, temperature=0, ignore_eos=True)["generated_text"]
+    return fleet.generate(prompt=prompt, max_new_tokens=12, temperature=0,
+                          ignore_eos=True)["generated_text"]
 
 
 def ask_all(fleet, pool):
@@ -106,23 +112,28 @@ def ask_all(fleet, pool):
 @pytest.mark.parametrize("role", ("prefill", "decode"))
 @pytest.mark.parametrize("state", ("PREFILLING", "DECODING"))
 def test_a_worker_that_dies_leaves_exact_texts(role, state):
-    with Fleet(2, 2, prefill_args=TIGHT, gateway_args=NO_LIMITS) as fleet, ThreadPoolExecutor(8) as pool:
+    with (Fleet(2, 2, prefill_args=TIGHT, gateway_args=NO_LIMITS) as fleet,
+          ThreadPoolExecutor(8) as pool):
         expected = [tell(fleet, prompt) for prompt in prompts(8)]
-        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool), lambda: fleet.open(state))
+        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool),
+                                      lambda: fleet.open(state))
         fleet.workers[f"{role}-0"].kill()
         assert [answer.result() for answer in pending] == expected
         fleet.start_worker(role, f"{role}-2")
         fleet.wait_ready(4)
-        assert [answer.result() for answer in ask_all(fleet, pool)] == expected  # what is cached is exact, too
+        # The cached tokens are exact, too.
+        assert [answer.result() for answer in ask_all(fleet, pool)] == expected
 
 
 @pytest.mark.parametrize("role", ("prefill", "decode"))
 @pytest.mark.parametrize("state", ("PREFILLING", "DECODING"))
 def test_a_worker_that_stood_still_and_goes_on_leaves_exact_texts(role, state):
     quick = ["--silence-s", 1]
-    with Fleet(2, 2, prefill_args=TIGHT, gateway_args=[*NO_LIMITS, *quick]) as fleet, ThreadPoolExecutor(8) as pool:
+    with (Fleet(2, 2, prefill_args=TIGHT, gateway_args=[*NO_LIMITS, *quick]) as fleet,
+          ThreadPoolExecutor(8) as pool):
         expected = [tell(fleet, prompt) for prompt in prompts(8)]
-        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool), lambda: fleet.open(state))
+        pending = fleet.pause_at_work(f"{role}-0", lambda: ask_all(fleet, pool),
+                                      lambda: fleet.open(state))
         assert [answer.result() for answer in pending] == expected  # elsewhere
         again = ask_all(fleet, pool)
         fleet.workers[f"{role}-0"].resume()
@@ -131,16 +142,18 @@ def test_a_worker_that_stood_still_and_goes_on_leaves_exact_texts(role, state):
         assert [answer.result() for answer in ask_all(fleet, pool)] == expected
 
 
-# Of five layers, four have a window of 9: one block of it, and one that a later prompt may begin behind.
+# Four of five layers have a window of 9: one block, and one that a later prompt may begin behind.
 @pytest.mark.parametrize("path", ("shared", "wire"))
 def test_layers_with_a_window_send_that_alone(path):
     model = Path(__file__).parents[1] / "fixtures/models/gemma3"
-    with Fleet(model=model, prefill_args=["--kv-path", path], decode_args=["--prefix-cache", "off"]) as fleet:
+    with Fleet(model=model, prefill_args=["--kv-path", path],
+               decode_args=["--prefix-cache", "off"]) as fleet:
         def sent(n):
-            return fleet.generate(prompt=[i % 600 for i in range(n)], max_new_tokens=4, temperature=0,
-                                  ignore_eos=True)["handoff"]["bytes"]
+            return fleet.generate(prompt=[i % 600 for i in range(n)], max_new_tokens=4,
+                                  temperature=0, ignore_eos=True)["handoff"]["bytes"]
         block_bytes = sent(1) / 5
-        assert [sent(n) / block_bytes for n in (16, 32, 33, 100, 112, 113)] == [5, 10, 3 + 8, 7 + 8, 7 + 8, 8 + 8]
+        n_blocks = [sent(n) / block_bytes for n in (16, 32, 33, 100, 112, 113)]
+        assert n_blocks == [5, 10, 3 + 8, 7 + 8, 7 + 8, 8 + 8]
 
 
 def test_workers_that_may_not_share_hand_over_by_the_wire():
@@ -156,7 +169,8 @@ def test_workers_that_may_not_share_hand_over_by_the_wire():
 
 def test_a_context_that_can_go_no_way_is_an_error():
     with Fleet(prefill_args=["--kv-path", "shared"], decode_args=["--kv-path", "wire"]) as fleet:
-        status, answer, _ = fleet.request("POST", "/generate", {"prompt": ids(40), "max_new_tokens": 4})
+        status, answer, _ = fleet.request("POST", "/generate",
+                                          {"prompt": ids(40), "max_new_tokens": 4})
         assert status in (502, 503) and "(--kv-path shared)" in answer["error"]["message"], answer
 
 
@@ -164,9 +178,11 @@ def test_a_context_that_can_go_no_way_is_an_error():
 
 def socket_of(pid):
     """The abstract name of the process's socket for offers."""
-    inodes = {os.readlink(link).removeprefix("socket:[").removesuffix("]") for link in Path(f"/proc/{pid}/fd").iterdir()}
+    inodes = {os.readlink(link).removeprefix("socket:[").removesuffix("]")
+              for link in Path(f"/proc/{pid}/fd").iterdir()}
     lines = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
-    [name] = [words[7] for words in lines if len(words) > 7 and words[6] in inodes and words[7].startswith("@baton-kv-")]
+    [name] = [words[7] for words in lines if len(words) > 7 and words[6] in inodes
+              and words[7].startswith("@baton-kv-")]
     return "\0" + name[1:]
 
 
@@ -190,12 +206,13 @@ sys.stdin.read()
 def test_a_stranger_at_the_socket_is_ended_and_harms_no_context():
     with Fleet() as fleet:
         decode = fleet.workers["decode-0"]
-        stranger = subprocess.Popen(["/usr/bin/python3", "-c", FLOOD, socket_of(decode.popen.pid)[1:]], text=True,
+        stranger = subprocess.Popen(["/usr/bin/python3", "-c", FLOOD,
+                                     socket_of(decode.popen.pid)[1:]], text=True,
                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         try:
             assert 0 < int(stranger.stdout.readline()) < 500
             ask(fleet, 40)  # whichever way
-            wait_for(lambda: "ev=kv_offer_refused" in decode.text(), "the stranger to be turned away")
+            wait_for(lambda: "ev=kv_offer_refused" in decode.text(), "the stranger's refusal")
             wait_for(lambda: ask(fleet, 40)["handoff"]["path"] == "shared", "the pool to be mapped")
         finally:
             stranger.communicate()
@@ -204,4 +221,5 @@ def test_a_stranger_at_the_socket_is_ended_and_harms_no_context():
 def test_workers_of_two_network_namespaces_hand_over_by_the_wire():
     with SpreadFleet() as fleet:
         assert {ask(fleet, n)["handoff"]["path"] for n in (40, 200)} == {"wire"}
-        assert 'path=wire reason="it takes no offers on this host"' in fleet.workers["prefill-0"].text()
+        assert ('path=wire reason="it takes no offers on this host"'
+                in fleet.workers["prefill-0"].text())

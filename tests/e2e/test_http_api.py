@@ -1,25 +1,26 @@
-"""docs/http-api.md says what the gateway does: its routes, fields, answers, errors and metrics, compared both ways.
+"""docs/http-api.md and the gateway agree on routes, fields, answers, errors and metrics, both ways.
 
-In the document a list item that begins with names in backticks describes these names: fields of a request (what they
-must be in parentheses, in the words of the gateway's errors), members of an answer (as paths), events, or metrics."""
+A list item of the document that begins with names in backticks describes these names: fields of a
+request (in parentheses what they must be, in the words of the gateway's errors), members of an
+answer (as paths), events, or metrics.
+"""
 import http.client
 import json
 import re
-import subprocess
 
 import pytest
 from conftest import TOOLS, written
 from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
+from programs import run
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
 API_SOURCES = [path.read_text() for folder in ("gateway/api", "engine/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
-GENERATING = ("/generate", "/generate/stream", "/v1/completions", "/v1/chat/completions", "/v1/responses", "/v1/messages",
-              "/api/generate", "/api/chat", "/completion", "/generate_stream", "/")
 TGI = ("/generate_stream", "/")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
-REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}  # so that drafts are made
+# The model repeats one token, so that there are drafts.
+REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}
 
 
 def sections():
@@ -36,7 +37,8 @@ def items(*headings):
     found = {}
     for heading in headings:
         text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS[heading])
-        for names, parentheses in re.findall(r"^ *- ((?:`[^`]+`(?:, )?)+)(?: \((.*?)\))?:(?: |$)", text, re.M):
+        for names, parentheses in re.findall(r"^ *- ((?:`[^`]+`(?:, )?)+)(?: \((.*?)\))?:(?: |$)",
+                                             text, re.M):
             rule, _, fallback = parentheses.partition("; ")
             for name in re.findall(r"`([^`]+)`", names):
                 assert name not in found, f"{name} is described twice in {heading}"
@@ -65,26 +67,18 @@ def paths(value, prefix=""):
 def members(*answers, without=()):
     """The paths of all answers, but for what lies below those in without."""
     found = {path for answer in answers for path in paths(answer)}
-    return {path for path in found if not path.startswith(tuple(f"{prefix}{mark}" for prefix in without
-                                                                for mark in (".", "[")))}
+    return {path for path in found if not path.startswith(
+        tuple(f"{prefix}{mark}" for prefix in without for mark in (".", "[")))}
 
 
 def described(*headings, prefix=""):
     """The paths of the document's items, with the paths that lead to them."""
     found = {prefix + name for name in items(*headings)}
-    return found | {path[:at.start()] for path in found for at in re.finditer(r"(\[\])?\.", path)} - {""}
+    return found | {path[:at.start()] for path in found
+                    for at in re.finditer(r"(\[\])?\.", path)} - {""}
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml", "--unknown-fields", "refuse"]) as started:
-        yield started
-
-
-def post(fleet, path, body, status=200):
-    got, answer, _ = fleet.request("POST", path, body)
-    assert got == status, (path, body, answer)
-    return answer
+FLEET = dict(gateway_args=["--chat-template", "chatml", "--unknown-fields", "refuse"])
 
 
 # ---- routes ----
@@ -96,13 +90,15 @@ def documented_routes():
 def test_the_routes_are_those_of_the_gateways_table():
     source = (ROOT / "gateway/api/routes/table.c").read_text()
     routes = re.findall(r'\{"([A-Z]+)", "([^"]+)", gw_\w+,', source)
-    assert len(routes) > 10 and documented_routes() == {f"{method} {path}" for method, path in routes}
+    assert len(routes) > 10
+    assert documented_routes() == {f"{method} {path}" for method, path in routes}
 
 
 def test_every_documented_route_answers_and_refuses_another_method(fleet):
     for route in documented_routes():
         method, path = route.split(" ")
-        methods = {other.split(" ")[0] for other in documented_routes() if other.split(" ")[1] == path}
+        methods = {other.split(" ")[0] for other in documented_routes()
+                   if other.split(" ")[1] == path}
         path = path.replace("models/{id}", "models/tale").replace("{name}", "app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
         of_another = path.startswith("/api/") or path in TGI
@@ -112,11 +108,12 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         assert status == expected, route
         status, answer, headers = fleet.request("PUT", path)
         code = answer["code"] if of_another else answer["error"]["code"]
-        assert status == 405 and set(headers["Allow"].split(", ")) == methods and code == "method_not_allowed"
+        assert status == 405
+        assert set(headers["Allow"].split(", ")) == methods and code == "method_not_allowed"
 
 
 def test_the_limits_are_the_options_with_their_defaults():
-    done = subprocess.run([BIN / "baton-gateway", "--print-config"], capture_output=True, text=True, check=True)
+    done = run(BIN / "baton-gateway", "--print-config", check=True)
     options = json.loads(done.stdout)
     assert len(table("Conventions")) > 10
     for _, option, default, _ in table("Conventions"):
@@ -125,48 +122,53 @@ def test_the_limits_are_the_options_with_their_defaults():
             if default == "any":
                 assert value == 0, option
                 continue
-            assert default == {"--max-prompt-tokens": "the context", "--context-tokens": "what the model knows"}.get(option.strip("`"), str(value)), option
+            shown = {"--max-prompt-tokens": "the context",
+                     "--context-tokens": "what the model knows"}
+            assert default == shown.get(option.strip("`"), str(value)), option
 
 
 # ---- fields of requests ----
 
+EVERY, CHAT = "Fields of every generating route", "Fields of every chat"
+OPENAI, ANTHROPIC = "Fields of both OpenAI routes", "Fields of both Anthropic routes"
+OLLAMA, TEXT_GENERATION = "Fields of both Ollama routes", "Fields of the TGI routes"
 ROUTE_FIELDS = {
-    "/generate": ("Fields of every generating route", "POST /generate"),
-    "/generate/stream": ("Fields of every generating route", "POST /generate"),
-    "/v1/completions": ("Fields of every generating route", "Fields of both OpenAI routes", "POST /v1/completions"),
-    "/v1/chat/completions": ("Fields of every generating route", "Fields of both OpenAI routes",
-                             "Fields of every chat", "POST /v1/chat/completions"),
-    "/v1/responses": ("Fields of every generating route", "Fields of every chat", "POST /v1/responses"),
-    "/v1/messages": ("Fields of every generating route", "Fields of both Anthropic routes", "POST /v1/messages"),
-    "/v1/messages/count_tokens": ("Fields of both Anthropic routes", "POST /v1/messages/count_tokens"),
-    "/api/generate": ("Fields of every generating route", "Fields of both Ollama routes", "POST /api/generate"),
-    "/api/chat": ("Fields of every generating route", "Fields of both Ollama routes", "Fields of every chat"),
-    "/completion": ("Fields of every generating route", "POST /completion"),
-    "/generate_stream": ("Fields of every generating route", "Fields of the TGI routes", "POST /generate_stream"),
-    "/": ("Fields of every generating route", "Fields of the TGI routes", "POST /"),
-    "/apply-template": ("Fields of every chat", "POST /apply-template"),
-    "/embedding": ("POST /embedding",),
-    "/api/show": ("POST /api/show",),
-    "/v1/embeddings": ("POST /v1/embeddings",),
-    "/api/embed": ("POST /api/embed",),
-    "/api/embeddings": ("POST /api/embeddings",),
-    "/tokenize": ("POST /tokenize",),
-    "/detokenize": ("POST /detokenize",),
+    "/generate": (EVERY, "POST /generate"),
+    "/generate/stream": (EVERY, "POST /generate"),
+    "/v1/completions": (EVERY, OPENAI, "POST /v1/completions"),
+    "/v1/chat/completions": (EVERY, OPENAI, CHAT, "POST /v1/chat/completions"),
+    "/v1/responses": (EVERY, CHAT, "POST /v1/responses"),
+    "/v1/messages": (EVERY, ANTHROPIC, "POST /v1/messages"),
+    "/v1/messages/count_tokens": (ANTHROPIC, "POST /v1/messages/count_tokens"),
+    "/api/generate": (EVERY, OLLAMA, "POST /api/generate"),
+    "/api/chat": (EVERY, OLLAMA, CHAT),
+    "/completion": (EVERY, "POST /completion"),
+    "/generate_stream": (EVERY, TEXT_GENERATION, "POST /generate_stream"),
+    "/": (EVERY, TEXT_GENERATION, "POST /"),
+    "/apply-template": (CHAT, "POST /apply-template"),
+    **{path: (f"POST {path}",) for path in (
+        "/embedding", "/api/show", "/v1/embeddings", "/api/embed", "/api/embeddings", "/tokenize",
+        "/detokenize")},
 }
-LEAST = {"/generate": {"prompt": "a"}, "/generate/stream": {"prompt": "a"}, "/v1/completions": {"prompt": "a"},
-         "/v1/chat/completions": {"messages": MESSAGES}, "/v1/messages": {"messages": MESSAGES}, "/v1/responses": {"input": "a"},
-         "/v1/messages/count_tokens": {"messages": MESSAGES}, "/api/generate": {"prompt": "a"},
-         "/api/chat": {"messages": MESSAGES}, "/api/show": {}, "/completion": {"prompt": "a"}, "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/embedding": {"content": "a"}, "/apply-template": {"messages": MESSAGES}, "/v1/embeddings": {"input": "a"},
-         "/api/embed": {"input": "a"}, "/api/embeddings": {"prompt": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
-SHORT = {"/generate": {"max_new_tokens": 1}, "/generate/stream": {"max_new_tokens": 1},
-         "/v1/completions": {"max_tokens": 1}, "/v1/chat/completions": {"max_tokens": 1}, "/v1/messages": {"max_tokens": 1},
-         "/v1/responses": {"max_output_tokens": 1},
-         "/api/generate": {"num_predict": 1}, "/api/chat": {"num_predict": 1}, "/completion": {"n_predict": 1},
-         "/generate_stream": {"max_new_tokens": 1}, "/": {"max_new_tokens": 1}}
+PROMPT, CONVERSATION = {"prompt": "a"}, {"messages": MESSAGES}
+LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PROMPT,
+         "/v1/chat/completions": CONVERSATION, "/v1/messages": CONVERSATION,
+         "/v1/messages/count_tokens": CONVERSATION, "/api/chat": CONVERSATION,
+         "/apply-template": CONVERSATION, "/v1/responses": {"input": "a"},
+         "/api/generate": PROMPT, "/completion": PROMPT, "/api/embeddings": PROMPT,
+         "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/api/show": {},
+         "/embedding": {"content": "a"}, "/v1/embeddings": {"input": "a"},
+         "/api/embed": {"input": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
+SHORT = {path: {name: 1} for name, paths in {
+    "max_new_tokens": ("/generate", "/generate/stream", "/generate_stream", "/"),
+    "max_tokens": ("/v1/completions", "/v1/chat/completions", "/v1/messages"),
+    "max_output_tokens": ("/v1/responses",), "num_predict": ("/api/generate", "/api/chat"),
+    "n_predict": ("/completion",)}.items() for path in paths}
+GENERATING = tuple(SHORT)
 
 
 def request_fields(path):
-    """Of a route, as documented. Sections of tokenize and detokenize also list their answer's fields."""
+    """A route's documented fields, without the answer's, which two sections list as well."""
     found = items(*ROUTE_FIELDS[path])
     return {name: rule for name, rule in found.items() if path in GENERATING or rule[0]}
 
@@ -179,13 +181,15 @@ class Client:
 
     def error(self, path, body):
         """The error object of a request; {} when it is accepted."""
-        self.connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        self.connection.request("POST", path, json.dumps(body),
+                                {"Content-Type": "application/json"})
         response = self.connection.getresponse()
         data = response.read()
         if response.status == 200:
             return {}
         answer = json.loads(data)
-        return {**answer, "message": answer["error"]} if isinstance(answer["error"], str) else answer["error"]
+        return ({**answer, "message": answer["error"]} if isinstance(answer["error"], str)
+                else answer["error"])
 
 
 def words_of_the_sources():
@@ -197,7 +201,8 @@ def words_of_the_sources():
 def test_the_documented_fields_are_those_that_a_route_knows(fleet, path):
     client, known = Client(fleet.port), set()
     documented = set(request_fields(path))
-    for word in sorted(words_of_the_sources() | {name for route in ROUTE_FIELDS for name in request_fields(route)}):
+    for word in sorted(words_of_the_sources()
+                       | {name for route in ROUTE_FIELDS for name in request_fields(route)}):
         if path == "/generate" and word == "inputs":
             continue  # which makes it a body of TGI
         value = [] if word in ("options", "parameters") else {"": 0}  # whose members are fields
@@ -214,7 +219,8 @@ def test_a_fields_rule_stands_in_the_document_in_the_words_of_its_error(fleet, p
     client, n_checked = Client(fleet.port), 0
     context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
     for name, (rule, _) in request_fields(path).items():
-        wrong = [0] if name in ("logit_bias", "speculation", "options", "parameters", "grammar") else {"": 0}
+        wrong = ([0] if name in ("logit_bias", "speculation", "options", "parameters", "grammar")
+                 else {"": 0})
         message = client.error(path, {**LEAST[path], name: wrong}).get("message", "")
         said = re.fullmatch(r"\w+: must be (.*?)(?:, not (?:an? )?\w+)?", message)
         if not said or not rule or (path == "/generate/stream" and name == "prompt"):
@@ -234,15 +240,15 @@ def test_a_documented_default_is_accepted(fleet, path):
         stream = Stream(fleet.port, body, path)
         assert stream.status == 200 and stream.text()[1].name == "summary"
     else:
-        post(fleet, path, body)
+        fleet.post(path, body)
 
 
 # ---- members of answers ----
 
 def test_the_generation_object(fleet):
     body = {"max_new_tokens": 8, "top_k": 5, "explain": 2, "timeline": True, **REPEATING}
-    whole = post(fleet, "/generate", {"prompt": "Once upon a time", **body})
-    batch = post(fleet, "/generate", {"prompt": [[5, 6], [7, 8]], **body})
+    whole = fleet.post("/generate", {"prompt": "Once upon a time", **body})
+    batch = fleet.post("/generate", {"prompt": [[5, 6], [7, 8]], **body})
     below = ("steps", "timeline", "results")
     assert members(whole, without=below) == described("Generation object")
     assert members(batch, without=("results", "input")) == described("Batch object")
@@ -254,13 +260,14 @@ def test_the_generation_object(fleet):
 
 
 def event_members(name, heading="POST /generate/stream"):
-    """Those that an event's item in the document names."""
+    """The members that an event's item in the document names."""
     text = re.sub(r"\n +(?=[^ -])", " ", SECTIONS[heading])
     return set(re.findall(r"`(\w+)`", re.search(rf"^- `{name}`:(.*)$", text, re.M)[1]))
 
 
 def test_the_events_of_a_stream(fleet):
-    body = {"prompt": "Once upon a time", "max_new_tokens": 8, "explain": 1, "timeline": True, **REPEATING}
+    body = {"prompt": "Once upon a time", "max_new_tokens": 8, "explain": 1, "timeline": True,
+            **REPEATING}
     events = list(Stream(fleet.port, body).events)
 
     def fails_midway(timeout_s):
@@ -271,51 +278,60 @@ def test_the_events_of_a_stream(fleet):
         return last if last.name == "error" else "late"
     error = run_out_of_time(fails_midway)
     assert {event.name for event in [*events, error]} == set(items("POST /generate/stream"))
-    assert members(error.json(), without=("error.usage",)) == described("Errors") - {"error.retry_after_s"}
+    assert (members(error.json(), without=("error.usage",))
+            == described("Errors") - {"error.retry_after_s"})
     assert set(events[0].json()) == event_members("meta")
     assert set(events[-1].json()) == event_members("summary") and events[-1].name == "summary"
-    assert members(*(event.json() for event in events if event.name == "step")) == described("Steps")
+    assert (members(*(event.json() for event in events if event.name == "step"))
+            == described("Steps"))
 
 
 def test_tokenize_and_detokenize(fleet):
     for path, body in (("/tokenize", {"text": "a b"}), ("/detokenize", {"tokens": [5]})):
         answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
-        assert members(post(fleet, path, body)) == answer
+        assert members(fleet.post(path, body)) == answer
 
 
 def chunks(fleet, path, body):
-    *found, last = [event.data for event in Stream(fleet.port, {**body, "stream": True}, path).events]
+    *found, last = [each.data for each in Stream(fleet.port, {**body, "stream": True}, path).events]
     assert last == "[DONE]"
     return [json.loads(chunk) for chunk in found]
 
 
 # An answer of all parts.
-PARTS = written('<think>Hm.</think>Well. <tool_call>{"name": "weather", "arguments": {}}</tool_call>')
+PARTS = written(
+    '<think>Hm.</think>Well. <tool_call>{"name": "weather", "arguments": {}}</tool_call>')
 
 
 def test_the_completion_object(fleet, calling):
-    text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1, "echo": True, **REPEATING}
-    chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2, "explain": 1}
+    text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1,
+            "echo": True, **REPEATING}
+    chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2,
+            "explain": 1}
     usage = {"stream_options": {"include_usage": True}}
-    answers = [post(fleet, "/v1/completions", text), post(fleet, "/v1/chat/completions", chat),
-               *chunks(fleet, "/v1/completions", {**text, **usage}), *chunks(fleet, "/v1/chat/completions", chat)]
+    answers = [fleet.post("/v1/completions", text), fleet.post("/v1/chat/completions", chat),
+               *chunks(fleet, "/v1/completions", {**text, **usage}),
+               *chunks(fleet, "/v1/chat/completions", chat)]
     call = {"messages": MESSAGES, "tools": TOOLS, "explain": 1, **PARTS}
-    answers += [post(calling, "/v1/chat/completions", call), *chunks(calling, "/v1/chat/completions", call)]
+    answers += [calling.post("/v1/chat/completions", call),
+                *chunks(calling, "/v1/chat/completions", call)]
     for answer in answers:
         for choice in answer["choices"]:
             tops = (choice["logprobs"] or {}).get("top_logprobs", [])
             assert all(isinstance(number, float) for top in tops if top for number in top.values())
     tops = "choices[].logprobs.top_logprobs"
     found = members(*answers, without=("choices[].steps", tops))
-    assert found == {path for path in described("Completion object") if not path.startswith(f"{tops}[")}
+    assert found == {path for path in described("Completion object")
+                     if not path.startswith(f"{tops}[")}
     steps = [step for answer in answers for choice in answer["choices"] for step in choice["steps"]]
     assert members(*steps) == described("Steps")
 
 
 def test_the_message_object_and_its_events(fleet, calling):
     body = {"messages": MESSAGES, "max_tokens": 4, "explain": 1}
-    call = {"messages": MESSAGES, "tools": [{"name": "weather", "input_schema": {"type": "object"}}], **PARTS}
-    whole, called = post(fleet, "/v1/messages", body), post(calling, "/v1/messages", call)
+    call = {"messages": MESSAGES,
+            "tools": [{"name": "weather", "input_schema": {"type": "object"}}], **PARTS}
+    whole, called = fleet.post("/v1/messages", body), calling.post("/v1/messages", call)
     assert members(whole, called, without=("steps",)) == described("Message object")
     assert members(*whole["steps"]) < described("Steps")
     events = [event for asked, said in ((fleet, body), (calling, call))
@@ -327,23 +343,29 @@ def test_the_message_object_and_its_events(fleet, calling):
         inner = {name for member in data.values() if isinstance(member, dict) for name in member}
         told = event_members(event.name, heading)
         assert data.pop("type") == event.name and set(data) - {"steps"} <= told, event
-        assert event.name == "message_start" or inner - set(whole["usage"]) - {"type", "text"} <= told, event
-    counted = post(fleet, "/v1/messages/count_tokens", {"messages": MESSAGES})
+        assert (event.name == "message_start"
+                or inner - set(whole["usage"]) - {"type", "text"} <= told), event
+    counted = fleet.post("/v1/messages/count_tokens", {"messages": MESSAGES})
     assert members(counted) == described("POST /v1/messages/count_tokens")
-    error = post(fleet, "/v1/messages", {}, 400)
-    assert members(error) == described("Errors of the Anthropic routes") - {"error.retry_after_s", "error.usage"}
+    error = fleet.post("/v1/messages", {}, 400)
+    at_times = {"error.retry_after_s", "error.usage"}
+    assert members(error) == described("Errors of the Anthropic routes") - at_times
 
 
 def test_the_response_object_and_its_events(fleet, calling):
     body = {"input": "Tell me a story", "max_output_tokens": 4, "explain": 1, "top_logprobs": 1}
-    whole = post(fleet, "/v1/responses", body)
-    call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}], "text": {"format": PARTS["response_format"]}}
+    whole = fleet.post("/v1/responses", body)
+    call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}],
+            "text": {"format": PARTS["response_format"]}}
     said = written('<tool_call>{"name": "on__say", "arguments": {"input": "Hi"}}</tool_call>')
-    custom = {"input": "Hi", "text": {"format": said["response_format"]},
-              "tools": [{"type": "namespace", "name": "on", "tools": [{"type": "custom", "name": "say"}]}]}
-    output = [item for asked in (call, custom) for item in post(calling, "/v1/responses", asked)["output"]]
-    repeated = ("steps", "text", "reasoning", "output[].content[].logprobs[].bytes", "output[].content[].logprobs[].top_logprobs")
-    assert members(whole, {"output": output}, without=repeated) == described("Response object") | {"incomplete_details.reason"}
+    custom = {"input": "Hi", "text": {"format": said["response_format"]}, "tools": [
+        {"type": "namespace", "name": "on", "tools": [{"type": "custom", "name": "say"}]}]}
+    output = [item for asked in (call, custom)
+              for item in calling.post("/v1/responses", asked)["output"]]
+    repeated = ("steps", "text", "reasoning", "output[].content[].logprobs[].bytes",
+                "output[].content[].logprobs[].top_logprobs")
+    assert (members(whole, {"output": output}, without=repeated)
+            == described("Response object") | {"incomplete_details.reason"})
     events = [event for asked, said in ((fleet, body), (calling, call), (calling, custom))
               for event in Stream(asked.port, {**said, "stream": True}, "/v1/responses").events]
     heading = "Events of a response"
@@ -359,10 +381,11 @@ def test_the_response_object_and_its_events(fleet, calling):
 
 def test_ollamas_answers(fleet, calling):
     body = {"options": {"num_predict": 3, "explain": 1}, "logprobs": True, "top_logprobs": 1}
-    answers = [post(fleet, "/api/generate", {"prompt": "a", "stream": False, **body}),
-               post(fleet, "/api/chat", {"messages": MESSAGES, "stream": False, **body})]
-    called = [post(calling, "/api/chat", {"messages": MESSAGES, "tools": TOOLS, "stream": False, **PARTS}),
-              post(calling, "/api/generate", {"prompt": "a", "stream": False, **PARTS})]
+    answers = [fleet.post("/api/generate", {"prompt": "a", "stream": False, **body}),
+               fleet.post("/api/chat", {"messages": MESSAGES, "stream": False, **body})]
+    told = {"stream": False, **PARTS}
+    called = [calling.post("/api/chat", {"messages": MESSAGES, "tools": TOOLS, **told}),
+              calling.post("/api/generate", {"prompt": "a", **told})]
     assert members(*answers, *called, without=("steps",)) == described("Ollama's answer")
     stream = Stream(fleet.port, {"messages": MESSAGES, **body}, "/api/chat")
     *lines, last = [json.loads(line) for line in stream.response.read().splitlines()]
@@ -370,53 +393,60 @@ def test_ollamas_answers(fleet, calling):
     for path in ("tags", "ps", "version"):
         assert members(fleet.request("GET", f"/api/{path}")[1]) == described(f"GET /api/{path}")
     shown = {name for name, (rule, _) in items("POST /api/show").items() if not rule}
-    assert members(post(fleet, "/api/show", {}), without=("model_info",)) - {"details"} == shown
-    error = post(fleet, "/api/chat", {"messages": 0}, 400)
+    assert members(fleet.post("/api/show", {}), without=("model_info",)) - {"details"} == shown
+    error = fleet.post("/api/chat", {"messages": 0}, 400)
     assert members(error) == described("Errors of the Ollama routes") - {"retry_after_s", "usage"}
 
 
 def test_the_embeddings_object_and_ollamas(fleet):
-    assert members(post(fleet, "/v1/embeddings", {"input": "a"})) == described("Embeddings object")
+    assert members(fleet.post("/v1/embeddings", {"input": "a"})) == described("Embeddings object")
     for path, body in (("/api/embed", {"input": "a"}), ("/api/embeddings", {"prompt": "a"})):
         answer = {name for name, (rule, _) in items(f"POST {path}").items() if not rule}
-        assert members(post(fleet, path, body)) - {"model"} == answer  # which is a field too
+        assert members(fleet.post(path, body)) - {"model"} == answer  # which is a field too
 
 
 def test_llamacpps_answers(fleet):
     body = {"prompt": "Once upon a time", "n_predict": 3, "n_probs": 1, "explain": 1}
-    whole = post(fleet, "/completion", body)
+    whole = fleet.post("/completion", body)
     assert members(whole, without=("steps",)) == described("llama.cpp's answer")
-    *events, last = [event.json() for event in Stream(fleet.port, {**body, "stream": True}, "/completion").events]
+    stream = Stream(fleet.port, {**body, "stream": True}, "/completion")
+    *events, last = [event.json() for event in stream.events]
     early = set(list(whole)[:list(whole).index("steps") + 1])
     assert set(last) == set(whole) and events and all(set(event) == early for event in events)
     answer = {name for name, (rule, _) in items("POST /apply-template").items() if not rule}
-    assert members(post(fleet, "/apply-template", {"messages": MESSAGES})) == answer
-    [embedding] = post(fleet, "/embedding", {"content": "a"})
-    assert members(embedding) == {name for name, (rule, _) in items("POST /embedding").items() if not rule}
+    assert members(fleet.post("/apply-template", {"messages": MESSAGES})) == answer
+    [embedding] = fleet.post("/embedding", {"content": "a"})
+    assert members(embedding) == {name for name, (rule, _) in items("POST /embedding").items()
+                                  if not rule}
     [stream] = fleet.hold()
     assert members(*fleet.request("GET", "/slots")[1]) == described("GET /slots")
     stream.abandon()
     props = fleet.request("GET", "/props")[1]
-    assert members(props, without=("default_generation_settings.params",)) == described("GET /props")
+    below = ("default_generation_settings.params",)
+    assert members(props, without=below) == described("GET /props")
 
 
 def test_tgis_answers(fleet):
-    parameters = {"max_new_tokens": 3, "details": True, "decoder_input_details": True, "top_n_tokens": 1, "explain": 1}
-    [whole] = post(fleet, "/", {"inputs": "Once upon a time", "parameters": parameters})
+    parameters = {"max_new_tokens": 3, "details": True, "decoder_input_details": True,
+                  "top_n_tokens": 1, "explain": 1}
+    [whole] = fleet.post("/", {"inputs": "Once upon a time", "parameters": parameters})
     told = members(whole, without=("steps", "details.top_tokens"))
     assert told == {name for name in described("TGI's answer") if "top_tokens[" not in name}
     del parameters["decoder_input_details"]
-    *events, last = [event.json() for event in Stream(fleet.port, {"inputs": "a", "parameters": parameters}, "/generate_stream").events]
+    stream = Stream(fleet.port, {"inputs": "a", "parameters": parameters}, "/generate_stream")
+    *events, last = [event.json() for event in stream.events]
     assert members(last, without=("steps",)) == described("TGI's events")
-    assert events and all(set(event) == set(last) and event["generated_text"] is None for event in events)
+    assert events
+    assert all(set(event) == set(last) and event["generated_text"] is None for event in events)
     assert members(fleet.request("GET", "/info")[1]) == described("GET /info")
-    error = post(fleet, "/", {"inputs": 0}, 400)
+    error = fleet.post("/", {"inputs": 0}, 400)
     assert members(error) == described("Errors of the TGI routes") - {"retry_after_s", "usage"}
 
 
 def test_the_state_of_the_gateway(fleet):
     health = fleet.request("GET", "/health?detail=1")[1]
-    assert members(health) == described("GET /health") and set(fleet.request("GET", "/health")[1]) == {"status"}
+    assert members(health) == described("GET /health")
+    assert set(fleet.request("GET", "/health")[1]) == {"status"}
     for path in ("/live", "/ready", "/version", "/workers", "/v1/models"):
         assert members(fleet.request("GET", path)[1]) == described(f"GET {path}"), path
     one = fleet.request("GET", "/v1/models/tale")[1]
@@ -444,22 +474,24 @@ def test_the_metrics(fleet):
 # ---- errors ----
 
 def test_the_error_object(fleet):
-    errors = [post(fleet, "/generate", {}, 400)]
-    status, answer, headers = fleet.request("POST", "/generate", {"prompt": [7] * 4, "max_new_tokens": 508,
-                                                                  "ignore_eos": True, "timeout_s": 1e-6})
+    errors = [fleet.post("/generate", {}, 400)]
+    status, answer, headers = fleet.request("POST", "/generate", {
+        "prompt": [7] * 4, "max_new_tokens": 508, "ignore_eos": True, "timeout_s": 1e-6})
     errors.append(answer)
     assert status == 504 and headers["x-should-retry"] == "false"
-    assert members(*errors, without=("error.usage",)) == described("Errors") - {"error.retry_after_s"}
+    assert (members(*errors, without=("error.usage",))
+            == described("Errors") - {"error.retry_after_s"})
     assert set(answer["error"]["usage"]) == {"prompt_tokens", "output_tokens"}
 
 
 def test_the_codes_of_errors_are_those_of_the_sources():
-    """A code stands after its status, as .code, or as the third argument of a function that fails a field."""
-    forms = (r'\b[45]\d\d,\s*"([a-z_]+)"', r'\.?code = "([a-z_]+)"',
-             r'\bfail\(fields, i, "([a-z_]+)"',
-             r'gw_fields_fail\(\s*&?fields,\s*(?:"\w*"|[\w>.\[\]-]+(?: < 1 \? [^,]*)?),\s*"([a-z_]+)"',
-             r'\? "([a-z_]+)" : "(missing_field)"')
-    codes = {code for source in GATEWAY_SOURCES for form in forms for found in re.findall(form, source)
+    """A code stands after its status, as .code, or as third argument of a failing function."""
+    forms = (
+        r'\b[45]\d\d,\s*"([a-z_]+)"', r'\.?code = "([a-z_]+)"', r'\bfail\(fields, i, "([a-z_]+)"',
+        r'gw_fields_fail\(\s*&?fields,\s*(?:"\w*"|[\w>.\[\]-]+(?: < 1 \? [^,]*)?),\s*"([a-z_]+)"',
+        r'\? "([a-z_]+)" : "(missing_field)"')
+    codes = {code for source in GATEWAY_SOURCES for form in forms
+             for found in re.findall(form, source)
              for code in (found if isinstance(found, tuple) else (found,)) if code}
     assert codes == {row[1].strip("`") for row in table("Errors")}
 

@@ -8,16 +8,15 @@ import subprocess
 import pytest
 from fleet import BIN, PATIENCE_S, free_port
 from judges import judge
+from programs import WITH_LAB, run
 
 BUILD = BIN.parent
-PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan",
-            "baton-lab"]
 UNITS = ["baton-gateway.service", "baton-prefill@.service", "baton-decode@.service"]
 
 
 def install(destination, prefix="/usr"):
-    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, capture_output=True,
-                   env={**os.environ, "DESTDIR": str(destination)})
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True,
+                   capture_output=True, env={**os.environ, "DESTDIR": str(destination)})
     return destination
 
 
@@ -32,7 +31,7 @@ def clean_environment(home):
 
 
 def test_programs_come_with_their_manuals_and_completions(root):
-    for program in PROGRAMS:
+    for program in WITH_LAB:
         assert os.access(root / "usr/bin" / program, os.X_OK)
         for path in (f"man/man1/{program}.1", f"bash-completion/completions/{program}",
                      f"zsh/vendor-completions/_{program}"):
@@ -43,13 +42,13 @@ def test_programs_come_with_their_manuals_and_completions(root):
 def test_an_installed_fleet_serves_its_own_model_from_anywhere(root, tmp_path):
     # The sources are no help to it: what it takes is beside it.
     baton, env, state = root / "usr/bin/baton", clean_environment(tmp_path), tmp_path / "state"
-    words = ["--state", state, "--port", str(free_port()), "--pack-dir", tmp_path / "packs", "--detach"]
+    words = ["--state", state, "--port", str(free_port()), "--pack-dir", tmp_path / "packs",
+             "--detach"]
     try:
-        up = subprocess.run([baton, "up", *words], env=env, cwd=tmp_path, capture_output=True, text=True,
-                            timeout=PATIENCE_S * 3)
+        up = run(baton, "up", *words, env=env, cwd=tmp_path, timeout=PATIENCE_S * 3)
         assert up.returncode == 0, up.stderr
-        said = subprocess.run([baton, "run", "--state", state, "Once upon a time"], env=env, cwd=tmp_path,
-                              capture_output=True, text=True, timeout=PATIENCE_S * 3)
+        said = run(baton, "run", "--state", state, "Once upon a time", env=env, cwd=tmp_path,
+                   timeout=PATIENCE_S * 3)
         assert said.returncode == 0 and len(said.stdout) > 20, said.stderr
         gateway = (state / "gateway.pid").read_text().split()[0]
         with open(f"/proc/{gateway}/cmdline") as file:
@@ -58,8 +57,9 @@ def test_an_installed_fleet_serves_its_own_model_from_anywhere(root, tmp_path):
         assert os.readlink(f"/proc/{gateway}/exe") == str(root / "usr/bin/baton-gateway")
         assert os.path.realpath(model) == str(root / "usr/share/baton/models/tale")
     finally:
-        subprocess.run([baton, "down", "--state", state], env=env, capture_output=True, timeout=PATIENCE_S * 3)
-    listed = subprocess.run([baton, "pull", "--list"], env=env, cwd=tmp_path, capture_output=True, text=True)
+        subprocess.run([baton, "down", "--state", state], env=env, capture_output=True,
+                       timeout=PATIENCE_S * 3)
+    listed = run(baton, "pull", "--list", env=env, cwd=tmp_path)
     assert "distilgpt2" in listed.stdout
 
 
@@ -74,8 +74,8 @@ def test_what_an_operator_configured_stays(root):
 def test_the_services_configuration_is_understood(tmp_path, role):
     root = install(tmp_path, prefix="/opt/baton")
     file = next(root.rglob(f"{role}.json"))
-    done = subprocess.run([BIN / f"baton-{role}", "--config", file, "--print-config"], capture_output=True, text=True,
-                          env=clean_environment(tmp_path))
+    done = run(BIN / f"baton-{role}", "--config", file,
+               "--print-config", env=clean_environment(tmp_path))
     assert done.returncode == 0, done.stderr
     config = json.loads(done.stdout)
     assert config["model"] == "/opt/baton/share/baton/models/tale"
@@ -84,17 +84,16 @@ def test_the_services_configuration_is_understood(tmp_path, role):
 
 def test_systemd_accepts_the_units_and_finds_their_sandbox_tight(root):
     analyze = judge("systemd-analyze")
-    shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True, dirs_exist_ok=True)
+    shutil.copytree("/usr/lib/systemd/system", root / "usr/lib/systemd/system", symlinks=True,
+                    dirs_exist_ok=True)
     (root / "bin").mkdir(exist_ok=True)
     shutil.copy("/bin/sh", root / "bin/sh")
     for unit in UNITS:
         name = unit.replace("@", "@0")
-        done = subprocess.run([analyze, "verify", f"--root={root}", "--man=no", name], capture_output=True,
-                              text=True)
+        done = run(analyze, "verify", f"--root={root}", "--man=no", name)
         ours = [line for line in done.stderr.splitlines() if "baton" in line]
         assert not ours, "\n".join(ours)
-        judged = subprocess.run([analyze, "security", "--offline=true", "--no-pager", f"--root={root}", name],
-                                capture_output=True, text=True)
+        judged = run(analyze, "security", "--offline=true", "--no-pager", f"--root={root}", name)
         exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", judged.stdout)
         assert exposure and float(exposure[1]) <= 1.5, judged.stdout + judged.stderr
 
@@ -102,8 +101,9 @@ def test_systemd_accepts_the_units_and_finds_their_sandbox_tight(root):
 def test_secrets_are_made_once_and_not_readable_by_others(tmp_path, root):
     if os.getuid():
         pytest.skip("only root can give files to a group")
-    script = (root / "usr/share/baton/make-secrets").read_text().replace("group=baton", "group=root")
-    (tmp_path / "make-secrets").write_text(script)
+    script = (root / "usr/share/baton/make-secrets").read_text()
+    (tmp_path / "make-secrets").write_text(script.replace("group=baton", "group=root"))
+
     def made():
         subprocess.run(["bash", tmp_path / "make-secrets", tmp_path / "etc"], check=True)
         return {file.name: file.read_text() for file in (tmp_path / "etc").iterdir()}

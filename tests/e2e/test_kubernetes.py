@@ -1,8 +1,9 @@
 """deploy/k8s: objects of Kubernetes' own types that fit each other, the image and the programs.
 
-There is no cluster here. kubectl renders the kustomization. The types are those of the distribution's
-python3-kubernetes, which knows every field, and the JSON schemas of Kubernetes 1.27 as npm has them, which know the forms
-of values. What the objects say of our programs is asked of these. tests/containers/test_kubernetes.py runs them.
+There is no cluster here. kubectl renders the kustomization. The types are those of the
+distribution's python3-kubernetes, which knows every field, and npm's JSON schemas of Kubernetes
+1.27, which know the forms of values. Statements about our programs are checked against these.
+tests/containers/test_kubernetes.py runs them.
 """
 import itertools
 import json
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from fleet import BIN, ROOT
 from npm import install
+from programs import run
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 import dockerfile  # noqa: E402
@@ -23,13 +25,15 @@ import kubernetes_schema  # noqa: E402
 K8S = ROOT / "deploy/k8s"
 MAKE_SECRETS = ROOT / "deploy/make-secrets"
 KUSTOMIZATION = yaml.safe_load((K8S / "kustomization.yaml").read_text())
-OBJECTS = [o for name in KUSTOMIZATION["resources"] for o in yaml.safe_load_all((K8S / name).read_text())]
+OBJECTS = [o for name in KUSTOMIZATION["resources"]
+           for o in yaml.safe_load_all((K8S / name).read_text())]
 IMAGE = dockerfile.parse((ROOT / "deploy/Dockerfile").read_text())[-1]
 ROLES = ["gateway", "prefill", "decode"]
 OF_THE_POD = "what-the-cluster-says"
-# What ReplicaSets and pods append to a Deployment's name, and what a worker's id keeps of a host's.
+# ReplicaSets and pods append this to a name; a worker's id keeps a part of a host's.
 SUFFIX, HOST_BYTES = "-0123456789-01234", 40
-needs_types = pytest.mark.skipif(kubernetes_schema.TOO_OLD, reason="python3-kubernetes is too old here")
+needs_types = pytest.mark.skipif(kubernetes_schema.TOO_OLD,
+                                 reason="python3-kubernetes is too old here")
 
 
 def of(kind):
@@ -60,7 +64,8 @@ def ports(role):
 
 def environment(role):
     """The container's: the image's, and what the pod sets, which needs no cluster to be known."""
-    env = {name: value for name, value in IMAGE.env.items() if name.startswith(f"BATON_{role.upper()}_")}
+    env = {name: value for name, value in IMAGE.env.items()
+           if name.startswith(f"BATON_{role.upper()}_")}
     for entry in container(role)["env"]:
         source = entry.get("valueFrom", {})
         if "resourceFieldRef" in source:
@@ -72,8 +77,7 @@ def environment(role):
 
 
 def config(role):
-    done = subprocess.run([BIN / f"baton-{role}", "--print-config"], capture_output=True, text=True,
-                          env=environment(role))
+    done = run(BIN / f"baton-{role}", "--print-config", env=environment(role))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -109,8 +113,8 @@ def schemas():
 
 
 def misfits(schemas, objects):
-    """What the schemas say of objects that do not fit."""
-    done = subprocess.run(["node", schemas / "validate.js"], input=json.dumps(objects), capture_output=True, text=True)
+    """The schemas' complaints about objects that do not fit."""
+    done = run("node", schemas / "validate.js", input=json.dumps(objects))
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -133,7 +137,7 @@ def test_the_schemas_are_strict(schemas, good, bad, message):
 def kustomize(folder):
     if not shutil.which("kubectl"):
         pytest.skip("no kubectl here (Debian: kubernetes-client): what it renders is not looked at")
-    return subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+    return run("kubectl", "kustomize", folder)
 
 
 @pytest.fixture
@@ -156,9 +160,11 @@ def test_kubectl_renders_every_object_with_secret_image_and_namespace(copy):
             kubernetes_schema.check_manifest(o)
         if o["kind"] == "Deployment":
             text = json.dumps(o)
-            assert f'"image": "registry.example/baton:{KUSTOMIZATION["images"][0]["newTag"]}"' in text
+            assert (f'"image": "registry.example/baton:{KUSTOMIZATION["images"][0]["newTag"]}"'
+                    in text)
             used = set(re.findall(r'"(baton-\w{10})"', text)) - {f"baton-{role}" for role in ROLES}
-            assert used == {secret["metadata"]["name"]} and set(secret["data"]) == {"cluster-token", "api-keys"}
+            assert used == {secret["metadata"]["name"]}
+            assert set(secret["data"]) == {"cluster-token", "api-keys"}
 
 
 def test_without_secrets_nothing_is_rendered(copy):
@@ -177,7 +183,8 @@ def test_secrets_are_random_private_and_made_once(copy):
     texts = [path.read_text() for path in made]
     assert len(set(texts)) == 4 and all(re.fullmatch(r"[0-9a-f]{48}", text) for text in texts)
     # A container reads the file without its directory, as another user; others here cannot enter.
-    assert all(path.parent.stat().st_mode & 0o077 == 0 and path.stat().st_mode & 0o777 == 0o644 for path in made)
+    assert all(path.parent.stat().st_mode & 0o077 == 0 and path.stat().st_mode & 0o777 == 0o644
+               for path in made)
     subprocess.run([MAKE_SECRETS, copy / "secrets"], check=True, capture_output=True)
     assert [path.read_text() for path in made] == texts
 
@@ -204,7 +211,8 @@ def test_secrets_are_neither_tracked_nor_in_the_image_nor_have_a_default():
 def test_a_pods_settings_are_understood_by_its_program(role):
     settings = config(role)
     for name in environment(role):
-        assert re.sub("_", "-", name.removeprefix(f"BATON_{role.upper()}_")).lower() in settings, name
+        setting = name.removeprefix(f"BATON_{role.upper()}_").replace("_", "-").lower()
+        assert setting in settings, name
     assert settings["cluster-token-file"] and not settings["cluster-token"]
     if role != "gateway":
         assert settings["threads"] == int(container(role)["resources"]["limits"]["cpu"])
@@ -218,12 +226,14 @@ def test_a_command_and_every_probe_is_in_the_image(role):
     routes = re.findall(r'\{"GET", "(/[^"]*)"', (ROOT / "gateway/api/routes/table.c").read_text())
     for kind in ("startupProbe", "livenessProbe", "readinessProbe"):
         if "httpGet" in only[kind]:
-            assert only[kind]["httpGet"]["path"] in routes and only[kind]["httpGet"]["port"] in ports(role)
+            assert only[kind]["httpGet"]["path"] in routes
+            assert only[kind]["httpGet"]["port"] in ports(role)
         else:
             assert only[kind]["exec"]["command"] == ["baton-healthcheck", role]
             assert "/usr/local/bin/baton-healthcheck" in copied
     if role == "gateway":
-        assert only["livenessProbe"]["httpGet"]["path"] == "/health" != only["readinessProbe"]["httpGet"]["path"]
+        assert (only["livenessProbe"]["httpGet"]["path"] == "/health"
+                != only["readinessProbe"]["httpGet"]["path"])
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -247,7 +257,8 @@ def test_workers_find_every_gateway_ready_or_not(role):
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_pod_has_the_time_to_drain(role):
-    pause = container(role).get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", ["sleep", "0"])
+    before_stop = container(role).get("lifecycle", {}).get("preStop", {})
+    pause = before_stop.get("exec", {}).get("command", ["sleep", "0"])
     assert pause[0] == "sleep"
     assert pod(role)["terminationGracePeriodSeconds"] > int(pause[1]) + config(role)["drain-s"]
     assert len(role + SUFFIX) <= HOST_BYTES
@@ -256,13 +267,15 @@ def test_a_pod_has_the_time_to_drain(role):
 @pytest.mark.parametrize("role", ROLES)
 def test_a_container_is_confined_and_can_write_where_it_must(role):
     spec, only = pod(role), container(role)
-    [user] = {int(uid) for uid in re.findall(r"--uid (\d+)", (ROOT / "deploy/Dockerfile").read_text())}
+    [user] = {int(uid)
+              for uid in re.findall(r"--uid (\d+)", (ROOT / "deploy/Dockerfile").read_text())}
     assert spec["securityContext"]["runAsNonRoot"] and spec["securityContext"]["runAsUser"] == user
     assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert only["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+    assert only["securityContext"] == {"allowPrivilegeEscalation": False,
+                                       "readOnlyRootFilesystem": True,
                                        "capabilities": {"drop": ["ALL"]}}
     assert spec["automountServiceAccountToken"] is False
-    assert spec["enableServiceLinks"] is False  # else BATON_..._PORT of a service would be an option
+    assert spec["enableServiceLinks"] is False  # else a service's BATON_..._PORT is an option
     for what, key in itertools.product(("requests", "limits"), ("cpu", "memory")):
         assert only["resources"][what][key]
     volumes = {v["name"]: v for v in spec["volumes"]}
@@ -295,7 +308,8 @@ def test_each_role_of_workers_is_scaled_by_figures_of_its_own():
     asked = {}
     for role, scaler in scalers.items():
         spec = scaler["spec"]
-        assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": role}
+        assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment",
+                                          "name": role}
         assert "replicas" not in of("Deployment")[role]["spec"]
         assert 1 <= spec["minReplicas"] < spec["maxReplicas"]
         asked[role] = {metric["external"]["metric"]["name"] for metric in spec["metrics"]}
@@ -314,7 +328,7 @@ def allowed(direction, peers_of):
     for policy in of("NetworkPolicy").values():
         roles = selected(policy["spec"]["podSelector"].get("matchLabels", {}))
         for role, rule in itertools.product(roles, policy["spec"].get(direction, [])):
-            peers = [selected(peer["podSelector"]["matchLabels"]) for peer in rule.get(peers_of, [])]
+            peers = [selected(one["podSelector"]["matchLabels"]) for one in rule.get(peers_of, [])]
             for other in set().union(*peers) if peers else {None}:
                 found |= {(role, other, port["port"]) for port in rule["ports"]}
     return found
@@ -335,7 +349,8 @@ def test_processes_reach_just_whom_they_talk_to():
     assert all(port in ports(role) for _, role, port in taken)
     nothing = of("NetworkPolicy")["nothing"]["spec"]
     assert nothing == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    declared = {name: set(policy["spec"]["policyTypes"]) for name, policy in of("NetworkPolicy").items()}
+    declared = {name: set(policy["spec"]["policyTypes"])
+                for name, policy in of("NetworkPolicy").items()}
     assert all(declared[role] == {"Ingress", "Egress"} for role in ROLES)
 
 

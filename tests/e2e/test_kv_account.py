@@ -1,10 +1,10 @@
-"""GET /debug/kv: whose the KV blocks are. Requests that are given up at any moment leave none behind."""
+"""GET /debug/kv names the owners of KV blocks. Requests that end at any moment leave none."""
 import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import random_requests
-from fleet import SLOW, SUSPICION, WORDY, Fleet, Stream, held, wait_for
+from fleet import SLOW, SUSPICION, Fleet, Stream, wait_for
 
 REASONS = ["reserved", "receiving", "running", "sending", "cached"]
 N_ABORTS = 400 if SLOW == 1 else 60
@@ -21,10 +21,7 @@ def assert_adds_up(worker):
     assert worker["faults"] == 0
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(decode=2) as started:
-        yield started
+FLEET = dict(decode=2)
 
 
 def test_every_block_has_an_owner_a_reason_and_an_age(fleet):
@@ -36,8 +33,9 @@ def test_every_block_has_an_owner_a_reason_and_an_age(fleet):
         assert worker["answered"]
         assert_adds_up(worker)
     owners = [owner for name in ("decode-0", "decode-1") for owner in workers[name]["owners"]]
-    assert len(owners) == 4 and all(owner["open"] and owner["reason"] == "running" for owner in owners)
-    # 4 + 480 tokens, the last of which is never an input; same prompts shorter than a block share none.
+    assert len(owners) == 4
+    assert all(owner["open"] and owner["reason"] == "running" for owner in owners)
+    # 4 + 480 tokens without the last, which is no input; prompts shorter than a block share none.
     assert all(owner["blocks"] + owner["shared_blocks"] == 31 for owner in owners)
     assert all(0 <= owner["reason_s"] <= owner["age_s"] for owner in owners)
     for stream in streams:
@@ -61,7 +59,8 @@ def test_the_list_is_bounded_and_pages(fleet):
     whole = [owner["request"] for owner in account(fleet, "decode-0")["owners"]]
     assert len(whole) == account(fleet, "decode-0")["n_owners"] >= 2
     page = account(fleet, "decode-0", "?limit=1&first=1")
-    assert [owner["request"] for owner in page["owners"]] == whole[1:2] and page["n_owners"] == len(whole)
+    assert [owner["request"] for owner in page["owners"]] == whole[1:2]
+    assert page["n_owners"] == len(whole)
     assert_adds_up(page)
     assert [worker["id"] for worker in fleet.kv("?worker=decode-1&limit=0")] == ["decode-1"]
     assert fleet.kv("?worker=decode-9") == []
@@ -69,9 +68,10 @@ def test_the_list_is_bounded_and_pages(fleet):
         stream.abandon()
 
 
-@pytest.mark.parametrize("query, code, param", [("limit=257", "out_of_range", "limit"), ("limit=", "out_of_range", "limit"),
-                                                ("first=-1", "out_of_range", "first"), ("first=4294967296", "out_of_range", "first"),
-                                                ("blocks=1", "unknown_field", None), ("x" * 300, "invalid_value", None)])
+@pytest.mark.parametrize("query, code, param", [
+    ("limit=257", "out_of_range", "limit"), ("limit=", "out_of_range", "limit"),
+    ("first=-1", "out_of_range", "first"), ("first=4294967296", "out_of_range", "first"),
+    ("blocks=1", "unknown_field", None), ("x" * 300, "invalid_value", None)])
 def test_a_query_that_makes_no_sense_is_refused(fleet, query, code, param):
     status, answer, _ = fleet.request("GET", f"/debug/kv?{query}")
     assert status == 400 and answer["error"]["code"] == code and answer["error"]["param"] == param
@@ -87,7 +87,9 @@ def test_a_worker_that_stands_still_has_not_answered():
 
 def test_few_questions_are_open_at_once(fleet):
     fleet.workers["decode-0"].pause()
-    def statuses():  # of nine that wait together, unless one comes so late that another's time is up
+
+    def statuses():
+        """Nine requests wait together, unless one comes so late that another's time is up."""
         with ThreadPoolExecutor(9) as pool:
             return sorted(pool.map(lambda _: fleet.request("GET", "/debug/kv")[0], range(9)))
     wait_for(lambda: statuses() == [200] * 8 + [429], "eight answers and a refusal")
@@ -100,8 +102,8 @@ def test_requests_given_up_at_any_moment_leave_no_block(fleet):
     def abort(seed):
         """A stream, read so far and then left."""
         own = random.Random(seed)
-        body = {"prompt": random_requests.prompt_ids(own), "max_new_tokens": own.randint(1, 200), "seed": seed,
-                "ignore_eos": True, "cache_prompt": own.random() < 0.7}
+        body = {"prompt": random_requests.prompt_ids(own), "max_new_tokens": own.randint(1, 200),
+                "seed": seed, "ignore_eos": True, "cache_prompt": own.random() < 0.7}
         stream = Stream(fleet.port, body)
         for _ in range(own.choice([0, 0, 1, 2, 5, 20])):
             if next(stream.events, None) is None:

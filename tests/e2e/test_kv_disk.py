@@ -1,36 +1,35 @@
-"""Prefill workers that keep KV blocks on disk: whatever happens to the file, the tokens are those of a fleet without."""
+"""Prefill workers with KV blocks on disk: whatever happens to the file, the tokens are the same."""
 import os
 import random
-import subprocess
 import threading
 from pathlib import Path
 
+import programs
 import pytest
-from fleet import BIN, Fleet, wait_for
+from fleet import Fleet, wait_for
+from kinds import ids
 
 LONG, CACHED = 480, 464  # the last token's block is always computed
 POOL = 512  # tokens: room for one of these prompts
 MANY = 6
 
 
-def ids(n, first=0):
-    """n token ids that differ from those of another `first`."""
-    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
-
-
 def body(i):
-    return {"prompt": ids(LONG, i), "max_new_tokens": 6, "ignore_eos": True, "seed": i, "temperature": 0.8 if i % 2 else 0}
+    return {"prompt": ids(LONG, i), "max_new_tokens": 6, "ignore_eos": True, "seed": i,
+            "temperature": 0.8 if i % 2 else 0}
 
 
 @pytest.fixture(scope="module")
 def expected():
-    with Fleet(prefill_args=["--prefix-cache", "off"], decode_args=["--prefix-cache", "off"]) as fleet:
+    with Fleet(prefill_args=["--prefix-cache", "off"],
+               decode_args=["--prefix-cache", "off"]) as fleet:
         return [fleet.generate(**body(i))["text"] for i in range(MANY)]
 
 
 def on_disk(directory, n=1, args=(), **more):
-    """A fleet whose decode worker finds nothing itself, so that the prefill worker runs every prompt."""
-    return Fleet(n, prefill_args=["--kv-disk", directory, "--kv-disk-bytes", 64 << 20, "--kv-tokens", POOL, *args],
+    """A fleet whose decode worker caches nothing, so that the prefill worker runs every prompt."""
+    return Fleet(n, prefill_args=["--kv-disk", directory, "--kv-disk-bytes", 64 << 20,
+                                  "--kv-tokens", POOL, *args],
                  decode_args=["--prefix-cache", "off"], **more)
 
 
@@ -44,7 +43,7 @@ def restart(fleet, name="prefill-0", **how):
         assert process.stop() == 0
     wait_for(lambda: (fleet.worker(name) or {}).get("state") != "ready", "the worker to be gone")
     fleet.start_worker("prefill", name, **how)
-    wait_for(lambda: (fleet.worker(name) or {}).get("state") == "ready", "the worker to be ready")
+    fleet.wait_worker(name)
 
 
 def test_prompts_come_back_from_disk_also_after_a_restart(expected, tmp_path):
@@ -61,16 +60,19 @@ def test_prompts_come_back_from_disk_also_after_a_restart(expected, tmp_path):
         again = [fleet.generate(**body(i)) for i in range(MANY)]
         assert [answer["text"] for answer in again] == expected
         assert again[0]["disk_tokens"] == 0  # in memory by now
-        wait_for(lambda: total(fleet, "hit_tokens") >= CACHED and total(fleet, "read_bytes") > 0, "the metrics")
+        wait_for(lambda: total(fleet, "hit_tokens") >= CACHED and total(fleet, "read_bytes") > 0,
+                 "the metrics")
         assert total(fleet, "errors") == 0
         assert fleet.metrics()["baton_disk_prompt_tokens_total"] >= CACHED
         assert os.stat(tmp_path / "kv").st_mode & 0o777 == 0o700
         restart(fleet)
-        status, answer, _ = fleet.request("POST", "/v1/completions", {"prompt": ids(LONG, 1), "max_tokens": 2})
-        assert status == 200 and answer["timings"]["disk_n"] == CACHED == answer["timings"]["cache_n"]
-        assert answer["usage"]["prompt_tokens_details"] == {"cached_tokens": CACHED, "disk_tokens": CACHED}
+        answer = fleet.post("/v1/completions", {"prompt": ids(LONG, 1), "max_tokens": 2})
+        assert answer["timings"]["disk_n"] == CACHED == answer["timings"]["cache_n"]
+        assert answer["usage"]["prompt_tokens_details"] == {"cached_tokens": CACHED,
+                                                            "disk_tokens": CACHED}
         skipped = fleet.generate(**body(2), cache_prompt=False)
-        assert skipped["text"] == expected[2] and skipped["disk_tokens"] == skipped["cached_tokens"] == 0
+        assert skipped["text"] == expected[2]
+        assert skipped["disk_tokens"] == skipped["cached_tokens"] == 0
 
 
 def test_two_workers_write_and_read_one_directory_at_once(expected, tmp_path):
@@ -86,9 +88,10 @@ def test_two_workers_write_and_read_one_directory_at_once(expected, tmp_path):
             thread.join()
         assert answers == [[text] * 3 for text in expected]
         fleet.wait_all_free()
-        assert all(process.stop() == 0 for process in (fleet.workers["prefill-0"], fleet.workers["prefill-1"]))
+        assert all(process.stop() == 0
+                   for process in (fleet.workers["prefill-0"], fleet.workers["prefill-1"]))
         fleet.start_worker("prefill", "another")  # finds what both have written
-        wait_for(lambda: (fleet.worker("another") or {}).get("state") == "ready", "the worker to be ready")
+        fleet.wait_worker("another")
         answer = fleet.generate(**body(0))
         assert answer["text"] == expected[0] and answer["disk_tokens"] > 0
 
@@ -97,7 +100,8 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_no_wrong_token(expected,
     chance = random.Random(1)
     with on_disk(tmp_path / "kv") as fleet:
         for turn in range(5):
-            assert fleet.generate(**body(turn))["text"] == expected[turn]  # its blocks are being written now
+            # The worker is writing its blocks now.
+            assert fleet.generate(**body(turn))["text"] == expected[turn]
             for _ in range(chance.randrange(8)):
                 fleet.metrics()
             fleet.workers["prefill-0"].kill()
@@ -132,22 +136,20 @@ def test_damaged_blocks_are_computed(expected, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a small disk")
 def test_a_full_disk_costs_hits_and_nothing_else(expected, tmp_path):
     (tmp_path / "kv").mkdir(mode=0o700)
-    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m,mode=700 tmpfs "$0" && exec "$@"',
-               tmp_path / "kv"]
+    mounted = ["unshare", "--mount", "sh",
+               "-c", 'mount -t tmpfs -o size=1m,mode=700 tmpfs "$0" && exec "$@"', tmp_path / "kv"]
     with on_disk(tmp_path / "kv") as fleet:
         restart(fleet, command=mounted)
         for _ in range(2):
             assert [fleet.generate(**body(i))["text"] for i in range(MANY)] == expected
-        wait_for(lambda: total(fleet, "errors") > 0 and total(fleet, "dropped_blocks") > 0, "the metrics")
+        wait_for(lambda: total(fleet, "errors") > 0 and total(fleet, "dropped_blocks") > 0,
+                 "the metrics")
         told = fleet.workers["prefill-0"].text().count("ev=kv_disk_not_written")
         assert told == 1 and 'reason="the disk is full"' in fleet.workers["prefill-0"].text()
 
 
 def refusal(directory, *args):
-    told = subprocess.run([BIN / "baton-prefill", "--lease-dir", "", "--pack-dir", "", "--kv-disk", directory, *args],
-                          capture_output=True, text=True, cwd=BIN.parents[2], timeout=60)
-    assert told.returncode == 1, told
-    return told.stderr
+    return programs.refusal("baton-prefill", "--lease-dir", "", "--kv-disk", directory, *args)
 
 
 def test_directories_and_files_that_others_could_write_are_refused(tmp_path):

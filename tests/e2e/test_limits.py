@@ -1,4 +1,4 @@
-"""What the system gives a process is little: it says what it lacks, and either serves or ends."""
+"""With few resources a process says what it lacks, and either serves or ends."""
 import re
 import resource
 import subprocess
@@ -17,7 +17,8 @@ def start(role, limits=(), before=()):
     argv = {"gateway": ["--port", 0, "--inbox", "tcp://127.0.0.1:0"],
             "decode": ["--gateway", f"tcp://127.0.0.1:{free_port()}", "--lease-dir", ""]}[role]
     argv = [*before, BIN / f"baton-{role}", "--model", MODEL, "--pack-dir", "", *argv]
-    return subprocess.Popen([str(arg) for arg in argv], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    return subprocess.Popen([str(arg) for arg in argv], stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True,
                             preexec_fn=lambda: [resource.setrlimit(*limit) for limit in limits])
 
 
@@ -32,11 +33,13 @@ def says(process, event):
 
 
 def is_sanitized():
-    return b"libasan" in (BIN / "baton-gateway").read_bytes() or b"libtsan" in (BIN / "baton-gateway").read_bytes()
+    return (b"libasan" in (BIN / "baton-gateway").read_bytes()
+            or b"libtsan" in (BIN / "baton-gateway").read_bytes())
 
 
 @pytest.mark.skipif(is_sanitized(), reason="a sanitizer takes terabytes of address space")
-@pytest.mark.parametrize("role, mib", [("gateway", 100), ("gateway", 150), ("decode", 100), ("decode", 150)])
+@pytest.mark.parametrize("role, mib",
+                         [("gateway", 100), ("gateway", 150), ("decode", 100), ("decode", 150)])
 def test_without_room_for_its_threads_a_process_says_so_and_ends(role, mib):
     process = start(role, [(resource.RLIMIT_AS, (mib << 20, mib << 20))])
     errors = process.communicate(timeout=PATIENCE_S)[1]
@@ -47,10 +50,10 @@ def test_without_room_for_its_threads_a_process_says_so_and_ends(role, mib):
 @pytest.mark.skipif(is_sanitized(), reason="a sanitizer has threads of its own")
 @pytest.mark.parametrize("n", [1, 6, 12, 17])
 def test_a_user_with_few_threads_is_told_how_many_are_needed(n):
-    """As another user, because root may have any number. One thread more is a limit that this process itself has."""
+    """Runs as another user, since root has no limit. The process itself counts as a thread."""
     user = 64000 + n
-    process = start("gateway", before=["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups",
-                                       "prlimit", f"--nproc={n}"])
+    process = start("gateway", before=["setpriv", f"--reuid={user}", f"--regid={user}",
+                                       "--clear-groups", "prlimit", f"--nproc={n}"])
     errors = process.communicate(timeout=PATIENCE_S)[1]
     if "setpriv:" in errors:
         pytest.skip("only root may become another user")
@@ -62,7 +65,8 @@ def test_few_open_files_are_told_at_the_start_and_when_they_are_used_up():
     process = start("gateway", [(resource.RLIMIT_NOFILE, (40, 40))])
     lines = says(process, "ev=listening")
     try:
-        assert any(re.search(r"ev=few_open_files limit=40 needed=\d+ hint=", line) for line in lines), lines
+        assert any(re.search(r"ev=few_open_files limit=40 needed=\d+ hint=", line)
+                   for line in lines), lines
         port = int(lines[-1].split(" port=")[1].split()[0])
         held = []
         import socket
@@ -90,13 +94,15 @@ def test_the_soft_limit_of_open_files_is_raised():
 
 
 def names(process):
-    return [Path(path, "comm").read_text().strip() for path in Path(f"/proc/{process.pid}/task").iterdir()]
+    return [Path(path, "comm").read_text().strip()
+            for path in Path(f"/proc/{process.pid}/task").iterdir()]
 
 
 def test_every_thread_has_a_name():
     with Fleet(worker_args=["--threads", 2]) as fleet:
         fleet.generate(prompt=STORY, max_new_tokens=5)
-        own = {"gateway": ["libuv-worker"], "prefill-0": ["baton-engine", "baton-helper", "baton-resolver"],
+        own = {"gateway": ["libuv-worker"],
+               "prefill-0": ["baton-engine", "baton-helper", "baton-resolver"],
                "decode-0": ["baton-engine", "baton-helper", "baton-resolver"]}
         for process in fleet.gateway, *fleet.workers.values():
             # A new thread has the name of the one that made it until it has run.
@@ -104,7 +110,8 @@ def test_every_thread_has_a_name():
             wait_for(lambda: names(process).count(main) == 1, "every thread to have its name")
             found = names(process)
             assert {*own[process.name], "baton-strangers", "nng:task"} <= set(found), found
-            assert all(name.startswith(("baton-", "nng:", "libuv-", "openblas")) for name in found), found
+            assert all(name.startswith(("baton-", "nng:", "libuv-", "openblas"))
+                       for name in found), found
 
 
 @pytest.mark.parametrize("token, reason", [("", "there is no cluster token"),

@@ -5,13 +5,7 @@ import pytest
 from fleet import Fleet, Stream
 
 GREEDY = {"prompt": "Once upon a time", "n_predict": 12, "temperature": 0}
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 def post(fleet, path="/completion", expected=200, **body):
@@ -21,15 +15,20 @@ def post(fleet, path="/completion", expected=200, **body):
 
 
 def events_of(fleet, **body):
-    return [event.json() for event in Stream(fleet.port, {**body, "stream": True}, "/completion").events]
+    return [event.json()
+            for event in Stream(fleet.port, {**body, "stream": True}, "/completion").events]
 
 
 def test_a_completion_is_that_of_the_native_route(fleet):
     native, _ = post(fleet, "/generate", prompt=GREEDY["prompt"], max_new_tokens=12, temperature=0)
-    answer, headers = post(fleet, **GREEDY, return_tokens=True, cache_prompt=True, id_slot=0, top_k=-1, seed=-1)
-    assert answer["content"] == native["generated_text"] and answer["stop"] and answer["stop_type"] == "limit"
-    assert len(answer["tokens"]) == answer["tokens_predicted"] == answer["timings"]["predicted_n"] == 12
-    assert answer["tokens_evaluated"] == native["prompt_tokens"] and answer["prompt"] == GREEDY["prompt"]
+    answer, headers = post(fleet, **GREEDY, return_tokens=True, cache_prompt=True, id_slot=0,
+                           top_k=-1, seed=-1)
+    assert answer["content"] == native["generated_text"]
+    assert answer["stop"] and answer["stop_type"] == "limit"
+    assert (len(answer["tokens"]) == answer["tokens_predicted"] == answer["timings"]["predicted_n"]
+            == 12)
+    assert answer["tokens_evaluated"] == native["prompt_tokens"]
+    assert answer["prompt"] == GREEDY["prompt"]
     assert headers["x-baton-ignored"] == "id_slot"
     assert post(fleet, **GREEDY)[0]["tokens"] == []
     assert post(fleet, "/completions", **GREEDY)[0]["content"] == answer["content"]
@@ -47,7 +46,8 @@ def test_a_stream_gathers_to_the_same(fleet):
 def test_prompts_of_an_array_are_answered_by_an_array(fleet):
     one, _ = post(fleet, **GREEDY)
     answers, _ = post(fleet, **{**GREEDY, "prompt": [GREEDY["prompt"], "The cat"]})
-    assert [answer["index"] for answer in answers] == [0, 1] and answers[0]["content"] == one["content"]
+    assert [answer["index"] for answer in answers] == [0, 1]
+    assert answers[0]["content"] == one["content"]
 
 
 def test_why_an_output_ended(fleet):
@@ -65,7 +65,8 @@ def test_stop_tokens_wait_for_min_tokens(fleet):
     ids = post(fleet, **GREEDY, return_tokens=True)[0]["tokens"]
     for stop, least in ((ids[0], 1), (ids[3], 9)):
         early, _ = post(fleet, **GREEDY, stop_token_ids=[stop], return_tokens=True)
-        late, _ = post(fleet, **GREEDY, stop_token_ids=[stop], return_tokens=True, min_tokens=least, explain=3)
+        late, _ = post(fleet, **GREEDY, stop_token_ids=[stop], return_tokens=True, min_tokens=least,
+                       explain=3)
         at = ids.index(stop)
         assert early["tokens"] == ids[:at + 1]
         assert late["tokens_predicted"] > least and stop not in late["tokens"][:least]
@@ -77,15 +78,18 @@ def test_probabilities_and_structure(fleet):
     answer, _ = post(fleet, **GREEDY, n_probs=3, return_tokens=True)
     entries = answer["completion_probabilities"]
     assert [entry["id"] for entry in entries] == answer["tokens"]
-    assert all(len(entry["top_logprobs"]) == 3 and entry["top_logprobs"][0]["id"] == entry["id"] for entry in entries)
-    schema = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 9}},
+    assert all(len(entry["top_logprobs"]) == 3 and entry["top_logprobs"][0]["id"] == entry["id"]
+               for entry in entries)
+    schema = {"type": "object",
+              "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 9}},
               "required": ["age"], "additionalProperties": False}
     held, _ = post(fleet, **{**GREEDY, "n_predict": 60}, json_schema=schema)
     assert 0 <= json.loads(held["content"])["age"] <= 9
 
 
-@pytest.mark.parametrize("more", [{"seed": 7, "top_k": 3}, {"seed": 8, "temperature": 1.7, "min_p": 0.05}, {"temperature": 0},
-                                  {"seed": 9, "regex": "[a-z ]{9}"}])
+@pytest.mark.parametrize("more",
+                         [{"seed": 7, "top_k": 3}, {"seed": 8, "temperature": 1.7, "min_p": 0.05},
+                          {"temperature": 0}, {"seed": 9, "regex": "[a-z ]{9}"}])
 def test_probabilities_after_sampling_are_those_of_the_steps(fleet, more):
     body = {**GREEDY, "temperature": 0.9, **more}
     steps = post(fleet, **body, explain=20)[0]["steps"]
@@ -96,7 +100,8 @@ def test_probabilities_after_sampling_are_those_of_the_steps(fleet, more):
     for entry, step in zip(entries, steps):
         left = [(one["token_id"], one["prob"]) for one in step["candidates"] if one["kept"]]
         assert [one["id"] for one in entry["top_probs"]] == [token for token, _ in left[:3]]
-        assert [one["prob"] for one in entry["top_probs"]] == pytest.approx([prob for _, prob in left[:3]])
+        assert ([one["prob"] for one in entry["top_probs"]]
+                == pytest.approx([prob for _, prob in left[:3]]))
         assert entry["id"] == step["token_id"] and "logprob" not in entry and 0 < entry["prob"] <= 1
     both = post(fleet, **body, n_probs=3, post_sampling_probs=True, explain=2)[0]
     assert all(len(step["candidates"]) == 2 for step in both["steps"])
@@ -107,21 +112,25 @@ def test_probabilities_after_sampling_are_those_of_the_steps(fleet, more):
 
 def test_embeddings_are_those_of_openais_route(fleet):
     texts = ["Once upon a time", "The cat"]
-    theirs = [one["embedding"] for one in fleet.request("POST", "/v1/embeddings", {"input": texts})[1]["data"]]
+    theirs = [one["embedding"]
+              for one in fleet.request("POST", "/v1/embeddings", {"input": texts})[1]["data"]]
     for path, field in ("/embedding", "content"), ("/embeddings", "input"):
         answers, _ = post(fleet, path, **{field: texts})
         assert [one["embedding"] for one in answers] == [[vector] for vector in theirs]
         assert [one["index"] for one in answers] == [0, 1]
     [raw], _ = post(fleet, "/embedding", content=texts[0], embd_normalize=-1)
     length = sum(value * value for value in raw["embedding"][0]) ** 0.5
-    assert [value / length for value in raw["embedding"][0]] == pytest.approx(theirs[0], abs=1e-6) and length > 1.1
-    assert "embd_normalize" in post(fleet, "/embedding", 400, content="a", embd_normalize=1)[0]["error"]["message"]
+    assert [value / length for value in raw["embedding"][0]] == pytest.approx(theirs[0], abs=1e-6)
+    assert length > 1.1
+    assert "embd_normalize" in post(fleet, "/embedding", 400, content="a",
+                                    embd_normalize=1)[0]["error"]["message"]
 
 
 def test_slots_are_the_places_of_the_decode_workers():
     with Fleet(1, 2, decode_args=["--max-batch", "3"]) as fleet:
         slots = fleet.request("GET", "/slots")[1]
-        assert [slot["id"] for slot in slots] == list(range(6)) and not any(slot["is_processing"] for slot in slots)
+        assert [slot["id"] for slot in slots] == list(range(6))
+        assert not any(slot["is_processing"] for slot in slots)
         assert sorted(slot["worker"] for slot in slots) == ["decode-0"] * 3 + ["decode-1"] * 3
         assert fleet.request("GET", "/slots?fail_on_no_slot=1")[0] == 200
         streams = fleet.hold(n=6)
@@ -139,7 +148,8 @@ def test_a_stream_tells_how_far_its_prompt_is(path):
     body = {"prompt": prompt, "max_tokens": 2, "ignore_eos": True, "stream": True, "temperature": 0}
     with Fleet(prefill_args=["--chunk", "16"]) as fleet:
         def progress(**more):
-            events = [json.loads(event.data) for event in Stream(fleet.port, {**body, **more}, path).events
+            events = [json.loads(event.data)
+                      for event in Stream(fleet.port, {**body, **more}, path).events
                       if event.data != "[DONE]"]
             told = [event["prompt_progress"] for event in events if "prompt_progress" in event]
             assert [event for event in events if "prompt_progress" in event] == events[:len(told)]
@@ -162,16 +172,19 @@ def test_the_template_and_the_props(fleet):
     assert "user\nTell me a story" in prompt
     props = fleet.request("GET", "/props")[1]
     context = fleet.request("GET", "/v1/models")[1]["data"][0]["context_length"]
-    assert props["default_generation_settings"]["n_ctx"] == context and props["model_alias"] == "tale"
+    assert props["default_generation_settings"]["n_ctx"] == context
+    assert props["model_alias"] == "tale"
     assert props["default_generation_settings"]["params"]["temperature"] == post(
         fleet, prompt="a", n_predict=1)[0]["generation_settings"]["temperature"]
 
 
 @pytest.mark.parametrize("body,words", [
     ({"n_probs": 21}, "n_probs: must be"), ({"n_predict": -3}, "n_predict: must be"),
-    ({"repeat_penalty": 0}, "repeat_penalty: must be"), ({"return_progress": 1}, "return_progress: must be"),
+    ({"repeat_penalty": 0}, "repeat_penalty: must be"),
+    ({"return_progress": 1}, "return_progress: must be"),
     ({"post_sampling_probs": 1}, "post_sampling_probs: must be"),
-    ({"json_schema": 1}, "json_schema: must be"), ({"json_schema": {}, "regex": "a"}, "only one of"),
+    ({"json_schema": 1}, "json_schema: must be"),
+    ({"json_schema": {}, "regex": "a"}, "only one of"),
     ({"prompt": [1, "a"]}, "prompt[1]: must be a token id"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):

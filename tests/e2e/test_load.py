@@ -6,17 +6,13 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import programs
 import pytest
 from fleet import BIN, PATIENCE_S, SLOW, Fleet, wait_for
 
 APIS = ("native", "openai-completions", "openai-chat")
 LENGTHS = ("--prompt-tokens", "uniform:4-40", "--output-tokens", "uniform:1-30")
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 def command(port, *options):
@@ -24,8 +20,8 @@ def command(port, *options):
 
 
 def bench(port, *options, status=0):
-    """What a run printed: the whole process's result."""
-    done = subprocess.run(command(port, *options), capture_output=True, text=True, timeout=120 * SLOW)
+    """The ended process of a run, with its output."""
+    done = programs.run(*command(port, *options), timeout=120 * SLOW)
     assert done.returncode == status, (done.returncode, done.stderr)
     assert "\r" not in done.stderr, "a progress line where there is no terminal"
     return done
@@ -54,7 +50,8 @@ def check_counts(figures):
 def check_times(figures):
     for name, time_ in figures["times"].items():
         if time_["n"]:
-            assert time_["min_s"] <= time_["p50_s"] <= time_["p90_s"] <= time_["p99_s"] <= time_["max_s"], name
+            assert (time_["min_s"] <= time_["p50_s"] <= time_["p90_s"] <= time_["p99_s"]
+                    <= time_["max_s"]), name
             assert time_["min_s"] <= time_["mean_s"] <= time_["max_s"] * (1 + 1e-9), name
         else:
             assert time_["p50_s"] is None
@@ -64,8 +61,8 @@ def check_times(figures):
 def test_every_token_of_the_server_is_counted(fleet, api, tmp_path):
     before = fleet.metrics()
     path = tmp_path / "requests.csv"
-    report = json.loads(bench(fleet.port, "--api", api, "--concurrency", "1,4", "--requests", 12, *LENGTHS,
-                              "--seed", 5, "--json", "-", "--csv", path).stdout)
+    report = json.loads(bench(fleet.port, "--api", api, "--concurrency", "1,4", "--requests", 12,
+                              *LENGTHS, "--seed", 5, "--json", "-", "--csv", path).stdout)
     after = fleet.metrics()
     assert [run["concurrency"] for run in report["runs"]] == [1, 4]
     assert report["settings"]["seed"] == 5 and report["settings"]["prompt-tokens"] == "uniform:4-40"
@@ -75,8 +72,10 @@ def test_every_token_of_the_server_is_counted(fleet, api, tmp_path):
         check_times(run["figures"])
         assert run["figures"]["requests"]["done"] == 12 and run["figures"]["requests"]["short"] == 0
         assert 0 < run["client"]["most_connections"] <= run["concurrency"]
-    for name, key in ("baton_output_tokens_total", "output"), ("baton_prompt_tokens_total", "prompt"):
-        assert after[name] - before[name] == sum(run["figures"]["tokens"][key] for run in report["runs"])
+    for name, key in (("baton_output_tokens_total", "output"),
+                      ("baton_prompt_tokens_total", "prompt")):
+        assert after[name] - before[name] == sum(run["figures"]["tokens"][key]
+                                                 for run in report["runs"])
     table = rows(path)
     assert len(table) == 24 and {row["outcome"] for row in table} == {"done"}
     assert sum(int(row["output_tokens"]) for row in table) == sum(
@@ -101,34 +100,38 @@ def test_equal_seeds_are_equal_loads(fleet, tmp_path):
     tables = []
     for name in "a.csv", "b.csv":
         bench(fleet.port, "--requests", 8, *LENGTHS, "--seed", 77, "--csv", tmp_path / name)
-        tables.append([(row["prompt_tokens"], row["output_tokens"]) for row in rows(tmp_path / name)])
+        tables.append([(r["prompt_tokens"], r["output_tokens"]) for r in rows(tmp_path / name)])
     assert tables[0] == tables[1] and len(set(tables[0])) > 1
 
 
 def test_an_open_loop_keeps_its_rate(fleet):
-    figures, client = measure(fleet.port, "--rate", 50, "--requests", 40, "--prompt-tokens", 4, "--output-tokens", 2,
-                              "--seed", 3)
+    figures, client = measure(fleet.port, "--rate", 50, "--requests", 40, "--prompt-tokens", 4,
+                              "--output-tokens", 2, "--seed", 3)
     check_counts(figures)
     assert figures["requests"]["done"] == 40
     assert figures["times"]["late"]["n"] == 40 and client["held_back"] == 0
     assert figures["window_s"] > 0.3
-    figures, client = measure(fleet.port, "--rate", 1e6, "--requests", 30, "--max-in-flight", 2, "--seed", 3)
-    assert figures["requests"]["done"] == 30 and client["held_back"] > 0 and client["most_connections"] <= 2
+    figures, client = measure(fleet.port, "--rate", 1e6, "--requests", 30, "--max-in-flight", 2,
+                              "--seed", 3)
+    assert figures["requests"]["done"] == 30
+    assert client["held_back"] > 0 and client["most_connections"] <= 2
     assert figures["times"]["late"]["max_s"] > 0
 
 
 def test_a_duration_ends_a_run(fleet):
-    figures, client = measure(fleet.port, "--concurrency", 2, "--duration", "700ms", "--output-tokens", 8)
+    figures, client = measure(fleet.port, "--concurrency", 2, "--duration", "700ms",
+                              "--output-tokens", 8)
     check_counts(figures)
     assert figures["window_s"] > 0.69
     assert figures["requests"]["done"] == figures["requests"]["sent"] > 0
-    figures, client = measure(fleet.port, "--rate", 1e5, "--duration", "300ms", "--max-in-flight", 1)
+    figures, client = measure(fleet.port, "--rate", 1e5, "--duration", "300ms",
+                              "--max-in-flight", 1)
     assert client["never_sent"] > 0 and 0 < figures["requests"]["sent"] < 30000
 
 
 def test_a_request_under_way_when_time_is_up_is_cut(fleet):
-    figures, _ = measure(fleet.port, "--concurrency", 3, "--duration", "300ms", "--drain-s", 0, "--output-tokens", 400,
-                         "--slow-rate", 1, "--slow-bytes-per-s", 200)
+    figures, _ = measure(fleet.port, "--concurrency", 3, "--duration", "300ms", "--drain-s", 0,
+                         "--output-tokens", 400, "--slow-rate", 1, "--slow-bytes-per-s", 200)
     check_counts(figures)
     assert figures["requests"]["cut"] == figures["requests"]["sent"] == 3
     fleet.wait_all_free()
@@ -144,36 +147,42 @@ def test_warm_up_is_not_counted(fleet):
 def test_a_trace_is_replayed(fleet, tmp_path):
     trace = tmp_path / "trace.jsonl"
     lines = [(0, 600, 10, [1, 2]), (400, 1100, 12, [1, 3, 4]), (900, 512, 1, [9])]
-    trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": n, "output_length": out, "hash_ids": ids})
-                               for at, n, out, ids in lines))
+    trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": n, "output_length": out,
+                                           "hash_ids": ids}) for at, n, out, ids in lines))
     started = time.monotonic()
-    bench(fleet.port, "--trace", trace, "--trace-speed", 2, "--trace-scale", 0.1, "--csv", tmp_path / "out.csv")
+    bench(fleet.port, "--trace", trace, "--trace-speed", 2, "--trace-scale", 0.1,
+          "--csv", tmp_path / "out.csv")
     assert time.monotonic() - started > 0.45
     table = rows(tmp_path / "out.csv")
-    assert [(int(r["prompt_tokens"]), int(r["output_tokens"])) for r in table] == [(60, 1), (110, 1), (51, 1)]
+    assert [(int(r["prompt_tokens"]), int(r["output_tokens"]))
+            for r in table] == [(60, 1), (110, 1), (51, 1)]
     assert [float(r["start_s"]) for r in table] == pytest.approx([0, 0.2, 0.45], abs=1e-5)
 
 
 def test_cancellations_leave_nothing_behind(fleet):
-    figures, _ = measure(fleet.port, "--concurrency", 6, "--requests", 40, "--output-tokens", 60, "--cancel-rate", 0.5)
+    figures, _ = measure(fleet.port, "--concurrency", 6, "--requests", 40, "--output-tokens", 60,
+                         "--cancel-rate", 0.5)
     check_counts(figures)
     assert 5 < figures["requests"]["canceled"] < 35 and not figures["requests"]["failed"]
     fleet.wait_all_free()
 
 
 def test_slow_readers_are_slow_and_lose_nothing(fleet, tmp_path):
-    bench(fleet.port, "--concurrency", 4, "--requests", 8, "--output-tokens", 40, "--slow-rate", 0.5,
-          "--slow-bytes-per-s", 1500, "--timeline", "false", "--seed", 11, "--csv", tmp_path / "r.csv")
+    bench(fleet.port, "--concurrency", 4, "--requests", 8, "--output-tokens", 40,
+          "--slow-rate", 0.5, "--slow-bytes-per-s", 1500, "--timeline", "false", "--seed", 11,
+          "--csv", tmp_path / "r.csv")
     table = rows(tmp_path / "r.csv")
-    assert {row["outcome"] for row in table} == {"done"} and {row["output_tokens"] for row in table} == {"40"}
+    assert {row["outcome"] for row in table} == {"done"}
+    assert {row["output_tokens"] for row in table} == {"40"}
     slow = [float(row["end_s"]) - float(row["sent_s"]) for row in table if row["slow"] == "1"]
     assert 0 < len(slow) < 8 and min(slow) > 0.4  # some 1,200 bytes at 1,500 a second
 
 
 def test_readers_are_measured_alone_and_with_intruders(fleet, tmp_path):
     path = tmp_path / "itl.csv"
-    report = json.loads(bench(fleet.port, "--streams", 3, "--output-tokens", 300, "--intrude-prompt-tokens", 200,
-                              "--intrude-every", "0.2s", "--baseline-s", 1, "--json", "-", "--itl-csv", path).stdout)
+    report = json.loads(bench(fleet.port, "--streams", 3, "--output-tokens", 300,
+                              "--intrude-prompt-tokens", 200, "--intrude-every", "0.2s",
+                              "--baseline-s", 1, "--json", "-", "--itl-csv", path).stdout)
     [run] = report["runs"]
     check_counts(run["readers"])
     check_counts(run["intruders"])
@@ -181,9 +190,11 @@ def test_readers_are_measured_alone_and_with_intruders(fleet, tmp_path):
     assert run["readers"]["window_s"] > 1.9
     for phase in "alone", "intruded":
         assert run[phase]["itl"]["n"] > 0
-    assert run["ratio"]["p99"] == pytest.approx(run["intruded"]["itl"]["p99_s"] / run["alone"]["itl"]["p99_s"], rel=1e-4)
+    assert run["ratio"]["p99"] == pytest.approx(run["intruded"]["itl"]["p99_s"]
+                                                / run["alone"]["itl"]["p99_s"], rel=1e-4)
     table = rows(path)
-    starts = [float(row["time_s"]) for row in table if row["group"] == "intruders" and row["event"] == "start"]
+    starts = [float(row["time_s"]) for row in table if row["group"] == "intruders"
+              and row["event"] == "start"]
     assert starts == pytest.approx([1 + 0.2 * i for i in range(len(starts))], abs=1e-5)
     gaps = [row for row in table if row["gap_s"]]
     assert len(gaps) > 1 and all(float(row["gap_s"]) >= 0 for row in gaps)
@@ -191,23 +202,27 @@ def test_readers_are_measured_alone_and_with_intruders(fleet, tmp_path):
 
 
 def test_connections_are_kept_unless_told_otherwise(fleet):
-    figures, client = measure(fleet.port, "--concurrency", 3, "--requests", 30, "--output-tokens", 1)
+    figures, client = measure(fleet.port, "--concurrency", 3, "--requests", 30,
+                              "--output-tokens", 1)
     assert figures["requests"]["done"] == 30 and client["connects"] == 3
-    figures, client = measure(fleet.port, "--concurrency", 3, "--requests", 30, "--output-tokens", 1, "--no-keepalive")
+    figures, client = measure(fleet.port, "--concurrency", 3, "--requests", 30,
+                              "--output-tokens", 1, "--no-keepalive")
     assert figures["requests"]["done"] == 30 and client["connects"] == 30
 
 
 def test_many_connections_at_once(fleet):
-    figures, client = measure(fleet.port, "--concurrency", 300, "--requests", 300, "--prompt-tokens", 4,
-                              "--output-tokens", 2)
+    figures, client = measure(fleet.port, "--concurrency", 300, "--requests", 300,
+                              "--prompt-tokens", 4, "--output-tokens", 2)
     check_counts(figures)
     assert figures["requests"]["done"] == 300 and client["most_connections"] == 300
 
 
 def test_goodput_counts_what_is_within_its_bounds(fleet, tmp_path):
-    report = json.loads(bench(fleet.port, "--requests", 6, "--slo", "ttft=60s,e2el=60s", "--json", "-").stdout)
+    report = json.loads(
+        bench(fleet.port, "--requests", 6, "--slo", "ttft=60s,e2el=60s", "--json", "-").stdout)
     assert report["runs"][0]["figures"]["goodput"]["good"] == 6
-    report = json.loads(bench(fleet.port, "--requests", 6, "--slo", "ttft=1us", "--json", "-").stdout)
+    report = json.loads(
+        bench(fleet.port, "--requests", 6, "--slo", "ttft=1us", "--json", "-").stdout)
     goodput = report["runs"][0]["figures"]["goodput"]
     assert goodput["good"] == 0 and goodput["share"] == 0
 
@@ -228,8 +243,9 @@ def test_extra_members_reach_the_server(fleet):
 
 def test_the_table_is_for_people(fleet):
     table = bench(fleet.port, "--concurrency", "1,2", "--requests", 4, "--slo", "ttft=60s").stdout
-    for words in ("native, seed", "concurrency 2", "4 sent: 4 done, 0 failed", "TTFT", "ITL", "goodput (ttft=60s)",
-                  "server TTFT", "step to token", "% of a core", "output tok/s"):
+    for words in ("native, seed", "concurrency 2", "4 sent: 4 done, 0 failed", "TTFT", "ITL",
+                  "goodput (ttft=60s)", "server TTFT", "step to token", "% of a core",
+                  "output tok/s"):
         assert words in table, words
 
 
@@ -246,9 +262,10 @@ def test_refused_requests_wait_and_try_again(tmp_path):
             refused = 'baton_requests_rejected_total{reason="queue_full"}'
             before = fleet.metrics()[refused]
             with ThreadPoolExecutor(1) as pool:
-                measured = pool.submit(measure, fleet.port, "--concurrency", 12, "--output-tokens", 150,
-                                       "--prompt-tokens", 100, "--requests", 24, *options)
-                wait_for(lambda: fleet.metrics()[refused] >= before + n_refused, "requests to be refused")
+                measured = pool.submit(measure, fleet.port, "--concurrency", 12, "--output-tokens",
+                                       150, "--prompt-tokens", 100, "--requests", 24, *options)
+                wait_for(lambda: fleet.metrics()[refused] >= before + n_refused,
+                         "requests to be refused")
                 stream.abandon()
             return measured.result()[0]
         figures = measure_while_full(22, "--seed", 1)
@@ -268,16 +285,18 @@ def test_keys_are_sent(tmp_path):
         figures, _ = measure(fleet.port, "--requests", 2, "--api-key", "open-sesame")
         assert figures["requests"]["done"] == 2
         assert "HTTP 401" in bench(fleet.port, "--requests", 2, status=1).stdout
-        report = bench(fleet.port, "--requests", 2, "--api-key", "open-sesame", "--json", "-").stdout
+        report = bench(fleet.port, "--requests", 2, "--api-key", "open-sesame",
+                       "--json", "-").stdout
         assert "open-sesame" not in report
 
 
 def test_a_server_that_dies_is_reported_not_hung_on():
     with Fleet() as fleet:
         with ThreadPoolExecutor(1) as pool:
-            ended = pool.submit(bench, fleet.port, "--concurrency", 4, "--duration", "3s", "--output-tokens", 20,
-                                "--json", "-")
-            wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="ok"}'], "the load to begin")
+            ended = pool.submit(bench, fleet.port, "--concurrency", 4, "--duration", "3s",
+                                "--output-tokens", 20, "--json", "-")
+            wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="ok"}'],
+                     "the load to begin")
             fleet.gateway.kill()
         report = json.loads(ended.result().stdout)
         figures = report["runs"][0]["figures"]
@@ -291,8 +310,8 @@ def test_a_server_that_dies_is_reported_not_hung_on():
 def test_an_interrupt_ends_the_run_with_its_report(fleet):
     ok = 'baton_requests_total{outcome="ok"}'
     before = fleet.metrics()[ok]
-    running = subprocess.Popen(command(fleet.port, "--concurrency", 2, "--duration", "100s", "--output-tokens", 100),
-                               stdout=subprocess.PIPE, text=True)
+    running = subprocess.Popen(command(fleet.port, "--concurrency", 2, "--duration", "100s",
+                                       "--output-tokens", 100), stdout=subprocess.PIPE, text=True)
     wait_for(lambda: fleet.metrics()[ok] > before, "the load to begin")
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=PATIENCE_S)
@@ -302,8 +321,10 @@ def test_an_interrupt_ends_the_run_with_its_report(fleet):
 
 def test_a_failed_run_says_why(fleet):
     too_long = bench(fleet.port, "--requests", 3, "--prompt-tokens", 600, status=1)
-    assert "3 x HTTP 400 context_length_exceeded" in too_long.stdout and "all 3 requests failed" in too_long.stderr
-    figures, _ = measure(fleet.port, "--requests", 3, "--prompt-tokens", 600, "--max-total-tokens", 512)
+    assert "3 x HTTP 400 context_length_exceeded" in too_long.stdout
+    assert "all 3 requests failed" in too_long.stderr
+    figures, _ = measure(fleet.port, "--requests", 3, "--prompt-tokens", 600,
+                         "--max-total-tokens", 512)
     assert figures["requests"]["clipped"] == figures["requests"]["done"] == 3
 
 
@@ -332,7 +353,8 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("options, named", BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+@pytest.mark.parametrize("options, named", BAD,
+                         ids=lambda value: " ".join(value) if isinstance(value, list) else None)
 def test_bad_options_are_named(fleet, options, named):
     done = bench(fleet.port, *options, status=1)
     assert named in done.stderr and not done.stdout

@@ -4,20 +4,18 @@ import os
 import pty
 import re
 import select
-import subprocess
 import time
 
 import pytest
 from fleet import BIN, PATIENCE_S
 from judges import judge
+from programs import WITH_LAB, run
 
 MANUAL = BIN.parent / "manual"
-PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan",
-            "baton-lab"]
 
 
 def told(*words):
-    done = subprocess.run([BIN / words[0], *words[1:], "--print-options"], capture_output=True, text=True, check=True)
+    done = run(BIN / words[0], *words[1:], "--print-options", check=True)
     return json.loads(done.stdout)
 
 
@@ -32,12 +30,12 @@ def tables(program):
 
 def render(program):
     page = MANUAL / "man1" / f"{program}.1"
-    done = subprocess.run([judge("groff"), "-man", "-ww", "-Tutf8", "-rLL=1000n", "-P-cbou", page], capture_output=True, text=True)
+    done = run(judge("groff"), "-man", "-ww", "-Tutf8", "-rLL=1000n", "-P-cbou", page)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", WITH_LAB)
 def test_a_page_shows_every_option_with_range_and_default(program):
     page = render(program)
     assert re.search(rf"^ +{program} - \S", page, re.M)
@@ -58,10 +56,11 @@ def test_a_page_shows_text_as_it_is():
 
 
 def complete_bash(program, *words):
-    script = ('compopt() { :; }; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
-              'f=$(complete -p "$1" | sed "s/.*-F \\([^ ]*\\).*/\\1/"); "$f"; printf "%s\\n" "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "-c", script, "-", MANUAL / "bash" / program, program, *words],
-                          capture_output=True, text=True, check=True)
+    script = (
+        'compopt() { :; }; source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
+        'f=$(complete -p "$1" | sed "s/.*-F \\([^ ]*\\).*/\\1/"); "$f"; '
+        'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = run("bash", "-c", script, "-", MANUAL / "bash" / program, program, *words, check=True)
     assert not done.stderr
     return done.stdout.split()
 
@@ -83,10 +82,9 @@ def test_bash_completes(words, completions):
     assert complete_bash(*words) == completions
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", WITH_LAB)
 def test_the_completion_for_bash_is_clean_and_has_every_option(program):
-    done = subprocess.run([judge("shellcheck"), "-s", "bash", "-S", "warning", MANUAL / "bash" / program],
-                          capture_output=True, text=True)
+    done = run(judge("shellcheck"), "-s", "bash", "-S", "warning", MANUAL / "bash" / program)
     assert done.returncode == 0, done.stdout
     for command, table in tables(program):
         words = [command, "--"] if command else ["--"]
@@ -95,14 +93,15 @@ def test_the_completion_for_bash_is_clean_and_has_every_option(program):
 
 
 def zsh_shows(line, text, env):
-    """What zsh writes after a line and two tabs, up to the text."""
+    """The output of zsh after a line and two tabs, up to the text."""
     zsh = judge("zsh")
     pid, fd = pty.fork()
     if pid == 0:
         os.execvpe(zsh, ["zsh", "-f", "-i"], env)
     shown = ""
     try:
-        start = f"fpath=({MANUAL}/zsh $fpath); autoload -U compinit; compinit -D -u; PS1='ready> '\n"
+        start = (
+            f"fpath=({MANUAL}/zsh $fpath); autoload -U compinit; compinit -D -u; PS1='ready> '\n")
         os.write(fd, start.encode())
         until = time.monotonic() + PATIENCE_S
         asked = False
@@ -125,5 +124,6 @@ def zsh_shows(line, text, env):
     ("baton up --decode", "the same of decode workers"),
 ])
 def test_zsh_completes(line, text, tmp_path):
-    env = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb", "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
+    env = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb",
+           "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
     assert text in zsh_shows(line, text, env)

@@ -1,5 +1,7 @@
-"""Workers die in the middle of requests of every kind: each goes on elsewhere, and its answer is that of an
-undisturbed run. `tests/chaos/run --kills N` kills more often."""
+"""Workers die amid requests of every kind: each goes on elsewhere with an undisturbed run's answer.
+
+`tests/chaos/run --kills N` kills more often.
+"""
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +18,11 @@ def ask(fleet, path, body):
     """(essence, served_by of each generation): the latter is told by native answers alone."""
     if is_stream(path, body):
         events = list(fleet.stream(path=path, **body).events)
-        return of_stream(path, events), [events[-1].json()["served_by"]] if path == "/generate/stream" else []
-    status, answer, _ = fleet.request("POST", path, body)
-    assert status == 200, (status, answer)
-    return essence(answer), [each["served_by"] for each in answer.get("results", [answer]) if "served_by" in each]
+        return (of_stream(path, events),
+                [events[-1].json()["served_by"]] if path == "/generate/stream" else [])
+    answer = fleet.post(path, body)
+    return essence(answer), [each["served_by"] for each in answer.get("results", [answer])
+                             if "served_by" in each]
 
 
 def n_generations(path, body):
@@ -29,12 +32,13 @@ def n_generations(path, body):
 
 def has_begun(fleet):
     """Whether all that decodes has its context, and made tokens of it."""
-    taken = [slot["next_token"][0] for slot in fleet.request("GET", "/slots")[1] if slot["is_processing"]]
+    taken = [slot["next_token"][0] for slot in fleet.request("GET", "/slots")[1]
+             if slot["is_processing"]]
     return all(token["n_decoded"] > 1 for token in taken)
 
 
 def loses(fleet, victim, role, kinds):
-    """Asks for all of them, and kills the only worker of the role while it works for every one. What they came to."""
+    """Asks for all, and kills the role's only worker while it serves every one. The answers."""
     expected = {name: ask(fleet, *request)[0] for name, request in kinds.items()}
     n = sum(n_generations(*request) for request in kinds.values())
     before = fleet.metrics()
@@ -42,24 +46,29 @@ def loses(fleet, victim, role, kinds):
         pending = {}
 
         def ask_all():
-            pending.update({name: pool.submit(ask, fleet, *request) for name, request in kinds.items()})
+            pending.update({name: pool.submit(ask, fleet, *request)
+                            for name, request in kinds.items()})
             return list(pending.values())
-        fleet.pause_at_work(victim, ask_all, lambda: fleet.open("DECODING") == n and has_begun(fleet))
+        fleet.pause_at_work(victim, ask_all,
+                            lambda: fleet.open("DECODING") == n and has_begun(fleet))
         fleet.start_worker(role, f"{role}-9")
-        wait_for(lambda: (fleet.worker(f"{role}-9") or {}).get("state") == "ready", "the other worker")
+        fleet.wait_worker(f"{role}-9")
         fleet.workers[victim].kill()
         answers = {name: future.result() for name, future in pending.items()}
     for name, (answer, served) in answers.items():
         assert answer == expected[name], name
         for by in served:
-            assert by["migrations"] == 1 and by["attempts"] == 2 and by["migration_gap_s"] > 0, (name, by)
+            assert (by["migrations"] == 1 and by["attempts"] == 2
+                    and by["migration_gap_s"] > 0), (name, by)
             assert by["decode" if role == "decode" else "prefill"] == f"{role}-9", (name, by)
     metrics = fleet.metrics()
     assert metrics["baton_migrations_total"] - before["baton_migrations_total"] == n
-    assert metrics["baton_migration_gap_seconds_count"] - before["baton_migration_gap_seconds_count"] == n
+    assert (metrics["baton_migration_gap_seconds_count"]
+            - before["baton_migration_gap_seconds_count"] == n)
     assert metrics["baton_retries_total"] == before["baton_retries_total"]
     fleet.wait_all_free()
-    migrated = [line for line in fleet.gateway.text().splitlines() if " ev=request " in line and " migrations=1 " in line]
+    migrated = [line for line in fleet.gateway.text().splitlines() if " ev=request " in line
+                and " migrations=1 " in line]
     assert len(migrated) == n and all(" migration_s=" in line for line in migrated)
     return expected
 
@@ -74,25 +83,30 @@ def test_requests_of_every_kind_outlive_a_decode_worker_that_ran_their_prompts()
                decode_args=["--kv-tokens", 16384, "--max-batch", 64]) as fleet:
         fleet.start_worker("decode", "decode-0")
         fleet.wait_ready(1)
-        loses(fleet, "decode-0", "decode", {name: request for name, request in DECODED.items() if name != "echo"})
+        loses(fleet, "decode-0", "decode",
+              {name: request for name, request in DECODED.items() if name != "echo"})
 
 
 def test_forced_calls_outlive_their_decode_worker(tmp_path):
     """With drafts too, which change nothing; each step tells the same place of the schema."""
-    words = {"type": "array", "items": {"type": "string", "maxLength": 8}, "minItems": 24, "maxItems": 24}
-    tell = {"type": "function", "function": {"name": "tell", "parameters": {
-        "type": "object", "properties": {"words": words}, "required": ["words"], "additionalProperties": False}}}
-    held = {**CHAT, "tools": [tell], "tool_choice": "required", "parallel_tool_calls": False, "max_tokens": 460,
-            "ignore_eos": False, "temperature": 0.9, "seed": 14, "explain": 2}
+    words = {"type": "array", "items": {"type": "string", "maxLength": 8}, "minItems": 24,
+             "maxItems": 24}
+    tell = {"type": "function", "function": {
+        "name": "tell", "parameters": {"type": "object", "properties": {"words": words},
+                                       "required": ["words"], "additionalProperties": False}}}
+    held = {**CHAT, "tools": [tell], "tool_choice": "required", "parallel_tool_calls": False,
+            "max_tokens": 460, "ignore_eos": False, "temperature": 0.9, "seed": 14, "explain": 2}
     drafts = {"speculation": {"mode": "prompt_lookup", "max_tokens": 8}}
-    kinds = {"alone": ("/v1/chat/completions", held), "with drafts": ("/v1/chat/completions", {**held, **drafts})}
+    kinds = {"alone": ("/v1/chat/completions", held),
+             "with drafts": ("/v1/chat/completions", {**held, **drafts})}
     template = tmp_path / "tools.jinja"
     template.write_text(TEMPLATE)
     with Fleet(gateway_args=["--chat-template", template]) as fleet:
         answers = loses(fleet, "decode-0", "decode", kinds)
     [choice] = answers["alone"]["choices"]
     [call] = choice["message"]["tool_calls"]
-    assert len(json.loads(call["function"]["arguments"])["words"]) == 24 and choice["finish_reason"] == "tool_calls"
+    assert len(json.loads(call["function"]["arguments"])["words"]) == 24
+    assert choice["finish_reason"] == "tool_calls"
     assert any(one["removed_at"] for step in choice["steps"] for one in step["candidates"])
     told = {"alone": choice, "with drafts": answers["with drafts"]["choices"][0]}
     assert told["alone"]["message"] == told["with drafts"]["message"]
@@ -122,9 +136,10 @@ def test_a_request_migrates_as_often_as_it_may_and_then_says_why_it_ended():
         [stream] = fleet.hold()
         for i in range(3):
             fleet.start_worker("decode", f"decode-{i + 1}")
-            wait_for(lambda: (fleet.worker(f"decode-{i + 1}") or {}).get("state") == "ready", "the next worker")
+            fleet.wait_worker(f"decode-{i + 1}")
             fleet.workers[f"decode-{i}"].kill()
-            wait_for(lambda: fleet.metrics()["baton_migration_gap_seconds_count"] == min(i + 1, 2), "it to go on")
+            wait_for(lambda: fleet.metrics()["baton_migration_gap_seconds_count"] == min(i + 1, 2),
+                     "it to go on")
         _, last = stream.text()
         assert last.name == "error" and last.json()["error"]["code"] == "worker_failed"
         message = last.json()["error"]["message"]
@@ -138,11 +153,11 @@ def test_a_worker_that_dies_before_it_accepts_a_request_costs_no_migration():
         [stream] = fleet.hold()
         for worker in ("decode-1", "decode-2"):
             fleet.start_worker("decode", worker)
-            wait_for(lambda: (fleet.worker(worker) or {}).get("state") == "ready", worker)
+            fleet.wait_worker(worker)
             if worker == "decode-1":
                 fleet.workers["decode-1"].pause()
                 fleet.workers["decode-0"].kill()
-                wait_for(lambda: fleet.open("RESERVING") == 1, "the stream to be offered to decode-1")
+                wait_for(lambda: fleet.open("RESERVING") == 1, "an offer of the stream to decode-1")
         fleet.workers["decode-1"].kill()
         text, last = stream.text()
         served = last.json()["served_by"]

@@ -31,10 +31,14 @@ PAIRS = [
     ("/api/chat", {"messages": STORY}, {"messages": STORY}),
     ("/api/generate", {"prompt": "Tell me a story"}, {"messages": STORY}),
     ("/api/generate", {"prompt": "Tell me a story", "system": "Be brief.", "think": False},
-     {"messages": [{"role": "system", "content": "Be brief."}, *STORY], "chat_template_kwargs": {"enable_thinking": False}}),
-    ("/api/chat", {"messages": STORY, "think": True}, {"messages": STORY, "chat_template_kwargs": {"enable_thinking": True}}),
-    ("/api/chat", {"messages": STORY, "think": "low"}, {"messages": STORY, "reasoning_effort": "low"}),
-    ("/api/chat", {"messages": [*STORY, {"role": "assistant", "content": "", "thinking": "hm", "tool_calls": [CALL]},
+     {"messages": [{"role": "system", "content": "Be brief."}, *STORY],
+      "chat_template_kwargs": {"enable_thinking": False}}),
+    ("/api/chat", {"messages": STORY, "think": True},
+     {"messages": STORY, "chat_template_kwargs": {"enable_thinking": True}}),
+    ("/api/chat", {"messages": STORY, "think": "low"},
+     {"messages": STORY, "reasoning_effort": "low"}),
+    ("/api/chat", {"messages": [*STORY, {"role": "assistant", "content": "", "thinking": "hm",
+                                         "tool_calls": [CALL]},
                                 {"role": "tool", "tool_name": "look", "content": "a fox"}]},
      {"messages": [*STORY, {"role": "assistant", "content": "", "reasoning_content": "hm",
                             "tool_calls": [{"type": "function", **CALL}]},
@@ -52,7 +56,8 @@ def test_a_request_makes_the_prompt_that_it_makes_in_openais_words(shown, path, 
 
 
 def test_a_raw_prompt_is_continued_and_a_model_without_a_template_continues_every_prompt(fleet):
-    expected = post(fleet, "/v1/completions", prompt="Once upon a time", temperature=0, max_tokens=8)[0]
+    expected = post(fleet, "/v1/completions", prompt="Once upon a time", temperature=0,
+                    max_tokens=8)[0]
     raw, _ = post(fleet, "/api/generate", prompt="Once upon a time", raw=True, options=GREEDY)
     assert raw["response"] == expected["choices"][0]["text"]
     with Fleet() as plain:
@@ -72,16 +77,19 @@ def test_a_stream_is_lines_unless_it_is_refused(fleet):
 
 
 def test_options_may_stand_beside_or_inside(fleet):
-    inside, headers = post(fleet, messages=STORY, options={**GREEDY, "top_k": -1, "seed": -1, "num_ctx": 2048, "num_gpu": 1})
+    inside, headers = post(fleet, messages=STORY, options={**GREEDY, "top_k": -1, "seed": -1,
+                                                           "num_ctx": 2048, "num_gpu": 1})
     assert headers["x-baton-ignored"] == "num_ctx, num_gpu"
     beside, headers = post(fleet, messages=STORY, **GREEDY)
     assert beside["message"] == inside["message"] and "x-baton-ignored" not in headers
 
 
 def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
-    context = fleet.request("POST", "/api/show", {"model": "tale"})[1]["model_info"]["gpt2.context_length"]
+    context = fleet.request("POST", "/api/show",
+                            {"model": "tale"})[1]["model_info"]["gpt2.context_length"]
     for n in (-1, -2, 0):
-        answer, _ = post(fleet, "/api/generate", prompt="Once", raw=True, options={"num_predict": n, "ignore_eos": True})
+        answer, _ = post(fleet, "/api/generate", prompt="Once", raw=True,
+                         options={"num_predict": n, "ignore_eos": True})
         assert answer["prompt_eval_count"] + answer["eval_count"] == context
 
 
@@ -91,12 +99,14 @@ def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
     ("/api/generate", {"prompt": "a", "images": ["aGk="]}, "images: is not supported"),
     ("/api/generate", {"prompt": "a", "context": [1]}, "context: is not supported"),
     ("/api/generate", {"prompt": "a", "format": "yaml"}, 'format: must be "json" or a schema'),
-    ("/api/chat", {"messages": [], "format": {"type": "object", "unevaluatedItems": 1}}, "format: #"),
+    ("/api/chat", {"messages": [], "format": {"type": "object", "unevaluatedItems": 1}},
+     "format: #"),
     ("/api/generate", {"prompt": ["a"]}, "prompt: must be a string"),
     ("/api/generate", {"prompt": "a", "raw": True, "system": "b"}, "system: not together with raw"),
     ("/api/generate", {"prompt": "a", "options": []}, "options: must be an object"),
     ("/api/generate", {"prompt": "a", "think": 1}, "think: must be"),
-    ("/api/chat", {"messages": [{"role": "narrator", "content": "a"}]}, "messages[0].role: must be"),
+    ("/api/chat", {"messages": [{"role": "narrator", "content": "a"}]},
+     "messages[0].role: must be"),
     ("/api/chat", {"messages": STORY, "tools": [{}]}, "tools[0]: must be"),
     ("/api/chat", {"messages": STORY, "options": {"repeat_penalty": 0}}, "repeat_penalty: must be"),
 ])
@@ -106,26 +116,30 @@ def test_what_is_not_understood_is_refused_by_name(fleet, path, body, words):
 
 
 def test_what_asks_for_nothing_is_accepted(fleet):
-    for nothing in ({"format": ""}, {"suffix": "", "template": "", "images": [], "context": [], "keep_alive": -1}):
+    for nothing in ({"format": ""},
+                    {"suffix": "", "template": "", "images": [], "context": [], "keep_alive": -1}):
         post(fleet, "/api/generate", prompt="a", options={"num_predict": 1}, **nothing)
 
 
 def ask_by_hand(fleet, headers):
     connection = http.client.HTTPConnection("127.0.0.1", fleet.port)
-    connection.request("POST", "/api/generate", '{"prompt":"a","options":{"num_predict":1}}', {**fleet.headers, **headers})
+    connection.request("POST", "/api/generate", '{"prompt":"a","options":{"num_predict":1}}',
+                       {**fleet.headers, **headers})
     return connection.getresponse().status
 
 
 def test_no_content_type_is_asked_for_but_of_pages(fleet):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert ask_by_hand(fleet, form) == 200 and ask_by_hand(fleet, {**form, "Origin": "http://a.example"}) == 415
+    assert ask_by_hand(fleet, form) == 200
+    assert ask_by_hand(fleet, {**form, "Origin": "http://a.example"}) == 415
 
 
 def test_a_stream_that_fails_ends_with_an_error(fleet):
     body = {"prompt": "a", "options": {"num_predict": 400, "ignore_eos": True, "explain": 20}}
 
     def fails_midway(timeout_s):
-        stream = Stream(fleet.port, {**body, "timeout_s": timeout_s}, "/api/generate", fleet.headers)
+        stream = Stream(fleet.port, {**body, "timeout_s": timeout_s}, "/api/generate",
+                        fleet.headers)
         if stream.status == 504:
             return "early"
         last = json.loads(stream.response.read().splitlines()[-1])

@@ -1,4 +1,4 @@
-"""The official OpenAI client for JavaScript, unmodified, against a fleet; and what it hides of the wire."""
+"""The official OpenAI client for JavaScript against a fleet, and the wire that it hides."""
 import json
 
 import pytest
@@ -13,7 +13,8 @@ class KeyedFleet(Fleet):
     """Sends the key with every request of its own."""
 
     def request(self, method, path, body=None, headers=None):
-        return super().request(method, path, body, {"Authorization": f"Bearer {KEY}", **(headers or {})})
+        return super().request(method, path, body,
+                               {"Authorization": f"Bearer {KEY}", **(headers or {})})
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +26,7 @@ def drive(client, fleet, test, **env):
     return client.drive(fleet, test, "/v1", **env)
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 @pytest.mark.parametrize("name", ["openai", "clients"])
@@ -61,7 +58,7 @@ def test_every_refusal_is_the_clients_own_error_class(client, tmp_path):
         fleet.wait_all_free()
 
 
-# What the client does not show.
+# The wire, which the client does not show.
 
 
 @pytest.mark.parametrize("path,prompt", [
@@ -86,10 +83,12 @@ def test_chat_needs_a_template():
 
 def test_a_stream_whose_worker_dies_says_so_and_is_not_done():
     with Fleet() as fleet:
-        stream = fleet.stream("/v1/completions", prompt=STORY, max_tokens=500, n=16, ignore_eos=True, stream=True)
+        stream = fleet.stream("/v1/completions", prompt=STORY, max_tokens=500, n=16,
+                              ignore_eos=True, stream=True)
         events = [next(stream.events)]
         fleet.workers["decode-0"].kill()
         events += stream.events
         assert [event.data for event in events].count("[DONE]") == 0
         error = events[-1].json()["error"]
-        assert set(error) == {"message", "type", "param", "code"} and error["type"] == "server_error"
+        assert set(error) == {"message", "type", "param", "code"}
+        assert error["type"] == "server_error"

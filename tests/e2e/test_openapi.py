@@ -5,11 +5,11 @@ import subprocess
 
 import pytest
 from conftest import KEY
-from fleet import BIN, ROOT, SLOW, Fleet
+from fleet import BIN, ROOT, SLOW
 from npm import install
 
 MESSAGES = [{"role": "user", "content": "Once upon a time"}]
-# What a route needs to do its work: the least of it.
+# The least body with which a route does its work.
 BODIES = {
     "/generate": {"prompt": "Once", "max_new_tokens": 1},
     "/generate/stream": {"prompt": "Once", "max_new_tokens": 1},
@@ -34,18 +34,11 @@ BODIES = {
     "/api/embeddings": {"prompt": "Once"},
     "/api/show": {},
 }
-VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"],
-          {"no": "such"}]
+VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"], {"no": "such"}]
 KINDS = {"boolean": bool, "integer": int, "number": (int, float), "string": str, "array": list,
          "object": dict}
 CHUNK = 12  # names that the header of ignored fields has room for
-
-
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 @pytest.fixture(scope="module")
@@ -181,14 +174,14 @@ def test_every_field_is_described(document):
 
 
 def names():
-    """Whatever could be a field: each word that the sources quote."""
+    """Every word that the sources quote, since it could be a field."""
     sources = [*(ROOT / "gateway/api").rglob("*.c"), *(ROOT / "engine/sampling").rglob("*.c")]
     quoted = r'"([a-z][a-z_0-9]*)"'
     return sorted({name for source in sources for name in re.findall(quoted, source.read_text())})
 
 
 def is_known(fleet, path, body, some):
-    """Those of some names that a route takes as its fields, by what it answers."""
+    """The names that a route takes as its fields, by its answers."""
     empty = {name: None for name in some if name not in body}
     status, answer, headers = fleet.request("POST", path, {**body, **empty})
     if status == 200:

@@ -1,18 +1,18 @@
-"""Every numeric option works at both ends of its range: a request gets the right text, or the documented refusal."""
+"""Every numeric option works at both ends of its range, or refuses as documented."""
 import http.client
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from fleet import BIN, Fleet, wait_for
+from programs import run
 
 ROLES = ("gateway", "prefill", "decode")
 LEAST, MOST = 0, 1
 # 64 bytes at most, as the least max-body-bytes is.
 BODY = '{"prompt":"Once upon","max_new_tokens":6,"temperature":0}'
-# What cannot be had at an end: the words with which the process refuses to start, or the answer's.
+# These ends do not work: the words of the refusal to start, or of the answer.
 CONTEXT = "context: must be in 1..512, which the model knows, not 16777216"
 MEMORY = "MiB of memory are left"
 REFUSED = {
@@ -23,9 +23,11 @@ REFUSED = {
     ("prefill", "kv-bytes", MOST): MEMORY,
     ("decode", "kv-tokens", MOST): MEMORY,
     ("decode", "kv-bytes", MOST): MEMORY,
-    ("gateway", "max-queued-tokens", LEAST): "2 prompt tokens are more than may ever wait here: 1024 with 1",
+    ("gateway", "max-queued-tokens",
+     LEAST): "2 prompt tokens are more than may ever wait here: 1024 with 1",
 }
-# Zero is six of the process's own heartbeats: with the least of those, processes that beat as usual are always silent.
+# Zero is six of the process's own heartbeats: with the least of those, peers that beat as usual
+# are always silent.
 APART = {(role, "silence-s", LEAST) for role in ROLES}
 # Another process of this machine may have that port.
 NOT_TRIED = {("gateway", "port", MOST)}
@@ -33,8 +35,9 @@ NOT_TRIED = {("gateway", "port", MOST)}
 
 def numeric_options(role):
     """{name: (least, most)}, of the process's own table as --help shows it."""
-    text = subprocess.run([BIN / f"baton-{role}", "--help"], capture_output=True, text=True, check=True).stdout
-    rows = re.findall(r"^  --([a-z-]+) +(?:INT|NUMBER) .*\((-?[0-9.e+]+)\.\.([0-9.e+]+)[^()]*\) \[", text, re.M)
+    text = run(BIN / f"baton-{role}", "--help", check=True).stdout
+    rows = re.findall(r"^  --([a-z-]+) +(?:INT|NUMBER) .*\((-?[0-9.e+]+)\.\.([0-9.e+]+)[^()]*\) \[",
+                      text, re.M)
     assert rows and len(rows) == len(re.findall(r"^  --[a-z-]+ +(?:INT|NUMBER) ", text, re.M)), text
     return {name: ends for name, *ends in rows}
 
@@ -49,12 +52,13 @@ class Patient(Fleet):
             except (OSError, http.client.HTTPException):
                 assert self.gateway.popen.poll() is None, self.gateway.tail()
                 return None
-            return found if found[0] not in (408, 503) else None  # 503: a worker that stood still is joining again
+            # 503: a worker that stood still is joining again.
+            return found if found[0] not in (408, 503) else None
         return wait_for(answer, "an answer that is not late")
 
 
 def serve(role, options):
-    """What a fleet answers whose `role` has these options: a text, or an error's message."""
+    """The answer of a fleet whose `role` has these options: a text, or an error's message."""
     flags = [argument for name, value in options.items() for argument in (f"--{name}", value)]
     with Patient(**{"gateway_args" if role == "gateway" else f"{role}_args": flags}) as fleet:
         status, answer, _ = fleet.request("POST", "/generate", BODY)

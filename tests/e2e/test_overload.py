@@ -1,4 +1,4 @@
-"""More than the fleet can do: every request ends in tokens, a 429 that says when to come back, or a 504 in time."""
+"""Overload: every request ends in tokens, a 429 with a time to come back, or a 504 in time."""
 import collections
 import itertools
 import json
@@ -40,8 +40,9 @@ def count(crowd):
 
 
 @pytest.mark.parametrize("path, body", [
-    ("/generate", {**LONG, "kv_cache": False}), ("/v1/completions", {"prompt": STORY, "max_tokens": 500, "ignore_eos": True, "n": 32}),
-])  # fmt: skip
+    ("/generate", {**LONG, "kv_cache": False}),
+    ("/v1/completions", {"prompt": STORY, "max_tokens": 500, "ignore_eos": True, "n": 32}),
+])
 def test_an_answer_whose_time_is_up_says_how_far_it_came(path, body):
     with Fleet() as fleet:
         def ask(timeout_s):
@@ -52,7 +53,8 @@ def test_an_answer_whose_time_is_up_says_how_far_it_came(path, body):
             assert status == 504 and headers["x-should-retry"] == "false", answer
             error = answer["error"]
             assert error["code"] == "deadline_exceeded" and error["usage"]["prompt_tokens"] == 4
-            return error["usage"].get("output_tokens", error["usage"].get("completion_tokens")) or "early"
+            return (error["usage"].get("output_tokens", error["usage"].get("completion_tokens"))
+                    or "early")
         assert 0 < run_out_of_time(ask) < 32 * 500
 
 
@@ -85,7 +87,8 @@ def test_a_queued_request_is_answered_when_its_time_is_up():
 def test_the_gateways_own_limit_holds_for_requests_that_ask_for_more():
     with Fleet(gateway_args=["--timeout-s", "0.1"]) as fleet:
         fleet.workers["prefill-0"].pause()
-        assert fleet.request("POST", "/generate", {**LONG, "kv_cache": False, "timeout_s": 3600})[0] == 504
+        assert fleet.request("POST", "/generate",
+                             {**LONG, "kv_cache": False, "timeout_s": 3600})[0] == 504
         fleet.workers["prefill-0"].resume()
         for bad in 0, -1, 1e9, "1":
             status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": bad})
@@ -106,7 +109,8 @@ def test_a_full_queue_says_when_to_come_back():
     with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
         [stream] = fleet.hold()
         crowd = crowd_of(fleet, 40, max_new_tokens=16)
-        wait_for(lambda: rejected(fleet, "queue_full") == 36 and queued(fleet) == 4, "all but four to be refused")
+        wait_for(lambda: rejected(fleet, "queue_full") == 36 and queued(fleet) == 4,
+                 "all but four to be refused")
         stream.abandon()
         crowd.finish()
         assert count(crowd) == {"ok": 4, "queue_full": 36}
@@ -120,7 +124,8 @@ def test_a_request_that_could_never_wait_is_no_429():
             status, answer, headers = fleet.request("POST", "/generate", body)
             assert status == 400 and answer["error"]["code"] == "too_large"
             assert "Retry-After" not in headers
-        assert fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4, max_new_tokens=4))[0] == 200
+        assert fleet.request("POST", "/generate",
+                             dict(prompt=[[1, 2]] * 4, max_new_tokens=4))[0] == 200
 
 
 def predicted_wait_s(fleet):
@@ -128,7 +133,7 @@ def predicted_wait_s(fleet):
 
 
 def make_a_queue(fleet, n):
-    """The fleet's throughput is known, a stream that is not read has the only slot, and n requests wait behind it."""
+    """The throughput is known, an unread stream has the only slot, and n requests wait."""
     crowd = crowd_of(fleet, 4)
     crowd.finish()
     [stream] = fleet.hold()
@@ -141,7 +146,8 @@ def test_a_request_that_would_miss_its_deadline_is_told_at_once():
     with Fleet(decode_args=SMALL) as fleet:
         stream, crowd = make_a_queue(fleet, 40)
         wait_s = wait_for(lambda: predicted_wait_s(fleet), "the queue to be noticed")
-        status, answer, headers = fleet.request("POST", "/generate", {**LONG, "timeout_s": wait_s / 2})
+        status, answer, headers = fleet.request("POST", "/generate",
+                                                {**LONG, "timeout_s": wait_s / 2})
         assert status == 429 and answer["error"]["code"] == "too_late", answer
         assert int(headers["Retry-After"]) >= 1
         assert rejected(fleet, "too_late") == 1
@@ -184,7 +190,8 @@ def bearer(key):
 def test_a_key_has_so_many_generations_at_once(keys):
     with Fleet(gateway_args=["--api-keys", keys, "--max-per-key", "2"], key=KEY) as fleet:
         def status(key, **body):
-            return fleet.request("POST", "/generate", dict(prompt=STORY, max_new_tokens=2, **body), bearer(key))
+            return fleet.request("POST", "/generate", dict(prompt=STORY, max_new_tokens=2, **body),
+                                 bearer(key))
 
         streams = fleet.hold(2)
         code, answer, headers = status(KEY)
@@ -192,7 +199,8 @@ def test_a_key_has_so_many_generations_at_once(keys):
         assert "may have 2" in answer["error"]["message"] and int(headers["Retry-After"]) >= 1
         assert status(OTHER_KEY)[0] == 200  # another client's
         assert rejected(fleet, "per_key") == 1
-        code, answer, _ = fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4), bearer(OTHER_KEY))
+        code, answer, _ = fleet.request("POST", "/generate", dict(prompt=[[1, 2]] * 4),
+                                        bearer(OTHER_KEY))
         assert code == 400 and answer["error"]["code"] == "too_large"  # each generation counts
         assert all(stream.text()[1].name == "summary" for stream in streams)
         assert status(KEY)[0] == 200
@@ -204,7 +212,8 @@ def test_a_key_has_so_many_generations_at_once(keys):
 
 def test_without_keys_no_client_is_counted():
     with Fleet(gateway_args=["--max-per-key", "1"]) as fleet, ThreadPoolExecutor(8) as pool:
-        answers = pool.map(lambda _: fleet.request("POST", "/generate", dict(prompt=STORY))[0], range(16))
+        answers = pool.map(lambda _: fleet.request("POST", "/generate", dict(prompt=STORY))[0],
+                           range(16))
         assert set(answers) == {200}
 
 
@@ -243,23 +252,24 @@ def tokens_made(fleet):
 
 
 def test_a_slow_reader_pauses_only_itself():
-    """It reads now and then what is made much faster; others stream on, and in the end it has everything."""
+    """A slow reader of a fast stream: others stream on, and in the end it has everything."""
     wordy = dict(prompt=[7] * 4, max_new_tokens=150, temperature=0, ignore_eos=True, explain=20)
     with Fleet() as fleet:
         expected = fleet.generate(**wordy)["generated_text"]
         [slow] = fleet.hold(**wordy)
 
         def made_beside():
-            """Tokens made while four others stream from their first token to their last, besides theirs."""
+            """The tokens that the slow reader gets while four other streams run from end to end."""
             before, beside = tokens_made(fleet), crowd_of(fleet, 4)
             beside.finish()
             assert count(beside) == {"ok": 4}
             return tokens_made(fleet) - before - 4 * LONG["max_new_tokens"]
-        # What it has credit for may still be made.
+        # The worker may still make the tokens that it has credit for.
         assert wait_for(lambda: not made_beside(), "the slow reader to be paused")
         text = ""
         for _ in range(3):  # it reads a little, and is paused again
-            text += "".join(event.data for event in itertools.islice(slow.events, 20) if event.name == "token")
+            text += "".join(event.data for event in itertools.islice(slow.events, 20)
+                            if event.name == "token")
             wait_for(lambda: not made_beside(), "the slow reader to be paused again")
         assert fleet.open("DECODING") == 1
         rest, last = slow.text()
@@ -303,7 +313,8 @@ class Reader(threading.Thread):
 
     def __init__(self, sockets):
         super().__init__()
-        self.sockets, self.over, self.selector = sockets, threading.Event(), selectors.DefaultSelector()
+        self.sockets, self.over, self.selector = (sockets, threading.Event(),
+                                                  selectors.DefaultSelector())
         for each in sockets:
             self.selector.register(each, selectors.EVENT_READ)
 
@@ -328,24 +339,29 @@ class Reader(threading.Thread):
 
 
 def test_a_flood_of_pipelined_requests_loses_no_worker_and_delays_no_client():
-    """Each of 50 clients sends 1500 requests at once: answered in one go, that is half a minute of the loop."""
+    """50 clients send 1500 requests each at once: half a minute of the loop in one go."""
     with Fleet(gateway_args=SUSPICION) as fleet:
         with Reader(flood(fleet.port, 50, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")):
-            wait_for(lambda: fleet.metrics()["baton_http_slices_over_total"] > 100, "clients to wait for their turn")
+            wait_for(lambda: fleet.metrics()["baton_http_slices_over_total"] > 100,
+                     "clients to wait for their turn")
             for seed in range(12):
                 assert fleet.generate(prompt=STORY, seed=seed)["output_tokens"] == 20
             metrics = fleet.metrics()
-            assert metrics["baton_retries_total"] == 0 and metrics['baton_requests_total{outcome="ok"}'] == 12
-            assert metrics["baton_http_requests_total"] < 50 * 1500, "the flood was over too soon to show anything"
+            assert metrics["baton_retries_total"] == 0
+            assert metrics['baton_requests_total{outcome="ok"}'] == 12
+            assert (metrics["baton_http_requests_total"]
+                    < 50 * 1500), "the flood was over too soon to show anything"
         assert "to=suspect" not in fleet.gateway.text() and "to=lost" not in fleet.gateway.text()
 
 
-@pytest.mark.parametrize("path, body", [("/generate", {}), ("/generate/stream", {}), ("/v1/completions", {"n": 3})])
+@pytest.mark.parametrize("path, body", [("/generate", {}), ("/generate/stream", {}),
+                                        ("/v1/completions", {"n": 3})])
 def test_a_client_that_closes_its_sending_side_gets_its_answer(path, body):
     with Fleet() as fleet:
         data = json.dumps({"prompt": STORY, **body}).encode()
         with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-            client.sendall(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data))
+            client.sendall(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+                           % (path.encode(), len(data), data))
             client.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
         assert b"HTTP/1.1 200 OK" in answer and (b"finish_reason" in answer)
@@ -358,9 +374,11 @@ def test_a_client_that_closes_for_good_is_noticed_before_any_token():
         fleet.workers["prefill-0"].pause()
         data = json.dumps({"prompt": STORY}).encode()
         with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-            client.sendall(b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(data), data))
+            client.sendall(b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+                           % (len(data), data))
             wait_for(lambda: fleet.open() == 1, "the request to be open")
-        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 1, "the client to be missed")
+        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 1,
+                 "the client to be missed")
         fleet.workers["prefill-0"].resume()
         fleet.wait_all_free()
 
@@ -388,7 +406,8 @@ def test_2000_idle_connections_wait_in_64_mib():
         crowd = Crowd()
         exchanges = [crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
                      for _ in range(MANY)]
-        wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges), "all requests to be answered")
+        wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges),
+                 "all requests to be answered")
         assert fleet.metrics()["baton_http_connections"] > MANY
         if SLOW == 1:
             assert rss_kib(fleet.gateway) <= 64 << 10

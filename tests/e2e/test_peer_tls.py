@@ -1,12 +1,12 @@
-"""Mutual TLS between processes: a whole fleet by it, and those who have no certificate of the fleet's."""
+"""Mutual TLS between processes: a whole fleet by it, and peers without a certificate."""
 import os
 import signal
 import socket
-import subprocess
 
 import certificates
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, Fleet, free_port, wait_for
+from fleet import PATIENCE_S, Fleet, free_port, wait_for
+from programs import refusal
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
 
@@ -16,7 +16,8 @@ class PeerFleet(Fleet):
 
     def __init__(self, identity, gateway_args=(), prefill_args=(), **more):
         bulk = ["--bulk", "tls+tcp://127.0.0.1:0"]
-        super().__init__(gateway_args=[*identity, *gateway_args], worker_args=[*identity, "--inbox", bulk[1]],
+        super().__init__(gateway_args=[*identity, *gateway_args],
+                         worker_args=[*identity, "--inbox", bulk[1]],
                          prefill_args=[*bulk, *prefill_args], decode_args=bulk, **more)
 
 
@@ -51,11 +52,13 @@ def test_a_fleet_serves_as_it_does_in_clear(fleet):
 
 
 def test_prompts_are_divided_as_they_are_in_clear(identity):
-    bodies = [dict(prompt=[5 + 7 * i % 2000 for i in range(n)], max_new_tokens=8, explain=3, cache_prompt=False, **how)
-              for n in (300, 449, 500) for how in (dict(temperature=0), dict(temperature=0.9, seed=5))]
+    bodies = [dict(prompt=[5 + 7 * i % 2000 for i in range(n)], max_new_tokens=8, explain=3,
+                   cache_prompt=False, **how) for n in (300, 449, 500)
+              for how in (dict(temperature=0), dict(temperature=0.9, seed=5))]
     with Fleet() as plain:
         expected = [plain.generate(**body)["steps"] for body in bodies]
-    with PeerFleet(identity, prefill=2, gateway_args=["--prefill-split", 2, "--prefill-split-min-tokens", 64],
+    with PeerFleet(identity, prefill=2, gateway_args=["--prefill-split", 2,
+                                                      "--prefill-split-min-tokens", 64],
                    prefill_args=["--chunk", 32]) as fleet:
         for body, steps in zip(bodies, expected):
             assert fleet.generate(**body)["steps"] == steps
@@ -92,7 +95,8 @@ def test_who_has_no_certificate_of_the_fleet_does_not_join(fleet, folder):
 
 def test_what_is_no_tls_harms_nobody(fleet):
     port = int(fleet.inbox.rpartition(":")[2])
-    for noise in (b"\0SP\0\0\x50\0\0" + bytes(100), os.urandom(400), b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01"):
+    for noise in (b"\0SP\0\0\x50\0\0" + bytes(100), os.urandom(400), b"GET / HTTP/1.1\r\n\r\n",
+                  b"\x16\x03\x01"):
         for _ in range(10):
             with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as sock:
                 sock.sendall(noise)
@@ -104,7 +108,7 @@ def test_what_is_no_tls_harms_nobody(fleet):
 @pytest.mark.parametrize("case, reason", [
     ("one file", "are needed together"), ("no file", "No such file"), ("no key", "peer-keyfile"),
     ("in clear", "is in clear"), ("no identity", "needs peer-certfile"),
-])  # fmt: skip
+])
 def test_what_cannot_work_is_an_error_at_start(identity, tmp_path, program, case, reason):
     options, scheme = list(identity), "tls+tcp"
     if case == "one file":
@@ -117,15 +121,13 @@ def test_what_cannot_work_is_an_error_at_start(identity, tmp_path, program, case
         scheme = "tcp"
     else:
         options = []
-    done = subprocess.run([BIN / program, "--model", MODEL, "--pack-dir", tmp_path, "--inbox",
-                           f"{scheme}://127.0.0.1:{free_port()}", *options],
-                          capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
-    assert done.returncode == 1 and reason in done.stderr
+    assert reason in refusal(program, "--inbox", f"{scheme}://127.0.0.1:{free_port()}", *options)
 
 
 def test_a_fleet_changes_its_authority_while_it_serves(tmp_path):
-    """In three steps, each for all processes: the new authority is believed, is used, and is the only one."""
-    files = {name: [tmp_path / f for f in (f"{name}.pem", f"{name}.key", f"{name}-ca.pem")] for name in ("old", "new")}
+    """Three steps for all processes: the new authority is trusted, used, and then the only one."""
+    files = {name: [tmp_path / f for f in (f"{name}.pem", f"{name}.key", f"{name}-ca.pem")]
+             for name in ("old", "new")}
     for name in files:
         certificates.identity(tmp_path, name)
     mine = [tmp_path / f"mine.{ending}" for ending in ("pem", "key", "ca")]
@@ -140,7 +142,8 @@ def test_a_fleet_changes_its_authority_while_it_serves(tmp_path):
         for process in [fleet.gateway, *fleet.workers.values()]:
             before = process.text().count(f"ev={said}")
             process.signal(signal.SIGHUP)
-            wait_for(lambda: process.text().count(f"ev={said}") > before, f"{process.name} to say {said}")
+            wait_for(lambda: process.text().count(f"ev={said}") > before,
+                     f"{process.name} to say {said}")
 
     install("old", "old")
     with PeerFleet(options) as fleet:
@@ -159,9 +162,11 @@ def test_a_fleet_changes_its_authority_while_it_serves(tmp_path):
         reload("peer_certificate_kept")
         assert fleet.generate(**STORY)["text"] == expected
         late = ["--inbox", "tls+tcp://127.0.0.1:0", "--bulk", "tls+tcp://127.0.0.1:0"]
-        old = ["--peer-certfile", files["old"][0], "--peer-keyfile", files["old"][1], "--peer-cafile", files["old"][2]]
+        old = ["--peer-certfile", files["old"][0], "--peer-keyfile", files["old"][1],
+               "--peer-cafile", files["old"][2]]
         knocker = fleet.start_worker("decode", "stranger", args=[*old, *late])
-        new = ["--peer-certfile", files["new"][0], "--peer-keyfile", files["new"][1], "--peer-cafile", files["new"][2]]
+        new = ["--peer-certfile", files["new"][0], "--peer-keyfile", files["new"][1],
+               "--peer-cafile", files["new"][2]]
         wait_for(lambda: " ev=gateway_found " in knocker.text(), "the old one to find the gateway")
         fleet.start_worker("decode", "decode-2", args=[*new, *late])
         fleet.wait_ready(3)

@@ -17,13 +17,6 @@ PHONE = 360
 
 
 @pytest.fixture(scope="module")
-def fleet():
-    with Fleet() as started:
-        yield started
-        started.wait_all_free()
-
-
-@pytest.fixture(scope="module")
 def browser():
     with Browser() as started:
         yield started
@@ -40,7 +33,8 @@ def open_page(browser):
     yield opened
     for page, port in pages:
         assert [said for said in page.complaints() if "401" not in said and "400" not in said] == []
-        assert [url for url in page.requested() if not url.startswith(f"http://127.0.0.1:{port}/")] == []
+        assert [url for url in page.requested()
+                if not url.startswith(f"http://127.0.0.1:{port}/")] == []
         page.close()
 
 
@@ -48,28 +42,33 @@ def generate(page, wait=True, **fields):
     """Fills in fields by their names in the API and presses Generate."""
     for name, value in fields.items():
         if isinstance(value, bool):
-            page.js(f"document.querySelector('[data-field={name}]').checked = {json.dumps(value)}")
+            page.js(f"$('[data-field={name}]').checked = {json.dumps(value)}")
         else:
             page.set("#seed" if name == "seed" else f"[data-field={name}]", value)
     page.click("#go")
     if wait:
-        page.wait("document.querySelector('#status').textContent.includes('ended by')", "the stream to end")
+        page.wait("$('#status').textContent.includes('ended by')", "the stream to end")
 
 
 def rows(page):
     """{token id: (low, high, removed by)} of the candidates as shown; the others' row apart."""
-    shown = page.js("[...document.querySelectorAll('#candidates li')].map(li => ({...li.dataset}))")
-    listed = {int(r["tokenId"]): (float(r["low"]), float(r["high"]), r["removedBy"] or None) for r in shown[:-1]}
+    shown = page.js("$$('#candidates li').map(li => ({...li.dataset}))")
+    listed = {int(r["tokenId"]): (float(r["low"]), float(r["high"]), r["removedBy"] or None)
+              for r in shown[:-1]}
     return listed, (float(shown[-1]["low"]), float(shown[-1]["high"]))
 
 
 def choose(page, stage):
     page.click(f"#strip [value={stage}] + b")
-    assert page.js("document.querySelector('#strip :checked').value") == stage
+    assert page.js("$('#strip :checked').value") == stage
 
 
 def close(a, b, tolerance=2e-6):
     return abs(a - b) <= tolerance * max(1, abs(a), abs(b))
+
+
+def level_of(prob):
+    return next(i for i, least in enumerate((0.9, 0.5, 0.2, 0.05, 0)) if prob >= least)
 
 
 # The files
@@ -79,12 +78,14 @@ def test_the_page_and_its_parts_are_served_as_they_are_in_the_tree(fleet):
     for path, name in [("/", "index.html"), *((f"/web/{name}", name) for name in PARTS)]:
         status, body, headers = fleet.request("GET", path)
         assert (status, body) == (200, (SOURCE / name).read_text()), path
-        assert headers["Cache-Control"] == "no-cache" and headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Cache-Control"] == "no-cache"
+        assert headers["X-Content-Type-Options"] == "nosniff"
         policy = headers["Content-Security-Policy"].split("; ")
         assert "default-src 'none'" in policy and "script-src 'self'" in policy
         assert "unsafe" not in headers["Content-Security-Policy"]
     assert fleet.request("GET", "/")[2]["Content-Type"] == "text/html; charset=utf-8"
-    assert fleet.request("GET", "/web/app.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
+    assert (fleet.request("GET", "/web/app.js")[2]["Content-Type"]
+            == "text/javascript; charset=utf-8")
 
 
 def test_an_unchanged_file_is_not_sent_again(fleet):
@@ -93,14 +94,17 @@ def test_an_unchanged_file_is_not_sent_again(fleet):
     for asked in tag, f"W/{tag}", f'"other", {tag}', "*":
         status, body, again = fleet.request("GET", "/web/app.js", headers={"If-None-Match": asked})
         assert (status, body, again["ETag"]) == (304, "", tag)
-    assert fleet.request("GET", "/web/app.js", headers={"If-None-Match": '"other"'})[:2] == (200, whole)
+    assert fleet.request("GET", "/web/app.js",
+                         headers={"If-None-Match": '"other"'})[:2] == (200, whole)
 
 
 def test_methods_and_names(fleet):
     status, body, headers = fleet.request("HEAD", "/")
-    assert (status, body) == (200, "") and int(headers["Content-Length"]) == (SOURCE / "index.html").stat().st_size
+    assert (status, body) == (200, "")
+    assert int(headers["Content-Length"]) == (SOURCE / "index.html").stat().st_size
     status, answer, headers = fleet.request("POST", "/web/app.js", {})
-    assert status == 405 and headers["Allow"] == "GET" and answer["error"]["code"] == "method_not_allowed"
+    assert status == 405
+    assert headers["Allow"] == "GET" and answer["error"]["code"] == "method_not_allowed"
     for path in "/web/", "/web/none.js", "/web/index.html/x", "/web/../web/app.js", "/web":
         assert fleet.request("GET", path)[0] in (400, 404)
 
@@ -112,31 +116,30 @@ def test_the_stream_appears_token_by_token(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, seed=11, max_new_tokens=60)
     answer = fleet.generate(prompt=STORY, seed=11, max_new_tokens=60, explain=20, **SAMPLING)
-    shown = page.js(f"[...document.querySelectorAll('{OPTIONS}')].map(e => [e.textContent, e.dataset.level, e.ariaLabel])")
+    shown = page.js(f"$$('{OPTIONS}').map(e => [e.textContent, e.dataset.level, e.ariaLabel])")
     assert len(shown) == 60
     assert "".join(text for text, _, _ in shown) == answer["generated_text"]
     for (text, level, label), step in zip(shown, answer["steps"], strict=True):
         assert text == step["text"]
-        assert int(level) == next(i for i, least in enumerate((0.9, 0.5, 0.2, 0.05, 0)) if step["prob"] >= least)
+        assert int(level) == level_of(step["prob"])
         assert f"rank {step['rank']}" in label and "%" in label
     page.click("[name=colour][value=prob_raw]")
-    levels = page.js(f"[...document.querySelectorAll('{OPTIONS}')].map(e => Number(e.dataset.level))")
-    assert levels == [next(i for i, p in enumerate((0.9, 0.5, 0.2, 0.05, 0)) if step["prob_raw"] >= p)
-                      for step in answer["steps"]]
+    levels = page.js(f"$$('{OPTIONS}').map(e => Number(e.dataset.level))")
+    assert levels == [level_of(step["prob_raw"]) for step in answer["steps"]]
 
 
 def test_the_numeric_class_of_an_answer_is_shown_and_that_it_changed(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, seed=11, max_new_tokens=4)
     by = fleet.generate(prompt=STORY, seed=11, max_new_tokens=4)["served_by"]
-    shown = "document.querySelector('#numeric-class').textContent"
+    shown = "$('#numeric-class').textContent"
     assert page.js(shown) == f"numeric class {by['numeric_class']}"
     body = dict(prompt=STORY, seed=11, max_new_tokens=4, explain=20, timeline=True, **SAMPLING)
-    status, events, _ = fleet.request("POST", "/generate/stream", body)
-    assert status == 200 and events.count('"class_changed":false') == 1
+    events = fleet.post("/generate/stream", body)
+    assert events.count('"class_changed":false') == 1
     changed = events.replace('"class_changed":false', '"class_changed":true')
     page.js(f"""window.fetch = async () => new Response({json.dumps(changed)},
-                                                          {{headers: {{"Content-Type": "text/event-stream"}}}})""")
+        {{headers: {{"Content-Type": "text/event-stream"}}}})""")
     page.click("#go")
     page.wait(f"{shown}.endsWith('changed on the way')", "the change to be shown")
 
@@ -144,9 +147,10 @@ def test_the_numeric_class_of_an_answer_is_shown_and_that_it_changed(fleet, open
 def test_a_stop_strings_tokens_are_shown_apart(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, seed=11, stop=" was", temperature=0.5)
-    answer = fleet.generate(prompt=STORY, seed=11, stop=" was", explain=1, **{**SAMPLING, "temperature": 0.5})
+    answer = fleet.generate(prompt=STORY, seed=11, stop=" was", explain=1,
+                            **{**SAMPLING, "temperature": 0.5})
     assert answer["finish_reason"] == "stop"
-    text = page.js(f"[...document.querySelectorAll('{OPTIONS}:not(.unseen)')].map(e => e.textContent).join('')")
+    text = page.js(f"$$('{OPTIONS}:not(.unseen)').map(e => e.textContent).join('')")
     assert text.replace("·", "") == answer["generated_text"]
     assert page.count(f"{OPTIONS}.unseen") >= 1
 
@@ -170,7 +174,8 @@ def test_events_are_read_however_they_are_cut(fleet, open_page):
     page = open_page(fleet)
     assert page.js("""(async () => {
         const { events } = await import("/web/sse.js");
-        const bytes = new TextEncoder().encode(": hello\\r\\nevent: token\\r\\ndata:  é€🙂\\r\\ndata:\\r\\n\\r\\n" +
+        const bytes = new TextEncoder().encode(
+            ": hello\\r\\nevent: token\\r\\ndata:  é€🙂\\r\\ndata:\\r\\n\\r\\n" +
             "data: x\\ny: z\\n\\nevent: gone\\n\\nevent: summary\\rdata:{}\\r\\rdata: cut");
         for (let size = 1; size <= bytes.length; size++) {
             const body = new ReadableStream({ start(to) {
@@ -178,7 +183,8 @@ def test_events_are_read_however_they_are_cut(fleet, open_page):
                 to.close(); } });
             const got = [];
             for await (const { name, data } of events(body)) got.push(`${name}=${data}`);
-            if (got.join("|") !== "token= é€🙂\\n|message=x|summary={}") return `${size}: ${got.join("|")}`;
+            const all = got.join("|");
+            if (all !== "token= é€🙂\\n|message=x|summary={}") return `${size}: ${all}`;
         }
         return "ok"; })()""") == "ok"
 
@@ -197,9 +203,10 @@ def test_a_click_shows_the_candidates_and_the_reason(fleet, open_page):
         assert f"id {step['token_id']} " in page.text("#why-facts")
         assert list(listed) == [c["token_id"] for c in step["candidates"]]
         for c in step["candidates"]:
-            assert close(listed[c["token_id"]][0], c["prob"]) and listed[c["token_id"]][2] == c["removed_by"]
-        assert page.js("document.querySelector('#candidates .chosen').dataset.tokenId") == str(step["token_id"])
-        needle = page.js("document.querySelector('.needle').style.left")
+            assert close(listed[c["token_id"]][0], c["prob"])
+            assert listed[c["token_id"]][2] == c["removed_by"]
+        assert page.js("$('#candidates .chosen').dataset.tokenId") == str(step["token_id"])
+        needle = page.js("$('.needle').style.left")
         assert close(float(needle.rstrip("%")) / 100, step["draw"], 1e-4)
 
 
@@ -207,11 +214,13 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
     page = open_page(fleet)
     sampling = {"temperature": 1.3, "top_k": 12, "top_p": 0.9, "min_p": 0.04}
     generate(page, prompt=STORY, seed=5, max_new_tokens=12, repetition_penalty=1.2, **sampling)
-    answer = fleet.generate(prompt=STORY, seed=5, max_new_tokens=12, repetition_penalty=1.2, explain=20, **sampling)
+    answer = fleet.generate(prompt=STORY, seed=5, max_new_tokens=12, repetition_penalty=1.2,
+                            explain=20, **sampling)
     page.click(OPTIONS, 9)
     step = answer["steps"][9]
     logits = {c["token_id"]: c["logit_penalized"] for c in step["candidates"]}
-    for stage, names in [("top_k", ("top_k",)), ("top_p", ("top_k", "top_p")), ("min_p", ("top_k", "top_p", "min_p"))]:
+    for stage, names in [("top_k", ("top_k",)), ("top_p", ("top_k", "top_p")),
+                         ("min_p", ("top_k", "top_p", "min_p"))]:
         choose(page, stage)
         expected = shape(logits, {"temperature": 1.3, **{name: sampling[name] for name in names}})
         listed, others = rows(page)
@@ -219,8 +228,8 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
         for token, (low, high, removed) in listed.items():
             assert close(low, high) and close(low, expected.probs.get(token, 0)), (stage, token)
             assert (removed is None) == (token in expected.probs)
-        left = int(page.text(f"#strip .stop:has([value={stage}]) small").split()[0].replace(",", ""))
-        assert left == step["kept"][f"after_{stage}"]
+        left = page.text(f"#strip .stop:has([value={stage}]) small").split()[0]
+        assert int(left.replace(",", "")) == step["kept"][f"after_{stage}"]
     for stage, key in ("model", "prob_raw"), ("temperature", "prob_shaped"):
         choose(page, stage)
         listed, _ = rows(page)
@@ -236,7 +245,7 @@ def test_a_choice_from_far_down_has_a_row_too(fleet, open_page):
     page.click(OPTIONS, step["index"])
     chosen = "#candidates li:nth-child(21)"
     assert page.text(f"{chosen} .rank") == str(step["rank"]) and page.count(f"{chosen}.chosen") == 1
-    assert close(float(page.js(f"document.querySelector('{chosen}').dataset.low")), step["prob"])
+    assert close(float(page.js(f"$('{chosen}').dataset.low")), step["prob"])
     choose(page, "temperature")
     assert page.text(f"{chosen} output") == "of the others"
     assert close(sum(low for low, _, _ in rows(page)[0].values()) + rows(page)[1][0], 1)
@@ -246,10 +255,11 @@ def test_a_seed_is_sent_and_shown_to_the_last_digit(fleet, open_page):
     page = open_page(fleet)
     seed = 2**63 - 1
     generate(page, prompt=STORY, seed=seed, max_new_tokens=20)
-    assert page.text("#tokens") == fleet.generate(prompt=STORY, seed=seed, max_new_tokens=20, **SAMPLING)["text"]
+    assert page.text("#tokens") == fleet.generate(prompt=STORY, seed=seed, max_new_tokens=20,
+                                                  **SAMPLING)["text"]
     page.set("#seed", "")
     page.click("#status button")
-    assert page.js("document.querySelector('#seed').value") == str(seed)
+    assert page.js("$('#seed').value") == str(seed)
 
 
 def test_a_greedy_step_says_so(fleet, open_page):
@@ -258,28 +268,31 @@ def test_a_greedy_step_says_so(fleet, open_page):
     page.click(OPTIONS, 2)
     assert page.text("#why-reason").startswith("Temperature 0 takes the highest logit")
     assert page.count(".needle") == 0
-    assert page.js("[...document.querySelectorAll('#strip input')].map(e => e.value)") == [
+    assert page.js("$$('#strip input').map(e => e.value)") == [
         "model", "penalties", "temperature", "if"]
 
 
-# What if
+# Other settings
 
 
 @pytest.mark.parametrize("sampling, asked", [
     ({"temperature": 1, "top_k": 20}, {"temperature": 0.7}),
     ({"temperature": 0.8, "top_k": 0, "top_p": 0.9}, {"temperature": 1.4, "top_k": 15, "top_p": 1}),
-    ({"temperature": 1.5, "top_k": 20, "min_p": 0.1}, {"temperature": 0.5, "top_k": 8, "top_p": 0.8, "min_p": 0.02}),
+    ({"temperature": 1.5, "top_k": 20, "min_p": 0.1},
+     {"temperature": 0.5, "top_k": 8, "top_p": 0.8, "min_p": 0.02}),
     ({"temperature": 0, "top_k": 0}, {"temperature": 1, "top_k": 5, "top_p": 0.9}),
-])  # fmt: skip
+])
 def test_what_if_is_what_the_reference_computes(fleet, open_page, sampling, asked):
     page = open_page(fleet)
     fields = {"top_p": 1, "min_p": 0, "repetition_penalty": 1.1, **sampling}
     generate(page, prompt=STORY, seed=21, max_new_tokens=10, **fields)
-    step = fleet.generate(prompt=STORY, seed=21, max_new_tokens=10, explain=20, **fields)["steps"][8]
+    step = fleet.generate(prompt=STORY, seed=21, max_new_tokens=10, explain=20,
+                          **fields)["steps"][8]
     page.click(OPTIONS, 8)
     for name, value in asked.items():
         page.set(f"#if-{name}", value)
-    expected = shape({c["token_id"]: c["logit_penalized"] for c in step["candidates"]}, {**fields, **asked})
+    expected = shape({c["token_id"]: c["logit_penalized"] for c in step["candidates"]},
+                     {**fields, **asked})
     listed, others = rows(page)
     assert others == (0, 0)
     for token, (low, high, removed) in listed.items():
@@ -288,10 +301,11 @@ def test_what_if_is_what_the_reference_computes(fleet, open_page, sampling, aske
     verdict = page.text("#if-verdict")
     assert verdict.startswith("Exact.")
     if step["draw"] is not None:
-        text = next(c["text"] for c in step["candidates"] if c["token_id"] == expected.pick(step["draw"]))
+        text = next(c["text"] for c in step["candidates"]
+                    if c["token_id"] == expected.pick(step["draw"]))
         assert f"“{text.replace(' ', '␣')}”" in verdict
     page.click("#if-reset")
-    assert page.js("document.querySelector('#strip :checked').value") != "if"
+    assert page.js("$('#strip :checked').value") != "if"
 
 
 def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_page):
@@ -301,20 +315,24 @@ def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_pa
     n, widths = 0, []
     for t in 0.6, 1, 1.7:
         step = fleet.generate(**listing, temperature=t)["steps"][0]
-        for asked in ({"temperature": 0.5}, {"temperature": 0.95}, {"temperature": 1.5}, {"temperature": 3},
-                      {"temperature": 1.2, "top_p": 0.9}, {"temperature": 0.7, "top_p": 0.5}, {"top_k": 200},
-                      {"temperature": 1.4, "top_k": 60, "top_p": 0.97}, {"temperature": 2, "min_p": 0.001},
+        for asked in ({"temperature": 0.5}, {"temperature": 0.95}, {"temperature": 1.5},
+                      {"temperature": 3}, {"temperature": 1.2, "top_p": 0.9},
+                      {"temperature": 0.7, "top_p": 0.5}, {"top_k": 200},
+                      {"temperature": 1.4, "top_k": 60, "top_p": 0.97},
+                      {"temperature": 2, "min_p": 0.001},
                       {"temperature": 1.1, "top_p": 0.99, "min_p": 0.01}):
             settings = {"temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, **asked}
             truth = fleet.generate(**listing, **settings)["steps"][0]
-            answer = page.js(f"""import("/web/whatif.js").then(({{ whatIf }}) => whatIf({json.dumps(step)},
-                {{ temperature: {t}, vocabulary: 2560 }}, {json.dumps(settings)}))""")
+            answer = page.js(f"""import("/web/whatif.js").then(({{ whatIf }}) => whatIf(
+                {json.dumps(step)}, {{ temperature: {t}, vocabulary: 2560 }},
+                {json.dumps(settings)}))""")
             for row, c in zip(answer["rows"], truth["candidates"], strict=True):
                 assert row["low"] - 1e-6 <= c["prob"] <= row["high"] + 1e-6, (t, asked, row, c)
                 assert row["removedBy"] is None or not c["kept"]
                 n += 1
             rest = 1 - sum(c["prob"] for c in truth["candidates"])
-            assert answer["others"]["low"] - 1e-5 <= rest <= answer["others"]["high"] + 1e-5, (t, asked)
+            others = answer["others"]
+            assert others["low"] - 1e-5 <= rest <= others["high"] + 1e-5, (t, asked)
             widths.append(answer["rows"][0]["high"] - answer["rows"][0]["low"])
     assert n == 600 and sorted(widths)[len(widths) // 2] < 0.2  # ranges that say something
 
@@ -326,73 +344,75 @@ def test_the_waterfall_is_the_requests_timeline(fleet, open_page):
     page = open_page(fleet)
     generate(page, prompt=STORY, max_new_tokens=30)
     timeline = fleet.generate(prompt=STORY, max_new_tokens=30, timeline=True)["timeline"]["stages"]
-    names = page.js("[...document.querySelectorAll('#waterfall [data-stage]')].map(e => e.dataset.stage)")
+    names = page.js("$$('#waterfall [data-stage]').map(e => e.dataset.stage)")
     assert names == [stage["name"] for stage in timeline]
-    before = page.js("document.querySelector('[data-stage=prefill_compute]').getBoundingClientRect().width")
+    before = page.js("$('[data-stage=prefill_compute]').getBoundingClientRect().width")
     page.click("#zoom")
-    assert page.js("document.querySelector('[data-stage=prefill_compute]').getBoundingClientRect().width") > before
+    assert page.js("$('[data-stage=prefill_compute]').getBoundingClientRect().width") > before
 
 
 def test_the_fleet_is_shown_as_it_changes(open_page):
     with Fleet(decode=2) as fleet:
         page = open_page(fleet)
-        page.wait("document.querySelectorAll('.worker[data-state=ready]').length == 3", "three workers")
+        page.wait("$$('.worker[data-state=ready]').length == 3", "three workers")
         fleet.workers.pop("decode-1").kill()
-        page.wait("!document.querySelector('[data-worker=decode-1]')", "the dead one to disappear")
+        page.wait("!$('[data-worker=decode-1]')", "the dead one to disappear")
         assert "1 prefill, 1 decode ready" in page.text("#fleet-state")
 
 
 def stand_still_after(page, fleet, name, n_tokens, **fields):
-    """Generates, and stops a worker when the page shows more tokens than that and more would come. The worker."""
+    """Generates, and stops a worker after n_tokens with more to come. Returns the worker."""
     while True:
         generate(page, wait=False, **fields)
-        page.wait(f"document.querySelectorAll('{OPTIONS}').length > {n_tokens}", "tokens")
+        page.wait(f"$$('{OPTIONS}').length > {n_tokens}", "tokens")
         fleet.workers[name].pause()
         if fleet.open("DECODING"):
             return fleet.workers[name]
         fleet.workers[name].resume()  # it was through already: once more
-        page.wait("document.querySelector('#status').textContent.includes('ended by')", "the stream to end")
+        page.wait("$('#status').textContent.includes('ended by')", "the stream to end")
 
 
 def test_a_worker_killed_mid_stream_is_told_and_the_text_kept(open_page):
     with Fleet() as fleet:
         page = open_page(fleet)
-        stand_still_after(page, fleet, "decode-0", 3, prompt=STORY, max_new_tokens=500, ignore_eos=True)
+        stand_still_after(page, fleet, "decode-0", 3, prompt=STORY, max_new_tokens=500,
+                          ignore_eos=True)
         fleet.workers.pop("decode-0").kill()
-        page.wait("!document.querySelector('#error').hidden", "the error")
+        page.wait("!$('#error').hidden", "the error")
         assert "worker_failed" in page.text("#error-title") and page.text("#error-text")
         assert "Broken off" in page.text("#status")
         n = page.count(OPTIONS)
         assert 3 < n < 500 and page.text("#tokens").startswith(STORY)
         page.click(OPTIONS, 1)
         assert page.count("#candidates li") > 20
-        assert not page.js("document.querySelector('#go').disabled")
+        assert not page.js("$('#go').disabled")
         fleet.start_worker("decode", "decode-2")
         fleet.wait_ready(2)
         generate(page, prompt=STORY, max_new_tokens=5)
-        assert page.js("document.querySelector('#error').hidden")
+        assert page.js("$('#error').hidden")
 
 
 def test_stop_ends_the_request_and_keeps_the_text(fleet, open_page):
     page = open_page(fleet)
-    worker = stand_still_after(page, fleet, "prefill-0", 1, prompt=STORY, max_new_tokens=500, ignore_eos=True,
-                               kv_cache=False)
-    page.wait("document.querySelectorAll('#waterfall.live [data-stage=decode]').length", "the live waterfall")
+    worker = stand_still_after(page, fleet, "prefill-0", 1, prompt=STORY, max_new_tokens=500,
+                               ignore_eos=True, kv_cache=False)
+    page.wait("$$('#waterfall.live [data-stage=decode]').length", "the live waterfall")
     page.click("#stop")
-    page.wait("document.querySelector('#status').textContent.includes('Stopped by you')", "the stop")
+    page.wait("$('#status').textContent.includes('Stopped by you')", "the stop")
     worker.resume()
-    assert 1 < page.count(OPTIONS) < 500 and page.js("document.querySelector('#error').hidden")
+    assert 1 < page.count(OPTIONS) < 500 and page.js("$('#error').hidden")
     fleet.wait_all_free()
 
 
-@pytest.mark.parametrize("field, value", [("temperature", -1), ("repetition_penalty", 0), ("logit_bias", "99999: 1"),
-                                          ("seed", "-5"), ("max_new_tokens", 100000), ("stop_token_ids", "x")])
+@pytest.mark.parametrize("field, value", [("temperature", -1), ("repetition_penalty", 0),
+                                          ("logit_bias", "99999: 1"), ("seed", "-5"),
+                                          ("max_new_tokens", 100000), ("stop_token_ids", "x")])
 def test_a_refusal_names_the_field_and_takes_the_reader_there(fleet, open_page, field, value):
     page = open_page(fleet)
     generate(page, wait=False, **{field: value})
-    page.wait("!document.querySelector('#error').hidden", "the error")
+    page.wait("!$('#error').hidden", "the error")
     assert field in page.text("#error-text") and "400" in page.text("#error-title")
-    assert page.js("document.querySelectorAll('#waterfall [data-stage]').length") == 0  # no time passed anywhere
+    assert page.js("$$('#waterfall [data-stage]').length") == 0  # no time passed anywhere
     assert page.js("document.activeElement.dataset.field ?? document.activeElement.id") == field
     assert page.js("document.activeElement.getAttribute('aria-invalid')") == "true"
 
@@ -400,11 +420,11 @@ def test_a_refusal_names_the_field_and_takes_the_reader_there(fleet, open_page, 
 def test_a_gateway_that_is_gone_is_told(open_page):
     with Fleet() as fleet:
         page = open_page(fleet)
-        page.wait("document.querySelectorAll('.worker').length == 2", "the fleet")
+        page.wait("$$('.worker').length == 2", "the fleet")
         fleet.gateway.kill()
-        page.wait("document.querySelector('#fleet-state').textContent.includes('cannot be reached')", "the fleet's error")
+        page.wait("$('#fleet-state').textContent.includes('cannot be reached')", "the error")
         generate(page, wait=False)
-        page.wait("!document.querySelector('#error').hidden", "the error")
+        page.wait("!$('#error').hidden", "the error")
         assert page.text("#error-title") == "unreachable"
         page.browser.events.clear()  # that nothing answered is what Chromium complained of
         page.call("Page.navigate", url="about:blank")
@@ -416,38 +436,39 @@ def test_a_key_is_asked_for_and_kept_in_memory_only(open_page, tmp_path):
     keys.chmod(0o600)
     with Fleet(key=KEY, gateway_args=["--api-keys", keys]) as fleet:
         page = open_page(fleet)
-        page.wait("!document.querySelector('#key-row').hidden", "the field for the key")
+        page.wait("!$('#key-row').hidden", "the field for the key")
         generate(page, wait=False)
-        page.wait("!document.querySelector('#error').hidden", "the refusal")
+        page.wait("!$('#error').hidden", "the refusal")
         assert page.js("document.activeElement.id") == "key"
         page.type(KEY)
         page.key("Enter")
-        page.wait("document.querySelectorAll('.worker').length == 2", "the fleet")
+        page.wait("$$('.worker').length == 2", "the fleet")
         generate(page, max_new_tokens=5)
         assert page.count(OPTIONS) == 5
         assert page.js("localStorage.length + sessionStorage.length + document.cookie.length") == 0
         assert KEY not in page.js("location.href")
 
 
-# Who reads it
+# Readers
 
 
 def test_everything_works_by_keyboard(fleet, open_page):
     page = open_page(fleet)
-    page.js("document.querySelector('#prompt').focus()")
-    page.js("document.querySelector('#prompt').select()")
+    page.js("$('#prompt').focus()")
+    page.js("$('#prompt').select()")
     page.type("The fox saw")
     page.key("Enter", CONTROL)
-    page.wait("document.querySelector('#status').textContent.includes('ended by')", "the stream to end")
+    page.wait("$('#status').textContent.includes('ended by')", "the stream to end")
     assert page.text("#tokens .prompt") == "The fox saw"
     for _ in range(30):
         page.key("Tab")
         if page.js("document.activeElement.getAttribute('role')") == "option":
             break
-    for keys, index in (["Enter"], 0), (["ArrowRight", "ArrowRight", "ArrowDown"], 3), (["ArrowLeft"], 2), (["Home"], 0):
-        for key in keys:
+    moves = {"Enter": 0, "ArrowRight ArrowRight ArrowDown": 3, "ArrowLeft": 2, "Home": 0}
+    for keys, index in moves.items():
+        for key in keys.split():
             page.key(key)
-        assert page.js(f"[...document.querySelectorAll('{OPTIONS}')].indexOf(document.activeElement)") == index
+        assert page.js(f"$$('{OPTIONS}').indexOf(document.activeElement)") == index
         assert f"token {index + 1}," in page.text("#why-facts")
     page.key("End")
     stages = ["model", "penalties", "temperature", "top_k", "top_p", "min_p", "if"]
@@ -462,22 +483,24 @@ def test_everything_works_by_keyboard(fleet, open_page):
     page.key("Tab")
     assert page.js("document.activeElement.id") == "if-temperature"
     page.key("ArrowRight")
-    assert page.js("document.querySelector('#strip :checked').value") == "if"
+    assert page.js("$('#strip :checked').value") == "if"
     page.key("Tab", SHIFT)
     assert page.js("document.activeElement.value") == "if"
 
 
 def test_escape_stops(fleet, open_page):
     page = open_page(fleet)
-    worker = stand_still_after(page, fleet, "prefill-0", 1, max_new_tokens=500, ignore_eos=True, kv_cache=False)
+    worker = stand_still_after(page, fleet, "prefill-0", 1, max_new_tokens=500, ignore_eos=True,
+                               kv_cache=False)
     page.key("Escape")
-    page.wait("document.querySelector('#status').textContent.includes('Stopped by you')", "the stop")
+    page.wait("$('#status').textContent.includes('Stopped by you')", "the stop")
     worker.resume()
 
 
 def overflow(page):
-    return page.js("[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1"
-                   " && !e.closest('.bar, .lane, .band, .memory')).map(e => e.outerHTML.slice(0, 120))")
+    return page.js("$$('body *').filter(e => e.getBoundingClientRect().right > innerWidth + 1"
+                   " && !e.closest('.bar, .lane, .band, .memory'))"
+                   ".map(e => e.outerHTML.slice(0, 120))")
 
 
 @pytest.mark.parametrize("width", [PHONE, 720, 1024, 1280])
@@ -486,8 +509,8 @@ def test_nothing_is_wider_than_the_window(fleet, open_page, width):
     for step in "empty", "error", "done", "what if":
         if step == "error":
             generate(page, wait=False, temperature=-1)
-            page.wait("!document.querySelector('#error').hidden", "the error")
-            page.js("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+            page.wait("!$('#error').hidden", "the error")
+            page.js("$$('details').forEach(e => { e.open = true; })")
         elif step == "done":
             generate(page, temperature=1.5, top_k=0, seed=3, prompt=STORY + " " + "x" * 80)
             page.click(OPTIONS, 4)
@@ -498,12 +521,15 @@ def test_nothing_is_wider_than_the_window(fleet, open_page, width):
 
 
 CONTRAST = """(() => {
-  const parse = (c) => { const [r, g, b, a = 1] = c.match(/[\\d.]+/g).map(Number); return { rgb: [r, g, b], a }; };
+  const parse = (c) => { const [r, g, b, a = 1] = c.match(/[\\d.]+/g).map(Number);
+    return { rgb: [r, g, b], a }; };
   const over = (top, under) => top.rgb.map((x, i) => x * top.a + under[i] * (1 - top.a));
-  const light = (rgb) => rgb.map((x) => x / 255).map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
+  const light = (rgb) => rgb.map((x) => x / 255)
+    .map((x) => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)
     .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = (e) => e ? over(parse(getComputedStyle(e).backgroundColor), ground(e.parentElement)) : [255, 255, 255];
-  return [...document.querySelectorAll("#legend span, p, h1, h2, label, summary, #go, #candidates output, dt, dd, .hint")]
+  const ground = (e) => !e ? [255, 255, 255] :
+    over(parse(getComputedStyle(e).backgroundColor), ground(e.parentElement));
+  return $$("#legend span, p, h1, h2, label, summary, #go, #candidates output, dt, dd, .hint")
     .filter((e) => e.textContent.trim() && e.getClientRects().length)
     .map((e) => { const under = ground(e), ink = parse(getComputedStyle(e).color);
       const [a, b] = [light(over(ink, under)), light(under)].sort((x, y) => y - x);
@@ -528,8 +554,9 @@ def test_controls_have_names(fleet, open_page):
     generate(page, max_new_tokens=5)
     page.click(OPTIONS, 1)
     tree = page.call("Accessibility.getFullAXTree")["nodes"]
-    widgets = {"button", "textbox", "slider", "checkbox", "radio", "spinbutton", "option", "listbox"}
-    nameless = [node["role"]["value"] for node in tree if not node["ignored"] and node["role"]["value"] in widgets
-                and not node.get("name", {}).get("value")]
+    widgets = {"button", "textbox", "slider", "checkbox", "radio", "spinbutton", "option",
+               "listbox"}
+    nameless = [node["role"]["value"] for node in tree if not node["ignored"]
+                and node["role"]["value"] in widgets and not node.get("name", {}).get("value")]
     assert nameless == []
     assert page.js("document.documentElement.lang") == "en"

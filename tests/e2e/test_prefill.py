@@ -1,20 +1,16 @@
-"""The prefill worker's freedom: chunks, shared steps, overlapped hand-offs and a prefix cache change times, never tokens."""
+"""Chunks, shared steps, overlapped hand-offs and the prefix cache change times, never tokens."""
 import re
-import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import BIN, MODEL, ROOT, Fleet, run_out_of_time, wait_for
+from fleet import Fleet, run_out_of_time, wait_for
+from kinds import ids
 from load import Exchange, post
+from programs import refusal
 
 LENGTHS = (1, 15, 16, 17, 33, 64, 70, 129, 250, 480)
 LONG = 480
-
-
-def ids(n, first=0):
-    """n token ids that differ from those of another `first`."""
-    return [(first * 131 + 7 * i * i + 3 * i) % 2000 + 5 for i in range(n)]
 
 
 def requests():
@@ -45,9 +41,11 @@ def texts(answers):
 @pytest.fixture(scope="module")
 def expected():
     """The texts of prompts that run alone, whole and uncached."""
-    with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off", "--overlap", "off"]) as fleet:
+    with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off",
+                             "--overlap", "off"]) as fleet:
         alone = texts([fleet.generate(**body) for body in requests()])
-        naive = [fleet.generate(kv_cache=False, **body) for body in requests() if len(body["prompt"]) < 100]
+        naive = [fleet.generate(kv_cache=False, **body) for body in requests()
+                 if len(body["prompt"]) < 100]
         assert texts(naive) == alone[:len(naive)]
         return alone
 
@@ -55,7 +53,8 @@ def expected():
 @pytest.mark.parametrize("n,args,decode_cache", (
     (1, ["--chunk", "16", "--overlap", "on"], "on"),
     (1, ["--chunk", "16", "--overlap", "off"], "off"),
-    (1, ["--chunk", "64", "--overlap", "on", "--prefix-cache", "off"], "on"),  # only the receiver has blocks
+    (1, ["--chunk", "64", "--overlap", "on", "--prefix-cache", "off"], "on"),
+    # only the receiver has blocks
     (1, ["--chunk", "512", "--overlap", "on"], "off"),  # only the sender has
     (2, ["--chunk", "32", "--overlap", "auto"], "on"),
 ), ids=lambda value: " ".join(value) if isinstance(value, list) else str(value))
@@ -89,7 +88,8 @@ def test_cached_tokens_are_exact():
 
 def test_no_cache_when_it_is_off():
     with Fleet(prefill_args=["--prefix-cache", "off"]) as fleet:
-        answers = [fleet.generate(prompt=ids(200), max_new_tokens=4, temperature=0) for _ in range(2)]
+        answers = [fleet.generate(prompt=ids(200), max_new_tokens=4, temperature=0)
+                   for _ in range(2)]
         assert [answer["cached_tokens"] for answer in answers] == [0, 0]
         fleet.wait_all_free()
 
@@ -97,7 +97,8 @@ def test_no_cache_when_it_is_off():
 def test_logprobs_of_a_prompt_are_those_of_one_pass():
     def scored(args):
         with Fleet(prefill_args=args) as fleet:
-            body = {"prompt": ids(300), "max_tokens": 3, "temperature": 0, "echo": True, "logprobs": 2}
+            body = {"prompt": ids(300), "max_tokens": 3, "temperature": 0, "echo": True,
+                    "logprobs": 2}
             answers = [fleet.request("POST", "/v1/completions", body)[1] for _ in range(2)]
             fleet.wait_all_free()
             assert answers[1]["usage"]["prompt_tokens_details"]["cached_tokens"] == 0
@@ -107,7 +108,7 @@ def test_logprobs_of_a_prompt_are_those_of_one_pass():
 
 
 def all_at_once(fleet, **body):
-    """The answer to a request whose prompts are all there when the prefill worker sees the first one."""
+    """The answer to a batch whose prompts all arrive before the prefill worker sees the first."""
     fleet.workers["prefill-0"].pause()
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(fleet.generate, **body)
@@ -137,48 +138,56 @@ def compute_times(fleet):
 def test_short_prompts_share_a_pass():
     with Fleet(prefill_args=["--chunk", "512", "--prefix-cache", "off"]) as fleet:
         all_at_once(fleet, prompt=[ids(LONG), *(ids(8, i) for i in range(24))], max_new_tokens=1)
-        spans = wait_for(lambda: len(compute_times(fleet)) == 25 and compute_times(fleet), "the log")
+        spans = wait_for(lambda: len(compute_times(fleet)) == 25 and compute_times(fleet),
+                         "the log")
         assert len(set(spans)) < 25, spans  # those of one step begin and end together
 
 
 def test_prompts_that_are_not_wanted_any_more_leave_nothing_behind():
-    """Half of their clients leave while the prompts wait for the worker, the others while it runs them."""
+    """Half of the clients leave while their prompts wait, the others while they run."""
     with Fleet(prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
         worker = fleet.workers["prefill-0"]
         worker.pause()
-        clients = [Exchange(fleet.port, post("/generate", {"prompt": ids(LONG, i), "max_new_tokens": 16}))
-                   for i in range(40)]
-        wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") > 1, "all prompts to be there")
+        clients = [
+            Exchange(fleet.port, post("/generate", {"prompt": ids(LONG, i), "max_new_tokens": 16}))
+            for i in range(40)]
+        wait_for(lambda: fleet.open() == 40 and fleet.open("PREFILLING") > 1,
+                 "all prompts to be there")
         for client in clients[::2]:
             client.reset()
-        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 20, "half of them to leave")
+        wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 20,
+                 "half of them to leave")
         worker.resume()
         wait_for(lambda: "ev=prompt " in worker.text(), "a prompt to be through")
         for client in clients[1::2]:
             client.reset()
         wait_for(lambda: "ev=canceled" in worker.text(), "the worker to hear of it")
         fleet.wait_all_free()
-        assert fleet.generate(prompt=ids(LONG), max_new_tokens=5, ignore_eos=True)["output_tokens"] == 5
+        assert fleet.generate(prompt=ids(LONG), max_new_tokens=5,
+                              ignore_eos=True)["output_tokens"] == 5
 
 
 def test_a_prompt_whose_time_is_up_stops_between_chunks():
-    """The worker is stopped after its first prompt, somewhere in a later one, until the time is up."""
+    """The worker is paused after its first prompt, within a later one, until the time is up."""
     with Fleet(prefill_args=["--chunk", "16", "--prefix-cache", "off"]) as fleet:
         worker = fleet.workers["prefill-0"]
 
         def ask(timeout_s):
             n_through = worker.text().count("ev=prompt ")
-            body = {"prompt": [ids(LONG, i) for i in range(16)], "max_new_tokens": 2, "timeout_s": timeout_s}
+            body = {"prompt": [ids(LONG, i) for i in range(16)], "max_new_tokens": 2,
+                    "timeout_s": timeout_s}
             with ThreadPoolExecutor() as pool:
                 asked = pool.submit(fleet.request, "POST", "/generate", body)
-                wait_for(lambda: asked.done() or worker.text().count("ev=prompt ") > n_through, "a prompt")
+                wait_for(lambda: asked.done() or worker.text().count("ev=prompt ") > n_through,
+                         "a prompt")
                 worker.pause()
                 status, answer, _ = asked.result()
                 worker.resume()
             fleet.wait_all_free()
             if status == 200:
                 return "late"
-            assert status == 504 and answer["error"]["code"] == "deadline_exceeded", (status, answer)
+            assert (status == 504
+                    and answer["error"]["code"] == "deadline_exceeded"), (status, answer)
             stopped = re.findall(r"ev=prompt_stopped .*computed_tokens=(\d+)", worker.text())
             if worker.text().count("ev=prompt ") == n_through:
                 return "early"
@@ -188,8 +197,8 @@ def test_a_prompt_whose_time_is_up_stops_between_chunks():
 
 def test_a_decode_worker_killed_during_hand_offs():
     with Fleet(1, 2, prefill_args=["--chunk", "16", "--overlap", "on"]) as fleet:
-        bodies = [{"prompt": ids(LONG, i), "max_new_tokens": 8, "ignore_eos": True, "temperature": 0}
-                  for i in range(16)]
+        bodies = [{"prompt": ids(LONG, i), "max_new_tokens": 8, "ignore_eos": True,
+                   "temperature": 0} for i in range(16)]
         alone = texts(fleet.generate(**body) for body in bodies[:2])
         answers = [None] * len(bodies)
 
@@ -199,7 +208,8 @@ def test_a_decode_worker_killed_during_hand_offs():
         fleet.workers["prefill-0"].pause()
         for thread in threads:
             thread.start()
-        wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"), "slots for all contexts")
+        wait_for(lambda: fleet.open("PREFILLING") == 16 and fleet.active("decode-0"),
+                 "slots for all contexts")
         fleet.workers["decode-0"].pause()  # so that what is sent there does not arrive
         n_through = fleet.workers["prefill-0"].text().count("ev=prompt ") + 6
         fleet.workers["prefill-0"].resume()
@@ -209,10 +219,11 @@ def test_a_decode_worker_killed_during_hand_offs():
         for thread in threads:
             thread.join()
         assert all(status in (200, 502) for status, _, _ in answers), answers
-        assert any(status == 502 or answer["served_by"]["attempts"] > 1 for status, answer, _ in answers)
+        assert any(status == 502 or answer["served_by"]["attempts"] > 1
+                   for status, answer, _ in answers)
         del fleet.workers["decode-0"]
-        wait_for(lambda: fleet.worker("decode-0") is None or fleet.worker("decode-0")["state"] != "ready",
-                 "the killed worker to be missed")
+        wait_for(lambda: fleet.worker("decode-0") is None
+                 or fleet.worker("decode-0")["state"] != "ready", "the killed worker to be missed")
         assert texts(fleet.generate(**body) for body in bodies[:2]) == alone
         fleet.wait_all_free()
 
@@ -220,6 +231,5 @@ def test_a_decode_worker_killed_during_hand_offs():
 @pytest.mark.parametrize("option,value,choices", (("overlap", "perhaps", "on, off or auto"),
                                                   ("prefix-cache", "auto", "off or on")))
 def test_an_unknown_choice_is_answered_with_those_there_are(option, value, choices):
-    done = subprocess.run([BIN / "baton-prefill", "--model", MODEL, "--pack-dir", "", f"--{option}", value],
-                          capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.returncode != 0 and f'{option} must be {choices}, not "{value}"' in done.stderr, done.stderr
+    said = refusal("baton-prefill", f"--{option}", value)
+    assert f'{option} must be {choices}, not "{value}"' in said

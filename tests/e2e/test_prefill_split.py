@@ -1,4 +1,4 @@
-"""Long prompts that several prefill workers compute together: the bits of one worker's, whatever happens to one."""
+"""Prefill workers share a long prompt: the bits are one worker's, whatever fails."""
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,14 +26,14 @@ def n_split(fleet):
 
 
 def alone(fleet, **body):
-    """The answer; then all workers have said that they are idle, so that they help with the next."""
+    """The answer, once all workers said that they are idle, so that they help with the next."""
     answer = fleet.generate(**body)
     fleet.wait_all_free()
     return answer
 
 
 def answers(bodies, **of_fleet):
-    """And how many of them were divided."""
+    """The steps of the answers, and how many of them were divided."""
     with Fleet(**of_fleet) as fleet:
         found = [steps_of(alone(fleet, **body)) for body in bodies]
         assert fleet.metrics()["baton_retries_total"] == 0
@@ -55,7 +55,8 @@ def test_the_bits_are_those_of_one_worker(kv, path):
 def test_three_and_four_workers():
     wanted, _ = answers(BODIES)
     for n_workers in (3, 4):
-        found, n = answers(BODIES, prefill=n_workers, prefill_args=["--chunk", 48, "--overlap", "off"],
+        found, n = answers(BODIES, prefill=n_workers,
+                           prefill_args=["--chunk", 48, "--overlap", "off"],
                            gateway_args=["--prefill-split", n_workers, *SPLIT[2:]])
         assert n == len(BODIES) and found == wanted
 
@@ -64,13 +65,15 @@ def test_three_and_four_workers():
 def test_windows_and_heads_of_all_kinds(name):
     bodies = [body(ids(n, 11, 600), **how) for n in (64, 100, 113) for how in ({}, SAMPLED)]
     wanted, _ = answers(bodies, model=FIXTURES / name)
-    found, n = answers(bodies, model=FIXTURES / name, prefill=2, prefill_args=["--chunk", 16], gateway_args=SPLIT)
+    found, n = answers(bodies, model=FIXTURES / name, prefill=2, prefill_args=["--chunk", 16],
+                       gateway_args=SPLIT)
     assert n == len(bodies) and found == wanted
 
 
 def test_prefixes_that_one_of_them_has():
     """Prompts that begin alike come to workers that have more, less or none of it."""
-    bodies = [body(ids(n, step), cache_prompt=True) for step in (7, 11, 13) for n in (40, 200, 330, 330, 470, 480, 500)]
+    bodies = [body(ids(n, step), cache_prompt=True) for step in (7, 11, 13)
+              for n in (40, 200, 330, 330, 470, 480, 500)]
     wanted, _ = answers(bodies)
     with Fleet(prefill=2, prefill_args=CHUNK, gateway_args=SPLIT) as fleet:
         cached = []
@@ -92,7 +95,8 @@ def test_a_worker_that_is_busy_helps_nobody():
     with Fleet(prefill=2, prefill_args=[*CHUNK, "--threads", 1], gateway_args=SPLIT) as fleet:
         with ThreadPoolExecutor(16) as pool:
             wanted = steps_of(fleet.generate(**BODIES[-2]))
-            assert all(steps_of(answer) == wanted for answer in pool.map(lambda _: fleet.generate(**BODIES[-2]), range(32)))
+            assert all(steps_of(answer) == wanted
+                       for answer in pool.map(lambda _: fleet.generate(**BODIES[-2]), range(32)))
         fleet.generate(**BODIES[0])
 
 
@@ -104,7 +108,8 @@ def at_work(fleet, name, pool):
         nonlocal n
         n = n_split(fleet)
         return [pool.submit(fleet.generate, **body(ids(500)))]
-    return fleet.pause_at_work(name, ask, lambda: fleet.open("PREFILLING") == 1 and n_split(fleet) > n)
+    return fleet.pause_at_work(name, ask,
+                               lambda: fleet.open("PREFILLING") == 1 and n_split(fleet) > n)
 
 
 @pytest.mark.parametrize("name", ("prefill-0", "prefill-1"))
@@ -145,7 +150,8 @@ def test_a_client_that_leaves_frees_all_parts():
 
 def test_a_drain_waits_for_its_part():
     wanted, _ = answers([body(ids(500))])
-    with Fleet(prefill=2, prefill_args=["--chunk", 16], gateway_args=SPLIT) as fleet, ThreadPoolExecutor(1) as pool:
+    with (Fleet(prefill=2, prefill_args=["--chunk", 16], gateway_args=SPLIT) as fleet,
+          ThreadPoolExecutor(1) as pool):
         pending = pool.submit(fleet.generate, **body(ids(500)))
         fleet.workers["prefill-1"].signal(signal.SIGTERM)
         assert steps_of(pending.result()) == wanted[0]

@@ -10,6 +10,7 @@ import urllib.request
 
 import pytest
 from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
+from programs import PROGRAMS, is_alive, run
 
 BATON = BIN / "baton"
 # On a busy machine nobody is lost for being slow, and what drains has the time it needs.
@@ -34,11 +35,10 @@ class Up:
     def __init__(self, state, *words, command=(), env=None):
         self.state, self.port = state, free_port()
         self.packs = state.parent / "packs"
-        self.popen = subprocess.Popen(
-            [*map(str, command), BATON, "up", "--state", state, "--port", str(self.port), "--pack-dir", self.packs,
-             *map(str, words)],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
-            env=environment(**{**PATIENT, **(env or {})}))
+        self.popen = subprocess.Popen([*map(str, command), BATON, "up", "--state", state, "--port",
+                                       str(self.port), "--pack-dir", self.packs, *map(str, words)],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      cwd=ROOT, env=environment(**{**PATIENT, **(env or {})}))
         self.lines, self.seen = queue.Queue(), []
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -48,13 +48,14 @@ class Up:
         self.lines.put(None)
 
     def wait_line(self, pattern):
-        """The match in the first line that holds the pattern. Lines of different processes come in any order."""
+        """The match in the first line that has the pattern; processes log in any order."""
         for line in self.seen:
             if re.search(pattern, line):
                 return re.search(pattern, line)
         while True:
             line = self.lines.get(timeout=PATIENCE_S)
-            assert line is not None, f"no line with {pattern}:\n{''.join(self.seen)}\n{self.popen.stderr.read()}"
+            assert line is not None, (f"no line with {pattern}:\n{''.join(self.seen)}\n"
+                                      f"{self.popen.stderr.read()}")
             self.seen.append(line)
             if re.search(pattern, line):
                 return re.search(pattern, line)
@@ -85,14 +86,6 @@ def state(tmp_path):
     return tmp_path / "state"
 
 
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 def ask(port, **body):
     stream = Stream(port, dict(prompt="Once upon a time", max_new_tokens=8, temperature=0, **body))
     return stream.text()
@@ -116,7 +109,8 @@ def test_every_line_may_be_a_json_object(state):
     said = [json.loads(line) for line in up.seen]
     told, = [line for line in said if line["ev"] == "process_output"]
     assert told["process"] == "baton" and told["name"] == "prefill-0"
-    assert told["text"].startswith('baton-prefill: BATON_PREFILL_CHUNK: chunk must be') and '"many"' in told["text"]
+    assert told["text"].startswith('baton-prefill: BATON_PREFILL_CHUNK: chunk must be')
+    assert '"many"' in told["text"]
 
 
 def test_a_killed_worker_comes_back_later_each_time_and_the_log_tells(state):
@@ -127,10 +121,12 @@ def test_a_killed_worker_comes_back_later_each_time_and_the_log_tells(state):
         for restarts, pause in enumerate(("0.5", "1", "2"), 1):
             before = up.pid("decode-0")
             os.kill(before, signal.SIGKILL)
-            up.wait_line(rf'^baton +\| .*ev=process_ended name=decode-0 how="signal 9 \(Killed\)" again_in_s={pause} ')
+            up.wait_line(r'^baton +\| .*ev=process_ended name=decode-0 how="signal 9 \(Killed\)" '
+                         rf'again_in_s={pause} ')
             up.wait_line(rf"ev=process_started name=decode-0 .*restarts={restarts}")
             wait_for(lambda: up.pid("decode-0") != before, "the new pid to be written")
-        wait_for(lambda: baton("status", "--state", state).returncode == 0, "the fleet to be whole again")
+        wait_for(lambda: baton("status", "--state", state).returncode == 0,
+                 "the fleet to be whole again")
         text, last = ask(up.port)
         assert text and last.name == "summary"
 
@@ -202,8 +198,8 @@ def test_as_pid_1_it_reaps_and_stops_on_sigterm(state):
         children = f"/proc/{up.popen.pid}/task/{up.popen.pid}/children"
         first = int(open(children).read().split()[0])
         orphan = "sh -c 'sleep 0 & exec true'"  # its child's parent is then PID 1
-        subprocess.run(["nsenter", "-t", str(first), "-p", "-m", "sh", "-c", f"for i in 1 2 3; do {orphan}; done"],
-                       check=True)
+        subprocess.run(["nsenter", "-t", str(first), "-p", "-m", "sh",
+                        "-c", f"for i in 1 2 3; do {orphan}; done"], check=True)
         wait_for(lambda: len(open(f"/proc/{first}/task/{first}/children").read().split()) == 3,
                  "only the fleet's processes to be left")
         os.kill(first, signal.SIGTERM)
@@ -213,14 +209,16 @@ def test_as_pid_1_it_reaps_and_stops_on_sigterm(state):
 def test_a_start_that_fails_says_why_and_leaves_nothing(state):
     with Up(state, "--dtype", "f31") as up:
         assert up.end() == 1
-        assert re.search(r"(prefill|decode)-0 ended with status 1 before the fleet was ready", up.popen.stderr.read())
+        assert re.search(r"(prefill|decode)-0 ended with status 1 before the fleet was ready",
+                         up.popen.stderr.read())
         assert not list(state.glob("*.pid"))
 
 
 def test_a_draft_model_drafts_for_all_requests(state):
     with Up(state, "--draft-model", ROOT / "models/tale") as up:
         up.wait_ready()
-        body = json.dumps(dict(prompt="Once upon a time", max_new_tokens=40, temperature=0)).encode()
+        body = json.dumps(dict(prompt="Once upon a time", max_new_tokens=40,
+                               temperature=0)).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{up.port}/generate", body,
                                          {"Content-Type": "application/json"})
         with urllib.request.urlopen(request) as answer:
@@ -231,20 +229,23 @@ def test_a_draft_model_drafts_for_all_requests(state):
 
 def test_a_fleet_over_https_is_looked_after_as_well(state, tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                    "-days", "2", "-subj", "/CN=elsewhere", "-keyout", key, "-out", certificate],
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec",
+                    "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=elsewhere", "-keyout", key, "-out", certificate],
                    check=True, capture_output=True)
-    with Up(state, env=dict(BATON_GATEWAY_SSL_CERTFILE=str(certificate), BATON_GATEWAY_SSL_KEYFILE=str(key))) as up:
+    with Up(state, env=dict(BATON_GATEWAY_SSL_CERTFILE=str(certificate),
+                            BATON_GATEWAY_SSL_KEYFILE=str(key))) as up:
         up.wait_ready()
         status = baton("status", "--state", state)
         assert status.returncode == 0, status.stdout
 
 
 def test_what_an_image_sets_for_single_processes_does_not_reach_a_fleet(state):
-    """Addresses and names of its own are the supervisor's business: two workers cannot share them."""
+    """Addresses and names are the supervisor's own: two workers cannot share them."""
     env = {f"BATON_{role}_{name}": value for role in ("PREFILL", "DECODE") for name, value in (
-        ("INBOX", "tcp://127.0.0.1:1"), ("ADVERTISE", "tcp://*:1"), ("ID", "same"), ("GATEWAY", "tcp://nowhere:1"),
-        ("CLUSTER_TOKEN", "another-token"), ("ALIVE_FILE", "/nowhere/alive"))}
+        ("INBOX", "tcp://127.0.0.1:1"), ("ADVERTISE", "tcp://*:1"), ("ID", "same"),
+        ("GATEWAY", "tcp://nowhere:1"), ("CLUSTER_TOKEN", "another-token"),
+        ("ALIVE_FILE", "/nowhere/alive"))}
     with Up(state, "--prefill", 2, "--decode", 2, env=env) as up:
         up.wait_ready()
         assert baton("status", "--state", state).returncode == 0
@@ -258,7 +259,8 @@ def test_sigusr1_reaches_every_process_and_ends_none(state):
         up.popen.send_signal(signal.SIGHUP)
         up.wait_line(r"^gateway +\| .*ev=cluster_token_loaded")
         assert ask(up.port)[1].name == "summary"
-        assert before == {name: up.pid(name) for name in before} and all(map(is_alive, before.values()))
+        assert before == {name: up.pid(name) for name in before}
+        assert all(map(is_alive, before.values()))
 
 
 # ---- models by name ----
@@ -271,9 +273,11 @@ def test_a_model_is_found_by_its_name_where_pull_puts_it(state, tmp_path):
     with Up(state, "--model", "mine", env=dict(BATON_MODELS=str(models))) as up:
         up.wait_ready()
     listed = baton("pull", "--help", env=environment(BATON_MODELS=str(models)))
-    assert listed.returncode == 0 and f"[{models}]" in listed.stdout and "baton up --model" in listed.stdout
+    assert listed.returncode == 0
+    assert f"[{models}]" in listed.stdout and "baton up --model" in listed.stdout
     unknown = baton("up", "--state", state, "--model", "nobodys")
-    assert unknown.returncode == 1 and "--model nobodys: no such directory or file; baton pull" in unknown.stderr
+    assert unknown.returncode == 1
+    assert "--model nobodys: no such directory or file; baton pull" in unknown.stderr
 
 
 @pytest.mark.parametrize("command, program", [("bench", "baton-bench"), ("load", "baton-load")])
@@ -284,7 +288,7 @@ def test_a_command_that_is_another_program_becomes_it(command, program):
 def test_a_program_that_is_not_built_is_named_with_what_builds_it(tmp_path):
     (tmp_path / "baton").write_bytes(BATON.read_bytes())
     (tmp_path / "baton").chmod(0o755)
-    done = subprocess.run([tmp_path / "baton", "bench"], capture_output=True, text=True, env={"PATH": "/nowhere"})
+    done = run(tmp_path / "baton", "bench", env={"PATH": "/nowhere"})
     assert done.returncode == 1 and f"no baton-bench in {tmp_path}" in done.stderr
     assert "--target baton-bench" in done.stderr
 
@@ -293,7 +297,8 @@ def test_a_program_that_is_not_built_is_named_with_what_builds_it(tmp_path):
 
 
 def test_a_fleet_in_the_background_keeps_logs_and_says_how_to_stop_it(state, tmp_path):
-    up = baton("up", "--detach", "--state", state, "--port", free_port(), "--pack-dir", tmp_path / "packs")
+    up = baton("up", "--detach", "--state", state, "--port", free_port(),
+               "--pack-dir", tmp_path / "packs")
     try:
         assert up.returncode == 0, up.stderr
         assert f"Stop it with: baton down --state {state}\n" in up.stdout
@@ -318,21 +323,20 @@ def test_the_cluster_token_is_for_its_owner_alone(state):
 # ---- help and version ----
 
 
-PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan"]
-
-
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_tells_its_release_and_commit(program):
-    done = subprocess.run([BIN / program, "--version"], capture_output=True, text=True)
-    release = re.search(r"project\(baton VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    done = run(BIN / program, "--version")
+    release = re.search(r"project\(baton VERSION ([\d.]+)",
+                        (ROOT / "CMakeLists.txt").read_text()).group(1)
     assert re.fullmatch(rf"{program} {release} \(([0-9a-f]{{7,}}|unknown)\)\n", done.stdout)
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-@pytest.mark.parametrize("words", [["baton"], ["baton", "up"], ["baton", "down"], ["baton", "status"], ["baton", "logs"],
-                                   ["baton-gateway"], ["baton-bench"]], ids=" ".join)
+@pytest.mark.parametrize("words",
+                         [["baton"], ["baton", "up"], ["baton", "down"], ["baton", "status"],
+                          ["baton", "logs"], ["baton-gateway"], ["baton-bench"]], ids=" ".join)
 def test_help_is_no_failure(words, flag):
-    done = subprocess.run([BIN / words[0], *words[1:], flag], capture_output=True, text=True)
+    done = run(BIN / words[0], *words[1:], flag)
     assert done.returncode == 0 and done.stdout and not done.stderr
 
 

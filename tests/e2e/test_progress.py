@@ -1,4 +1,4 @@
-"""Who stands still: the gateway, a role, an engine, a path between two workers. Nothing waits for its deadline."""
+"""A stalled gateway, role, engine or path between workers is found before any deadline."""
 import mmap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +13,8 @@ AWAIT = ["--absence-s", PATIENCE_S]  # a role that a test takes away comes back
 
 
 def ask(fleet, **more):
-    return fleet.generate(**{"prompt": STORY, "max_new_tokens": 8, "temperature": 0, **more})["generated_text"]
+    return fleet.generate(**{"prompt": STORY, "max_new_tokens": 8, "temperature": 0,
+                             **more})["generated_text"]
 
 
 def wait_for_log(process, text):
@@ -132,7 +133,7 @@ def test_a_stream_of_a_frozen_engine_ends_or_goes_on_elsewhere():
 # ---- canaries ----
 
 def change_weights(packs):
-    """Turns bits of each page of the weights that the owner of this directory maps, as broken memory would."""
+    """Flips bits in each page of the mapped weights of this directory, as broken memory would."""
     [pack] = packs.glob("*.pack")
     with open(pack, "r+b") as file, mmap.mmap(file.fileno(), 0) as weights:
         for at in range(2 * 4096, len(weights), 512):  # behind the head
@@ -148,7 +149,8 @@ def wait_for_canaries(fleet):
 @pytest.mark.parametrize("role", ["decode", "prefill"])
 def test_an_idle_worker_that_computes_other_results_gets_no_request(role):
     name = f"{role}-1"
-    with Fleet(**{role: 1}, worker_args=["--canary-s", 0.05]) as fleet, ThreadPoolExecutor(4) as pool:
+    with (Fleet(**{role: 1}, worker_args=["--canary-s", 0.05]) as fleet,
+          ThreadPoolExecutor(4) as pool):
         expected = ask(fleet)
         own = Path(fleet.dir.name, "own-packs")
         own.mkdir()
@@ -214,7 +216,8 @@ def test_a_cut_path_is_noticed_and_other_pairs_serve(cut, used):
             assert set(pool.map(lambda _: outcome(fleet), range(7))) == {outcome(fleet)}
         assert fleet.request("GET", "/workers")[1]["cut_paths"] == []
         fleet.wait_all_free()
-        assert fleet.gateway.text().count("ev=path_cut") >= 1 and "ev=worker_lost" not in fleet.gateway.text()
+        assert fleet.gateway.text().count("ev=path_cut") >= 1
+        assert "ev=worker_lost" not in fleet.gateway.text()
 
 
 def test_a_cut_between_the_only_two_workers_fails_requests_and_not_by_their_deadline():
@@ -246,13 +249,15 @@ def test_health_tells_each_check_and_readiness_tells_whether_to_send():
     with Fleet(worker_args=QUICK) as fleet:
         def failing():
             status, health, _ = fleet.request("GET", "/health?detail=1")
-            assert status == 200 and health["all_ok"] == all(check["ok"] for check in health["checks"])
+            assert status == 200
+            assert health["all_ok"] == all(check["ok"] for check in health["checks"])
             return {check["name"] for check in health["checks"] if not check["ok"]} - {"loop"}
         assert failing() == set() and fleet.request("GET", "/live")[0] == 200
         ask(fleet)
         with Frozen(fleet.workers["decode-0"].pid):
             assert outcome(fleet) in ("worker_failed", "no_worker")
             assert failing() == {"decode", "workers"}
-            assert fleet.request("GET", "/ready")[0] == 503 and fleet.request("GET", "/live")[0] == 200
+            assert fleet.request("GET", "/ready")[0] == 503
+            assert fleet.request("GET", "/live")[0] == 200
         wait_for(lambda: not failing(), "all to be well")
         assert fleet.request("GET", "/ready")[0] == 200

@@ -1,7 +1,7 @@
 """The commands of README.md, and the curl examples of docs/using.md, run as they stand.
 
-The examples are every command of a ```sh block that begins with curl, without pipes. Their fleet is the
-README's, on another port and with a chat template, which the embedded model lacks.
+The examples are the commands of ```sh blocks that begin with curl, without pipes. Their fleet is
+the README's, on another port and with a chat template, which the embedded model lacks.
 """
 import json
 import os
@@ -10,7 +10,7 @@ import shlex
 import subprocess
 
 import pytest
-from fleet import BIN, ROOT, SLOW, Fleet, free_port, read_events
+from fleet import BIN, ROOT, SLOW, free_port, read_events
 
 PAGES = "\n".join((ROOT / name).read_text() for name in ("README.md", "docs/using.md"))
 SERVER = re.compile(r"^(?:http://)?(?:127\.0\.0\.1|localhost):8000(?=/|$)")
@@ -33,7 +33,7 @@ def commands(block):
 
 EXAMPLES = [words for block in BLOCKS for words in commands(block) if words[0] == "curl"]
 
-# What an answer must hold at least, by path.
+# The least members of an answer, by path.
 KEYS = {
     "/generate": {"id", "model", "text", "generated_text", "finish_reason", "seed", "served_by"},
     "/generate/stream": {"e2el_s", "output_tokens", "finish_reason"},
@@ -65,7 +65,8 @@ def path_of(argv):
 
 
 def body_of(argv):
-    return next((word for flag, word in zip(argv, argv[1:]) if flag in ("-d", "--data", "--json")), "")
+    return next((word for flag, word in zip(argv, argv[1:]) if flag in ("-d", "--data", "--json")),
+                "")
 
 
 def method_of(argv):
@@ -79,18 +80,15 @@ def is_example_of(argv, method, path):
     return method_of(argv) == method and re.fullmatch(pattern_of(path), path_of(argv))
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
-        yield started
-        started.wait_all_free()
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 
 def run(fleet, argv):
     """(content type, body) of an example, which must succeed."""
     argv = list(argv)
     argv[url_at(argv)] = SERVER.sub(f"http://127.0.0.1:{fleet.port}", argv[url_at(argv)])
-    done = subprocess.run([*argv, "--silent", "--show-error", "--write-out", "\n%{http_code} %{content_type}"],
+    done = subprocess.run([*argv, "--silent", "--show-error", "--write-out",
+                           "\n%{http_code} %{content_type}"],
                           capture_output=True, text=True, timeout=60 * SLOW)
     assert done.returncode == 0, done.stderr
     body, _, last = done.stdout.rpartition("\n")
@@ -122,14 +120,16 @@ def test_an_example_works(fleet, argv):
         if isinstance(answer, list):
             answer = answer[0]
         keys = {"results", "input"} if "results" in answer else KEYS.get(path, set())
-        keys = {"generated_text", "details"} if '"inputs"' in body_of(argv) and path == "/generate" else keys
+        keys = ({"generated_text", "details"} if '"inputs"' in body_of(argv)
+                and path == "/generate" else keys)
         assert answer and keys <= set(answer)
     else:
         assert body.strip()
 
 
 def test_every_route_has_an_example():
-    table = [route for route in routes() if route != ("POST", "/workers/{id}/drain")]  # the fleet would be gone
+    # Draining would end the fleet.
+    table = [route for route in routes() if route != ("POST", "/workers/{id}/drain")]
     assert len(table) >= 11
     without = [r for r in table if not any(is_example_of(argv, *r) for argv in EXAMPLES)]
     assert not without, f"docs/using.md has no curl example of {without}"
@@ -137,25 +137,28 @@ def test_every_route_has_an_example():
 
 def test_explaining_and_streaming_a_chat_are_among_them():
     assert any('"explain"' in body_of(argv) for argv in EXAMPLES)
-    assert any('"stream"' in body_of(argv) for argv in EXAMPLES if path_of(argv) == "/v1/chat/completions")
+    assert any('"stream"' in body_of(argv) for argv in EXAMPLES
+               if path_of(argv) == "/v1/chat/completions")
 
 
 README = (ROOT / "README.md").read_text()
 TEXT = re.sub(r"\s+", " ", re.sub(r"^```.*?^```$", " ", README, flags=re.MULTILINE | re.DOTALL))
-SHOWN = [words for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL) for words in commands(block)]
+SHOWN = [words for block in re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+         for words in commands(block)]
 LOCAL = [words for words in SHOWN if words[0] == "deploy/local"]
 LOCAL += [shlex.split(code) for code in re.findall(r"`(deploy/local [^`]+)`", TEXT)]
 
 
 def test_a_fleet_goes_through_the_readmes_commands(tmp_path):
-    """In their order; only state, port and programs are this test's, and nothing stays in the foreground."""
+    """Runs them in order with its own state, port and programs, and leaves nothing behind."""
     port = free_port()
-    env = {**os.environ, "BATON_STATE": str(tmp_path), "BATON_PORT": str(port), "BATON_URL": f"http://127.0.0.1:{port}",
-           "HOME": str(tmp_path)}
+    env = {**os.environ, "BATON_STATE": str(tmp_path), "BATON_PORT": str(port),
+           "BATON_URL": f"http://127.0.0.1:{port}", "HOME": str(tmp_path)}
 
     def local(*words):
-        return subprocess.run([ROOT / "deploy/local", *words, "--bin", BIN], env=env, cwd=ROOT, capture_output=True,
-                              text=True, stdin=subprocess.DEVNULL, timeout=120 * SLOW)
+        return subprocess.run([ROOT / "deploy/local", *words, "--bin", BIN], env=env, cwd=ROOT,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              timeout=120 * SLOW)
 
     assert {words[1] for words in LOCAL} >= {"up", "run", "chat", "down"}, LOCAL
     try:

@@ -11,13 +11,13 @@ OPEN = {"chat_template_kwargs": {"enable_thinking": True}}
 
 
 def body(text, **more):
-    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}], "seed": 3, **written(text), **more}
+    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}], "seed": 3,
+            **written(text), **more}
 
 
 def ask(calling, text, **more):
     """(message, usage)"""
-    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(text, **more))
-    assert status == 200, answer
+    answer = calling.post("/v1/chat/completions", body(text, **more))
     return answer["choices"][0]["message"], answer["usage"]
 
 
@@ -53,7 +53,8 @@ def test_without_an_end_all_is_reasoning(calling):
 
 
 def test_a_message_goes_on_within_its_reasoning(calling):
-    talk = [{"role": "user", "content": "How is it?"}, {"role": "assistant", "content": "<think>It may"}]
+    talk = [{"role": "user", "content": "How is it?"},
+            {"role": "assistant", "content": "<think>It may"}]
     message, _ = ask(calling, " rain.</think>Yes.", messages=talk, continue_final_message=True)
     assert message["reasoning_content"] == "rain." and message["content"] == "Yes."
 
@@ -83,7 +84,8 @@ def test_a_schema_holds_an_answer_whose_prompt_opened_reasoning(calling):
 
 
 def test_another_name_is_refused(calling):
-    status, answer, _ = calling.request("POST", "/v1/chat/completions", body("a", reasoning_format="legacy"))
+    status, answer, _ = calling.request("POST", "/v1/chat/completions",
+                                        body("a", reasoning_format="legacy"))
     assert status == 400 and answer["error"]["param"] == "reasoning_format", answer
     assert answer["error"]["message"] == 'reasoning_format: must be "none", "auto" or "deepseek"'
 

@@ -1,24 +1,23 @@
-"""The version: what every place says of it is what CMakeLists.txt says, and its changes are told."""
+"""Every place names the version of CMakeLists.txt, and the changelog tells its changes."""
 import re
-import subprocess
 from datetime import date
 from email.utils import parsedate_to_datetime
 
 import pytest
 import yaml
 from fleet import BIN, ROOT
+from programs import WITH_LAB, run
 
-PROGRAMS = ["baton", "baton-gateway", "baton-prefill", "baton-decode", "baton-load", "baton-bench", "baton-plan",
-            "baton-lab"]
-VERSION = re.search(r"^project\(baton VERSION (\S+) ", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
+VERSION = re.search(r"^project\(baton VERSION (\S+) ", (ROOT / "CMakeLists.txt").read_text(),
+                    re.M)[1]
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 RELEASES = re.findall(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.M)
 SUBJECTS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", WITH_LAB)
 def test_a_program_and_its_manual_tell_the_version(program):
-    told = subprocess.run([BIN / program, "--version"], capture_output=True, text=True, check=True).stdout
+    told = run(BIN / program, "--version", check=True).stdout
     assert re.fullmatch(rf"{program} {re.escape(VERSION)} \([0-9a-z]+\)\n", told)
     page = (BIN.parent / "manual/man1" / f"{program}.1").read_text()
     assert f'"Baton {VERSION}"' in page
@@ -34,8 +33,10 @@ def test_the_debian_package_is_of_this_version_and_of_the_releases_day():
 def test_images_are_named_after_this_version():
     [image] = yaml.safe_load((ROOT / "deploy/k8s/kustomization.yaml").read_text())["images"]
     assert image["newTag"] == VERSION
-    files = [path for path in (ROOT / "deploy").rglob("*") if path.suffix in (".md", ".yml", ".yaml")]
-    tags = {(path.name, tag) for path in files for tag in re.findall(r"\bbaton:(\d[\w.]*)", path.read_text())}
+    files = [path for path in (ROOT / "deploy").rglob("*")
+             if path.suffix in (".md", ".yml", ".yaml")]
+    tags = {(path.name, tag) for path in files
+            for tag in re.findall(r"\bbaton:(\d[\w.]*)", path.read_text())}
     assert tags and {tag for _, tag in tags} == {VERSION}, tags
 
 
@@ -52,7 +53,8 @@ def test_a_releases_changes_stand_under_their_subjects_once():
     for section in re.split(r"^## .*$", CHANGELOG, flags=re.M)[1:]:
         subjects = re.findall(r"^### (.*)$", section, re.M)
         assert subjects == [name for name in SUBJECTS if name in subjects]
-        entries = [" ".join(text.split()) for text in re.findall(r"^- (.*(?:\n  .*)*)", section, re.M)]
+        entries = [" ".join(text.split())
+                   for text in re.findall(r"^- (.*(?:\n  .*)*)", section, re.M)]
         assert len(entries) == len(set(entries))
 
 

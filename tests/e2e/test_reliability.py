@@ -16,7 +16,8 @@ def test_every_test_that_holds_a_row_exists():
     tests = "".join(path.read_text() for pattern in ("**/test_*.py", "unit/**/test_*.c")
                     for path in (ROOT / "tests").glob(pattern))
     assert len(named) > 30
-    assert not {name for name in named if f"def {name}(" not in tests and f"TEST({name})" not in tests}
+    assert not {name for name in named if f"def {name}(" not in tests
+                and f"TEST({name})" not in tests}
 
 
 def test_every_row_has_a_test():

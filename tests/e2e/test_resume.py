@@ -97,7 +97,7 @@ def whole(text):
 
 
 def go_on(fleet, id, text, n=None, **more):
-    """What the client has after it resumed by what it had, and read n more bytes, or all."""
+    """The client's text after it resumed and read n more bytes, or all."""
     had, last = whole(text)
     stream = resume(fleet, id, last, **more)
     if stream.status == 204:
@@ -140,11 +140,7 @@ def check(fleet, path, id, text, expected):
     assert ROUTES[path][1].encode() in text and essence(text) == expected
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet(**ARGS) as started:
-        yield started
-        started.wait_all_free()
+FLEET = ARGS
 
 
 def counts(fleet):
@@ -335,7 +331,7 @@ def test_a_detached_stream_waits_when_its_window_is_full():
 
 
 def test_all_streams_share_their_room():
-    """Of four places an owner has two; those that are over make room."""
+    """An owner has two of four places; those that are over make room."""
     size = 1 << 18
     with Fleet(gateway_args=["--resume-bytes", size, "--resume-total-bytes", 4 * size]) as fleet:
         held = [hold(fleet, seed=i)[0] for i in range(2)]

@@ -74,7 +74,7 @@ def oracle():
 
 
 def ask_oracle(oracle, folder, questions, vocabulary=None):
-    """What the other libraries say of the questions."""
+    """The other libraries' answers to the questions."""
     asked, answered = folder / "cases.json", folder / "answers.json"
     asked.write_text(json.dumps(questions))
     argv = ["node", "judge.mjs", asked, answered, *([vocabulary] if vocabulary else [])]
@@ -82,7 +82,7 @@ def ask_oracle(oracle, folder, questions, vocabulary=None):
     return json.loads(answered.read_text())
 
 
-# What a schema means for Baton
+# The meaning of schemas in Baton
 
 KEYWORDS = {
     "object": ["properties", "required", "additionalProperties", "propertyNames", "minProperties",
@@ -241,7 +241,7 @@ def test_masks(oracle, tmp_path):
 
 
 def test_answers_are_valid(oracle, tmp_path):
-    """What the model writes under the masks, cut answers left out."""
+    """The texts of the model under the masks, without cut answers."""
     both = zip(cases(), ask_grammars(cases()), strict=True)
     suite = [case for case, answer in both if "error" not in answer]
     written = []

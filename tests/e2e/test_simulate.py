@@ -4,7 +4,8 @@ import subprocess
 
 from fleet import BIN, SLOW, Fleet
 
-LOAD = ["--prompt-tokens", "64", "--output-tokens", "16", "--concurrency", "2", "--requests", "40", "--seed", "5"]
+LOAD = ["--prompt-tokens", "64", "--output-tokens", "16", "--concurrency", "2", "--requests", "40",
+        "--seed", "5"]
 
 
 def run(program, *argv):
@@ -23,12 +24,13 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
     with Fleet() as fleet:
         url = f"http://127.0.0.1:{fleet.port}"
         run("baton-plan", "calibrate", "--url", url, "--model", fleet.model, "--cores", "pinned",
-              "--context-tokens", 512, "--chunk", 64, "--max-batch", 8, "--out", costs)
+            "--context-tokens", 512, "--chunk", 64, "--max-batch", 8, "--out", costs)
         measured = figures("baton-load", "--url", url, "--quiet", *LOAD)
     found = json.loads(costs.read_text())
     assert found["layers"] == 4 and found["kv_token_bytes"] == 8192
     assert found["way"]["before_s"] > 0 and [entry["cores"] for entry in found["cores"]] == [1]
-    predicted = figures("baton-plan", "simulate", "--calibration", costs, "--cores", "pinned", *LOAD)
+    predicted = figures("baton-plan", "simulate", "--calibration", costs, "--cores", "pinned",
+                        *LOAD)
     assert predicted.keys() == measured.keys()
     assert predicted["requests"]["done"] == measured["requests"]["done"] == 40
     assert predicted["tokens"]["output"] == measured["tokens"]["output"] == 40 * 16
@@ -42,4 +44,5 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
 def test_a_server_that_is_not_there_is_named():
     done = subprocess.run([str(BIN / "baton-plan"), "calibrate", "--url", "http://127.0.0.1:1"],
                           capture_output=True, text=True, timeout=60 * SLOW)
-    assert done.returncode == 1 and "--url: 127.0.0.1:1: Connection refused" in done.stderr, done.stderr
+    assert (done.returncode == 1
+            and "--url: 127.0.0.1:1: Connection refused" in done.stderr), done.stderr

@@ -1,5 +1,8 @@
-"""The spans of --otlp-file, held to OTLP's protobuf definitions in their JSON form: names in lowerCamelCase, trace and
-span ids in hex, 64-bit integers as strings, enums as numbers (opentelemetry.io/docs/specs/otlp, "JSON Protobuf Encoding")."""
+"""The spans of --otlp-file follow the JSON form of OTLP's protobuf definitions.
+
+Names are lowerCamelCase, trace and span ids hex, 64-bit integers strings, and enums numbers
+(opentelemetry.io/docs/specs/otlp, "JSON Protobuf Encoding").
+"""
 import json
 import re
 
@@ -38,12 +41,14 @@ def each(check):
 
 def message(**fields):
     """A check of a message: only these fields, each as it must be."""
-    return lambda value: set(value) <= set(fields) and all(fields[name](inner) for name, inner in value.items())
+    return lambda value: (set(value) <= set(fields)
+                          and all(fields[name](inner) for name, inner in value.items()))
 
 
-SPAN = message(traceId=is_trace_id, spanId=is_span_id, parentSpanId=is_span_id, flags=lambda n: n in (0, 1),
-               name=is_text, kind=lambda n: n in range(6), startTimeUnixNano=is_int64, endTimeUnixNano=is_int64,
-               attributes=each(is_attribute), status=message(code=lambda n: n in range(3), message=is_text))
+SPAN = message(traceId=is_trace_id, spanId=is_span_id, parentSpanId=is_span_id,
+               flags=lambda n: n in (0, 1), name=is_text, kind=lambda n: n in range(6),
+               startTimeUnixNano=is_int64, endTimeUnixNano=is_int64, attributes=each(is_attribute),
+               status=message(code=lambda n: n in range(3), message=is_text))
 REQUEST = message(resourceSpans=each(message(
     resource=message(attributes=each(is_attribute)),
     scopeSpans=each(message(scope=message(name=is_text, version=is_text), spans=each(SPAN))))))
@@ -64,7 +69,8 @@ def time_of(span):
 
 
 def attributes(span):
-    return {a["key"]: a["value"].get("stringValue") or int(a["value"]["intValue"]) for a in span["attributes"]}
+    return {a["key"]: a["value"].get("stringValue") or int(a["value"]["intValue"])
+            for a in span["attributes"]}
 
 
 @pytest.fixture
@@ -82,22 +88,27 @@ def test_a_request_is_a_tree_of_spans_below_its_clients(traced):
     wait_for(lambda: len(traced.spans.read_text().splitlines()) == 3, "the line of the answer")
     spans = spans_of(traced.spans)
     server, = [span for span in spans if span["name"] == "POST /v1/completions"]
-    assert {span["traceId"] for span in spans} == {TRACE} and len({span["spanId"] for span in spans}) == len(spans)
+    assert {span["traceId"] for span in spans} == {TRACE}
+    assert len({span["spanId"] for span in spans}) == len(spans)
     assert server["parentSpanId"] == PARENT and server["kind"] == 2
     assert headers["traceparent"] == f"00-{TRACE}-{server['spanId']}-01"
     told = attributes(server)
     assert told["http.response.status_code"] == 200 and told["baton.request.id"] == "order-66"
     generations = [span for span in spans if span["name"] == "generation"]
-    assert len(generations) == 2 and {span["parentSpanId"] for span in generations} == {server["spanId"]}
+    assert len(generations) == 2
+    assert {span["parentSpanId"] for span in generations} == {server["spanId"]}
     for generation in generations:
         stages = [span for span in spans if span.get("parentSpanId") == generation["spanId"]]
-        assert [span["name"] for span in stages][:3] == ["parse", "tokenize", "queue"] and len(stages) == 14
-        assert {attributes(span)["baton.worker"] for span in stages} == {"gateway", "prefill-0", "decode-0"}
+        assert [span["name"] for span in stages][:3] == ["parse", "tokenize", "queue"]
+        assert len(stages) == 14
+        assert {attributes(span)["baton.worker"] for span in stages} == {"gateway", "prefill-0",
+                                                                         "decode-0"}
         begin, end = time_of(generation)
         assert attributes(generation)["gen_ai.usage.output_tokens"] == 8
         for before, after in zip(stages, stages[1:]):
             assert abs(time_of(before)[1] - time_of(after)[0]) < 1000
-        assert abs(time_of(stages[0])[0] - begin) < 1000 and abs(time_of(stages[-1])[1] - end) < 1000
+        assert abs(time_of(stages[0])[0] - begin) < 1000
+        assert abs(time_of(stages[-1])[1] - end) < 1000
     metrics = traced.metrics()
     assert metrics['baton_span_lines_total{outcome="written"}'] == 3
     assert metrics['baton_span_lines_total{outcome="dropped"}'] == 0
@@ -107,9 +118,10 @@ def test_who_is_traced(traced):
     def n_lines(headers, path="/generate", body={"prompt": "A", "max_new_tokens": 2}):
         before = traced.spans.read_text().count("\n")
         status, _, answered = traced.request("POST" if body else "GET", path, body, headers)
-        wait_for(lambda: traced.gateway.text().count(f" id={answered['x-request-id']} ") > 0, "the access line")
+        wait_for(lambda: traced.gateway.text().count(f" id={answered['x-request-id']} ") > 0,
+                 "the access line")
         return traced.spans.read_text().count("\n") - before, answered
-    assert n_lines({"traceparent": f"00-{TRACE}-{PARENT}-00"})[0] == 0  # its client does not record it
+    assert n_lines({"traceparent": f"00-{TRACE}-{PARENT}-00"})[0] == 0  # 00: not recorded
     n, headers = n_lines({})
     assert n == 1 + 1 and re.fullmatch(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01", headers["traceparent"])
     assert "parentSpanId" not in spans_of(traced.spans)[-1]

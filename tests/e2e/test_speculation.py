@@ -1,22 +1,21 @@
 #!/usr/bin/python3 -B
-"""Speculation changes no answer: requests of every kind get the same with drafts as without, alone, in a crowd, and when
-their worker dies.
+"""Speculation changes no answer of any kind, alone, in a crowd, or when a worker dies.
 
-    tests/e2e/test_speculation.py --requests 500    random requests, at once 1 to 16, some of whose clients leave
+    test_speculation.py --requests 500    random requests, 1 to 16 at once; some clients leave
 """
 import argparse
 import json
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import programs
 import pytest
 import random_requests
-from fleet import BIN, MODEL, ROOT, Fleet
+from fleet import MODEL, ROOT, Fleet
 from kinds import ARGS, DECODED, essence, is_stream, of_stream
 
 sys.path += [str(ROOT / "tests/chaos"), str(ROOT / "bench")]
@@ -28,14 +27,14 @@ LOOKUP = {"mode": "prompt_lookup", "max_tokens": 8, "min_tokens": 4}
 MODEL_DRAFTS = {"mode": "draft_model", "max_tokens": 8, "min_tokens": 4}
 MODES = {"prompt_lookup": LOOKUP, "draft_model": MODEL_DRAFTS}
 KV = ["--kv-tokens", 16384]
-REPEATING = dict(prompt="Once upon a time", max_new_tokens=60, temperature=0, seed=1, logit_bias={"5": 100})
+REPEATING = dict(prompt="Once upon a time", max_new_tokens=60, temperature=0, seed=1,
+                 logit_bias={"5": 100})
 
 
 def ask(fleet, path, body):
     if is_stream(path, body):
         return of_stream(path, list(fleet.stream(path=path, **body).events))
-    status, answer, _ = fleet.request("POST", path, body)
-    assert status == 200, (status, answer)
+    answer = fleet.post(path, body)
     return essence(answer)
 
 
@@ -74,7 +73,8 @@ def test_an_answer_is_that_without_drafts(fleet, kind, mode):
 
 def assert_is_placed(step):
     draft = step["draft"]
-    listed = {candidate["token_id"]: (rank, candidate["prob"]) for rank, candidate in enumerate(step["candidates"], 1)}
+    listed = {candidate["token_id"]: (rank, candidate["prob"])
+              for rank, candidate in enumerate(step["candidates"], 1)}
     if draft["accepted"]:
         assert (draft["rank"], draft["prob"]) == (step["rank"], step["prob"])
     else:
@@ -82,8 +82,8 @@ def assert_is_placed(step):
 
 
 def test_a_draft_that_fell_is_told_with_what_the_model_thought_of_it(fleet):
-    answer = fleet.generate(prompt="Once upon a time", max_new_tokens=60, temperature=1, seed=3, explain=3,
-                            ignore_eos=True, speculation=MODEL_DRAFTS)
+    answer = fleet.generate(prompt="Once upon a time", max_new_tokens=60, temperature=1, seed=3,
+                            explain=3, ignore_eos=True, speculation=MODEL_DRAFTS)
     fell = [step for step in answer["steps"] if step["draft"] and not step["draft"]["accepted"]]
     assert any(step["draft"]["rank"] for step in fell), fell
     for step in fell:
@@ -106,10 +106,11 @@ def test_a_text_that_repeats_takes_fewer_steps_and_says_so(fleet):
             assert step["draft"]["accepted"] == (step["draft"]["token_id"] == step["token_id"])
             assert_is_placed(step)
     plain = fleet.generate(**REPEATING, explain=3)
-    assert essence(plain) == essence(answer) and plain["speculation"] == {"drafted_tokens": 0, "accepted_tokens": 0}
-    status, chat, _ = fleet.request("POST", "/v1/completions", {"prompt": [5] * 8, "max_tokens": 60,
-                                                                "temperature": 0, "logit_bias": {"5": 100},
-                                                                "speculation": LOOKUP})
+    assert essence(plain) == essence(answer)
+    assert plain["speculation"] == {"drafted_tokens": 0, "accepted_tokens": 0}
+    status, chat, _ = fleet.request("POST", "/v1/completions",
+                                    {"prompt": [5] * 8, "max_tokens": 60, "temperature": 0,
+                                     "logit_bias": {"5": 100}, "speculation": LOOKUP})
     timings, details = chat["timings"], chat["usage"]["completion_tokens_details"]
     assert timings["draft_n_accepted"] == details["accepted_prediction_tokens"] > 10
     assert timings["draft_n"] - timings["draft_n_accepted"] == details["rejected_prediction_tokens"]
@@ -119,14 +120,17 @@ def test_a_gateway_may_speculate_for_all():
     with Fleet(gateway_args=["--speculation", "prompt_lookup", "--speculation-tokens", 3]) as eager:
         answer = eager.generate(**REPEATING, speculation={"min_tokens": 3})
         assert answer["speculation"]["accepted_tokens"] > 10
-        assert eager.generate(**REPEATING, speculation={"mode": "none"})["speculation"]["drafted_tokens"] == 0
+        assert eager.generate(**REPEATING,
+                              speculation={"mode": "none"})["speculation"]["drafted_tokens"] == 0
         assert eager.generate(**REPEATING, kv_cache=False)["speculation"]["drafted_tokens"] == 0
 
 
 def test_a_draft_model_that_is_the_model_itself_is_always_right():
     body = dict(prompt="Once upon a time", max_new_tokens=60, seed=1, ignore_eos=True, explain=2)
-    with Fleet(decode_args=[*KV, "--draft-model", MODEL], gateway_args=["--speculation", "draft_model"]) as alike:
-        assert alike.worker("decode-0")["draft_model"] == MODEL.name and not alike.worker("prefill-0")["draft_model"]
+    with Fleet(decode_args=[*KV, "--draft-model", MODEL],
+               gateway_args=["--speculation", "draft_model"]) as alike:
+        assert alike.worker("decode-0")["draft_model"] == MODEL.name
+        assert not alike.worker("prefill-0")["draft_model"]
         for temperature in (0, 1):
             plain = alike.generate(**body, temperature=temperature, speculation={"mode": "none"})
             answer = alike.generate(**body, temperature=temperature, speculation={"min_tokens": 3})
@@ -140,15 +144,13 @@ def test_a_draft_model_that_is_the_model_itself_is_always_right():
 
 def test_without_a_draft_model_there_are_no_drafts():
     with Fleet() as bare:
-        answer = bare.generate(prompt="Once upon a time", max_new_tokens=20, temperature=0, speculation=MODEL_DRAFTS)
+        answer = bare.generate(prompt="Once upon a time", max_new_tokens=20, temperature=0,
+                               speculation=MODEL_DRAFTS)
         assert answer["output_tokens"] == 20 and answer["speculation"]["drafted_tokens"] == 0
 
 
 def refusal(*args):
-    done = subprocess.run([BIN / "baton-decode", "--model", MODEL, "--pack-dir", "", "--gateway", "tcp://127.0.0.1:1", *args],
-                          capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.returncode != 0
-    return done.stderr
+    return programs.refusal("baton-decode", "--gateway", "tcp://127.0.0.1:1", *args)
 
 
 def test_a_draft_model_that_does_not_fit_is_refused_by_name(flat, tmp_path):
@@ -158,14 +160,16 @@ def test_a_draft_model_that_does_not_fit_is_refused_by_name(flat, tmp_path):
     one, two = sorted(vocabulary, key=vocabulary.get)[300:302]
     vocabulary[one], vocabulary[two] = vocabulary[two], vocabulary[one]
     (other / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert f"draft-model: {other}: its vocabulary is another one: token 300 is" in refusal("--draft-model", other)
+    assert (f"draft-model: {other}: its vocabulary is another one: token 300 is"
+            in refusal("--draft-model", other))
     assert f"draft-model: {tmp_path / 'none'}: " in refusal("--draft-model", tmp_path / "none")
     assert 'dtype: "f31" is none of' in refusal("--draft-model", flat, "--draft-dtype", "f31")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_request_that_migrates_goes_on_with_drafts(flat, mode):
-    body = {**DECODED["penalties"][1], "explain": 2, "max_new_tokens": 200, "speculation": MODES[mode]}
+    body = {**DECODED["penalties"][1], "explain": 2, "max_new_tokens": 200,
+            "speculation": MODES[mode]}
     with Fleet(decode=2, decode_args=[*KV, "--draft-model", flat]) as two:
         expected = ask(two, "/generate", {**body, "speculation": {"mode": "none"}})
         with ThreadPoolExecutor(8) as pool:
@@ -183,13 +187,16 @@ def test_a_request_that_migrates_goes_on_with_drafts(flat, mode):
 
 
 def pairs(rng, n):
-    """(request without, request with) drafts, as tests/chaos/clients.py asks them; some clients leave in the middle."""
+    """(request without, request with) drafts for tests/chaos/clients.py; some clients leave."""
     for _ in range(n):
         path, body = random_requests.lasting(rng)
-        plain = {"path": path, "body": {**body, "speculation": {"mode": "none"}}, "gateway": 0, "client": "patient"}
+        plain = {"path": path, "body": {**body, "speculation": {"mode": "none"}}, "gateway": 0,
+                 "client": "patient"}
         max_tokens = rng.randint(1, 16)
-        drafts = {"mode": rng.choice(list(MODES)), "max_tokens": max_tokens, "min_tokens": rng.randint(0, max_tokens)}
-        client = {"client": "leaves", "leaves_after": rng.randrange(40)} if rng.random() < 0.1 else {}
+        drafts = {"mode": rng.choice(list(MODES)), "max_tokens": max_tokens,
+                  "min_tokens": rng.randint(0, max_tokens)}
+        client = ({"client": "leaves", "leaves_after": rng.randrange(40)} if rng.random() < 0.1
+                  else {})
         yield plain, {**plain, "body": {**body, "speculation": drafts}, **client}
 
 
@@ -210,8 +217,8 @@ def run(n, seed):
             outcomes[answer.outcome] = outcomes.get(answer.outcome, 0) + 1
         fleet.wait_all_free()
         metrics = fleet.metrics()
-    made = {mode: [int(metrics[f'baton_{name}_tokens_total{{mode="{mode}"}}']) for name in ("drafted", "accepted")]
-            for mode in MODES}
+    made = {mode: [int(metrics[f'baton_{name}_tokens_total{{mode="{mode}"}}'])
+                   for name in ("drafted", "accepted")] for mode in MODES}
     return {**outcomes, **made, "output": int(metrics["baton_output_tokens_total"])}
 
 
@@ -221,7 +228,8 @@ def test_random_requests_are_answered_alike_with_drafts_and_without():
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=500)
     parser.add_argument("--seed", type=int, default=18)
     arguments = parser.parse_args()

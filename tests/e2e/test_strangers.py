@@ -1,4 +1,4 @@
-"""Whoever reaches a port without the fleet's secrets gets nothing and costs nobody anything (attacks.py, small)."""
+"""A stranger without the fleet's secrets gets nothing and costs nobody anything (attacks.py)."""
 import contextlib
 import subprocess
 
@@ -18,9 +18,9 @@ def test_hellos_without_the_token_open_nothing():
             before = refused(fleet, "token")
             for pipe in flood_hellos(fleet.inbox, n, inbox_url=dialled.url, pipes=pipes):
                 wait_for(lambda: not wire.is_open(pipe), "the pipe to be closed")
-            # What else came by a pipe that is closed is not looked at.
-            wait_for(lambda: refused(fleet, "token") >= before + pipes, "every sender to be refused")
-            # Connections of /metrics come and go, and NNG closes a stranger's a moment after it has ended.
+            # The gateway does not read the rest of a closed pipe.
+            wait_for(lambda: refused(fleet, "token") >= before + pipes, "all senders to be refused")
+            # Connections of /metrics come and go, and NNG closes a stranger's only after its end.
             wait_for(lambda: watch.files() <= files + 8, "the strangers' descriptors to be closed")
         assert dialled.n_accepted() == 0
         assert fleet.gateway.text().count("ev=stranger_refused") <= 20
@@ -33,7 +33,8 @@ def test_few_workers_are_refused_at_a_time():
     with Fleet(gateway_args=SUSPICION) as fleet, wire.listener() as dialled:
         watch = Watch(fleet.gateway)
         files = watch.files()
-        for pipe in flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url, pipes=100):
+        for pipe in flood_hellos(fleet.inbox, 100, token="secret", inbox_url=dialled.url,
+                                 pipes=100):
             pipe.close()
         wait_for(lambda: refused(fleet, "other_terms", "dropped") >= 100, "the answers")
         assert refused(fleet, "other_terms") >= 16
@@ -76,10 +77,11 @@ def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out():
 def test_workers_of_one_address_that_begin_at_once_all_join():
     n = 100  # an address has 32 places for strangers
     with Fleet(prefill=0, decode=0) as fleet:
-        members = subprocess.Popen(
-            [BIN / "members", fleet.inbox, fleet.model, str(n), "0.25", "512", "3600", "0", fleet.token])
+        members = subprocess.Popen([BIN / "members", fleet.inbox, fleet.model, str(n), "0.25",
+                                    "512", "3600", "0", fleet.token])
         try:
-            wait_for(lambda: len(fleet.fleet()) == n and all(worker["state"] == "ready" for worker in fleet.fleet()),
+            wait_for(lambda: len(fleet.fleet()) == n
+                     and all(worker["state"] == "ready" for worker in fleet.fleet()),
                      "all of them to be ready")
         finally:
             members.kill()
@@ -105,8 +107,11 @@ def test_workers_tell_of_what_their_inboxes_turned_away():
             loud = [wire.connect(url) for url in urls]  # they stay: who has left is not turned away
             for pipe in loud:
                 pipe.sendall(wire.kv_begin(wire.refusing_url(), link=1, request_id=1))
-            wait_for(lambda: fleet.worker(name)["inbox_rejected"] >= len(urls), f"{name} to tell of messages")
-            wait_for(lambda: fleet.worker(name)["strangers_ended"] >= len(urls), f"{name} to tell of the silent")
+            wait_for(lambda: fleet.worker(name)["inbox_rejected"] >= len(urls),
+                     f"{name} to tell of messages")
+            wait_for(lambda: fleet.worker(name)["strangers_ended"] >= len(urls),
+                     f"{name} to tell of the silent")
             assert len(urls) == 2 and not any(wire.is_open(pipe) for pipe in silent)
-        figures = [v for k, v in fleet.metrics().items() if k.startswith("baton_worker_strangers_ended_total{")]
+        figures = [v for k, v in fleet.metrics().items()
+                   if k.startswith("baton_worker_strangers_ended_total{")]
         assert len(figures) == 2 and all(figures)

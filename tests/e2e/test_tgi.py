@@ -2,23 +2,14 @@
 import json
 
 import pytest
-from fleet import Fleet, Stream
+from fleet import Stream
 
 STORY = "Once upon a time"
 SAMPLED = {"max_new_tokens": 24, "temperature": 0.9, "top_p": 0.95, "seed": 7}
 
 
-@pytest.fixture(scope="module")
-def fleet():
-    with Fleet() as started:
-        yield started
-        started.wait_all_free()
-
-
 def post(fleet, path, expected=200, inputs=STORY, **parameters):
-    status, answer, _ = fleet.request("POST", path, {"inputs": inputs, "parameters": parameters})
-    assert status == expected, answer
-    return answer
+    return fleet.post(path, {"inputs": inputs, "parameters": parameters}, expected)
 
 
 def events_of(fleet, inputs=STORY, path="/generate_stream", **parameters):
@@ -42,9 +33,11 @@ def test_the_text_is_that_of_the_native_route(fleet):
 
 
 @pytest.mark.parametrize("asked, drawn", [
-    ({}, False), ({"do_sample": False}, False), ({"temperature": None, "top_k": None}, False), ({"do_sample": True}, True),
-    ({"temperature": 1.5}, True), ({"top_k": 50}, True), ({"top_p": 0.9}, True), ({"typical_p": 1}, True),
-])  # fmt: skip
+    ({}, False), ({"do_sample": False}, False), ({"temperature": None, "top_k": None}, False),
+    ({"do_sample": True}, True),
+    ({"temperature": 1.5}, True), ({"top_k": 50}, True), ({"top_p": 0.9}, True),
+    ({"typical_p": 1}, True),
+])
 def test_tokens_are_drawn_where_sampling_is_asked_for(fleet, asked, drawn):
     details = post(fleet, "/generate", **asked, details=True, max_new_tokens=4)["details"]
     assert (details["seed"] is not None) == drawn
@@ -59,14 +52,16 @@ def test_a_stream_gathers_to_the_same(fleet, path):
     assert [event["index"] for event in events] == list(range(1, 25))
     assert [event["token"] for event in events] == whole["details"]["tokens"]
     assert [event["top_tokens"] for event in events] == whole["details"]["top_tokens"]
-    assert spelled(event["token"] for event in events) == events[-1]["generated_text"] == whole["generated_text"]
+    assert (spelled(event["token"] for event in events) == events[-1]["generated_text"]
+            == whole["generated_text"])
     assert all(event["generated_text"] is event["details"] is None for event in events[:-1])
-    assert events[-1]["details"] == {"finish_reason": "length", "generated_tokens": 24, "seed": 7,
-                                     "input_length": fleet.generate(prompt=STORY, max_new_tokens=1)["prompt_tokens"]}
+    assert events[-1]["details"] == {
+        "finish_reason": "length", "generated_tokens": 24, "seed": 7,
+        "input_length": fleet.generate(prompt=STORY, max_new_tokens=1)["prompt_tokens"]}
 
 
 def test_characters_that_take_several_tokens_are_whole(fleet):
-    """What a grammar holds to characters of many tokens is spelled by its tokens all the same."""
+    """Characters of many tokens are spelled by their tokens under a grammar, too."""
     regex = {"type": "regex", "value": "(\U0001F98A|\u00e9){6}"}
     whole = post(fleet, "/generate", grammar=regex, details=True)
     events = events_of(fleet, grammar=regex)
@@ -79,42 +74,58 @@ def test_why_a_text_ended(fleet):
     text = post(fleet, "/generate", max_new_tokens=12)["generated_text"]
     stop = text.split()[2]
     for name in "stop", "stop_sequences":
-        answer = post(fleet, "/generate", max_new_tokens=12, details=True, **{name: ["#never#", stop]})
+        answer = post(fleet, "/generate", max_new_tokens=12, details=True,
+                      **{name: ["#never#", stop]})
         assert answer["details"]["finish_reason"] == "stop_sequence"
-        assert answer["generated_text"] == text[:text.index(stop)] == spelled(answer["details"]["tokens"])
+        assert (answer["generated_text"] == text[:text.index(stop)]
+                == spelled(answer["details"]["tokens"]))
     events = events_of(fleet, max_new_tokens=12, stop=[stop])
-    assert spelled(event["token"] for event in events) == events[-1]["generated_text"] == text[:text.index(stop)]
+    assert (spelled(event["token"] for event in events) == events[-1]["generated_text"]
+            == text[:text.index(stop)])
     assert events[-1]["details"]["finish_reason"] == "stop_sequence"
     [last] = post(fleet, "/", grammar={"type": "regex", "value": "[a-c]"}, details=True)
-    assert last["details"]["finish_reason"] == "eos_token" and last["details"]["tokens"][-1]["special"]
+    assert last["details"]["finish_reason"] == "eos_token"
+    assert last["details"]["tokens"][-1]["special"]
     end = events_of(fleet, grammar={"type": "regex", "value": "[a-c]"})[-1]
-    assert end["token"] == last["details"]["tokens"][-1] and end["generated_text"] == last["generated_text"]
+    assert end["token"] == last["details"]["tokens"][-1]
+    assert end["generated_text"] == last["generated_text"]
 
 
 def test_the_last_tokens_of_a_prompt_alone(fleet):
-    prefill = post(fleet, "/generate", decoder_input_details=True, max_new_tokens=1)["details"]["prefill"]
+    prefill = post(fleet, "/generate", decoder_input_details=True,
+                   max_new_tokens=1)["details"]["prefill"]
     assert "".join(token["text"] for token in prefill) == STORY and prefill[0]["logprob"] is None
     assert all(token["logprob"] < 0 for token in prefill[1:])
     cut = post(fleet, "/generate", decoder_input_details=True, max_new_tokens=8, truncate=2)
-    assert [token["id"] for token in cut["details"]["prefill"]] == [token["id"] for token in prefill[-2:]]
-    alone = fleet.generate(prompt=[token["id"] for token in prefill[-2:]], max_new_tokens=8, temperature=0)
+    assert [token["id"]
+            for token in cut["details"]["prefill"]] == [token["id"] for token in prefill[-2:]]
+    alone = fleet.generate(prompt=[token["id"] for token in prefill[-2:]], max_new_tokens=8,
+                           temperature=0)
     assert cut["generated_text"] == alone["generated_text"]
-    long = post(fleet, "/generate", inputs="the fox " * 2000, truncate=100, max_new_tokens=4, details=True)
+    long = post(fleet, "/generate", inputs="the fox " * 2000, truncate=100, max_new_tokens=4,
+                details=True)
     assert long["details"]["generated_tokens"] == 4
-    assert post(fleet, "/generate", 400, inputs="the fox " * 2000)["code"] == "context_length_exceeded"
+    assert post(fleet, "/generate", 400,
+                inputs="the fox " * 2000)["code"] == "context_length_exceeded"
 
 
 def test_an_answer_is_held_to_a_schema(fleet):
-    schema = {"type": "object", "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 9}},
+    schema = {"type": "object",
+              "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 9}},
               "required": ["age"], "additionalProperties": False}
-    for grammar in {"type": "json", "value": schema}, {"type": "json_schema", "value": {"name": "pet", "schema": schema}}:
-        assert 0 <= json.loads(post(fleet, "/generate", grammar=grammar)["generated_text"])["age"] <= 9
+    for grammar in ({"type": "json", "value": schema},
+                    {"type": "json_schema", "value": {"name": "pet", "schema": schema}}):
+        pet = json.loads(post(fleet, "/generate", grammar=grammar)["generated_text"])
+        assert 0 <= pet["age"] <= 9
 
 
 @pytest.mark.parametrize("asked, words", [
-    ({"top_k": -1}, "top_k: must be"), ({"top_n_tokens": 21}, "top_n_tokens: must be"), ({"truncate": 0}, "truncate: must be"),
-    ({"best_of": 2}, "best_of: is not supported"), ({"watermark": True}, "watermark: is not supported"),
-    ({"typical_p": 0.5}, "typical_p"), ({"grammar": {"type": "xml", "value": ""}}, "grammar: must have the type"),
+    ({"top_k": -1}, "top_k: must be"), ({"top_n_tokens": 21}, "top_n_tokens: must be"),
+    ({"truncate": 0}, "truncate: must be"),
+    ({"best_of": 2}, "best_of: is not supported"),
+    ({"watermark": True}, "watermark: is not supported"),
+    ({"typical_p": 0.5}, "typical_p"),
+    ({"grammar": {"type": "xml", "value": ""}}, "grammar: must have the type"),
     ({"grammar": 7}, "grammar: must be"), ({"stop": ["a"], "stop_sequences": ["a"]}, "stop"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, asked, words):
@@ -122,9 +133,11 @@ def test_what_is_not_understood_is_refused_by_name(fleet, asked, words):
         answer = post(fleet, path, 400, **asked)
         assert words in answer["error"] and answer["error_type"] == "validation", answer
     assert post(fleet, "/", 400, decoder_input_details=True, inputs=None)["param"] == "inputs"
-    assert post(fleet, "/generate_stream", 400, decoder_input_details=True)["param"] == "decoder_input_details"
+    assert post(fleet, "/generate_stream", 400,
+                decoder_input_details=True)["param"] == "decoder_input_details"
 
 
 def test_what_is_ignored_is_told(fleet):
-    _, _, headers = fleet.request("POST", "/generate", {"inputs": STORY, "parameters": {"max_new_tokens": 1, "cat": 1}})
+    _, _, headers = fleet.request("POST", "/generate",
+                                  {"inputs": STORY, "parameters": {"max_new_tokens": 1, "cat": 1}})
     assert headers["x-baton-ignored"] == "cat"

@@ -12,7 +12,8 @@ import subprocess
 
 import certificates
 import pytest
-from fleet import BIN, MODEL, PATIENCE_S, ROOT, WORDY, Fleet, free_port, read_events, wait_for
+from fleet import PATIENCE_S, ROOT, WORDY, Fleet, free_port, read_events, wait_for
+from programs import refusal, run
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
 HEAD_TIMEOUT_S = 3
@@ -24,10 +25,12 @@ class SecureFleet(Fleet):
     def __init__(self, certfile, keyfile, gateway_args=(), **more):
         self.certfile = certfile
         self.trust = ssl.create_default_context(cafile=certfile)
-        super().__init__(gateway_args=["--ssl-certfile", certfile, "--ssl-keyfile", keyfile, *gateway_args], **more)
+        super().__init__(gateway_args=["--ssl-certfile", certfile, "--ssl-keyfile", keyfile,
+                                       *gateway_args], **more)
 
     def connect(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=self.trust)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S,
+                                           context=self.trust)
 
     def request(self, method, path, body=None, headers=None):
         connection = self.connect()
@@ -71,7 +74,7 @@ def fleet(files):
 
 @pytest.fixture(scope="module")
 def text(fleet):
-    """What follows the prompt."""
+    """The output after the prompt."""
     return output(fleet.generate(**STORY))
 
 
@@ -80,16 +83,16 @@ def output(answer):
 
 
 def curl(fleet, *arguments):
-    done = subprocess.run(["curl", "-sS", "--cacert", fleet.certfile, "--max-time", str(PATIENCE_S),
-                           "-H", "Content-Type: application/json", *arguments],
-                          capture_output=True, text=True)
+    done = run("curl", "-sS", "--cacert", fleet.certfile, "--max-time", PATIENCE_S,
+               "-H", "Content-Type: application/json", *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def s_client(fleet, *arguments):
-    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{fleet.port}", "-CAfile", fleet.certfile,
-                           *arguments], input=b"", capture_output=True, timeout=PATIENCE_S)
+    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{fleet.port}",
+                           "-CAfile", fleet.certfile, *arguments], input=b"", capture_output=True,
+                          timeout=PATIENCE_S)
     return (done.stdout + done.stderr).decode(errors="replace")
 
 
@@ -97,13 +100,15 @@ def s_client(fleet, *arguments):
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="no curl here")
-@pytest.mark.parametrize("version", [["--tlsv1.2", "--tls-max", "1.2"], ["--tlsv1.3"], ["--http2"]], ids=str)
+@pytest.mark.parametrize("version", [["--tlsv1.2", "--tls-max", "1.2"], ["--tlsv1.3"], ["--http2"]],
+                         ids=str)
 def test_curl_is_answered(fleet, text, version):
     url = f"https://localhost:{fleet.port}"
     answer = json.loads(curl(fleet, *version, f"{url}/generate", "-d", json.dumps(STORY)))
     assert output(answer) == text
     out = curl(fleet, *version, "-N", f"{url}/generate/stream", "-d", json.dumps(STORY))
-    tokens = [event for event in read_events(line.encode() + b"\n" for line in out.split("\n")) if event.name == "token"]
+    tokens = [event for event in read_events(line.encode() + b"\n" for line in out.split("\n"))
+              if event.name == "token"]
     assert "".join(event.data for event in tokens) == text
 
 
@@ -117,8 +122,8 @@ def test_a_connection_is_kept_for_further_requests(fleet, text):
 
 def test_requests_and_answers_may_be_longer_than_a_record(fleet):
     filler = "x" * (600 << 10)
-    status, answer, _ = fleet.request("POST", "/tokenize", {"text": filler})
-    assert status == 200 and len(answer["tokens"]) > 100_000
+    answer = fleet.post("/tokenize", {"text": filler})
+    assert len(answer["tokens"]) > 100_000
     status, answer, _ = fleet.request("POST", "/tokenize", "{" + " " * (2 << 20))
     assert status == 413
 
@@ -138,7 +143,8 @@ def test_a_client_that_reads_nothing_is_waited_for(fleet):
     with fleet.secure() as client:
         client.sendall(b"POST /generate/stream HTTP/1.0\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
                        % (len(json.dumps(WORDY)), json.dumps(WORDY).encode()))
-        wait_for(lambda: fleet.metrics()["baton_stream_pauses_total"] > pauses, "the stream to be paused")
+        wait_for(lambda: fleet.metrics()["baton_stream_pauses_total"] > pauses,
+                 "the stream to be paused")
         received = b""
         while part := client.recv(1 << 16):
             received += part
@@ -186,10 +192,11 @@ def test_a_reload_changes_the_certificate_of_new_connections_only(files, text, t
 
 
 @pytest.mark.parametrize("case, reason", [
-    ("no key", "ssl-keyfile is needed with ssl-certfile"), ("no certificate", "ssl-certfile is needed with ssl-keyfile"),
+    ("no key", "ssl-keyfile is needed with ssl-certfile"),
+    ("no certificate", "ssl-certfile is needed with ssl-keyfile"),
     ("missing", "No such file"), ("empty", "no start line"), ("of another", "mismatch"),
     ("password", "ssl-keyfile"),
-])  # fmt: skip
+])
 def test_files_that_cannot_be_used_are_an_error_at_start(files, tmp_path, case, reason):
     certfile, keyfile = files
     if case == "missing":
@@ -201,21 +208,19 @@ def test_files_that_cannot_be_used_are_an_error_at_start(files, tmp_path, case, 
         keyfile = certificates.make(tmp_path, "other")[1]
     elif case == "password":
         keyfile = tmp_path / "locked.key"
-        subprocess.run(["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", files[1], "-out", keyfile],
-                       check=True, capture_output=True)
+        subprocess.run(["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", files[1],
+                        "-out", keyfile], check=True, capture_output=True)
     options = [*(["--ssl-certfile", certfile] if case != "no certificate" else []),
                *(["--ssl-keyfile", keyfile] if case != "no key" else [])]
-    done = subprocess.run([BIN / "baton-gateway", "--model", MODEL, "--port", "0", "--inbox",
-                           f"tcp://127.0.0.1:{free_port()}", *options],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)  # fmt: skip
-    assert done.returncode == 1 and reason in done.stderr
+    assert reason in refusal("baton-gateway", "--port", 0, "--inbox",
+                             f"tcp://127.0.0.1:{free_port()}", *options, stdin=subprocess.DEVNULL)
 
 
 # Peers that are no clients
 
 
 def hello_bytes():
-    """What a client says first, and its half of nothing more."""
+    """The first bytes that a TLS client sends."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     client = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
@@ -225,7 +230,7 @@ def hello_bytes():
 
 
 def answer_to(fleet, *pieces):
-    """What the gateway says until it closes or resets the connection."""
+    """The gateway's bytes until it closes or resets the connection."""
     answer = b""
     with fleet.raw() as sock:
         try:
@@ -247,7 +252,8 @@ def test_plain_http_is_no_tls(fleet, text):
 
 
 def test_the_containers_health_check_knows_https(fleet):
-    env = {**os.environ, "BATON_GATEWAY_PORT": str(fleet.port), "BATON_GATEWAY_SSL_CERTFILE": "server.pem"}
+    env = {**os.environ, "BATON_GATEWAY_PORT": str(fleet.port),
+           "BATON_GATEWAY_SSL_CERTFILE": "server.pem"}
     check = [ROOT / "deploy/healthcheck", "gateway"]
     assert subprocess.run(check, env=env).returncode == 0
     env["BATON_GATEWAY_PORT"] = str(free_port())
@@ -300,7 +306,8 @@ def test_a_handshake_has_its_time(files):
     with SecureFleet(*files, prefill=0, decode=0, gateway_args=["--head-timeout-s", "1"]) as alone:
         silent, midway = alone.raw(), alone.raw()
         midway.sendall(hello_bytes()[:100])
-        for sock in silent, midway:  # the gateway closes them; within the time of the socket, else it raises
+        # The gateway closes them within the time of the socket, else recv raises.
+        for sock in silent, midway:
             assert sock.recv(1000) == b""
             sock.close()
         with alone.secure() as idle:  # is not bound by it: that is keep-alive's time
@@ -310,7 +317,8 @@ def test_a_handshake_has_its_time(files):
 
 def test_handshakes_are_bounded_in_number(files):
     """Above the bound the oldest silent one makes room, after its second."""
-    with SecureFleet(*files, prefill=0, decode=0, gateway_args=["--head-timeout-s", "3600"]) as alone:
+    with SecureFleet(*files, prefill=0, decode=0,
+                     gateway_args=["--head-timeout-s", "3600"]) as alone:
         silent = [alone.raw() for _ in range(300)]
         assert alone.request("GET", "/health")[0] == 200
         for sock in silent[:40]:

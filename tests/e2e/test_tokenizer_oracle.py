@@ -1,5 +1,5 @@
-"""Tokenizers against Hugging Face's library for Rust, as npm has it: one of each kind, random mixes of their steps, and
-with BATON_REAL_TOKENIZERS=1 the full files of five families (650 MB of packages)."""
+"""Tokenizers against npm's build of Hugging Face's library: one of each kind, mixes of their steps,
+and with BATON_REAL_TOKENIZERS=1 the full files of five families (650 MB of packages)."""
 import json
 import os
 import random
@@ -17,8 +17,8 @@ N_MIXES, N_TEXTS, N_REAL_TEXTS = 24, 30, 2000
 
 
 def run(*argv, cwd=None, check=True):
-    done = subprocess.run([str(a) for a in argv], cwd=cwd, text=True, errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=600 * SLOW)
+    done = subprocess.run([str(a) for a in argv], cwd=cwd, text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600 * SLOW)
     assert not check or done.returncode == 0, done.stdout[-6000:]
     return done
 
@@ -85,6 +85,7 @@ def test_the_full_files_of_families_have_the_librarys_ids(oracle, tmp_path, fami
     case = tmp_path / family
     case.mkdir()
     (case / "tokenizer.json").symlink_to(file)
-    (case / "texts.json").write_text(json.dumps(random_texts(random.Random(3), tokenizer, N_REAL_TEXTS)))
+    (case / "texts.json").write_text(
+        json.dumps(random_texts(random.Random(3), tokenizer, N_REAL_TEXTS)))
     run("node", oracle / "vectors.mjs", case)
     assert check_case(case) == N_REAL_TEXTS

@@ -1,4 +1,4 @@
-"""Tokenizers through the processes: what stands around a prompt, and the text of streams, of four kinds."""
+"""Four kinds of tokenizers in a fleet: what surrounds a prompt, and the text of streams."""
 import json
 
 import pytest
@@ -9,19 +9,16 @@ TEXT = "it's 12 words: Gr\u00fc\u00dfe, \u4e2d\u6587 \U0001f600!"
 
 
 def has_first_token(model):
-    return "TemplateProcessing" in json.dumps(json.loads((model / "tokenizer.json").read_text())["post_processor"])
+    return "TemplateProcessing" in json.dumps(
+        json.loads((model / "tokenizer.json").read_text())["post_processor"])
 
 
 def tokens_of(fleet, text, **fields):
-    status, answer, _ = fleet.request("POST", "/tokenize", {"text": text, **fields})
-    assert status == 200, answer
-    return answer["tokens"]
+    return fleet.post("/tokenize", {"text": text, **fields})["tokens"]
 
 
 def text_of(fleet, tokens, **fields):
-    status, answer, _ = fleet.request("POST", "/detokenize", {"tokens": tokens, **fields})
-    assert status == 200, answer
-    return answer["text"]
+    return fleet.post("/detokenize", {"tokens": tokens, **fields})["text"]
 
 
 @pytest.fixture(scope="module", params=["llama", "mistral", "gemma3", "qwen3"])
@@ -57,8 +54,8 @@ def test_a_stream_shows_the_text_of_the_answer(served):
 
 def test_text_offsets_count_the_characters_of_the_prompt_as_it_was_written(served):
     fleet, has_first = served
-    status, answer, _ = fleet.request("POST", "/v1/completions",
-                                      {"prompt": "a test", "max_tokens": 1, "echo": True, "logprobs": 0, "temperature": 0})
+    status, answer, _ = fleet.request("POST", "/v1/completions", {
+        "prompt": "a test", "max_tokens": 1, "echo": True, "logprobs": 0, "temperature": 0})
     assert status == 200, answer
     choice = answer["choices"][0]
     offsets = choice["logprobs"]["text_offset"]

@@ -5,17 +5,20 @@ import pytest
 from conftest import TOOLS
 from fleet import Fleet
 
-WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 6}, "days": {"$ref": "#/$defs/few"},
-                                            "unit": {"enum": ["C", "F"]}},
+WEATHER = {"type": "object",
+           "properties": {"city": {"type": "string", "maxLength": 6},
+                          "days": {"$ref": "#/$defs/few"}, "unit": {"enum": ["C", "F"]}},
            "required": ["city", "days", "unit"], "additionalProperties": False,
            "$defs": {"few": {"type": "integer", "minimum": 1, "maximum": 9}}}
-SOME = [{"type": "function", "function": {"name": "weather", "strict": True, "parameters": WEATHER}},
+SOME = [{"type": "function",
+         "function": {"name": "weather", "strict": True, "parameters": WEATHER}},
         {"type": "function", "function": {"name": "now"}}]
 NAMED = {"type": "function", "function": {"name": "weather"}}
 
 
 # Names a form, and shows nothing of the tools.
-SILENT = "{% if tools %}<tool_call>{% endif %}{% for message in messages %}{{ message.content }}\n{% endfor %}"
+SILENT = ("{% if tools %}<tool_call>{% endif %}"
+          "{% for message in messages %}{{ message.content }}\n{% endfor %}")
 
 
 @pytest.fixture
@@ -27,14 +30,12 @@ def silent(tmp_path):
 
 
 def body(**more):
-    return {"messages": [{"role": "user", "content": "How is it?"}], "tools": SOME, "temperature": 1.5,
-            "max_tokens": 200, **more}
+    return {"messages": [{"role": "user", "content": "How is it?"}], "tools": SOME,
+            "temperature": 1.5, "max_tokens": 200, **more}
 
 
 def ask(fleet, **more):
-    status, answer, _ = fleet.request("POST", "/v1/chat/completions", body(**more))
-    assert status == 200, answer
-    return answer["choices"][0]
+    return fleet.post("/v1/chat/completions", body(**more))["choices"][0]
 
 
 def check(call):
@@ -50,7 +51,8 @@ def check(call):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_required_is_one_call_or_several(calling, seed):
-    message = ask(calling, tool_choice="required", parallel_tool_calls=seed % 2 == 0, seed=seed, max_tokens=400)["message"]
+    message = ask(calling, tool_choice="required", parallel_tool_calls=seed % 2 == 0, seed=seed,
+                  max_tokens=400)["message"]
     if "tool_calls" not in message:  # cut off by max_tokens
         pytest.fail(str(message))
     for call in message["tool_calls"]:
@@ -69,8 +71,10 @@ def test_a_name_is_one_call_of_that_function(calling, seed):
 
 def test_streams_and_drafts_tell_the_same_calls(calling):
     def calls(**more):
-        return [call["function"] for call in ask(calling, tool_choice=NAMED, seed=5, **more)["message"]["tool_calls"]]
-    *events, last = calling.stream("/v1/chat/completions", **body(tool_choice=NAMED, seed=5, stream=True)).events
+        return [call["function"] for call in ask(calling, tool_choice=NAMED, seed=5,
+                                                 **more)["message"]["tool_calls"]]
+    *events, last = calling.stream("/v1/chat/completions",
+                                   **body(tool_choice=NAMED, seed=5, stream=True)).events
     streamed = [part["function"] for event in events for choice in json.loads(event.data)["choices"]
                 for part in choice["delta"].get("tool_calls", [])]
     assert last.data == "[DONE]" and calls() == streamed
@@ -99,25 +103,32 @@ def test_reasoning_may_come_before_a_forced_call(calling):
 
 
 def test_many_tools_are_read(silent):
-    properties = {f"a_rather_long_name_{i}": {"type": "integer", "description": "d" * 90} for i in range(12)}
-    tools = [{"type": "function", "function": {"name": f"tool_{i}", "parameters": {
-        "type": "object", "properties": properties, "additionalProperties": False}}} for i in range(64)]
+    properties = {f"a_rather_long_name_{i}": {"type": "integer", "description": "d" * 90}
+                  for i in range(12)}
+    parameters = {"type": "object", "properties": properties, "additionalProperties": False}
+    tools = [{"type": "function", "function": {"name": f"tool_{i}", "parameters": parameters}}
+             for i in range(64)]
     assert len(json.dumps(tools)) > 64 << 10
-    [call] = ask(silent, tools=tools, tool_choice="required", parallel_tool_calls=False, max_tokens=480)["message"]["tool_calls"]
+    [call] = ask(silent, tools=tools, tool_choice="required", parallel_tool_calls=False,
+                 max_tokens=480)["message"]["tool_calls"]
     assert call["function"]["name"] in {tool["function"]["name"] for tool in tools}
     assert set(json.loads(call["function"]["arguments"])) <= set(properties)
-    more = body(tools=[{"type": "function", "function": {"name": "f", "strict": True, "parameters": {
-        "const": {"a": "x" * (300 << 10)}}}}])
+    more = body(tools=[{"type": "function", "function": {
+        "name": "f", "strict": True, "parameters": {"const": {"a": "x" * (300 << 10)}}}}])
     status, answer, _ = silent.request("POST", "/v1/chat/completions", more)
-    assert status == 400 and "tools[0].function.parameters: with it the schemas are longer than 262144 bytes" in answer["error"]["message"]
+    assert (status == 400
+            and "tools[0].function.parameters: with it the schemas are longer than 262144 bytes"
+            in answer["error"]["message"])
 
 
 def function(**parameters):
-    return [*TOOLS, {"type": "function", "function": {"name": "f", "strict": True, "parameters": parameters}}]
+    return [*TOOLS, {"type": "function",
+                     "function": {"name": "f", "strict": True, "parameters": parameters}}]
 
 
 @pytest.mark.parametrize("more, param, words", [
-    ({"tool_choice": {"type": "function", "function": {"name": "rain"}}}, "tool_choice", "rain is the name of no function"),
+    ({"tool_choice": {"type": "function", "function": {"name": "rain"}}}, "tool_choice",
+     "rain is the name of no function"),
     ({"tool_choice": "any"}, "tool_choice", "must be"),
     ({"tool_choice": {"type": "custom"}}, "tool_choice", "must be"),
     ({"tool_choice": "required", "tools": None}, "tool_choice", "needs functions in tools"),
@@ -129,7 +140,8 @@ def function(**parameters):
 ])
 def test_what_cannot_be_held_is_named(calling, more, param, words):
     status, answer, _ = calling.request("POST", "/v1/chat/completions", body(**more))
-    assert status == 400 and answer["error"]["param"] == param and words in answer["error"]["message"], answer
+    assert (status == 400 and answer["error"]["param"] == param
+            and words in answer["error"]["message"]), answer
 
 
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
@@ -137,24 +149,26 @@ def test_anthropics_choices_force_blocks_of_calls(calling, choice):
     tools = [{"name": "weather", "input_schema": WEATHER}, {"name": "now", "input_schema": {
         "type": "object", "additionalProperties": False}}]
     status, answer, _ = calling.request("POST", "/v1/messages", {
-        "messages": [{"role": "user", "content": "How is it?"}], "max_tokens": 300, "tools": tools, "seed": 4,
-        "tool_choice": {**choice, "disable_parallel_tool_use": True}})
+        "messages": [{"role": "user", "content": "How is it?"}], "max_tokens": 300, "tools": tools,
+        "seed": 4, "tool_choice": {**choice, "disable_parallel_tool_use": True}})
     assert status == 200 and answer["stop_reason"] == "tool_use", answer
     [block] = answer["content"]
     assert block["type"] == "tool_use"
     check({"function": {"name": block["name"], "arguments": json.dumps(block["input"])}})
     tools[0]["input_schema"] = {"type": "object", "properties": {"a": {"unevaluatedItems": False}}}
     status, answer, _ = calling.request("POST", "/v1/messages", {
-        "messages": [{"role": "user", "content": "How?"}], "max_tokens": 3, "tools": tools, "tool_choice": {"type": "any"}})
-    assert status == 400 and "tools[0].input_schema: #/properties/a" in answer["error"]["message"], answer
+        "messages": [{"role": "user", "content": "How?"}], "max_tokens": 3, "tools": tools,
+        "tool_choice": {"type": "any"}})
+    assert (status == 400
+            and "tools[0].input_schema: #/properties/a" in answer["error"]["message"]), answer
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "weather"}])
 def test_responses_are_forced_too(calling, choice):
     tools = [{"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}]
     status, answer, _ = calling.request("POST", "/v1/responses", {
-        "input": "How is it?", "tools": tools, "tool_choice": choice, "seed": 5, "max_output_tokens": 300,
-        "parallel_tool_calls": False, "store": False})
+        "input": "How is it?", "tools": tools, "tool_choice": choice, "seed": 5,
+        "max_output_tokens": 300, "parallel_tool_calls": False, "store": False})
     assert status == 200, answer
     [item] = answer["output"]
     assert item["type"] == "function_call"
@@ -163,11 +177,12 @@ def test_responses_are_forced_too(calling, choice):
 
 def test_ollamas_format_leaves_room_for_calls(calling):
     status, answer, _ = calling.request("POST", "/api/chat", {
-        "messages": [{"role": "user", "content": "How?"}], "tools": SOME, "tool_choice": NAMED, "stream": False,
-        "format": {"type": "integer"}, "options": {"num_predict": 300, "seed": 2}})
+        "messages": [{"role": "user", "content": "How?"}], "tools": SOME, "tool_choice": NAMED,
+        "stream": False, "format": {"type": "integer"}, "options": {"num_predict": 300, "seed": 2}})
     assert status == 200, answer
     [call] = answer["message"]["tool_calls"]
-    check({"function": {"name": call["function"]["name"], "arguments": json.dumps(call["function"]["arguments"])}})
+    check({"function": {"name": call["function"]["name"],
+                        "arguments": json.dumps(call["function"]["arguments"])}})
 
 
 def test_a_model_without_a_form_is_named(shown):

@@ -1,23 +1,22 @@
-"""Calls of tools, taken out of what a model writes in its template's format. Structures make it write them."""
+"""Tool calls in the text of a model, which structures make it write in its template's form."""
 import json
 
 import pytest
 from conftest import TOOLS, written
 from javascript import Client
 
-CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Troms\u00f8 \\"N\\""}}\n</tool_call>'
+CALL = (
+    '<tool_call>\n{"name": "weather", "arguments": {"city": "Troms\u00f8 \\"N\\""}}\n</tool_call>')
 ARGUMENTS = {"city": 'Troms\u00f8 "N"'}
 
 
 def body(text, **more):
-    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}], "tools": TOOLS, "seed": 3,
-            **written(text), **more}
+    return {"model": "tale", "messages": [{"role": "user", "content": "How is it?"}],
+            "tools": TOOLS, "seed": 3, **written(text), **more}
 
 
 def ask(calling, text, **more):
-    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(text, **more))
-    assert status == 200, answer
-    return answer["choices"][0]
+    return calling.post("/v1/chat/completions", body(text, **more))["choices"][0]
 
 
 def stream(calling, text, **more):
@@ -29,7 +28,8 @@ def stream(calling, text, **more):
         for choice in json.loads(event.data)["choices"]:
             content += choice["delta"].get("content") or ""
             for part in choice["delta"].get("tool_calls", []):
-                call = calls.setdefault(part["index"], {"id": part["id"], "type": part["type"], "name": "", "arguments": ""})
+                call = calls.setdefault(part["index"], {"id": part["id"], "type": part["type"],
+                                                        "name": "", "arguments": ""})
                 call["name"] += part["function"]["name"]
                 call["arguments"] += part["function"]["arguments"]
             reasons += [choice["finish_reason"]] if choice["finish_reason"] else []
@@ -40,7 +40,8 @@ def test_a_call_is_a_part_of_the_message_and_not_of_its_text(calling):
     choice = ask(calling, CALL)
     [call] = choice["message"]["tool_calls"]
     assert choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None
-    assert call["type"] == "function" and call["function"]["name"] == "weather" and len(call["id"]) == 9
+    assert call["type"] == "function"
+    assert call["function"]["name"] == "weather" and len(call["id"]) == 9
     assert json.loads(call["function"]["arguments"]) == ARGUMENTS
 
 
@@ -62,8 +63,8 @@ def test_a_stream_tells_the_same(calling):
 
 
 @pytest.mark.parametrize("text", [
-    "<tool_call>the weather, please</tool_call>", '<tool_call>{"arguments": {}}</tool_call>', "<tool_cal",
-    '<tool_call>{"name": "weather", "arguments": {"city": ', "a <b> c </tool_call>"])
+    "<tool_call>the weather, please</tool_call>", '<tool_call>{"arguments": {}}</tool_call>',
+    "<tool_cal", '<tool_call>{"name": "weather", "arguments": {"city": ', "a <b> c </tool_call>"])
 def test_what_only_resembles_a_call_is_text(calling, text):
     choice = ask(calling, text)
     assert choice["message"]["content"] == text and "tool_calls" not in choice["message"]
@@ -79,15 +80,15 @@ def test_without_tools_everything_is_text(calling, more):
 
 def test_the_call_and_its_result_go_back_into_the_template(calling):
     [call] = ask(calling, CALL)["message"]["tool_calls"]
-    messages = [{"role": "user", "content": "How is it?"}, {"role": "assistant", "content": None, "tool_calls": [call]},
+    messages = [{"role": "user", "content": "How is it?"},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
                 {"role": "tool", "tool_call_id": call["id"], "content": "Rain."}]
     choice = ask(calling, "It rains.", messages=messages)
     assert choice["message"]["content"] == "It rains." and choice["finish_reason"] == "stop"
 
 
 def test_choices_and_requests_beside_each_other_keep_their_calls(calling):
-    status, answer, _ = calling.request("POST", "/v1/chat/completions", body(CALL, n=4))
-    assert status == 200, answer
+    answer = calling.post("/v1/chat/completions", body(CALL, n=4))
     ids = [choice["message"]["tool_calls"][0]["id"] for choice in answer["choices"]]
     assert len(set(ids)) == 4
 
@@ -106,8 +107,7 @@ TALK = [{"role": "user", "content": "How is it?"}]
 def message(calling, text, **more):
     tools = [{"name": "weather", "input_schema": TOOLS[0]["function"]["parameters"]}]
     body = {"messages": TALK, "tools": tools, "max_tokens": 200, **written(text), **more}
-    status, answer, _ = calling.request("POST", "/v1/messages", body)
-    assert status == 200, answer
+    answer = calling.post("/v1/messages", body)
     return body, answer
 
 
@@ -116,7 +116,8 @@ def test_anthropics_messages_have_a_block_for_each_part(calling):
     thinking, text, *calls = answer["content"]
     assert thinking == {"type": "thinking", "thinking": "Hm.", "signature": ""}
     assert text["type"] == "text" and text["text"].strip() == "Let me look."
-    assert [(call["type"], call["name"], call["input"]) for call in calls] == [("tool_use", "weather", ARGUMENTS)] * 2
+    assert [(call["type"], call["name"], call["input"])
+            for call in calls] == [("tool_use", "weather", ARGUMENTS)] * 2
     assert calls[0]["id"] != calls[1]["id"] and answer["stop_reason"] == "tool_use"
 
 
@@ -141,26 +142,27 @@ def test_anthropics_streams_tell_the_same_blocks(calling):
                 block[kind] += delta[kind]
         elif event.name == "message_delta":
             assert data["delta"]["stop_reason"] == "tool_use"
-    assert [{**block, "id": ""} for block in blocks] == [{**block, "id": ""} for block in whole["content"]]
+    assert [{**block, "id": ""} for block in blocks] == [{**block, "id": ""}
+                                                         for block in whole["content"]]
 
 
 @pytest.mark.parametrize("text", ["<tool_call>the weather, please</tool_call>", "It rains."])
 def test_anthropics_messages_without_parts_have_one_block(calling, text):
     _, answer = message(calling, text)
-    assert answer["content"] == [{"type": "text", "text": text}] and answer["stop_reason"] == "end_turn"
+    assert answer["content"] == [{"type": "text", "text": text}]
+    assert answer["stop_reason"] == "end_turn"
 
 
 def ollama(calling, path, **more):
-    status, answer, _ = calling.request("POST", path, {"stream": False, **more})
-    assert status == 200, answer
-    return answer
+    return calling.post(path, {"stream": False, **more})
 
 
 def test_ollamas_chat_tells_parts(calling):
     body = {"messages": TALK, "tools": TOOLS, **written(PARTS)}
     answer = ollama(calling, "/api/chat", **body)
     whole = answer["message"]
-    assert whole["thinking"] == "Hm." and whole["content"].strip() == "Let me look." and answer["done_reason"] == "stop"
+    assert whole["thinking"] == "Hm."
+    assert whole["content"].strip() == "Let me look." and answer["done_reason"] == "stop"
     assert [call["function"] for call in whole["tool_calls"]] == [
         {"index": i, "name": "weather", "arguments": ARGUMENTS} for i in range(2)]
     told = {"thinking": "", "content": "", "tool_calls": []}
@@ -173,28 +175,33 @@ def test_ollamas_chat_tells_parts(calling):
 
 
 def test_ollamas_generate_tells_reasoning(calling):
-    answer = ollama(calling, "/api/generate", prompt="How is it?", **written("<think>Hm.</think>Rain."))
+    answer = ollama(calling, "/api/generate", prompt="How is it?",
+                    **written("<think>Hm.</think>Rain."))
     assert (answer["thinking"], answer["response"]) == ("Hm.", "Rain.")
-    raw = ollama(calling, "/api/generate", prompt="How is it?", raw=True, **written("<think>Hm.</think>Rain."))
+    raw = ollama(calling, "/api/generate", prompt="How is it?", raw=True,
+                 **written("<think>Hm.</think>Rain."))
     assert raw["response"] == "<think>Hm.</think>Rain." and "thinking" not in raw
 
 
 def respond(calling, text, **more):
     tools = [{"type": "function", **TOOLS[0]["function"]}]
-    body = {"input": "How is it?", "seed": 3, "tools": tools, "text": {"format": written(text)["response_format"]}, **more}
-    status, answer, _ = calling.request("POST", "/v1/responses", body)
-    assert status == 200, answer
+    body = {"input": "How is it?", "seed": 3, "tools": tools,
+            "text": {"format": written(text)["response_format"]}, **more}
+    answer = calling.post("/v1/responses", body)
     return body, answer
 
 
 def test_responses_have_an_item_for_each_part(calling):
     _, answer = respond(calling, PARTS)
     reasoning, message, *calls = answer["output"]
-    assert reasoning["type"] == "reasoning" and reasoning["content"] == [{"type": "reasoning_text", "text": "Hm."}]
-    assert message["content"][0]["text"].strip() == "Let me look." and message["status"] == answer["status"] == "completed"
+    assert reasoning["type"] == "reasoning"
+    assert reasoning["content"] == [{"type": "reasoning_text", "text": "Hm."}]
+    assert message["content"][0]["text"].strip() == "Let me look."
+    assert message["status"] == answer["status"] == "completed"
     assert [(call["type"], call["name"], json.loads(call["arguments"])) for call in calls] == [
         ("function_call", "weather", ARGUMENTS)] * 2
-    assert len({item["id"] for item in answer["output"]}) == 4 and calls[0]["call_id"] != calls[1]["call_id"]
+    assert len({item["id"] for item in answer["output"]}) == 4
+    assert calls[0]["call_id"] != calls[1]["call_id"]
     assert answer["usage"]["output_tokens_details"]["reasoning_tokens"] > 0
 
 
@@ -223,7 +230,8 @@ def test_streams_of_responses_tell_the_same_items(calling):
 def test_logprobs_of_a_message_behind_reasoning_are_its_own(calling):
     body, whole = respond(calling, "<think>Hm.</think>It rains.", top_logprobs=1)
     [part] = whole["output"][1]["content"]
-    assert "".join(entry["token"] for entry in part["logprobs"]).removesuffix("<|endoftext|>").strip() == part["text"]
+    assert "".join(entry["token"] for entry in part["logprobs"]).removesuffix(
+        "<|endoftext|>").strip() == part["text"]
     *_, last = calling.stream("/v1/responses", **body, stream=True).events
     assert last.json()["response"]["output"][1]["content"] == whole["output"][1]["content"]
 
@@ -235,7 +243,8 @@ def prompt_tokens(calling, more, **fields):
 def test_a_response_with_calls_is_gone_on_from_in_three_ways(calling):
     _, first = respond(calling, CALL + "\n" + CALL)
     asked, calls = {"role": "user", "content": "How is it?"}, first["output"]
-    results = [{"type": "function_call_output", "call_id": call["call_id"], "output": "Rain."} for call in calls]
+    results = [{"type": "function_call_output", "call_id": call["call_id"], "output": "Rain."}
+               for call in calls]
     references = [{"type": "item_reference", "id": call["id"]} for call in calls]
     after = prompt_tokens(calling, results, previous_response_id=first["id"])
     assert after > prompt_tokens(calling, [asked, *results])
@@ -247,10 +256,12 @@ def called(name, **arguments):
     return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
 
 
-# What coding agents send: functions, tools in a namespace, with free text, and those of the server's own.
-AGENTS_TOOLS = [{"type": "function", "name": "go"}, {"type": "web_search", "external_web_access": False},
-                {"type": "namespace", "name": "on", "description": "Others.", "tools": [
-                    {"type": "function", "name": "go", "strict": True}, {"type": "custom", "name": "say"}]},
+# Coding agents send functions, tools in a namespace or with free text, and the server's own tools.
+AGENTS_TOOLS = [{"type": "function", "name": "go"},
+                {"type": "web_search", "external_web_access": False},
+                {"type": "namespace", "name": "on", "description": "Others.",
+                 "tools": [{"type": "function", "name": "go", "strict": True},
+                           {"type": "custom", "name": "say"}]},
                 {"type": "custom", "name": "say"}]
 
 
@@ -266,16 +277,19 @@ def test_calls_of_agents_tools_are_told_in_the_clients_words(calling, name, argu
     key = "input" if "custom" in told[0] else "arguments"
     assert (item["type"], item.get("namespace"), item["name"], item[key]) == told
     assert whole["tools"] == AGENTS_TOOLS
-    events = {event.name: event.json() for event in calling.stream("/v1/responses", **body, stream=True).events}
+    events = {event.name: event.json()
+              for event in calling.stream("/v1/responses", **body, stream=True).events}
     event = "response." + (told[0] + "_input" if key == "input" else told[0] + "_arguments")
     assert events[event + ".delta"]["delta"] == events[event + ".done"][key] == told[3]
-    assert events["response.output_item.added"]["item"] == {**events["response.output_item.done"]["item"], key: "",
-                                                            "status": "in_progress"}
-    assert {**events["response.output_item.done"]["item"], "id": "", "call_id": ""} == {**item, "id": "", "call_id": ""}
+    assert events["response.output_item.added"]["item"] == {
+        **events["response.output_item.done"]["item"], key: "", "status": "in_progress"}
+    assert {**events["response.output_item.done"]["item"], "id": "",
+            "call_id": ""} == {**item, "id": "", "call_id": ""}
     result = {"type": told[0] + "_output", "call_id": item["call_id"], "output": "Done."}
     after = prompt_tokens(calling, [result], previous_response_id=whole["id"], tools=AGENTS_TOOLS)
     asked = {"role": "user", "content": "How is it?"}
-    assert prompt_tokens(calling, [asked, {"type": "item_reference", "id": item["id"]}, result], tools=AGENTS_TOOLS) == after
+    assert prompt_tokens(calling, [asked, {"type": "item_reference", "id": item["id"]},
+                                   result], tools=AGENTS_TOOLS) == after
     if "words" not in arguments:  # which are no input, and come back as one
         assert prompt_tokens(calling, [asked, item, result], tools=AGENTS_TOOLS) == after
 
@@ -284,7 +298,8 @@ def test_models_are_told_the_grammar_of_a_tools_text(calling):
     tool = {"type": "custom", "name": "say", "description": "Says."}
     bare, described = ({**tool, **more} for more in (
         {}, {"format": {"type": "grammar", "syntax": "lark", "definition": "start: LINE"}}))
-    assert prompt_tokens(calling, "Hi", tools=[bare]) < prompt_tokens(calling, "Hi", tools=[described])
+    n_bare, n_described = (prompt_tokens(calling, "Hi", tools=[tool]) for tool in (bare, described))
+    assert n_bare < n_described
 
 
 @pytest.mark.parametrize("choice,told", [

@@ -1,4 +1,4 @@
-"""The wire's bytes without the program's own code: frames and messages as a stranger would write them."""
+"""The wire's bytes without the program's code: frames and messages as a stranger writes them."""
 import contextlib
 import re
 import socket
@@ -97,7 +97,8 @@ def parse(data):
     return fields
 
 
-def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, request_id=0, attempt=0, link_ack=0):
+def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, request_id=0,
+             attempt=0, link_ack=0):
     head = {1: Fixed(src_epoch), 3: Fixed(link), 4: link_seq}
     if link_ack:
         head[5] = link_ack
@@ -109,7 +110,8 @@ def envelope(kind, body, src_epoch=1001, dst_epoch=0, link=3003, link_seq=1, req
 
 
 def frame(packed, payload=b""):
-    data = HEAD.pack(b"BATN", VERSION, 0, len(packed), len(payload), crc32c(payload) if payload else 0)
+    data = HEAD.pack(b"BATN", VERSION, 0, len(packed), len(payload),
+                     crc32c(payload) if payload else 0)
     data += struct.pack("<IQ", crc32c(data + packed), 0) + packed
     if payload:
         data += bytes(-len(data) % 64) + payload
@@ -143,17 +145,21 @@ def greet(pipe):
 
 
 def hello(token, inbox_url, worker_id="stranger", link=3003):
-    return frame(envelope(HELLO, {
-        1: 1, 2: worker_id, 3: 4711, 4: inbox_url, 6: message({1: DIGEST, 2: DIGEST, 3: DIGEST}), 7: "tale",
-        8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token, 14: message({4: 8, 5: 8})}, link=link))
+    return frame(envelope(HELLO, {1: 1, 2: worker_id, 3: 4711, 4: inbox_url,
+                                  6: message({1: DIGEST, 2: DIGEST, 3: DIGEST}), 7: "tale",
+                                  8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token,
+                                  14: message({4: 8, 5: 8})}, link=link))
 
 
-def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"", epoch=1001, **shape):
-    body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16, 5: shape.get("total_bytes", 1 << 20),
-            6: shape.get("kv_dtype", "f32"), 8: shape.get("kv_layout", DIGEST)}
+def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"",
+             epoch=1001, **shape):
+    body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16,
+            5: shape.get("total_bytes", 1 << 20), 6: shape.get("kv_dtype", "f32"),
+            8: shape.get("kv_layout", DIGEST)}
     if ticket:
         body[9] = ticket
-    return frame(envelope(KV_BEGIN, body, epoch, dst_epoch, link, request_id=request_id, attempt=attempt))
+    return frame(envelope(KV_BEGIN, body, epoch, dst_epoch, link, request_id=request_id,
+                          attempt=attempt))
 
 
 def address(url):
@@ -172,7 +178,7 @@ def connect(url, timeout_s=60, source=None):
 
 @contextlib.contextmanager
 def another_version(url, version):
-    """The url of a way to that inbox by which the first frame of a connection is of another wire version."""
+    """The url of a way to that inbox whose first frame has another wire version."""
     def carry(source, target, head):
         with contextlib.suppress(OSError):
             data = take(source, len(GREETING) + 8 + HEAD.size) if head else b""

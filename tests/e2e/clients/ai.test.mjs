@@ -1,4 +1,4 @@
-// What Vercel's AI SDK sees of Baton, by its provider for OpenAI and by the one for servers like it.
+// Baton seen by Vercel's AI SDK, by its provider for OpenAI and by the one for servers like it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createOpenAI } from '@ai-sdk/openai';
@@ -12,11 +12,14 @@ const compatible = createOpenAICompatible({
   name: 'baton', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true,
 });
 const openai = createOpenAI({ baseURL, apiKey });
-const messages = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Tell me a story' }];
+const messages = [
+  { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Tell me a story' }];
 const greedy = { temperature: 0, maxOutputTokens: 12, maxRetries: 0 };
-const schema = z.object({ name: z.string().max(6), kind: z.enum(['cat', 'fox']), age: z.number().int().min(0).max(9) });
+const schema = z.object({
+  name: z.string().max(6), kind: z.enum(['cat', 'fox']), age: z.number().int().min(0).max(9) });
 
-for (const [name, model] of [['openai', openai.chat('tale')], ['openai responses', openai('tale')], ['openai-compatible', compatible('tale')]]) {
+for (const [name, model] of [['openai', openai.chat('tale')],
+  ['openai responses', openai('tale')], ['openai-compatible', compatible('tale')]]) {
   test(`${name}: a chat has text, usage and a reason why it ended`, async () => {
     const answer = await generateText({ model, messages, ...greedy });
     assert.ok(answer.text.length > 0);
@@ -51,7 +54,8 @@ for (const [name, model] of [['openai', openai.chat('tale')], ['openai responses
 
   test(`${name}: a stream can be aborted`, async () => {
     const abort = new AbortController();
-    const stream = streamText({ model, messages, temperature: 0, maxOutputTokens: 400, abortSignal: abort.signal, onError() {} });
+    const stream = streamText({ model, messages, temperature: 0, maxOutputTokens: 400,
+      abortSignal: abort.signal, onError() {} });
     const types = new Set();
     for await (const part of stream.fullStream) {
       types.add(part.type);
@@ -74,15 +78,18 @@ test('a prompt is continued', async () => {
   const model = compatible.completionModel('tale');
   const { text } = await generateText({ model, prompt: 'Once upon a time', ...greedy });
   const parts = [];
-  for await (const part of streamText({ model, prompt: 'Once upon a time', ...greedy }).textStream) parts.push(part);
+  const { textStream } = streamText({ model, prompt: 'Once upon a time', ...greedy });
+  for await (const part of textStream) parts.push(part);
   assert.equal(parts.join(''), text);
 });
 
 test('openai responses: a conversation goes on by references to what is kept', async () => {
   const said = { role: 'user', content: 'Go on.' };
   const first = await generateText({ model: openai('tale'), messages, ...greedy });
-  const second = await generateText({ model: openai('tale'), messages: [...messages, ...first.response.messages, said], ...greedy });
+  const second = await generateText({
+    model: openai('tale'), messages: [...messages, ...first.response.messages, said], ...greedy });
   assert.ok(second.request.body.input.some((item) => item.type === 'item_reference'));
   const plain = [...messages, { role: 'assistant', content: first.text }, said];
-  assert.equal(second.text, (await generateText({ model: openai.chat('tale'), messages: plain, ...greedy })).text);
+  const third = await generateText({ model: openai.chat('tale'), messages: plain, ...greedy });
+  assert.equal(second.text, third.text);
 });

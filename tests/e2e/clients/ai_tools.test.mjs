@@ -12,10 +12,12 @@ const openai = createOpenAI({ baseURL, apiKey: 'any' });
 const inputSchema = z.object({ city: z.string().max(6), days: z.number().int().min(1).max(9) });
 const shared = { prompt: 'How is it?', temperature: 0, maxOutputTokens: 120, maxRetries: 0 };
 
-for (const [name, model] of [['openai', openai.chat('tale')], ['openai responses', openai('tale')], ['openai-compatible', compatible('tale')]]) {
+for (const [name, model] of [['openai', openai.chat('tale')],
+  ['openai responses', openai('tale')], ['openai-compatible', compatible('tale')]]) {
   const given = (asked = []) => ({
     ...shared, model, toolChoice: { type: 'tool', toolName: 'weather' },
-    tools: { weather: tool({ description: 'Tells it', inputSchema, execute: (input) => { asked.push(input); return 'Rain.'; } }) },
+    tools: { weather: tool({ description: 'Tells it', inputSchema,
+      execute: (input) => { asked.push(input); return 'Rain.'; } }) },
   });
 
   test(`${name}: a forced call is executed, and its result goes back`, async () => {
@@ -33,7 +35,8 @@ for (const [name, model] of [['openai', openai.chat('tale')], ['openai responses
     const whole = await generateText(given());
     const stream = streamText(given());
     let input = '';
-    for await (const part of stream.fullStream) if (part.type === 'tool-input-delta') input += part.delta;
+    for await (const part of stream.fullStream)
+      if (part.type === 'tool-input-delta') input += part.delta;
     assert.deepEqual(JSON.parse(input), whole.toolCalls[0].input);
     assert.deepEqual((await stream.toolCalls)[0].input, whole.toolCalls[0].input);
   });

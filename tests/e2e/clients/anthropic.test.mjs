@@ -1,4 +1,4 @@
-// What Anthropic's official client sees of Baton: messages, whole and streamed, counts and refusals.
+// Baton seen by Anthropic's official client: messages, whole and streamed, counts and refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
@@ -24,7 +24,8 @@ test('a message has text, a reason why it ended, and usage', async () => {
   assert.equal(message.stop_sequence, null);
   assert.equal(message.usage.output_tokens, 12);
   assert.ok(message.usage.input_tokens > 0);
-  assert.ok(message.id.startsWith('msg-') && message._request_id && message.id.endsWith(message._request_id));
+  assert.ok(message.id.startsWith('msg-') && message._request_id);
+  assert.ok(message.id.endsWith(message._request_id));
 });
 
 test('a stream gathers to the same message', async () => {
@@ -38,8 +39,9 @@ test('a stream gathers to the same message', async () => {
   assert.equal(texts.join(''), textOf(whole));
   assert.equal(message.stop_reason, 'max_tokens');
   assert.equal(message.usage.output_tokens, 12);
-  assert.deepEqual(names.filter((name, i) => name !== names[i - 1]), ['message_start', 'content_block_start',
-    'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop']);
+  assert.deepEqual(names.filter((name, i) => name !== names[i - 1]), [
+    'message_start', 'content_block_start', 'content_block_delta', 'content_block_stop',
+    'message_delta', 'message_stop']);
 });
 
 test('a raw stream can be iterated, and left', async () => {
@@ -53,11 +55,13 @@ test('a raw stream can be iterated, and left', async () => {
 });
 
 test('an answer is parsed by the schema that it was held to', async () => {
-  const pet = { type: 'object', properties: { good: { type: 'boolean' }, loud: { type: 'boolean' } },
-    required: ['good', 'loud'], additionalProperties: false };
+  const properties = { good: { type: 'boolean' }, loud: { type: 'boolean' } };
+  const pet = { type: 'object', properties, required: ['good', 'loud'],
+    additionalProperties: false };
   const message = await client.messages.parse({ ...greedy, max_tokens: 160,
     output_config: { effort: 'low', format: jsonSchemaOutputFormat(pet) } });
-  assert.deepEqual(Object.values(message.parsed_output).map((value) => typeof value), ['boolean', 'boolean']);
+  const types = Object.values(message.parsed_output).map((value) => typeof value);
+  assert.deepEqual(types, ['boolean', 'boolean']);
   assert.equal(message.stop_reason, 'end_turn');
 });
 
@@ -71,7 +75,8 @@ test('a stop sequence ends the text before it and is named', async () => {
 });
 
 test('what is counted is what a message uses', async () => {
-  const fields = { system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }], messages };
+  const system = [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral' } }];
+  const fields = { system, messages };
   const { input_tokens: counted } = await client.messages.countTokens({ model: 'tale', ...fields });
   const { usage } = await client.messages.create({ ...greedy, ...fields });
   assert.equal(counted, usage.input_tokens + usage.cache_read_input_tokens);
@@ -81,7 +86,8 @@ test('what is counted is what a message uses', async () => {
 
 test('an assistant may be told how it began', async () => {
   const words = 'Once upon a time there was';
-  const message = await client.messages.create({ ...greedy, messages: [...messages, { role: 'assistant', content: words }] });
+  const message = await client.messages.create({
+    ...greedy, messages: [...messages, { role: 'assistant', content: words }] });
   assert.ok(textOf(message).length > 0);
 });
 
@@ -106,16 +112,20 @@ function refused(type, status, name, words) {
 test('refusals are the client\'s own error classes', async () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } };
   const bad = Anthropic.BadRequestError, name = 'invalid_request_error';
-  for (const [fields, words] of [[{ temperature: -1 }, 'temperature'], [{ messages: [] }, 'messages'],
+  for (const [fields, words] of [
+    [{ temperature: -1 }, 'temperature'], [{ messages: [] }, 'messages'],
     [{ messages: [{ role: 'user', content: [image] }] }, 'image'],
     [{ tool_choice: { type: 'any' }, tools: [] }, 'tool_choice'],
-    [{ tool_choice: { type: 'tool', name: 'b' } }, 'tool_choice'], [{ tool_choice: { type: 'some' } }, 'tool_choice'],
+    [{ tool_choice: { type: 'tool', name: 'b' } }, 'tool_choice'],
+    [{ tool_choice: { type: 'some' } }, 'tool_choice'],
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0]']])
     for (const stream of [false, true])
-      await assert.rejects(client.messages.create({ ...greedy, ...fields, stream }), refused(bad, 400, name, words));
+      await assert.rejects(client.messages.create({ ...greedy, ...fields, stream }),
+        refused(bad, 400, name, words));
   await assert.rejects(client.messages.create({ ...greedy, model: 'claude' }),
     refused(Anthropic.NotFoundError, 404, 'not_found_error', 'claude'));
-  await assert.rejects(client.messages.batches.list(), refused(Anthropic.NotFoundError, 404, 'not_found_error', 'path'));
+  await assert.rejects(client.messages.batches.list(),
+    refused(Anthropic.NotFoundError, 404, 'not_found_error', 'path'));
 });
 
 test('the key is needed, as x-api-key or as a bearer\'s token', async () => {

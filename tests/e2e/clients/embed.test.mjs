@@ -15,5 +15,6 @@ test('embed gives what OpenAI clients get', async () => {
 test('so does embeddings, before it is normalised', async () => {
   const { embedding } = await ollama.embeddings({ model: 'tale', prompt: input[0] });
   const length = Math.hypot(...embedding);
-  embedding.forEach((value, i) => assert.ok(Math.abs(value / length - expected[0].embedding[i]) < 1e-5));
+  embedding.forEach((value, i) =>
+    assert.ok(Math.abs(value / length - expected[0].embedding[i]) < 1e-5));
 });

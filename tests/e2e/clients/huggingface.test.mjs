@@ -18,15 +18,18 @@ test('a chat has text, usage and a reason why it ended', async () => {
 test('a stream gathers to the same text', async () => {
   const { choices: [choice] } = await client.chatCompletion(greedy);
   const parts = [];
-  for await (const chunk of client.chatCompletionStream(greedy)) parts.push(chunk.choices[0]?.delta.content ?? '');
+  for await (const chunk of client.chatCompletionStream(greedy))
+    parts.push(chunk.choices[0]?.delta.content ?? '');
   assert.ok(parts.length > 2);
   assert.equal(parts.join(''), choice.message.content);
 });
 
 test('an answer keeps to its schema', async () => {
-  const schema = { type: 'object', properties: { age: { type: 'integer', minimum: 0, maximum: 9 } }, required: ['age'], additionalProperties: false };
+  const properties = { age: { type: 'integer', minimum: 0, maximum: 9 } };
+  const schema = { type: 'object', properties, required: ['age'], additionalProperties: false };
   const { choices: [choice] } = await client.chatCompletion({
-    ...greedy, max_tokens: 100, response_format: { type: 'json_schema', json_schema: { name: 'pet', schema, strict: true } },
+    ...greedy, max_tokens: 100,
+    response_format: { type: 'json_schema', json_schema: { name: 'pet', schema, strict: true } },
   });
   const { age } = JSON.parse(choice.message.content);
   assert.ok(Number.isInteger(age) && age >= 0 && age <= 9);
@@ -35,7 +38,8 @@ test('an answer keeps to its schema', async () => {
 test('a stream can be aborted', async () => {
   const abort = new AbortController();
   await assert.rejects(async () => {
-    for await (const chunk of client.chatCompletionStream({ ...greedy, max_tokens: 400 }, { signal: abort.signal })) {
+    const asked = { ...greedy, max_tokens: 400 };
+    for await (const chunk of client.chatCompletionStream(asked, { signal: abort.signal })) {
       assert.ok(chunk);
       abort.abort();
     }

@@ -7,7 +7,9 @@ import { ChatOpenAI, OpenAI } from '@langchain/openai';
 import { z } from 'zod/v3'; // the one that LangChain 0.3 turns into a JSON schema
 
 const { BASE_URL, API_KEY: apiKey } = process.env;
-const options = { model: 'tale', apiKey, temperature: 0, maxTokens: 12, maxRetries: 0, configuration: { baseURL: `${BASE_URL}/v1` } };
+const configuration = { baseURL: `${BASE_URL}/v1` };
+const options = {
+  model: 'tale', apiKey, temperature: 0, maxTokens: 12, maxRetries: 0, configuration };
 const chat = new ChatOpenAI(options);
 const messages = [new SystemMessage('Be brief.'), new HumanMessage('Tell me a story')];
 
@@ -26,19 +28,23 @@ test('a stream gathers to the same message', async () => {
 });
 
 test('a chain, its batch and its stream of events', async () => {
-  const chain = ChatPromptTemplate.fromMessages([['system', 'Be brief.'], ['human', 'Tell me {what}']]).pipe(chat);
+  const template = [['system', 'Be brief.'], ['human', 'Tell me {what}']];
+  const chain = ChatPromptTemplate.fromMessages(template).pipe(chat);
   const answers = await chain.batch([{ what: 'a story' }, { what: 'a joke' }]);
   assert.equal(answers[0].content, (await chat.invoke(messages)).content);
   const events = new Set();
-  for await (const { event } of chain.streamEvents({ what: 'a story' }, { version: 'v2' })) events.add(event);
+  for await (const { event } of chain.streamEvents({ what: 'a story' }, { version: 'v2' }))
+    events.add(event);
   assert.ok(events.has('on_chat_model_stream') && events.has('on_chat_model_end'));
 });
 
 test('structured output keeps to its schema', async () => {
   const schema = z.object({ name: z.string().max(6), age: z.number().int().min(0).max(9) });
-  const bound = new ChatOpenAI({ ...options, maxTokens: 200 }).withStructuredOutput(schema, { method: 'jsonSchema', strict: true, name: 'pet' });
+  const bound = new ChatOpenAI({ ...options, maxTokens: 200 })
+    .withStructuredOutput(schema, { method: 'jsonSchema', strict: true, name: 'pet' });
   assert.ok(schema.parse(await bound.invoke(messages)));
-  const json = new ChatOpenAI({ ...options, maxTokens: 12, modelKwargs: { response_format: { type: 'json_object' } } });
+  const json = new ChatOpenAI({
+    ...options, maxTokens: 12, modelKwargs: { response_format: { type: 'json_object' } } });
   assert.equal((await json.invoke(messages)).content.trimStart()[0], '{');
 });
 
@@ -63,5 +69,6 @@ test('a prompt is continued, whole and streamed', async () => {
 
 test('a refusal carries its status and words', async () => {
   const bad = new ChatOpenAI({ ...options, temperature: -1 });
-  await assert.rejects(bad.invoke(messages), (error) => error.status === 400 && /temperature/.test(error.message));
+  await assert.rejects(bad.invoke(messages),
+    (error) => error.status === 400 && /temperature/.test(error.message));
 });

@@ -6,9 +6,11 @@ import { Settings, SimpleChatEngine } from 'llamaindex';
 import { z } from 'zod';
 
 const { BASE_URL, API_KEY: apiKey } = process.env;
-const options = { model: 'tale', apiKey, baseURL: `${BASE_URL}/v1`, temperature: 0, maxTokens: 12, maxRetries: 0 };
+const options = {
+  model: 'tale', apiKey, baseURL: `${BASE_URL}/v1`, temperature: 0, maxTokens: 12, maxRetries: 0 };
 const llm = new OpenAI(options);
-const messages = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Tell me a story' }];
+const messages = [
+  { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Tell me a story' }];
 
 async function gather(stream) {
   const parts = [];
@@ -39,7 +41,8 @@ test('a chat engine keeps the conversation', async () => {
 
 test('an answer keeps to its schema', async () => {
   const schema = z.object({ name: z.string().max(6), age: z.number().int().min(0).max(9) });
-  const { message } = await new OpenAI({ ...options, maxTokens: 200 }).chat({ messages, responseFormat: schema });
+  const longer = new OpenAI({ ...options, maxTokens: 200 });
+  const { message } = await longer.chat({ messages, responseFormat: schema });
   assert.ok(schema.parse(JSON.parse(message.content)));
 });
 
@@ -50,5 +53,6 @@ test('a stream can be left', async () => {
 
 test('a refusal carries its status and words', async () => {
   const bad = new OpenAI({ ...options, temperature: -1 });
-  await assert.rejects(bad.chat({ messages }), (error) => error.status === 400 && /temperature/.test(error.message));
+  await assert.rejects(bad.chat({ messages }),
+    (error) => error.status === 400 && /temperature/.test(error.message));
 });

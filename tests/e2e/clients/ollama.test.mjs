@@ -1,4 +1,4 @@
-// What Ollama's official client sees of Baton: what is served, generate and chat, whole and streamed.
+// Baton seen by Ollama's official client: what is served, generate and chat, whole and streamed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Ollama } from 'ollama';
@@ -43,7 +43,8 @@ test('a chat answers with a message, and its stream with the pieces of it', asyn
   const whole = await ollama.chat({ model, messages, options });
   assertEnd(whole);
   assert.equal(whole.message.role, 'assistant');
-  const parts = await collect(await ollama.chat({ model: 'tale:latest', messages, options, stream: true }));
+  const parts = await collect(await ollama.chat({
+    model: 'tale:latest', messages, options, stream: true }));
   assert.ok(parts.length > 2);
   assert.equal(parts.map((part) => part.message.content).join(''), whole.message.content);
   assert.ok(parts.slice(0, -1).every((part) => part.done === false));
@@ -51,23 +52,27 @@ test('a chat answers with a message, and its stream with the pieces of it', asyn
 });
 
 test('a prompt is what a user says, unless it is raw', async () => {
-  const { message: { content } } = await ollama.chat({ model, messages: [{ role: 'system', content: 'Be brief.' }, ...messages], options });
-  const whole = await ollama.generate({ model, prompt: messages[0].content, system: 'Be brief.', options });
+  const system = 'Be brief.', asked = { model, prompt: messages[0].content, system, options };
+  const { message: { content } } = await ollama.chat({
+    model, messages: [{ role: 'system', content: system }, ...messages], options });
+  const whole = await ollama.generate(asked);
   assertEnd(whole);
   assert.equal(whole.response, content);
-  const parts = await collect(await ollama.generate({ model, prompt: messages[0].content, system: 'Be brief.', options, stream: true }));
+  const parts = await collect(await ollama.generate({ ...asked, stream: true }));
   assert.equal(parts.map((part) => part.response).join(''), content);
   const raw = await ollama.generate({ model, prompt: 'Once upon a time', raw: true, options });
   assert.notEqual(raw.prompt_eval_count, whole.prompt_eval_count);
 });
 
 test('a request without words loads the model', async () => {
-  assert.equal((await ollama.generate({ model, prompt: '', keep_alive: '5m' })).done_reason, 'load');
+  const loaded = await ollama.generate({ model, prompt: '', keep_alive: '5m' });
+  assert.equal(loaded.done_reason, 'load');
   assert.equal((await ollama.chat({ model, messages: [], keep_alive: 0 })).done_reason, 'unload');
 });
 
 test('logprobs are those of the tokens', async () => {
-  const { logprobs } = await ollama.chat({ model, messages, options, logprobs: true, top_logprobs: 2 });
+  const { logprobs } = await ollama.chat({
+    model, messages, options, logprobs: true, top_logprobs: 2 });
   assert.equal(logprobs.length, 12);
   for (const entry of logprobs) {
     assert.ok(entry.logprob <= 0 && Array.isArray(entry.bytes));
@@ -76,8 +81,8 @@ test('logprobs are those of the tokens', async () => {
 });
 
 test('a format is JSON, or a schema that the answer obeys', async () => {
-  const schema = { type: 'object', properties: { age: { type: 'integer', minimum: 0, maximum: 99 } },
-    required: ['age'], additionalProperties: false };
+  const properties = { age: { type: 'integer', minimum: 0, maximum: 99 } };
+  const schema = { type: 'object', properties, required: ['age'], additionalProperties: false };
   const asked = { model, messages, options: { ...options, num_predict: 60 } };
   const { age } = JSON.parse((await ollama.chat({ ...asked, format: schema })).message.content);
   assert.ok(Number.isInteger(age) && age >= 0 && age <= 99);
@@ -90,7 +95,8 @@ test('a format is JSON, or a schema that the answer obeys', async () => {
 });
 
 test('a stream can be aborted', async () => {
-  const stream = await ollama.chat({ model, messages, options: { ...options, num_predict: 400 }, stream: true });
+  const stream = await ollama.chat({
+    model, messages, options: { ...options, num_predict: 400 }, stream: true });
   await assert.rejects(async () => {
     for await (const part of stream) {
       assert.equal(part.done, false);
@@ -106,11 +112,14 @@ test('a refusal is a ResponseError with its words', async () => {
     assert.ok(error.message.includes(words), error.message);
     return true;
   };
-  for (const [fields, status, words] of [[{ model: 'llama3' }, 404, 'llama3'], [{ format: 'yaml' }, 400, 'format'],
-    [{ options: { temperature: -1 } }, 400, 'temperature'], [{ options: { mirostat: 2 } }, 400, 'mirostat'],
+  for (const [fields, status, words] of [
+    [{ model: 'llama3' }, 404, 'llama3'], [{ format: 'yaml' }, 400, 'format'],
+    [{ options: { temperature: -1 } }, 400, 'temperature'],
+    [{ options: { mirostat: 2 } }, 400, 'mirostat'],
     [{ messages: [{ ...messages[0], images: ['aGk='] }] }, 400, 'messages[0].images']])
     for (const stream of [false, true])
-      await assert.rejects(ollama.chat({ model, messages, options, ...fields, stream }), refused(status, words));
+      await assert.rejects(ollama.chat({ model, messages, options, ...fields, stream }),
+        refused(status, words));
   await assert.rejects(ollama.show({ model: 'llama3' }), refused(404, 'llama3'));
   await assert.rejects(ollama.embed({ model: 'llama3', input: 'a' }), refused(404, 'llama3'));
   await assert.rejects(ollama.pull({ model }), refused(404, 'path'));

@@ -8,7 +8,8 @@ const ollama = new Ollama({ host: process.env.BASE_URL });
 const writes = (value) => ({ type: 'structural_tag', format: { type: 'const_string', value } });
 const tools = [{ type: 'function', function: { name: 'weather', parameters: { type: 'object' } } }];
 const messages = [{ role: 'user', content: 'How is it?' }];
-const asked = { model: 'tale', messages, tools, think: false, response_format: writes(process.env.CALL) };
+const asked = {
+  model: 'tale', messages, tools, think: false, response_format: writes(process.env.CALL) };
 
 test('a call comes with an object, and its result goes back', async () => {
   const { message } = await ollama.chat(asked);
@@ -16,7 +17,8 @@ test('a call comes with an object, and its result goes back', async () => {
   assert.equal(message.tool_calls.length, 2);
   assert.equal(message.tool_calls[0].function.name, 'weather');
   assert.ok(message.tool_calls[0].function.arguments.city);
-  const results = message.tool_calls.map(() => ({ role: 'tool', tool_name: 'weather', content: 'Rain.' }));
+  const result = { role: 'tool', tool_name: 'weather', content: 'Rain.' };
+  const results = message.tool_calls.map(() => result);
   const second = await ollama.chat({ ...asked, messages: [...messages, message, ...results],
     response_format: writes('It rains.') });
   assert.equal(second.message.content, 'It rains.');

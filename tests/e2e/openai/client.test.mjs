@@ -14,7 +14,8 @@ const greedy = { model, temperature: 0, max_tokens: 16, ignore_eos: true };
 const sampled = { model, temperature: 0.9, max_tokens: 16, seed: 7, ignore_eos: true };
 
 const complete = (fields) => client.completions.create({ ...greedy, prompt: STORY, ...fields });
-const chat = (fields) => client.chat.completions.create({ ...greedy, messages: MESSAGES, ...fields });
+const chat = (fields) =>
+  client.chat.completions.create({ ...greedy, messages: MESSAGES, ...fields });
 
 async function collect(stream) {
   const chunks = [];
@@ -45,8 +46,8 @@ function assertTimings(timings, usage) {
   for (const name of ['prompt_ms', 'prompt_per_token_ms', 'prompt_per_second', 'predicted_ms',
     'predicted_per_token_ms', 'predicted_per_second'])
     assert.ok(timings[name] > 0, `${name} is ${timings[name]}`);
-  for (const stage of ['parse', 'tokenize', 'queue', 'prefill_queue', 'prefill_compute', 'first_token',
-    'kv_transfer', 'decode_queue', 'decode', 'detokenize', 'flush'])
+  for (const stage of ['parse', 'tokenize', 'queue', 'prefill_queue', 'prefill_compute',
+    'first_token', 'kv_transfer', 'decode_queue', 'decode', 'detokenize', 'flush'])
     assert.ok(timings[`${stage}_s`] >= 0, `${stage}_s is ${timings[`${stage}_s`]}`);
 }
 
@@ -122,7 +123,8 @@ test('a streamed completion is the whole one in pieces', async () => {
 
 test('include_usage adds one chunk of usage and no choices, for either kind', async () => {
   for (const create of [complete, chat]) {
-    const chunks = await collect(await create({ stream: true, stream_options: { include_usage: true } }));
+    const asked = { stream: true, stream_options: { include_usage: true } };
+    const chunks = await collect(await create(asked));
     const last = chunks.pop();
     assert.deepEqual(last.choices, []);
     assertUsage(last.usage, 16);
@@ -134,7 +136,8 @@ test('include_usage adds one chunk of usage and no choices, for either kind', as
 
 test('all four forms of a prompt mean the same', async () => {
   const response = await fetch(new URL('/tokenize', process.env.BASE_URL), {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ text: STORY }),
+    method: 'POST', headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ text: STORY }),
   });
   const ids = (await response.json()).tokens;
   const expected = (await complete({})).choices[0].text;
@@ -161,7 +164,8 @@ test('a batch of prompts equals its single requests, n choices of each', async (
 });
 
 test('a seed repeats a completion, another seed does not', async () => {
-  const text = async (seed) => (await complete({ ...sampled, max_tokens: 32, seed })).choices[0].text;
+  const text = async (seed) =>
+    (await complete({ ...sampled, max_tokens: 32, seed })).choices[0].text;
   assert.equal(await text(11), await text(11));
   assert.notEqual(await text(11), await text(12));
 });
@@ -236,13 +240,15 @@ test('echo with logprobs covers the prompt too, whose first token has none', asy
   assert.equal(own[0], null);
   assert.ok(own.slice(1).every((value) => value < 0));
   assert.equal(offsets[0], 0);
-  const chunks = await collect(await complete({ logprobs: 2, echo: true, max_tokens: 4, stream: true }));
+  const chunks = await collect(await complete({
+    logprobs: 2, echo: true, max_tokens: 4, stream: true }));
   const streamed = chunks.flatMap((chunk) => chunk.choices[0].logprobs?.token_logprobs ?? []);
   assert.deepEqual(streamed, own);
 });
 
 test('a text is judged without continuing it by echo, logprobs and no new tokens', async () => {
-  const answer = await complete({ prompt: `${STORY}, there was`, logprobs: 0, echo: true, max_tokens: 0 });
+  const answer = await complete({
+    prompt: `${STORY}, there was`, logprobs: 0, echo: true, max_tokens: 0 });
   assert.equal(answer.choices[0].text, `${STORY}, there was`);
   assert.equal(answer.choices[0].logprobs.tokens.length, answer.usage.prompt_tokens);
   assert.equal(answer.usage.completion_tokens, 0);
@@ -285,7 +291,8 @@ test('a chat stream is a role, contents, a finish_reason', async () => {
   assert.deepEqual(choices[0].delta, { role: 'assistant', content: '' });
   assert.deepEqual(choices.at(-1).delta, {});
   assert.equal(choices.at(-1).finish_reason, 'length');
-  for (const choice of choices.slice(1, -1)) assert.deepEqual(Object.keys(choice.delta), ['content']);
+  for (const choice of choices.slice(1, -1))
+    assert.deepEqual(Object.keys(choice.delta), ['content']);
   for (const choice of choices.slice(0, -1)) assert.equal(choice.finish_reason, null);
   for (const chunk of chunks) {
     assert.equal(chunk.object, 'chat.completion.chunk');
@@ -299,7 +306,8 @@ test('a chat stream is a role, contents, a finish_reason', async () => {
 test("the client's own stream helper assembles the whole answer", async () => {
   const whole = await chat({ logprobs: true, top_logprobs: 2 });
   const stream = client.chat.completions.stream({
-    ...greedy, messages: MESSAGES, logprobs: true, top_logprobs: 2, stream_options: { include_usage: true },
+    ...greedy, messages: MESSAGES, logprobs: true, top_logprobs: 2,
+    stream_options: { include_usage: true },
   });
   let contents = '';
   stream.on('content', (delta) => (contents += delta));
@@ -360,7 +368,8 @@ test('a stop string ends a chat before itself', async () => {
 
 test('max_completion_tokens is the newer name of max_tokens', async () => {
   const { max_tokens: _, ...fields } = greedy;
-  const answer = await client.chat.completions.create({ ...fields, messages: MESSAGES, max_completion_tokens: 5 });
+  const answer = await client.chat.completions.create({
+    ...fields, messages: MESSAGES, max_completion_tokens: 5 });
   assert.equal(answer.usage.completion_tokens, 5);
 });
 

@@ -11,13 +11,14 @@ test('embeddings are the numbers that curl gets, in either format', async () => 
   for (const format of [{}, { encoding_format: 'float' }]) {
     const { data } = await openai.embeddings.create({ model: 'tale', input, ...format });
     assert.equal(data.length, input.length);
-    data.forEach((entry, i) =>
-      assert.deepEqual(Float32Array.from(entry.embedding), Float32Array.from(expected[i].embedding)));
+    const floats = ({ embedding }) => Float32Array.from(embedding);
+    data.forEach((entry, i) => assert.deepEqual(floats(entry), floats(expected[i])));
   }
 });
 
 test('dimensions shorten them', async () => {
-  const { data } = await openai.embeddings.create({ model: 'tale', input: input[0], dimensions: 16 });
+  const { data } = await openai.embeddings.create({
+    model: 'tale', input: input[0], dimensions: 16 });
   assert.equal(data[0].embedding.length, 16);
 });
 

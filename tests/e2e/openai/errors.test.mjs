@@ -1,4 +1,4 @@
-// Each refusal arrives as the client's own error class, with everything that the client shows of it.
+// Each refusal arrives as the client's own error class, with all that the client shows of it.
 // The server has one key, which may have one generation at a time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,8 +8,8 @@ const { BASE_URL: baseURL, API_KEY: apiKey } = process.env;
 const client = new OpenAI({ baseURL, apiKey });
 const messages = [{ role: 'user', content: 'Hello' }];
 
-const complete = (fields, options) =>
-  client.completions.create({ model: 'tale', prompt: 'The fox', max_tokens: 4, ...fields }, options);
+const SHORT = { model: 'tale', prompt: 'The fox', max_tokens: 4 };
+const complete = (fields, options) => client.completions.create({ ...SHORT, ...fields }, options);
 const chat = (fields, options) =>
   client.chat.completions.create({ model: 'tale', messages, max_tokens: 4, ...fields }, options);
 
@@ -68,22 +68,26 @@ test('an unknown model or path is a NotFoundError', async () => {
   const missing = { param: 'model', code: 'model_not_found' };
   await assert.rejects(complete({ model: 'gpt-9' }), isError(OpenAI.NotFoundError, 404, missing));
   await assert.rejects(chat({ model: 'gpt-9' }), isError(OpenAI.NotFoundError, 404, missing));
-  await assert.rejects(client.models.retrieve('gpt-9'), isError(OpenAI.NotFoundError, 404, missing));
-  await assert.rejects(client.moderations.create({ model: 'tale', input: 'x' }), OpenAI.NotFoundError);
+  await assert.rejects(client.models.retrieve('gpt-9'),
+    isError(OpenAI.NotFoundError, 404, missing));
+  await assert.rejects(client.moderations.create({ model: 'tale', input: 'x' }),
+    OpenAI.NotFoundError);
 });
 
 test('a wrong key is an AuthenticationError, and so is none', async () => {
   for (const wrong of ['wrong', `${apiKey}x`, apiKey.slice(0, -1)]) {
     const stranger = new OpenAI({ baseURL, apiKey: wrong });
     await assert.rejects(stranger.models.list(), OpenAI.AuthenticationError);
-    await assert.rejects(stranger.chat.completions.create({ model: 'tale', messages, stream: true }), (error) => {
+    const asked = stranger.chat.completions.create({ model: 'tale', messages, stream: true });
+    await assert.rejects(asked, (error) => {
       assert.ok(error instanceof OpenAI.AuthenticationError);
       assert.equal(error.status, 401);
       assert.ok(error.code && error.message);
       return true;
     });
   }
-  await assert.rejects(client.models.list({ headers: { Authorization: null } }), OpenAI.AuthenticationError);
+  await assert.rejects(client.models.list({ headers: { Authorization: null } }),
+    OpenAI.AuthenticationError);
 });
 
 // Runs body while the key's one generation is under way.
@@ -96,7 +100,7 @@ async function whileBusy(body) {
   }
 }
 
-test('a key that is busy is a RateLimitError that says when to come again', () => whileBusy(async () => {
+test('a busy key is a RateLimitError that says when to come again', () => whileBusy(async () => {
   await assert.rejects(complete({}, { maxRetries: 0 }), (error) => {
     const seconds = Number(error.headers.get('retry-after'));
     assert.ok(seconds >= 1);
@@ -106,7 +110,8 @@ test('a key that is busy is a RateLimitError that says when to come again', () =
 }));
 
 test('more at once than a key may ever have is a BadRequestError', async () => {
-  await assert.rejects(complete({ n: 2 }), isError(OpenAI.BadRequestError, 400, { code: 'too_large' }));
+  await assert.rejects(complete({ n: 2 }),
+    isError(OpenAI.BadRequestError, 400, { code: 'too_large' }));
 });
 
 test('the client tries again by itself when told to come again', async () => {
@@ -115,6 +120,6 @@ test('the client tries again by itself when told to come again', async () => {
     baseURL, apiKey, maxRetries: 5, fetch: (...call) => { nTries++; return fetch(...call); },
   });
   await whileBusy(() => assert.rejects(complete({}, { maxRetries: 0 }), OpenAI.RateLimitError));
-  const answer = await counting.completions.create({ model: 'tale', prompt: 'The fox', max_tokens: 4 });
+  const answer = await counting.completions.create(SHORT);
   assert.ok(nTries >= 1 && answer.choices.length === 1);
 });

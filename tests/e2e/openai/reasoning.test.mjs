@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import OpenAI from 'openai';
 
 const client = new OpenAI({ baseURL: process.env.BASE_URL, apiKey: 'any' });
-const written = { type: 'structural_tag', format: { type: 'const_string', value: process.env.TEXT } };
+const value = process.env.TEXT;
+const written = { type: 'structural_tag', format: { type: 'const_string', value } };
 const messages = [{ role: 'user', content: 'How is it?' }];
 const asked = { model: 'tale', messages, response_format: written };
 

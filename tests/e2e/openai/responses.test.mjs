@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';
 
-const client = new OpenAI({ baseURL: process.env.BASE_URL, apiKey: process.env.API_KEY, maxRetries: 0 });
+const { BASE_URL: baseURL, API_KEY: apiKey } = process.env;
+const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 const greedy = { model: 'tale', temperature: 0, max_output_tokens: 12, input: 'Tell me a story' };
 
 test('a response has text, a status and usage', async () => {
@@ -25,7 +26,8 @@ test('a stream gathers to the same response', async () => {
   const response = await stream.finalResponse();
   assert.equal(deltas.join(''), whole.output_text);
   assert.equal(response.output_text, whole.output_text);
-  assert.deepEqual(response.output[0].content.map(({ parsed, ...part }) => part), whole.output[0].content);
+  const parts = response.output[0].content.map(({ parsed, ...part }) => part);
+  assert.deepEqual(parts, whole.output[0].content);
 });
 
 test('a raw stream can be iterated, and left', async () => {
@@ -35,15 +37,18 @@ test('a raw stream can be iterated, and left', async () => {
     types.push(event.type);
     if (types.length === 6) break;
   }
-  assert.deepEqual(types.slice(0, 5), ['response.created', 'response.in_progress', 'response.output_item.added',
+  assert.deepEqual(types.slice(0, 5), [
+    'response.created', 'response.in_progress', 'response.output_item.added',
     'response.content_part.added', 'response.output_text.delta']);
 });
 
 test('a conversation goes on from the response before', async () => {
   const first = await client.responses.create(greedy);
-  const second = await client.responses.create({ ...greedy, input: 'Go on.', previous_response_id: first.id });
-  const same = await client.responses.create({ ...greedy,
-    input: [{ role: 'user', content: greedy.input }, ...first.output, { role: 'user', content: 'Go on.' }] });
+  const second = await client.responses.create({
+    ...greedy, input: 'Go on.', previous_response_id: first.id });
+  const input = [{ role: 'user', content: greedy.input }, ...first.output,
+    { role: 'user', content: 'Go on.' }];
+  const same = await client.responses.create({ ...greedy, input });
   assert.equal(second.output_text, same.output_text);
   assert.equal(second.usage.input_tokens, same.usage.input_tokens);
 });
@@ -60,7 +65,8 @@ test('a response can be had again, and deleted', async () => {
 });
 
 test('a text can be held to a schema and parsed', async () => {
-  const schema = { type: 'object', properties: { brave: { type: 'boolean' } }, required: ['brave'], additionalProperties: false };
+  const schema = { type: 'object', properties: { brave: { type: 'boolean' } },
+    required: ['brave'], additionalProperties: false };
   const response = await client.responses.parse({ ...greedy, max_output_tokens: 64,
     text: { format: { type: 'json_schema', name: 'answer', strict: true, schema } } });
   assert.equal(response.status, 'completed');

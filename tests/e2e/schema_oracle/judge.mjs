@@ -1,4 +1,4 @@
-// What ajv and XGrammar say of schemas and texts: reads a JSON file of cases, writes one of answers.
+// Asks ajv and XGrammar about schemas and texts: reads a JSON file of cases, writes the answers.
 //     node judge.mjs CASES ANSWERS [VOCABULARY]
 //     [{schema, texts, tokens}] -> [{ajv: [bool] | error, xgrammar: [bool] | error, masks: [hex]}]
 import { readFileSync, writeFileSync } from "node:fs";
