@@ -1,4 +1,4 @@
-"""Clients: each asks once, reads as its nature is, and holds what it got against what the request gives in peace."""
+"""Clients ask once, read in their own way, and compare what they get with the answer in peace."""
 import http.client
 import json
 import threading
@@ -8,13 +8,13 @@ import kinds
 from fleet import SLOW, abandon, read_events
 
 N_AT_ONCE = 8
-# What a client may be told when faults are about. Anything else is a failure of the run.
-FRAMED = {"worker_failed", "no_worker", "deadline_exceeded", "too_late", "queue_full", "draining", "overloaded",
-          "too_many_connections", "not_ready", "out_of_memory"}
+# The errors a client may get under faults. Any other one fails the run.
+FRAMED = {"worker_failed", "no_worker", "deadline_exceeded", "too_late", "queue_full", "draining",
+          "overloaded", "too_many_connections", "not_ready", "out_of_memory"}
 
 
 class Clock:
-    """Counts what clients read. Whoever waits for a count wakes when it is reached, or nothing moves any more."""
+    """Counts what clients read. A waiter wakes at the count, or when nothing moves any more."""
 
     def __init__(self):
         self.count, self.over, self.changed = 0, False, threading.Condition()
@@ -40,14 +40,15 @@ class Clock:
 
 
 class Answer:
-    """How a request ended: "exact", "wrong", "left", "cut", "refused" or "error:<code>"; "whole" before it is judged."""
+    """The end of a request: "exact", "wrong", "left", "cut", "refused" or "error:<code>";
+    "whole" before it is judged."""
 
     def __init__(self, outcome, essence=None, texts=None, gap_s=0.0):
         self.outcome, self.essence, self.texts, self.gap_s = outcome, essence, texts or {}, gap_s
         self.migrations, self.migration_gap_s, self.detail = 0, 0.0, ""
 
     def note_migrations(self, told):
-        """Whatever shape of answer tells of them."""
+        """Finds the migrations in any shape of answer."""
         if isinstance(told, list):
             for part in told:
                 self.note_migrations(part)
@@ -61,10 +62,12 @@ class Answer:
     def judge(self, request, expected):
         if self.outcome == "whole":
             self.outcome = "exact" if self.essence == expected.essence else "wrong"
-        elif any(not expected.texts.get(choice, "").startswith(text) for choice, text in self.texts.items()):
+        elif any(not expected.texts.get(choice, "").startswith(text)
+                 for choice, text in self.texts.items()):
             self.outcome = "wrong"
         if self.outcome == "wrong":
-            self.detail = f"{self.essence or self.texts!r} is not, or does not begin, {expected.essence!r}"
+            self.detail = (f"{self.essence or self.texts!r} is not, or does not begin, "
+                           f"{expected.essence!r}")
         return self
 
 
@@ -101,14 +104,16 @@ def read_stream(request, connection, response, clock):
         read = {"texts": texts, "gap_s": gap_s}
         return failed(events[-1].data, **read) if is_told else Answer("cut", **read)
     answer = Answer("whole", kinds.of_stream(path, events), texts, gap_s)
-    return answer.note_migrations([event.json() for event in events if event.data.startswith("{") and event.name != "token"])
+    return answer.note_migrations([event.json() for event in events if event.data.startswith("{")
+                                   and event.name != "token"])
 
 
 def ask(host, port, request, clock):
     """An Answer that is not judged yet."""
     connection = http.client.HTTPConnection(host, port, timeout=300 * SLOW)
     try:
-        connection.request("POST", request["path"], json.dumps(request["body"]), {"Content-Type": "application/json"})
+        connection.request("POST", request["path"], json.dumps(request["body"]),
+                           {"Content-Type": "application/json"})
         response = connection.getresponse()
         if response.status != 200:
             return failed(response.read())
@@ -137,7 +142,8 @@ def run_all(requests, addresses, clock, expected=None):
                 i = next(rest, None)
             if i is None:
                 return
-            answers[i] = ask(*addresses[requests[i]["gateway"] % len(addresses)], requests[i], clock)
+            answers[i] = ask(*addresses[requests[i]["gateway"] % len(addresses)], requests[i],
+                             clock)
             if expected:
                 answers[i].judge(requests[i], expected[i])
     threads = [threading.Thread(target=work) for _ in range(N_AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Peers that send garbage or lies to an inbox: nobody's bytes, half messages, Hellos and contexts without the token."""
+"""Peers that send garbage or lies to an inbox: random bytes, half messages, forged Hellos."""
 import socket
 
 import wire
@@ -23,7 +23,7 @@ def flawed(rng, framed):
 
 
 def attack(rng, host, port, n):
-    """n connections, each with something else that nobody sends. Errors of the connection are the other's answer."""
+    """n connections, each with other garbage. The peer may answer by closing the connection."""
     for _ in range(n):
         whole = rng.choice([hello(rng, "a guess"), hello(rng, ""), kv_begin(rng),
                             wire.frame(rng.randbytes(rng.randint(1, 300)))])

@@ -1,21 +1,23 @@
-"""What happens in one round: requests, and faults at counts of what clients have read. Made from a seed, kept as JSON.
+"""One round: requests, and faults at counts of what clients have read. Made from a seed, kept as
+JSON.
 
-An event begins once clients have read `after` events of streams and answers in this round, and ends `lasts` later. Where
-nothing moves any more, because of the fault itself, it ends as well.
+An event begins once clients have read `after` events of streams and answers in this round, and ends
+`lasts` later, or when nothing moves any more because of the fault itself.
 """
 import json
 import random
 
 import random_requests
 
-FAULTS = {  # fault: its weight
-    "kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1, "few_threads": 1, "garbage": 3,
-    "lie": 3}
+# fault: its weight
+FAULTS = {"kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1,
+          "few_threads": 1, "garbage": 3, "lie": 3}
 
 
 def names(topology, n_gateways):
-    return ([f"gateway-{i}" for i in range(n_gateways)] + [f"prefill-{i}" for i in range(int(topology[0]))] +
-            [f"decode-{i}" for i in range(int(topology[2]))])
+    return ([f"gateway-{i}" for i in range(n_gateways)]
+            + [f"prefill-{i}" for i in range(int(topology[0]))]
+            + [f"decode-{i}" for i in range(int(topology[2]))])
 
 
 def request(rng, n_gateways):
@@ -35,13 +37,15 @@ def event(rng, members, after):
         victim = rng.choice(workers)
     made = {"fault": fault, "victim": victim, "after": after, "lasts": rng.choice([0, 5, 30, 100])}
     if fault == "cut":
-        made |= {"other": rng.choice([name for name in members if name != victim]), "ways": rng.choice([1, 1, 2])}
+        made |= {"other": rng.choice([name for name in members if name != victim]),
+                 "ways": rng.choice([1, 1, 2])}
     if fault == "few_threads":
         made["n"] = rng.randint(1, 24)
     if fault == "starve":
         made["spare"] = rng.randint(0, 6)
     if fault == "garbage":
-        made |= {"seed": rng.randrange(2**32), "n": rng.choice([1, 10, 60]), "inbox": rng.choice(["inbox", "bulk"])}
+        made |= {"seed": rng.randrange(2**32), "n": rng.choice([1, 10, 60]),
+                 "inbox": rng.choice(["inbox", "bulk"])}
     if fault == "lie":
         made |= {"seed": rng.randrange(2**32), "role": rng.choice(["prefill", "decode"])}
     return made
@@ -63,7 +67,10 @@ def load(path):
 
 def save(scenario, path):
     """One request or event a line, so that a scenario can be read and cut by hand."""
-    parts = [f'"{name}": [\n  ' + ",\n  ".join(json.dumps(item) for item in value) + "\n ]" if isinstance(value, list)
-             else f'"{name}": {json.dumps(value)}' for name, value in scenario.items()]
+    def text_of(value):
+        if not isinstance(value, list):
+            return json.dumps(value)
+        return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n ]"
+    parts = [f'"{name}": {text_of(value)}' for name, value in scenario.items()]
     path.parent.mkdir(exist_ok=True)
     path.write_text("{\n " + ",\n ".join(parts) + "\n}\n")

@@ -1,15 +1,14 @@
 """The processes of a chaos run, the network between them, and what can be done to both.
 
-As root each process has a network namespace of its own, on one bridge, so that any two of them can be cut apart without
-either being told: a wrong permanent neighbour entry sends one's packets to the other to nobody. Without root all share
-127.0.0.1, and nothing is cut.
+As root each process has a network namespace of its own, on one bridge, so that any two of them can
+be cut apart without a notice: a wrong permanent neighbour entry sends the packets of one to nobody.
+Without root all share 127.0.0.1, and nothing is cut.
 """
 import http.client
 import json
 import os
 import re
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,8 @@ SUBNET = "10.99.0"
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
 # A stalled engine is an error of the machine, and what a freeze must bring.
-COMPLAINT = re.compile(r"lvl=error(?!.* ev=engine_stalled )|ERROR: \w*Sanitizer|runtime error|SUMMARY: |Assertion")
+COMPLAINT = re.compile(
+    r"lvl=error(?!.* ev=engine_stalled )|ERROR: \w*Sanitizer|runtime error|SUMMARY: |Assertion")
 
 
 def sh(*command):
@@ -32,10 +32,12 @@ def sh(*command):
 
 
 def enter_namespaces():
-    """Into a network of our own, by starting anew; once. Needs root that may do so, and iproute2."""
+    """Starts this program again in a network of its own, once. Needs root and iproute2."""
     own = ["unshare", "--net", "--mount"]
     probe = "ip link add br9 type bridge && ip link add vx9 type veth peer name px9"
-    if "BATON_CHAOS_INSIDE" not in os.environ and not subprocess.run([*own, "sh", "-c", probe], capture_output=True).returncode:
+    if has_network():
+        return
+    if not subprocess.run([*own, "sh", "-c", probe], capture_output=True).returncode:
         os.environ["BATON_CHAOS_INSIDE"] = "1"
         os.execvp("unshare", [*own, *sys.orig_argv])
 
@@ -64,12 +66,14 @@ class Member:
         beat = ["--beat-s", 0.25 * SLOW]
         common = ["--model", MODEL, "--cluster-token", TOKEN, "--inbox", self.url(), *beat]
         if self.role == "gateway":
-            return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host, "--port", self.ports["http"],
-                    "--pack-dir", self.world.packs, "--drain-s", 5, "--max-wait-s", 0, *kinds.ARGS, *self.world.gateway_args, *more]
+            return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host,
+                    "--port", self.ports["http"], "--pack-dir", self.world.packs, "--drain-s", 5,
+                    "--max-wait-s", 0, *kinds.ARGS, *self.world.gateway_args, *more]
         bulk = ["--bulk", self.url("bulk")] if self.role == "decode" else []
-        return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk, "--gateway",
-                ",".join(gateway.url() for gateway in self.world.gateways), "--lease-dir", "", "--threads", 1,
-                "--kv-tokens", 4096, "--drain-s", 5, *(more or ["--pack-dir", self.world.packs])]
+        return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk,
+                "--gateway", ",".join(gateway.url() for gateway in self.world.gateways),
+                "--lease-dir", "", "--threads", 1, "--kv-tokens", 4096, "--drain-s", 5,
+                *(more or ["--pack-dir", self.world.packs])]
 
     def start(self, more=(), before=()):
         """With more options; through a program before it, which becomes it."""
@@ -92,14 +96,16 @@ class Member:
         wait_for(lambda: os.readlink(f"/proc/{pid}/ns/net") != own, "a namespace")
         subprocess.run(["ip", "link", "del", mine], capture_output=True)
         # The same address each time, as a machine has: its peers' caches hold it.
-        sh("ip", "link", "add", mine, "type", "veth", "peer", "name", theirs, "address", f"02:00:00:00:01:{self.index:02x}")
+        sh("ip", "link", "add", mine, "type", "veth", "peer", "name", theirs, "address",
+           f"02:00:00:00:01:{self.index:02x}")
         sh("ip", "link", "set", theirs, "netns", pid)
         sh("ip", "link", "set", mine, "master", "br0", "up")
         self.inside("ip", "link", "set", "lo", "up")
         self.inside("ip", "addr", "add", f"{self.host}/24", "dev", theirs)
         self.inside("ip", "link", "set", theirs, "up")
         for other in self.cut_from:
-            self.inside("ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:fe", "dev", theirs, "nud", "permanent")
+            self.inside("ip", "neigh", "replace", other, "lladdr", "02:00:00:00:00:fe", "dev",
+                        theirs, "nud", "permanent")
 
     def inside(self, *command):
         sh("nsenter", "-t", self.process.pid, "-n", *command)
@@ -122,8 +128,9 @@ class Member:
         self.start(more, before)
 
     def revive_with_few_threads(self, n):
-        """As another user, because root may have any number."""
-        self.revive(before=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "prlimit", f"--nproc={n}"])
+        """Runs as another user, because root may have any number."""
+        self.revive(before=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                            "prlimit", f"--nproc={n}"])
 
     def stop(self):
         self.process.pause()
@@ -133,8 +140,9 @@ class Member:
             self.process.resume()
 
     def freeze(self):
-        """As a hung engine stands still: its main thread beats on."""
-        tid = wait_for(lambda: freeze.thread(self.process.pid) or not self.alive(), f"the engine of {self.name}")
+        """Stands still as a hung engine does: its main thread beats on."""
+        tid = wait_for(lambda: freeze.thread(self.process.pid) or not self.alive(),
+                       f"the engine of {self.name}")
         if self.alive() and freeze.stop(tid):
             self.frozen = tid
 
@@ -157,8 +165,8 @@ class Member:
         """Nothing that it sends reaches the other; what the other sends still comes."""
         self.cut_from.add(other.host)
         if self.alive():
-            self.inside("ip", "neigh", "replace", other.host, "lladdr", "02:00:00:00:00:fe", "dev", f"px{self.index}",
-                        "nud", "permanent")
+            self.inside("ip", "neigh", "replace", other.host, "lladdr", "02:00:00:00:00:fe", "dev",
+                        f"px{self.index}", "nud", "permanent")
 
     def mend(self, other):
         self.cut_from.discard(other.host)
@@ -175,12 +183,15 @@ class World:
         self.packs, self.full = Path(self.dir.name) / "packs", Path(self.dir.name) / "full"
         self.gateway_args = gateway_args
         names = [(f"gateway-{i}", "gateway") for i in range(n_gateways)]
-        names += [(f"prefill-{i}", "prefill") for i in range(n_prefill)] + [(f"decode-{i}", "decode") for i in range(n_decode)]
+        names += ([(f"prefill-{i}", "prefill") for i in range(n_prefill)]
+                  + [(f"decode-{i}", "decode") for i in range(n_decode)])
         if has_network():
             sh("ip", "link", "set", "lo", "up")
-            # An address of its own: otherwise it has one of its ports', and another when that one goes.
-            subprocess.run(["ip", "link", "add", "br0", "address", "02:00:00:00:02:00", "type", "bridge"], capture_output=True)
-            subprocess.run(["ip", "addr", "add", f"{SUBNET}.1/24", "dev", "br0"], capture_output=True)
+            # Without an address of its own it takes a port's, and another when that one goes.
+            subprocess.run(["ip", "link", "add", "br0", "address", "02:00:00:00:02:00", "type",
+                            "bridge"], capture_output=True)
+            subprocess.run(["ip", "addr", "add", f"{SUBNET}.1/24", "dev", "br0"],
+                           capture_output=True)
             sh("ip", "link", "set", "br0", "up")
         self.members = {name: Member(self, name, role, i) for i, (name, role) in enumerate(names)}
         self.gateways = [m for m in self.members.values() if m.role == "gateway"]
@@ -224,7 +235,8 @@ class World:
             subprocess.run(["umount", str(self.full)], capture_output=True)
 
     def get(self, gateway, path, timeout=10):
-        connection = http.client.HTTPConnection(gateway.host, gateway.ports["http"], timeout=timeout)
+        connection = http.client.HTTPConnection(gateway.host, gateway.ports["http"],
+                                                timeout=timeout)
         try:
             connection.request("GET", path)
             response = connection.getresponse()
@@ -234,7 +246,7 @@ class World:
             connection.close()
 
     def wait_ready(self):
-        """Until every gateway has every worker, as the process that it is now."""
+        """Waits until every gateway has every worker's present process."""
         alive = {(worker.name, worker.process.pid) for worker in self.workers}
 
         def ready():
@@ -243,7 +255,8 @@ class World:
                     workers = self.get(gateway, "/workers")[1]["workers"]
                 except (OSError, http.client.HTTPException, ValueError):
                     return False
-                if alive != {(worker["id"], worker["pid"]) for worker in workers if worker["state"] == "ready"}:
+                if alive != {(worker["id"], worker["pid"]) for worker in workers
+                             if worker["state"] == "ready"}:
                     return False
             return True
         wait_for(ready, f"{len(self.workers)} workers to be ready at {len(self.gateways)} gateways")
@@ -254,10 +267,11 @@ class World:
         return liars.Liar(self.gateways[0].url(), host, TOKEN, liars.ROLES[role], seed).start()
 
     def leaks(self):
-        """What is held though no request is there: a list of complaints. Waits for what is still on its way."""
+        """A list of complaints about what is held without a request. Waits for stragglers."""
         def no_owner(gateway):
             accounts = self.get(gateway, "/debug/kv")[1]["workers"]
-            return all(worker["answered"] and not worker["n_owners"] for worker in accounts) and accounts
+            return (all(worker["answered"] and not worker["n_owners"] for worker in accounts)
+                    and accounts)
         found = []
         for gateway in self.gateways:
             try:
@@ -265,16 +279,17 @@ class World:
             except AssertionError:
                 found.append(f"{gateway.name}: {self.get(gateway, '/debug/kv')[1]}")
                 continue
-            found += [f"{worker['id']}: {worker}" for worker in accounts
-                      if worker["faults"] or worker["free"] + held(worker)["cached"]["blocks"] != worker["blocks"]]
+            found += [f"{worker['id']}: {worker}" for worker in accounts if worker["faults"]
+                      or worker["free"] + held(worker)["cached"]["blocks"] != worker["blocks"]]
         return found
 
     def complaints(self):
         """Lines of logs that should not be there, the first of each process."""
         return [f"{member.name} complains: {line}" for member in self.members.values()
-                for line in [line for line in member.text().splitlines() if COMPLAINT.search(line)][:3]]
+                for line in list(filter(COMPLAINT.search, member.text().splitlines()))[:3]]
 
     def stop(self):
         """Tells every process to stop; those that do not end well."""
         statuses = [(member, member.process.stop()) for member in [*self.workers, *self.gateways]]
-        return [f"{member.name} exited with {status}:\n{member.process.tail()}" for member, status in statuses if status]
+        return [f"{member.name} exited with {status}:\n{member.process.tail()}"
+                for member, status in statuses if status]

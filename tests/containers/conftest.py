@@ -43,8 +43,8 @@ def pytest_collection_modifyitems(config, items):
 
 @contextlib.contextmanager
 def recipe():
-    """(Dockerfile, context): the project's own, whole. Where this machine's programs run in the image,
-    and not all tests do, its last stage around the programs that are built already."""
+    """(Dockerfile, context): the project's own, whole. Where this machine's programs run in the
+    image, and not all tests do, its last stage around the programs that are built already."""
     release = Path("/etc/os-release").read_text()
     if WHOLE or "VERSION_CODENAME=bookworm" not in release or not (BIN / "baton").exists():
         yield ROOT / "deploy/Dockerfile", ROOT
@@ -68,15 +68,15 @@ def recipe():
 
 @pytest.fixture(scope="session")
 def built():
-    """The words of the build. BATON_TESTED_IMAGE: the image is there from an earlier run, and stays."""
+    """The build's output. With BATON_TESTED_IMAGE the image of an earlier run serves, and stays."""
     if "BATON_TESTED_IMAGE" in os.environ:
         yield ""
         return
 
     def build():
         with recipe() as (file, context):
-            return subprocess.run(["docker", "build", *(["--no-cache"] if WHOLE else []), "-f", file,
-                                   "-t", IMAGE, context], capture_output=True, text=True)
+            return subprocess.run(["docker", "build", *(["--no-cache"] if WHOLE else []), "-f",
+                                   file, "-t", IMAGE, context], capture_output=True, text=True)
     done, took_s = seconds(build)
     assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
     print(f"\nimage built in {took_s:.0f} s")
@@ -97,7 +97,8 @@ def fleet(built):
 @pytest.fixture(scope="session")
 def prometheus_image():
     """The image of the compose file's Prometheus is here."""
-    if subprocess.run(["docker", "image", "inspect", PROMETHEUS], capture_output=True).returncode == 0:
+    if subprocess.run(["docker", "image", "inspect", PROMETHEUS],
+                      capture_output=True).returncode == 0:
         yield
     elif subprocess.run(["docker", "pull", PROMETHEUS], capture_output=True).returncode == 0:
         yield

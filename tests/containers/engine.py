@@ -1,8 +1,10 @@
-"""A container engine for the tests: the machine's own, or one that is made for them and leaves nothing behind.
+"""A container engine for the tests: the machine's own, or one made for them that leaves nothing
+behind.
 
-A made one is Debian's dockerd, unpacked and not installed, so that no service is started. It runs in namespaces of its
-own (mounts, processes, network), and whatever it mounts, starts or listens on ends with them. It reaches the package
-mirror through slirp4netns: the machine's own network is not touched. Its registry is nobody: images are made here.
+A made one is Debian's dockerd, unpacked and not installed, so that no service starts. It runs in
+namespaces of its own (mounts, processes, network), and whatever it mounts, starts or listens on
+ends with them. It reaches the package mirror through slirp4netns, without touching the machine's
+own network. It has no registry: images are built here.
 """
 import contextlib
 import os
@@ -21,9 +23,10 @@ import debian_root  # noqa: E402
 
 UNPACKED = ["docker.io", "containerd", "tini"]
 BASE = "debian:12-slim"
-MADE = "BATON_MADE_ENGINE"  # in the environment of what runs beside an engine that is made: its directory
+MADE = "BATON_MADE_ENGINE"  # the environment variable with the directory of a made engine
 PATIENCE_S = 120
 SKIPPED = 77  # exit code
+NO_ENGINE = "no container engine answers `docker info`"
 
 
 class NoEngine(Exception):
@@ -32,7 +35,8 @@ class NoEngine(Exception):
 
 def answers(**env):
     with contextlib.suppress(OSError):
-        return subprocess.run(["docker", "info"], env={**os.environ, **env}, capture_output=True).returncode == 0
+        return subprocess.run(["docker", "info"], env={**os.environ, **env},
+                              capture_output=True).returncode == 0
     return False
 
 
@@ -53,7 +57,8 @@ def unpack(root, packages):
     """Debian's packages, below root; what PATH is with them."""
     archives = root / "archives"
     archives.mkdir(parents=True)
-    done = subprocess.run(["apt-get", "-qq", "download", *packages], cwd=archives, capture_output=True, text=True)
+    done = subprocess.run(["apt-get", "-qq", "download", *packages], cwd=archives,
+                          capture_output=True, text=True)
     if done.returncode:
         raise NoEngine(f"apt-get download {' '.join(packages)}: {done.stderr.strip()}")
     for archive in archives.iterdir():
@@ -73,12 +78,15 @@ def resolver(work):
 def daemon(work, cgroup):
     """dockerd in the namespaces that we are in; the environment of its clients."""
     sock = f"unix://{work}/sock"
-    env = {**os.environ, "PATH": unpack(work / "engine", UNPACKED), "DOCKER_HOST": sock, MADE: str(work)}
-    command = ["dockerd", "--data-root", work / "data", "--exec-root", work / "exec", "--pidfile", work / "pid",
-               "--host", sock, "--storage-driver", "overlay2", "--bip", "172.29.0.1/16", "--cgroup-parent", cgroup,
+    env = {**os.environ, "PATH": unpack(work / "engine", UNPACKED), "DOCKER_HOST": sock,
+           MADE: str(work)}
+    command = ["dockerd", "--data-root", work / "data", "--exec-root", work / "exec",
+               "--pidfile", work / "pid", "--host", sock, "--storage-driver", "overlay2",
+               "--bip", "172.29.0.1/16", "--cgroup-parent", cgroup,
                "--default-address-pool", "base=172.30.0.0/16,size=24"]
     with open(work / "dockerd.log", "w") as log:
-        dockerd = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        dockerd = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log)
         try:
             until(lambda: dockerd.poll() is not None or answers(**env), "dockerd")
             if dockerd.poll() is not None:
@@ -100,7 +108,8 @@ def import_base(work, env):
     except (debian_root.CannotMake, OSError, subprocess.CalledProcessError) as reason:
         raise NoEngine(f"{BASE}: {reason}") from None
     tar = subprocess.Popen(["tar", "-C", base, "-c", "."], stdout=subprocess.PIPE)
-    subprocess.run(["docker", "import", "-", BASE], env=env, stdin=tar.stdout, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(["docker", "import", "-", BASE], env=env, stdin=tar.stdout,
+                   stdout=subprocess.DEVNULL, check=True)
     if tar.wait():
         raise NoEngine(f"tar of {base} exits with {tar.returncode}")
     shutil.rmtree(base)
@@ -110,7 +119,8 @@ def inside(work, cgroup, command):
     """In the new namespaces: runs the command beside an engine."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    until(lambda: os.path.exists("/sys/class/net/tap0") or "tap0" in Path("/proc/net/dev").read_text(), "slirp4netns")
+    until(lambda: os.path.exists("/sys/class/net/tap0")
+          or "tap0" in Path("/proc/net/dev").read_text(), "slirp4netns")
     resolver(work)
     with daemon(work, cgroup) as env:
         import_base(work, env)
@@ -121,9 +131,10 @@ def inside(work, cgroup, command):
 
 
 def remove_cgroups(name):
-    """Of containers that are gone: the engine leaves its own directory in every hierarchy."""
+    """Removes the groups of ended containers: the engine leaves its own in every hierarchy."""
     for top in Path("/sys/fs/cgroup").glob(f"**/{name}"):
-        for directory in sorted((d for d in top.rglob("*") if d.is_dir()), key=lambda d: -len(d.parts)):
+        for directory in sorted((d for d in top.rglob("*") if d.is_dir()),
+                                key=lambda d: -len(d.parts)):
             with contextlib.suppress(OSError):
                 directory.rmdir()
         with contextlib.suppress(OSError):
@@ -132,15 +143,16 @@ def remove_cgroups(name):
 
 def run_beside_made(command):
     if os.geteuid():
-        raise NoEngine("no container engine answers `docker info`, and only root can make one")
+        raise NoEngine(f"{NO_ENGINE}, and only root can make one")
     if not os.path.exists("/dev/net/tun"):
-        raise NoEngine("no container engine answers `docker info`, and to make one /dev/net/tun is missing")
+        raise NoEngine(f"{NO_ENGINE}, and to make one /dev/net/tun is missing")
     for needed in ("slirp4netns", "runc", "iptables", "debootstrap"):
         if not shutil.which(needed):
-            raise NoEngine(f"no container engine answers `docker info`, and to make one {needed} is missing")
+            raise NoEngine(f"{NO_ENGINE}, and to make one {needed} is missing")
     work = Path(tempfile.mkdtemp(prefix="baton-engine.", dir="/var/tmp"))
     cgroup = work.name
-    child = subprocess.Popen(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+    child = subprocess.Popen(["unshare",
+                              "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
                               sys.executable, "-B", __file__, work, cgroup, *command])
     slirp = None
     try:

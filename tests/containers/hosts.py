@@ -1,8 +1,8 @@
-"""Hosts for a swarm: engines in namespaces of their own, which a bridge joins. Each may lose its power and come back.
+"""Hosts for a swarm: engines in namespaces of their own on a bridge, which may lose their power.
 
-A host is a dockerd with mounts, processes and a network of its own. Its power is its first process: when that is
-killed, the kernel ends whatever runs there. What it keeps is on its disk, a directory. They are made only beside an
-engine that is made, whose programs they run and in whose namespaces the bridge is.
+A host is a dockerd with mounts, processes and a network of its own. Its power is its first process:
+when that is killed, the kernel ends whatever runs there. Its disk is a directory. Hosts exist only
+beside a made engine, whose programs they run and whose namespaces hold the bridge.
 """
 import contextlib
 import os
@@ -35,23 +35,27 @@ class Host:
 
     def docker(self, *words, check=True, **options):
         """The words of `docker WORDS` on this host."""
-        done = subprocess.run(["docker", "--host", self.sock, *map(str, words)], capture_output=True, text=True, **options)
-        assert not check or done.returncode == 0, f"{self.name}: docker {words}: {done.stderr}{done.stdout}"
+        done = subprocess.run(["docker", "--host", self.sock, *map(str, words)],
+                              capture_output=True, text=True, **options)
+        failed = check and done.returncode
+        assert not failed, f"{self.name}: docker {words}: {done.stderr}{done.stdout}"
         return done.stdout.strip()
 
     def answers(self):
-        return subprocess.run(["docker", "--host", self.sock, "info"], capture_output=True).returncode == 0
+        return subprocess.run(["docker", "--host", self.sock, "info"],
+                              capture_output=True).returncode == 0
 
     def switch_on(self):
         """Starts it; its engine answers later."""
         self.on_since_s = time.monotonic()
         with open(self.disk / "log", "a") as log:
-            self.power = subprocess.Popen(
-                ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                 HERE / "host", self.name, f"{self.address}/24", self.disk, self.cgroup],
-                stdin=subprocess.PIPE, stdout=log, stderr=log)
+            self.power = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "--pid",
+                                           "--fork", "--kill-child", "--mount-proc", HERE / "host",
+                                           self.name, f"{self.address}/24", self.disk, self.cgroup],
+                                          stdin=subprocess.PIPE, stdout=log, stderr=log)
         first = self.first_process()
-        ip("link", "add", f"host{self.number}", "type", "veth", "peer", "name", "eth0", "netns", first)
+        ip("link", "add", f"host{self.number}", "type", "veth", "peer", "name", "eth0", "netns",
+           first)
         ip("link", "set", f"host{self.number}", "master", BRIDGE, "up")
         self.power.stdin.write(b"plugged in\n")
         self.power.stdin.flush()
@@ -63,7 +67,7 @@ class Host:
         return int(children.read_text().split()[0])
 
     def switch_off(self, how=signal.SIGKILL):
-        """As when the power fails: nobody there can say goodbye."""
+        """Ends the host as a power failure does: nobody there can say goodbye."""
         if not self.power:
             return
         with contextlib.suppress(ProcessLookupError, AssertionError):
@@ -91,7 +95,7 @@ def network():
 
 
 def show_logs(made):
-    """What the engines said, of those that were switched on."""
+    """The output of the engines that were switched on."""
     for log in (host.disk / "log" for host in made if (host.disk / "log").exists()):
         print(tail(log))
 

@@ -1,9 +1,10 @@
-"""Pods of Kubernetes without a cluster: podman's `kube play`, in namespaces of its own beside an engine that is made.
+"""Kubernetes pods without a cluster: podman's `kube play`, in namespaces beside a made engine.
 
-podman is Debian's, unpacked and not installed. It does what a node does for a pod: the image with its environment,
-user, limits and mounts, a network of its own and names on it. What a control plane does is ours (`of_deployment`):
-a Deployment becomes as many pods as it has replicas, a Service is an alias on the network. podman knows no namespaces,
-no policies of the network, no autoscalers; without systemd nobody runs its probes, so tests do.
+podman is Debian's, unpacked and not installed. It does what a node does for a pod: the image with
+its environment, user, limits and mounts, a network of its own and names on it. The control plane is
+ours (`of_deployment`): a Deployment becomes as many pods as it has replicas, a Service is an alias
+on the network. podman knows no namespaces, network policies or autoscalers; without systemd it runs
+no probes, so tests do.
 """
 import contextlib
 import copy
@@ -27,11 +28,13 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 
 def missing_packages():
     """podman, and what it needs that is not installed here."""
-    told = subprocess.run(["apt-get", "-s", "--no-install-recommends", "install", *PACKAGES], capture_output=True, text=True)
+    told = subprocess.run(["apt-get", "-s", "--no-install-recommends", "install", *PACKAGES],
+                          capture_output=True, text=True)
     if told.returncode:
         raise engine.NoEngine(f"apt-get install {' '.join(PACKAGES)}: {told.stderr.strip()}")
     words = [line.split() for line in told.stdout.splitlines() if line.startswith("Inst ")]
-    return [name for _, name, version, *_ in words if not version.startswith("[")]  # else one that is to be upgraded
+    # A version in brackets is one to be upgraded.
+    return [name for _, name, version, *_ in words if not version.startswith("[")]
 
 
 class Host:
@@ -66,17 +69,18 @@ class Host:
         if missing := missing_packages():
             engine.unpack(unpacked, missing)
         with open(self.room / "log", "w") as log:
-            self.first = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", HERE / "pod_host", unpacked, disk],
-                stdout=subprocess.PIPE, stderr=log, text=True)
+            self.first = subprocess.Popen(["unshare", "--mount", "--pid", "--fork", "--kill-child",
+                                           "--mount-proc", HERE / "pod_host", unpacked, disk],
+                                          stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.first.stdout.readline() == "ready\n", (self.room / "log").read_text()
         self.podman("network", "create", NETWORK)
 
     def podman(self, *words, check=True, **options):
         """The words of `podman WORDS`."""
         children = Path(f"/proc/{self.first.pid}/task/{self.first.pid}/children")
-        done = subprocess.run(["nsenter", "--target", children.read_text().split()[0], "--mount", "--pid", "podman",
-                               *map(str, words)], text=True, **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+        done = subprocess.run(["nsenter", "--target", children.read_text().split()[0],
+                               "--mount", "--pid", "podman", *map(str, words)], text=True,
+                              **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
         assert not check or done.returncode == 0, f"podman {words}: {done.stderr}{done.stdout}"
         return done.stdout.strip()
 
@@ -90,15 +94,18 @@ class Host:
 
     def play(self, manifest, *options):
         """Ids of the pods and of the containers that the manifest brings."""
-        told = self.podman("kube", "play", *options, "-", input=yaml.safe_dump(manifest)).splitlines()
-        return [[told[i + 1] for i, line in enumerate(told) if line.startswith(what)] for what in ("Pod:", "Container:")]
+        told = self.podman("kube", "play", *options, "-",
+                           input=yaml.safe_dump(manifest)).splitlines()
+        return [[told[i + 1] for i, line in enumerate(told) if line.startswith(what)]
+                for what in ("Pod:", "Container:")]
 
 
 def of_deployment(deployment, number, image):
     """The Deployment with one replica, called NAME-NUMBER; the rest is for podman.
 
-    It would publish a pod's ports on its host, so they are not named, and a probe's port is its number. It makes one
-    volume of all that have a name. It fails where a secret does not say whether it is optional.
+    It would publish a pod's ports on its host, so they are not named, and a probe's port is its
+    number. It makes one volume of all that have a name. It fails where a secret does not say
+    whether it is optional.
     """
     made = copy.deepcopy(deployment)
     made["metadata"]["name"] = name = f"{deployment['metadata']['name']}-{number}"
@@ -110,7 +117,8 @@ def of_deployment(deployment, number, image):
     for probe in (container[kind] for kind in PROBES):
         if "httpGet" in probe:
             probe["httpGet"]["port"] = ports[probe["httpGet"]["port"]]
-    for volume, mount in ((v, m) for v in pod["volumes"] for m in container["volumeMounts"] if v["name"] == m["name"]):
+    for volume, mount in ((v, m) for v in pod["volumes"] for m in container["volumeMounts"]
+                          if v["name"] == m["name"]):
         volume["name"] = mount["name"] = f"{name}-{volume['name']}"
         volume.get("secret", {})["optional"] = False
     return made
@@ -126,8 +134,10 @@ class Pod:
         self.play()
 
     def play(self, *options):
-        [[self.id], [self.container]] = self.host.play(self.manifest, "--network", self.network, *options)
-        self.address = self.inspect(self.host.podman("pod", "inspect", "-f", "{{.InfraContainerID}}", self.id),
+        [[self.id], [self.container]] = self.host.play(self.manifest, "--network", self.network,
+                                                       *options)
+        self.address = self.inspect(self.host.podman("pod", "inspect",
+                                                     "-f", "{{.InfraContainerID}}", self.id),
                                     "NetworkSettings", "Networks", NETWORK, "IPAddress")
 
     def play_again(self):
@@ -144,7 +154,7 @@ class Pod:
         wait_for(lambda: self.exit_code() is not None, f"{self.name} to be killed")
 
     def stop(self):
-        """As when it is deleted: told to, it has as long as it says it needs."""
+        """Deletes the pod: it is told to end, and has its own grace period."""
         grace_s = self.manifest["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
         self.host.podman("pod", "stop", "--time", grace_s, self.id)
 
@@ -154,7 +164,7 @@ class Pod:
         return None if state["Running"] else state["ExitCode"]
 
     def run(self, *command):
-        """What a command in the container says; fails as it fails."""
+        """The output of a command in the container; fails as it fails."""
         return self.host.podman("exec", self.container, *command)
 
     def log(self):

@@ -1,4 +1,4 @@
-"""Clients that stream the same few stories again and again, and hold each against what it was in peace."""
+"""Clients stream a few stories again and again, and compare each with its text in peace."""
 import collections
 import http.client
 import threading
@@ -7,16 +7,21 @@ import time
 from fleet import Stream
 
 # Longer than two blocks of the KV cache, so that the stories share what was computed for them.
-BEGINNING = ("Once upon a time there was a little dog who lived in a big house with a girl named Ann and a boy named Tom. "
-             "They liked to play in the park all day, and the dog liked to run after the red ball. One day ")
+BEGINNING = (
+    "Once upon a time there was a little dog who lived in a big house with a girl named Ann and a "
+    "boy named Tom. They liked to play in the park all day, and the dog liked to run after the red "
+    "ball. One day ")
 STORIES = [dict(prompt=BEGINNING + prompt, max_new_tokens=160, ignore_eos=True, **sampling)
            for prompt in ("the dog", "Ann saw", "Tom and Ann went to")
            for sampling in (dict(temperature=0), dict(temperature=0.8, seed=7))]
 
 
 def read(port, story, **options):
-    """(outcome, text, longest gap in seconds): the outcome is done, an error's code, refused (before the first token; an
-    engine that forwards the port may accept for nobody) or cut. options: Stream's."""
+    """(outcome, text, longest gap in seconds). options: Stream's.
+
+    The outcome is done, an error's code, refused (before the first token; an engine that forwards
+    the port may accept for nobody) or cut.
+    """
     text, gap, last = "", 0.0, time.monotonic()
     try:
         stream = Stream(port, story, **options)
@@ -45,8 +50,10 @@ class Proxy:
 
     def order(self):
         self.turn += 1
-        turned = [self.addresses[(self.turn + i) % len(self.addresses)] for i in range(len(self.addresses))]
-        return sorted(turned, key=lambda address: time.monotonic() - self.failed_s.get(address, -9) < 5)
+        turned = [self.addresses[(self.turn + i) % len(self.addresses)]
+                  for i in range(len(self.addresses))]
+        return sorted(turned,
+                      key=lambda address: time.monotonic() - self.failed_s.get(address, -9) < 5)
 
     def read(self, port, story):
         begun_s = time.monotonic()
@@ -60,7 +67,7 @@ class Proxy:
 
 
 class Readers:
-    """As many clients as stories, which begin anew whenever they are done, until the context is left."""
+    """A client per story; each begins anew when it is done, until the context ends."""
 
     def __init__(self, port, texts, read=read):
         self.port, self.texts, self.read = port, texts, read
@@ -78,10 +85,10 @@ class Readers:
                 self.gaps.append(gap)
                 self.changed.notify_all()
             if outcome == "refused":
-                time.sleep(0.02)  # nobody listens: a client that asks again at once would only burn the processor
+                time.sleep(0.02)  # nobody listens: to ask at once would only burn the processor
 
     def wait_for_more(self, n):
-        """Until n more have been read to the end."""
+        """Waits until n more have been read to the end."""
         with self.changed:
             goal = self.outcomes["done"] + n
             assert self.changed.wait_for(lambda: self.outcomes["done"] >= goal, 120), self.outcomes
@@ -106,4 +113,5 @@ def in_peace(port, read=read):
 
 def row(name, readers):
     others = {k: n for k, n in sorted(readers.outcomes.items()) if k != "done"}
-    return f"{name:32} {readers.outcomes['done']:5} exact, {others or 'nothing else'}, longest gap {max(readers.gaps):.2f} s"
+    return (f"{name:32} {readers.outcomes['done']:5} exact, {others or 'nothing else'}, "
+            f"longest gap {max(readers.gaps):.2f} s")

@@ -14,13 +14,15 @@ PROMETHEUS = re.search(r"image: (prom/\S+)", FILE.read_text()).group(1)
 
 
 def compose_program():
-    has_plugin = subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
+    has_plugin = subprocess.run(["docker", "compose", "version"],
+                                capture_output=True).returncode == 0
     return ["docker", "compose"] if has_plugin else ["docker-compose"]
 
 
 def docker(*arguments, check=True, **options):
     """The words of `docker ARGUMENTS`."""
-    done = subprocess.run(["docker", *map(str, arguments)], capture_output=True, text=True, **options)
+    done = subprocess.run(["docker", *map(str, arguments)], capture_output=True, text=True,
+                          **options)
     assert not check or done.returncode == 0, f"docker {arguments}: {done.stderr}{done.stdout}"
     return done.stdout.strip()
 
@@ -28,8 +30,10 @@ def docker(*arguments, check=True, **options):
 def ask(port, path, body=None, method=None, headers=None, patience_s=PATIENCE_S, host="127.0.0.1"):
     """(status, body) of one request."""
     connection = http.client.HTTPConnection(host, port, timeout=patience_s)
-    connection.request(method or ("POST" if body is not None else "GET"), path, body if body is None else json.dumps(body),
-                       {**({"Content-Type": "application/json"} if body is not None else {}), **(headers or {})})
+    connection.request(method or ("POST" if body is not None else "GET"), path,
+                       body if body is None else json.dumps(body),
+                       {**({"Content-Type": "application/json"} if body is not None else {}),
+                        **(headers or {})})
     response = connection.getresponse()
     return response.status, response.read().decode()
 
@@ -58,8 +62,9 @@ class Stack:
         return done
 
     def scale(self, **n):
-        """Starts what is missing, removes what is too much, and waits until the gateway has just these workers."""
-        self.compose("up", "-d", "--no-build", *(word for role in n for word in ("--scale", f"{role}={n[role]}")),
+        """Starts what is missing, removes what is extra, and waits for just these workers."""
+        self.compose("up", "-d", "--no-build",
+                     *(word for role in n for word in ("--scale", f"{role}={n[role]}")),
                      *("gateway", "prefill", "decode"))
         wait_for(lambda: self.roles() == {**self.roles(), **n}, f"{n} of {self.project}")
 
@@ -91,7 +96,8 @@ class Stack:
 def left_behind(project):
     """Containers, volumes and networks that carry the project's name."""
     return [line for what in (["ps", "-a"], ["volume", "ls"], ["network", "ls"])
-            for line in docker(*what, "--format", "{{json .}}").splitlines() if re.search(re.escape(project), line)]
+            for line in docker(*what, "--format", "{{json .}}").splitlines()
+            if re.search(re.escape(project), line)]
 
 
 def seconds(function):

@@ -1,7 +1,7 @@
-"""Every alert of deploy/prometheus, provoked on a fleet of containers by a real cause, and over again after it.
+"""Every alert of deploy/prometheus, provoked on a fleet of containers by a real cause, and its end.
 
-Prometheus evaluates the rules that are shipped: their expressions stay, only their patience (`for`) and the pauses
-between scrapes are shorter. What looks back over minutes is over only after them.
+Prometheus evaluates the shipped rules: their expressions stay, only their patience (`for`) and the
+pauses between scrapes are shorter. Alerts that look back over minutes end minutes later.
 """
 import os
 import re
@@ -20,12 +20,14 @@ from stack import FILE, Stack, ask, docker, free_port
 from test_progress import change_weights
 
 NO_WAY = {"BatonKvAccountWrong"}  # an error of the program's own: no fault from outside makes it
-WINDOW_S = 300  # that most of them look back; longer ones end because good requests outweigh the bad ones
+# Most of them look back as far; longer ones end because good requests outweigh the bad ones.
+WINDOW_S = 300
 LONG_S = 3600  # longer than the test
 CONTEXT = 512
 OVERRIDE = """services:
   gateway:
-    environment: {{BATON_GATEWAY_ABSENCE_S: "{long}", BATON_GATEWAY_TIMEOUT_S: "{long}", BATON_GATEWAY_MAX_QUEUED: "24",
+    environment: {{BATON_GATEWAY_ABSENCE_S: "{long}", BATON_GATEWAY_TIMEOUT_S: "{long}",
+                   BATON_GATEWAY_MAX_QUEUED: "24",
                    BATON_GATEWAY_SLO_TTFT_S: "1", BATON_GATEWAY_SLO_ITL_S: "1"}}
   prefill:
     environment: {{BATON_PREFILL_CANARY_S: "1"}}
@@ -44,18 +46,21 @@ class Alarmed(Stack):
         wait_for(self.prometheus.is_up, "the gateway to be scraped")
 
     def alerts_in(self, state):
-        return {a["labels"]["alertname"] for a in self.prometheus.get("alerts")["alerts"] if a["state"] == state}
+        return {a["labels"]["alertname"] for a in self.prometheus.get("alerts")["alerts"]
+                if a["state"] == state}
 
     def wait_until_firing(self, *names):
-        wait_for(lambda: self.alerts_in("firing") >= set(names), f"{names}: {self.alerts_in('firing')} fire")
+        wait_for(lambda: self.alerts_in("firing") >= set(names),
+                 f"{names}: {self.alerts_in('firing')} fire")
         for name in names:
             if name in PATIENT:
-                assert self.prometheus.has_figures(f'max_over_time(ALERTS{{alertname="{name}",alertstate="pending"}}[1h])')
+                assert self.prometheus.has_figures(
+                    f'max_over_time(ALERTS{{alertname="{name}",alertstate="pending"}}[1h])')
         print(f"\nfiring: {', '.join(names)}")
 
     def wait_until_over(self, *names, patience_s=PATIENCE_S):
-        wait_for(lambda: not self.alerts_in("firing") & set(names), f"{names} to be over: {self.alerts_in('firing')} fire",
-                 patience_s)
+        wait_for(lambda: not self.alerts_in("firing") & set(names),
+                 f"{names} to be over: {self.alerts_in('firing')} fire", patience_s)
 
     def metric(self, name):
         """The sum of its samples in the gateway's page."""
@@ -66,7 +71,9 @@ class Alarmed(Stack):
         return int(docker("inspect", "-f", "{{.State.Pid}}", container))
 
     def address(self, container):
-        return docker("inspect", "-f", f'{{{{(index .NetworkSettings.Networks "{self.project}_fleet").IPAddress}}}}', container)
+        return docker("inspect", "-f",
+                      f'{{{{(index .NetworkSettings.Networks "{self.project}_fleet").IPAddress}}}}',
+                      container)
 
     def packs(self):
         """Where this machine has the volume of packed weights."""
@@ -77,7 +84,7 @@ class Alarmed(Stack):
 
     @contextmanager
     def small_talk(self):
-        """Four clients with tiny requests while the block runs; what becomes of one is not looked at."""
+        """Four clients send tiny requests while the block runs; their answers do not matter."""
         def ask_one(i):
             with suppress(OSError):
                 ask(self.port, "/generate", {"prompt": f"Story {i}", "max_new_tokens": 2})
@@ -88,12 +95,14 @@ class Alarmed(Stack):
 def impatient(folder):
     """The files of deploy/prometheus, with shorter pauses."""
     folder.chmod(0o755)
-    (folder / CONFIG.name).write_text(re.sub(r"_interval: \w+", "_interval: 1s", CONFIG.read_text()))
+    (folder / CONFIG.name).write_text(re.sub(r"_interval: \w+", "_interval: 1s",
+                                             CONFIG.read_text()))
     for rules in RULES:
         (folder / rules.name).write_text(re.sub(r"for: \w+", "for: 2s", rules.read_text()))
 
 
-PATIENT = set(re.findall(r"alert: (\w+)\n(?:(?!alert:)[\s\S])*?\n        for:", RULES[1].read_text()))
+PATIENT = set(re.findall(r"alert: (\w+)\n(?:(?!alert:)[\s\S])*?\n        for:",
+                         RULES[1].read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -120,18 +129,20 @@ def provoked(fleet, *names):
 
 
 def test_without_decode_workers_requests_wait_and_fail(fleet):
-    """Prometheus starts when the trouble is there: its two minutes without a token need not pass."""
+    """Prometheus starts after the fault, so its two minutes without a token need not pass."""
     assert ask(fleet.port, "/generate", {"prompt": "Once", "max_new_tokens": 2})[0] == 200
     decode = fleet.containers("decode")
     docker("stop", *decode)
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(ask, fleet.port, "/generate", {"prompt": "Once", "max_new_tokens": 2}, patience_s=LONG_S)
+        waiting = pool.submit(ask, fleet.port, "/generate", {"prompt": "Once", "max_new_tokens": 2},
+                              patience_s=LONG_S)
         wait_for(lambda: fleet.metric("baton_requests_open"), "the request")
         with provoked(fleet, "BatonRoleMissing", "BatonNoProgress"):
             fleet.watch()
         with provoked(fleet, "BatonErrorBudgetBurnsFast", "BatonErrorBudgetBurns"):
             for _ in range(3):
-                assert ask(fleet.port, "/generate", {"prompt": "Once", "timeout_s": 0.2})[0] in (503, 504)
+                assert ask(fleet.port, "/generate",
+                           {"prompt": "Once", "timeout_s": 0.2})[0] in (503, 504)
         docker("start", *decode)
         assert waiting.result()[0] == 200
     wait_for(fleet.is_whole, "the whole fleet")
@@ -148,7 +159,8 @@ def test_a_starved_gateway_is_late(fleet):
 
 def test_strangers_knock(fleet):
     with provoked(fleet, "BatonStrangers", "BatonWorkerStrangers"):
-        for container, port in (fleet.containers("gateway")[0], 7100), (fleet.containers("decode")[0], 7101):
+        for container, port in ((fleet.containers("gateway")[0], 7100),
+                                (fleet.containers("decode")[0], 7101)):
             with wire.connect(f"tcp://{fleet.address(container)}:{port}") as pipe:
                 pipe.sendall(wire.frame(b"no message"))
                 wait_for(lambda: not wire.is_open(pipe), "the connection to be closed")
@@ -160,8 +172,8 @@ def test_more_long_streams_come_than_fit(fleet):
     def tell(i):
         nonlocal n_served
         before = n_served
-        status, _ = ask(fleet.port, "/generate", {"prompt": [5 + i % 40] * 32, "max_new_tokens": CONTEXT - 32,
-                                                  "ignore_eos": True})
+        status, _ = ask(fleet.port, "/generate", {
+            "prompt": [5 + i % 40] * 32, "max_new_tokens": CONTEXT - 32, "ignore_eos": True})
         assert status in (200, 429)
         with served:
             if status == 429:  # it comes again when another was served
@@ -180,7 +192,7 @@ def test_a_worker_misses_its_beats(fleet):
         for _ in range(3):
             before = fleet.metric("baton_workers_suspected_total")
             docker("pause", container)
-            wait_for(lambda: fleet.metric("baton_workers_suspected_total") > before, "the suspicion")
+            wait_for(lambda: fleet.metric("baton_workers_suspected_total") > before, "suspicion")
             docker("unpause", container)
             wait_for(fleet.is_whole, "the worker")
 
@@ -195,8 +207,8 @@ def test_a_path_is_cut(fleet):
     far, near = fleet.containers("prefill")[0], fleet.containers("decode")[0]
 
     def rule(change):
-        subprocess.run(["nsenter", "-t", str(fleet.pid(near)), "-n", "iptables", "-w", change, "INPUT",
-                        "-s", fleet.address(far), "-j", "DROP"], check=True)
+        subprocess.run(["nsenter", "-t", str(fleet.pid(near)), "-n", "iptables", "-w", change,
+                        "INPUT", "-s", fleet.address(far), "-j", "DROP"], check=True)
     with fleet.small_talk():
         rule("-A")
         with provoked(fleet, "BatonPathCut"):
@@ -228,8 +240,8 @@ def test_the_gateway_is_gone(fleet):
 
 def test_each_was_provoked(fleet):
     assert fleet.provoked == set(alerts()) - NO_WAY
-    assert not fleet.prometheus.query(f'max_over_time(ALERTS{{alertname=~"{"|".join(NO_WAY)}"}}[1h])')
-
+    others = "|".join(NO_WAY)
+    assert not fleet.prometheus.query(f'max_over_time(ALERTS{{alertname=~"{others}"}}[1h])')
 
 
 def test_each_is_over(fleet):

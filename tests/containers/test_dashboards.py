@@ -1,6 +1,6 @@
-"""The profile `dashboards`: the compose file's Prometheus on a fleet of containers, with the files it mounts.
+"""The profile `dashboards`: the compose file's Prometheus on a fleet of containers, with its files.
 
-Debian has no Grafana: its files are held against Prometheus by every query, and nothing else of it is run.
+Debian has no Grafana: every query of its files is asked of Prometheus, and nothing else of it runs.
 """
 import re
 
@@ -39,8 +39,10 @@ def test_every_query_of_rules_and_dashboard_brings_figures(watched):
 def test_a_gateway_that_is_gone_is_an_alert_that_names_it(watched):
     """The last test: the readers are refused from here on."""
     watched.compose("kill", "gateway")
+
     def told():
-        return [alert["annotations"]["summary"] for alert in watched.prometheus.get("alerts")["alerts"]
+        return [alert["annotations"]["summary"]
+                for alert in watched.prometheus.get("alerts")["alerts"]
                 if alert["labels"]["alertname"] == "BatonGatewayDown"]
     summary = wait_for(told, "the alert, pending or firing")
     assert not re.search(r"gateway  does", summary[0]), summary

@@ -1,4 +1,4 @@
-"""A fleet of containers while clients read: faults, restarts, scaling. Every text is held against the one of peace."""
+"""A fleet of containers under faults, restarts and scaling; clients compare every text."""
 import json
 import re
 
@@ -18,7 +18,8 @@ def table():
 
 
 def whole(fleet):
-    return wait_for(lambda: fleet.roles() == {"prefill": 2, "decode": 2}, f"the whole fleet: {fleet.workers()}")
+    return wait_for(lambda: fleet.roles() == {"prefill": 2, "decode": 2},
+                    f"the whole fleet: {fleet.workers()}")
 
 
 def kill(container, network):
@@ -91,7 +92,7 @@ def test_it_is_scaled_up_and_down(fleet):
 
 
 def test_the_gateway_comes_back_with_another_address(fleet):
-    """Who asks while no gateway listens is refused; what had begun is finished."""
+    """Requests without a listening gateway are refused; those that had begun are finished."""
     whole(fleet)
     network = f"{fleet.project}_fleet"
     where = "{{(index .NetworkSettings.Networks \"%s\").IPAddress}}" % network
@@ -101,7 +102,8 @@ def test_the_gateway_comes_back_with_another_address(fleet):
         readers.wait_for_more(6)
         docker("stop", "-t", 30, gateway)
         docker("rm", gateway)
-        squatter = docker("run", "-d", "--rm", "--network", network, "debian:12-slim", "sleep", "3600")
+        squatter = docker("run", "-d", "--rm", "--network", network, "debian:12-slim", "sleep",
+                          "3600")
         try:
             assert docker("inspect", "-f", where, squatter) == before
             fleet.scale(prefill=2, decode=2)
@@ -114,14 +116,16 @@ def test_the_gateway_comes_back_with_another_address(fleet):
 
 
 def written_bytes(port):
-    samples = re.findall(r"^baton_worker_kv_disk_written_bytes_total.* (\S+)$", ask(port, "/metrics")[1], re.M)
+    samples = re.findall(r"^baton_worker_kv_disk_written_bytes_total.* (\S+)$",
+                         ask(port, "/metrics")[1], re.M)
     return sum(map(float, samples))
 
 
 @pytest.mark.essential
 def test_a_prompt_outlives_the_prefill_workers_on_their_volume(fleet):
     whole(fleet)
-    body = {"prompt": "A bear and a bird who lived in the forest " * 12, "max_new_tokens": 1, "temperature": 0}
+    body = {"prompt": "A bear and a bird who lived in the forest " * 12, "max_new_tokens": 1,
+            "temperature": 0}
     status, first = ask(fleet.port, "/generate", body)
     assert status == 200, first
     wait_for(lambda: written_bytes(fleet.port) > 0, "blocks of the prompt on disk")
@@ -137,9 +141,11 @@ def test_down_under_load_leaves_nothing(fleet):
     whole(fleet)
     with Readers(fleet.port, fleet.texts) as readers:
         readers.wait_for_more(6)
-        containers = {service: fleet.containers(service) for service in ("gateway", "prefill", "decode")}
+        containers = {service: fleet.containers(service)
+                      for service in ("gateway", "prefill", "decode")}
         fleet.compose("stop", "-t", 30)
-        codes = {c: docker("inspect", "-f", "{{.State.ExitCode}}", c) for group in containers.values() for c in group}
+        codes = {c: docker("inspect", "-f", "{{.State.ExitCode}}", c)
+                 for group in containers.values() for c in group}
         fleet.compose("down", "-v")
     ROWS.append(row("down under load", readers))
     assert set(codes.values()) == {"0"}, codes

@@ -1,6 +1,7 @@
-"""The objects of deploy/k8s, rendered by kubectl and played by podman: two gateways and four workers, while clients read.
+"""The objects of deploy/k8s, rendered by kubectl and played by podman, while clients read.
 
-Every text is held against the one of peace, and the greedy ones against the golden ones.
+There are two gateways and four workers. Every text must be the one in peace, and greedy ones the
+golden one.
 """
 import base64
 import contextlib
@@ -15,7 +16,7 @@ import yaml
 from engine import MADE, NoEngine
 from fleet import ROOT, Stream, wait_for
 from pods import Host, Pod, of_deployment
-from readers import Proxy, Readers, in_peace, read, row
+from readers import Proxy, Readers, in_peace, row
 from stack import IMAGE, ask, seconds
 
 GOLDEN = json.loads((ROOT / "tests/golden/tale.json").read_text())["prompts"]
@@ -29,10 +30,12 @@ ROWS = []
 
 
 def rendered(folder):
-    """What `kubectl apply -k` would apply, with secrets of its own."""
+    """The objects that `kubectl apply -k` would apply, with secrets of their own."""
     shutil.copytree(ROOT / "deploy/k8s", folder / "k8s", ignore=shutil.ignore_patterns("secrets"))
-    subprocess.run([ROOT / "deploy/make-secrets", folder / "k8s/secrets"], check=True, capture_output=True)
-    told = subprocess.run(["kubectl", "kustomize", folder / "k8s"], capture_output=True, text=True, check=True).stdout
+    subprocess.run([ROOT / "deploy/make-secrets", folder / "k8s/secrets"], check=True,
+                   capture_output=True)
+    told = subprocess.run(["kubectl", "kustomize", folder / "k8s"], capture_output=True, text=True,
+                          check=True).stdout
     return list(yaml.safe_load_all(told))
 
 
@@ -62,8 +65,9 @@ class Cluster:
             raise
 
     def key(self):
-        """The one that the gateways were given: podman 4 shows them what is in the Secret, which is base64."""
-        mount = next(m["mountPath"] for m in self.pods["gateway"][0].only["volumeMounts"] if m["mountPath"].startswith("/run/secrets"))
+        """The key that the gateways read: podman 4 mounts the Secret's base64 as it is."""
+        mount = next(m["mountPath"] for m in self.pods["gateway"][0].only["volumeMounts"]
+                     if m["mountPath"].startswith("/run/secrets"))
         keys = {pod.run("cat", f"{mount}/api-keys") for pod in self.pods["gateway"]}
         encoded = self.secret["data"]["api-keys"]
         [key] = keys
@@ -72,10 +76,11 @@ class Cluster:
 
     def play(self, role, image, service=None):
         for number in range(2):
-            self.pods[role].append(Pod(self.host, of_deployment(self.deployments[role], number, image), service))
+            self.pods[role].append(
+                Pod(self.host, of_deployment(self.deployments[role], number, image), service))
 
     def health(self, path):
-        """What the gateways answer; None of one that does not."""
+        """The answers of the gateways; None from one that gives none."""
         def status(pod):
             try:
                 return ask(PORT, path, host=pod.address)[0]
@@ -89,11 +94,13 @@ class Cluster:
             status, body = ask(PORT, "/workers", headers=self.proxy.headers, host=gateway.address)
         except OSError:
             return {}
-        ready = [worker["role"] for worker in json.loads(body)["workers"] if worker["state"] == "ready"] if status == 200 else []
+        ready = [worker["role"] for worker in json.loads(body)["workers"]
+                 if worker["state"] == "ready"] if status == 200 else []
         return {role: ready.count(role) for role in WHOLE}
 
     def wait(self):
-        wait_for(lambda: all(self.roles(gateway) == WHOLE for gateway in self.pods["gateway"]), "the whole fleet")
+        wait_for(lambda: all(self.roles(gateway) == WHOLE for gateway in self.pods["gateway"]),
+                 "the whole fleet")
 
     def readers(self):
         return Readers(PORT, self.texts, self.proxy.read)
@@ -109,7 +116,7 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(built, tmp_path_factory):
     if MADE not in os.environ:
-        pytest.skip("pods are played only beside an engine that is made, and this machine has one of its own")
+        pytest.skip("pods need an engine that is made, and this machine has one of its own")
     if not shutil.which("kubectl"):
         pytest.skip("no kubectl here (Debian: kubernetes-client): nothing is rendered")
     with contextlib.ExitStack() as stack:
@@ -120,7 +127,7 @@ def cluster(built, tmp_path_factory):
         image = host.load(IMAGE)
         cluster = Cluster(host, rendered(tmp_path_factory.mktemp("cluster")))
         _, took_s = seconds(lambda: cluster.begin(image))
-        print(f"\npods: two gateways and four workers ready {took_s:.1f} s after the first was played")
+        print(f"\npods: two gateways and four workers ready {took_s:.1f} s after the first began")
         yield cluster
     print("\n" + "\n".join(ROWS))
 
@@ -136,10 +143,13 @@ def logs_of_pods(request, cluster):
 
 def test_a_streamed_answer_has_the_golden_text(cluster):
     for prompt in GOLDEN[:4]:
-        body = dict(prompt=prompt["prompt"], max_new_tokens=len(prompt["greedy_ids"]), temperature=0, ignore_eos=True)
+        body = dict(prompt=prompt["prompt"], max_new_tokens=len(prompt["greedy_ids"]),
+                    temperature=0, ignore_eos=True)
         for gateway in cluster.pods["gateway"]:
-            text, last = Stream(PORT, body, headers=cluster.proxy.headers, host=gateway.address).text()
-            assert last.name == "summary" and text == prompt["greedy_text"].replace("<|endoftext|>", "")
+            text, last = Stream(PORT, body, headers=cluster.proxy.headers,
+                                host=gateway.address).text()
+            assert last.name == "summary"
+            assert text == prompt["greedy_text"].replace("<|endoftext|>", "")
 
 
 def test_nobody_is_let_in_without_a_key(cluster):
@@ -156,17 +166,19 @@ def test_a_gateway_is_ready_once_it_has_workers(cluster):
 @pytest.mark.parametrize("role", ROLES)
 def test_every_probe_passes(cluster, role):
     for pod in cluster.pods[role]:
-        for probe in (pod.only[kind] for kind in ("startupProbe", "livenessProbe", "readinessProbe")):
+        for probe in (pod.only[f"{kind}Probe"] for kind in ("startup", "liveness", "readiness")):
             if "exec" in probe:
                 pod.run(*probe["exec"]["command"])
             else:
-                assert ask(probe["httpGet"]["port"], probe["httpGet"]["path"], host=pod.address)[0] == 200
+                assert ask(probe["httpGet"]["port"], probe["httpGet"]["path"],
+                           host=pod.address)[0] == 200
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_process_has_no_rights_that_it_does_not_need(cluster, role):
     for pod in cluster.pods[role]:
-        status = dict(re.findall(r"^(\w+):\s+(.*)$", pod.run("cat", "/proc/1/status"), re.MULTILINE))
+        status = dict(re.findall(r"^(\w+):\s+(.*)$", pod.run("cat", "/proc/1/status"),
+                                 re.MULTILINE))
         assert status["Uid"].split() == status["Gid"].split() == ["10001"] * 4
         assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
         assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2"
@@ -177,8 +189,11 @@ def test_a_worker_sees_the_limits_of_its_pod(cluster):
     for role in ("prefill", "decode"):
         for pod in cluster.pods[role]:
             limits, log = pod.only["resources"]["limits"], pod.log()
-            assert re.search(rf"ev=cores_allowed .*threads={limits['cpu']} cpu_quota={limits['cpu']}\.00 ", log), log
-            assert re.search(rf'ev=kv_cache .*bound_by="{MEBIBYTES[limits["memory"]]} MiB of ', log), log
+            assert re.search(
+                rf"ev=cores_allowed .*threads={limits['cpu']} cpu_quota={limits['cpu']}\.00 ",
+                log), log
+            assert re.search(rf'ev=kv_cache .*bound_by="{MEBIBYTES[limits["memory"]]} MiB of ',
+                             log), log
 
 
 @pytest.mark.parametrize("role", ["decode", "prefill"])
@@ -197,7 +212,7 @@ def test_a_workers_pod_is_killed_and_played_again(cluster, role):
 
 
 def test_a_gateways_pod_is_killed_and_played_again_elsewhere(cluster):
-    """Who read through it is cut off, and who comes is served by the other; workers find it at its new address."""
+    """Its readers are cut off, others get the other gateway, and workers find its new address."""
     cluster.wait()
     pod, before = cluster.pods["gateway"][0], cluster.pods["gateway"][0].address
     with cluster.readers() as readers:
@@ -210,7 +225,8 @@ def test_a_gateways_pod_is_killed_and_played_again_elsewhere(cluster):
     cluster.proxy.addresses = [gateway.address for gateway in cluster.pods["gateway"]]
     ROWS.append(row("pod of a gateway killed", readers))
     assert set(readers.outcomes) <= PROMISED | CUT, readers.outcomes
-    assert sum(readers.outcomes[outcome] for outcome in CUT) <= len(readers.threads), readers.outcomes
+    n_cut = sum(readers.outcomes[outcome] for outcome in CUT)
+    assert n_cut <= len(readers.threads), readers.outcomes
 
 
 def test_every_pod_ends_well_when_told_to(cluster):

@@ -1,4 +1,4 @@
-"""docker-compose.secrets.yml: as documented it lets nobody in without a key, and without the files nothing starts."""
+"""docker-compose.secrets.yml lets nobody in without a key, and needs its files to start."""
 import shutil
 import subprocess
 
@@ -33,15 +33,19 @@ def test_a_key_is_needed_and_a_new_one_counts_after_a_hangup(built, folder):
         assert ask(stack.port, "/workers", headers={"Authorization": f"Bearer {key}"})[0] == 200
         (folder / "secrets/api-keys").write_text("another-key-of-24-letters\n")
         stack.compose("kill", "-s", "HUP", "gateway")
-        wait_for(lambda: ask(stack.port, "/workers", headers={"Authorization": f"Bearer {key}"})[0] == 401, "the change")
-        assert ask(stack.port, "/workers", headers={"Authorization": "Bearer another-key-of-24-letters"})[0] == 200
+        wait_for(lambda: ask(stack.port, "/workers", headers={"Authorization": f"Bearer {key}"})[0]
+                 == 401, "the change")
+        assert ask(stack.port, "/workers",
+                   headers={"Authorization": "Bearer another-key-of-24-letters"})[0] == 200
         # Neither is an argument or in what an engine tells of a container.
         for service in ("gateway", "prefill", "decode"):
-            told = docker("inspect", stack.containers(service)[0]) + docker("top", stack.containers(service)[0])
+            told = (docker("inspect", stack.containers(service)[0])
+                    + docker("top", stack.containers(service)[0]))
             assert key not in told and (folder / "secrets/cluster-token").read_text() not in told
 
 
 def test_nothing_starts_without_the_files(built, folder):
     with secured(folder) as stack:
-        assert stack.compose("up", "-d", "--no-build", "gateway", "prefill", "decode", check=False).returncode
+        assert stack.compose("up", "-d", "--no-build", "gateway", "prefill", "decode",
+                             check=False).returncode
         assert not stack.workers()

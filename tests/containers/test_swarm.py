@@ -1,7 +1,9 @@
-"""deploy/swarm/stack.yml on three engines as three hosts, while clients read through its two gateways.
+"""deploy/swarm/stack.yml on three engines as three hosts, while clients read through its two
+gateways.
 
-Hosts are deployed to, drained, cut off from power and brought back; every text is held against the one of peace. The
-clients do what a proxy before the gateways does: they ask the other one when one refuses, and leave out one that failed.
+Hosts are deployed to, drained, cut off from power and brought back; every text must be the one in
+peace. The clients do what a proxy before the gateways does: they ask the other gateway when one
+refuses, and leave out one that failed.
 """
 import json
 import os
@@ -29,13 +31,17 @@ class Swarm:
         self.nodes, self.folder = {node.name: node for node in nodes}, folder
         (folder / "swarm").mkdir()
         shutil.copy(ROOT / "deploy/swarm/stack.yml", folder / "swarm")
-        subprocess.run([ROOT / "deploy/make-secrets", folder / "secrets"], check=True, capture_output=True)
-        self.proxy = Proxy([node.address for node in nodes], (folder / "secrets/api-keys").read_text())
+        subprocess.run([ROOT / "deploy/make-secrets", folder / "secrets"], check=True,
+                       capture_output=True)
+        self.proxy = Proxy([node.address for node in nodes],
+                           (folder / "secrets/api-keys").read_text())
         first, *others = nodes
-        first.docker("swarm", "init", "--advertise-addr", first.address, "--default-addr-pool", "10.98.0.0/16")
+        first.docker("swarm", "init", "--advertise-addr", first.address,
+                     "--default-addr-pool", "10.98.0.0/16")
         token = first.docker("swarm", "join-token", "-q", "manager")
         for node in others:
-            node.docker("swarm", "join", "--token", token, "--advertise-addr", node.address, f"{first.address}:2377")
+            node.docker("swarm", "join", "--token", token, "--advertise-addr", node.address,
+                        f"{first.address}:2377")
 
     def docker(self, *words, **options):
         """On the manager that has had power for longest: one that is switched on answers later."""
@@ -43,15 +49,18 @@ class Swarm:
         return min(managers, key=lambda node: node.on_since_s).docker(*words, **options)
 
     def deploy(self, **settings):
-        self.docker("stack", "deploy", "--resolve-image", "never", "-c", self.folder / "swarm/stack.yml", STACK,
+        self.docker("stack", "deploy", "--resolve-image", "never",
+                    "-c", self.folder / "swarm/stack.yml", STACK,
                     env={**os.environ, "BATON_IMAGE": IMAGE, "BATON_PORT": str(PORT), **settings})
 
     def tasks(self):
         """{id: (service, node)} of those that should run, and do."""
-        told = self.docker("stack", "ps", "--no-trunc", "--filter", "desired-state=running", "--format", "{{json .}}", STACK,
-                           check=False)  # fails while there is none
+        # The command fails while there is none.
+        told = self.docker("stack", "ps", "--no-trunc", "--filter", "desired-state=running",
+                           "--format", "{{json .}}", STACK, check=False)
         return {task["ID"]: (task["Name"].removeprefix(f"{STACK}_").split(".")[0], task["Node"])
-                for task in map(json.loads, told.splitlines()) if task["CurrentState"].startswith("Running")}
+                for task in map(json.loads, told.splitlines())
+                if task["CurrentState"].startswith("Running")}
 
     def nodes_of(self, service):
         return sorted(node for name, node in self.tasks().values() if name == service)
@@ -63,26 +72,30 @@ class Swarm:
     def roles(self, node):
         """{role: how many workers are ready} as the gateway of a node says."""
         try:
-            status, body = ask(PORT, "/workers", headers=self.proxy.headers, host=self.nodes[node].address)
+            status, body = ask(PORT, "/workers", headers=self.proxy.headers,
+                               host=self.nodes[node].address)
         except OSError:
             return {}
-        ready = [worker["role"] for worker in json.loads(body)["workers"] if worker["state"] == "ready"] if status == 200 else []
+        ready = [worker["role"] for worker in json.loads(body)["workers"]
+                 if worker["state"] == "ready"] if status == 200 else []
         return {role: ready.count(role) for role in WHOLE}
 
     def is_whole(self):
         gateways = self.nodes_of("gateway")
-        return len(gateways) == 2 and len(self.tasks()) == 6 and all(self.roles(node) == WHOLE for node in gateways)
+        return (len(gateways) == 2 and len(self.tasks()) == 6
+                and all(self.roles(node) == WHOLE for node in gateways))
 
     def wait(self):
         try:
             wait_for(self.is_whole, "two gateways with two workers of each role")
         except AssertionError:
-            print(self.docker("stack", "ps", "--no-trunc", STACK, check=False), {n: self.roles(n) for n in self.nodes_of("gateway")})
+            print(self.docker("stack", "ps", "--no-trunc", STACK, check=False),
+                  {n: self.roles(n) for n in self.nodes_of("gateway")})
             raise
 
     def is_updated(self):
-        states = [self.docker("service", "inspect", "--format", "{{.UpdateStatus.State}}", f"{STACK}_{service}")
-                  for service in ("gateway", "prefill", "decode")]
+        states = [self.docker("service", "inspect", "--format", "{{.UpdateStatus.State}}",
+                              f"{STACK}_{service}") for service in ("gateway", "prefill", "decode")]
         assert not {"paused", "rollback_started", "rollback_completed"} & set(states), states
         return set(states) == {"completed"}
 
@@ -96,7 +109,8 @@ class Swarm:
             readers.wait_for_more(12)
             self.wait()  # its tasks are begun elsewhere
             node.switch_on()
-            wait_for(lambda: self.docker("node", "inspect", "--format", "{{.Status.State}}", node.name) == "ready", node.name)
+            wait_for(lambda: self.docker("node", "inspect", "--format", "{{.Status.State}}",
+                                         node.name) == "ready", node.name)
             readers.wait_for_more(6)
         return readers
 
@@ -104,12 +118,13 @@ class Swarm:
 @pytest.fixture(scope="module")
 def swarm(built, tmp_path_factory):
     if MADE not in os.environ:
-        pytest.skip("hosts are made only beside an engine that is made, and this machine has one of its own")
+        pytest.skip("hosts need an engine that is made, and this machine has one of its own")
     with hosts(3, IMAGE) as nodes:
         swarm = Swarm(nodes, tmp_path_factory.mktemp("stack"))
         swarm.deploy()
         _, took_s = seconds(swarm.wait)
-        print(f"\nthree hosts: two gateways and four workers ready {took_s:.1f} s after `docker stack deploy`")
+        print(f"\nthree hosts: two gateways and four workers ready {took_s:.1f} s after "
+              "`docker stack deploy`")
         swarm.texts = in_peace(PORT, swarm.proxy.read)
         yield swarm
     print("\n" + "\n".join(ROWS))
@@ -120,14 +135,16 @@ def test_workers_and_gateways_are_on_hosts_of_their_own(swarm):
         assert len(set(swarm.nodes_of(service))) == 2, swarm.tasks()
     workers = json.loads(ask(PORT, "/workers", headers=swarm.proxy.headers,
                              host=swarm.nodes[swarm.nodes_of("gateway")[0]].address)[1])["workers"]
-    places = {(worker["role"], node, task) for worker in workers for task, (_, node) in swarm.tasks().items()
+    places = {(worker["role"], node, task) for worker in workers
+              for task, (_, node) in swarm.tasks().items()
               if worker["id"] == f"{worker['role']}-{node}-{task}"}
     assert len(places) == 4, workers
 
 
 def test_nobody_is_let_in_without_a_key(swarm):
     host = swarm.nodes[swarm.nodes_of("gateway")[0]].address
-    assert ask(PORT, "/workers", host=host)[0] == ask(PORT, "/generate", {"prompt": "a"}, host=host)[0] == 401
+    assert ask(PORT, "/workers", host=host)[0] == 401
+    assert ask(PORT, "/generate", {"prompt": "a"}, host=host)[0] == 401
 
 
 def test_a_node_of_workers_loses_its_power_and_comes_back(swarm):
@@ -146,7 +163,8 @@ def test_a_node_is_drained_and_comes_back(swarm):
     with swarm.readers() as readers:
         readers.wait_for_more(12)
         swarm.docker("node", "update", "--availability", "drain", node)
-        wait_for(lambda: node not in {where for _, where in swarm.tasks().values()}, f"{node} to be empty")
+        wait_for(lambda: node not in {where for _, where in swarm.tasks().values()},
+                 f"{node} to be empty")
         swarm.wait()
         readers.wait_for_more(12)
         swarm.docker("node", "update", "--availability", "active", node)
@@ -156,17 +174,18 @@ def test_a_node_is_drained_and_comes_back(swarm):
 
 
 def test_a_node_with_a_gateway_loses_its_power(swarm):
-    """Who read through it is cut off; who comes is served by the other."""
+    """Its readers are cut off; new requests are served by the other."""
     swarm.wait()
     node = swarm.nodes[swarm.nodes_of("gateway")[0]]
     readers = swarm.readers_through_a_loss_of_power(node)
     ROWS.append(row("a node with a gateway loses power", readers))
     assert set(readers.outcomes) <= PROMISED | CUT, readers.outcomes
-    assert sum(readers.outcomes[outcome] for outcome in CUT) <= len(readers.threads), readers.outcomes
+    n_cut = sum(readers.outcomes[outcome] for outcome in CUT)
+    assert n_cut <= len(readers.threads), readers.outcomes
 
 
 def test_a_deployment_with_another_secret_replaces_every_task(swarm):
-    """The first step of a change of the token: both are accepted, so tasks of either deployment know each other."""
+    """The first step of a token change: both tokens are accepted, so old and new tasks talk."""
     swarm.wait()
     before = swarm.tasks()
     old = (swarm.folder / "secrets/cluster-token").read_text()
@@ -174,8 +193,10 @@ def test_a_deployment_with_another_secret_replaces_every_task(swarm):
     with swarm.readers() as readers:
         readers.wait_for_more(6)
         swarm.deploy(BATON_SECRETS="2")
-        for n in range(1, len(before) + 1):  # one after the other, and a gateway drains for as long as it may
-            wait_for(lambda: len(before.keys() - swarm.tasks().keys()) >= n, f"{n} tasks to be replaced")
+        # One after the other, and a gateway drains for as long as it may.
+        for n in range(1, len(before) + 1):
+            wait_for(lambda: len(before.keys() - swarm.tasks().keys()) >= n,
+                     f"{n} tasks to be replaced")
         wait_for(swarm.is_updated, "the new deployment")
         swarm.wait()
         readers.wait_for_more(6)
@@ -189,7 +210,8 @@ def test_it_is_removed_under_load_and_leaves_its_volumes_alone(swarm):
     with swarm.readers() as readers:
         readers.wait_for_more(6)
         swarm.docker("stack", "rm", STACK)
-        wait_for(lambda: not any(node.docker("ps", "-q") for node in swarm.nodes.values()), "containers to end")
+        wait_for(lambda: not any(node.docker("ps", "-q") for node in swarm.nodes.values()),
+                 "containers to end")
     ROWS.append(row("the stack is removed", readers))
     assert set(readers.outcomes) <= PROMISED | {"refused", "HTTP 503"}, readers.outcomes
     assert not swarm.docker("secret", "ls", "-q") and not swarm.docker("service", "ls", "-q")

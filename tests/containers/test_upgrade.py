@@ -1,4 +1,4 @@
-"""deploy/upgrade, as deploy/README.md documents it: a loaded fleet goes from one image to the next."""
+"""deploy/upgrade moves a loaded fleet from one image to the next, as deploy/README.md documents."""
 import os
 import subprocess
 
@@ -35,7 +35,8 @@ def upgrade(stack, **settings):
 
 
 def images(stack):
-    return {c: docker("inspect", "-f", "{{.Image}}", c) for service in SERVICES for c in stack.containers(service)}
+    return {c: docker("inspect", "-f", "{{.Image}}", c) for service in SERVICES
+            for c in stack.containers(service)}
 
 
 def test_workers_that_do_not_fit_are_not_let_in_and_cost_nothing(old, next_image):
@@ -46,7 +47,8 @@ def test_workers_that_do_not_fit_are_not_let_in_and_cost_nothing(old, next_image
         script = upgrade(old, BATON_IMAGE=NEXT, BATON_DTYPE="bf16")
         words = script.communicate()[0]
         readers.wait_for_more(6)
-    assert script.returncode == 1 and "dtype" in words and "the new worker is removed" in words, words
+    assert (script.returncode == 1 and "dtype" in words
+            and "the new worker is removed" in words), words
     assert images(old) == before and set(readers.outcomes) == {"done"}, readers.outcomes
 
 
@@ -60,7 +62,8 @@ def test_every_container_is_replaced_and_no_stream_fails(old, next_image):
                 with readers.changed:
                     outcomes, gap = dict(readers.outcomes), max(readers.gaps)
         assert script.wait() == 0, words
-        wait_for(lambda: old.roles() == {"prefill": 2, "decode": 2}, f"the whole fleet: {old.workers()}")
+        wait_for(lambda: old.roles() == {"prefill": 2, "decode": 2},
+                 f"the whole fleet: {old.workers()}")
         readers.wait_for_more(12)
     print(f"\nworkers of the next image: {outcomes['done']} exact, longest gap {gap:.2f} s")
     print(row("and its gateway", readers))

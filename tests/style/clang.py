@@ -32,7 +32,7 @@ def tool(name):
 
 
 def each(paths, command):
-    """Runs command(path) for all paths, as many at once as there are processors; the failed ones."""
+    """Runs command(path) for all paths, as many at once as there are processors. The failed."""
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         runs = pool.map(lambda path: subprocess.run(command(path), cwd=ROOT, capture_output=True,
                                                     text=True), paths)
@@ -47,8 +47,8 @@ def check_format(paths):
     program = tool("clang-format")
     paths = paths or tracked("*.c", "*.h")
     batches = [paths[i:i + 40] for i in range(0, len(paths), 40)]
-    done = [subprocess.run([program, "--dry-run", "-Werror", *batch], cwd=ROOT, stderr=subprocess.PIPE,
-                           text=True) for batch in batches]
+    done = [subprocess.run([program, "--dry-run", "-Werror", *batch], cwd=ROOT,
+                           stderr=subprocess.PIPE, text=True) for batch in batches]
     wrong = sorted({line.split(":")[0] for run in done for line in run.stderr.splitlines()
                     if "code should be clang-formatted" in line})
     print("\n".join(wrong))
@@ -59,7 +59,7 @@ def check_format(paths):
 def check_tidy(build, paths):
     program = tool("clang-tidy")
     analyze = "--analyze" in paths
-    # What another architecture or another compiler builds is not in the list of this build.
+    # This build's list lacks the files of another architecture or another compiler.
     commands = json.loads(Path(build, "compile_commands.json").read_text())
     built = {os.path.relpath(entry["file"], ROOT) for entry in commands}
     paths = [path for path in paths if path != "--analyze"] or tracked("*.c")

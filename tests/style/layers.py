@@ -118,7 +118,8 @@ def sibling_circles(includes):
         edges = {}
         for pair in includes:
             names = [path[len(prefix):].split("/") for path in pair if path.startswith(prefix)]
-            if len(names) == 2 and all(len(name) > 1 for name in names) and names[0][0] != names[1][0]:
+            in_folders = len(names) == 2 and all(len(name) > 1 for name in names)
+            if in_folders and names[0][0] != names[1][0]:
                 edges.setdefault(names[0][0], set()).add(names[1][0])
         for circle in circles(edges):
             yield f"folders of {parent} include each other: {', '.join(circle)}"
@@ -137,10 +138,10 @@ def main():
     paths = [path for path in tracked("*.c", "*.h")]
     sources = {path: (ROOT / path).read_text(errors="replace") for path in paths}
     product = [path for path in paths if not is_in(path, "tests")]
-    includes = [(path, header) for path in product for kind, header in INCLUDE.findall(sources[path])
-                if kind == '"']
-    problems = [*wrong_rooms(includes), *wrong_libraries(paths, sources), *sibling_circles(includes),
-                *header_circles(includes)]
+    includes = [(path, header) for path in product
+                for kind, header in INCLUDE.findall(sources[path]) if kind == '"']
+    problems = [*wrong_rooms(includes), *wrong_libraries(paths, sources),
+                *sibling_circles(includes), *header_circles(includes)]
     climbs = [f"{path} includes {header}: name it from the root" for path in paths
               for kind, header in INCLUDE.findall(sources[path]) if kind == '"' and ".." in header]
     print("\n".join([*problems, *climbs]))

@@ -38,9 +38,8 @@ def fail(text):
 def run(command, log):
     """Output goes to the log, whose end is shown when the command fails."""
     with open(log, "w") as out:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out,
+                              stderr=subprocess.STDOUT)
     if done.returncode:
         print("".join(open(log, errors="replace").readlines()[-60:]))
         fail(f"{command[-1]!r} exits with {done.returncode}")
@@ -62,13 +61,9 @@ def copy_tracked(target, names):
 
 @contextlib.contextmanager
 def mounted(root, archives):
-    """What a container engine mounts; archives keeps packages from being fetched three times."""
-    mounts = [
-        (["-t", "proc", "proc"], "proc"),
-        (["-t", "sysfs", "-o", "ro", "sysfs"], "sys"),
-        (["--rbind", "/dev"], "dev"),
-        (["--bind", str(archives)], "var/cache/apt/archives"),
-    ]
+    """The mounts of a container engine; archives keeps packages from three downloads."""
+    mounts = [(["-t", "proc", "proc"], "proc"), (["-t", "sysfs", "-o", "ro", "sysfs"], "sys"),
+              (["--rbind", "/dev"], "dev"), (["--bind", str(archives)], "var/cache/apt/archives")]
     for arguments, target in mounts:
         subprocess.run(["mount", *arguments, str(root / target)], check=True)
     try:
@@ -112,19 +107,15 @@ def build_stage(stage, work):
                 origin = work / (origin or "context")
                 copy(origin / source.lstrip("/"), root / str(workdir / target).lstrip("/"))
             else:
-                run(
-                    in_root(root, str(workdir), stage.env, "/bin/sh", "-c", arguments[0]),
-                    work / "step.log",
-                )
+                run(in_root(root, str(workdir), stage.env, "/bin/sh", "-c", arguments[0]),
+                    work / "step.log")
 
 
 def build_image(work):
     stages = dockerfile.parse((REPO / "deploy/Dockerfile").read_text())
     ignored = dockerfile.ignore_patterns((REPO / ".dockerignore").read_text())
-    copy_tracked(
-        work / "context",
-        [name for name in tracked_files() if not dockerfile.is_ignored(name, ignored)],
-    )
+    copy_tracked(work / "context",
+                 [name for name in tracked_files() if not dockerfile.is_ignored(name, ignored)])
     for stage in stages:
         if stage.base != "debian:12-slim":
             fail(f"the Dockerfile's stage {stage.name} starts from {stage.base}")
@@ -138,25 +129,19 @@ def build_image(work):
 def confine(root):
     """Read-only but for /tmp and the core lease's directory, as the compose file has it."""
     subprocess.run(["mount", "--bind", str(root), str(root)], check=True)
-    for arguments, target in (
-        (["-t", "proc", "proc"], "proc"),
-        (["--rbind", "/dev"], "dev"),
-        (["-t", "tmpfs", "tmpfs"], "tmp"),
-        (["-t", "tmpfs", "-o", "mode=1777", "tmpfs"], "run/baton"),
-    ):
+    for arguments, target in ((["-t", "proc", "proc"], "proc"), (["--rbind", "/dev"], "dev"),
+                              (["-t", "tmpfs", "tmpfs"], "tmp"),
+                              (["-t", "tmpfs", "-o", "mode=1777", "tmpfs"], "run/baton")):
         subprocess.run(["mount", *arguments, str(root / target)], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", str(root)], check=True)
 
 
 def environment(stage):
     """The image's own, less what two workers in one container would share."""
-    return {
-        **stage.env,
-        "BATON_DECODE_INBOX": "tcp://0.0.0.0:7103",
-        "BATON_DECODE_ADVERTISE": "tcp://*:7103",
-        "BATON_PREFILL_ALIVE_FILE": "/tmp/prefill-alive",
-        "BATON_DECODE_ALIVE_FILE": "/tmp/decode-alive",
-    }
+    return {**stage.env, "BATON_DECODE_INBOX": "tcp://0.0.0.0:7103",
+            "BATON_DECODE_ADVERTISE": "tcp://*:7103",
+            "BATON_PREFILL_ALIVE_FILE": "/tmp/prefill-alive",
+            "BATON_DECODE_ALIVE_FILE": "/tmp/decode-alive"}
 
 
 def serve(work):
@@ -171,15 +156,9 @@ def serve(work):
     confined = ["setpriv", *ids, "--no-new-privs", "--bounding-set=-all"]
     container = in_root(root, "/tmp", environment(stage), *confined)
     logs = {role: work / f"{role}.log" for role in ("gateway", "prefill", "decode")}
-    processes = {
-        role: subprocess.Popen(
-            [*container, f"baton-{role}"],
-            stdin=subprocess.DEVNULL,
-            stdout=log.open("w"),
-            stderr=subprocess.STDOUT,
-        )
-        for role, log in logs.items()
-    }
+    processes = {role: subprocess.Popen([*container, f"baton-{role}"], stdin=subprocess.DEVNULL,
+                                        stdout=log.open("w"), stderr=subprocess.STDOUT)
+                 for role, log in logs.items()}
     try:
         wait_until_ready(processes)
         for role in processes:
@@ -220,15 +199,14 @@ def wait_until_ready(processes):
 
 def generate():
     prompt = "Once upon a time"
-    status, body = ask(
-        "POST", "/generate", json.dumps({"prompt": prompt, "max_new_tokens": 16, "temperature": 0})
-    )
+    status, body = ask("POST", "/generate",
+                       json.dumps({"prompt": prompt, "max_new_tokens": 16, "temperature": 0}))
     if status != 200 or not json.loads(body)["text"].startswith(prompt):
         raise RuntimeError(f"/generate answers {status}: {body}")
     print(json.loads(body)["text"])
 
 
-# What a new user does.
+# A new user's steps.
 
 
 def readme_commands():
@@ -263,9 +241,8 @@ def follow_readme(work):
             fail(f"the README's commands streamed no answer:\n{log.read_text()[-3000:]}")
         print("".join(log.read_text().splitlines(True)[-6:]))
         say("tests/run")
-        if subprocess.run(
-            in_root(root, "/root/baton", env, "tests/run"), stdin=subprocess.DEVNULL
-        ).returncode:
+        if subprocess.run(in_root(root, "/root/baton", env, "tests/run"),
+                          stdin=subprocess.DEVNULL).returncode:
             fail("tests/run failed")
 
 
@@ -280,9 +257,8 @@ def main():
     except CannotMake as reason:
         fail(reason)
     build_image(work)
-    subprocess.run(
-        ["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"], check=True
-    )
+    subprocess.run(["unshare", "--net", "--mount", sys.executable, __file__, str(work), "serve"],
+                   check=True)
     follow_readme(work)
     say("bare: everything passed")
 

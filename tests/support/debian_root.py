@@ -1,4 +1,4 @@
-"""A bare Debian 12 as a directory: what tests start from where nothing installed by hand may help."""
+"""A bare Debian 12 as a directory, for tests where nothing installed by hand may help."""
 
 import os
 import re
@@ -11,7 +11,7 @@ AUTHORITIES = "NODE_EXTRA_CA_CERTS"
 
 
 class CannotMake(Exception):
-    """What this host lacks."""
+    """This host lacks a program or a right that is needed."""
 
 
 def output_of(*command):
@@ -56,7 +56,7 @@ def make_base(base, log):
         shutil.copy(f"/etc/{name}", base / "etc" / name)
     if AUTHORITIES in os.environ:
         shutil.copy(os.environ[AUTHORITIES], base / "etc/host-authorities.pem")
-    # As in the official image: no services are started, packages are not flushed one by one.
+    # The official image does the same: no services start, packages are not flushed one by one.
     (base / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
     (base / "usr/sbin/policy-rc.d").chmod(0o755)
     (base / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")

@@ -79,7 +79,7 @@ def read_step(stage, word, arguments, earlier_names):
 
 
 def is_ignored(path, patterns):
-    """As a .dockerignore says: the last line that matches the path or a parent of it decides."""
+    """The last line of a .dockerignore that matches the path or a parent of it decides."""
     parents = [str(path), *(str(parent) for parent in pathlib.PurePath(path).parents)]
     ignored = False
     for pattern in patterns:

@@ -1,7 +1,7 @@
 """Kubernetes' own API types, as the distribution's python3-kubernetes has them, as a strict schema.
 
-The package is of an older Kubernetes than our objects may be written for: a version that it lacks is
-looked up under the name it had before it became stable, which has the same fields.
+The package may be older than our objects' Kubernetes. A version that it lacks is looked up under
+the name it had before it became stable, which has the same fields.
 """
 import re
 

@@ -45,7 +45,7 @@ def apt(work, *words):
     in_system(work, "apt-get", "-y", "--no-install-recommends", *words)
 
 
-# What the package brings.
+# The package's contents.
 
 
 def check_secrets(root):
@@ -66,7 +66,8 @@ def check_files(root):
     for name in ("baton", "baton-gateway", "baton-prefill", "baton-decode"):
         check(f"/usr/bin/{name}" in listed, f"no program {name}")
         check(f"/usr/share/man/man1/{name}.1.gz" in listed, f"no manual page of {name}")
-        check(f"/usr/share/bash-completion/completions/{name}" in listed, f"no completion of {name}")
+        check(f"/usr/share/bash-completion/completions/{name}" in listed,
+              f"no completion of {name}")
     for path in listed:
         mode = (root / path[1:]).lstat().st_mode
         check(stat.S_ISLNK(mode) or not mode & 0o022, f"{path} may be written by others: {mode:o}")
@@ -79,16 +80,13 @@ def check_files(root):
 
 def check_units(root):
     say("what systemd says of the units")
-    done = subprocess.run(
-        ["systemd-analyze", "verify", f"--root={root}", "--man=no", *UNITS],
-        capture_output=True, text=True,
-    )
+    done = subprocess.run(["systemd-analyze", "verify", f"--root={root}", "--man=no", *UNITS],
+                          capture_output=True, text=True)
     complaints = [line for line in done.stderr.splitlines() if "baton" in line]
     check(not done.returncode and not complaints, f"systemd-analyze verify: {done.stderr}")
     for unit in UNITS:
-        judgement = output_of(
-            "systemd-analyze", "security", "--offline=true", "--no-pager", f"--root={root}", unit
-        )
+        judgement = output_of("systemd-analyze", "security",
+                              "--offline=true", "--no-pager", f"--root={root}", unit)
         exposure = float(re.search(r"Overall exposure level for \S+: ([\d.]+)", judgement)[1])
         print(f"{unit}: exposure {exposure}")
         check(exposure <= MAX_EXPOSURE, f"{unit} is exposed by {exposure}:\n{judgement}")
@@ -99,9 +97,8 @@ def check_units(root):
 
 def ask(path, key=None, body=None):
     connection = http.client.HTTPConnection("127.0.0.1", 8000, timeout=60)
-    headers = {"Content-Type": "application/json"} | (
-        {"Authorization": f"Bearer {key}"} if key else {}
-    )
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key
+                                                      else {})
     connection.request("POST" if body else "GET", path, body and json.dumps(body), headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode()
@@ -196,10 +193,8 @@ def main():
         check_files(root)
         check_units(root)
     say("the services")
-    subprocess.run(
-        ["unshare", "--net", "--mount", sys.executable, "-B", __file__, str(work), "serve"],
-        check=True,
-    )
+    subprocess.run(["unshare", "--net", "--mount", sys.executable, "-B", __file__, str(work),
+                    "serve"], check=True)
     with mounted(root, work / "archives"):
         check_upgrade(work)
         check_purge(work)

@@ -16,7 +16,7 @@ from pathlib import Path
 N_SLOWEST, MAX_FAILURES, MAX_LINES = 20, 4, 60
 # The line with which ctest's summary begins.
 SUMMARY = re.compile(r"^\d+% tests passed, \d+ tests failed out of \d+|^No tests were found")
-# What an assertion looks like in pytest, cmocka, the sanitizers, node's runner, a script.
+# The marks of an assertion in pytest, cmocka, the sanitizers, node's runner and a script.
 ASSERTED = re.compile(r"^E  |: error: |^FAILED|ERROR: |SUMMARY: |AssertionError|not ok |^Error|"
                       r"\[  FAILED  \]|: Assertion |panic:")
 PROCESS = re.compile(r"^-{4} (\S+)")  # fleet.py prints a process's last lines behind this
@@ -60,8 +60,8 @@ def results(junit):
 
 def report(junit, skipped_file):
     cases = list(results(junit))
-    failed = [(name, output) for name, _, status, output in cases if status not in ("run", "notrun",
-                                                                                  "disabled")]
+    failed = [(name, output) for name, _, status, output in cases
+              if status not in ("run", "notrun", "disabled")]
     if failed:
         print(f"\n== {len(failed)} failed: what was asserted, and the last lines of the processes")
         for name, output in failed[:MAX_FAILURES]:
@@ -69,7 +69,8 @@ def report(junit, skipped_file):
     print(f"\n== the slowest {N_SLOWEST} of {len(cases)} tests, in seconds")
     slowest = sorted(cases, key=lambda case: -case[1])[:N_SLOWEST]
     for i in range(0, len(slowest), 2):
-        print("".join(f"{seconds:8.1f} {name:36.36}" for name, seconds, *_ in slowest[i:i + 2]).rstrip())
+        print("".join(f"{seconds:8.1f} {name:36.36}"
+                      for name, seconds, *_ in slowest[i:i + 2]).rstrip())
     print()
     for line in skipped_file.read_text().splitlines():
         print(f"skipped: {line}")
