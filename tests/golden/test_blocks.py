@@ -1,4 +1,4 @@
-"""Blocks of every type decoded by Baton, by the reference and by ggml's own library: the same bits."""
+"""Baton, the reference and ggml's library decode blocks of every type to the same bits."""
 import ctypes
 import os
 import subprocess
@@ -42,9 +42,10 @@ def assert_same_bits(ours, theirs):
 
 
 class TypeTraits(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("n_values", ctypes.c_int64), ("interleave", ctypes.c_int64),
-                ("n_bytes", ctypes.c_size_t), ("is_quantized", ctypes.c_bool),
-                ("to_float", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64))]
+    _fields_ = [
+        ("name", ctypes.c_char_p), ("n_values", ctypes.c_int64), ("interleave", ctypes.c_int64),
+        ("n_bytes", ctypes.c_size_t), ("is_quantized", ctypes.c_bool),
+        ("to_float", ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64))]
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,12 @@ def traits():
 
 
 def test_both_tables_name_the_same_types():
-    listed = subprocess.run([BIN / "golden_blocks"], capture_output=True, check=True, text=True).stdout
-    ours = {name: tuple(map(int, numbers)) for name, *numbers in map(str.split, listed.splitlines())}
-    assert ours == {name: (kind.id, kind.n_values, kind.n_bytes) for name, kind in blocks.TYPES.items()}
+    listed = subprocess.run([BIN / "golden_blocks"], capture_output=True, check=True,
+                            text=True).stdout
+    ours = {name: tuple(map(int, numbers))
+            for name, *numbers in map(str.split, listed.splitlines())}
+    assert ours == {name: (kind.id, kind.n_values, kind.n_bytes)
+                    for name, kind in blocks.TYPES.items()}
 
 
 @pytest.mark.parametrize("name", blocks.TYPES)
@@ -87,5 +91,6 @@ def test_ggml_decodes_the_same(name, traits):
 def test_encoded_values_are_near(name):
     values = np.random.default_rng(3).standard_normal((8, 512))
     error = blocks.decode(name, blocks.encode(name, values)).reshape(values.shape) - values
-    bound = dict(Q8_0=.006, Q6_K=.02, Q5_K=.04, Q5_1=.04, Q5_0=.05, MXFP4=.12, Q3_K=.16, Q2_K=.35).get(name, .09)
+    bound = dict(Q8_0=.006, Q6_K=.02, Q5_K=.04, Q5_1=.04, Q5_0=.05, MXFP4=.12, Q3_K=.16,
+                 Q2_K=.35).get(name, .09)
     assert np.sqrt((error ** 2).mean()) < bound

@@ -1,7 +1,7 @@
-"""Every family through the engine, held against numbers made elsewhere and against the float64 reference.
+"""Every family through the engine, against foreign numbers and against the float64 reference.
 
-The fixtures' expected.json come from another implementation, so they judge the reference too. Random models of each family
-then go where the fixtures do not: other shapes, options and storages.
+The fixtures' expected.json come from another implementation, so they judge the reference too.
+Random models of each family then go where the fixtures do not: other shapes, options and storages.
 """
 import json
 import os
@@ -20,14 +20,15 @@ import random_model  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 TALE = ROOT / "models/tale"
-TOLERANCE = 2e-3  # of a logit in f32, whose standard deviation is 3; the best kernels of a CPU may spend some of it
+# The error of a logit in f32, whose standard deviation is 3; a CPU's best kernels spend some of it.
+TOLERANCE = 2e-3
 TOLERANCE_EXACT = 2e-4  # of those whose products are in f32 throughout
-# In standard deviations of the logits, with K and V in f16, whose elements have a relative error of 5e-4. Models whose scores
-# are large (phi3-longrope, phi4-mini) spend 3e-2 of it, the others 1e-2.
+# In standard deviations of the logits, with K and V in f16, whose elements have a relative error of
+# 5e-4. Models whose scores are large (phi3-longrope, phi4-mini) spend 3e-2 of it, the others 1e-2.
 TOLERANCE_F16_KV = 5e-2
 # Root of the mean square, in the same measure, with weights of about five bits: 0.2 at most.
 TOLERANCE_Q4 = 0.3
-# Of each family that many random models; BATON_SEEDS asks for more, BATON_FIRST_SEED for others.
+# So many random models of each family; BATON_SEEDS asks for more, BATON_FIRST_SEED for others.
 SEEDS = range(int(os.environ.get("BATON_FIRST_SEED", 0)),
               int(os.environ.get("BATON_FIRST_SEED", 0)) + int(os.environ.get("BATON_SEEDS", 2)))
 
@@ -37,7 +38,7 @@ def cases(name):
 
 
 def logprobs(rows, ids):
-    """Of each id but the first, given those before it: rows [T][V]."""
+    """The log-probability of each id but the first, from rows [T][V]."""
     rows = np.asarray(rows[: len(ids) - 1], np.float64)
     rows = rows - rows.max(-1, keepdims=True)
     rows = rows - np.log(np.exp(rows).sum(-1, keepdims=True))
@@ -53,7 +54,8 @@ def hold(case, rows):
         if gap > 2 * TOLERANCE:
             assert row.argmax() == token
     if n > 1:
-        assert np.abs(logprobs(rows, case["prompt"]) - case["prompt_logprobs"][1:]).max() <= 2 * TOLERANCE
+        assert np.abs(logprobs(rows, case["prompt"])
+                      - case["prompt_logprobs"][1:]).max() <= 2 * TOLERANCE
 
 
 def run(directory, ids, *options):
@@ -89,7 +91,8 @@ def test_keys_and_values_in_f16_stay_within_their_bound(name):
         ids = case["prompt"] + case["greedy"][:-1]
         wanted = judge.logits(ids)
         found = run(FIXTURES / name, ids, "--kv-dtype", "f16")
-        assert np.abs(found - wanted)[: judge.n_sure(1e-2)].max(initial=0) <= TOLERANCE_F16_KV * wanted.std()
+        assert (np.abs(found - wanted)[: judge.n_sure(1e-2)].max(initial=0)
+                <= TOLERANCE_F16_KV * wanted.std())
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -98,12 +101,14 @@ def test_random_models_compute_what_the_reference_does(family, seed):
     with tempfile.TemporaryDirectory() as directory:
         config = random_model.write(directory, family, seed)
         judge = model.Model(directory)
-        ids = np.random.default_rng(seed).integers(0, judge.plan.V, 1 + seed * 37 % 100 + 20).tolist()
+        ids = np.random.default_rng(seed).integers(0, judge.plan.V,
+                                                   1 + seed * 37 % 100 + 20).tolist()
         wanted = judge.logits(ids)
         for kernels, tolerance in (("auto", TOLERANCE), ("portable", TOLERANCE_EXACT)):
             n = judge.n_sure(tolerance / 2)
             worst = np.abs(run(directory, ids, "--kernels", kernels) - wanted)[:n].max(initial=0)
-            assert worst <= tolerance * max(1, wanted.std() / 3), f"{kernels} {worst:.2e}, {json.dumps(config)}"
+            at_most = tolerance * max(1, wanted.std() / 3)
+            assert worst <= at_most, f"{kernels} {worst:.2e}, {json.dumps(config)}"
 
 
 @pytest.mark.parametrize("family", random_model.CONFIGS)
@@ -118,7 +123,8 @@ def test_weights_in_q4_stay_within_their_bound_in_every_mode(family):
 
 
 def test_the_story_model_gives_the_references_logits():
-    judge, prompts = model.Model(TALE), json.loads((ROOT / "tests/golden/tale.json").read_text())["prompts"]
+    judge, prompts = (model.Model(TALE),
+                      json.loads((ROOT / "tests/golden/tale.json").read_text())["prompts"])
     for i, prompt in enumerate(prompts):
         ids = (prompt["ids"] + prompt["greedy_ids"])[: 40 * (i + 1)]
         assert np.abs(run(TALE, ids) - judge.logits(ids)).max() <= TOLERANCE

@@ -1,7 +1,9 @@
-"""GGUF files through the engine: a directory and its GGUF in F32 give the same bits, and so do blocks and their values.
+"""GGUF files through the engine: F32 gives its directory's bits, and blocks give their values'
+bits.
 
-The files are written from the directories by tests/reference/gguf.py, which does what converters do: other names, other
-keys, other orders of rows. Scalings that a file holds as rounded factors (Llama 3's, LongRoPE's) leave a small difference.
+tests/reference/gguf.py writes the files from directories as converters do: other names, other keys,
+other orders of rows. Scalings that a file holds as rounded factors (Llama 3's, LongRoPE's) leave a
+small difference.
 """
 import json
 import sys
@@ -23,7 +25,7 @@ from test_llama_cpp import shared  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 TOLERANCE = 1e-3  # of a logit, where rope's factors are rounded to F32
-# What their files cannot say: the scale of scores, which layers do not rotate.
+# Their files cannot tell the scale of scores or which layers do not rotate.
 UNSAID = ("gemma2", "gemma3", "gemma3-vlm", "smollm3")
 
 
@@ -53,17 +55,19 @@ def hold(directory, ids):
     if scaling(config_of(directory)) in ("llama3", "longrope", "su"):
         assert np.abs(wanted - found).max() <= TOLERANCE * max(1, wanted.std() / 3)
     else:
-        assert np.array_equal(wanted.view(np.uint32), found.view(np.uint32)), np.abs(wanted - found).max()
+        assert np.array_equal(wanted.view(np.uint32),
+                              found.view(np.uint32)), np.abs(wanted - found).max()
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir() if path.is_dir() and path.name not in UNSAID))
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir() if path.is_dir()
+                                        and path.name not in UNSAID))
 def test_a_fixture_and_its_gguf_give_the_same_bits(name):
     case = json.loads((FIXTURES / name / "expected.json").read_text())["cases"][0]
     hold(FIXTURES / name, case["prompt"] + case["greedy"][:-1])
 
 
 def said(config):
-    """The nearest configuration that a file can hold: what it leaves out is as in the published models."""
+    """The nearest configuration that a file can hold; it omits what the published models omit."""
     config = shared(config)
     config.update({"gpt_neox": {"hidden_act": "gelu"}}.get(config["model_type"], {}))
     if config["model_type"] == "gpt_oss":
@@ -72,7 +76,8 @@ def said(config):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("family", [family for family in random_model.CONFIGS if family in gguf.ARCHITECTURES])
+@pytest.mark.parametrize("family", [family for family in random_model.CONFIGS
+                                    if family in gguf.ARCHITECTURES])
 def test_a_random_model_and_its_gguf_give_the_same_bits(family, seed):
     with tempfile.TemporaryDirectory() as directory:
         random_model.write(directory, family, 2000 + seed, said)
@@ -83,14 +88,16 @@ def test_a_random_model_and_its_gguf_give_the_same_bits(family, seed):
 def blocky(config):
     """Rows of 256 values, of which every type of blocks has a whole number."""
     config = shared(config)
-    config.update(hidden_size=256, intermediate_size=256, num_attention_heads=4, num_key_value_heads=2, head_dim=64,
-                  num_hidden_layers=2, vocab_size=96, rope_scaling=None)
+    config.update(hidden_size=256, intermediate_size=256, num_attention_heads=4,
+                  num_key_value_heads=2, head_dim=64, num_hidden_layers=2, vocab_size=96,
+                  rope_scaling=None)
     config.pop("rope_parameters", None)
     return config
 
 
 def matrices(tensors):
-    return [name for name, values in tensors.items() if values.ndim > 1 and "bias" not in name and "inp" not in name]
+    return [name for name, values in tensors.items() if values.ndim > 1 and "bias" not in name
+            and "inp" not in name]
 
 
 @pytest.mark.parametrize("kind", [kind for kind in blocks.TYPES if kind != "F32"])
@@ -111,8 +118,10 @@ def test_blocks_and_their_values_give_the_same_bits(family, kind, tmp_path):
     gguf.convert(judge, tmp_path / "blocks.gguf", encode)
     gguf.convert(judge, tmp_path / "values.gguf", decode)
     ids = np.random.default_rng(0).integers(0, judge.plan.V, 20).tolist()
-    found, wanted = (rows(tmp_path / name, ids, judge.plan.V) for name in ("blocks.gguf", "values.gguf"))
-    assert np.array_equal(wanted.view(np.uint32), found.view(np.uint32)), np.abs(wanted - found).max()
+    found, wanted = (rows(tmp_path / name, ids, judge.plan.V)
+                     for name in ("blocks.gguf", "values.gguf"))
+    assert np.array_equal(wanted.view(np.uint32),
+                          found.view(np.uint32)), np.abs(wanted - found).max()
 
 
 def test_a_bias_in_blocks_is_refused(tmp_path):
@@ -122,7 +131,8 @@ def test_a_bias_in_blocks_is_refused(tmp_path):
 
     random_model.write(tmp_path, "llama", 3000, blocky)
     gguf.convert(model.Model(tmp_path), tmp_path / "x.gguf", encode)
-    with pytest.raises(engine.Refused, match="tensor output_norm.weight: Q8_0; F32, F16 or BF16 is wanted"):
+    with pytest.raises(engine.Refused,
+                       match="tensor output_norm.weight: Q8_0; F32, F16 or BF16 is wanted"):
         rows(tmp_path / "x.gguf", [1], 96)
 
 
@@ -133,11 +143,14 @@ def test_a_tensor_that_the_model_does_not_know_is_refused(tmp_path):
 
     random_model.write(tmp_path, "llama", 3000, blocky)
     gguf.convert(model.Model(tmp_path), tmp_path / "x.gguf", add)
-    with pytest.raises(engine.Refused, match="tensor output_norm.bias: the model that its configuration describes has"):
+    with pytest.raises(
+            engine.Refused,
+            match="tensor output_norm.bias: the model that its configuration describes has"):
         rows(tmp_path / "x.gguf", [1], 96)
 
 
 def test_a_file_of_another_architecture_is_refused_by_name(tmp_path):
     gguf.write(tmp_path / "x.gguf", {"general.architecture": "mamba", "mamba.block_count": 1}, {})
-    with pytest.raises(engine.Refused, match='general.architecture: "mamba" is not supported .supported: llama,'):
+    with pytest.raises(engine.Refused,
+                       match='general.architecture: "mamba" is not supported .supported: llama,'):
         rows(tmp_path / "x.gguf", [1], 1)

@@ -19,16 +19,19 @@ BIN = Path(os.environ["BATON_BIN"])
 FIXTURES = ROOT / "tests/fixtures/tokenizers"
 N_TEXTS = 2000
 # Each kind's architecture and the name that llama.cpp's converter knows its steps by.
-KINDS = dict(deepseek=("llama", "deepseek-v3"), falcon=("llama", "falcon"), gemma2=("gemma2", "default"),
-             gemma3=("gemma3", "default"), gpt2=("gpt2", "gpt-2"), granite=("granite", "refact"), llama2=("llama", "default"),
-             llama3=("llama", "llama-bpe"), o200k=("gpt-oss", "gpt-4o"), olmo2=("olmo2", "dbrx"), phi3=("phi3", "default"),
-             phi4=("phi3", "dbrx"), qwen2=("qwen2", "qwen2"), qwen35=("qwen2", "qwen35"), smollm=("llama", "smollm"),
+KINDS = dict(deepseek=("llama", "deepseek-v3"), falcon=("llama", "falcon"),
+             gemma2=("gemma2", "default"), gemma3=("gemma3", "default"), gpt2=("gpt2", "gpt-2"),
+             granite=("granite", "refact"), llama2=("llama", "default"),
+             llama3=("llama", "llama-bpe"), o200k=("gpt-oss", "gpt-4o"), olmo2=("olmo2", "dbrx"),
+             phi3=("phi3", "default"), phi4=("phi3", "dbrx"), qwen2=("qwen2", "qwen2"),
+             qwen35=("qwen2", "qwen35"), smollm=("llama", "smollm"),
              starcoder=("starcoder2", "starcoder"), tekken=("llama", "tekken"))
 
 
 def first_token(tokenizer):
     """The text of the special token that the post-processor puts first."""
-    found = re.search(r'"single": \[\{"SpecialToken": \{"id": ("[^"]*")', json.dumps(tokenizer["post_processor"]))
+    found = re.search(r'"single": \[\{"SpecialToken": \{"id": ("[^"]*")',
+                      json.dumps(tokenizer["post_processor"]))
     return found and json.loads(found[1])
 
 
@@ -43,8 +46,8 @@ def read(kind):
 
 
 def run(*argv):
-    return subprocess.run([str(a) for a in argv], text=True, errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    return subprocess.run([str(a) for a in argv], text=True, errors="replace",
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def check_same(tmp_path, model, file, texts):
@@ -73,13 +76,15 @@ def test_files_do_not_tell_metaspace_from_a_space_that_is_always_put_first(tmp_p
     added = [token["content"] for token in tokenizer["added_tokens"]]
     texts = [text for text in random_texts(random.Random(6), tokenizer, N_TEXTS)
              if not text.startswith((" ", "\u2581")) and not any(map(text.__contains__, added))]
-    check_same(tmp_path, FIXTURES / "llama2-metaspace", write(tmp_path / "model.gguf", tokenizer, "llama", "default"), texts)
+    check_same(tmp_path, FIXTURES / "llama2-metaspace",
+               write(tmp_path / "model.gguf", tokenizer, "llama", "default"), texts)
 
 
 def test_unigram_has_the_ids_of_the_directory(tmp_path):
     """Its NFKC and its joining of spaces are in no key: words of ASCII with single spaces."""
     tokenizer, rng = read("unigram"), random.Random(7)
-    words = [word for word in (pair[0].replace("\u2581", " ").strip() for pair in tokenizer["model"]["vocab"])
+    words = [word for word in (pair[0].replace("\u2581", " ").strip()
+                               for pair in tokenizer["model"]["vocab"])
              if word.isascii() and word and "<" not in word]
     texts = [" ".join(rng.choices(words, k=rng.randint(1, 12))) for _ in range(N_TEXTS)]
     file = write(tmp_path / "model.gguf", tokenizer, "llama", "default")

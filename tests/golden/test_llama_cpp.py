@@ -1,10 +1,11 @@
-"""A second judge: llama.cpp's library computes random models of the families that it shares with the reference.
+"""A second judge: llama.cpp's library computes random models of the families it supports.
 
-What it computes otherwise than the models themselves is kept out of the configurations here. It ignores the windows of
-Mistral, Mixtral, Qwen, Phi-3 and StarCoder2, and layer types that follow no pattern. Scores of Gemma 2 and 3 are divided by
-the root of the head's size. YaRN's range is always truncated and its ends are 32 and 1; OLMo 2 has no llama3 scaling, and
-dynamic scaling is unknown. SmolLM3 has no rotation in each fourth layer. Qwen 3's experts are always renormalised, those of
-OLMoE and Qwen 2 never. Every GELU is the tanh form, out of a table in float16.
+The configurations leave out what it computes otherwise than the models themselves. It ignores the
+windows of Mistral, Mixtral, Qwen, Phi-3 and StarCoder2, and layer types that follow no pattern. It
+divides scores of Gemma 2 and 3 by the root of the head's size. YaRN's range is always truncated and
+its ends are 32 and 1; OLMo 2 has no llama3 scaling, and dynamic scaling is unknown. SmolLM3 has no
+rotation in each fourth layer. Qwen 3's experts are always renormalised, those of OLMoE and Qwen 2
+never. Every GELU is the tanh form, out of a table in float16.
 """
 import os
 import sys
@@ -34,7 +35,8 @@ def library():
 def shared_scaling(config):
     scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
     kind = scaling.get("rope_type", scaling.get("type"))
-    for key in ("attention_factor", "truncate", "beta_fast", "beta_slow", "mscale", "mscale_all_dim"):
+    for key in ("attention_factor", "truncate", "beta_fast", "beta_slow", "mscale",
+                "mscale_all_dim"):
         scaling.pop(key, None)
     if kind == "dynamic" or (kind, config["model_type"]) == ("llama3", "olmo2"):
         scaling["rope_type"] = scaling["type"] = "default"
@@ -44,16 +46,21 @@ def shared_scaling(config):
 
 # Fields that a family must have to be computed alike.
 FIXED = dict(
-    gpt2={"activation_function": "gelu_new"}, gpt_neox={"hidden_act": "gelu_new", "attention_bias": True},
+    gpt2={"activation_function": "gelu_new"},
+    gpt_neox={"hidden_act": "gelu_new", "attention_bias": True},
     starcoder2={"sliding_window": None, "use_bias": True}, mistral={"sliding_window": None},
-    mixtral={"sliding_window": None}, ministral3={"sliding_window": None}, phi3={"sliding_window": None},
-    qwen2={"use_sliding_window": False},
+    mixtral={"sliding_window": None}, ministral3={"sliding_window": None},
+    phi3={"sliding_window": None}, qwen2={"use_sliding_window": False},
     qwen3={"use_sliding_window": False, "attention_bias": False}, granite={"mlp_bias": False},
-    smollm3={"no_rope_layers": None, "attention_bias": False}, cohere={"use_qk_norm": False, "attention_bias": False},
-    cohere2={"attention_bias": False}, olmo2={"attention_bias": False, "tie_word_embeddings": False},
-    qwen3_moe={"use_sliding_window": False, "norm_topk_prob": True, "decoder_sparse_step": 1, "mlp_only_layers": []},
-    qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [], "tie_word_embeddings": False},
-    olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False}, gemma2={"attn_logit_softcapping": 8.0})
+    smollm3={"no_rope_layers": None, "attention_bias": False},
+    cohere={"use_qk_norm": False, "attention_bias": False}, cohere2={"attention_bias": False},
+    olmo2={"attention_bias": False, "tie_word_embeddings": False},
+    qwen3_moe={"use_sliding_window": False, "norm_topk_prob": True, "decoder_sparse_step": 1,
+               "mlp_only_layers": []},
+    qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
+               "tie_word_embeddings": False},
+    olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False},
+    gemma2={"attn_logit_softcapping": 8.0})
 
 
 def shared(config):
@@ -75,7 +82,8 @@ def shared(config):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("family", [family for family in random_model.CONFIGS if family in gguf.ARCHITECTURES])
+@pytest.mark.parametrize("family", [family for family in random_model.CONFIGS
+                                    if family in gguf.ARCHITECTURES])
 def test_llama_cpp_gives_the_references_logits(library, family, seed):
     with tempfile.TemporaryDirectory() as directory:
         config = random_model.write(directory, family, 1000 + seed, shared)
@@ -86,4 +94,5 @@ def test_llama_cpp_gives_the_references_logits(library, family, seed):
         wanted = judge.logits(ids)[len(ids) // 2 - 1:]
         worst = np.abs(library.logits(path, ids, judge.plan.V) - wanted).max()
         gelu = judge.plan.activation.startswith("gelu")
-        assert worst <= (TOLERANCE_GELU if gelu else TOLERANCE) * max(1, wanted.std() / 3), (worst, config)
+        assert worst <= (TOLERANCE_GELU if gelu else TOLERANCE) * max(1, wanted.std() / 3), (worst,
+                                                                                             config)

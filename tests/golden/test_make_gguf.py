@@ -1,6 +1,7 @@
-"""What `baton-bench make-model --gguf` writes, as llama.cpp reads it: every type, and families that both compute alike.
+"""llama.cpp reads what `baton-bench make-model --gguf` writes: every type, and common families.
 
-llama.cpp rounds what it multiplies blocks with to 8 bits, so its logits are only near those of the same weights in f32.
+llama.cpp rounds the factors of blocks to 8 bits, so its logits are only near those of the same
+weights in f32.
 """
 import os
 import subprocess
@@ -16,14 +17,15 @@ import engine  # noqa: E402
 import llama_cpp  # noqa: E402
 
 BIN = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin"))
-TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL",
-         "IQ4_XS", "MXFP4", "Q4_K_M", "Q5_K_M", "MXFP4_MOE")
-FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe", "tiny-qwen3", "tiny-gemma", "tiny-phi",
-            "tiny-granite", "tiny-granitemoe", "tiny-granitemoeshared", "tiny-olmo2", "tiny-cohere2", "tiny-glm4",
-            "tiny-minicpm")
+TYPES = ("F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K",
+         "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS", "MXFP4", "Q4_K_M", "Q5_K_M", "MXFP4_MOE")
+FAMILIES = ("tiny", "tiny-llama", "tiny-mixtral", "tiny-qwen2", "tiny-qwen2_moe", "tiny-qwen3",
+            "tiny-gemma", "tiny-phi", "tiny-granite", "tiny-granitemoe", "tiny-granitemoeshared",
+            "tiny-olmo2", "tiny-cohere2", "tiny-glm4", "tiny-minicpm")
 IDS = [i * i * 31 % 2560 for i in range(40)]
 V = 2560
-ROUNDED, EXACT, GELU = 0.05, 2e-3, 2e-2  # rms of the difference over that of the logits; GELU is a table there
+# The rms of the difference over that of the logits. llama.cpp's GELU is a table.
+ROUNDED, EXACT, GELU = 0.05, 2e-3, 2e-2
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +34,13 @@ def library():
 
 
 def make(path, shape, kind, *options):
-    subprocess.run([BIN / "baton-bench", "make-model", "--shape", shape, "--gguf", kind, "--out", path, *options], check=True)
+    subprocess.run([BIN / "baton-bench", "make-model", "--shape", shape, "--gguf", kind,
+                    "--out", path, *options], check=True)
     return path
 
 
 def difference(library, path):
-    """Of both programs' logits, and how far the logits lie apart."""
+    """The relative difference of both programs' logits, and the spread of llama.cpp's."""
     theirs = library.logits(path, IDS, V)
     [ours] = engine.ask(path, [("score", IDS)], V, "--dtype", "f32")
     return np.std(theirs - ours[len(IDS) // 2 - 1:]) / theirs.std(), theirs.std()
@@ -49,10 +52,11 @@ def test_both_compute_alike_with_every_type(library, tmp_path, kind):
     assert error < (EXACT if kind == "F32" else ROUNDED) and 0.1 < spread < 10, (error, spread)
 
 
-@pytest.mark.parametrize("kind, most", [("Q8_0", 0.02), ("Q5_1", 0.1), ("Q4_0", 0.3), ("Q4_K_M", 0.3), ("Q6_K", 0.05)])
+@pytest.mark.parametrize("kind, most", [("Q8_0", 0.02), ("Q5_1", 0.1), ("Q4_0", 0.3),
+                                        ("Q4_K_M", 0.3), ("Q6_K", 0.05)])
 def test_encoded_weights_are_near_those_of_the_shape(tmp_path, kind, most):
-    exact, rounded = (engine.ask(make(tmp_path / name, "tiny-blocks", name, "--encode"), [("score", IDS)], V, "--dtype", "f32")[0]
-                      for name in ("F32", kind))
+    files = [make(tmp_path / name, "tiny-blocks", name, "--encode") for name in ("F32", kind)]
+    exact, rounded = (engine.ask(path, [("score", IDS)], V, "--dtype", "f32")[0] for path in files)
     assert 0 < np.std(rounded - exact) / exact.std() < most
 
 

@@ -1,4 +1,4 @@
-"""GGUF files in their own formats: no weight is rounded again, and logits stay near those of the weights decoded to f32."""
+"""GGUF in its own formats: no weight is rounded twice, and logits stay near the f32 ones."""
 import os
 import subprocess
 import sys
@@ -18,20 +18,23 @@ import random_model  # noqa: E402
 TOOL = Path(os.environ.get("BATON_BIN", ROOT / "build/release/bin")) / "golden_native"
 WIDTH, N_TOKENS = 256, 20
 KINDS = [kind for kind in blocks.TYPES if kind != "F32"]
-# Of the logits' standard deviation: rounding a row's inputs to 8 bits is all that differs, which is 0.020 to 0.025. In a
-# mixture that is enough to choose another expert, where scores are nearly the same, and what follows reads the result.
+# In standard deviations of the logits. Only the rounding of a row's inputs to 8 bits differs, which
+# costs 0.020 to 0.025. In a mixture it may choose another expert where scores are nearly equal, and
+# later layers read the result.
 TOLERANCE_RMS, TOLERANCE_MIXTURE = 0.03, 0.1
-CASES = [("llama", kind) for kind in KINDS] + [
-    (family, kind) for family in ("qwen2", "mixtral", "gpt_oss") for kind in ("F16", "Q4_K", "Q8_0", "MXFP4")]
+CASES = [("llama", kind) for kind in KINDS] + [(family, kind)
+                                               for family in ("qwen2", "mixtral", "gpt_oss")
+                                               for kind in ("F16", "Q4_K", "Q8_0", "MXFP4")]
 
 
 def sized(config):
     """Rows that are whole blocks of every type."""
-    config.update(hidden_size=WIDTH, intermediate_size=WIDTH, num_attention_heads=8, num_key_value_heads=2, head_dim=32,
-                  num_hidden_layers=2, tie_word_embeddings=False)
-    for key, value in (("attention_bias", config["model_type"] == "gpt_oss"), ("mlp_bias", False), ("rope_scaling", None),
-                       ("rope_parameters", None), ("sliding_window", None), ("num_local_experts", 4),
-                       ("num_experts_per_tok", 2)):
+    config.update(hidden_size=WIDTH, intermediate_size=WIDTH, num_attention_heads=8,
+                  num_key_value_heads=2, head_dim=32, num_hidden_layers=2,
+                  tie_word_embeddings=False)
+    for key, value in (("attention_bias", config["model_type"] == "gpt_oss"), ("mlp_bias", False),
+                       ("rope_scaling", None), ("rope_parameters", None), ("sliding_window", None),
+                       ("num_local_experts", 4), ("num_experts_per_tok", 2)):
         if key in config:
             config[key] = value
     return config
@@ -39,7 +42,7 @@ def sized(config):
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    """Of each family a model of the reference."""
+    """A model of the reference for each family."""
     made = {}
 
     def of(family):
@@ -61,7 +64,8 @@ def write(judge, path, kind, others=lambda name: None):
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
     keys.update((f"{converter.arch}.{key}", value) for key, value in converter.keys().items())
-    types = {name: others(name) or kind for name, values in tensors.items() if is_matrix(name, values)}
+    types = {name: others(name) or kind for name, values in tensors.items()
+             if is_matrix(name, values)}
     gguf.write(path, keys, tensors, types)
     return types
 
@@ -78,8 +82,8 @@ def ids_of(judge):
 
 
 def error_of(path, judge):
-    """What a row of native logits differs by, in standard deviations of those of f32: the median of rows, the same in every
-    mode."""
+    """How far a row of native logits is from f32's, in standard deviations of those: the median of
+    the rows, the same in every mode."""
     ids = ids_of(judge)
     exact = engine.all_ways(path, ids, judge.plan.V, "--dtype", "f32")
     found = engine.all_ways(path, ids, judge.plan.V, "--dtype", "native", "--kv-dtype", "f32")
@@ -101,7 +105,8 @@ def test_every_type_is_kept_and_computed_with(models, tmp_path, family, kind):
 
 def test_q_k_and_v_may_have_types_of_their_own(models, tmp_path):
     judge, path = models("llama"), tmp_path / "model.gguf"
-    kinds = {"attn_v": "Q6_K", "attn_k": "Q5_0", "ffn_down": "Q8_0", "output": "BF16", "token_embd": "IQ4_NL"}
+    kinds = {"attn_v": "Q6_K", "attn_k": "Q5_0", "ffn_down": "Q8_0", "output": "BF16",
+             "token_embd": "IQ4_NL"}
     types = write(judge, path, "Q4_K", lambda name: kinds.get(name.split(".")[-2]))
     assert set(types.values()) == {"Q4_K", *kinds.values()}
     assert set(dtypes_of(path)) == {"q4_k", "q6_k", "q5_0", "q8_0", "bf16", "iq4_nl"}
@@ -120,7 +125,8 @@ def test_a_gguf_file_is_native_unless_asked(models, tmp_path):
     judge, path = models("llama"), tmp_path / "model.gguf"
     write(judge, path, "Q4_0")
     ids = [("score", ids_of(judge))]
-    (usual,), (native,) = (engine.ask(path, ids, judge.plan.V, *options) for options in ((), ("--dtype", "native")))
+    (usual,), (native,) = (engine.ask(path, ids, judge.plan.V, *options)
+                           for options in ((), ("--dtype", "native")))
     assert np.array_equal(usual, native)
 
 

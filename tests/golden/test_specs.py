@@ -1,4 +1,4 @@
-"""What engine/arch makes of configurations, held against the reference's reading of them, field by field."""
+"""engine/arch and the reference read the same configurations, compared field by field."""
 import json
 import os
 import subprocess
@@ -16,8 +16,9 @@ import random_model  # noqa: E402
 
 FIXTURES = ROOT / "tests/fixtures/models"
 N_RANDOM = int(os.environ.get("BATON_CONFIGS", 60))  # of each family
-ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu": "gelu_erf", "gelu_new": "gelu_tanh", "relu": "relu",
-               "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu2": "relu2", "clipped": "clipped"}
+ACTIVATIONS = {"silu": "silu", "swish": "silu", "gelu": "gelu_erf", "gelu_new": "gelu_tanh",
+               "relu": "relu", "gelu_fast": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+               "relu2": "relu2", "clipped": "clipped"}
 
 
 def specs(configs):
@@ -28,8 +29,8 @@ def specs(configs):
             path = Path(directory) / f"{i}.json"
             path.write_text(json.dumps(config))
             lines.append(f"{n_context} {path}\n")
-        done = subprocess.run([Path(os.environ["BATON_BIN"]) / "golden_spec"], input="".join(lines), text=True,
-                              capture_output=True, check=True)
+        done = subprocess.run([Path(os.environ["BATON_BIN"]) / "golden_spec"], input="".join(lines),
+                              text=True, capture_output=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -52,7 +53,8 @@ def hold_layers(spec, plan):
         assert (found["rope"] < 0) == (wanted.rope is None)
         if wanted.rope:
             rope = spec["ropes"][found["rope"]]
-            assert spec["interleaved"] == wanted.rope.interleaved and close(rope["factor"], wanted.rope.factor)
+            assert spec["interleaved"] == wanted.rope.interleaved
+            assert close(rope["factor"], wanted.rope.factor)
             assert np.allclose(rope["inverse"], wanted.rope.inverse, rtol=1e-12, atol=0)
 
 
@@ -70,15 +72,18 @@ def hold(spec, plan):
     assert spec["form"] == {"parallel2": "parallel"}.get(plan.form, plan.form)
     assert spec["mlp_has_norm"] == (plan.form == "parallel2")
     assert spec["activation"] == ACTIVATIONS[plan.activation] and spec["qk_norm"] == plan.qk_norm
-    assert spec["rms"] == plan.norm.startswith("rms") and spec["gated"] == (plan.mlp in ("gated", "fused"))
+    assert spec["rms"] == plan.norm.startswith("rms")
+    assert spec["gated"] == (plan.mlp in ("gated", "fused"))
     for name in ("C", "H", "V"):
         assert spec[name] == getattr(plan, name), name
-    for name in ("epsilon", "score_scale", "score_cap", "clip", "embed_scale", "residual_scale", "logit_scale",
-                 "logit_cap"):
+    for name in ("epsilon", "score_scale", "score_cap", "clip", "embed_scale", "residual_scale",
+                 "logit_scale", "logit_cap"):
         assert close(spec[name], getattr(plan, name)), name
-    for name in ("norm_bias", "sinks", "qkv_bias", "o_bias", "head_bias", "learned_positions", "tied"):
+    for name in ("norm_bias", "sinks", "qkv_bias", "o_bias", "head_bias", "learned_positions",
+                 "tied"):
         assert spec[name] == getattr(plan, name), name
-    assert spec["mlp_bias"] == (plan.mlp_bias or (plan.moe is not None and plan.moe.kind == "gpt_oss"))
+    assert spec["mlp_bias"] == (plan.mlp_bias
+                                or (plan.moe is not None and plan.moe.kind == "gpt_oss"))
     hold_layers(spec, plan)
     hold_moe(spec, plan)
 
@@ -111,4 +116,5 @@ def test_the_context_that_is_served_chooses_among_rotary_embeddings():
 
 def test_more_context_than_the_model_knows_is_refused():
     config = random_model.CONFIGS["llama"](random_model.Draw(1), "llama")
-    assert "context: must be in 1..128" in specs([(129, dict(config, rope_scaling=None))])[0]["refused"]
+    assert ("context: must be in 1..128"
+            in specs([(129, dict(config, rope_scaling=None))])[0]["refused"])

@@ -1,8 +1,9 @@
-"""ggml's blocks: decoding of every type that Baton reads, and plain encoding, own code throughout.
+"""ggml's blocks: decoding of every type that Baton reads, and plain encoding, all in own code.
 
-A block of codes is taken apart into (d, min, scales [G], mins [G], codes [V]): V values in groups of V / G, whose value is
-d scales[g] level - min mins[g]; the level of a code is the code less a zero point, or an entry of a table. Types of 32
-values have one group with scale 1. Encoding rounds to the nearest level: no search for better scales, as ggml has.
+A block of codes is taken apart into (d, min, scales [G], mins [G], codes [V]): V values in groups
+of V / G, whose value is d scales[g] level - min mins[g]; the level of a code is the code less a
+zero point, or an entry of a table. Types of 32 values have one group with scale 1. Encoding rounds
+to the nearest level, without ggml's search for better scales.
 """
 from dataclasses import dataclass
 
@@ -55,12 +56,14 @@ def gather(codes, n_bits, run):
     return parts.sum(2).reshape(len(codes), -1).astype(np.uint8)
 
 
-# Of each type: its fields in order, as (name, bytes). Names of codes: bits, run.
-PLANES = {"q8": (8, 32), "n16": (4, 16), "n32": (4, 32), "n64": (4, 64), "pairs": (2, 32), "high": (1, 32), "fifth": (1, 1)}
+# The fields of each type in order, as (name, bytes). Names of codes: bits, run.
+PLANES = {"q8": (8, 32), "n16": (4, 16), "n32": (4, 32), "n64": (4, 64), "pairs": (2, 32),
+          "high": (1, 32), "fifth": (1, 1)}
 FIELDS = {
     "Q8_0": (("d", 2), ("q8", 32)),
     "Q4_0": (("d", 2), ("n16", 16)), "Q4_1": (("d", 2), ("m", 2), ("n16", 16)),
-    "Q5_0": (("d", 2), ("fifth", 4), ("n16", 16)), "Q5_1": (("d", 2), ("m", 2), ("fifth", 4), ("n16", 16)),
+    "Q5_0": (("d", 2), ("fifth", 4), ("n16", 16)),
+    "Q5_1": (("d", 2), ("m", 2), ("fifth", 4), ("n16", 16)),
     "Q2_K": (("scales", 16), ("pairs", 64), ("d", 2), ("dmin", 2)),
     "Q3_K": (("high", 32), ("pairs", 64), ("scales", 12), ("d", 2)),
     "Q4_K": (("d", 2), ("dmin", 2), ("scales", 12), ("n32", 128)),
@@ -69,7 +72,7 @@ FIELDS = {
     "IQ4_NL": (("d", 2), ("n16", 16)), "IQ4_XS": (("d", 2), ("scales", 6), ("n16", 128)),
     "MXFP4": (("e", 1), ("n16", 16)),
 }
-# Which planes make a code, the low bits first.
+# The planes that make a code, the low bits first.
 ORDER = ("q8", "n16", "n32", "n64", "pairs", "high", "fifth")
 
 
@@ -97,7 +100,8 @@ def read_scales(name, raw):
         return scales.astype(int) - 32, 0 * scales
     first, last = raw[:, :8], raw[:, 8:]
     low, high = np.split(spread(last, 4, 4), 2, 1), np.split(first >> 6, 2, 1)
-    both = [np.concatenate([part & 63, low[i] | high[i] << 4], 1) for i, part in enumerate(np.split(first, 2, 1))]
+    both = [np.concatenate([part & 63, low[i] | high[i] << 4], 1)
+            for i, part in enumerate(np.split(first, 2, 1))]
     return both[0], both[1]
 
 
@@ -116,12 +120,13 @@ def write_scales(name, scales, mins):
 
 
 def unpack(name, raw):
-    """bytes [n][bytes] -> d [n][1], min [n][1], scales [n][G], mins [n][G], codes [n][V]; d and min are float32"""
+    """bytes [n][bytes] -> float32 d [n][1] and min [n][1], scales, mins [n][G], codes [n][V]"""
     kind, at, fields = TYPES[name], 0, {}
     for field, n in FIELDS[name]:
         fields[field] = np.ascontiguousarray(raw[:, at:at + n])
         at += n
-    number = {key: fields[key].view("<f2").astype(np.float32) for key in ("d", "dmin", "m") if key in fields}
+    number = {key: fields[key].view("<f2").astype(np.float32) for key in ("d", "dmin", "m")
+              if key in fields}
     if name == "MXFP4":  # half the scale, which goes with twice the levels
         number["d"] = np.ldexp(np.float32(1), fields["e"].astype(int) - 128).astype(np.float32)
     low = number.get("dmin", -number["m"] if "m" in number else np.zeros_like(number["d"]))
@@ -131,13 +136,15 @@ def unpack(name, raw):
     codes = np.zeros((len(raw), kind.n_values), int)
     for field, n_bits, run, shift in planes_of(name):
         codes |= spread(fields[field], n_bits, run).astype(int) << shift
-    return number["d"], low, scales.astype(int), mins.astype(int), codes ^ (128 if name == "Q8_0" else 0)
+    return (number["d"], low, scales.astype(int), mins.astype(int),
+            codes ^ (128 if name == "Q8_0" else 0))
 
 
 def pack(name, d, low, scales, mins, codes):
     """The inverse of unpack, as bytes [n][bytes]."""
     codes = codes ^ (128 if name == "Q8_0" else 0)
-    planes = {field: gather(codes >> shift, n_bits, run) for field, n_bits, run, shift in planes_of(name)}
+    planes = {field: gather(codes >> shift, n_bits, run)
+              for field, n_bits, run, shift in planes_of(name)}
     parts = []
     for field, _ in FIELDS[name]:
         if field in planes:
@@ -174,7 +181,8 @@ def decode(name, raw):
     kind = TYPES[name]
     if not kind.n_groups:
         return plain(name, raw)
-    return values_of(name, *unpack(name, np.frombuffer(raw, np.uint8).reshape(-1, kind.n_bytes))).ravel()
+    return values_of(name,
+                     *unpack(name, np.frombuffer(raw, np.uint8).reshape(-1, kind.n_bytes))).ravel()
 
 
 def signed_extreme(values):
@@ -196,7 +204,8 @@ def group_scales(kind, values):
     if levels is FP4:
         exponents = np.frexp(np.abs(values).max(-1))[1]  # the greatest number, 6, is 1.5 times 2^2
         return np.ldexp(0.5, np.clip(exponents - 3, -127, 127)), np.zeros(values.shape[:-1])
-    return signed_extreme(values)[..., 0] / levels[np.abs(levels).argmax()], np.zeros(values.shape[:-1])
+    return (signed_extreme(values)[..., 0] / levels[np.abs(levels).argmax()],
+            np.zeros(values.shape[:-1]))
 
 
 def shared(wanted, least, greatest):

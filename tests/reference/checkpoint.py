@@ -1,9 +1,9 @@
-"""Reads and writes the Hugging Face directory of a model: config.json and safetensors, own code throughout.
+"""Reads and writes a model's Hugging Face directory, config.json and safetensors, in own code.
 
-A tensor is read as float64, whatever it is stored as. gpt-oss' MXFP4 experts (OCP Microscaling Formats 1.0) come as two
-tensors, NAME_blocks [E][out][in / 32][16] with neighbouring values in one byte, the first in the low half, and NAME_scales
-[E][out][in / 32], a power of two biased by 127. They are read as one tensor NAME [E][in][out], as it is called where
-the same model is stored in bf16.
+A tensor is read as float64, whatever it is stored as. gpt-oss' MXFP4 experts (OCP Microscaling
+Formats 1.0) come as two tensors, NAME_blocks [E][out][in / 32][16] with neighbouring values in one
+byte, the first in the low half, and NAME_scales [E][out][in / 32], a power of two biased by 127.
+They are read as one tensor NAME [E][in][out], as the same model in bf16 calls it.
 """
 import json
 import struct
@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
-# In front of a tensor's own name, depending on what wrote the file and on what wraps the text model.
-PREFIXES = ("model.language_model.", "language_model.model.", "language_model.", "model.", "transformer.", "gpt_neox.")
+# Prefixes of a tensor's own name, by what wrote the file and by what wraps the text model.
+PREFIXES = ("model.language_model.", "language_model.model.", "language_model.", "model.",
+            "transformer.", "gpt_neox.")
 
 
 def bf16_bits(values):
@@ -52,7 +53,8 @@ def write_safetensors(path, tensors):
     header, parts, n_bytes = {}, [], 0
     for name, (values, dtype) in tensors.items():
         raw = to_bytes(values, dtype)
-        header[name] = {"dtype": dtype, "shape": list(values.shape), "data_offsets": [n_bytes, n_bytes + len(raw)]}
+        header[name] = {"dtype": dtype, "shape": list(values.shape),
+                        "data_offsets": [n_bytes, n_bytes + len(raw)]}
         parts.append(raw)
         n_bytes += len(raw)
     text = json.dumps(header).encode()

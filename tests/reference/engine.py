@@ -1,4 +1,4 @@
-"""Asks the engine for logits through the tool golden_logits, and holds them against the reference's."""
+"""Asks the engine for logits through golden_logits, and compares them with the reference's."""
 import os
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ class Refused(Exception):
 
 
 def ask(directory, requests, n_vocab, *options):
-    """requests: [(mode, ids)]. The rows of each: [T][V] of score and decode, [1][V] of the other modes."""
+    """requests: [(mode, ids)]. The rows of each: [T][V] for score and decode, else [1][V]."""
     text = "".join(f"{mode} {' '.join(map(str, ids))}\n" for mode, ids in requests)
     done = subprocess.run([TOOL, *options, directory], input=text.encode(), capture_output=True)
     if done.returncode:
@@ -31,5 +31,6 @@ def all_ways(directory, ids, n_vocab, *options):
     rows, steps, *last = ask(directory, [(mode, ids) for mode in modes], n_vocab, *options)
     assert np.array_equal(rows.view(np.uint32), steps.view(np.uint32)), "decode differs from score"
     for mode, row in zip(modes[2:], last):
-        assert np.array_equal(rows[-1:].view(np.uint32), row.view(np.uint32)), f"{mode} differs from score"
+        assert np.array_equal(rows[-1:].view(np.uint32),
+                              row.view(np.uint32)), f"{mode} differs from score"
     return rows

@@ -1,7 +1,8 @@
-"""What each family computes, read from its configuration as Hugging Face's transformers read it (release 5 and before).
+"""Each family's computation, read from its configuration as transformers reads it (to release 5).
 
-plan(config) gives the numbers and choices of one model as a Plan; model.py computes it. Letters: C width, H query heads,
-G key/value heads, D head size, F feed-forward width, L layers, V vocabulary, E experts.
+plan(config) gives the numbers and choices of one model as a Plan; model.py computes it. Letters: C
+width, H query heads, G key/value heads, D head size, F feed-forward width, L layers, V vocabulary,
+E experts.
 """
 import math
 from dataclasses import dataclass, field
@@ -9,32 +10,37 @@ from dataclasses import dataclass, field
 import rope as rotary
 
 LLAMA = dict(prefix="model.", layer="layers.{}.", embed="embed_tokens", norm="norm", head="lm_head",
-             n1="input_layernorm", n2="post_attention_layernorm", q="self_attn.q_proj", k="self_attn.k_proj",
-             v="self_attn.v_proj", o="self_attn.o_proj", q_norm="self_attn.q_norm", k_norm="self_attn.k_norm",
-             gate="mlp.gate_proj", up="mlp.up_proj", down="mlp.down_proj", router="mlp.gate", expert="mlp.experts.{}.",
+             n1="input_layernorm", n2="post_attention_layernorm", q="self_attn.q_proj",
+             k="self_attn.k_proj", v="self_attn.v_proj", o="self_attn.o_proj",
+             q_norm="self_attn.q_norm", k_norm="self_attn.k_norm", gate="mlp.gate_proj",
+             up="mlp.up_proj", down="mlp.down_proj", router="mlp.gate", expert="mlp.experts.{}.",
              expert_gate="gate_proj", expert_up="up_proj", expert_down="down_proj",
              experts_in="mlp.experts.gate_up_proj", experts_out="mlp.experts.down_proj")
-GEMMA2 = dict(LLAMA, n2="post_attention_layernorm", n3="pre_feedforward_layernorm", n4="post_feedforward_layernorm")
-GLM4 = dict(LLAMA, n2="post_self_attn_layernorm", n3="post_attention_layernorm", n4="post_mlp_layernorm",
-            gate_up="mlp.gate_up_proj")
+GEMMA2 = dict(LLAMA, n2="post_attention_layernorm", n3="pre_feedforward_layernorm",
+              n4="post_feedforward_layernorm")
+GLM4 = dict(LLAMA, n2="post_self_attn_layernorm", n3="post_attention_layernorm",
+            n4="post_mlp_layernorm", gate_up="mlp.gate_up_proj")
 PHI3 = dict(LLAMA, qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj")
 OLMO2 = dict(LLAMA, n1="post_attention_layernorm", n2="post_feedforward_layernorm")
 STARCODER2 = dict(LLAMA, up="mlp.c_fc", down="mlp.c_proj")
 PHI = dict(LLAMA, norm="final_layernorm", o="self_attn.dense", up="mlp.fc1", down="mlp.fc2")
-GPT2 = dict(prefix="transformer.", layer="h.{}.", embed="wte", positions="wpe", norm="ln_f", head="lm_head", n1="ln_1",
-            n2="ln_2", qkv="attn.c_attn", o="attn.c_proj", up="mlp.c_fc", down="mlp.c_proj")
-GPT_NEO = dict(GPT2, q="attn.attention.q_proj", k="attn.attention.k_proj", v="attn.attention.v_proj",
-               o="attn.attention.out_proj")
-GPTJ = dict(GPT2, q="attn.q_proj", k="attn.k_proj", v="attn.v_proj", o="attn.out_proj", up="mlp.fc_in",
-            down="mlp.fc_out")
-GPT_NEOX = dict(prefix="gpt_neox.", layer="layers.{}.", embed="embed_in", norm="final_layer_norm", head="embed_out",
-                n1="input_layernorm", n2="post_attention_layernorm", qkv="attention.query_key_value",
-                o="attention.dense", up="mlp.dense_h_to_4h", down="mlp.dense_4h_to_h")
-MIXTRAL = dict(LLAMA, router="block_sparse_moe.gate", expert="block_sparse_moe.experts.{}.", expert_gate="w1",
-               expert_up="w3", expert_down="w2")
-GRANITE_MOE = dict(LLAMA, router="block_sparse_moe.router.layer", experts_in="block_sparse_moe.input_linear",
-                   experts_out="block_sparse_moe.output_linear", shared_in="shared_mlp.input_linear",
-                   shared_out="shared_mlp.output_linear")
+GPT2 = dict(prefix="transformer.", layer="h.{}.", embed="wte", positions="wpe", norm="ln_f",
+            head="lm_head", n1="ln_1", n2="ln_2", qkv="attn.c_attn", o="attn.c_proj", up="mlp.c_fc",
+            down="mlp.c_proj")
+GPT_NEO = dict(GPT2, q="attn.attention.q_proj", k="attn.attention.k_proj",
+               v="attn.attention.v_proj", o="attn.attention.out_proj")
+GPTJ = dict(GPT2, q="attn.q_proj", k="attn.k_proj", v="attn.v_proj", o="attn.out_proj",
+            up="mlp.fc_in", down="mlp.fc_out")
+GPT_NEOX = dict(prefix="gpt_neox.", layer="layers.{}.", embed="embed_in", norm="final_layer_norm",
+                head="embed_out", n1="input_layernorm", n2="post_attention_layernorm",
+                qkv="attention.query_key_value", o="attention.dense", up="mlp.dense_h_to_4h",
+                down="mlp.dense_4h_to_h")
+MIXTRAL = dict(LLAMA, router="block_sparse_moe.gate", expert="block_sparse_moe.experts.{}.",
+               expert_gate="w1", expert_up="w3", expert_down="w2")
+GRANITE_MOE = dict(LLAMA, router="block_sparse_moe.router.layer",
+                   experts_in="block_sparse_moe.input_linear",
+                   experts_out="block_sparse_moe.output_linear",
+                   shared_in="shared_mlp.input_linear", shared_out="shared_mlp.output_linear")
 QWEN_MOE = dict(LLAMA, shared="mlp.shared_expert.", shared_gate="mlp.shared_expert_gate")
 GPT_OSS = dict(LLAMA, router="mlp.router", sinks="self_attn.sinks")
 
@@ -73,7 +79,8 @@ class Plan:
     norm: str = "rms"  # rms, rms1 (1 + w), layer
     norm_bias: bool = False
     epsilon: float = 1e-6
-    attention: str = "separate"  # separate; rows (q, k, v below each other); conv1d; per_head (q, k, v of each head)
+    # separate; rows (q, k, v below each other); conv1d; per_head (q, k, v of each head)
+    attention: str = "separate"
     mlp: str = "gated"  # gated; fused (gate above up); plain; conv1d (plain)
     activation: str = "silu"
     qk_norm: str = ""  # head, own (a weight for each head), whole
@@ -102,9 +109,10 @@ def sizes(config, names, **more):
     heads = config["num_attention_heads"]
     more.setdefault("D", config.get("head_dim") or config["hidden_size"] // heads)
     plan = Plan(C=config["hidden_size"], H=heads, G=config.get("num_key_value_heads") or heads,
-                F=config["intermediate_size"], L=config["num_hidden_layers"], V=config["vocab_size"],
-                n_positions=config["max_position_embeddings"], names=names,
-                **{"epsilon": config.get("rms_norm_eps", 1e-6), "activation": config.get("hidden_act", "silu"),
+                F=config["intermediate_size"], L=config["num_hidden_layers"],
+                V=config["vocab_size"], n_positions=config["max_position_embeddings"], names=names,
+                **{"epsilon": config.get("rms_norm_eps", 1e-6),
+                   "activation": config.get("hidden_act", "silu"),
                    "tied": config.get("tie_word_embeddings", False), **more})
     plan.score_scale = plan.score_scale or plan.D ** -0.5
     return plan
@@ -115,7 +123,8 @@ def rope_of(config, n_head, n_context, theta=10000.0, partial=1.0, interleaved=F
     parameters = config.get("rope_parameters") or {}
     parameters = parameters.get(kind, parameters) if kind else parameters
     theta = parameters.get("rope_theta", config.get("rope_theta") or theta)
-    partial = parameters.get("partial_rotary_factor", config.get("partial_rotary_factor") or partial)
+    partial = parameters.get("partial_rotary_factor",
+                             config.get("partial_rotary_factor") or partial)
     scaling = parameters or config.get("rope_scaling")
     return rotary.make(config, scaling, theta, int(n_head * partial), interleaved, n_context)
 
@@ -171,8 +180,10 @@ def smollm3(config, n_context):
     plan = llama(config, n_context)
     interval = config.get("no_rope_layer_interval", 4)
     turns = config.get("no_rope_layers") or [int((i + 1) % interval != 0) for i in range(plan.L)]
-    sliding = windows(config, plan.L, lambda i: config.get("use_sliding_window", False) and not turns[i])
-    plan.layers = [Layer(plan.layers[i].rope if turns[i] else None, sliding[i]) for i in range(plan.L)]
+    sliding = windows(config, plan.L,
+                      lambda i: config.get("use_sliding_window", False) and not turns[i])
+    plan.layers = [Layer(plan.layers[i].rope if turns[i] else None, sliding[i])
+                   for i in range(plan.L)]
     return plan
 
 
@@ -215,17 +226,19 @@ def qwen_moe_layers(config, plan, sparse_step):
 def qwen2_moe(config, n_context):
     plan = sizes(config, LLAMA, qkv_bias=config.get("qkv_bias", True))
     plain_layers(plan, config, n_context, qwen_windows(config, plan.L))
-    plan.moe = Moe(config["num_experts"], config["num_experts_per_tok"], config["moe_intermediate_size"], "experts",
-                   config.get("norm_topk_prob", False), config["shared_expert_intermediate_size"], True)
+    plan.moe = Moe(config["num_experts"], config["num_experts_per_tok"],
+                   config["moe_intermediate_size"], "experts", config.get("norm_topk_prob", False),
+                   config["shared_expert_intermediate_size"], True)
     return qwen_moe_layers(config, plan, config.get("decoder_sparse_step", 1))
 
 
 def qwen3_moe(config, n_context):
     plan = qwen3(config, n_context)
     for layer in plan.layers:  # all, whatever max_window_layers
-        layer.window = (config.get("sliding_window", 4096) or 0) if config.get("use_sliding_window") else 0
-    plan.moe = Moe(config["num_experts"], config["num_experts_per_tok"], config["moe_intermediate_size"], "experts",
-                   config.get("norm_topk_prob", False))
+        layer.window = ((config.get("sliding_window", 4096) or 0)
+                        if config.get("use_sliding_window") else 0)
+    plan.moe = Moe(config["num_experts"], config["num_experts_per_tok"],
+                   config["moe_intermediate_size"], "experts", config.get("norm_topk_prob", False))
     return qwen_moe_layers(config, plan, config.get("decoder_sparse_step", 1))
 
 
@@ -239,29 +252,32 @@ def all_moe(plan, moe):
 def mixtral(config, n_context):
     plan = sizes(config, MIXTRAL)
     plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True), theta=1e6)
-    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F, "experts"))
+    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F,
+                             "experts"))
 
 
 def olmoe(config, n_context):
-    plan = sizes(config, LLAMA, qk_norm="whole", clip=config.get("clip_qkv") or 0.0, epsilon=config["rms_norm_eps"],
-                 **biased(config))
+    plan = sizes(config, LLAMA, qk_norm="whole", clip=config.get("clip_qkv") or 0.0,
+                 epsilon=config["rms_norm_eps"], **biased(config))
     plain_layers(plan, config, n_context)
-    return all_moe(plan, Moe(config["num_experts"], config["num_experts_per_tok"], plan.F, "experts",
-                             config.get("norm_topk_prob", False)))
+    return all_moe(plan, Moe(config["num_experts"], config["num_experts_per_tok"], plan.F,
+                             "experts", config.get("norm_topk_prob", False)))
 
 
 def granitemoe(config, n_context):
     plan = granite(config, n_context)
     plan.names, plan.mlp_bias = GRANITE_MOE, False
-    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F, "granite",
-                             n_shared=config.get("shared_intermediate_size") or 0))
+    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F,
+                             "granite", n_shared=config.get("shared_intermediate_size") or 0))
 
 
 def gpt_oss(config, n_context):
     plan = sizes(config, GPT_OSS, sinks=True, activation="clipped", D=config.get("head_dim") or 64,
                  **biased(config, True))
-    plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: i % 2 == 0, 128), theta=150000.0)
-    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F, "gpt_oss"))
+    plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: i % 2 == 0, 128),
+                 theta=150000.0)
+    return all_moe(plan, Moe(config["num_local_experts"], config["num_experts_per_tok"], plan.F,
+                             "gpt_oss"))
 
 
 def gemma_activation(config):
@@ -288,11 +304,15 @@ def gemma2(config, n_context, **more):
 
 def gemma3(config, n_context):
     pattern = config.get("sliding_window_pattern") or 6
-    plan = gemma2(config, n_context, qk_norm="head", score_cap=config.get("attn_logit_softcapping") or 0,
+    plan = gemma2(config, n_context, qk_norm="head",
+                  score_cap=config.get("attn_logit_softcapping") or 0,
                   logit_cap=config.get("final_logit_softcapping") or 0)
-    whole = rope_of({**config, "rope_theta": config.get("rope_theta") or 1e6}, plan.D, n_context, kind="full_attention")
+    whole = rope_of({**config, "rope_theta": config.get("rope_theta") or 1e6}, plan.D, n_context,
+                    kind="full_attention")
     local = (config.get("rope_parameters") or {}).get("sliding_attention") or {}
-    local_rope = rotary.make(config, local, local.get("rope_theta", config.get("rope_local_base_freq", 10000.0)), plan.D)
+    local_rope = rotary.make(config, local,
+                             local.get("rope_theta", config.get("rope_local_base_freq", 10000.0)),
+                             plan.D)
     sliding = is_sliding(config, plan.L, lambda i: (i + 1) % pattern)
     size = config.get("sliding_window", 4096) or 0
     plan.layers = [Layer(local_rope, size) if slides else Layer(whole) for slides in sliding]
@@ -305,8 +325,8 @@ def phi3(config, n_context):
 
 
 def glm4(config, n_context):
-    plan = sizes(config, GLM4, form="sandwich", mlp="fused", qkv_bias=config.get("attention_bias", True),
-                 D=config.get("head_dim") or 128)
+    plan = sizes(config, GLM4, form="sandwich", mlp="fused",
+                 qkv_bias=config.get("attention_bias", True), D=config.get("head_dim") or 128)
     return plain_layers(plan, config, n_context, partial=0.5, interleaved=True)
 
 
@@ -316,8 +336,10 @@ def olmo2(config, n_context):
 
 
 def cohere(config, n_context):
-    plan = sizes(config, LLAMA, form="parallel", norm="layer", epsilon=config.get("layer_norm_eps", 1e-5),
-                 logit_scale=config.get("logit_scale", 0.0625), tied=config.get("tie_word_embeddings", True),
+    plan = sizes(config, LLAMA, form="parallel", norm="layer",
+                 epsilon=config.get("layer_norm_eps", 1e-5),
+                 logit_scale=config.get("logit_scale", 0.0625),
+                 tied=config.get("tie_word_embeddings", True),
                  qk_norm="own" if config.get("use_qk_norm") else "", **biased(config))
     return plain_layers(plan, config, n_context, interleaved=True)
 
@@ -332,33 +354,37 @@ def cohere2(config, n_context):
 
 def starcoder2(config, n_context):
     on = config.get("use_bias", True)
-    plan = sizes(config, STARCODER2, norm="layer", norm_bias=True, epsilon=config.get("norm_epsilon", 1e-5),
-                 mlp="plain", activation=config.get("hidden_act", "gelu_pytorch_tanh"), qkv_bias=on, o_bias=on,
+    plan = sizes(config, STARCODER2, norm="layer", norm_bias=True,
+                 epsilon=config.get("norm_epsilon", 1e-5), mlp="plain",
+                 activation=config.get("hidden_act", "gelu_pytorch_tanh"), qkv_bias=on, o_bias=on,
                  mlp_bias=on, tied=config.get("tie_word_embeddings", True))
     return plain_layers(plan, config, n_context, windows(config, plan.L, lambda i: True))
 
 
 def phi(config, n_context):
-    plan = sizes(config, PHI, form="parallel", norm="layer", norm_bias=True, epsilon=config.get("layer_norm_eps", 1e-5),
-                 mlp="plain", activation=config.get("hidden_act", "gelu_new"), qkv_bias=True, o_bias=True, mlp_bias=True,
-                 head_bias=True)
+    plan = sizes(config, PHI, form="parallel", norm="layer", norm_bias=True,
+                 epsilon=config.get("layer_norm_eps", 1e-5), mlp="plain",
+                 activation=config.get("hidden_act", "gelu_new"), qkv_bias=True, o_bias=True,
+                 mlp_bias=True, head_bias=True)
     return plain_layers(plan, config, n_context, partial=0.5)
 
 
 def gpt_neox(config, n_context):
     on = config.get("attention_bias", True)
     parallel = config.get("use_parallel_residual", True)
-    plan = sizes(config, GPT_NEOX, form="parallel2" if parallel else "pre", norm="layer", norm_bias=True,
-                 epsilon=config.get("layer_norm_eps", 1e-5), attention="per_head", mlp="plain", mlp_bias=True,
-                 activation=config.get("hidden_act", "gelu"), qkv_bias=on, o_bias=on)
+    plan = sizes(config, GPT_NEOX, form="parallel2" if parallel else "pre", norm="layer",
+                 norm_bias=True, epsilon=config.get("layer_norm_eps", 1e-5), attention="per_head",
+                 mlp="plain", mlp_bias=True, activation=config.get("hidden_act", "gelu"),
+                 qkv_bias=on, o_bias=on)
     config = {"rope_theta": config.get("rotary_emb_base", 10000), **config}
     return plain_layers(plan, config, n_context, partial=config.get("rotary_pct", 0.25))
 
 
 def gpt2_sizes(config, names, **more):
     C, H = config["n_embd"], config["n_head"]
-    return Plan(C=C, H=H, G=H, D=C // H, F=config.get("n_inner") or 4 * C, L=config["n_layer"], V=config["vocab_size"],
-                n_positions=config["n_positions"], names=names, norm="layer", norm_bias=True, mlp_bias=True,
+    return Plan(C=C, H=H, G=H, D=C // H, F=config.get("n_inner") or 4 * C, L=config["n_layer"],
+                V=config["vocab_size"], n_positions=config["n_positions"], names=names,
+                norm="layer", norm_bias=True, mlp_bias=True,
                 epsilon=config.get("layer_norm_epsilon", 1e-5), score_scale=(C // H) ** -0.5,
                 activation=config.get("activation_function", "gelu_new"), **more)
 
@@ -373,7 +399,8 @@ def gptj(config, n_context):
     plan = gpt2_sizes(config, GPTJ, form="parallel", mlp="plain", head_bias=True,
                       tied=config.get("tie_word_embeddings", False))
     n = config.get("rotary_dim", 64) or plan.D
-    return uniform(plan, rotary.make({"max_position_embeddings": plan.n_positions}, None, 10000.0, n, True))
+    return uniform(plan, rotary.make({"max_position_embeddings": plan.n_positions}, None, 10000.0,
+                                     n, True))
 
 
 def gpt_neo(config, n_context):
@@ -381,22 +408,26 @@ def gpt_neo(config, n_context):
     kinds = config.get("attention_layers") or [kind for part, times in config["attention_types"]
                                                for kind in part * times]
     plan = Plan(C=config["hidden_size"], H=heads, G=heads, D=config["hidden_size"] // heads,
-                F=config.get("intermediate_size") or 4 * config["hidden_size"], L=config["num_layers"],
-                V=config["vocab_size"], n_positions=config["max_position_embeddings"], names=GPT_NEO, norm="layer",
-                norm_bias=True, epsilon=config.get("layer_norm_epsilon", 1e-5), mlp="plain", mlp_bias=True, o_bias=True,
-                activation=config.get("activation_function", "gelu_new"), score_scale=1.0, learned_positions=True,
-                tied=config.get("tie_word_embeddings", True))
-    return uniform(plan, None, [config.get("window_size", 256) if kind == "local" else 0 for kind in kinds])
+                F=config.get("intermediate_size") or 4 * config["hidden_size"],
+                L=config["num_layers"], V=config["vocab_size"],
+                n_positions=config["max_position_embeddings"], names=GPT_NEO, norm="layer",
+                norm_bias=True, epsilon=config.get("layer_norm_epsilon", 1e-5), mlp="plain",
+                mlp_bias=True, o_bias=True,
+                activation=config.get("activation_function", "gelu_new"), score_scale=1.0,
+                learned_positions=True, tied=config.get("tie_word_embeddings", True))
+    return uniform(plan, None,
+                   [config.get("window_size", 256) if kind == "local" else 0 for kind in kinds])
 
 
-FAMILIES = dict(
-    gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=llama, smollm3=smollm3, mistral=mistral,
-    mixtral=mixtral, qwen2=qwen2, qwen2_moe=qwen2_moe, qwen3=qwen3, qwen3_moe=qwen3_moe, gemma=gemma, gemma2=gemma2,
-    gemma3=gemma3, gemma3_text=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe,
-    granitemoeshared=granitemoe, olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
-    starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3)
+FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=llama,
+                smollm3=smollm3, mistral=mistral, mixtral=mixtral, qwen2=qwen2, qwen2_moe=qwen2_moe,
+                qwen3=qwen3, qwen3_moe=qwen3_moe, gemma=gemma, gemma2=gemma2, gemma3=gemma3,
+                gemma3_text=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe,
+                granitemoeshared=granitemoe, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
+                cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
+                ministral3=ministral3)
 
 
 def plan(config, n_context=None):
-    """n_context: the positions that are served, where the rotary embedding depends on it (longrope)."""
+    """n_context: the served positions, which some rotary embeddings depend on (longrope)."""
     return FAMILIES[config["model_type"]](config, n_context)

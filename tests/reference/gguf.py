@@ -1,7 +1,8 @@
 """Writes a model of the reference as a GGUF file, for llama.cpp and Baton to run.
 
-The format: "GGUF", version 3, counts, keys with typed values, tensor descriptions (dimensions fastest first), then aligned
-data. A file holds no family's constants and no tokenizer here; what llama.cpp takes for granted is the caller's to obey.
+The format: "GGUF", version 3, counts, keys with typed values, tensor descriptions (dimensions
+fastest first), then aligned data. A file holds no family's constants and no tokenizer here; the
+caller obeys what llama.cpp takes for granted.
 """
 import struct
 from pathlib import Path
@@ -12,15 +13,18 @@ import blocks
 
 ALIGNMENT = 32
 U8, U32, I32, F32, BOOL, STRING, ARRAY = 0, 4, 5, 6, 7, 8, 9
-ARCHITECTURES = dict(
-    llama="llama", mistral="llama", mixtral="llama", qwen2="qwen2", qwen2_moe="qwen2moe", qwen3="qwen3",
-    qwen3_moe="qwen3moe", gemma="gemma", gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2", phi3="phi3",
-    smollm3="smollm3", olmo2="olmo2", olmoe="olmoe", granite="granite", granitemoe="granitemoe",
-    granitemoeshared="granitemoe", gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
-    cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss", ministral3="mistral3")
+ARCHITECTURES = dict(llama="llama", mistral="llama", mixtral="llama", qwen2="qwen2",
+                     qwen2_moe="qwen2moe", qwen3="qwen3", qwen3_moe="qwen3moe", gemma="gemma",
+                     gemma2="gemma2", gemma3="gemma3", gemma3_text="gemma3", phi="phi2",
+                     phi3="phi3", smollm3="smollm3", olmo2="olmo2", olmoe="olmoe",
+                     granite="granite", granitemoe="granitemoe", granitemoeshared="granitemoe",
+                     gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
+                     cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss",
+                     ministral3="mistral3")
 # Their Q and K rows are stored in interleaved order.
 PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
-NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",), "parallel2": ("attn_norm", "ffn_norm"),
+NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",),
+         "parallel2": ("attn_norm", "ffn_norm"),
          "sandwich": ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"),
          "post": ("post_attention_norm", "post_ffw_norm")}
 
@@ -56,18 +60,20 @@ def entry(key, value):
 
 
 def write(path, keys, tensors, types=None):
-    """keys: {name: bool, int, float, str, or a list of one of them}. tensors: {name: array}; types: {name: one of
-    blocks.TYPES}, others are F32."""
+    """keys: {name: bool, int, float, str, or a list of one of them}. tensors: {name: array}; types:
+    {name: one of blocks.TYPES}, others are F32."""
     offset, head, data = 0, b"", []
     for name, values in tensors.items():
         kind = (types or {}).get(name, "F32")
         head += text(name) + struct.pack("<I", values.ndim)
-        head += struct.pack(f"<{values.ndim}QIQ", *values.shape[::-1], blocks.TYPES[kind].id, offset)
+        head += struct.pack(f"<{values.ndim}QIQ", *values.shape[::-1], blocks.TYPES[kind].id,
+                            offset)
         raw = blocks.encode(kind, values)
         raw += bytes(-len(raw) % ALIGNMENT)
         data.append(raw)
         offset += len(raw)
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys)) + b"".join(map(entry, keys, keys.values())) + head
+    head = (b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
+            + b"".join(map(entry, keys, keys.values())) + head)
     Path(path).write_bytes(head + bytes(-len(head) % ALIGNMENT) + b"".join(data))
 
 
@@ -98,14 +104,18 @@ class Converter:
             for role, n_heads in (("q", plan.H), ("k", plan.G), ("v", 0)):
                 permutes = n_heads and self.arch in PERMUTED
                 self.put(f"{block}attn_{role}", of(role),
-                         (lambda rows, n=n_heads: interleaved(rows, n)) if permutes else lambda rows: rows)
+                         (lambda rows, n=n_heads: interleaved(rows, n)) if permutes
+                         else lambda rows: rows)
         elif plan.attention == "per_head":
             def split(rows):
-                return np.moveaxis(rows.reshape(plan.H, 3, plan.D, *rows.shape[1:]), 1, 0).reshape(rows.shape)
+                each = rows.reshape(plan.H, 3, plan.D, *rows.shape[1:])
+                return np.moveaxis(each, 1, 0).reshape(rows.shape)
             self.put(block + "attn_qkv", of("qkv"), split)
         else:
-            self.put(block + "attn_qkv", of("qkv"), lambda rows: rows.T if plan.attention == "conv1d" else rows)
-        self.put(block + "attn_output", of("o"), lambda rows: rows.T if plan.attention == "conv1d" else rows)
+            self.put(block + "attn_qkv", of("qkv"),
+                     lambda rows: rows.T if plan.attention == "conv1d" else rows)
+        self.put(block + "attn_output", of("o"),
+                 lambda rows: rows.T if plan.attention == "conv1d" else rows)
         if plan.qk_norm:
             self.put_norm(block + "attn_q_norm", of("q_norm"))
             self.put_norm(block + "attn_k_norm", of("k_norm"))
@@ -117,12 +127,13 @@ class Converter:
             self.put(block + "ffn_gate", of("gate"))
         self.put(block + "ffn_up", of("gate_up" if self.plan.mlp == "fused" else "up"),
                  lambda rows: rows.T if self.plan.mlp == "conv1d" else rows)
-        self.put(block + "ffn_down", of("down"), lambda rows: rows.T if self.plan.mlp == "conv1d" else rows)
+        self.put(block + "ffn_down", of("down"),
+                 lambda rows: rows.T if self.plan.mlp == "conv1d" else rows)
 
     def put_split(self, block, kind, both):
         """Gate rows above those of up: [..][2F][C]"""
-        gate, up = np.split(both, 2, -2)
-        self.tensors[f"{block}ffn_gate_{kind}.weight"], self.tensors[f"{block}ffn_up_{kind}.weight"] = gate, up
+        for part, half in zip(("gate", "up"), np.split(both, 2, -2)):
+            self.tensors[f"{block}ffn_{part}_{kind}.weight"] = half
 
     def experts(self, block, of):
         plan, moe, source = self.plan, self.plan.moe, self.source
@@ -133,15 +144,18 @@ class Converter:
             self.tensors[block + "ffn_down_exps.weight"] = source[fused + "down_proj"]
         elif moe.kind == "experts":
             for part in ("gate", "up", "down"):
-                each = [of("expert").format(e) + plan.names["expert_" + part] for e in range(moe.n_experts)]
-                self.tensors[f"{block}ffn_{part}_exps.weight"] = np.stack([source[name + ".weight"] for name in each])
+                each = [of("expert").format(e) + plan.names["expert_" + part]
+                        for e in range(moe.n_experts)]
+                self.tensors[f"{block}ffn_{part}_exps.weight"] = np.stack(
+                    [source[name + ".weight"] for name in each])
         elif moe.kind == "granite":
             self.put_split(block, "exps", source[of("experts_in") + ".weight"])
             self.tensors[block + "ffn_down_exps.weight"] = source[of("experts_out") + ".weight"]
         else:
             into, out = of("experts_in"), of("experts_out")
+            rows = source[into].swapaxes(1, 2)
             for i, part in enumerate(("gate", "up")):
-                self.tensors[f"{block}ffn_{part}_exps.weight"] = source[into].swapaxes(1, 2)[:, i::2]
+                self.tensors[f"{block}ffn_{part}_exps.weight"] = rows[:, i::2]
                 self.tensors[f"{block}ffn_{part}_exps.bias"] = source[into + "_bias"][:, i::2]
             self.tensors[block + "ffn_down_exps.weight"] = source[out].swapaxes(1, 2)
             self.tensors[block + "ffn_down_exps.bias"] = source[out + "_bias"]
@@ -164,7 +178,8 @@ class Converter:
             return plan.names["layer"].format(i) + plan.names[role]
 
         for role, name in zip(("n1", "n2", "n3", "n4"), NORMS[plan.form]):
-            self.put_norm(block + ("post_attention_norm" if (self.arch, role) == ("gpt-oss", "n2") else name), of(role))
+            self.put_norm(block + ("post_attention_norm" if (self.arch, role) == ("gpt-oss", "n2")
+                                   else name), of(role))
         self.attention(block, of)
         self.experts(block, of) if plan.layers[i].moe else self.dense(block, of)
 
@@ -191,11 +206,12 @@ class Converter:
         kind = scaling.get("rope_type") or scaling.get("type") or "default"
         n = 2 * len(turned[0].inverse)
         theta = float(parameters.get("rope_theta") or config.get("rope_theta") or 10000.0)
-        original = (scaling.get("original_max_position_embeddings") or
-                    config.get("original_max_position_embeddings") or plan.n_positions)
+        original = (scaling.get("original_max_position_embeddings")
+                    or config.get("original_max_position_embeddings") or plan.n_positions)
         keys = {"rope.dimension_count": n, "rope.freq_base": theta}
         if kind in ("linear", "yarn"):
-            keys.update({"rope.scaling.type": kind, "rope.scaling.factor": float(scaling["factor"])})
+            keys.update({"rope.scaling.type": kind,
+                         "rope.scaling.factor": float(scaling["factor"])})
         if kind == "yarn":
             keys["rope.scaling.original_context_length"] = original
             for key, name in (("rope.scaling.yarn_log_multiplier", "mscale_all_dim"),
@@ -203,21 +219,24 @@ class Converter:
                 if scaling.get(name):
                     keys[key] = scaling[name]
         if kind == "llama3":  # a divisor for each plain frequency
-            self.tensors["rope_freqs.weight"] = theta ** (-np.arange(0, n, 2) / n) / turned[0].inverse
+            self.tensors["rope_freqs.weight"] = (theta ** (-np.arange(0, n, 2) / n)
+                                                 / turned[0].inverse)
         if kind == "longrope":
             keys.update({"rope.scaling.original_context_length": original,
                          "rope.scaling.attn_factor": float(turned[0].factor)})
             for length in ("short", "long"):
-                self.tensors[f"rope_factors_{length}.weight"] = np.array(scaling[length + "_factor"])
+                self.tensors[f"rope_factors_{length}.weight"] = np.array(
+                    scaling[length + "_factor"])
         return keys
 
     def keys(self):
         plan, moe = self.plan, self.plan.moe
-        keys = {"context_length": plan.n_positions, "embedding_length": plan.C, "block_count": plan.L,
-                "feed_forward_length": plan.F, "vocab_size": plan.V, "attention.head_count": plan.H,
-                "attention.head_count_kv": plan.G, "attention.key_length": plan.D, "attention.value_length": plan.D,
-                "attention.layer_norm_rms_epsilon" if plan.norm.startswith("rms") else "attention.layer_norm_epsilon":
-                plan.epsilon, **self.rope_keys()}
+        norm = "layer_norm_rms" if plan.norm.startswith("rms") else "layer_norm"
+        keys = {"context_length": plan.n_positions, "embedding_length": plan.C,
+                "block_count": plan.L, "feed_forward_length": plan.F, "vocab_size": plan.V,
+                "attention.head_count": plan.H, "attention.head_count_kv": plan.G,
+                "attention.key_length": plan.D, "attention.value_length": plan.D,
+                f"attention.{norm}_epsilon": plan.epsilon, **self.rope_keys()}
         windows = {layer.window for layer in plan.layers if layer.window}
         if windows:
             keys["attention.sliding_window"] = max(windows)
@@ -233,16 +252,18 @@ class Converter:
     def family_keys(self):
         plan, arch = self.plan, self.arch
         if arch in ("granite", "granitemoe"):
-            return {"attention.scale": float(plan.score_scale), "embedding_scale": float(plan.embed_scale),
-                    "residual_scale": float(plan.residual_scale), "logit_scale": 1 / plan.logit_scale,
-                    "rope.scaling.finetuned": True}
+            return {"attention.scale": float(plan.score_scale),
+                    "embedding_scale": float(plan.embed_scale),
+                    "residual_scale": float(plan.residual_scale),
+                    "logit_scale": 1 / plan.logit_scale, "rope.scaling.finetuned": True}
         if arch == "minicpm":
-            return {"embedding_scale": float(plan.embed_scale), "residual_scale": plan.residual_scale,
-                    "logit_scale": 1 / plan.logit_scale}
+            return {"embedding_scale": float(plan.embed_scale),
+                    "residual_scale": plan.residual_scale, "logit_scale": 1 / plan.logit_scale}
         if arch in ("command-r", "cohere2"):
             return {"logit_scale": float(plan.logit_scale)}
         if arch == "gemma2":
-            return {"attn_logit_softcapping": plan.score_cap, "final_logit_softcapping": plan.logit_cap}
+            return {"attn_logit_softcapping": plan.score_cap,
+                    "final_logit_softcapping": plan.logit_cap}
         if arch == "gemma3":
             return {"final_logit_softcapping": plan.logit_cap or 0.0, "rope.freq_base_swa": 10000.0}
         if arch == "gptneox":
@@ -251,7 +272,7 @@ class Converter:
 
 
 def parts(model, more=None):
-    """Keys and tensors of a model.Model. more: keys besides the architecture's, such as those of gguf_tokenizer."""
+    """Keys and tensors of a model.Model. more: further keys, such as those of gguf_tokenizer."""
     converter = Converter(model)
     tensors = converter.everything()
     keys = {"general.architecture": converter.arch, "tokenizer.ggml.model": "no_vocab"}
@@ -260,14 +281,14 @@ def parts(model, more=None):
 
 
 def convert(model, path, change=lambda tensors: {}, more=None):
-    """The GGUF file of a model.Model. change may edit the tensors, and tells the types of those that are not F32."""
+    """The GGUF file of a model.Model. change edits the tensors and returns types other than F32."""
     keys, tensors = parts(model, more)
     types = change(tensors)
     write(path, keys, tensors, types)
 
 
 def split(model, directory, name, more=None, n=2):
-    """The same in n files, of which the first is returned: all keys there, and every n-th tensor in each."""
+    """The same in n files, the first returned: it has all keys, and each has every n-th tensor."""
     keys, tensors = parts(model, more)
     paths = [Path(directory) / f"{name}-{i + 1:05}-of-{n:05}.gguf" for i in range(n)]
     for i, path in enumerate(paths):

@@ -1,7 +1,7 @@
 """A tokenizer.json as the keys of a GGUF file, as llama.cpp's converter writes them.
 
-Much gets lost: patterns and normalizers become a name, the order of merges becomes scores, and added tokens keep no flag
-but whether they are special.
+Much gets lost: patterns and normalizers become a name, the order of merges becomes scores, and
+added tokens keep no flag but whether they are special.
 """
 import base64
 import re
@@ -13,8 +13,10 @@ SPACE = "\u2581"
 def tokens_of(tokenizer, n_vocab):
     """Text and type of each id."""
     vocab, added = tokenizer["model"]["vocab"], tokenizer["added_tokens"]
-    pairs = vocab.items() if isinstance(vocab, dict) else ((pair[0], i) for i, pair in enumerate(vocab))
-    rows = {i: (token, BYTE if re.fullmatch("<0x[0-9A-F]{2}>", token) else NORMAL) for token, i in pairs}
+    pairs = vocab.items() if isinstance(vocab, dict) else ((pair[0], i)
+                                                           for i, pair in enumerate(vocab))
+    rows = {i: (token, BYTE if re.fullmatch("<0x[0-9A-F]{2}>", token) else NORMAL)
+            for token, i in pairs}
     spaced = tokenizer["model"]["type"] == "Unigram" or tokenizer["model"].get("byte_fallback")
     for token in added:
         content = token["content"]
@@ -30,16 +32,18 @@ def tokens_of(tokenizer, n_vocab):
 
 
 def scores_of(tokenizer, rows):
-    """Each piece's rank in the order of the merges that make it, negative; converters overwrite those of added tokens."""
+    """Each piece's negative rank among the merges; converters overwrite those of added tokens."""
     model = tokenizer["model"]
     if model["type"] == "Unigram":
-        return [float(pair[1]) for pair in model["vocab"]] + [-1000.0] * (len(rows) - len(model["vocab"]))
+        return ([float(pair[1]) for pair in model["vocab"]]
+                + [-1000.0] * (len(rows) - len(model["vocab"])))
     ranks = {}
     for merge in model["merges"]:
         left, right = merge if isinstance(merge, list) else merge.split(" ")
         ranks.setdefault(left + right, float(-1 - len(ranks)))
     lowest = float(-1 - len(ranks))
-    return [{NORMAL: ranks.get(token, lowest), BYTE: 0.0}.get(kind, -1000.0) for token, kind in rows]
+    return [{NORMAL: ranks.get(token, lowest), BYTE: 0.0}.get(kind, -1000.0)
+            for token, kind in rows]
 
 
 def steps_in(part, key):
@@ -47,7 +51,8 @@ def steps_in(part, key):
 
 
 def merges_of(tokenizer):
-    return [" ".join(merge) if isinstance(merge, list) else merge for merge in tokenizer["model"]["merges"]]
+    return [" ".join(merge) if isinstance(merge, list) else merge
+            for merge in tokenizer["model"]["merges"]]
 
 
 def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
@@ -70,7 +75,8 @@ def keys(tokenizer, pre="default", bos=None, eos=None, n_vocab=None):
         made["tokenizer.ggml.scores"] = scores_of(tokenizer, rows)
     for step in normalizers:
         if step["type"] == "Precompiled":
-            made["tokenizer.ggml.precompiled_charsmap"] = base64.b64decode(step["precompiled_charsmap"])
+            made["tokenizer.ggml.precompiled_charsmap"] = (
+                base64.b64decode(step["precompiled_charsmap"]))
     ids = {token: i for i, (token, _) in enumerate(rows)}
     for name, token in (("bos", bos), ("eos", eos)):
         if token is not None:

@@ -1,7 +1,8 @@
 """Any family in float64: the judge of the engine's logits.
 
-Written from the formulas, a whole sequence at a time, without a cache; slow and plain on purpose. Model(directory) gives
-logits of every position, greedy continuations and the log-probabilities of a prompt's tokens.
+Written from the formulas, a whole sequence at a time, without a cache; slow and plain on purpose.
+Model(directory) gives logits of every position, greedy continuations and the log-probabilities of a
+prompt's tokens.
 """
 import numpy as np
 
@@ -90,15 +91,19 @@ class Model:
         elif plan.attention == "conv1d":
             q, k, v = np.split(self.conv1d(x, self.layer_name(i, "qkv")), widths, -1)
         else:
-            y = self.linear(x, self.layer_name(i, "qkv"), plan.qkv_bias).reshape(T, plan.H, 3, plan.D)
+            y = self.linear(x, self.layer_name(i, "qkv"),
+                            plan.qkv_bias).reshape(T, plan.H, 3, plan.D)
             q, k, v = y[:, :, 0], y[:, :, 1], y[:, :, 2]
         if plan.qk_norm == "whole":
-            q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
+            q, k = (self.normed(q, self.layer_name(i, "q_norm")),
+                    self.normed(k, self.layer_name(i, "k_norm")))
         if plan.clip:
             q, k, v = (np.clip(part, -plan.clip, plan.clip) for part in (q, k, v))
-        q, k, v = q.reshape(T, plan.H, plan.D), k.reshape(T, plan.G, plan.D), v.reshape(T, plan.G, plan.D)
+        q, k, v = (q.reshape(T, plan.H, plan.D), k.reshape(T, plan.G, plan.D),
+                   v.reshape(T, plan.G, plan.D))
         if plan.qk_norm in ("head", "own"):
-            q, k = self.normed(q, self.layer_name(i, "q_norm")), self.normed(k, self.layer_name(i, "k_norm"))
+            q, k = (self.normed(q, self.layer_name(i, "q_norm")),
+                    self.normed(k, self.layer_name(i, "k_norm")))
         return q, k, v
 
     def attention(self, x, i):
@@ -108,7 +113,8 @@ class Model:
         if layer.rope:
             q, k = layer.rope.turn(q, positions), layer.rope.turn(k, positions)
         if plan.query_beta:
-            q = q * (1 + plan.query_beta * np.log(1 + positions // plan.query_period))[:, None, None]
+            scale = 1 + plan.query_beta * np.log(1 + positions // plan.query_period)
+            q = q * scale[:, None, None]
         k, v = (np.repeat(part, plan.H // plan.G, 1) for part in (k, v))
         scores = np.einsum("thd,shd->hts", q, k) * plan.score_scale
         if plan.score_cap:
@@ -118,11 +124,13 @@ class Model:
         scores = np.where(seen, scores, -np.inf)
         if plan.sinks:
             sinks = self.get(self.layer_name(i, "sinks"))
-            scores = np.concatenate([scores, np.broadcast_to(sinks[:, None, None], (plan.H, T, 1))], -1)
+            scores = np.concatenate([scores, np.broadcast_to(sinks[:, None, None], (plan.H, T, 1))],
+                                    -1)
         weights = softmax(scores)[..., :T]
         y = np.einsum("hts,shd->thd", weights, v).reshape(T, -1)
         name = self.layer_name(i, "o")
-        return self.conv1d(y, name) if plan.attention == "conv1d" else self.linear(y, name, plan.o_bias)
+        return (self.conv1d(y, name) if plan.attention == "conv1d"
+                else self.linear(y, name, plan.o_bias))
 
     def gated(self, x, gate, up, down, bias=False):
         act = ACTIVATIONS[self.plan.activation]
@@ -131,14 +139,16 @@ class Model:
     def dense(self, x, i):
         plan, act = self.plan, ACTIVATIONS[self.plan.activation]
         if plan.mlp == "gated":
-            return self.gated(x, *(self.layer_name(i, role) for role in ("gate", "up", "down")), plan.mlp_bias)
+            return self.gated(x, *(self.layer_name(i, role) for role in ("gate", "up", "down")),
+                              plan.mlp_bias)
         if plan.mlp == "fused":
             gate, up = np.split(self.linear(x, self.layer_name(i, "gate_up"), plan.mlp_bias), 2, -1)
             return self.linear(act(gate) * up, self.layer_name(i, "down"), plan.mlp_bias)
         if plan.mlp == "conv1d":
-            return self.conv1d(act(self.conv1d(x, self.layer_name(i, "up"))), self.layer_name(i, "down"))
-        return self.linear(act(self.linear(x, self.layer_name(i, "up"), plan.mlp_bias)), self.layer_name(i, "down"),
-                           plan.mlp_bias)
+            return self.conv1d(act(self.conv1d(x, self.layer_name(i, "up"))),
+                               self.layer_name(i, "down"))
+        return self.linear(act(self.linear(x, self.layer_name(i, "up"), plan.mlp_bias)),
+                           self.layer_name(i, "down"), plan.mlp_bias)
 
     def expert(self, x, i, e):
         """Expert e of layer i of the rows x."""
@@ -146,22 +156,25 @@ class Model:
         into, out = self.layer_name(i, "experts_in"), self.layer_name(i, "experts_out")
         if plan.moe.kind == "experts" and into not in self.tensors:
             prefix = self.layer_name(i, "expert").format(e)
-            return self.gated(x, *(prefix + plan.names["expert_" + part] for part in ("gate", "up", "down")))
+            return self.gated(x, *(prefix + plan.names["expert_" + part]
+                                   for part in ("gate", "up", "down")))
         if plan.moe.kind != "gpt_oss":
             end = ".weight" if plan.moe.kind == "granite" else ""
             gate, up = np.split(x @ self.get(into + end)[e].T, 2, -1)
             return act(gate) * up @ self.get(out + end)[e].T
         both = x @ self.get(into)[e] + self.get(into + "_bias")[e]
-        return clipped_gate(both[:, 0::2], both[:, 1::2]) @ self.get(out)[e] + self.get(out + "_bias")[e]
+        return (clipped_gate(both[:, 0::2], both[:, 1::2]) @ self.get(out)[e]
+                + self.get(out + "_bias")[e])
 
     def chosen(self, x, i):
-        """The experts of each row, best first, of equals the lowest id; and their weights: both [T][k]."""
+        """The experts of each row [T][k], best first, ties by the lowest id; and their weights."""
         moe = self.plan.moe
         logits = self.linear(x, self.layer_name(i, "router"), moe.kind == "gpt_oss")
         probabilities = softmax(logits)
         if moe.n_chosen < logits.shape[-1]:
             best = -np.sort(-logits, -1)
-            self.margins = np.minimum(self.margins, best[:, moe.n_chosen - 1] - best[:, moe.n_chosen])
+            self.margins = np.minimum(self.margins,
+                                      best[:, moe.n_chosen - 1] - best[:, moe.n_chosen])
         ids = np.argsort(-probabilities, -1, kind="stable")[:, : moe.n_chosen]
         weights = np.take_along_axis(probabilities, ids, -1)
         return ids, weights / weights.sum(-1, keepdims=True) if moe.renormalises else weights
@@ -170,7 +183,8 @@ class Model:
         plan = self.plan
         if plan.moe.kind == "granite":
             gate, up = np.split(self.linear(x, self.layer_name(i, "shared_in"), False), 2, -1)
-            return self.linear(ACTIVATIONS[plan.activation](gate) * up, self.layer_name(i, "shared_out"), False)
+            return self.linear(ACTIVATIONS[plan.activation](gate) * up,
+                               self.layer_name(i, "shared_out"), False)
         prefix = self.layer_name(i, "shared")
         y = self.gated(x, *(prefix + part for part in ("gate_proj", "up_proj", "down_proj")))
         return sigmoid(self.linear(x, self.layer_name(i, "shared_gate"), False)) * y
@@ -203,7 +217,8 @@ class Model:
             x = x + norm(self.attention(x, i), "n1")
             return x + norm(self.feed_forward(x, i), "n2")
         y = norm(x, "n1")
-        return x + self.attention(y, i) + self.feed_forward(norm(x, "n2") if plan.form == "parallel2" else y, i)
+        z = norm(x, "n2") if plan.form == "parallel2" else y
+        return x + self.attention(y, i) + self.feed_forward(z, i)
 
     def hidden(self, ids):
         """The final hidden states of every position: [T][C]"""
@@ -218,15 +233,17 @@ class Model:
         return self.normed(x, plan.names["norm"])
 
     def logits(self, ids):
-        """Of every position: [T][V]"""
+        """The logits of every position: [T][V]"""
         plan = self.plan
         x = self.hidden(ids)
-        head = self.get(plan.names["embed"] + ".weight") if plan.tied else self.get(plan.names["head"] + ".weight")
-        y = (x @ head.T + (self.get(plan.names["head"] + ".bias") if plan.head_bias else 0)) * plan.logit_scale
+        head = (self.get(plan.names["embed"] + ".weight") if plan.tied
+                else self.get(plan.names["head"] + ".weight"))
+        y = (x @ head.T
+             + (self.get(plan.names["head"] + ".bias") if plan.head_bias else 0)) * plan.logit_scale
         return plan.logit_cap * np.tanh(y / plan.logit_cap) if plan.logit_cap else y
 
     def n_sure(self, margin=1e-3):
-        """How many rows of the last logits no router's near tie reaches: rounding decides such a choice."""
+        """How many rows of the last logits come before a router's tie, which rounding decides."""
         near = np.flatnonzero(self.margins < margin)
         return int(near[0]) if len(near) else len(self.margins)
 
@@ -239,7 +256,7 @@ class Model:
         return ids[-n:], np.array(rows)
 
     def prompt_logprobs(self, ids):
-        """Of each token but the first, given those before it."""
+        """The log-probability of each token but the first, given those before it."""
         rows = self.logits(ids)[:-1]
         rows = rows - rows.max(-1, keepdims=True)
         rows = rows - np.log(np.exp(rows).sum(-1, keepdims=True))

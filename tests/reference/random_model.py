@@ -1,9 +1,9 @@
-"""Writes a small random model of any family as a Hugging Face directory: its shape, options and storage are drawn.
+"""Writes a small random model of any family as a Hugging Face directory, drawn from a seed.
 
     random_model.py FAMILY SEED DIRECTORY
 
-Shapes are chosen to be awkward: head sizes that are no power of two, H D other than C, odd widths, windows shorter than a
-prompt, few positions before a rotary embedding's scaling sets in.
+Shapes are awkward on purpose: head sizes that are no power of two, H D other than C, odd widths,
+windows shorter than a prompt, few positions before a rotary embedding's scaling sets in.
 """
 import json
 import sys
@@ -44,11 +44,12 @@ def base(draw, family, own_head_size=True, even=True):
     """The fields that nearly all families share. A head's size is a field of its own in some."""
     H, G = heads(draw)
     D = draw.between(2, 14) * 2 if even else draw.between(3, 27)
-    config = dict(
-        model_type=family, num_attention_heads=H, num_key_value_heads=G, num_hidden_layers=draw.between(1, 4),
-        intermediate_size=draw.between(9, 90), vocab_size=draw.between(61, 300), max_position_embeddings=128,
-        rms_norm_eps=draw.of(1e-5, 1e-6), hidden_act="silu", tie_word_embeddings=draw.chance(),
-        rope_theta=draw.of(10000.0, 500000.0, 31000.0), eos_token_id=1, bos_token_id=2)
+    config = dict(model_type=family, num_attention_heads=H, num_key_value_heads=G,
+                  num_hidden_layers=draw.between(1, 4), intermediate_size=draw.between(9, 90),
+                  vocab_size=draw.between(61, 300), max_position_embeddings=128,
+                  rms_norm_eps=draw.of(1e-5, 1e-6), hidden_act="silu",
+                  tie_word_embeddings=draw.chance(), rope_theta=draw.of(10000.0, 500000.0, 31000.0),
+                  eos_token_id=1, bos_token_id=2)
     if own_head_size:
         config["head_dim"] = D
         config["hidden_size"] = draw.of(H * D, draw.between(9, 90))
@@ -66,7 +67,8 @@ def scaling(draw, config, n, kinds=("default", "linear", "llama3", "yarn", "dyna
     kind = draw.of(*kinds)
     entry = dict(rope_type=kind, factor=draw.of(2.0, 4.0, 8.0))
     if kind == "llama3":
-        entry.update(low_freq_factor=1.0, high_freq_factor=draw.of(2.0, 4.0), original_max_position_embeddings=48)
+        entry.update(low_freq_factor=1.0, high_freq_factor=draw.of(2.0, 4.0),
+                     original_max_position_embeddings=48)
     if kind == "yarn":
         entry.update(factor=4.0, original_max_position_embeddings=32)
         entry.update(draw.of({}, {"beta_fast": 16.0, "beta_slow": 2.0}, {"attention_factor": 1.25},
@@ -89,8 +91,9 @@ def llama(draw, family):
 
 
 def granite(draw, family):
-    config = dict(llama(draw, family), embedding_multiplier=draw.real(0.5, 3), residual_multiplier=draw.real(0.2, 1),
-                  attention_multiplier=draw.real(0.1, 0.5), logits_scaling=draw.real(0.5, 3))
+    config = dict(llama(draw, family), embedding_multiplier=draw.real(0.5, 3),
+                  residual_multiplier=draw.real(0.2, 1), attention_multiplier=draw.real(0.1, 0.5),
+                  logits_scaling=draw.real(0.5, 3))
     config.pop("head_dim", None)
     config["hidden_size"] = config["num_attention_heads"] * 2 * draw.between(2, 12)
     return config
@@ -150,17 +153,21 @@ def experts(draw, config, name, most=12):
 def qwen_moe(draw, family):
     config = experts(draw, base(draw, family, own_head_size=family == "qwen3_moe"), "num_experts")
     L = config["num_hidden_layers"]
-    config.update(moe_intermediate_size=draw.between(7, 40), norm_topk_prob=draw.chance(), use_sliding_window=False,
-                  decoder_sparse_step=draw.of(1, 1, 2), mlp_only_layers=[i for i in range(L) if draw.chance(0.2)])
+    config.update(moe_intermediate_size=draw.between(7, 40), norm_topk_prob=draw.chance(),
+                  use_sliding_window=False, decoder_sparse_step=draw.of(1, 1, 2),
+                  mlp_only_layers=[i for i in range(L) if draw.chance(0.2)])
     if family == "qwen3_moe":
-        config.update(use_sliding_window=draw.chance(0.3), sliding_window=draw.of(3, 9), max_window_layers=1)
+        config.update(use_sliding_window=draw.chance(0.3), sliding_window=draw.of(3, 9),
+                      max_window_layers=1)
     if family == "qwen2_moe":
-        config.update(shared_expert_intermediate_size=draw.between(7, 60), qkv_bias=draw.of(True, True, False))
+        config.update(shared_expert_intermediate_size=draw.between(7, 60),
+                      qkv_bias=draw.of(True, True, False))
     return config
 
 
 def mixtral(draw, family):
-    return windowed(draw, experts(draw, base(draw, family, own_head_size=draw.chance()), "num_local_experts"))
+    return windowed(draw, experts(draw, base(draw, family, own_head_size=draw.chance()),
+                                  "num_local_experts"))
 
 
 def olmoe(draw, family):
@@ -179,10 +186,11 @@ def granitemoe(draw, family):
 
 def gpt_oss(draw, family):
     config = experts(draw, base(draw, family), "num_local_experts", 8)
-    config.update(hidden_size=32 * draw.between(1, 3), intermediate_size=32 * draw.between(1, 3), attention_bias=True,
-                  tie_word_embeddings=False, sliding_window=draw.of(3, 9, 20), swiglu_limit=7.0,
-                  rope_scaling=dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0, truncate=False,
-                                    original_max_position_embeddings=32))
+    config.update(hidden_size=32 * draw.between(1, 3), intermediate_size=32 * draw.between(1, 3),
+                  attention_bias=True, tie_word_embeddings=False, sliding_window=draw.of(3, 9, 20),
+                  swiglu_limit=7.0,
+                  rope_scaling=dict(rope_type="yarn", factor=4.0, beta_fast=32.0, beta_slow=1.0,
+                                    truncate=False, original_max_position_embeddings=32))
     return layer_types(draw, config)
 
 
@@ -195,7 +203,8 @@ def gemma(draw, family):
 
 def gemma2(draw, family):
     config = layer_types(draw, windowed(draw, gemma(draw, family), draw.of(3, 9, 20)))
-    config.update(query_pre_attn_scalar=draw.between(4, 40), attn_logit_softcapping=draw.of(3.0, 8.0, None),
+    config.update(query_pre_attn_scalar=draw.between(4, 40),
+                  attn_logit_softcapping=draw.of(3.0, 8.0, None),
                   final_logit_softcapping=draw.of(4.0, 12.0, None))
     return config
 
@@ -209,7 +218,8 @@ def gemma3(draw, family):
         whole = config.pop("rope_scaling") or {"rope_type": "default"}
         config["rope_parameters"] = {
             "full_attention": dict(whole, rope_theta=config.pop("rope_theta")),
-            "sliding_attention": {"rope_type": "default", "rope_theta": config.pop("rope_local_base_freq")}}
+            "sliding_attention": {"rope_type": "default",
+                                  "rope_theta": config.pop("rope_local_base_freq")}}
     if draw.chance(0.3):
         return dict(model_type="gemma3", text_config=dict(config, model_type="gemma3_text"),
                     vision_config={"model_type": "siglip_vision_model", "hidden_size": 8})
@@ -265,32 +275,36 @@ def cohere2(draw, family):
 
 def starcoder2(draw, family):
     config = windowed(draw, base(draw, family, own_head_size=False))
-    config.update(norm_epsilon=draw.of(1e-5, 1e-3), hidden_act="gelu_pytorch_tanh", use_bias=draw.of(True, True, False))
+    config.update(norm_epsilon=draw.of(1e-5, 1e-3), hidden_act="gelu_pytorch_tanh",
+                  use_bias=draw.of(True, True, False))
     return config
 
 
 def phi(draw, family):
     config = base(draw, family, own_head_size=False)
-    config.update(layer_norm_eps=1e-5, hidden_act="gelu_new", qk_layernorm=False, tie_word_embeddings=False)
+    config.update(layer_norm_eps=1e-5, hidden_act="gelu_new", qk_layernorm=False,
+                  tie_word_embeddings=False)
     return partial(draw, config, "partial_rotary_factor", head_size(config))
 
 
 def gpt_neox(draw, family):
     config = base(draw, family, own_head_size=False)
     del config["num_key_value_heads"], config["rope_theta"]
-    config.update(layer_norm_eps=1e-5, hidden_act=draw.of("gelu", "gelu_new", "gelu_fast"), rotary_emb_base=10000,
-                  tie_word_embeddings=False, use_parallel_residual=draw.chance(0.7),
-                  attention_bias=draw.of(True, True, False))
+    config.update(layer_norm_eps=1e-5, hidden_act=draw.of("gelu", "gelu_new", "gelu_fast"),
+                  rotary_emb_base=10000, tie_word_embeddings=False,
+                  use_parallel_residual=draw.chance(0.7), attention_bias=draw.of(True, True, False))
     return partial(draw, config, "rotary_pct", head_size(config))
 
 
 def gpt2(draw, family):
     H = draw.between(1, 6)
     C = H * (draw.between(3, 27) if family == "gpt2" else 2 * draw.between(2, 14))
-    config = dict(model_type=family, n_embd=C, n_head=H, n_layer=draw.between(1, 4), n_positions=128,
-                  n_inner=draw.of(None, draw.between(9, 90)), vocab_size=draw.between(61, 300),
-                  layer_norm_epsilon=draw.of(1e-5, 1e-3), activation_function=draw.of("gelu_new", "gelu", "relu"),
-                  tie_word_embeddings=family == "gpt2" and draw.chance(), eos_token_id=1, bos_token_id=1)
+    config = dict(model_type=family, n_embd=C, n_head=H, n_layer=draw.between(1, 4),
+                  n_positions=128, n_inner=draw.of(None, draw.between(9, 90)),
+                  vocab_size=draw.between(61, 300), layer_norm_epsilon=draw.of(1e-5, 1e-3),
+                  activation_function=draw.of("gelu_new", "gelu", "relu"),
+                  tie_word_embeddings=family == "gpt2" and draw.chance(), eos_token_id=1,
+                  bos_token_id=1)
     if family == "gptj":
         config["rotary_dim"] = 2 * draw.between(1, C // H // 2)
     return config
@@ -308,17 +322,20 @@ def gpt_neo(draw, family):
     return dict(model_type=family, hidden_size=H * draw.between(3, 27), num_heads=H, num_layers=L,
                 attention_types=attention_types(draw, L),
                 window_size=draw.of(3, 9, 20), intermediate_size=draw.of(None, draw.between(9, 90)),
-                vocab_size=draw.between(61, 300), max_position_embeddings=128, layer_norm_epsilon=1e-5,
-                activation_function=draw.of("gelu_new", "gelu"), tie_word_embeddings=True, eos_token_id=1, bos_token_id=1)
+                vocab_size=draw.between(61, 300), max_position_embeddings=128,
+                layer_norm_epsilon=1e-5, activation_function=draw.of("gelu_new", "gelu"),
+                tie_word_embeddings=True, eos_token_id=1, bos_token_id=1)
 
 
 def ministral3(draw, family):
     config = windowed(draw, base(draw, family), draw.of(None, 9))
-    config["rope_parameters"] = dict(
-        rope_type="yarn", rope_theta=config.pop("rope_theta"), factor=4.0, original_max_position_embeddings=32,
-        beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=draw.real(0.05, 0.5))
+    config["rope_parameters"] = dict(rope_type="yarn", rope_theta=config.pop("rope_theta"),
+                                     factor=4.0, original_max_position_embeddings=32,
+                                     beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0,
+                                     llama_4_scaling_beta=draw.real(0.05, 0.5))
     if draw.chance(0.4):
-        return dict(model_type="mistral3", text_config=config, vision_config={"model_type": "pixtral"})
+        return dict(model_type="mistral3", text_config=config,
+                    vision_config={"model_type": "pixtral"})
     return config
 
 
@@ -327,7 +344,8 @@ def in_newer_form(draw, config):
     parameters = dict(config.pop("rope_scaling", None) or {"rope_type": "default"})
     parameters["rope_type"] = parameters.pop("type", None) or parameters["rope_type"]
     for newer, older in (("rope_theta", "rope_theta"), ("rope_theta", "rotary_emb_base"),
-                         ("partial_rotary_factor", "partial_rotary_factor"), ("partial_rotary_factor", "rotary_pct")):
+                         ("partial_rotary_factor", "partial_rotary_factor"),
+                         ("partial_rotary_factor", "rotary_pct")):
         if older in config:
             parameters[newer] = config.pop(older)
     return dict(config, rope_parameters=parameters)
@@ -343,12 +361,12 @@ def in_either_form(make):
     return either
 
 
-FAMILIES = dict(
-    gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=llama, smollm3=smollm3, mistral=mistral,
-    mixtral=mixtral, qwen2=qwen, qwen2_moe=qwen_moe, qwen3=qwen, qwen3_moe=qwen_moe, gemma=gemma, gemma2=gemma2,
-    gemma3=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe, olmo2=olmo2,
-    olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
-    ministral3=ministral3)
+FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=llama,
+                smollm3=smollm3, mistral=mistral, mixtral=mixtral, qwen2=qwen, qwen2_moe=qwen_moe,
+                qwen3=qwen, qwen3_moe=qwen_moe, gemma=gemma, gemma2=gemma2, gemma3=gemma3, phi=phi,
+                phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe,
+                olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
+                starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 
@@ -377,14 +395,16 @@ class Writer:
 
     def __init__(self, plan, draw):
         self.plan, self.draw, self.tensors = plan, draw, {}
-        self.fuses = draw.chance(0.3)  # an expert of each kind of family in a tensor of its own, or all in one
-        self.fuses = plan.moe and plan.moe.kind == "experts" and draw.chance(0.3)  # experts, as newer files do
+        # The first draw keeps the later ones. Newer files fuse all experts into one tensor.
+        draw.chance(0.3)
+        self.fuses = plan.moe and plan.moe.kind == "experts" and draw.chance(0.3)
 
     def normal(self, name, shape, deviation):
         self.tensors[name] = self.draw.rng.normal(0, deviation, shape)
 
     def matrix(self, name, shape, bias=False, transposed=False, gain=1.3):
-        self.normal(name + ".weight", shape[::-1] if transposed else shape, gain / np.sqrt(shape[1]))
+        self.normal(name + ".weight", shape[::-1] if transposed else shape,
+                    gain / np.sqrt(shape[1]))
         if bias:
             self.normal(name + ".bias", shape[:1], 0.3)
 
@@ -398,7 +418,8 @@ class Writer:
         plan, names = self.plan, self.plan.names
         for role, shape in attention_shapes(plan):
             bias = plan.o_bias if role == "o" else plan.qkv_bias
-            # Unscaled scores (GPT-Neo) would have one position take all: an error of a score would be one of the output.
+            # With unscaled scores (GPT-Neo) one position would take all, and an error of a score
+            # would be one of the output.
             gain = 1.3 * min(1, plan.D ** -0.5 / plan.score_scale) ** 0.5 if role in "qk" else 1.3
             self.matrix(name + names[role], shape, bias, plan.attention == "conv1d", gain)
         norms = {"head": ((plan.D,), (plan.D,)), "own": ((plan.H, plan.D), (plan.G, plan.D)),
@@ -437,15 +458,16 @@ class Writer:
             self.matrix(name + names["shared_in"], (2 * F, plan.C))
             self.matrix(name + names["shared_out"], (plan.C, F))
             return
-        for part, shape in (("gate_proj", (F, plan.C)), ("up_proj", (F, plan.C)), ("down_proj", (plan.C, F))):
+        for part, shape in (("gate_proj", (F, plan.C)), ("up_proj", (F, plan.C)),
+                            ("down_proj", (plan.C, F))):
             self.matrix(name + names["shared"] + part, shape)
         self.matrix(name + names["shared_gate"], (1, plan.C))
 
     def layer(self, i):
         plan, names = self.plan, self.plan.names
         name = names["prefix"] + names["layer"].format(i)
-        for role in {"pre": ("n1", "n2"), "sandwich": ("n1", "n2", "n3", "n4"), "post": ("n1", "n2"),
-                     "parallel": ("n1",), "parallel2": ("n1", "n2")}[plan.form]:
+        for role in {"sandwich": ("n1", "n2", "n3", "n4"),
+                     "parallel": ("n1",)}.get(plan.form, ("n1", "n2")):
             self.norm(name + names[role], (plan.C,))
         self.attention(name)
         if plan.layers[i].moe:
@@ -459,7 +481,8 @@ class Writer:
         embed = names["prefix"] + names["embed"] + ".weight"
         self.normal(embed, (plan.V, plan.C), 3 / np.sqrt(plan.C) if plan.tied else 1.0)
         if plan.learned_positions:
-            self.normal(names["prefix"] + names["positions"] + ".weight", (plan.n_positions, plan.C), 0.5)
+            self.normal(names["prefix"] + names["positions"] + ".weight",
+                        (plan.n_positions, plan.C), 0.5)
         for i in range(plan.L):
             self.layer(i)
         self.norm(names["prefix"] + names["norm"], (plan.C,))
@@ -469,7 +492,7 @@ class Writer:
 
 
 def stored(draw, plan, tensors):
-    """{name: (array, dtype)}: all in one dtype, or norms in F32 beside it; gpt-oss' experts often as MXFP4."""
+    """{name: (array, dtype)}: one dtype, or norms in F32; gpt-oss' experts often as MXFP4."""
     dtype = draw.of("BF16", "F16", "F32")
     wide = draw.chance(0.3)
     packed = plan.moe and plan.moe.kind == "gpt_oss" and draw.chance(0.7)
@@ -483,7 +506,7 @@ def stored(draw, plan, tensors):
     return out
 
 
-# What old checkpoints hold beside the weights, and no reader uses: masks, constants, frequencies.
+# Old checkpoints also hold masks, constants and frequencies, which no reader uses.
 LEFTOVERS = dict(
     gpt2={"h.{}.attn.bias": (1, 1, 4, 4), "h.{}.attn.masked_bias": (1,)},
     gptj={"h.{}.attn.bias": (1, 1, 4, 4), "h.{}.attn.masked_bias": (1,)},
@@ -498,15 +521,16 @@ def add_leftovers(draw, plan, family, tensors):
         for i in range(plan.L):
             tensors[plan.names["prefix"] + name.format(i)] = draw.rng.normal(0, 9, shape), "F32"
     if plan.tied and draw.chance(0.3):  # a tied head is sometimes stored as well
-        tensors[plan.names["head"] + ".weight"] = tensors[plan.names["prefix"] + plan.names["embed"] + ".weight"]
+        tensors[plan.names["head"] + ".weight"] = (
+            tensors[plan.names["prefix"] + plan.names["embed"] + ".weight"])
 
 
 def renamed(draw, config, tensors):
-    """As a multimodal model wraps its text model; or as gpt2's first files, whose names have no prefix."""
+    """Renames as a multimodal model wraps its text model, or as gpt2's first files do."""
     if "text_config" in config:
         newer = draw.chance()
-        tensors = {name.replace("model.", "model.language_model.", 1) if newer else "language_model." + name: value
-                   for name, value in tensors.items()}
+        tensors = {name.replace("model.", "model.language_model.", 1) if newer
+                   else "language_model." + name: value for name, value in tensors.items()}
         tensors["vision_tower.vision_model.post_layernorm.weight"] = np.ones(8), "F32"
     elif config["model_type"] == "gpt2" and draw.chance():
         tensors = {name.removeprefix("transformer."): value for name, value in tensors.items()}
@@ -525,11 +549,12 @@ def save(directory, draw, tensors):
         part = {name: tensors[name] for name in names[shard::n]}
         checkpoint.write_safetensors(directory / path, part)
         weight_map.update(dict.fromkeys(part, path))
-    (directory / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}))
+    (directory / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": weight_map}))
 
 
 def write(directory, family, seed, change=lambda config: config):
-    """A model of the family, of the seed's shape, in an existing directory. Its config, as change left it."""
+    """Writes a model of the seed's shape into a directory. Returns its config after change."""
     directory, draw = Path(directory), Draw([seed, list(CONFIGS).index(family)])
     config = change(CONFIGS[family](draw, family))
     (directory / "config.json").write_text(json.dumps(config))

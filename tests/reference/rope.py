@@ -1,7 +1,8 @@
 """Rotary embeddings: how far each pair of a head's elements turns, for every kind of scaling.
 
-RoFormer (arXiv:2104.09864); linear (arXiv:2306.15595); llama3 (Llama 3.1's model card); YaRN (arXiv:2309.00071);
-LongRoPE (arXiv:2402.13753). Position p turns pair i by p * inverse[i]; sine and cosine are multiplied by `factor`.
+RoFormer (arXiv:2104.09864); linear (arXiv:2306.15595); llama3 (Llama 3.1's model card); YaRN
+(arXiv:2309.00071); LongRoPE (arXiv:2402.13753). Position p turns pair i by p * inverse[i]; sine and
+cosine are multiplied by `factor`.
 """
 import math
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ class Rope:
         n = 2 * len(self.inverse)
         angle = positions[:, None, None] * self.inverse
         cos, sin = np.cos(angle) * self.factor, np.sin(angle) * self.factor
-        first, second = (slice(0, n, 2), slice(1, n, 2)) if self.interleaved else (slice(0, n // 2), slice(n // 2, n))
+        first, second = ((slice(0, n, 2), slice(1, n, 2)) if self.interleaved
+                         else (slice(0, n // 2), slice(n // 2, n)))
         turned = x.copy()
         turned[..., first] = x[..., first] * cos - x[..., second] * sin
         turned[..., second] = x[..., second] * cos + x[..., first] * sin

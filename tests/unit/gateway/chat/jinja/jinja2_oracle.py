@@ -1,4 +1,4 @@
-"""Jinja2 as the transformers library sets it up for chat templates, and our interpreter beside it."""
+"""Jinja2, set up as transformers does for chat templates, beside our interpreter."""
 import datetime
 import functools
 import json
@@ -33,14 +33,16 @@ def raise_exception(message):
 
 
 def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
+                      sort_keys=sort_keys)
 
 
 ENVIRONMENT = jinja2.sandbox.ImmutableSandboxedEnvironment(
     trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
 ENVIRONMENT.filters["tojson"] = tojson
 ENVIRONMENT.globals["raise_exception"] = raise_exception
-ENVIRONMENT.globals["strftime_now"] = lambda form: datetime.datetime.fromtimestamp(NOW).strftime(form)
+ENVIRONMENT.globals["strftime_now"] = (
+    lambda form: datetime.datetime.fromtimestamp(NOW).strftime(form))
 
 
 @functools.lru_cache(None)
@@ -62,7 +64,8 @@ class Ours:
     """The program jinja_render, one job a line."""
 
     def __init__(self):
-        self.process = subprocess.Popen([os.environ["JINJA_RENDER"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen([os.environ["JINJA_RENDER"]], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
 
     def __call__(self, source, values):
         job = {"template": source, "values": values, "own": ["bos_token", "eos_token"], "now": NOW}
