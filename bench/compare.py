@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a change costs the server: built trees beside each other, in short bursts in turn.
+"""Compares the cost of changes to the server: trees built beside each other, in short turns.
 
     bench/compare.py --rounds 45 --concurrency 16 BEFORE BEFORE AFTER
 

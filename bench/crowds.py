@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a crowd of streams that wait for their turn costs the gateway, and those that read.
+"""The cost to the gateway of streams that wait for their turn, and of those that read.
 
     bench/crowds.py --streams 10000
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A GPT-2 checkpoint with another number of layers, so that there is a target for a draft model, or a draft model.
+"""Writes a GPT-2 checkpoint with another number of layers, as a target or as a draft model.
 
-    bench/draft_pair.py models/tale /var/tmp/tall --layers 40              the draft is a tenth of it, and always right
-    bench/draft_pair.py models/tale /var/tmp/tall --layers 40 --noise 0.1  ... and often right
-    bench/draft_pair.py models/tale /var/tmp/flat --layers 2               its first layers alone
+    draft_pair.py models/tale /var/tmp/tall --layers 40              a draft of 1/10, always right
+    draft_pair.py models/tale /var/tmp/tall --layers 40 --noise 0.1  ... and often right
+    draft_pair.py models/tale /var/tmp/flat --layers 2               the first layers alone
 
-Further layers repeat the model's own, but what they add to the residual stream is scaled by noise. With 0 they add
-nothing: the target writes the same text as the model and takes as long as its size says. This measures what drafts cost
-and bring at a known rate of acceptance; it says nothing of the rate that a trained pair has.
+Further layers repeat the model's own, but noise scales what they add to the residual stream. With 0
+they add nothing: the target writes the model's text and takes as long as its size says. This
+measures what drafts cost and bring at a known acceptance rate, not the rate of a trained pair.
 """
 import argparse
 import json
@@ -24,7 +24,8 @@ def read(path):
     data = path.read_bytes()
     begin = 8 + struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:begin])
-    return {name: (of["dtype"], of["shape"], data[begin + of["data_offsets"][0]:begin + of["data_offsets"][1]])
+    return {name: (of["dtype"], of["shape"],
+                   data[begin + of["data_offsets"][0]:begin + of["data_offsets"][1]])
             for name, of in header.items() if name != "__metadata__"}
 
 
@@ -70,11 +71,12 @@ def with_layers(source, out, n_layers, noise=0.0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("out", help="a directory that is not there yet")
     parser.add_argument("--layers", type=int, required=True)
-    parser.add_argument("--noise", type=float, default=0.0, help="factor of what further layers add")
+    parser.add_argument("--noise", type=float, default=0.0, help="scales what further layers add")
     options = parser.parse_args()
     with_layers(options.source, options.out, options.layers, options.noise)
 

@@ -37,7 +37,7 @@ class Fleet:
         self.start(role, "--gateway", self.inbox, *words)
 
     def wait(self, is_so):
-        """Until is_so() holds; ends with the logs where a process ends before."""
+        """Waits until is_so() holds; ends with the logs if a process ends before."""
         while True:
             if any(process.poll() is not None for process in self.processes):
                 raise SystemExit("\n".join(log.read_text()[-2000:] for log in self.logs))

@@ -5,8 +5,8 @@
         --gguf smollm2-135m-Q8_0.gguf --threads 1,2
 
 A peer is a directory with llama-bench and, for steps of several sequences, llama-batched-bench.
-Several may be named; a fork without `llama-bench -d` decodes after a prompt of its own (-gp), and
-what it wants on its command line besides follows a colon: --peer "ik=ik_llama.cpp/build/bin:-rtr 1".
+Several may be named; a fork without `llama-bench -d` decodes after a prompt of its own (-gp). Its
+further options follow a colon: --peer "ik=ik_llama.cpp/build/bin:-rtr 1".
 
 The GGUF file must hold a model of the same shape (weights do not matter), in a type that matches
 --dtype: f32 beside F32, bf16 beside BF16, q8 beside Q8_0. Without --gguf such a file of the shape
@@ -62,15 +62,15 @@ class Baton:
         lines = self.bench(n_threads, "--prompt", ",".join(map(str, lengths)),
                            "--batch", ",".join(map(str, sorted({1, *options.batch}))))
         return {prefill_test(line["prompt"]) if line["phase"] == "prefill"
-                else decode_test(line["prompt"], line["batch"]): line["tokens_per_s"] for line in lines}
-
+                else decode_test(line["prompt"], line["batch"]): line["tokens_per_s"]
+                for line in lines}
 
     def bench(self, n_threads, *tests):
         options = self.options
-        lines = json.loads(output([
-            options.baton_bench, "engine", "--model", options.model, "--dtype", options.dtype,
-            "--kernels", options.kernels, "--kv-dtype", options.kv_dtype or "auto", "--threads", n_threads,
-            "--new", options.new, "--json", *tests]))
+        lines = json.loads(output([options.baton_bench, "engine", "--model", options.model,
+                                   "--dtype", options.dtype, "--kernels", options.kernels,
+                                   "--kv-dtype", options.kv_dtype or "auto", "--threads", n_threads,
+                                   "--new", options.new, "--json", *tests]))
         self.kernels = lines[0]["kernels"]
         return lines
 
@@ -93,7 +93,8 @@ class Llama:
         self.name, _, at = peer.partition("=")
         at, _, more = at.partition(":")
         self.folder, self.more = Path(at), more.split()
-        help_text = subprocess.run([self.folder / "llama-bench", "--help"], capture_output=True, text=True)
+        help_text = subprocess.run([self.folder / "llama-bench", "--help"], capture_output=True,
+                                   text=True)
         self.has_depth = "n-depth" in help_text.stdout + help_text.stderr
 
     def bench(self, n_threads, *tests):
@@ -125,13 +126,15 @@ class Llama:
 
     def decode_together(self, n_threads, n_past, n_seqs):
         n_new = self.options.new
-        lines = output([self.folder / "llama-batched-bench", "-m", self.options.gguf, "-t", n_threads,
-                        "-tb", n_threads, "-c", n_seqs * (n_past + n_new), "-npp", n_past, "-ntg", n_new,
-                        "-npl", n_seqs, "--output-format", "jsonl"]).splitlines()
+        lines = output([self.folder / "llama-batched-bench", "-m", self.options.gguf,
+                        "-t", n_threads, "-tb", n_threads, "-c", n_seqs * (n_past + n_new),
+                        "-npp", n_past, "-ntg", n_new, "-npl", n_seqs,
+                        "--output-format", "jsonl"]).splitlines()
         tests = [json.loads(line) for line in lines if line.startswith("{")]
         if not tests:
-            raise SystemExit(f"{self.name}: llama-batched-bench measured nothing with {n_seqs} sequences; "
-                             "try greater --past or --new")
+            raise SystemExit(
+                f"{self.name}: llama-batched-bench measured nothing with {n_seqs} sequences; "
+                "try greater --past or --new")
         return tests[0]["speed_tg"]
 
     def run(self, n_threads):
@@ -155,32 +158,39 @@ def numbers(text):
 
 
 def read_options():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer", required=True, action="append", metavar="NAME=DIRECTORY[:OPTIONS]",
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer", required=True, action="append",
+                        metavar="NAME=DIRECTORY[:OPTIONS]",
                         help="a build of llama.cpp; may be given several times")
     parser.add_argument("--gguf", help="the model as the peers load it [made of --model's shape]")
-    parser.add_argument("--type", help="of ggml's, of a file that is made for all: Q4_0, Q4_K_M, ...")
-    parser.add_argument("--directory", help="where a file is made [the system's for temporary files]")
+    parser.add_argument("--type", help="of ggml's, of a file made for all: Q4_0, Q4_K_M, ...")
+    parser.add_argument("--directory", help="where a file is made [the system's temporary one]")
     parser.add_argument("--baton-bench", default=ROOT / "build/release/bin/baton-bench")
     parser.add_argument("--model", default="shape:distilgpt2", help="the same as Baton loads it")
     parser.add_argument("--dtype", help="of Baton's weights [f32; with --type native]")
     parser.add_argument("--kernels", default="auto")
-    parser.add_argument("--threads", type=numbers, default="1", help="of each program, one table each")
-    parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompts to prefill")
+    parser.add_argument("--threads", type=numbers, default="1",
+                        help="of each program, one table each")
+    parser.add_argument("--prompt", type=numbers, default="16,64,256,512", help="prompt lengths")
     parser.add_argument("--past", type=numbers, default="16,512", help="contexts to decode after")
-    parser.add_argument("--depth", type=numbers, default="", help="positions before the prompt, and before decoding, "
+    parser.add_argument("--depth", type=numbers, default="",
+                        help="positions before the prompt, and before decoding, "
                         "in place of --past and --batch")
-    parser.add_argument("--kv-dtype", choices=("f16", "q8"), help="of K and V [each program's own choice]")
+    parser.add_argument("--kv-dtype", choices=("f16", "q8"),
+                        help="of K and V [each program's own choice]")
     parser.add_argument("--new", type=int, default=64, help="tokens to decode")
     parser.add_argument("--batch", type=numbers, default="4,16", help="sequences decoded together")
-    parser.add_argument("--repetitions", type=int, default=5, help="that a peer takes the median of in each round")
+    parser.add_argument("--repetitions", type=int, default=5,
+                        help="that a peer takes the median of in each round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--csv", type=Path, metavar="FILE", help="append the medians to it")
     options = parser.parse_args()
     options.dtype = options.dtype or ("native" if options.type else "f32")
     options.type = options.type or TYPES.get(options.dtype)
     if not options.gguf and not (options.type and options.model.startswith("shape:")):
-        parser.error("--gguf must name a file, unless --model is shape:NAME and --type or --dtype says its type")
+        parser.error("--gguf must name a file, unless --model is shape:NAME and --type or --dtype "
+                     "says its type")
     return options
 
 
@@ -188,7 +198,8 @@ def make_file(options, directory):
     """Writes the GGUF file that was not given."""
     shape = options.model.removeprefix("shape:")
     options.gguf = Path(directory) / f"{shape}-{options.type}.gguf"
-    output([options.baton_bench, "make-model", "--shape", shape, "--gguf", options.type, "--out", options.gguf])
+    output([options.baton_bench, "make-model", "--shape", shape, "--gguf", options.type,
+            "--out", options.gguf])
     if options.dtype not in TYPES:
         options.model = options.gguf
 
@@ -198,18 +209,18 @@ def compare(options, sides, n_threads):
     for i in range(options.rounds):
         for side in range(len(sides)) if i % 2 == 0 else reversed(range(len(sides))):
             rounds[side].append(sides[side].run(n_threads))
-    medians = [{test: statistics.median(figures[test] for figures in of_side) for test in of_side[0]}
-               for of_side in rounds]
+    medians = [{test: statistics.median(figures[test] for figures in of_side)
+                for test in of_side[0]} for of_side in rounds]
+    cache = f"K and V in {options.kv_dtype}, " if options.kv_dtype else ""
     print(f"{options.model}, {options.dtype}, {sides[0].kernels} kernels, {n_threads} thread(s), "
-          + (f"K and V in {options.kv_dtype}, " if options.kv_dtype else "") +
-          f"medians of {options.rounds} rounds\n")
+          f"{cache}medians of {options.rounds} rounds\n")
     print("| tokens/s | " + " | ".join(side.name for side in sides) + " | Baton's ratio |")
     print("|---" * (len(sides) + 2) + "|")
     for test, ours in medians[0].items():
         theirs = [figures.get(test) for figures in medians[1:]]
         if any(theirs):
-            print(f"| {test} | {ours:.1f} | " + " | ".join(f"{n:.1f}" if n else "-" for n in theirs) + " | "
-                  + ", ".join(f"{ours / n:.2f}" if n else "-" for n in theirs) + " |")
+            print(f"| {test} | {ours:.1f} | " + " | ".join(f"{n:.1f}" if n else "-" for n in theirs)
+                  + " | " + ", ".join(f"{ours / n:.2f}" if n else "-" for n in theirs) + " |")
     print(flush=True)
     if options.csv:
         append(options, n_threads, [side.name for side in sides], medians)
@@ -222,8 +233,8 @@ def append(options, n_threads, names, medians):
         if is_new:
             rows.writerow(["model", "dtype", "threads", "test", "program", "tokens_per_s"])
         for name, figures in zip(names, medians):
-            rows.writerows([Path(options.gguf).stem, options.dtype, n_threads, test, name, f"{figure:.2f}"]
-                           for test, figure in figures.items())
+            rows.writerows([Path(options.gguf).stem, options.dtype, n_threads, test, name,
+                            f"{figure:.2f}"] for test, figure in figures.items())
 
 
 def main():

@@ -38,11 +38,12 @@ def figures_of(path, n_threads):
 
 def panel_of(test, models, programs):
     """gnuplot's commands for one test."""
-    lines = [f"set title {quoted(test)}", "set style data histograms", "set style histogram clustered gap 1",
-             "set boxwidth 0.9", "set yrange [0:*]", "set ylabel 'Baton = 1'",
-             "set xtics rotate by -20 noenhanced", "set key outside right top"]
-    points = [(f'"{name}"', *(of.get(program) and of[program] / of[programs[0]] for program in programs))
-              for name, of in models.items()]
+    lines = [f"set title {quoted(test)}", "set style data histograms",
+             "set style histogram clustered gap 1", "set boxwidth 0.9", "set yrange [0:*]",
+             "set ylabel 'Baton = 1'", "set xtics rotate by -20 noenhanced",
+             "set key outside right top"]
+    points = [(f'"{name}"', *(of.get(program) and of[program] / of[programs[0]]
+                              for program in programs)) for name, of in models.items()]
     source = data(lines, points)
     bars = [f"{source} using {i + 2}:xtic(1) title {quoted(program)} lc rgb '{colour(i)}'"
             for i, program in enumerate(programs)]
@@ -50,7 +51,8 @@ def panel_of(test, models, programs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", help="what peer.py --csv wrote")
     parser.add_argument("--out", default="peers", help="path without its ending")
     parser.add_argument("--threads", type=int, default=2, help="the rows to draw")

@@ -63,7 +63,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=4096, help="of a prompt")
     parser.add_argument("--chunk", type=int, default=128, help="of the workers, and of a stripe")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--bin", default=ROOT / "build/release/bin", help="directory of the programs")
+    parser.add_argument("--bin", default=ROOT / "build/release/bin", help="where the programs are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         with start_fleet(options, Path(directory) / "alone", 1) as alone, \
@@ -71,7 +71,8 @@ def main():
             alone.wait_ready(2)
             together.wait_ready(3)
             one_s, two_s, ratio = measure(alone, together, options)
-    print(f"tokens {options.tokens}  alone_s {one_s:.3f}  together_s {two_s:.3f}  ratio {ratio:.2f}")
+    print(f"tokens {options.tokens}  alone_s {one_s:.3f}  together_s {two_s:.3f}  "
+          f"ratio {ratio:.2f}")
 
 
 if __name__ == "__main__":

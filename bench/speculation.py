@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Speculation beside none, on a fleet that runs: the same requests with drafts and without, in turn.
+"""Sends the same requests to a running fleet with drafts and without, in turn, and compares them.
 
     deploy/local up --model MODEL --detach
     bench/speculation.py --url http://127.0.0.1:8000 --rounds 7
 
-With --mode draft_model, the fleet's decode workers have one (draft_pair.py makes a pair of known cost).
+--mode draft_model needs decode workers with one (draft_pair.py makes a pair of known cost).
 
-Three texts: the same token again and again (its logit is raised: the most that drafts can bring),
-a text that the model copies from its prompt as well as it can (greedy, after its own continuation
-of the same beginning), and one that it makes up (temperature 1). For each and for each number of
+Three texts: the same token again and again (its logit is raised: the most that drafts can bring), a
+text that the model copies from its prompt as well as it can (greedy, after its own continuation of
+the same beginning), and one that it makes up (temperature 1). For each and for each number of
 requests at once: output tokens per second after the first token, without and with drafts, and what
 share of the drafts was right. Figures are medians over rounds, ratios are medians of the rounds'
 ratios. The answers are compared: they must be equal.
@@ -24,14 +24,16 @@ BEGIN = "Once upon a time"
 
 def texts(options):
     """{name: the body of its requests}"""
-    copied = ask(options.url, {"prompt": BEGIN, "temperature": 0, "max_new_tokens": options.new, "ignore_eos": True})
+    copied = ask(options.url, {"prompt": BEGIN, "temperature": 0, "max_new_tokens": options.new,
+                               "ignore_eos": True})
     return {"one word": {"prompt": BEGIN, "temperature": 0, "logit_bias": {"5": 100}},
             "copied": {"prompt": f"{copied['text']} {BEGIN}", "temperature": 0},
             "made up": {"prompt": BEGIN, "temperature": 1}}
 
 
 def ask(url, body):
-    request = urllib.request.Request(f"{url}/generate", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    request = urllib.request.Request(f"{url}/generate", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=600) as answer:
         return json.load(answer)
 
@@ -44,7 +46,8 @@ def tokens_per_s(options, body, mode, n):
         answers = list(pool.map(lambda body: ask(options.url, body), bodies))
     rate = sum((answer["output_tokens"] - 1) / answer["token_generation_s"] for answer in answers)
     told = [answer["speculation"] for answer in answers]
-    return (rate, [answer["generated_text"] for answer in answers], sum(each["drafted_tokens"] for each in told),
+    return (rate, [answer["generated_text"] for answer in answers],
+            sum(each["drafted_tokens"] for each in told),
             sum(each["accepted_tokens"] for each in told))
 
 
@@ -61,7 +64,8 @@ def compare(options, body, n):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     parser.add_argument("--at-once", default="1,4,16", help="requests")
     parser.add_argument("--new", type=int, default=120, help="tokens of each")
@@ -69,12 +73,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--mode", choices=["prompt_lookup", "draft_model"], default="prompt_lookup")
     options = parser.parse_args()
-    print("| text | at once | tokens/s without | with | ratio | drafts a request | right |\n|---|---|---|---|---|---|---|")
+    print("| text | at once | tokens/s without | with | ratio | drafts a request | right |")
+    print("|---" * 7 + "|")
     for name, body in texts(options).items():
         for n in map(int, options.at_once.split(",")):
             plain, drafted, ratio, n_drafted, n_accepted = compare(options, body, n)
             right = f"{100 * n_accepted / n_drafted:.0f} %" if n_drafted else "-"
-            print(f"| {name} | {n} | {plain:.0f} | {drafted:.0f} | {ratio:.2f} | {n_drafted / n:.0f} | {right} |", flush=True)
+            print(f"| {name} | {n} | {plain:.0f} | {drafted:.0f} | {ratio:.2f} "
+                  f"| {n_drafted / n:.0f} | {right} |", flush=True)
 
 
 if __name__ == "__main__":

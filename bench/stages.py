@@ -46,7 +46,8 @@ def main():
     lengths = [int(n) for n in options.prompt.split(",")]
     columns = [(n, True, measure(options, n, True)) for n in lengths]
     columns += [(n, False, measure(options, n, False)) for n in lengths]
-    print("| ms, median | " + " | ".join(f"{n}{'' if cached else ', naive'}" for n, cached, _ in columns) + " |")
+    print("| ms, median | "
+          + " | ".join(f"{n}{'' if cached else ', naive'}" for n, cached, _ in columns) + " |")
     print("|---|" + "---|" * len(columns))
     for name in columns[0][2]:
         cells = (f"{figures[name]:.3g}" if name in figures else "-" for _, _, figures in columns)

@@ -1,4 +1,4 @@
-"""`baton-bench attention` prints the documented fields, counted by hand, and refuses what it cannot run."""
+"""`baton-bench attention` prints the fields counted by hand, and refuses what it cannot run."""
 import json
 import subprocess
 import sys
@@ -8,14 +8,15 @@ H, G, D = 4, 2, 8
 
 
 def run(*options):
-    return subprocess.run([BENCH, "attention", "--heads", str(H), "--kv-heads", str(G), "--head-dim", str(D),
-                           "--positions", "32,100", "--rows", "40", "--batch", "1,3", *options],
-                          capture_output=True, text=True)
+    return subprocess.run([BENCH, "attention", "--heads", str(H), "--kv-heads", str(G),
+                           "--head-dim", str(D), "--positions", "32,100", "--rows", "40",
+                           "--batch", "1,3", *options], capture_output=True, text=True)
 
 
 def attended(line, window=1 << 20):
     n, last = line["batch"], line["prompt"]
-    return sum(min(last - (i if line["phase"].startswith("prefill") else 0), window) for i in range(n))
+    return sum(min(last - (i if line["phase"].startswith("prefill") else 0), window)
+               for i in range(n))
 
 
 done = run("--json", "--threads", "2")
@@ -34,7 +35,8 @@ assert done.returncode == 0, done.stderr
 for line in json.loads(done.stdout):
     n, prefills = line["batch"], line["phase"].startswith("prefill")
     assert line["flops"] == 4 * H * D * attended(line, 24), line
-    assert line["bytes"] == (min(line["prompt"], 24 + n - 1) if prefills else n * 24) * line["kv_token_bytes"], line
+    assert line["bytes"] == (min(line["prompt"], 24 + n - 1) if prefills
+                             else n * 24) * line["kv_token_bytes"], line
 
 table = run()
 assert table.returncode == 0 and table.stdout.count("decode's part") == 4

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 BENCH = sys.argv[1]
-KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "chunk", "prompt", "batch", "seconds", "tokens_per_s",
-        "flops", "bytes", "bound", "estimate_s", "fraction"]
+KEYS = ["phase", "model", "dtype", "kernels", "threads", "kv_token_bytes", "chunk", "prompt",
+        "batch", "seconds", "tokens_per_s", "flops", "bytes", "bound", "estimate_s", "fraction"]
 TINY = ["--model", "shape:tiny", "--prompt", "1,20", "--new", "3", "--batch", "1,5"]
-# Of the tiny shape: layers, width, vocabulary.
+# The tiny shape's layers, width and vocabulary.
 L, C, V = 2, 80, 2560
 WEIGHT_BYTES = {"f32": 4, "bf16": 2, "q8": 1}
 
@@ -35,7 +35,7 @@ def check_line(line):
 
 
 def weights():
-    """Those of all matrices, the head included."""
+    """The weights of all matrices, the head included."""
     return L * 12 * C * C + V * C
 
 
@@ -70,11 +70,12 @@ for line in lines_of("--kernels", "portable", "--dtype", "f32", "--threads", "2"
     assert (line["kernels"], line["threads"]) == ("portable", 2)
 
 table = run(*TINY)
-assert table.returncode == 0 and table.stdout.count("prefill") == 2 and table.stdout.count("decode") == 4
+assert table.returncode == 0
+assert table.stdout.count("prefill") == 2 and table.stdout.count("decode") == 4
 
 for options, reason in ((["--prompt", "16,,3"], "--prompt"), (["--batch", "0"], "--batch"),
                         (["--prompt", "16x"], "from 1 to"), (["--model", "shape:huge"], "gpt2-xl"),
-                        (["--prompt", "255"], "256"), (["--depth", "240"], "--depth 240"), (["--dtype", "f64"], "f64"),
-                        (["--kernels", "none"], "none")):
+                        (["--prompt", "255"], "256"), (["--depth", "240"], "--depth 240"),
+                        (["--dtype", "f64"], "f64"), (["--kernels", "none"], "none")):
     refused = run(*TINY, *options)
     assert refused.returncode == 1 and reason in refused.stderr, (options, refused.stderr)

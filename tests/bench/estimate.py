@@ -10,7 +10,8 @@ ASKED = ["--params", "7e9", "--prompt", "512", "--new", "128", "--weight-bytes",
 
 
 def estimate(*options):
-    return subprocess.run([BENCH, "estimate", *options], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([BENCH, "estimate", *options], check=True, capture_output=True,
+                          text=True).stdout
 
 
 def is_close(value, expected):

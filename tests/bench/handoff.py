@@ -1,4 +1,4 @@
-"""`baton-bench handoff`: figures of a real link that agree with each other, a network's by estimate and by emulation."""
+"""`baton-bench handoff`: consistent figures of a real link, a network estimated and emulated."""
 import json
 import math
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 BENCH = sys.argv[1]
 TINY = ["--model", "shape:tiny", "--prompt", "16,64,200", "--chunk-kib", "16,512", "--runs", "3"]
-# Of the tiny shape: layers and width.
+# The tiny shape's layers and width.
 L, C, BLOCK = 2, 80, 16
 
 
@@ -26,17 +26,20 @@ def check_times(times):
 
 
 def check_lengths(kv, n_bytes):
-    assert 2 * L * C * n_bytes <= kv["bytes_per_token"] < 4 * L * C * n_bytes  # heads are padded to whole vectors
+    # Heads are padded to whole vectors.
+    assert 2 * L * C * n_bytes <= kv["bytes_per_token"] < 4 * L * C * n_bytes
     assert [line["prompt_tokens"] for line in kv["lengths"]] == [16, 64, 200]
     for line in kv["lengths"]:
         check_times(line)
         n_blocks = (line["prompt_tokens"] + BLOCK - 1) // BLOCK
         assert line["bytes"] == n_blocks * BLOCK * kv["bytes_per_token"] and line["prefill_s"] > 0
-        assert line["chunks"] == L and line["shared_exposed_s"] > 0 and line["shared_transfer_s"] > 0
+        assert line["chunks"] == L
+        assert line["shared_exposed_s"] > 0 and line["shared_transfer_s"] > 0
 
 
 answer = answer_of()
-assert answer["network"] is None and (answer["model"], answer["dtype"], answer["threads"]) == ("tiny", "f32", 1)
+assert answer["network"] is None
+assert (answer["model"], answer["dtype"], answer["threads"]) == ("tiny", "f32", 1)
 assert [kv["kv_dtype"] for kv in answer["kv"]] == ["f16", "f32"]
 for kv, n_bytes in zip(answer["kv"], (2, 4)):
     check_lengths(kv, n_bytes)
@@ -76,13 +79,15 @@ for line in kv["lengths"]:
     assert line["network_transfer_s"] > 0.04 and line["emulated_transfer_s"] is None
 
 table = run(*TINY, "--bandwidth", "10", "--latency", "0.1", "--emulate", "false").stdout
-for text in "KV f16", "KV f32", "exposed ms", "shared ms", "break-even, here", "break-even, network", "chunks, of 200 tokens":
+for text in ("KV f16", "KV f32", "exposed ms", "shared ms", "break-even, here",
+             "break-even, network", "chunks, of 200 tokens"):
     assert text in table, table
 
 for options, text in ((["--prompt", "64,16"], "ascend"), (["--prompt", "0"], "--prompt"),
                       (["--prompt", "5000"], "positions"), (["--kv-dtype", "f64"], "kv-dtype"),
-                      (["--chunk-kib", "8192"], "--chunk-kib"), (["--bandwidth", "-1"], "bandwidth"),
-                      (["--latency", "soon"], "latency"), (["--runs", "1"], "runs"), (["--speed", "1"], "speed")):
+                      (["--chunk-kib", "8192"], "--chunk-kib"),
+                      (["--bandwidth", "-1"], "bandwidth"), (["--latency", "soon"], "latency"),
+                      (["--runs", "1"], "runs"), (["--speed", "1"], "speed")):
     refused = run("--model", "shape:tiny", *options)
     assert refused.returncode == 1 and text in refused.stderr, (options, refused.stderr)
     assert not refused.stdout

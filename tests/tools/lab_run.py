@@ -1,4 +1,4 @@
-"""What the tests of tools/lab share: they run baton-lab's commands as users do, on real fleets."""
+"""Shared by the tests of tools/lab, which run baton-lab's commands on real fleets."""
 import csv
 import os
 import subprocess
@@ -55,7 +55,7 @@ def check_pictures(folder, *names):
 
 
 def tables_of(path):
-    """The Markdown's tables: [[cells of a line]], heads included; every line of one has as many cells."""
+    """The Markdown's tables [[cells of a line]], heads included; all lines have as many cells."""
     tables, inside = [], False
     for line in path.read_text().splitlines():
         if line.startswith("|"):

@@ -1,4 +1,4 @@
-"""`baton-lab ladder`: every rung measured on real processes, beside its estimate, in one table and one picture."""
+"""`baton-lab ladder` measures every rung on real processes, beside its estimate."""
 import math
 import re
 
@@ -7,7 +7,8 @@ from lab_run import DIR, check_pictures, check_refused, rows_of, run_well, table
 from lab.ladder_report import COLUMNS
 
 TINY = ("--prompts", "8,40", "--new", "6", "--streams", "2", "--runs", "1")
-RUNGS = ["naive", "KV cache", "disaggregated", "batched, 2 streams", "overlapped", "overlapped, 2 streams"]
+RUNGS = ["naive", "KV cache", "disaggregated", "batched, 2 streams", "overlapped",
+         "overlapped, 2 streams"]
 BESIDE = re.compile(r"([\d.]+) / ([\d.]+) = \*\*([\d.]+)\*\*")
 
 
@@ -17,25 +18,28 @@ def check_row(row):
     for name in ("ttft_s", "token_s", "tokens_per_s"):
         assert float(row[name]) > 0 and float(row[f"best_{name}"]) > 0, (name, row)
     assert bool(row["cold_ttft_s"]) == bool(row["second_s"]) == (not is_batch)
-    assert row["ttft_bound"] in ("compute", "memory") and row["token_bound"] in ("compute", "memory")
+    assert row["ttft_bound"] in ("compute", "memory")
+    assert row["token_bound"] in ("compute", "memory")
     bounds = {"compute", "memory", "network"} if is_fleet else {"compute", "memory"}
     assert row["second_bound"] in ({""} if is_batch else bounds)
 
 
 def check_estimates(rows):
-    """The naive loop pays for the whole prompt with every token; a hand-off that overlaps exposes less."""
+    """The naive loop reruns the prompt for every token; an overlapped hand-off exposes less."""
     best = {(row["prompt_tokens"], row["rung"]): row for row in rows}
     for prompt in "8", "40":
         naive, cached, split, overlapped = (best[prompt, RUNGS[i]] for i in (0, 1, 2, 4))
-        assert float(split["best_second_s"]) > float(overlapped["best_second_s"]) > float(cached["best_second_s"])
+        assert (float(split["best_second_s"]) > float(overlapped["best_second_s"])
+                > float(cached["best_second_s"]))
         assert len({row["best_ttft_s"] for row in (naive, cached, split, overlapped)}) == 1
 
 
 def check_table(table):
     head, lines = table[0], table[1:]
-    assert [line[:2] for line in lines] == [[prompt, rung] for prompt in ("8", "40") for rung in RUNGS]
+    assert [line[:2] for line in lines] == [[n, rung] for n in ("8", "40") for rung in RUNGS]
     for line in lines:
-        for cell in (cell for cell, name in zip(line, head) if name.endswith("/ at best") and cell != "-"):
+        for cell in (cell for cell, name in zip(line, head) if name.endswith("/ at best")
+                     and cell != "-"):
             measured, best, ratio = map(float, BESIDE.fullmatch(cell).groups())
             assert math.isclose(measured / best, ratio, rel_tol=0.05, abs_tol=0.01), cell
         assert "first token: " in line[head.index("at best bound by")]
@@ -44,7 +48,8 @@ def check_table(table):
 
 out = DIR / "ladder"
 done = run_well("ladder", "--out", out, *TINY)
-assert [line.split("]")[0] for line in done.stderr.splitlines()] == [f"[{i}/10" for i in range(1, 11)], done.stderr
+assert [line.split("]")[0]
+        for line in done.stderr.splitlines()] == [f"[{i}/10" for i in range(1, 11)], done.stderr
 rows = rows_of(out / "ladder.csv")
 assert list(rows[0]) == list(COLUMNS) and [row["rung"] for row in rows] == 2 * RUNGS
 for row in rows:
@@ -58,11 +63,14 @@ for fact in ("baton-lab ladder", "commit ", "GB/s", "](ladder.svg)"):
     assert fact in text, fact
 
 (out / "cells/p40.json").unlink()
-assert run_well("ladder", "--out", out, *TINY).stderr.startswith("[1/5] prompt 40"), "only what is missing"
+again = run_well("ladder", "--out", out, *TINY)
+assert again.stderr.startswith("[1/5] prompt 40"), "only what is missing"
 check_refused(("ladder", "--out", out, *TINY[:-1], "2"), 1, "--out", "runs is 1 there and 2 now")
 check_refused(("sweep", "--out", out, "--layouts", "1P1D"), 1, "--out", "not of a sweep")
-for bad, status, named in (
-        (["--prompts", "x"], 2, "--prompts"), (["--new", "2"], 2, "--new"), (["--new", "512"], 1, "--new"),
-        (["--streams", "1"], 2, "--streams"), (["--runs", "0"], 2, "--runs"), (["--model", "/"], 1, "--model /"),
-        (["--bin", "/"], 1, "--bin /: no baton-gateway"), (["--rates", "3"], 2, "--rates")):
-    check_refused(("ladder", "--out", DIR / "bad", "--runs", "1", "--prompts", "8", *bad), status, named)
+for bad, status, named in ((["--prompts", "x"], 2, "--prompts"), (["--new", "2"], 2, "--new"),
+                           (["--new", "512"], 1, "--new"), (["--streams", "1"], 2, "--streams"),
+                           (["--runs", "0"], 2, "--runs"), (["--model", "/"], 1, "--model /"),
+                           (["--bin", "/"], 1, "--bin /: no baton-gateway"),
+                           (["--rates", "3"], 2, "--rates")):
+    check_refused(("ladder", "--out", DIR / "bad", "--runs", "1", "--prompts", "8", *bad), status,
+                  named)

@@ -9,17 +9,19 @@ N = 60
 
 
 def listening(log):
-    """What the gateway says of itself once it listens."""
+    """The gateway's own words once it listens."""
     for line in log:
         if " ev=listening " in line:
             return dict(word.split("=", 1) for word in line.split())
     sys.exit("the gateway ended before it listened")
 
 
-gateway = subprocess.Popen([GATEWAY, "--model", MODEL, "--port", "0", "--inbox", "tcp://127.0.0.1:0", "--log-level", "info"],
+gateway = subprocess.Popen([GATEWAY, "--model", MODEL, "--port", "0",
+                            "--inbox", "tcp://127.0.0.1:0", "--log-level", "info"],
                            stderr=subprocess.STDOUT, stdout=subprocess.PIPE, text=True)
 said = listening(gateway.stdout)
-members = subprocess.Popen([MEMBERS, said["inbox"], MODEL, str(N), "0.25", "512", "250", "0"], stdout=subprocess.PIPE, text=True)
+members = subprocess.Popen([MEMBERS, said["inbox"], MODEL, str(N), "0.25", "512", "250", "0"],
+                           stdout=subprocess.PIPE, text=True)
 try:
     assert any(line.startswith(f"{N} joined after ") for line in members.stdout), "not all joined"
     with urllib.request.urlopen(f"http://127.0.0.1:{said['port']}/workers") as answer:

@@ -1,4 +1,4 @@
-"""baton-plan simulate as its users see it: what it prints, what it refuses, that it says the same twice."""
+"""`baton-plan simulate` as users see it: its output, its refusals, and that runs repeat."""
 import csv
 import json
 import subprocess
@@ -32,11 +32,12 @@ with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
 
     # A table, JSON and CSV of the same runs.
-    text = run("--layouts", "1P1D,2P1D", "--concurrency", "1,4", "--requests", 50, "--slo", "ttft=1s",
-               "--json", folder / "j", "--csv", folder / "c")
+    text = run("--layouts", "1P1D,2P1D", "--concurrency", "1,4", "--requests", 50,
+               "--slo", "ttft=1s", "--json", folder / "j", "--csv", folder / "c")
     runs = json.loads((folder / "j").read_text())["runs"]
     rows = list(csv.DictReader((folder / "c").open()))
-    assert [(r["layout"], r["concurrency"]) for r in runs] == [(l, c) for l in ("1P1D", "2P1D") for c in (1, 4)]
+    assert [(r["layout"], r["concurrency"]) for r in runs] == [
+        (layout, n) for layout in ("1P1D", "2P1D") for n in (1, 4)]
     assert text.count("\n") == 2 + 4, text
     for one, row in zip(runs, rows):
         assert one["figures"]["requests"]["done"] == 50 == int(row["done"])
@@ -45,26 +46,28 @@ with tempfile.TemporaryDirectory() as name:
         assert one["figures"]["tokens"]["output"] == 50 * 64
 
     # Same seed, same everything; another seed, other arrivals.
-    load = ["--layouts", "3P2D", "--rate", 20, "--requests", 300, "--prompt-tokens", "uniform:16-400"]
+    load = ["--layouts", "3P2D", "--rate", 20, "--requests", 300,
+            "--prompt-tokens", "uniform:16-400"]
     assert figures(*load, "--seed", 3) == figures(*load, "--seed", 3) != figures(*load, "--seed", 4)
 
     # A trace is taken with its arrivals and lengths.
     trace = folder / "trace.jsonl"
-    trace.write_text("".join(json.dumps({"timestamp": 100 * i, "input_length": 32, "output_length": 5 + i}) + "\n"
-                             for i in range(10)))
+    trace.write_text("".join(json.dumps({"timestamp": 100 * i, "input_length": 32,
+                                         "output_length": 5 + i}) + "\n" for i in range(10)))
     (got,) = figures("--trace", trace, "--layouts", "2P2D")
     assert got["requests"]["done"] == 10 and got["tokens"]["output"] == sum(range(5, 15)), got
 
     # More than the queue takes is refused, and no request is lost.
     (got,) = figures("--rate", 1000, "--requests", 500, "--max-queued", 5, "--kv-tokens", 1024)
-    assert got["requests"]["failed"] and got["requests"]["done"] + got["requests"]["failed"] == 500, got
+    assert (got["requests"]["failed"]
+            and got["requests"]["done"] + got["requests"]["failed"] == 500), got
     assert got["failures"][0]["kind"].startswith("HTTP 429"), got
 
     # A thousand workers of each role.
     (got,) = figures("--layouts", "1000P1000D", "--rate", 4000, "--requests", 20000)
     assert got["requests"]["done"] == 20000, got
 
-    # What is wrong is named, with its range.
+    # Errors are named, with their range.
     for argv, words in [
         (["--layouts", "1P"], ["--layouts", "16384"]),
         (["--cores", "all"], ["--cores", "own, pinned or elastic"]),
@@ -88,7 +91,9 @@ with tempfile.TemporaryDirectory() as name:
     assert "bad: baton_calibration: must be" in simulate("--calibration", folder / "bad", status=1)
 
     # Costs measured in this process are costs that can be simulated with.
-    said_by("calibrate", "--model", "shape:tiny", "--context-tokens", 256, "--chunk", 32, "--out", folder / "tiny")
-    (got,) = [r["figures"] for r in json.loads(simulate("--calibration", folder / "tiny", "--layouts", "4P2D", "--chunk", 32,
-                                                        "--requests", 50, "--json", "-"))["runs"]]
+    said_by("calibrate", "--model", "shape:tiny", "--context-tokens", 256, "--chunk", 32,
+            "--out", folder / "tiny")
+    (got,) = [r["figures"]
+              for r in json.loads(simulate("--calibration", folder / "tiny", "--layouts", "4P2D",
+                                           "--chunk", 32, "--requests", 50, "--json", "-"))["runs"]]
     assert got["requests"]["done"] == 50 and got["times"]["ttft"]["p50_s"] > 0, got

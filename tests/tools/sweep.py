@@ -1,4 +1,4 @@
-"""`baton-lab sweep`: real fleets, its CSV, report and pictures; what is finished stays; bad options are named."""
+"""`baton-lab sweep`: real fleets, CSV, report, pictures; finished cells stay; bad options."""
 import os
 import re
 import shutil
@@ -9,7 +9,8 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from lab_run import DIR, LAB, check_pictures, check_refused, descendants, rows_of, run, run_well, tables_of
+from lab_run import (DIR, LAB, check_pictures, check_refused, descendants, rows_of, run, run_well,
+                     tables_of)
 
 from lab.fleet import LocalFleet
 from lab.layouts import Layout
@@ -24,11 +25,15 @@ def sweep(out, *options):
 
 
 def check_row(row):
-    number = {name: float(row[name]) for name in COLUMNS if row[name] and name not in ("layout", "arrivals", "slo")}
-    assert number["sent"] == number["done"] + number["failed"] + number["canceled"] + number["cut"] > 0, row
-    assert number["failed"] == 0 and number["good"] <= number["sent"] and 0 <= number["good_share"] <= 1
+    number = {name: float(row[name]) for name in COLUMNS if row[name]
+              and name not in ("layout", "arrivals", "slo")}
+    assert (number["sent"] == number["done"] + number["failed"] + number["canceled"]
+            + number["cut"] > 0), row
+    assert number["failed"] == 0
+    assert number["good"] <= number["sent"] and 0 <= number["good_share"] <= 1
     for time_ in TIMES:
-        assert 0 <= number[f"{time_}_p50_s"] <= number[f"{time_}_p90_s"] <= number[f"{time_}_p99_s"], (time_, row)
+        assert (0 <= number[f"{time_}_p50_s"] <= number[f"{time_}_p90_s"]
+                <= number[f"{time_}_p99_s"]), (time_, row)
     assert 0 < number["ttft_p50_s"] <= number["e2el_p50_s"]
     sum_s = sum(number[f"stage_{stage}_mean_s"] for stage in STAGES)
     assert abs(sum_s - number["server_e2el_mean_s"]) <= 0.02 * sum_s, row
@@ -38,7 +43,7 @@ def check_row(row):
 
 
 def check_stages():
-    """Those of the programs, each once."""
+    """The stages are the programs' own, each once."""
     header = (Path(__file__).parents[2] / "common/obs/stage.h").read_text()
     assert list(STAGES) == re.findall(r"^    X\((\w+), ", header, re.M)
 
@@ -47,12 +52,14 @@ def check_a_sweep():
     """Two layouts, one of them aggregated."""
     out = DIR / "closed"
     done = sweep(out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2")
-    assert [line.split("]")[0] for line in done.stderr.splitlines()] == [f"[{i}/4" for i in (1, 2, 3, 4)], done.stderr
+    assert [line.split("]")[0]
+            for line in done.stderr.splitlines()] == [f"[{i}/4" for i in (1, 2, 3, 4)], done.stderr
     assert all(line.endswith(" left") for line in done.stderr.splitlines())
     rows = rows_of(out / "sweep.csv")
     assert list(rows[0]) == list(COLUMNS)
-    assert [[row[name] for name in ("layout", "prompt_tokens", "concurrency", "rate", "arrivals")] for row in rows] == [
-        [layout, prompt, "2", "", "closed"] for layout in ("1P1D", "0P1D") for prompt in ("8", "40")]
+    assert [[row[name] for name in ("layout", "prompt_tokens", "concurrency", "rate", "arrivals")]
+            for row in rows] == [[layout, prompt, "2", "", "closed"] for layout in ("1P1D", "0P1D")
+                                 for prompt in ("8", "40")]
     for row in rows:
         check_row(row)
     check_pictures(out, *PICTURES)
@@ -61,9 +68,11 @@ def check_a_sweep():
     assert [line[0] for line in tables[0]] == ["layout", "1P1D", "0P1D"]
     text = (out / "report.md").read_text()
     drawn = [f"{name}.svg" for name in PICTURES]
-    for fact in ("baton-lab sweep", "fingerprint ", "commit ", "cores", "Linux ", *(f"]({name})" for name in drawn)):
+    for fact in ("baton-lab sweep", "fingerprint ", "commit ", "cores", "Linux ",
+                 *(f"]({name})" for name in drawn)):
         assert fact in text, fact
-    assert set(done.stdout.split()) == {str(out / name) for name in ("report.md", "sweep.csv", *drawn)}
+    assert set(done.stdout.split()) == {str(out / name)
+                                        for name in ("report.md", "sweep.csv", *drawn)}
     return out
 
 
@@ -78,37 +87,43 @@ def check_resume(out):
     table = (out / "sweep.csv").read_text()
     assert not sweep(out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2").stderr
     assert (out / "sweep.csv").read_text() == table
-    check_refused(("sweep", "--out", out, *TINY[:-1], "3", "--layouts", "1P1D", "--concurrency", "2"), 1,
-                  "--out", "warmup is 2 there and 3 now", "--fresh")
+    check_refused(("sweep", "--out", out, *TINY[:-1], "3", "--layouts", "1P1D",
+                   "--concurrency", "2"), 1, "--out", "warmup is 2 there and 3 now", "--fresh")
     (out / "cells" / lost).write_text("{")
-    check_refused(("sweep", "--out", out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2"), 1, lost)
+    check_refused(("sweep", "--out", out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2"), 1,
+                  lost)
 
 
 def check_repeats():
     out = DIR / "open"
-    sweep(out, "--prompts", "16", "--new", "4", "--seconds", "0.4", "--layouts", "1P2D", "--rates", "20,40",
-          "--repeats", "2", "--slo", "ttft=60s")
+    sweep(out, "--prompts", "16", "--new", "4", "--seconds", "0.4", "--layouts", "1P2D",
+          "--rates", "20,40", "--repeats", "2", "--slo", "ttft=60s")
     rows = rows_of(out / "sweep.csv")
-    assert [(row["rate"], row["repeat"]) for row in rows] == [("20", "0"), ("40", "0"), ("20", "1"), ("40", "1")]
+    assert [(row["rate"], row["repeat"]) for row in rows] == [("20", "0"), ("40", "0"), ("20", "1"),
+                                                              ("40", "1")]
     assert all(row["good"] == row["sent"] for row in rows)
     [times, _, _] = tables_of(out / "report.md")
-    assert [line[:2] for line in times[1:]] == [["1P2D", "20 requests/s"], ["1P2D", "40 requests/s"]]
+    assert [line[:2] for line in times[1:]] == [["1P2D", "20 requests/s"],
+                                                ["1P2D", "40 requests/s"]]
 
 
 def check_shares_of_the_capacity():
     """Rates of the same shares of what the first layout answers, measured once, in every layout."""
     out = DIR / "shares"
-    words = ("--prompts", "8,40", "--new", "4", "--seconds", "0.4", "--layouts", "1P1D,1P2D", "--loads", "0.5,0.1")
+    words = ("--prompts", "8,40", "--new", "4", "--seconds", "0.4", "--layouts", "1P1D,1P2D",
+             "--loads", "0.5,0.1")
     done = sweep(out, *words)
-    assert [line.split("]")[0] for line in done.stderr.splitlines()] == ["[1/2", "[2/2", *(f"[{i}/8" for i in range(1, 9))]
+    assert [line.split("]")[0] for line in done.stderr.splitlines()] == [
+        "[1/2", "[2/2", *(f"[{i}/8" for i in range(1, 9))]
     rows = rows_of(out / "sweep.csv")
     text = (out / "report.md").read_text()
     for prompt in "8", "40":
-        told = float(re.search(rf"- 1P1D answers (\S+) requests/s of {prompt} tokens \(16 at once\); the rates are 0.1, 0.5 ",
-                               text).group(1))
+        told = float(re.search(rf"- 1P1D answers (\S+) requests/s of {prompt} tokens "
+                               r"\(16 at once\); the rates are 0.1, 0.5 ", text).group(1))
         rates = [float(row["rate"]) for row in rows if row["prompt_tokens"] == prompt]
         assert rates[:2] == rates[2:] and all(row["arrivals"] == "open" for row in rows)
-        assert all(abs(rate / (share * told) - 1) < 0.02 for rate, share in zip(rates, (0.1, 0.5))), (rates, told)
+        assert all(abs(rate / (share * told) - 1) < 0.02
+                   for rate, share in zip(rates, (0.1, 0.5))), (rates, told)
     assert not sweep(out, *words).stderr
     assert [row["rate"] for row in rows_of(out / "sweep.csv")] == [row["rate"] for row in rows]
 
@@ -116,8 +131,8 @@ def check_shares_of_the_capacity():
 def check_a_share_of_a_core():
     """Where we may: elsewhere that is said."""
     out = DIR / "share"
-    done = run("sweep", "--out", out, "--layouts", "1P1D", "--prompts", "100", "--new", "4", "--seconds", "1",
-               "--concurrency", "4", "--worker-cpu", "0.3")
+    done = run("sweep", "--out", out, "--layouts", "1P1D", "--prompts", "100", "--new", "4",
+               "--seconds", "1", "--concurrency", "4", "--worker-cpu", "0.3")
     if done.returncode:
         assert "--worker-cpu" in done.stderr and "cgroups" in done.stderr, done.stderr
         return
@@ -128,8 +143,9 @@ def check_a_share_of_a_core():
 
 
 def local_fleet(layout):
-    settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale", dtype="f32", bin=LAB.parent,
-                               prefill_cores=None, decode_cores=None, worker_cpu=None)
+    settings = SimpleNamespace(model=Path(__file__).resolve().parents[2] / "models/tale",
+                               dtype="f32", bin=LAB.parent, prefill_cores=None, decode_cores=None,
+                               worker_cpu=None)
     return LocalFleet(layout, settings, DIR / "log")
 
 
@@ -138,7 +154,8 @@ def check_a_running_fleet():
         out = DIR / "url"
         sweep(out, *TINY, "--url", fleet.url, "--concurrency", "2")
         assert {row["layout"] for row in rows_of(out / "sweep.csv")} == {"2P1D"}
-        assert all(row["prefill_cpu_s"] and not row["gateway_cpu_s"] for row in rows_of(out / "sweep.csv"))
+        assert all(row["prefill_cpu_s"] and not row["gateway_cpu_s"]
+                   for row in rows_of(out / "sweep.csv"))
         check_refused(("sweep", "--url", fleet.url, "--prompts", "600", "--out", DIR / "long"), 1,
                       "context_length_exceeded")
 
@@ -152,8 +169,9 @@ def name_of(pid):
 
 def check_an_interrupt():
     """Leaves no process behind, and says how to go on."""
-    running = subprocess.Popen([LAB, "sweep", "--out", DIR / "cut", "--seconds", "60", "--layouts", "1P1D",
-                                "--prompts", "16", "--rates", "5"], stderr=subprocess.PIPE, text=True)
+    running = subprocess.Popen([LAB, "sweep", "--out", DIR / "cut", "--seconds", "60",
+                                "--layouts", "1P1D", "--prompts", "16", "--rates", "5"],
+                               stderr=subprocess.PIPE, text=True)
     until_s = time.monotonic() + 60
     awaited = {"baton-gateway", "baton-prefill", "baton-decode", "baton-load"}
     while not awaited <= {name_of(pid) for pid in descendants(running.pid)}:
@@ -172,28 +190,38 @@ def check_where_it_lies():
     installed = DIR / "usr"
     (installed / "bin").mkdir(parents=True)
     shutil.copy(LAB, installed / "bin")
-    shutil.copytree(Path(__file__).resolve().parents[2] / "tools/lab", installed / "share/baton/lab")
+    shutil.copytree(Path(__file__).resolve().parents[2] / "tools/lab",
+                    installed / "share/baton/lab")
     (installed / "share/baton/lab/cells.py").write_text("raise SystemExit('the installed one')\n")
     lab = installed / "bin" / LAB.name
     assert "the installed one" in run("sweep", "--help", lab=lab).stderr
     chosen = {**os.environ, "BATON_LAB": str(Path(__file__).resolve().parents[2] / "tools/lab")}
     assert "usage: baton-lab sweep" in run_well("sweep", "--help", lab=lab, env=chosen).stdout
     check_refused(("sweep",), 1, "BATON_LAB=/nowhere", env={**os.environ, "BATON_LAB": "/nowhere"})
-    check_refused(("sweep",), 1, "python3", "deploy/packages.sh", env={**os.environ, "PATH": "/nowhere"})
+    check_refused(("sweep",), 1, "python3", "deploy/packages.sh",
+                  env={**os.environ, "PATH": "/nowhere"})
     (DIR / "python").mkdir()
     (DIR / "python/python3").symlink_to(sys.executable)
-    check_refused(("sweep",), 1, "gnuplot", "deploy/packages.sh", env={**os.environ, "PATH": str(DIR / "python")})
+    check_refused(("sweep",), 1, "gnuplot", "deploy/packages.sh",
+                  env={**os.environ, "PATH": str(DIR / "python")})
 
 
 BAD = [
-    *((["--layouts", layouts], 2, "--layouts") for layouts in ("2P", "1P0D", "1P1D,", "1P1D,1P1D", "65P1D")),
-    (["--prompts", "0"], 2, "--prompts"), (["--prompts", "16;64"], 2, "--prompts"), (["--new", "1"], 2, "--new"),
-    (["--new", "600"], 1, "--new"), (["--rates", "0"], 2, "--rates"), (["--rates", "-1"], 2, "--rates"),
+    *((["--layouts", layouts], 2, "--layouts")
+      for layouts in ("2P", "1P0D", "1P1D,", "1P1D,1P1D", "65P1D")),
+    (["--prompts", "0"], 2, "--prompts"), (["--prompts", "16;64"], 2, "--prompts"),
+    (["--new", "1"], 2, "--new"),
+    (["--new", "600"], 1, "--new"), (["--rates", "0"], 2, "--rates"),
+    (["--rates", "-1"], 2, "--rates"),
     (["--loads", "0"], 2, "--loads"), (["--loads", "1", "--rates", "2"], 2, "--rates"),
-    (["--rates", "1", "--concurrency", "2"], 2, "--concurrency"), (["--concurrency", "1.5"], 2, "--concurrency"),
-    (["--seconds", "nan"], 2, "--seconds"), (["--slo", "ttft"], 2, "--slo"), (["--repeats", "0"], 2, "--repeats"),
-    (["--model", "/no/such"], 2, "--model"), (["--model", "/"], 1, "--model /"), (["--dtype", "f64"], 2, "--dtype"),
-    (["--url", "127.0.0.1:80"], 2, "--url"), (["--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1"),
+    (["--rates", "1", "--concurrency", "2"], 2, "--concurrency"),
+    (["--concurrency", "1.5"], 2, "--concurrency"),
+    (["--seconds", "nan"], 2, "--seconds"), (["--slo", "ttft"], 2, "--slo"),
+    (["--repeats", "0"], 2, "--repeats"),
+    (["--model", "/no/such"], 2, "--model"), (["--model", "/"], 1, "--model /"),
+    (["--dtype", "f64"], 2, "--dtype"),
+    (["--url", "127.0.0.1:80"], 2, "--url"),
+    (["--url", "http://127.0.0.1:1"], 1, "http://127.0.0.1:1"),
     (["--url", "http://127.0.0.1:1", "--layouts", "1P1D"], 2, "--layouts"),
     (["--bin", "/"], 1, "--bin /: no baton-gateway"),
     (["--prefill-cores", "9999"], 1, "cores"), (["--layout", "1P1D"], 2, "--layout"),

@@ -1,8 +1,9 @@
-"""What baton-lab runs: python3 -B tools/lab PATH-OF-BATON-LAB COMMAND [OPTION...]."""
+"""The program of baton-lab: python3 -B tools/lab PATH-OF-BATON-LAB COMMAND [OPTION...]."""
 import sys
 from pathlib import Path
 
-sys.path[0] = str(Path(__file__).resolve().parent.parent)  # so that the package is "lab", wherever it lies
+# The package is "lab", wherever it lies.
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from lab.cli import main  # noqa: E402
 from lab.programs import Programs  # noqa: E402

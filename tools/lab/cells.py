@@ -6,7 +6,7 @@ from lab.layouts import Layout
 
 @dataclass(frozen=True)
 class Load:
-    """An open loop has a rate in requests a second, a closed one a concurrency. The other is None."""
+    """An open loop has a rate in requests/s, a closed one a concurrency. The other is None."""
     rate: float = None
     concurrency: int = None
 
@@ -43,11 +43,13 @@ class Cell:
 
     @property
     def name(self):
-        return f"{self.layout}-p{self.prompt}-n{self.new}-{self.load.arrivals}{self.load.value:g}-{self.repeat}"
+        load = f"{self.load.arrivals}{self.load.value:g}"
+        return f"{self.layout}-p{self.prompt}-n{self.new}-{load}-{self.repeat}"
 
     def columns(self):
-        return {"layout": str(self.layout), "n_prefill": self.layout.n_prefill, "n_decode": self.layout.n_decode,
-                "prompt_tokens": self.prompt, "output_tokens": self.new, "arrivals": self.load.arrivals,
+        return {"layout": str(self.layout), "n_prefill": self.layout.n_prefill,
+                "n_decode": self.layout.n_decode, "prompt_tokens": self.prompt,
+                "output_tokens": self.new, "arrivals": self.load.arrivals,
                 "rate": self.load.rate, "concurrency": self.load.concurrency, "repeat": self.repeat}
 
     def load_options(self):

@@ -1,4 +1,4 @@
-"""The commands, and how each of them ends: a message on stderr and status 1, or 2 for bad options."""
+"""The commands and their ends: a message on stderr and status 1, or 2 for bad options."""
 import signal
 import sys
 
@@ -20,5 +20,6 @@ def main(programs, command, *options):
         print(f"baton-lab {command}: {error}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
-        print(f"\nbaton-lab {command}: interrupted; the same command goes on from here", file=sys.stderr)
+        print(f"\nbaton-lab {command}: interrupted; the same command goes on from here",
+              file=sys.stderr)
         sys.exit(130)

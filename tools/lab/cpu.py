@@ -36,4 +36,5 @@ class Meter:
     def stop(self):
         after = self.read()
         return {"wall_s": time.monotonic() - self.began_s,
-                "by_role": {role: round(after[role] - used, 3) for role, used in self.before.items() if role in after}}
+                "by_role": {role: round(after[role] - used, 3) for role, used in self.before.items()
+                            if role in after}}

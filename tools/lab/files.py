@@ -6,7 +6,7 @@ from lab.errors import LabError
 
 
 def write(path, text):
-    """Replaces the file at once: a reader finds the old or the new one, also after this process was killed."""
+    """Replaces the file at once: a reader finds the old or the new one, even after a kill."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.with_name(f".{path.name}.part")

@@ -1,4 +1,4 @@
-"""Fleets: started here and stopped again, scaled in containers, or running already. Each is a context manager."""
+"""Fleets, started and stopped here, scaled in containers, or running already, as contexts."""
 import math
 import os
 import secrets
@@ -13,8 +13,8 @@ from lab.quota import Quota
 from lab.server import Server
 
 READY_S = 120  # packing a large model's weights for the first time takes long
-# A machine that is too busy to send heartbeats in time has slow workers, not lost ones; a process that ended
-# is seen by its exit.
+# A machine that is too busy to send heartbeats in time has slow workers, not lost ones; a process
+# that ended is seen by its exit.
 SILENCE_S = 3600
 STOP_S = 15
 PROGRAMS = ("baton-gateway", "baton-prefill", "baton-decode")
@@ -53,14 +53,16 @@ def wait_for(condition, what):
 
 
 class Process:
-    """One of the fleet's, in a process group of its own, so that Ctrl-C leaves stopping it to us; in our session, for
-    Linux shares cores among sessions first, and one of two workers on one core could stall for seconds."""
+    """Starts a process of the fleet, in a group of its own, so that Ctrl-C leaves stopping it to
+    us. It stays in our session: Linux shares cores among sessions first, and one of two workers on
+    a core could stall for seconds."""
 
     def __init__(self, name, command, log, environment):
         self.name, self.log = name, log
         try:
             with open(log, "wb") as file:
-                self.popen = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=file,
+                self.popen = subprocess.Popen([str(word) for word in command],
+                                              stdin=subprocess.DEVNULL, stdout=file,
                                               stderr=file, preexec_fn=os.setpgrp, env=environment)
         except OSError as error:
             raise LabError(f"{error.filename}: {error.strerror}") from None
@@ -68,7 +70,8 @@ class Process:
     def check(self):
         if self.popen.poll() is not None:
             end = "\n".join(self.log.read_text(errors="replace").splitlines()[-10:])
-            raise LabError(f"{self.name} ended with status {self.popen.returncode}; the end of {self.log}:\n{end}")
+            raise LabError(f"{self.name} ended with status {self.popen.returncode}; "
+                           f"the end of {self.log}:\n{end}")
 
     def stop(self):
         self.popen.send_signal(signal.SIGTERM)
@@ -80,7 +83,7 @@ class Process:
 
 
 class LocalFleet(Server):
-    """A gateway and its workers on this machine. Options that are not ours come from the environment
+    """A gateway and its workers on this machine. Further options come from the environment
     (BATON_PREFILL_...), as with deploy/local."""
 
     def __init__(self, layout, settings, log_folder, prefill_options=()):
@@ -89,7 +92,8 @@ class LocalFleet(Server):
         self.options = {"prefill": [*prefill_options], "decode": []}
         for role, cores in (("prefill", settings.prefill_cores), ("decode", settings.decode_cores)):
             self.options[role] += ["--cores", cores] if cores else []
-            self.options[role] += ["--threads", math.ceil(settings.worker_cpu)] if settings.worker_cpu else []
+            self.options[role] += (["--threads", math.ceil(settings.worker_cpu)]
+                                   if settings.worker_cpu else [])
         token = secrets.token_hex(16)  # in the environment: every user can read command lines
         self.environment = os.environ | {f"BATON_{name}_CLUSTER_TOKEN": token
                                          for name in ("GATEWAY", "PREFILL", "DECODE")}
@@ -102,7 +106,8 @@ class LocalFleet(Server):
             for role, n in self.wanted.counts().items():
                 for i in range(n):
                     self.start_worker(role, f"{role}-{i}")
-            wait_for(self.is_ready, f"the {self.wanted} fleet to be ready; its logs are in {self.logs}")
+            wait_for(self.is_ready,
+                     f"the {self.wanted} fleet to be ready; its logs are in {self.logs}")
             self.limit()
         except BaseException:
             self.stop()
@@ -118,13 +123,13 @@ class LocalFleet(Server):
 
     def start_gateway(self):
         self.inbox = f"tcp://127.0.0.1:{free_port()}"
-        self.start("gateway", "baton-gateway", "--host", "127.0.0.1", "--port", 0, "--inbox", self.inbox,
-                   "--silence-s", SILENCE_S, *self.wanted.gateway_options())
+        self.start("gateway", "baton-gateway", "--host", "127.0.0.1", "--port", 0,
+                   "--inbox", self.inbox, "--silence-s", SILENCE_S, *self.wanted.gateway_options())
         self.url = f"http://127.0.0.1:{wait_for(self.listening_port, 'the gateway to listen')}"
 
     def start_worker(self, role, name):
-        self.start(name, f"baton-{role}", "--gateway", self.inbox, "--id", name, "--dtype", self.settings.dtype,
-                   *self.options[role])
+        self.start(name, f"baton-{role}", "--gateway", self.inbox, "--id", name,
+                   "--dtype", self.settings.dtype, *self.options[role])
 
     def limit(self):
         """Called after the start, so that weights are packed at full speed."""
@@ -154,7 +159,7 @@ class LocalFleet(Server):
             process.check()
 
     def stop(self):
-        """The gateway first: its clients' last tokens still come from the workers. A second Ctrl-C waits."""
+        """The gateway first, while workers finish its streams. A second Ctrl-C waits."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         for process in self.processes.values():
             process.stop()
@@ -165,7 +170,8 @@ class LocalFleet(Server):
 
 def compose_command():
     """Compose is a plug-in of docker, or a program."""
-    has_plugin = subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
+    has_plugin = subprocess.run(["docker", "compose", "version"],
+                                capture_output=True).returncode == 0
     return ["docker", "compose"] if has_plugin else ["docker-compose"]
 
 
@@ -179,7 +185,8 @@ class ComposedFleet(Server):
         self.wanted, self.compose = layout, [*compose_command(), "-f", settings.compose]
 
     def __enter__(self):
-        scale = [word for role, n in self.wanted.counts().items() for word in ("--scale", f"{role}={n}")]
+        scale = [word for role, n in self.wanted.counts().items()
+                 for word in ("--scale", f"{role}={n}")]
         output([*self.compose, "up", "--detach", *scale])
         try:
             wait_for(self.is_ready, f"the {self.wanted} containers to be ready")

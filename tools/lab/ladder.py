@@ -12,12 +12,16 @@ GUESS_S = 4  # of a step
 
 
 def read_options(programs, words):
-    parser = Parser("ladder", "What each idea buys, measured beside its roofline: ladder.csv, ladder.md, ladder.svg.")
+    parser = Parser(
+        "ladder",
+        "What each idea buys, measured beside its roofline: ladder.csv, ladder.md, ladder.svg.")
     add = parser.add_argument
-    add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST", help="lengths in tokens")
+    add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST",
+        help="lengths in tokens")
     add("--new", type=whole(3, 4096), default=32, metavar="N", help="tokens of every answer")
     add("--streams", type=whole(2, 256), default=16, metavar="N", help="of the batched rungs")
-    add("--runs", type=whole(1, 99), default=15, metavar="N", help="that a figure of one stream is the median of")
+    add("--runs", type=whole(1, 99), default=15, metavar="N",
+        help="that a figure of one stream is the median of")
     parser.add_model()
     parser.add_places(programs)
     options = parser.parse(words)
@@ -45,5 +49,6 @@ def main(programs, words):
     ladder = Ladder(programs, model, options, machine.n_cores(), progress)
     for n in missing:
         store.put(f"p{n}", ladder.measure(n))
-    for path in ladder_report.write_all(options.out, about, {n: store.get(f"p{n}") for n in prompts}):
+    for path in ladder_report.write_all(options.out, about,
+                                        {n: store.get(f"p{n}") for n in prompts}):
         print(path)

@@ -10,21 +10,23 @@ from lab.rungs import RUNGS
 from lab.table import to_csv
 
 PANEL = (640, 330)  # pixels
-COLUMNS = ("prompt_tokens", "rung", "streams", "cold_ttft_s", "ttft_s", "best_ttft_s", "ttft_bound", "second_s",
-           "best_second_s", "second_bound", "token_s", "best_token_s", "token_bound", "tokens_per_s",
-           "best_tokens_per_s")
+COLUMNS = ("prompt_tokens", "rung", "streams", "cold_ttft_s", "ttft_s", "best_ttft_s", "ttft_bound",
+           "second_s", "best_second_s", "second_bound", "token_s", "best_token_s", "token_bound",
+           "tokens_per_s", "best_tokens_per_s")
 FIGURES = (("ttft_s", "Time to first token, warm", 1e3), ("second_s", "First to second token", 1e3),
            ("token_s", "Time per token", 1e3), ("tokens_per_s", "Tokens a second", 1))
-AIMS = {"token_s": "ms per token", "tokens_per_s": "tokens/s", "second_s": "second token", "ttft_s": "TTFT"}
+AIMS = {"token_s": "ms per token", "tokens_per_s": "tokens/s", "second_s": "second token",
+        "ttft_s": "TTFT"}
 
 
-HEAD = ["prompt", "rung", "TTFT cold, ms", "TTFT warm / at best", "second token / at best", "ms per token / at best",
-        "tokens/s / at best", "at best bound by", "buys"]
+HEAD = ["prompt", "rung", "TTFT cold, ms", "TTFT warm / at best", "second token / at best",
+        "ms per token / at best", "tokens/s / at best", "at best bound by", "buys"]
 EXPLANATION = """\
-The first two rungs are one process on all cores (`baton-bench generate`), the others a fleet of one prefill and one
-decode worker, through HTTP. "At best" is the roofline's answer on this machine; the ratio of times is what is left to
-gain, that of tokens/s what is reached. A rung buys something over the rung it builds on: KV cache over naive,
-disaggregated over KV cache, batched and overlapped over disaggregated, both over batched; below 1 it costs.
+The first two rungs are one process on all cores (`baton-bench generate`), the others a fleet of one
+prefill and one decode worker, through HTTP. "At best" is the roofline's answer on this machine; the
+ratio of times is what is left to gain, that of tokens/s what is reached. A rung buys something over
+the rung it builds on: KV cache over naive, disaggregated over KV cache, batched and overlapped over
+disaggregated, both over batched; below 1 it costs.
 """
 
 
@@ -57,27 +59,34 @@ def buys(rung, cells):
 
 
 def bounds(row):
-    """What limits the first token, the second where that is something else, and all others."""
-    words = [("first token", row["ttft_bound"]), ("second", row["second_bound"]), ("others", row["token_bound"])]
+    """The bounds of the first token, of the second where it differs, and of all others."""
+    words = [("first token", row["ttft_bound"]), ("second", row["second_bound"]),
+             ("others", row["token_bound"])]
     return ", ".join(f"{name}: {bound}" for name, bound in words
                      if bound and not (name == "second" and bound == row["token_bound"]))
 
 
 def line_of(row, gain):
-    return [row["prompt_tokens"], row["rung"], ms(row["cold_ttft_s"]), beside(row["ttft_s"], row["best_ttft_s"], ms),
-            beside(row["second_s"], row["best_second_s"], ms), beside(row["token_s"], row["best_token_s"], ms),
+    return [row["prompt_tokens"], row["rung"], ms(row["cold_ttft_s"]),
+            beside(row["ttft_s"], row["best_ttft_s"], ms),
+            beside(row["second_s"], row["best_second_s"], ms),
+            beside(row["token_s"], row["best_token_s"], ms),
             beside(row["tokens_per_s"], row["best_tokens_per_s"], figure), bounds(row), gain]
 
 
 def picture(rows, out):
     panels = []
     for name, title, factor in FIGURES:
-        values = {(row["prompt_tokens"], row["rung"]): factor * row[name] for row in rows if row[name]}
+        values = {(row["prompt_tokens"], row["rung"]): factor * row[name] for row in rows
+                  if row[name]}
         marks = {(row["prompt_tokens"], row["rung"]): factor * row[f"best_{name}"] for row in rows
                  if row[name] and row[f"best_{name}"]}
-        prompts, rungs = (list(dict.fromkeys(row[key] for row in rows)) for key in ("prompt_tokens", "rung"))
-        panels.append(clusters(title, "ms" if factor > 1 else "tokens/s", prompts, rungs, values, marks))
-    draw(out, "ladder", grid(panels, 2, PANEL, "What each idea buys, by tokens of the prompt (black: at best)"))
+        prompts, rungs = (list(dict.fromkeys(row[key] for row in rows))
+                          for key in ("prompt_tokens", "rung"))
+        panels.append(clusters(title, "ms" if factor > 1 else "tokens/s", prompts, rungs, values,
+                               marks))
+    draw(out, "ladder",
+         grid(panels, 2, PANEL, "What each idea buys, by tokens of the prompt (black: at best)"))
 
 
 def text_of(rows, gains, about, cells):
@@ -86,10 +95,12 @@ def text_of(rows, gains, about, cells):
     network = statistics.median(cell["network_bytes_per_s"] for cell in cells)
     return "\n\n".join([
         "# Ladder", f"    {shlex.join(about['command'])}",
-        f"- Machine: {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux {host['kernel']}; its "
-        f"loopback carries {1e-9 * network:.2f} GB/s. All processes and the load share it.\n"
+        f"- Machine: {host['cpu']}, {host['cores']} cores, {host['memory_gib']} GiB, Linux "
+        f"{host['kernel']}; its loopback carries {1e-9 * network:.2f} GB/s. "
+        "All processes and the load share it.\n"
         f"- Baton {host['baton']}, commit {', '.join(commits)}; Python {host['python']}.\n"
-        f"- Model: {Path(settings['model']).name}, {settings['dtype']}. Answers of {settings['new']} tokens.",
+        f"- Model: {Path(settings['model']).name}, {settings['dtype']}. "
+        f"Answers of {settings['new']} tokens.",
         "![What each idea buys](ladder.svg)",
         table(HEAD, [line_of(row, gain) for row, gain in zip(rows, gains)]),
         EXPLANATION])

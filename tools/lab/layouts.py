@@ -6,7 +6,7 @@ EVERY_PROMPT = 1 << 20  # --colocated-prefill-tokens at its greatest
 
 @dataclass(frozen=True, order=True)
 class Layout:
-    """0P1D is the aggregated layout: no prefill worker, decode workers run prompts beside their sequences."""
+    """0P1D is the aggregated layout: decode workers run the prompts beside their sequences."""
     n_prefill: int
     n_decode: int
 

@@ -6,10 +6,10 @@ END_S = 60  # what a run may take beyond its duration and its drain
 
 
 def run(programs, fleet, cell, settings):
-    """What the load's client measured, and what the fleet's processes used meanwhile."""
+    """The figures of the load's client, and what the fleet's processes used meanwhile."""
     command = [programs.load, "--url", fleet.url, "--json", "-", "--quiet", *cell.load_options(),
-               "--duration", f"{settings.seconds}s", "--drain-s", settings.drain_s, "--warmup", settings.warmup,
-               "--seed", settings.seed + cell.repeat]
+               "--duration", f"{settings.seconds}s", "--drain-s", settings.drain_s,
+               "--warmup", settings.warmup, "--seed", settings.seed + cell.repeat]
     if settings.slo:
         command += ["--slo", settings.slo]
     meter = Meter(fleet.pids_by_role())

@@ -1,4 +1,4 @@
-"""The bandwidth of this machine's own network: one TCP connection through the loopback, a hand-off's best case."""
+"""The loopback's bandwidth on one TCP connection, which is a hand-off's best case."""
 import socket
 import statistics
 import threading
@@ -19,7 +19,8 @@ def receive(listener, buffer):
 def run():
     """Bytes a second, from the first byte sent to the word that the last one came."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        receiver = threading.Thread(target=receive, args=(listener, bytearray(PIECE_BYTES)), daemon=True)
+        receiver = threading.Thread(target=receive, args=(listener, bytearray(PIECE_BYTES)),
+                                    daemon=True)
         receiver.start()
         with socket.create_connection(listener.getsockname()) as connection:
             piece, start_s = bytes(PIECE_BYTES), time.perf_counter()

@@ -24,18 +24,19 @@ def memory_gib():
 
 
 def commit():
-    """Of the sources this package lies in; "+" when they were changed since; None outside of a repository."""
+    """The commit of these sources, with "+" for changes; None outside of a repository."""
     git = ["git", "-C", str(Path(__file__).resolve().parent)]
     if not shutil.which("git"):
         return None
     head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
     if head.returncode:
         return None
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", ":/"], capture_output=True).returncode
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD",
+                              "--", ":/"], capture_output=True).returncode
     return head.stdout.strip() + ("+" if changed else "")
 
 
 def describe(programs):
-    return {"cpu": cpu_name(), "cores": n_cores(), "memory_gib": memory_gib(), "kernel": platform.release(),
-            "python": platform.python_version(), "baton": output([programs.load, "--version"]).split()[-1],
-            "commit": commit()}
+    return {"cpu": cpu_name(), "cores": n_cores(), "memory_gib": memory_gib(),
+            "kernel": platform.release(), "python": platform.python_version(),
+            "baton": output([programs.load, "--version"]).split()[-1], "commit": commit()}

@@ -11,10 +11,11 @@ class Model:
         try:
             self.config = json.loads((directory / "config.json").read_text())
         except (OSError, ValueError) as error:
-            raise LabError(f"--model {directory}: config.json: {getattr(error, 'strerror', None) or error}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise LabError(f"--model {directory}: config.json: {reason}") from None
 
     def member(self, *names):
-        """Of the config, or of the language model's part in one that sees as well."""
+        """A member of the config, or of the language model's part in one that also sees."""
         for config in (self.config, self.config.get("text_config") or {}):
             for name in names:
                 if isinstance(config.get(name), int):
@@ -33,7 +34,9 @@ class Model:
         """The lengths, cut so that each prompt leaves the new tokens a part of the context."""
         longest = self.context - new
         if longest < 1:
-            raise LabError(f"--new {new}: the model has {self.context} positions, at most {self.context - 1} for these")
+            raise LabError(f"--new {new}: the model has {self.context} positions, at most "
+                           f"{self.context - 1} for these")
         if max(prompts) > longest:
-            print(f"prompts are cut to {longest} tokens: with {new} new ones that is the model's context", file=sys.stderr)
+            print(f"prompts are cut to {longest} tokens: with {new} new ones that is the model's "
+                  "context", file=sys.stderr)
         return list(dict.fromkeys(min(n, longest) for n in prompts))

@@ -20,7 +20,8 @@ class Parser(argparse.ArgumentParser):
     def add_model(self):
         self.add_argument("--model", type=directory, metavar="DIR",
                           help="in Hugging Face's layout (the embedded model)")
-        self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8", "q4"), default="f32", help="of the weights")
+        self.add_argument("--dtype", choices=("auto", "f32", "bf16", "q8", "q4"), default="f32",
+                          help="of the weights")
 
     def add_places(self, programs):
         self.add_argument("--bin", type=directory, default=str(programs.folder), metavar="DIR",
@@ -65,7 +66,8 @@ def listed(read):
 def whole(least, most):
     def read(text):
         if not re.fullmatch(r"\d{1,9}", text) or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least} to {most}, not '{text}'")
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number from {least} to {most}, not '{text}'")
         return int(text)
     return read
 
@@ -73,7 +75,8 @@ def whole(least, most):
 def number(least, most):
     def read(text):
         if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) or not least <= float(text) <= most:
-            raise argparse.ArgumentTypeError(f"must be a number from {least:g} to {most:g}, not '{text}'")
+            raise argparse.ArgumentTypeError(
+                f"must be a number from {least:g} to {most:g}, not '{text}'")
         return float(text)
     return read
 
@@ -82,14 +85,15 @@ def layout(text):
     found = re.fullmatch(r"(\d{1,2})P(\d{1,2})D", text)
     if not found or not 1 <= int(found[2]) <= 64 or int(found[1]) > 64:
         raise argparse.ArgumentTypeError(
-            f"must be layouts as 2P1D (2 prefill and 1 decode workers; 0P1D: decode workers run prompts too), "
-            f"up to 64 of each, not '{text}'")
+            "must be layouts as 2P1D (2 prefill and 1 decode workers; 0P1D: decode workers run "
+            f"prompts too), up to 64 of each, not '{text}'")
     return Layout(int(found[1]), int(found[2]))
 
 
 def slo(text):
-    """As `baton-load` takes it; returned as it stands."""
-    if not all(re.fullmatch(r"(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?", bound) for bound in text.split(",")):
+    """Bounds as `baton-load` takes them, unchanged."""
+    if not all(re.fullmatch(r"(ttft|itl|tpot|e2el)=\d+(\.\d+)?(us|ms|s)?", bound)
+               for bound in text.split(",")):
         raise argparse.ArgumentTypeError(f"must be bounds as ttft=200ms,itl=50ms, not '{text}'")
     return text
 

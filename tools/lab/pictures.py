@@ -9,7 +9,8 @@ PANEL = (480, 300)  # pixels
 def draw_all(rows, out, n_cores):
     """Names of the pictures that could be drawn, in the report's order."""
     rows = medians(rows)
-    names = [percentiles(rows, out, "ttft", "Time to first token"), percentiles(rows, out, "itl", "Gap between tokens"),
+    names = [percentiles(rows, out, "ttft", "Time to first token"),
+             percentiles(rows, out, "itl", "Gap between tokens"),
              goodput(rows, out), waterfall(rows, out), utilisation(rows, out, n_cores)]
     return [name for name in names if name]
 
@@ -19,8 +20,8 @@ def x_label(rows):
 
 
 def points(rows, layout, prompt, column, factor=1.0):
-    return [(load_of(row), factor * row[column] if row[column] is not None else None) for row in rows
-            if row["layout"] == layout and row["prompt_tokens"] == prompt]
+    return [(load_of(row), factor * row[column] if row[column] is not None else None)
+            for row in rows if row["layout"] == layout and row["prompt_tokens"] == prompt]
 
 
 def percentiles(rows, out, time, title):
@@ -53,7 +54,7 @@ def goodput(rows, out):
 
 
 def offered(rows, prompt):
-    """[(rate asked for, requests that came a second)]: arrivals are random; a window lasts until all are answered."""
+    """[(rate asked for, rate that came)]: arrivals are random; a window ends with its answers."""
     came = {}
     for row in rows:
         if row["prompt_tokens"] == prompt:
@@ -65,27 +66,32 @@ def waterfall(rows, out):
     """Mean stages up to the first token, one after the other."""
     panels = []
     for prompt in prompts_in(rows):
-        told = [row for row in rows if row["prompt_tokens"] == prompt and load_of(row) == told_load(rows, prompt)]
-        bars = [(row["layout"], [1e3 * row[f"stage_{stage}_mean_s"] for stage in TO_FIRST_TOKEN]) for row in told
-                if row["stage_first_token_mean_s"] is not None]
+        told = [row for row in rows if row["prompt_tokens"] == prompt
+                and load_of(row) == told_load(rows, prompt)]
+        bars = [(row["layout"], [1e3 * row[f"stage_{stage}_mean_s"] for stage in TO_FIRST_TOKEN])
+                for row in told if row["stage_first_token_mean_s"] is not None]
         if bars:
-            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, ms", bars, TO_FIRST_TOKEN))
+            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, ms", bars,
+                                  TO_FIRST_TOKEN))
     if not panels:
         return None
-    draw(out, "stages", grid(panels, 2, PANEL, "Where the time to first token goes: means of the stages"))
+    draw(out, "stages",
+         grid(panels, 2, PANEL, "Where the time to first token goes: means of the stages"))
     return "stages"
 
 
 def utilisation(rows, out, n_cores):
     panels, who_uses = [], (*ROLES, "client")
     for prompt in prompts_in(rows):
-        told = [row for row in rows if row["prompt_tokens"] == prompt and load_of(row) == told_load(rows, prompt)]
-        bars = [(row["layout"], [(row[f"{who}_cpu_s"] or 0) / row["cpu_wall_s"] for who in who_uses])
-                for row in told if row["decode_cpu_s"] is not None]
+        told = [row for row in rows if row["prompt_tokens"] == prompt
+                and load_of(row) == told_load(rows, prompt)]
+        bars = [
+            (row["layout"], [(row[f"{who}_cpu_s"] or 0) / row["cpu_wall_s"] for who in who_uses])
+            for row in told if row["decode_cpu_s"] is not None]
         if bars:
-            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, cores in use", bars, who_uses, n_cores))
+            panels.append(stacked(f"prompt {prompt}, {load_name(told[0])}, cores in use", bars,
+                                  who_uses, n_cores))
     if not panels:
         return None
     draw(out, "utilisation", grid(panels, 2, PANEL, "Who uses the processors"))
     return "utilisation"
-

@@ -14,11 +14,11 @@ class Programs:
 
 
 def output(command, timeout_s=None):
-    """stdout of a program that ended well. It has a session of its own: Ctrl-C is ours to handle."""
+    """stdout of a program that ended well, in a session of its own: Ctrl-C is ours to handle."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s,
-                              start_new_session=True)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=timeout_s, start_new_session=True)
     except OSError as error:
         raise LabError(f"{words[0]}: {error.strerror}") from None
     except subprocess.TimeoutExpired:

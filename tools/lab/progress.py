@@ -1,16 +1,17 @@
-"""How far an experiment is, on stderr: one line that is written over on a terminal, else a line per finished cell."""
+"""Progress of an experiment on stderr: one line rewritten on a terminal, else one per cell."""
 import sys
 import time
 
 
 def clock(seconds):
     minutes, seconds = divmod(max(0, round(seconds)), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"
+    return (f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60
+            else f"{minutes}:{seconds:02}")
 
 
 class Progress:
     def __init__(self, n_cells, guess_s):
-        """guess_s: the expected time of a cell, used until one is finished; then their mean counts."""
+        """guess_s: the expected time of a cell, until the mean of finished ones counts."""
         self.n_cells, self.guess_s, self.n_done, self.spent_s = n_cells, guess_s, 0, 0.0
         self.on_terminal = sys.stderr.isatty()
         self.began_s = time.monotonic()
@@ -21,7 +22,8 @@ class Progress:
 
     def doing(self, what):
         if self.on_terminal:
-            self.say(f"[{self.n_done + 1}/{self.n_cells}] {what} ... {clock(self.left_s())} left", "")
+            self.say(f"[{self.n_done + 1}/{self.n_cells}] {what} ... {clock(self.left_s())} left",
+                     "")
 
     def done(self, what):
         """Ends the cell that began when the one before ended: starting fleets counts."""

@@ -1,6 +1,7 @@
-"""A share of a core for one process, by the kernel's cgroups: workers as small machines of their own.
+"""A share of a core for one process, by the kernel's cgroups: each worker as a small machine.
 
-The kernel enforces it by its clock's ticks: at a share of 0.4, a process runs for some 4 ms and rests for 6.
+The kernel enforces it by its clock's ticks: at a share of 0.4, a process runs for some 4 ms and
+rests for 6.
 """
 import os
 from pathlib import Path

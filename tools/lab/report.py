@@ -7,7 +7,8 @@ from lab.summary import load_name, load_of, medians, prompts_in, told_load
 from lab.table import ROLES, STAGES
 
 CAPTIONS = {"ttft": "Time to first token", "itl": "Gap between tokens", "goodput": "Goodput",
-            "stages": "Where the time to first token goes", "utilisation": "Who uses the processors"}
+            "stages": "Where the time to first token goes",
+            "utilisation": "Who uses the processors"}
 
 
 def facts_of(about, commits, fingerprints):
@@ -15,47 +16,55 @@ def facts_of(about, commits, fingerprints):
     limit = settings["worker_cpu"]
     where = settings["url"] or settings["compose"] or Path(settings["model"]).name
     return "\n".join([
-        f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, Linux "
-        f"{machine['kernel']}. All processes and the load share them.",
+        f"- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
+        f"Linux {machine['kernel']}. All processes and the load share them.",
         f"- Baton {machine['baton']}, commit {', '.join(commits)}; Python {machine['python']}.",
         f"- Model: {where}, {settings['dtype']}, fingerprint {', '.join(fingerprints)}.",
-        f"- Answers of {settings['new']} tokens; requests start for {settings['seconds']:g} s in each cell, after "
-        f"{settings['warmup']} that are not counted; seed {settings['seed']}; good: {settings['slo']}.",
-        f"- Cores: prefill {settings['prefill_cores'] or 'auto'}, decode {settings['decode_cores'] or 'auto'}; each "
-        f"worker gets {'what it can use' if not limit else f'{limit:g} cores'}."])
+        f"- Answers of {settings['new']} tokens; requests start for {settings['seconds']:g} s in "
+        f"each cell, after {settings['warmup']} that are not counted; seed {settings['seed']}; "
+        f"good: {settings['slo']}.",
+        f"- Cores: prefill {settings['prefill_cores'] or 'auto'}, decode "
+        f"{settings['decode_cores'] or 'auto'}; each worker gets "
+        f"{'what it can use' if not limit else f'{limit:g} cores'}."])
 
 
 def times_table(rows):
-    return table(["layout", "load", "TTFT ms p50", "p90", "p99", "ITL ms p50", "p90", "p99", "TPOT ms p50",
-                  "output tok/s", "good/s", "good share", "done / sent"], [times_line(row) for row in rows])
+    return table(["layout", "load", "TTFT ms p50", "p90", "p99", "ITL ms p50", "p90", "p99",
+                  "TPOT ms p50", "output tok/s", "good/s", "good share", "done / sent"],
+                 [times_line(row) for row in rows])
 
 
 def times_line(row):
-    times = [ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl") for point in ("p50", "p90", "p99")]
-    return [row["layout"], load_name(row), *times, ms(row["tpot_p50_s"]), figure(row["output_tokens_per_s"]),
-            *goodput_of(row), f"{row['done']:g} / {row['sent']:g}"]
+    times = [ms(row[f"{time}_{point}_s"]) for time in ("ttft", "itl")
+             for point in ("p50", "p90", "p99")]
+    return [row["layout"], load_name(row), *times, ms(row["tpot_p50_s"]),
+            figure(row["output_tokens_per_s"]), *goodput_of(row),
+            f"{row['done']:g} / {row['sent']:g}"]
 
 
 def goodput_of(row):
-    return ["-", "-"] if row["good_per_s"] is None else [f"{row['good_per_s']:.3g}", f"{row['good_share']:.2f}"]
+    if row["good_per_s"] is None:
+        return ["-", "-"]
+    return [f"{row['good_per_s']:.3g}", f"{row['good_share']:.2f}"]
 
 
 def stages_table(rows):
     """Without the stages that no request went through."""
     stages = [stage for stage in STAGES if any(row[f"stage_{stage}_mean_s"] for row in rows)]
-    return table(["layout", *stages, "sum", "e2el", "first to second token, p50"],
-                 [stages_line(row, [row[f"stage_{stage}_mean_s"] for stage in stages]) for row in rows])
+    return table(["layout", *stages, "sum", "e2el", "first to second token, p50"], [
+        stages_line(row, [row[f"stage_{stage}_mean_s"] for stage in stages]) for row in rows])
 
 
 def stages_line(row, means):
     sum_s = sum(means) if means and None not in means else None
-    return [row["layout"], *map(ms, means), ms(sum_s), ms(row["server_e2el_mean_s"]), ms(row["first_gap_p50_s"])]
+    return [row["layout"], *map(ms, means), ms(sum_s), ms(row["server_e2el_mean_s"]),
+            ms(row["first_gap_p50_s"])]
 
 
 def utilisation_table(rows):
     return table(["layout", *ROLES, "client"],
-                 [[row["layout"], *(share(row[f"{role}_cpu_s"], row["cpu_wall_s"]) for role in (*ROLES, "client"))]
-                  for row in rows])
+                 [[row["layout"], *(share(row[f"{role}_cpu_s"], row["cpu_wall_s"])
+                                    for role in (*ROLES, "client"))] for row in rows])
 
 
 def section_of(rows, prompt):
@@ -68,10 +77,11 @@ def section_of(rows, prompt):
 
 
 def text_of(rows, about, facts, names, capacity=()):
-    """facts: (commits, fingerprints) of the cells; names: of the pictures; capacity: what the rates are shares of."""
+    """facts: (commits, fingerprints) of the cells; capacity: what the rates are shares of."""
     n_repeats = 1 + max(row["repeat"] for row in rows)
     rows = medians(rows)
-    parts = ["# Sweep", f"    {shlex.join(about['command'])}", "\n".join([facts_of(about, *facts), *capacity])]
+    parts = ["# Sweep", f"    {shlex.join(about['command'])}",
+             "\n".join([facts_of(about, *facts), *capacity])]
     if n_repeats > 1:
         parts.append(f"Every figure is the median of {n_repeats} repeats.")
     parts += [f"![{CAPTIONS[name]}]({name}.svg)" for name in names]

@@ -17,16 +17,19 @@ class Server:
     def __init__(self, url):
         self.url = url
         key = os.environ.get("BATON_LOAD_API_KEY")
-        self.headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        self.headers = {"Content-Type": "application/json",
+                        **({"Authorization": f"Bearer {key}"} if key else {})}
 
     def request(self, path, body=None, timeout_s=120):
         """The parsed answer; raises LabError with the server's own words."""
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode() if body else None, self.headers)
+        request = urllib.request.Request(self.url + path,
+                                         json.dumps(body).encode() if body else None, self.headers)
         try:
             with urllib.request.urlopen(request, timeout=timeout_s) as response:
                 return json.load(response)
         except urllib.error.HTTPError as error:
-            raise LabError(f"{self.url}{path}: {error.code} {error.read(300).decode(errors='replace')}") from None
+            said = error.read(300).decode(errors="replace")
+            raise LabError(f"{self.url}{path}: {error.code} {said}") from None
         except (OSError, http.client.HTTPException) as error:
             raise LabError(f"{self.url}{path}: {getattr(error, 'reason', error)}") from None
 
@@ -34,7 +37,7 @@ class Server:
         return self.request("/generate", body)
 
     def workers(self):
-        return [worker for worker in self.request("/workers")["workers"] if worker["state"] == "ready"]
+        return [each for each in self.request("/workers")["workers"] if each["state"] == "ready"]
 
     def layout(self):
         roles = [worker["role"] for worker in self.workers()]
@@ -43,11 +46,11 @@ class Server:
         return Layout(roles.count("prefill"), roles.count("decode"))
 
     def fingerprint(self):
-        """Of the model; all workers of a fleet have the same."""
+        """The model's fingerprint, which all workers of a fleet share."""
         return next((worker["fingerprint"] for worker in self.workers()), "unknown")
 
     def pids_by_role(self):
-        """Of workers on this machine; empty for others."""
+        """The process ids of workers on this machine; empty for others."""
         pids = {}
         for worker in self.workers():
             if not worker["address"].startswith(LOCAL):

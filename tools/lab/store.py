@@ -1,4 +1,4 @@
-"""The directory that keeps the finished cells of one experiment, so that an interrupted one goes on.
+"""Keeps the finished cells of one experiment in a directory, so that an interrupted one goes on.
 
     OUT/KIND.json          what all cells were measured with: command, settings, machine
     OUT/cells/NAME.json    a finished cell
@@ -11,27 +11,29 @@ from lab.files import read_json, write_json
 
 class Store:
     def __init__(self, kind, out, about, fresh):
-        """kind: sweep or ladder. Keeps about, unless there are cells of other settings or of another machine."""
+        """kind: sweep or ladder. Keeps about; refuses cells of other settings or machines."""
         self.kind, self.out, self.about = kind, out, about
         if fresh:
             shutil.rmtree(out / "cells", ignore_errors=True)
         there = read_json(out / f"{kind}.json")
         if any((out / "cells").glob("*.json")):
             if not there:
-                raise LabError(f"--out {out} holds cells, but not of a {kind}; choose another directory, or --fresh")
+                raise LabError(f"--out {out} holds cells, but not of a {kind}; choose another "
+                               "directory, or --fresh")
             self.check(there["settings"], about["settings"])
-            self.check(there["machine"], {name: about["machine"][name] for name in ("cpu", "cores")})
+            self.check(there["machine"], {key: about["machine"][key] for key in ("cpu", "cores")})
         write_json(out / f"{kind}.json", about)
 
     def check(self, there, now):
-        different = [f"{name} is {there.get(name)} there and {value} now" for name, value in now.items()
-                     if there.get(name) != value]
+        different = [f"{name} is {there.get(name)} there and {value} now"
+                     for name, value in now.items() if there.get(name) != value]
         if different:
-            raise LabError(f"--out {self.out} holds a {self.kind} of another kind: {'; '.join(different)}; "
-                           "choose another directory, or --fresh")
+            raise LabError(
+                f"--out {self.out} holds a {self.kind} of another kind: {'; '.join(different)}; "
+                "choose another directory, or --fresh")
 
     def get(self, name):
-        """What put() kept, or None."""
+        """The result that put() kept, or None."""
         return read_json(self.out / "cells" / f"{name}.json")
 
     def put(self, name, cell):

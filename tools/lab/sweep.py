@@ -20,34 +20,47 @@ FULL = Load(concurrency=16)  # clients that ask again at once: what the first la
 
 
 def read_options(programs, words):
-    parser = Parser("sweep", "Fleets of several layouts under several loads: sweep.csv, report.md, pictures.")
+    parser = Parser(
+        "sweep", "Fleets of several layouts under several loads: sweep.csv, report.md, pictures.")
     add = parser.add_argument
     add("--layouts", type=listed(layout), metavar="LIST",
         help=f"({DEFAULT_LAYOUTS}); 0P1D is aggregated: the decode worker also runs prompts")
-    add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST", help="lengths in tokens")
+    add("--prompts", type=listed(whole(1, 1 << 20)), default="16,64,256,512", metavar="LIST",
+        help="lengths in tokens")
     add("--new", type=whole(2, 1 << 20), default=64, metavar="N", help="tokens of every answer")
     loads = parser.add_mutually_exclusive_group()
     loads.add_argument("--rates", type=listed(number(0.001, 1e6)), metavar="LIST",
                        help=f"open loop: requests a second ({DEFAULT_RATES})")
-    loads.add_argument("--loads", type=listed(number(0.01, 100)), metavar="LIST",
-                       help="open loop: rates as shares of what the first layout answers, which is measured first")
+    loads.add_argument(
+        "--loads", type=listed(number(0.01, 100)), metavar="LIST",
+        help="open loop: rates as shares of what the first layout answers, which is measured first")
     loads.add_argument("--concurrency", type=listed(whole(1, 65536)), metavar="LIST",
                        help="closed loop instead: requests always under way")
-    add("--seconds", type=number(0.1, 86400), default=5, metavar="S", help="in which a cell's requests start")
-    add("--drain-s", type=number(0, 86400), default=10, metavar="S", help="that they have to end, after that")
-    add("--warmup", type=whole(0, 100000), default=8, metavar="N", help="requests before each cell, not counted")
-    add("--repeats", type=whole(1, 100), default=1, metavar="N", help="of every cell; the report tells medians")
-    add("--slo", type=slo, default="ttft=200ms,itl=50ms", metavar="BOUNDS", help="what counts as good")
+    add("--seconds", type=number(0.1, 86400), default=5, metavar="S",
+        help="in which a cell's requests start")
+    add("--drain-s", type=number(0, 86400), default=10, metavar="S",
+        help="that they have to end, after that")
+    add("--warmup", type=whole(0, 100000), default=8, metavar="N",
+        help="requests before each cell, not counted")
+    add("--repeats", type=whole(1, 100), default=1, metavar="N",
+        help="of every cell; the report tells medians")
+    add("--slo", type=slo, default="ttft=200ms,itl=50ms", metavar="BOUNDS",
+        help="what counts as good")
     parser.add_model()
-    add("--prefill-cores", metavar="L", help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
-    add("--decode-cores", metavar="L", help="the same of decode workers; by default busy workers have them all")
+    add("--prefill-cores", metavar="L",
+        help="processors of every prefill worker: auto, all, or such as 0 or 0,2-3")
+    add("--decode-cores", metavar="L",
+        help="the same of decode workers; by default busy workers have them all")
     add("--worker-cpu", type=number(0.1, 1024), metavar="SHARE",
-        help="cores that each worker gets of this machine, as if it were a smaller one of its own (root; cgroups)")
+        help="cores that each worker gets of this machine, as if it were a smaller one of its own "
+        "(root; cgroups)")
     add("--seed", type=whole(1, 10**9 - 1), default=1, metavar="N",
         help="of prompts and arrivals: the same in all layouts")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--url", type=url, help="a running fleet, measured as it is, instead of --layouts")
-    where.add_argument("--compose", type=Path, metavar="FILE", help="scale these containers instead of local processes")
+    where.add_argument("--url", type=url,
+                       help="a running fleet, measured as it is, instead of --layouts")
+    where.add_argument("--compose", type=Path, metavar="FILE",
+                       help="scale these containers instead of local processes")
     parser.add_places(programs)
     options = parser.parse(words)
     for name in ("layouts", "prefill_cores", "decode_cores", "worker_cpu"):
@@ -60,10 +73,11 @@ def read_options(programs, words):
 
 
 def loads_of(options):
-    """Of every prompt, unless the rates are shares of its capacity."""
+    """The loads of every prompt, unless the rates are shares of its capacity."""
     if options.concurrency:
         return [Load(concurrency=n) for n in sorted(options.concurrency)]
-    return [Load(rate=rate) for rate in sorted(options.rates or listed(number(0.001, 1e6))(DEFAULT_RATES))]
+    return [Load(rate=rate)
+            for rate in sorted(options.rates or listed(number(0.001, 1e6))(DEFAULT_RATES))]
 
 
 def prompts_of(options):
@@ -73,10 +87,10 @@ def prompts_of(options):
 
 
 def settings_of(options):
-    """What cells must have in common to stand in one table."""
-    settings = {name: getattr(options, name) for name in
-                ("new", "seconds", "drain_s", "warmup", "slo", "dtype", "prefill_cores", "decode_cores", "worker_cpu",
-                 "seed", "url")}
+    """The settings that cells must share to stand in one table."""
+    settings = {name: getattr(options, name)
+                for name in ("new", "seconds", "drain_s", "warmup", "slo", "dtype", "prefill_cores",
+                             "decode_cores", "worker_cpu", "seed", "url")}
     return settings | {"model": None if options.url else str(options.model),
                        "compose": str(options.compose) if options.compose else None}
 
@@ -106,11 +120,13 @@ class Sweep:
     def loads_of(self, prompt):
         if not self.options.loads:
             return loads_of(self.options)
-        return [Load.of_capacity(share, self.capacity[prompt]) for share in sorted(self.options.loads)]
+        return [Load.of_capacity(share, self.capacity[prompt])
+                for share in sorted(self.options.loads)]
 
     def measure_capacity(self):
         """{prompt: requests a second} of the first layout, kept like a cell."""
-        cells = [Cell(self.options.layouts[0], prompt, self.options.new, FULL, 0) for prompt in self.prompts]
+        cells = [Cell(self.options.layouts[0], prompt, self.options.new, FULL, 0)
+                 for prompt in self.prompts]
         missing = [cell for cell in cells if not self.store.get(f"capacity-{cell.name}")]
         progress = Progress(len(missing), self.options.seconds + 2)
         if missing:
@@ -118,7 +134,8 @@ class Sweep:
             with fleet_of(self.options.layouts[0], self.options) as fleet:
                 for cell in missing:
                     progress.doing(f"capacity of {cell}")
-                    self.store.put(f"capacity-{cell.name}", run(self.programs, fleet, cell, self.options))
+                    self.store.put(f"capacity-{cell.name}",
+                                   run(self.programs, fleet, cell, self.options))
                     fleet.check()
                     progress.done(f"capacity of {cell}: {self.capacity_of(cell):.3g} requests/s")
         return {cell.prompt: self.capacity_of(cell) for cell in cells}
@@ -134,14 +151,14 @@ class Sweep:
         return [cell for _, cells in self.rounds for cell in cells]
 
     def measure(self):
-        """Repeats outside, layouts inside: other load on the machine then disturbs all layouts equally."""
+        """Repeats outside, layouts inside: noise of the machine then hits all layouts equally."""
         n_missing = sum(not self.store.get(cell.name) for cell in self.cells)
         progress = Progress(n_missing, self.options.seconds + 2)
-        for layout, cells in self.rounds:
+        for one, cells in self.rounds:
             missing = [cell for cell in cells if not self.store.get(cell.name)]
             if missing:
-                progress.doing(f"starting {layout}")
-                with fleet_of(layout, self.options) as fleet:
+                progress.doing(f"starting {one}")
+                with fleet_of(one, self.options) as fleet:
                     for cell in missing:
                         self.measure_cell(fleet, cell, progress)
 
@@ -151,23 +168,26 @@ class Sweep:
         fleet.check()
         self.store.put(cell.name, result)
         row = row_of(cell, result)
-        progress.done(f"{cell}: TTFT p50 {1e3 * (row['ttft_p50_s'] or 0):.3g} ms, ITL p50 "
-                      f"{1e3 * (row['itl_p50_s'] or 0):.3g} ms, {row['done']} of {row['sent']} done")
+        progress.done(
+            f"{cell}: TTFT p50 {1e3 * (row['ttft_p50_s'] or 0):.3g} ms, ITL p50 "
+            f"{1e3 * (row['itl_p50_s'] or 0):.3g} ms, {row['done']} of {row['sent']} done")
 
     def told_capacity(self):
         """Lines for the report."""
         shares = ", ".join(f"{share:g}" for share in sorted(self.options.loads or []))
-        return [f"- {self.options.layouts[0]} answers {per_s:.3g} requests/s of {prompt} tokens ({FULL}); "
-                f"the rates are {shares} times that." for prompt, per_s in self.capacity.items()]
+        return [f"- {self.options.layouts[0]} answers {per_s:.3g} requests/s of {prompt} tokens "
+                f"({FULL}); the rates are {shares} times that."
+                for prompt, per_s in self.capacity.items()]
 
     def tell(self):
         results = [(cell, self.store.get(cell.name)) for cell in self.cells]
         rows = [row_of(cell, result) for cell, result in results]
         out = self.options.out
-        facts = [sorted({result[name] for _, result in results}) for name in ("commit", "fingerprint")]
+        facts = [sorted({each[name] for _, each in results}) for name in ("commit", "fingerprint")]
         write(out / "sweep.csv", to_csv(COLUMNS, rows))
         names = pictures.draw_all(rows, out, self.about["machine"]["cores"])
-        write(out / "report.md", report.text_of(rows, self.about, facts, names, self.told_capacity()))
+        write(out / "report.md",
+              report.text_of(rows, self.about, facts, names, self.told_capacity()))
         return [out / "report.md", out / "sweep.csv", *(out / f"{name}.svg" for name in names)]
 
 

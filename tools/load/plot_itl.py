@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws gaps between tokens over time, with the arrivals of intruders marked: one panel per server, one scale.
+"""Draws the gaps between tokens over time and the arrivals of intruders: one panel per server.
 
     baton-load --url http://127.0.0.1:8000 --streams 4 --output-tokens 900 --itl-csv baton.csv
     baton-load --url http://127.0.0.1:8080 --api openai-completions ... --itl-csv llama.csv
     tools/load/plot_itl.py --out itl Baton=baton.csv llama.cpp=llama.csv
 
-Writes OUT.svg and OUT.png. Needs gnuplot (deploy/packages.sh plots).
+All panels have one scale. Writes OUT.svg and OUT.png. Needs gnuplot (deploy/packages.sh plots).
 """
 import argparse
 import csv
@@ -21,7 +21,7 @@ PANEL = (1000, 260)  # pixels
 
 
 class Panel:
-    """What one file says: (time, gap) of every token of the readers, and when the others arrived."""
+    """One file's contents: each (time, gap) of the readers, and when the others arrived."""
 
     def __init__(self, name, path):
         self.name, self.gaps, self.arrivals = name, [], []
@@ -49,8 +49,8 @@ def script_of(panels, log):
     """gnuplot's commands after terminal and output were set."""
     end_s = max(time_s for panel in panels for time_s, _ in panel.gaps)
     top_ms = 1.15 * max(gap for panel in panels for _, gap in panel.gaps)
-    lines = [f"set multiplot layout {len(panels)},1",
-             "set grid ytics lc rgb '#dddddd'", "set border 3", "set tics nomirror out", "unset key",
+    lines = [f"set multiplot layout {len(panels)},1", "set grid ytics lc rgb '#dddddd'",
+             "set border 3", "set tics nomirror out", "unset key",
              "set ylabel 'gap between tokens, ms'", f"set xrange [0:{end_s}]",
              f"set logscale y; set yrange [0.05:{top_ms}]" if log else f"set yrange [0:{top_ms}]"]
     for i, panel in enumerate(panels):
@@ -65,7 +65,8 @@ def script_of(panels, log):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help="what --itl-csv wrote")
     parser.add_argument("--out", default="itl", help="path without its ending")
     parser.add_argument("--log", action="store_true", help="logarithmic gaps")

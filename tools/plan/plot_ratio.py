@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Draws goodput over the P:D ratio: the highest rate of which so many meet the SLO, as `baton-plan simulate` says it.
+"""Draws goodput over the P:D ratio: the highest rate that meets the SLO by `baton-plan simulate`.
 
-    tools/plan/plot_ratio.py --calibration tools/plan/costs/distilgpt2-bf16.json --workers 64 --out docs/pictures/ratio
+    tools/plan/plot_ratio.py --calibration tools/plan/costs/distilgpt2-bf16.json \\
+        --workers 64 --out docs/pictures/ratio
 
-One line per workload (--workloads PROMPT/OUTPUT,...), one point per layout of --workers in all. Rates are found by
-halving. Writes OUT.csv, OUT.svg and OUT.png. Needs gnuplot (deploy/packages.sh plots) for the pictures.
+One line per workload (--workloads PROMPT/OUTPUT,...), one point per layout of --workers in all.
+Rates are found by halving. Writes OUT.csv, OUT.svg and OUT.png. Needs gnuplot (deploy/packages.sh
+plots) for the pictures.
 """
 import argparse
 import csv
@@ -21,10 +23,11 @@ PRECISION = 1.02  # of a rate
 
 def good_share(options, layout, workload, rate):
     prompt, output = workload
-    out = subprocess.run([options.plan, "simulate", "--calibration", options.calibration, "--layouts", layout, "--rate",
-                          f"{rate:.6g}", "--requests", str(options.requests), "--prompt-tokens", prompt,
-                          "--output-tokens", output, "--slo", options.slo, "--json", "-", *options.more],
-                         stdout=subprocess.PIPE, text=True, check=True).stdout
+    out = subprocess.run([options.plan, "simulate", "--calibration", options.calibration,
+                          "--layouts", layout, "--rate", f"{rate:.6g}",
+                          "--requests", str(options.requests), "--prompt-tokens", prompt,
+                          "--output-tokens", output, "--slo", options.slo, "--json", "-",
+                          *options.more], stdout=subprocess.PIPE, text=True, check=True).stdout
     return json.loads(out)["runs"][0]["figures"]["goodput"]["share"]
 
 
@@ -46,24 +49,29 @@ def goodput(options, layout, workload):
 
 def prefill_counts(workers):
     """Fine near the ends, coarse between."""
-    counts = {round(workers * share / 16) for share in range(1, 16)} | {1, 2, workers - 2, workers - 1}
+    counts = {round(workers * share / 16) for share in range(1, 16)}
+    counts |= {1, 2, workers - 2, workers - 1}
     return sorted(n for n in counts if 0 < n < workers)
 
 
 def draw(terminal, ending, options, names):
-    commands = [f"set terminal {terminal}", f"set output '{options.out}.{ending}'", "set datafile separator ','",
-                "set grid lc rgb '#dddddd'", "set border 3", "set tics nomirror out", "set key top right reverse Left",
+    commands = [f"set terminal {terminal}", f"set output '{options.out}.{ending}'",
+                "set datafile separator ','", "set grid lc rgb '#dddddd'", "set border 3",
+                "set tics nomirror out", "set key top right reverse Left",
                 f"set xlabel 'prefill workers (of {options.workers}; the rest decode)'",
                 f"set title '{options.share:.0%} of requests meet {options.slo}' noenhanced",
                 "set ylabel 'requests/s'", "set yrange [0:*]",
                 "set key title 'prompt/output tokens'"]
-    lines = [f"'{options.out}.csv' using 1:{i + 2} with linespoints pt 7 ps 0.4 lw 2 lc rgb '{COLOURS[i % 4]}' "
-             f"title '{name}' noenhanced" for i, name in enumerate(names)]
-    subprocess.run(["gnuplot"], input="\n".join([*commands, "plot " + ", ".join(lines), ""]), text=True, check=True)
+    lines = [f"'{options.out}.csv' using 1:{i + 2} with linespoints pt 7 ps 0.4 lw 2 "
+             f"lc rgb '{COLOURS[i % 4]}' title '{name}' noenhanced"
+             for i, name in enumerate(names)]
+    subprocess.run(["gnuplot"], input="\n".join([*commands, "plot " + ", ".join(lines), ""]),
+                   text=True, check=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calibration", required=True)
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--workloads", default="64/256,256/64,512/16")
@@ -81,7 +89,8 @@ def main():
         table.writerow(["prefill", *names])
         for n in prefill_counts(options.workers):
             layout = f"{n}P{options.workers - n}D"
-            table.writerow([n, *(f"{goodput(options, layout, workload):.4g}" for workload in workloads)])
+            table.writerow([n, *(f"{goodput(options, layout, workload):.4g}"
+                                 for workload in workloads)])
             file.flush()
     if not shutil.which("gnuplot"):
         raise SystemExit("gnuplot is not installed: deploy/packages.sh plots")
