@@ -12,7 +12,8 @@ export function setKey(text) {
 export class ApiError extends Error {
   constructor(status, error, retryAfter = null) {
     super(error.message);
-    Object.assign(this, { status, retryAfter, code: error.code ?? null, param: error.param ?? null });
+    const { code, param } = error;
+    Object.assign(this, { status, retryAfter, code: code ?? null, param: param ?? null });
   }
 }
 
@@ -45,8 +46,8 @@ export async function get(path, signal) {
 }
 
 /**
- * Generates, and yields the stream's events {name, data}: data is text for "token", an object otherwise.
- * body is JSON text. Throws ApiError for a refusal, for an error event, and for a stream that breaks off.
+ * Generates, and yields the stream's events {name, data}: data is text for "token", else an object.
+ * body is JSON text. Throws ApiError for a refusal, an error event, and a stream that breaks off.
  */
 export async function* generate(body, signal) {
   const response = await request("generate/stream",
@@ -61,7 +62,9 @@ export async function* generate(body, signal) {
     }
   } catch (cause) {
     if (cause instanceof ApiError || cause.name === "AbortError") throw cause;
-    throw new ApiError(0, { message: `the stream broke off: ${cause.message}`, code: "connection_lost" });
+    const message = `the stream broke off: ${cause.message}`;
+    throw new ApiError(0, { message, code: "connection_lost" });
   }
-  if (!ended) throw new ApiError(0, { message: "the stream ended without a summary", code: "connection_lost" });
+  const message = "the stream ended without a summary";
+  if (!ended) throw new ApiError(0, { message, code: "connection_lost" });
 }

@@ -17,7 +17,8 @@ let run = null; // {abort, request, seed, meta, n}
 
 async function loadModel() {
   model = (await get("v1/models")).data[0];
-  $("model").textContent = `${model.id} · ${model.vocab_size.toLocaleString("en")} tokens · context ${model.context_length}`;
+  const vocabulary = `${model.vocab_size.toLocaleString("en")} tokens`;
+  $("model").textContent = `${model.id} · ${vocabulary} · context ${model.context_length}`;
 }
 
 function onFleet(error) {
@@ -72,19 +73,25 @@ const HANDLERS = {
 function summaryOf(summary) {
   const { output_tokens: n, served_by: by } = summary, { ttft_s, prompt_tokens } = run.meta;
   const seed = run.seed || run.meta.seed;
-  const again = el("button", { type: "button", class: "link", onclick: () => ($("seed").value = seed) }, `seed ${seed}`);
+  const again = el("button", { type: "button", class: "link",
+    onclick: () => ($("seed").value = seed) }, `seed ${seed}`);
   again.title = "use this seed again";
-  const workers = by.decode && by.decode !== by.prefill ? `${by.prefill ?? by.decode} and ${by.decode}` : by.prefill;
-  return [`${n} token${n === 1 ? "" : "s"} in ${seconds(summary.e2el_s)}, the first after ${seconds(ttft_s)}` +
-    `${summary.tpot_s ? `, then ${seconds(summary.tpot_s)} each` : ""} · ${prompt_tokens} in the prompt` +
-    `${summary.cached_tokens ? `, ${summary.cached_tokens} of them cached` : ""} · ended by ${summary.finish_reason} · ${workers} · `,
-    classOf(by), " · ", again];
+  const workers = by.decode && by.decode !== by.prefill
+    ? `${by.prefill ?? by.decode} and ${by.decode}` : by.prefill;
+  return [`${n} token${n === 1 ? "" : "s"} in ${seconds(summary.e2el_s)}, ` +
+    `the first after ${seconds(ttft_s)}` +
+    `${summary.tpot_s ? `, then ${seconds(summary.tpot_s)} each` : ""} · ` +
+    `${prompt_tokens} in the prompt` +
+    `${summary.cached_tokens ? `, ${summary.cached_tokens} of them cached` : ""} · ` +
+    `ended by ${summary.finish_reason} · ${workers} · `, classOf(by), " · ", again];
 }
 
 function classOf(by) {
-  const shown = el("span", { id: "numeric-class" }, `numeric class ${by.numeric_class}${by.class_changed ? ", changed on the way" : ""}`);
+  const changed = by.class_changed ? ", changed on the way" : "";
+  const shown = el("span", { id: "numeric-class" }, `numeric class ${by.numeric_class}${changed}`);
   shown.title = by.class_changed
-    ? "a worker of another class made the first tokens: the text may differ from one that a single class makes"
+    ? "a worker of another class made the first tokens: the text may differ from one that a " +
+      "single class makes"
     : "workers of this class give the same text for the same seed";
   return shown;
 }
@@ -97,7 +104,8 @@ function fail(error) {
     return;
   }
   if (!(error instanceof ApiError)) console.error(error);
-  say(run.meta ? `Broken off after ${run.n} tokens; the text so far is kept.` : "Nothing was generated.");
+  say(run.meta ? `Broken off after ${run.n} tokens; the text so far is kept.`
+    : "Nothing was generated.");
   showError(error);
 }
 
@@ -126,7 +134,8 @@ function say(...parts) {
 
 function showError(error) {
   const after = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
-  $("error-title").textContent = [error.status && run?.meta === null ? error.status : null, error.code].filter(Boolean).join(" · ") || "error";
+  const status = run?.meta === null ? error.status : null;
+  $("error-title").textContent = [status, error.code].filter(Boolean).join(" · ") || "error";
   $("error-text").textContent = error.message + after;
   $("error").hidden = false;
   if (error.status === 401) {
@@ -154,7 +163,8 @@ $("error-close").addEventListener("click", hideError);
 $("key-row").addEventListener("submit", (event) => event.preventDefault());
 $("key").addEventListener("input", () => setKey($("key").value));
 $("key").addEventListener("change", () => fleet.refresh());
-document.querySelectorAll("[name=colour]").forEach((radio) => radio.addEventListener("change", () => tokens.colourBy(radio.value)));
+for (const radio of document.querySelectorAll("[name=colour]"))
+  radio.addEventListener("change", () => tokens.colourBy(radio.value));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") stop();
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) start();

@@ -1,6 +1,6 @@
 // Elements without markup in strings: the page's policy forbids innerHTML, and so do we.
 
-/** el("li", {class: "row", "aria-label": "x", onclick: f}, "text", child, ...); null children are left out. */
+/** el("li", {class: "row", onclick: f}, "text", child, ...); null children are left out. */
 export function el(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -34,10 +34,12 @@ export function percent(share) {
 export function seconds(s) {
   if (s === null || s === undefined) return "–";
   if (s >= 1) return `${s.toFixed(2)} s`;
-  return s >= 1e-4 ? `${Number((s * 1e3).toPrecision(3))} ms` : `${Number((s * 1e6).toPrecision(3))} µs`;
+  const [n, unit] = s >= 1e-4 ? [s * 1e3, "ms"] : [s * 1e6, "µs"];
+  return `${Number(n.toPrecision(3))} ${unit}`;
 }
 
 /** A token's text so that blanks can be seen: " two" -> "␣two", a line's end -> "↵". */
 export function visible(text) {
-  return text === "" ? "∅" : text.replaceAll("\n", "↵").replaceAll("\t", "⇥").replace(/^ +| +$/g, (s) => "␣".repeat(s.length));
+  return text === "" ? "∅" : text.replaceAll("\n", "↵").replaceAll("\t", "⇥")
+    .replace(/^ +| +$/g, (s) => "␣".repeat(s.length));
 }

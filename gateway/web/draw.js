@@ -1,13 +1,15 @@
-// The draw: [0, 1) divided among the tokens in order of their ids, and where the random number fell.
+// The draw: [0, 1) divided among the tokens by the order of their ids, and where the number fell.
 
 import { el, percent, visible } from "./dom.js";
 
 /** null for a greedy step, where nothing is drawn. */
 export function drawBand(step) {
   if (step.draw === null) return null;
+  const fell = `fell on “${visible(step.text)}”, ${percent(step.prob)} of the whole.`;
   const band = el("div", { class: "band", role: "img",
-    "aria-label": `The draw ${step.draw.toFixed(4)} fell on “${visible(step.text)}”, ${percent(step.prob)} of the whole.` });
-  for (const candidate of listed(step)) band.append(segment(candidate, candidate.token_id === step.token_id));
+    "aria-label": `The draw ${step.draw.toFixed(4)} ${fell}` });
+  for (const candidate of listed(step))
+    band.append(segment(candidate, candidate.token_id === step.token_id));
   const needle = el("div", { class: "needle" });
   needle.style.left = `${step.draw * 100}%`;
   band.append(needle);
@@ -22,7 +24,8 @@ function listed(step) {
 }
 
 function segment({ text, prob, interval: [begin, end] }, chosen) {
-  const part = el("div", { class: chosen ? "part chosen" : "part", title: `“${visible(text)}” ${percent(prob)}` },
+  const title = `“${visible(text)}” ${percent(prob)}`;
+  const part = el("div", { class: chosen ? "part chosen" : "part", title },
     end - begin > 0.08 ? visible(text) : "");
   part.style.left = `${begin * 100}%`;
   part.style.width = `${(end - begin) * 100}%`;

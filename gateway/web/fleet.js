@@ -36,7 +36,8 @@ function show(workers) {
   const order = (w) => `${w.role === "prefill" ? 0 : 1}${w.id}`;
   workers.sort((a, b) => (order(a) < order(b) ? -1 : 1));
   const ready = (role) => workers.filter((w) => w.role === role && w.state === "ready").length;
-  const text = workers.length ? `${ready("prefill")} prefill, ${ready("decode")} decode ready` : "no worker has joined yet";
+  const text = workers.length ? `${ready("prefill")} prefill, ${ready("decode")} decode ready`
+    : "no worker has joined yet";
   if ($("fleet-state").textContent !== text) $("fleet-state").textContent = text;
   $("fleet").replaceChildren(...workers.map(card));
 }
@@ -47,22 +48,25 @@ function card(w) {
     el("div", { class: "who" }, el("b", {}, w.id), el("span", { class: "state" }, w.state)),
     memory(w),
     el("dl", {}, ...fact("running", w.running), ...fact("queued", w.queued),
-      ...fact(w.role === "prefill" ? "prompt tok/s" : "tok/s", rate ? Math.round(rate).toLocaleString("en") : "–"),
+      ...fact(w.role === "prefill" ? "prompt tok/s" : "tok/s",
+        rate ? Math.round(rate).toLocaleString("en") : "–"),
       ...fact("last step", w.last_step_s ? seconds(w.last_step_s) : "–"),
-      ...fact("prefix hits", w.prefix_hit_rate === null ? "–" : percent(w.prefix_hit_rate)), ...fact("cores", w.cores)));
+      ...fact("prefix hits", w.prefix_hit_rate === null ? "–" : percent(w.prefix_hit_rate)),
+      ...fact("cores", w.cores)));
 }
 
 function fact(name, value) {
   return [el("dt", {}, name), el("dd", {}, String(value))];
 }
 
-/** KV blocks: in use, cached for prompts with a common prefix, free. Cached ones also count as free. */
+/** KV blocks: used, cached for prompts with a common prefix, free. Cached ones count as free. */
 function memory(w) {
   const total = w.kv_blocks_total || 1, used = total - w.kv_blocks_free;
-  const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ${w.kv_blocks_cached} kept for reuse; ` +
-    `${w.kv_tokens.toLocaleString("en")} tokens in all`;
+  const label = `KV blocks: ${used} of ${w.kv_blocks_total} in use, ` +
+    `${w.kv_blocks_cached} kept for reuse; ${w.kv_tokens.toLocaleString("en")} tokens in all`;
   const bar = el("div", { class: "memory", role: "img", "aria-label": label, title: label });
-  for (const [kind, n] of [["used", used], ["kept", Math.min(w.kv_blocks_cached, w.kv_blocks_free)]]) {
+  const kept = Math.min(w.kv_blocks_cached, w.kv_blocks_free);
+  for (const [kind, n] of [["used", used], ["kept", kept]]) {
     const part = el("i", { class: kind });
     part.style.width = `${(n / total) * 100}%`;
     bar.append(part);

@@ -1,6 +1,6 @@
 // Server-sent events from a body that arrives in chunks (the HTML standard, section 9.2.6).
 
-/** Yields {name, data}; an event that the stream's end cuts short is dropped, as the standard says. */
+/** Yields {name, data}, without an event that the stream's end cuts short, as the standard says. */
 export async function* events(body) {
   let name = "message", data = [];
   for await (const line of lines(body)) {

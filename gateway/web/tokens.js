@@ -18,7 +18,8 @@ export class Tokens {
     this.box = $("tokens");
     this.onSelect = onSelect;
     this.by = "prob";
-    this.box.addEventListener("click", (event) => this.select(event.target.closest("[role=option]")));
+    this.box.addEventListener("click",
+      (event) => this.select(event.target.closest("[role=option]")));
     this.box.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -45,8 +46,8 @@ export class Tokens {
     });
     this.follow();
   }
-
-  /** The remaining steps have no text in the answer: an end-of-text token, tokens of a stop string. */
+  /** The steps left have no text in the answer: end-of-text tokens, or those of stop strings. */
+  /** The remaining steps have no text in the answer: end-of-text tokens, or those of stop strings. */
   finish() {
     for (const step of this.pending.splice(0)) this.append(step, visible(step.text), "unseen");
   }

@@ -3,11 +3,14 @@
 import { $, el, seconds } from "./dom.js";
 
 const MEANINGS = {
-  parse: "JSON to request", tokenize: "text to tokens", queue: "waiting for workers", prefill_queue: "waiting in the prefill worker",
-  prefill_compute: "the prompt's steps", first_token: "sampling and travel", kv_transfer: "the context's hand-off, as far as it was not hidden",
-  decode_queue: "waiting for a slot in the batch", decode: "computing token by token", sample: "choosing the tokens",
-  decode_wait: "between steps, and tokens on their way", migration: "going on with another worker",
-  detokenize: "tokens to text", format: "tokens to events", flush: "to the socket",
+  parse: "JSON to request", tokenize: "text to tokens", queue: "waiting for workers",
+  prefill_queue: "waiting in the prefill worker", prefill_compute: "the prompt's steps",
+  first_token: "sampling and travel",
+  kv_transfer: "the context's hand-off, as far as it was not hidden",
+  decode_queue: "waiting for a slot in the batch", decode: "computing token by token",
+  sample: "choosing the tokens", decode_wait: "between steps, and tokens on their way",
+  migration: "going on with another worker", detokenize: "tokens to text",
+  format: "tokens to events", flush: "to the socket",
 };
 
 export class Waterfall {
@@ -38,7 +41,9 @@ export class Waterfall {
   tick() {
     const now = (performance.now() - this.began) / 1e3, first = this.ttft ?? now;
     this.stages = [{ name: "to the first token", worker: "", start_s: 0, duration_s: first }];
-    if (this.ttft !== null) this.stages.push({ name: "decode", worker: "", start_s: first, duration_s: Math.max(now - first, 0) });
+    const duration_s = Math.max(now - first, 0);
+    if (this.ttft !== null)
+      this.stages.push({ name: "decode", worker: "", start_s: first, duration_s });
     this.total = Math.max(now, first);
     this.draw();
   }
@@ -72,5 +77,6 @@ function row({ name, worker, start_s: start, duration_s: duration }, scale) {
   bar.style.width = `${(to - from) * 100}%`;
   return el("li", { title: MEANINGS[name] ? `${MEANINGS[name]}; from ${seconds(start)} on` : null },
     el("span", { class: "word" }, name.replaceAll("_", " ")),
-    el("span", { class: "lane" }, bar), el("output", {}, seconds(duration)), el("small", {}, worker));
+    el("span", { class: "lane" }, bar), el("output", {}, seconds(duration)),
+    el("small", {}, worker));
 }
