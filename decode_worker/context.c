@@ -151,12 +151,10 @@ enum baton_err dc_context_take_start(struct dc_context *context,
     enum baton_err err = dc_speculation_init(&context->speculation, start, draft);
     if (err)
         return err;
-    err = baton_sampling_state_init(&context->sampling, start->sampling, start->prompt,
-                                    start->n_prompt, (size_t)n_resumed + start->max_new_tokens);
-    if (!err)
-        err = baton_sampling_state_hold(&context->sampling, grammars);
+    err = baton_sampling_state_open(&context->sampling, start->sampling, start->prompt,
+                                    start->n_prompt, (size_t)n_resumed + start->max_new_tokens,
+                                    grammars);
     if (err) {
-        baton_sampling_state_fini(&context->sampling);
         dc_speculation_fini(&context->speculation);
         return err;
     }

@@ -142,7 +142,7 @@ static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sample
 }
 
 /* The first token of a prompt whose last chunk was in this step. Returns how many went out. */
-static int send_first(struct dc_engine *engine, int i, struct baton_sampled_token *sampled,
+static int send_first(struct dc_engine *engine, int i, struct baton_sampled_message *sampled,
                       const struct step_times *times)
 {
     struct dc_context *context = engine->scheduler.step.contexts[i];

@@ -7,9 +7,9 @@ enum { MIN_SHARED_LOGITS = 1 << 15 };
 
 struct dc_sample_batch {
     int n_threads, n_vocab;
-    struct baton_sampler **samplers;    /* [n_threads] */
-    struct baton_sampled_token *tokens; /* [n_logits] */
-    struct dc_sampled *sampled;         /* [n_chunks] */
+    struct baton_sampler **samplers;      /* [n_threads] */
+    struct baton_sampled_message *tokens; /* [n_logits] */
+    struct dc_sampled *sampled;           /* [n_chunks] */
     /* of the current call */
     const struct dc_step *step;
     const float *logits;
@@ -64,11 +64,11 @@ static void choose(void *arg, int i, int worker)
     int row = batch->step->first_logits[i], first = chunk->seq->n_tokens - chunk->n_logits + 1;
     *sampled = (struct dc_sampled){.tokens = &batch->tokens[row]};
     while (sampled->n < chunk->n_logits) {
-        struct baton_sampled_token *made = &sampled->tokens[sampled->n];
-        baton_sampled_token_make(made, batch->samplers[worker], state,
-                                 batch->logits +
-                                     (size_t)(row + sampled->n) * (size_t)batch->n_vocab,
-                                 (uint64_t)(first + sampled->n));
+        struct baton_sampled_message *made = &sampled->tokens[sampled->n];
+        baton_sampled_message_make(made, batch->samplers[worker], state,
+                                   batch->logits +
+                                       (size_t)(row + sampled->n) * (size_t)batch->n_vocab,
+                                   (uint64_t)(first + sampled->n));
         sampled->n++;
         if (sampled->n == chunk->n_logits || made->token != chunk->tokens[sampled->n] ||
             baton_sampling_params_is_stop(&state->params, made->token))

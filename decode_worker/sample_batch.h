@@ -8,7 +8,7 @@
 #define BATON_DECODE_WORKER_SAMPLE_BATCH_H
 
 #include "decode_worker/scheduler.h"
-#include "engine/sampling/sampled_token.h"
+#include "worker/sampling_messages.h"
 
 struct dc_sample_batch;
 
@@ -18,7 +18,7 @@ void dc_sample_batch_destroy(struct dc_sample_batch *batch);
 /* What a chunk makes: nothing, if it wants no logits; else one token, and one more for each draft
  * that it turned out to be. */
 struct dc_sampled {
-    struct baton_sampled_token *tokens; /* [n] */
+    struct baton_sampled_message *tokens; /* [n] */
     int n;
 };
 

@@ -104,8 +104,8 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
-    baton_sampled_tokens_into(&slot->tokens, &slot->room, event->sampled->tokens,
-                              event->sampled->n);
+    baton_sampled_messages_into(&slot->tokens, &slot->room, event->sampled->tokens,
+                                event->sampled->n);
     fill_drafts(&slot->event, &context->speculation);
     if (!context->n_steps) {
         fill_began(&slot->began, context);
@@ -187,7 +187,7 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n,
 }
 
 enum baton_err dc_stream_send_first(const struct dc_context *context,
-                                    struct baton_sampled_token *sampled)
+                                    struct baton_sampled_message *sampled)
 {
     Baton__V1__FirstToken message;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;

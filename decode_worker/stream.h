@@ -36,6 +36,6 @@ void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n,
 
 /* The first token of a prompt that was run here. Errors as an event's. */
 enum baton_err dc_stream_send_first(const struct dc_context *context,
-                                    struct baton_sampled_token *sampled) BATON_MUST_CHECK;
+                                    struct baton_sampled_message *sampled) BATON_MUST_CHECK;
 
 #endif

@@ -4,7 +4,7 @@
 #include "common/base/log.h"
 #include "worker/prompt.h"
 
-void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
+void pf_answer_first(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold)
 {
     const struct baton_first_token first = {
@@ -56,14 +56,14 @@ void pf_answer_embedding(const struct pf_job *job, const float *values, int n, i
               BATON_F("compute_s", embedding.prefill_compute_s));
 }
 
-void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,
+void pf_answer_token(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      double step_s)
 {
     struct baton_tokens_room room;
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = pf_job_n_output(job);
-    baton_sampled_tokens_into(&tokens, &room, sampled, 1);
+    baton_sampled_messages_into(&tokens, &room, sampled, 1);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;

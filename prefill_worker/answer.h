@@ -8,15 +8,15 @@
 #ifndef BATON_PREFILL_WORKER_ANSWER_H
 #define BATON_PREFILL_WORKER_ANSWER_H
 
-#include "engine/sampling/sampled_token.h"
 #include "prefill_worker/job.h"
+#include "worker/sampling_messages.h"
 
 struct pf_first_times {
     int64_t computed_ns, sampling_ns, sampled_ns; /* logits ready; its sampling begins, ends */
 };
 
 /* is_cold: the first token of this process. */
-void pf_answer_first(const struct pf_job *job, const struct baton_sampled_token *sampled,
+void pf_answer_first(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 
 /* How far the prompt is. Without room for the message it is left out. */
@@ -26,7 +26,7 @@ void pf_answer_progress(const struct pf_job *job);
 void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns);
 
 /* The output token whose index is pf_job_n_output. */
-void pf_answer_token(const struct pf_job *job, const struct baton_sampled_token *sampled,
+void pf_answer_token(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      double step_s);
 
 void pf_answer_finished(const struct pf_job *job, bool stopped);

@@ -24,7 +24,7 @@ struct pf_engine {
     struct baton_canary *canary;
     struct pf_scheduler scheduler;
     struct baton_sampler *sampler;
-    struct baton_sampled_token sampled; /* scratch: the token that is being sent */
+    struct baton_sampled_message sampled; /* scratch: the token that is being sent */
     struct pf_score *score;
     float *logits;      /* [LOGITS_ROWS][V] */
     float *embedding;   /* [C] scratch: the one that is being sent */
@@ -148,10 +148,10 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 static void sample_token(struct pf_engine *engine, struct pf_job *job, const float *logits,
                          int64_t begin_ns, int64_t computed_ns)
 {
-    struct baton_sampled_token *sampled = &engine->sampled;
+    struct baton_sampled_message *sampled = &engine->sampled;
     struct pf_first_times times = {.computed_ns = computed_ns, .sampling_ns = baton_now_ns()};
-    baton_sampled_token_make(sampled, engine->sampler, &job->sampling, logits,
-                             (uint64_t)job->n_tokens);
+    baton_sampled_message_make(sampled, engine->sampler, &job->sampling, logits,
+                               (uint64_t)job->n_tokens);
     times.sampled_ns = baton_now_ns();
     double step_s = baton_seconds(times.sampled_ns - begin_ns);
     bool stopped = baton_sampling_params_is_stop(&job->sampling.params, sampled->token);

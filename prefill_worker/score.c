@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "engine/sampling/sampled_token.h"
+#include "worker/sampling_messages.h"
 
 enum { TOKENS_PER_MESSAGE = 64 };
 
@@ -81,8 +81,8 @@ static void on_row(void *arg, int row, const float *logits)
         memmove(score->logits, logits, score->n_vocab * sizeof *logits);
         return;
     }
-    baton_logprobs_fill(&score->gathered[score->n++], score->sampler, logits, job->tokens[next],
-                        (int)job->sampling.params.top_logprobs);
+    baton_logprobs_message_make(&score->gathered[score->n++], score->sampler, logits,
+                                job->tokens[next], (int)job->sampling.params.top_logprobs);
     if (score->n == TOKENS_PER_MESSAGE)
         flush(score);
 }

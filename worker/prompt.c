@@ -16,20 +16,15 @@ enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, s
                                      struct baton_sampling_state *state)
 {
     size_t n_output = request->n_output_tokens, n_prompt = request->n_tokens - n_output;
-    enum baton_err err = baton_sampling_state_init(state, request->sampling, request->tokens,
-                                                   n_prompt, n_output + n_more);
-    if (err)
-        return err;
-    err = baton_sampling_state_hold(state, grammars);
-    if (err)
-        baton_sampling_state_fini(state);
-    else
+    enum baton_err err = baton_sampling_state_open(state, request->sampling, request->tokens,
+                                                   n_prompt, n_output + n_more, grammars);
+    if (!err)
         baton_sampling_state_note_all(state, request->tokens + n_prompt, n_output);
     return err;
 }
 
 void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
-                            const struct baton_sampled_token *sampled)
+                            const struct baton_sampled_message *sampled)
 {
     baton__v1__first_token__init(message);
     message->token = sampled->token;

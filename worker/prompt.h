@@ -8,8 +8,8 @@
 #define BATON_WORKER_PROMPT_H
 
 #include "common/policy/priority.h"
-#include "engine/sampling/sampled_token.h"
 #include "worker/origin.h"
+#include "worker/sampling_messages.h"
 
 /* Whether every one of tokens [n] is in the vocabulary. */
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
@@ -37,7 +37,7 @@ struct baton_first_token {
 
 /* The message about it. Pointers of sampled go into it. */
 void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
-                            const struct baton_sampled_token *sampled);
+                            const struct baton_sampled_message *sampled);
 
 /* Its line in the log. */
 void baton_first_token_log(const struct baton_first_token *first,

@@ -1,70 +1,6 @@
 #include "engine/sampling/sampled_token.h"
 
-#include <math.h>
-
 #include "engine/grammar/masks/masks.h"
-
-static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candidate *candidate,
-                           const struct baton_sampling_state *state)
-{
-    baton__v1__candidate__init(out);
-    out->token = candidate->token;
-    out->logit = candidate->logit;
-    out->logit_penalized = candidate->logit_penalized;
-    out->prob_raw = candidate->prob_raw;
-    out->prob_shaped = candidate->prob_shaped;
-    out->prob = candidate->prob;
-    out->removed_by = (Baton__V1__Candidate__Removal)candidate->removed_by; /* numbered alike */
-    out->interval_begin = candidate->interval_begin;
-    out->interval_end = candidate->interval_end;
-    const char *path = candidate->removed_by == BATON_REMOVED_BY_GRAMMAR && state->matcher
-                           ? baton_matcher_removed_at(state->matcher, candidate->token)
-                           : NULL;
-    if (path) /* packed, only read; the state holds it */
-        out->removed_at = (char *)(uintptr_t)path;
-}
-
-static void fill_decision(struct baton_sampled_token *sampled,
-                          const struct baton_decision *decision,
-                          const struct baton_sampling_state *state)
-{
-    Baton__V1__Decision *out = &sampled->decision_message;
-    baton__v1__decision__init(out);
-    fill_candidate(&sampled->chosen, &decision->chosen, state);
-    out->greedy = decision->greedy;
-    out->chosen = &sampled->chosen;
-    out->rank = decision->rank;
-    out->n_after_top_k = decision->n_after_top_k;
-    out->n_after_top_p = decision->n_after_top_p;
-    out->n_after_min_p = decision->n_after_min_p;
-    out->draw = decision->draw;
-    out->entropy_bits = decision->entropy_bits;
-    out->n_candidates = (size_t)decision->n_candidates;
-    out->candidates = sampled->listed;
-    for (int i = 0; i < decision->n_candidates; i++) {
-        fill_candidate(&sampled->candidates[i], &decision->candidates[i], state);
-        sampled->listed[i] = &sampled->candidates[i];
-    }
-    sampled->decision = out;
-}
-
-void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
-                         const float *logits, uint32_t token, int n_top)
-{
-    struct baton_logprob top[BATON_MAX_LISTED];
-    int n_vocab = baton_sampler_n_vocab(sampler);
-    n_top = n_top < n_vocab ? n_top : n_vocab;
-    double logprob = baton_sampler_logprobs(sampler, logits, token, n_top, top);
-    baton__v1__logprobs__init(&out->message);
-    out->message.logprob = isnan(logprob) ? -INFINITY : logprob; /* logits that are no numbers */
-    out->message.top_tokens = out->tokens;
-    out->message.top_logprobs = out->values;
-    out->message.n_top_tokens = out->message.n_top_logprobs = (size_t)n_top;
-    for (int i = 0; i < n_top; i++) {
-        out->tokens[i] = top[i].token;
-        out->values[i] = isnan(top[i].logprob) ? -INFINITY : top[i].logprob;
-    }
-}
 
 /* Takes the stop ids out of a mask, unless nothing else is in it: a grammar may have come to its
  * end. Returns whether it did. */
@@ -108,41 +44,47 @@ static void allow(struct baton_sampler *sampler, const struct baton_sampling_sta
     baton_sampler_allow(sampler, mask, holds_stops);
 }
 
+static void find_path(struct baton_candidate *candidate, const struct baton_sampling_state *state)
+{
+    if (candidate->removed_by == BATON_REMOVED_BY_GRAMMAR && state->matcher)
+        candidate->removed_at = baton_matcher_removed_at(state->matcher, candidate->token);
+}
+
+static uint32_t explain(struct baton_decision *decision, struct baton_sampler *sampler,
+                        const struct baton_sampling_state *state, const float *logits,
+                        uint64_t position)
+{
+    const struct baton_sampling_params *params = &state->params;
+    uint32_t token = baton_sampler_explain(sampler, logits, params, &state->history, position,
+                                           (int)params->explain, decision);
+    find_path(&decision->chosen, state);
+    for (int i = 0; i < decision->n_candidates; i++)
+        find_path(&decision->candidates[i], state);
+    return token;
+}
+
+void baton_sampled_logprobs_make(struct baton_sampled_logprobs *logprobs,
+                                 struct baton_sampler *sampler, const float *logits, uint32_t token,
+                                 int n_top)
+{
+    int n_vocab = baton_sampler_n_vocab(sampler);
+    logprobs->n_top = n_top < n_vocab ? n_top : n_vocab;
+    logprobs->logprob =
+        baton_sampler_logprobs(sampler, logits, token, logprobs->n_top, logprobs->top);
+}
+
 void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,
                               const struct baton_sampling_state *state, const float *logits,
                               uint64_t position)
 {
     const struct baton_sampling_params *params = &state->params;
-    sampled->decision = NULL;
-    sampled->logprobs = NULL;
+    sampled->is_explained = params->explain > 0;
+    sampled->has_logprobs = params->logprobs;
     allow(sampler, state);
-    if (params->explain) {
-        struct baton_decision decision;
-        sampled->token = baton_sampler_explain(sampler, logits, params, &state->history, position,
-                                               (int)params->explain, &decision);
-        fill_decision(sampled, &decision, state);
-    } else {
-        sampled->token = baton_sampler_pick(sampler, logits, params, &state->history, position);
-    }
-    if (params->logprobs) {
-        baton_logprobs_fill(&sampled->logprobs_message, sampler, logits, sampled->token,
-                            (int)params->top_logprobs);
-        sampled->logprobs = &sampled->logprobs_message.message;
-    }
-}
-
-void baton_sampled_tokens_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
-                               const struct baton_sampled_token *sampled, int n)
-{
-    for (int i = 0; i < n; i++) {
-        room->ids[i] = sampled[i].token;
-        room->decisions[i] = sampled[i].decision;
-        room->logprobs[i] = sampled[i].logprobs;
-    }
-    message->tokens = room->ids;
-    message->n_tokens = (size_t)n;
-    message->decisions = room->decisions;
-    message->n_decisions = sampled->decision ? (size_t)n : 0;
-    message->logprobs = room->logprobs;
-    message->n_logprobs = sampled->logprobs ? (size_t)n : 0;
+    sampled->token = sampled->is_explained
+                         ? explain(&sampled->decision, sampler, state, logits, position)
+                         : baton_sampler_pick(sampler, logits, params, &state->history, position);
+    if (sampled->has_logprobs)
+        baton_sampled_logprobs_make(&sampled->logprobs, sampler, logits, sampled->token,
+                                    (int)params->top_logprobs);
 }

@@ -1,34 +1,28 @@
-/* One token sampled from its logits, with the details that the client asked for, ready for the
- * wire.
+/* One token sampled from its logits by the state of its sequence, with the details that the
+ * parameters ask for.
  *
- * Ownership: plain data; the messages point into the struct, which must not move while they are
- *            used.
+ * Ownership: plain data; the paths of a decision's candidates belong to the state's grammar.
  * Threading: engine thread.
  * Errors:    none.
  */
 #ifndef BATON_ENGINE_SAMPLING_SAMPLED_TOKEN_H
 #define BATON_ENGINE_SAMPLING_SAMPLED_TOKEN_H
 
-#include "common/params/speculation.h"
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/state.h"
 
-/* Logprobs as a message, with the room they need. */
-struct baton_logprobs_message {
-    Baton__V1__Logprobs message;
-    uint32_t tokens[BATON_MAX_LISTED];
-    double values[BATON_MAX_LISTED];
+/* The log-probability of a token, and those of the most probable ones. */
+struct baton_sampled_logprobs {
+    double logprob;
+    int n_top; /* at most V */
+    struct baton_logprob top[BATON_MAX_LISTED];
 };
 
 struct baton_sampled_token {
     uint32_t token;
-    /* What to put into FirstToken and Tokens; NULL when it was not asked for. */
-    Baton__V1__Decision *decision;
-    Baton__V1__Logprobs *logprobs;
-
-    Baton__V1__Decision decision_message;
-    Baton__V1__Candidate chosen, candidates[BATON_MAX_LISTED], *listed[BATON_MAX_LISTED];
-    struct baton_logprobs_message logprobs_message;
+    bool is_explained, has_logprobs; /* whether decision, logprobs are set */
+    struct baton_decision decision;
+    struct baton_sampled_logprobs logprobs;
 };
 
 /* Samples from logits [V] with the sequence's state; position is the token's. The state does not
@@ -37,19 +31,9 @@ void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_
                               const struct baton_sampling_state *state, const float *logits,
                               uint64_t position);
 
-/* The log-probabilities of token and of the n_top most probable ones, as a message. */
-void baton_logprobs_fill(struct baton_logprobs_message *out, struct baton_sampler *sampler,
-                         const float *logits, uint32_t token, int n_top);
-
-/* What a message that carries tokens points to: those of one step of a sequence. */
-struct baton_tokens_room {
-    uint32_t ids[1 + BATON_MAX_DRAFTS];
-    Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];
-    Baton__V1__Logprobs *logprobs[1 + BATON_MAX_DRAFTS];
-};
-
-/* Puts tokens [n], n <= 1 + BATON_MAX_DRAFTS, into a message. All or none have each detail. */
-void baton_sampled_tokens_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
-                               const struct baton_sampled_token *sampled, int n);
+/* The log-probabilities of token and of the n_top (0..BATON_MAX_LISTED) most probable ones. */
+void baton_sampled_logprobs_make(struct baton_sampled_logprobs *logprobs,
+                                 struct baton_sampler *sampler, const float *logits, uint32_t token,
+                                 int n_top);
 
 #endif

@@ -40,6 +40,7 @@ struct baton_candidate {
     double prob_shaped;    /* after bias, penalties and temperature, before anything was removed */
     double prob;           /* of the distribution drawn from; 0 when removed */
     enum baton_removal removed_by;
+    const char *removed_at; /* by a schema: the path in it; NULL: by no schema, or not looked up */
     double interval_begin, interval_end; /* its part of [0, 1); equal when removed or greedy */
 };
 

@@ -1,13 +1,13 @@
 #include "engine/sampling/state.h"
 
 enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
-                                         const Baton__V1__Sampling *message, const uint32_t *prompt,
-                                         size_t n_prompt, size_t max_new_tokens)
+                                         struct baton_sampling_params *params,
+                                         const uint32_t *prompt, size_t n_prompt,
+                                         size_t max_new_tokens)
 {
-    struct baton_sampling_state made = {0};
-    enum baton_err err = baton_sampling_decode(&made.params, message);
-    if (err)
-        return err;
+    struct baton_sampling_state made = {.params = *params};
+    enum baton_err err = BATON_OK;
+    *params = (struct baton_sampling_params){0};
     made.keeps_history = baton_sampling_needs_history(&made.params);
     if (made.keeps_history)
         err = baton_history_init(&made.history, n_prompt + max_new_tokens);

@@ -6,12 +6,12 @@
  *
  * Ownership: a state owns its parameters and history; zeroed it is valid to fini.
  * Threading: set once on the main thread, then used by the engine thread.
- * Errors:    init: NO_MEMORY. The message was checked when it arrived.
+ * Errors:    init: NO_MEMORY. Parameters are in range: whoever reads them checks that.
  */
 #ifndef BATON_ENGINE_SAMPLING_STATE_H
 #define BATON_ENGINE_SAMPLING_STATE_H
 
-#include "common/wire/envelope/sampling_codec.h"
+#include "common/params/sampling.h"
 #include "engine/grammar/set.h"
 #include "engine/sampling/history.h"
 
@@ -23,10 +23,12 @@ struct baton_sampling_state {
     size_t n_output;               /* tokens noted */
 };
 
-/* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. */
+/* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. The state takes
+ * params over, also on an error, and leaves the caller an empty struct. */
 enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
-                                         const Baton__V1__Sampling *message, const uint32_t *prompt,
-                                         size_t n_prompt, size_t max_new_tokens) BATON_MUST_CHECK;
+                                         struct baton_sampling_params *params,
+                                         const uint32_t *prompt, size_t n_prompt,
+                                         size_t max_new_tokens) BATON_MUST_CHECK;
 /* Holds the sequence to the grammar of its parameters, if there is one, before any output is noted.
  * It may be used once ready says so. Errors: those of baton_grammar_set_match. */
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,

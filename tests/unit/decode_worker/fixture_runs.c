@@ -1,8 +1,7 @@
 /* Whole requests, and what they should have made: a model's run apart from the worker's. */
 #include "tests/unit/decode_worker/fixture_parts.h"
 
-#include "engine/sampling/sampler.h"
-#include "engine/sampling/state.h"
+#include "worker/sampling_messages.h"
 
 void open_run(struct run *run, const uint32_t *tokens, int n)
 {
@@ -36,9 +35,9 @@ size_t single_run(const struct request_params *params, uint32_t *tokens)
     size_t n = 0;
     fill_prompt(params, prompt);
     fill_sampling(params, &sampling);
-    assert_int_equal(
-        baton_sampling_state_init(&state, &sampling, prompt, (size_t)params->n_prompt, N_CONTEXT),
-        BATON_OK);
+    assert_int_equal(baton_sampling_state_open(&state, &sampling, prompt, (size_t)params->n_prompt,
+                                               N_CONTEXT, NULL),
+                     BATON_OK);
     open_run(&run, prompt, params->n_prompt);
     for (;;) {
         uint32_t token = baton_sampler_pick(run.sampler, run.logits, &state.params, &state.history,
