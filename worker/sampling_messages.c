@@ -1,6 +1,7 @@
 #include "worker/sampling_messages.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/wire/envelope/sampling_codec.h"
 
@@ -32,7 +33,7 @@ static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candida
     out->prob_raw = candidate->prob_raw;
     out->prob_shaped = candidate->prob_shaped;
     out->prob = candidate->prob;
-    out->removed_by = (Baton__V1__Candidate__Removal)candidate->removed_by; /* numbered alike */
+    out->removed_by = candidate->removed_by;
     out->interval_begin = candidate->interval_begin;
     out->interval_end = candidate->interval_end;
     if (candidate->removed_at) /* packed, only read */
@@ -48,9 +49,9 @@ static void fill_decision(struct baton_sampled_message *sampled,
     out->greedy = decision->greedy;
     out->chosen = &sampled->chosen;
     out->rank = decision->rank;
-    out->n_after_top_k = decision->n_after_top_k;
-    out->n_after_top_p = decision->n_after_top_p;
-    out->n_after_min_p = decision->n_after_min_p;
+    memcpy(sampled->n_after, decision->n_after, sizeof sampled->n_after);
+    out->n_after = sampled->n_after;
+    out->n_n_after = BATON_N_FILTERS;
     out->draw = decision->draw;
     out->entropy_bits = decision->entropy_bits;
     out->n_candidates = (size_t)decision->n_candidates;

@@ -35,6 +35,7 @@ struct baton_sampled_message {
 
     Baton__V1__Decision decision_message;
     Baton__V1__Candidate chosen, candidates[BATON_MAX_LISTED], *listed[BATON_MAX_LISTED];
+    uint32_t n_after[BATON_N_FILTERS];
     struct baton_logprobs_message logprobs_message;
 };
 

@@ -23,15 +23,21 @@
 #define FLAG(member, ...)  ROW(BATON_PARAM_FLAG, bool, member, .max = 1, __VA_ARGS__)
 
 static const struct baton_sampling_field fields[] = {
-    REAL(temperature, .max = 100),
-    COUNT(top_k, .max = INT32_MAX),
-    REAL(top_p, .above_min = true, .max = 1),
-    REAL(min_p, .max = 1),
-    REAL(repetition_penalty, .above_min = true, .max = INFINITY, .zero_is_default = true),
-    REAL(presence_penalty, .min = -2, .max = 2),
-    REAL(frequency_penalty, .min = -2, .max = 2),
-    COUNT(min_tokens, .max = INT32_MAX),
-    COUNT(explain, .max = BATON_MAX_LISTED),
+    REAL(temperature, .max = 100, .words = "Divides the logits; 0 takes the most probable token"),
+    COUNT(top_k, .max = INT32_MAX,
+          .words = "How many of the most probable tokens are kept; 0 is off"),
+    REAL(top_p, .above_min = true, .max = 1,
+         .words = "Keeps the fewest tokens that have this probability together; 1 is off"),
+    REAL(min_p, .max = 1,
+         .words = "Leaves out tokens below this part of the highest probability; 0 is off"),
+    REAL(repetition_penalty, .above_min = true, .max = INFINITY, .zero_is_default = true,
+         .words = "Lowers tokens that the prompt or the output has; 1 is off"),
+    REAL(presence_penalty, .min = -2, .max = 2, .words = "Lowers tokens that the output has"),
+    REAL(frequency_penalty, .min = -2, .max = 2,
+         .words = "Lowers tokens for each time that the output has them"),
+    COUNT(min_tokens, .max = INT32_MAX,
+          .words = "No token that ends the output comes before this many"),
+    COUNT(explain, .max = BATON_MAX_LISTED, .words = "How many candidates each decision lists"),
     FLAG(logprobs, .set_by_route = true),
     COUNT(top_logprobs, .max = BATON_MAX_LISTED, .set_by_route = true),
 };
@@ -41,6 +47,35 @@ enum { N_FIELDS = BATON_N_OF(fields) };
 const struct baton_sampling_field *baton_sampling_field_at(int index)
 {
     return index < N_FIELDS ? &fields[index] : NULL;
+}
+
+const struct baton_sampling_field *baton_sampling_field_named(const char *name)
+{
+    for (int i = 0; i < N_FIELDS; i++)
+        if (!strcmp(fields[i].name, name))
+            return &fields[i];
+    return NULL;
+}
+
+static const char *const filters[BATON_N_FILTERS] = {
+#define X(NAME, name) #name,
+    BATON_FILTERS(X)
+#undef X
+};
+
+const struct baton_sampling_field *baton_filter_field(int filter)
+{
+    return baton_sampling_field_named(filters[filter]);
+}
+
+const char *baton_removal_name(unsigned removal)
+{
+    if (removal == BATON_REMOVED_BY_GRAMMAR)
+        return "grammar";
+    if (removal == BATON_REMOVED_BY_MIN_TOKENS)
+        return "min_tokens";
+    bool is_filter = removal >= BATON_FIRST_FILTER && removal < BATON_N_REMOVALS;
+    return is_filter ? filters[removal - BATON_FIRST_FILTER] : NULL;
 }
 
 bool baton_sampling_field_in_range(const struct baton_sampling_field *field, double value)

@@ -4,6 +4,9 @@
  * Sampling and in the struct, and their range is checked from the same row at both doors. A new one
  * is a member of the struct, a row of the table, a field of the message and the stage that uses it.
  *
+ * A filter is a parameter whose stage removes tokens from the draw. A new one stands in
+ * BATON_FILTERS as well, and its stage is keep_NAME in engine/sampling/pipeline.c.
+ *
  * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
  * Threading: plain data; one owner at a time.
  * Errors:    copy: NO_MEMORY.
@@ -63,6 +66,33 @@ baton_sampling_params_copy(struct baton_sampling_params *to,
                            const struct baton_sampling_params *from) BATON_MUST_CHECK;
 void baton_sampling_params_fini(struct baton_sampling_params *params);
 
+/* The filters, in the order in which they run, each with the name of its parameter. At the
+ * parameter's default a filter is off. A place in the list is a number on the wire, so a release
+ * whose list differs from the last one's has another BATON_WIRE_VERSION. */
+#define BATON_FILTERS(X)                                                                           \
+    X(TOP_K, top_k)                                                                                \
+    X(TOP_P, top_p)                                                                                \
+    X(MIN_P, min_p)
+
+/* What took a token out of the draw; the wire has these numbers. */
+enum baton_removal {
+    BATON_KEPT,
+    BATON_REMOVED_BY_GRAMMAR,
+    BATON_REMOVED_BY_MIN_TOKENS,
+#define X(NAME, name) BATON_REMOVED_BY_##NAME,
+    BATON_FILTERS(X)
+#undef X
+        BATON_N_REMOVALS
+};
+
+enum {
+    BATON_FIRST_FILTER = BATON_REMOVED_BY_MIN_TOKENS + 1, /* removals by filters begin here */
+    BATON_N_FILTERS = BATON_N_REMOVALS - BATON_FIRST_FILTER
+};
+
+/* "grammar", "min_tokens" or the filter's parameter; NULL for BATON_KEPT and outside the enum. */
+const char *baton_removal_name(unsigned removal);
+
 /* Whether generation ends with this token. */
 bool baton_sampling_params_is_stop(const struct baton_sampling_params *params, uint32_t token);
 
@@ -97,6 +127,7 @@ enum baton_param_type {
 
 struct baton_sampling_field {
     const char *name;
+    const char *words; /* what it does, for readers of the API; NULL: routes differ in it */
     enum baton_param_type type;
     size_t offset; /* in struct baton_sampling_params */
     double min, max;
@@ -108,6 +139,10 @@ struct baton_sampling_field {
 
 /* Row index of the table, NULL past the last. */
 const struct baton_sampling_field *baton_sampling_field_at(int index);
+/* The row of that name, NULL where there is none. */
+const struct baton_sampling_field *baton_sampling_field_named(const char *name);
+/* The row of filter 0..BATON_N_FILTERS-1. */
+const struct baton_sampling_field *baton_filter_field(int filter);
 
 /* NaN is in no range, and infinity is not even where max is infinite. */
 bool baton_sampling_field_in_range(const struct baton_sampling_field *field, double value);

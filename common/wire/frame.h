@@ -28,7 +28,7 @@
 #include "common/base/error.h"
 
 enum {
-    BATON_WIRE_VERSION = 4,
+    BATON_WIRE_VERSION = 5,
     BATON_FRAME_HEAD_BYTES = 32,
     BATON_FRAME_ALIGN = 64,
     BATON_FRAME_MAX_HEADER = 5 << 20, /* an Envelope; 1M prompt tokens and their hashes fit */

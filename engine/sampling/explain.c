@@ -158,16 +158,14 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
     uint32_t token = choose(sampler, params, &scene, uniform);
     int n = n_candidates < BATON_MAX_LISTED ? n_candidates : BATON_MAX_LISTED;
     n = sampler->n_vocab < (size_t)n ? (int)sampler->n_vocab : n;
-    *decision = (struct baton_decision){
-        .greedy = scene.greedy,
-        .chosen = describe(&scene, token),
-        .rank = rank_of(scene.adjusted, sampler->n_vocab, token),
-        .n_after_top_k = (uint32_t)baton_shaped_left(&scene.shaped, BATON_REMOVED_BY_TOP_K),
-        .n_after_top_p = (uint32_t)baton_shaped_left(&scene.shaped, BATON_REMOVED_BY_TOP_P),
-        .n_after_min_p = (uint32_t)scene.shaped.n,
-        .draw = scene.greedy ? 0 : uniform,
-        .entropy_bits = entropy_bits(sampler, &scene.shaped),
-        .n_candidates = n};
+    *decision = (struct baton_decision){.greedy = scene.greedy,
+                                        .chosen = describe(&scene, token),
+                                        .rank = rank_of(scene.adjusted, sampler->n_vocab, token),
+                                        .draw = scene.greedy ? 0 : uniform,
+                                        .entropy_bits = entropy_bits(sampler, &scene.shaped),
+                                        .n_candidates = n};
+    for (int i = 0; i < BATON_N_FILTERS; i++)
+        decision->n_after[i] = (uint32_t)scene.shaped.cuts[i].n_left;
     find_top(scene.adjusted, sampler->n_vocab, n, top);
     for (int i = 0; i < n; i++)
         decision->candidates[i] = describe(&scene, top[i]);

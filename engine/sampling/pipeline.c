@@ -1,6 +1,6 @@
-/* The order of the stages stands in two lists here: adjustments, filters. Each filter comes down to
- * a lowest logit to keep. The tokens that it leaves are gathered in order of id before the next
- * filter looks at them, so later stages take exponentials of few logits. */
+/* The adjustments stand in their order here, the filters in that of BATON_FILTERS. Each filter comes
+ * down to a lowest logit to keep. The tokens that it leaves are gathered in order of id before the
+ * next filter looks at them, so later stages take exponentials of few logits. */
 #include "engine/sampling/pipeline.h"
 
 #include <float.h>
@@ -281,16 +281,14 @@ static void keep_min_p(struct baton_sampler *sampler, const struct baton_samplin
     keep_from(sampler, cut->least, shaped);
 }
 
-/* In this order. */
-static const struct filter {
-    enum baton_removal removal;
-    void (*apply)(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                  struct baton_shaped *shaped, struct baton_cut *cut);
-} filters[] = {{BATON_REMOVED_BY_TOP_K, keep_top_k},
-               {BATON_REMOVED_BY_TOP_P, keep_top_p},
-               {BATON_REMOVED_BY_MIN_P, keep_min_p}};
+typedef void filter_fn(struct baton_sampler *sampler, const struct baton_sampling_params *params,
+                       struct baton_shaped *shaped, struct baton_cut *cut);
 
-_Static_assert(BATON_N_OF(filters) == BATON_N_FILTERS, "a cut for each filter");
+static filter_fn *const filters[BATON_N_FILTERS] = {
+#define X(NAME, name) keep_##name,
+    BATON_FILTERS(X)
+#undef X
+};
 
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped)
@@ -299,9 +297,8 @@ void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted,
         .max = max, .temperature = params->temperature, .logits = adjusted, .n = sampler->n_vocab};
     for (int i = 0; i < BATON_N_FILTERS; i++) {
         struct baton_cut *cut = &shaped->cuts[i];
-        *cut = (struct baton_cut){
-            .removal = filters[i].removal, .least = -INFINITY, .last = UINT32_MAX};
-        filters[i].apply(sampler, params, shaped, cut);
+        *cut = (struct baton_cut){.least = -INFINITY, .last = UINT32_MAX};
+        filters[i](sampler, params, shaped, cut);
         cut->n_left = shaped->n;
     }
     shaped->total =
@@ -314,17 +311,9 @@ enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float
     for (int i = 0; i < BATON_N_FILTERS; i++) {
         const struct baton_cut *cut = &shaped->cuts[i];
         if (logit < cut->least || (logit == cut->least && token > cut->last))
-            return cut->removal;
+            return BATON_FIRST_FILTER + i;
     }
     return BATON_KEPT;
-}
-
-size_t baton_shaped_left(const struct baton_shaped *shaped, enum baton_removal removal)
-{
-    for (int i = 0; i < BATON_N_FILTERS; i++)
-        if (shaped->cuts[i].removal == removal)
-            return shaped->cuts[i].n_left;
-    return shaped->n;
 }
 
 /* ---- the draw ----

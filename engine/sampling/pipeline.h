@@ -1,6 +1,6 @@
 /* The stages between a row of logits and the draw, and the row on its way through them.
  *
- *     logits -> bias -> penalties | top-k -> top-p -> min-p | weights -> draw
+ *     logits -> bias -> penalties | BATON_FILTERS | weights -> draw
  *               adjustments         filters
  *
  * Adjustments change logits and also hold for greedy choices. Filters remove tokens from the draw.
@@ -18,7 +18,6 @@
 #include "engine/sampling/sampler.h"
 #include "engine/sampling/select.h"
 
-enum { BATON_N_FILTERS = 3 };
 enum { BATON_DRAW_BLOCK = 256 }; /* weights summed at once; the draw skips whole blocks */
 
 struct baton_sampler {
@@ -42,7 +41,6 @@ struct baton_sampler {
  * last.
  */
 struct baton_cut {
-    enum baton_removal removal;
     float least; /* -infinity: it kept everything */
     uint32_t last;
     size_t n_left;
@@ -60,7 +58,7 @@ struct baton_shaped {
     double
         total; /* of the kept tokens' weights, which are in the sampler, as are the blocks' sums */
 
-    struct baton_cut cuts[BATON_N_FILTERS]; /* in the filters' order */
+    struct baton_cut cuts[BATON_N_FILTERS];
 };
 
 /* Bias and penalties. The sampler's own copy when one of them is on, else logits itself. */
@@ -87,16 +85,13 @@ uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logit
 double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, size_t n, float max,
                             double temperature);
 
-/* Top-k, top-p, min-p and the weights of the tokens that are left. */
+/* The filters, and the weights of the tokens that they leave. */
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped);
 
 /* Which filter removed a token with this adjusted logit (no NaN). */
 enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float logit,
                                         uint32_t token);
-
-/* How many tokens there were after the filter of that name. */
-size_t baton_shaped_left(const struct baton_shaped *shaped, enum baton_removal removal);
 
 /* The kept token (its index in shaped) whose interval uniform falls into. */
 size_t baton_pipeline_draw(const struct baton_sampler *sampler, const struct baton_shaped *shaped,

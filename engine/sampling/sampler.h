@@ -1,7 +1,7 @@
 /* From one row of logits to one token, and why it was that one.
  *
  *     logits -> bias -> repetition, presence, frequency penalties -> temperature
- *            -> mask of a grammar, of min_tokens -> top-k -> top-p -> min-p -> softmax -> draw
+ *            -> mask of a grammar, of min_tokens -> filters -> softmax -> draw
  *
  * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
  * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
@@ -21,15 +21,6 @@
 
 #include "common/params/sampling.h"
 #include "engine/sampling/history.h"
-
-enum baton_removal {
-    BATON_KEPT,
-    BATON_REMOVED_BY_TOP_K,
-    BATON_REMOVED_BY_TOP_P,
-    BATON_REMOVED_BY_MIN_P,
-    BATON_REMOVED_BY_GRAMMAR,
-    BATON_REMOVED_BY_MIN_TOKENS
-};
 
 /* One token as the pipeline saw it. */
 struct baton_candidate {
@@ -51,9 +42,9 @@ struct baton_decision {
     struct baton_candidate chosen;
     uint32_t
         rank; /* of the chosen token: 1 has the highest penalized logit, the lowest id of equals */
-    uint32_t n_after_top_k, n_after_top_p, n_after_min_p; /* tokens left */
-    double draw;                                          /* the uniform number */
-    double entropy_bits;                                  /* of the distribution drawn from */
+    uint32_t n_after[BATON_N_FILTERS]; /* tokens that each filter left */
+    double draw;                       /* the uniform number */
+    double entropy_bits;               /* of the distribution drawn from */
     int n_candidates;
     struct baton_candidate candidates[BATON_MAX_LISTED]; /* by rank */
 };

@@ -37,6 +37,8 @@ static void init_decision(struct sample_envelope *s)
     baton__v1__decision__init(&s->decision);
     s->decision.chosen = &s->candidate;
     s->decision.rank = 1;
+    s->decision.n_after = s->n_after;
+    s->decision.n_n_after = BATON_N_FILTERS;
     s->decision.draw = 0.231;
     s->decision.entropy_bits = 1.7;
     s->decision.candidates = s->candidates;

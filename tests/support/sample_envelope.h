@@ -59,6 +59,7 @@ struct sample_envelope {
     Baton__V1__LogitBias bias, *biases[1];
     Baton__V1__Candidate candidate, *candidates[1];
     Baton__V1__Decision decision, *decisions[4];
+    uint32_t n_after[BATON_N_FILTERS];
     Baton__V1__Logprobs logprobs, *logprobs_list[4];
     double top_logprobs[2];
     float values[3];

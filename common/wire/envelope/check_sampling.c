@@ -60,9 +60,7 @@ static void check_candidate(struct checker *c, const Baton__V1__Candidate *m)
     probability(c, "decision.prob_raw", m->prob_raw);
     probability(c, "decision.prob_shaped", m->prob_shaped);
     probability(c, "decision.prob", m->prob);
-    if (m->removed_by) /* 0 is a value here: kept */
-        known(c, "decision.removed_by", (int)m->removed_by,
-              &baton__v1__candidate__removal__descriptor);
+    range(c, "decision.removed_by", m->removed_by, BATON_KEPT, BATON_N_REMOVALS - 1);
     probability(c, "decision.interval_begin", m->interval_begin);
     probability(c, "decision.interval_end", m->interval_end);
     text(c, "decision.removed_at", m->removed_at, MAX_PATH_BYTES);
@@ -74,6 +72,7 @@ void baton_check_decision(struct checker *c, const Baton__V1__Decision *m)
     if (m->chosen)
         check_candidate(c, m->chosen);
     range(c, "decision.rank", m->rank, 1, (uint64_t)MAX_TOKEN_ID + 1);
+    range(c, "decision.n_after", m->n_n_after, BATON_N_FILTERS, BATON_N_FILTERS);
     probability(c, "decision.draw", m->draw);
     real(c, "decision.entropy_bits", m->entropy_bits, 64);
     range(c, "decision.candidates", m->n_candidates, 0, BATON_MAX_LISTED);

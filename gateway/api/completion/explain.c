@@ -30,20 +30,10 @@ static void put_interval(struct baton_json_out *out, const Baton__V1__Candidate 
 static const char *removal_name(const Baton__V1__Candidate *candidate,
                                 const struct gw_params *params)
 {
-    switch ((int)candidate->removed_by) {
-    case BATON__V1__CANDIDATE__REMOVAL__TOP_K:
-        return "top_k";
-    case BATON__V1__CANDIDATE__REMOVAL__TOP_P:
-        return "top_p";
-    case BATON__V1__CANDIDATE__REMOVAL__MIN_P:
-        return "min_p";
-    case BATON__V1__CANDIDATE__REMOVAL__GRAMMAR:
-        return params->sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA ? "schema" : "grammar";
-    case BATON__V1__CANDIDATE__REMOVAL__MIN_TOKENS:
-        return "min_tokens";
-    default:
-        return NULL;
-    }
+    if (candidate->removed_by == BATON_REMOVED_BY_GRAMMAR &&
+        params->sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA)
+        return "schema";
+    return baton_removal_name(candidate->removed_by);
 }
 
 static void put_candidate(struct baton_json_out *out, const struct gw_api *api,
@@ -69,10 +59,14 @@ static void put_candidate(struct baton_json_out *out, const struct gw_api *api,
 
 static void put_kept(struct baton_json_out *out, const Baton__V1__Decision *decision)
 {
+    static const char *const keys[BATON_N_FILTERS] = {
+#define X(NAME, name) "after_" #name,
+        BATON_FILTERS(X)
+#undef X
+    };
     baton_json_open(out, "kept", '{');
-    baton_json_put_uint(out, "after_top_k", decision->n_after_top_k);
-    baton_json_put_uint(out, "after_top_p", decision->n_after_top_p);
-    baton_json_put_uint(out, "after_min_p", decision->n_after_min_p);
+    for (int i = 0; i < BATON_N_FILTERS; i++)
+        baton_json_put_uint(out, keys[i], decision->n_after[i]);
     baton_json_close(out, '}');
 }
 
@@ -108,23 +102,39 @@ static void say_greedy(struct baton_buf *reason, const struct gw_params *params,
     baton_buf_printf(reason, ".");
 }
 
+/* "top-k 40", "min-p 0.05" */
+static void say_filter(struct baton_buf *reason, const struct gw_params *params, int filter)
+{
+    const struct baton_sampling_field *field = baton_filter_field(filter);
+    double value = baton_sampling_field_get(field, &params->sampling);
+    for (const char *c = field->name; *c; c++)
+        baton_buf_append(reason, *c == '_' ? "-" : c, 1);
+    if (field->type == BATON_PARAM_COUNT)
+        baton_buf_printf(reason, " %.0f", value); /* all of its digits */
+    else
+        baton_buf_printf(reason, " %g", value);
+}
+
+static uint32_t n_left(const Baton__V1__Decision *decision)
+{
+    return decision->n_after[BATON_N_FILTERS - 1];
+}
+
 static void say_filters(struct baton_buf *reason, const struct gw_params *params,
                         const Baton__V1__Decision *decision, int64_t n_vocab)
 {
+    int64_t n_before = n_vocab;
     const char *and = "";
-    if (decision->n_after_min_p == n_vocab) /* no filter removed a token */
+    if (n_left(decision) == n_vocab) /* no filter removed a token */
         return;
-    baton_buf_printf(reason, " of the %" PRIu32 " that ", decision->n_after_min_p);
-    if (decision->n_after_top_k < n_vocab) {
-        baton_buf_printf(reason, "top-k %" PRIu32, params->sampling.top_k);
+    baton_buf_printf(reason, " of the %" PRIu32 " that ", n_left(decision));
+    for (int i = 0; i < BATON_N_FILTERS; n_before = decision->n_after[i++]) {
+        if (decision->n_after[i] == n_before)
+            continue;
+        baton_buf_printf(reason, "%s", and);
+        say_filter(reason, params, i);
         and = " and ";
     }
-    if (decision->n_after_top_p < decision->n_after_top_k) {
-        baton_buf_printf(reason, "%stop-p %g", and, params->sampling.top_p);
-        and = " and ";
-    }
-    if (decision->n_after_min_p < decision->n_after_top_p)
-        baton_buf_printf(reason, "%smin-p %g", and, params->sampling.min_p);
     baton_buf_printf(reason, " left of %" PRId64, n_vocab);
 }
 
@@ -132,7 +142,7 @@ static void say_drawn(struct baton_buf *reason, const struct gw_params *params,
                       const Baton__V1__Decision *decision, int64_t n_vocab)
 {
     const Baton__V1__Candidate *chosen = decision->chosen;
-    if (decision->n_after_min_p == 1) {
+    if (n_left(decision) == 1) {
         baton_buf_printf(reason, "Only this token was left, whatever the draw: it is ");
     } else {
         baton_buf_printf(

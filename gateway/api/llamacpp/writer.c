@@ -7,13 +7,22 @@ enum { EVENT_MAX_BYTES = 4 << 20, NO_SLOT = -1 };
 
 /* ---- parts of every answer ---- */
 
+static void put_filter(struct baton_json_out *out, const struct baton_sampling_field *field,
+                       const struct baton_sampling_params *sampling)
+{
+    double value = baton_sampling_field_get(field, sampling);
+    if (field->type == BATON_PARAM_COUNT)
+        baton_json_put_uint(out, field->name, (uint64_t)value);
+    else
+        baton_json_put_real(out, field->name, value);
+}
+
 void gw_llamacpp_put_sampling(struct baton_json_out *out,
                               const struct baton_sampling_params *sampling)
 {
     baton_json_put_real(out, "temperature", sampling->temperature);
-    baton_json_put_uint(out, "top_k", sampling->top_k);
-    baton_json_put_real(out, "top_p", sampling->top_p);
-    baton_json_put_real(out, "min_p", sampling->min_p);
+    for (int i = 0; i < BATON_N_FILTERS; i++)
+        put_filter(out, baton_filter_field(i), sampling);
     baton_json_put_real(out, "repeat_penalty", sampling->repetition_penalty);
     baton_json_put_real(out, "presence_penalty", sampling->presence_penalty);
     baton_json_put_real(out, "frequency_penalty", sampling->frequency_penalty);

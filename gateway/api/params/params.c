@@ -47,10 +47,9 @@ static void read_field(struct gw_fields *fields, const struct baton_sampling_fie
 /* A value that no request may have, such as the -1 of one that is not known, is left out. */
 static void take_default(const char *name, double value, struct baton_sampling_params *params)
 {
-    const struct baton_sampling_field *field;
-    for (int i = 0; (field = baton_sampling_field_at(i)); i++)
-        if (!strcmp(field->name, name) && baton_sampling_field_in_range(field, value))
-            baton_sampling_field_set(field, params, value);
+    const struct baton_sampling_field *field = baton_sampling_field_named(name);
+    if (field && baton_sampling_field_in_range(field, value))
+        baton_sampling_field_set(field, params, value);
 }
 
 /* What the model's authors sample with. With do_sample false they take the most probable token. */

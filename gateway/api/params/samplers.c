@@ -1,6 +1,7 @@
 #include "gateway/api/params/samplers.h"
 
 #include "common/base/array.h"
+#include "common/params/sampling.h"
 
 /* Each with the value that switches it off; where that is 0, what is below it does too. */
 static const struct {
@@ -37,8 +38,12 @@ static const char *const settings_of_samplers[] = {
     "smoothing_curve",
 };
 
-static const char there_are[] = "temperature, top_k, top_p, min_p, repetition_penalty, "
-                                "presence_penalty, frequency_penalty and logit_bias";
+#define NAMED(NAME, name) #name ", "
+#define FILTERS           BATON_FILTERS(NAMED)
+
+static const char there_are[] =
+    "temperature, " FILTERS
+    "repetition_penalty, presence_penalty, frequency_penalty and logit_bias";
 
 void gw_samplers_refuse(struct gw_fields *fields)
 {

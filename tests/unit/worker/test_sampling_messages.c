@@ -73,11 +73,9 @@ TEST(a_decisions_message_says_what_removed_a_candidate)
     baton_sampled_message_make(&sampled, sampler, &state, logits, 0);
     assert_int_equal(sampled.decision->n_candidates, 2);
     assert_int_equal(sampled.decision->candidates[0]->token, 3);
-    assert_int_equal(sampled.decision->candidates[0]->removed_by,
-                     BATON__V1__CANDIDATE__REMOVAL__MIN_TOKENS);
+    assert_int_equal(sampled.decision->candidates[0]->removed_by, BATON_REMOVED_BY_MIN_TOKENS);
     assert_int_equal(sampled.decision->candidates[1]->token, sampled.token);
-    assert_int_equal(sampled.decision->candidates[1]->removed_by,
-                     BATON__V1__CANDIDATE__REMOVAL__KEPT);
+    assert_int_equal(sampled.decision->candidates[1]->removed_by, BATON_KEPT);
 }
 
 TEST(a_sampled_tokens_report_passes_the_wires_check)

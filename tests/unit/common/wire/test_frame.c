@@ -47,7 +47,7 @@ TEST(the_head_is_little_endian_and_stands_where_the_header_says)
 {
     size_t n;
     uint8_t *bytes = sealed(HEADER, PAYLOAD, &n);
-    static const uint8_t head[16] = {'B', 'A', 'T',           'N',          4, 0, 0, 0, HEADER, 0,
+    static const uint8_t head[16] = {'B', 'A', 'T',           'N',          5, 0, 0, 0, HEADER, 0,
                                      0,   0,   PAYLOAD & 255, PAYLOAD >> 8, 0, 0};
     assert_memory_equal(bytes, head, sizeof head);
     assert_int_equal(n, 128 + PAYLOAD);
@@ -91,7 +91,7 @@ TEST(another_version_is_told_apart_from_garbage)
     uint8_t *bytes = sealed(HEADER, 0, &n);
     bytes[4] = 1;
     assert_int_equal(baton_frame_open(bytes, n, &frame, &why), BATON_VERSION);
-    assert_string_equal(why.text, "frame: the peer speaks wire version 1, this process speaks 4");
+    assert_string_equal(why.text, "frame: the peer speaks wire version 1, this process speaks 5");
     bytes[0] = 'X';
     assert_int_equal(baton_frame_open(bytes, n, &frame, &why), BATON_CORRUPT);
     free(bytes);

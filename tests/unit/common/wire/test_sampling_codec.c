@@ -116,3 +116,16 @@ TEST(a_copy_has_a_bias_of_its_own)
     baton_sampling_params_fini(&copy);
     assert_null(copy.bias);
 }
+
+TEST(a_removal_by_a_filter_has_the_name_of_its_parameter)
+{
+    assert_null(baton_removal_name(BATON_KEPT));
+    assert_null(baton_removal_name(BATON_N_REMOVALS));
+    assert_string_equal(baton_removal_name(BATON_REMOVED_BY_GRAMMAR), "grammar");
+    assert_string_equal(baton_removal_name(BATON_REMOVED_BY_MIN_TOKENS), "min_tokens");
+    for (int i = 0; i < BATON_N_FILTERS; i++) {
+        const struct baton_sampling_field *field = baton_filter_field(i);
+        assert_non_null(field);
+        assert_string_equal(baton_removal_name((unsigned)(BATON_FIRST_FILTER + i)), field->name);
+    }
+}

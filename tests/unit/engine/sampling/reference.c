@@ -116,43 +116,80 @@ static int compare_tokens(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static uint32_t cut_top_k(struct reference *r, uint32_t k)
+static uint32_t n_kept(const struct reference *r)
 {
-    uint32_t n = r->n_vocab;
-    if (!k || k >= n)
-        return n;
-    while (n > k && r->sorted[n - 1].penalized < r->sorted[k - 1].penalized)
-        r->sorted[--n].removed_by = BATON_REMOVED_BY_TOP_K;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_vocab; i++)
+        n += r->sorted[i].removed_by == BATON_KEPT;
     return n;
 }
 
-static uint32_t cut_top_p(struct reference *r, double p, uint32_t n_before)
+static double kept_weight(const struct reference *r)
 {
-    double total = 0, sum = 0;
-    uint32_t n = 0;
-    if (p >= 1)
-        return n_before;
-    for (uint32_t i = 0; i < n_before; i++)
-        total += r->sorted[i].weight;
-    while (n < n_before && sum < p * total) {
-        sum += r->sorted[n++].weight;
+    double total = 0;
+    for (uint32_t i = 0; i < r->n_vocab; i++)
+        total += r->sorted[i].removed_by == BATON_KEPT ? r->sorted[i].weight : 0;
+    return total;
+}
+
+static void remove_one(struct reference_token *token, enum baton_removal removal)
+{
+    if (token->removed_by == BATON_KEPT)
+        token->removed_by = removal;
+}
+
+static void cut_top_k(struct reference *r, const struct baton_sampling_params *sampling)
+{
+    uint32_t n = 0, k = sampling->top_k;
+    float last = 0;
+    for (uint32_t i = 0; k && i < r->n_vocab; i++) {
+        struct reference_token *token = &r->sorted[i];
+        if (token->removed_by == BATON_KEPT && ++n <= k)
+            last = token->penalized;
+        else if (token->penalized < last)
+            remove_one(token, BATON_REMOVED_BY_TOP_K);
+    }
+}
+
+static void cut_top_p(struct reference *r, const struct baton_sampling_params *sampling)
+{
+    double p = sampling->top_p, total = kept_weight(r), sum = 0;
+    for (uint32_t i = 0; p < 1 && i < r->n_vocab; i++) {
+        struct reference_token *token = &r->sorted[i];
+        if (token->removed_by != BATON_KEPT)
+            continue;
+        if (sum >= p * total) {
+            token->removed_by = BATON_REMOVED_BY_TOP_P;
+            continue;
+        }
+        sum += token->weight;
         r->close = r->close || fabs(sum - p * total) < rounding * total;
     }
-    for (uint32_t i = n; i < n_before; i++)
-        r->sorted[i].removed_by = BATON_REMOVED_BY_TOP_P;
-    return n;
 }
 
-static uint32_t cut_min_p(struct reference *r, double min_p, uint32_t n_before)
+static void cut_min_p(struct reference *r, const struct baton_sampling_params *sampling)
 {
-    uint32_t n = 0;
-    for (; n < n_before && r->sorted[n].weight >= min_p; n++)
-        r->close = r->close || fabs(r->sorted[n].weight - min_p) < 1e-9;
-    for (uint32_t i = n; i < n_before; i++) {
-        r->close = r->close || fabs(r->sorted[i].weight - min_p) < 1e-9;
-        r->sorted[i].removed_by = BATON_REMOVED_BY_MIN_P;
+    double highest = 0;
+    for (uint32_t i = 0; sampling->min_p > 0 && i < r->n_vocab; i++) {
+        struct reference_token *token = &r->sorted[i];
+        if (token->removed_by != BATON_KEPT)
+            continue;
+        highest = highest > 0 ? highest : token->weight;
+        double least = sampling->min_p * highest;
+        r->close = r->close || fabs(token->weight - least) < 1e-9 * highest;
+        if (token->weight < least)
+            token->removed_by = BATON_REMOVED_BY_MIN_P;
     }
-    return n;
+}
+
+static void run_filters(struct reference *r, const struct baton_sampling_params *sampling)
+{
+    int i = 0;
+#define X(NAME, name)                                                                              \
+    cut_##name(r, sampling);                                                                       \
+    r->n_after[i++] = n_kept(r);
+    BATON_FILTERS(X)
+#undef X
 }
 
 void reference_init(struct reference *r, const struct sample_case *c)
@@ -161,7 +198,6 @@ void reference_init(struct reference *r, const struct sample_case *c)
                             .sorted = calloc(c->n_vocab, sizeof *r->sorted),
                             .prob = calloc(c->n_vocab, sizeof *r->prob)};
     assert_true(r->sorted && r->prob);
-    double total = 0;
     for (uint32_t i = 0; i < c->n_vocab; i++)
         r->sorted[i] = (struct reference_token){.penalized = penalized(c, i), .id = i};
     qsort(r->sorted, c->n_vocab, sizeof *r->sorted, compare_tokens);
@@ -170,14 +206,11 @@ void reference_init(struct reference *r, const struct sample_case *c)
         double x = r->sorted[i].penalized;
         r->sorted[i].weight = x == max ? 1 : exp((x - max) / c->sampling.temperature);
     }
-    r->n_after_top_k = cut_top_k(r, c->sampling.top_k);
-    r->n_after_top_p = cut_top_p(r, c->sampling.top_p, r->n_after_top_k);
-    r->n_after_min_p = c->sampling.min_p > 0 ? cut_min_p(r, c->sampling.min_p, r->n_after_top_p)
-                                             : r->n_after_top_p;
-    for (uint32_t i = 0; i < r->n_after_min_p; i++)
-        total += r->sorted[i].weight;
-    for (uint32_t i = 0; i < r->n_after_min_p; i++)
-        r->prob[r->sorted[i].id] = r->sorted[i].weight / total;
+    run_filters(r, &c->sampling);
+    double total = kept_weight(r);
+    for (uint32_t i = 0; i < c->n_vocab; i++)
+        if (r->sorted[i].removed_by == BATON_KEPT)
+            r->prob[r->sorted[i].id] = r->sorted[i].weight / total;
 }
 
 void reference_fini(struct reference *r)

@@ -57,7 +57,7 @@ struct reference {
     uint32_t n_vocab;
     struct reference_token *sorted; /* [V] highest logit first, lowest id of equals first */
     double *prob;                   /* [V] by id */
-    uint32_t n_after_top_k, n_after_top_p, n_after_min_p;
+    uint32_t n_after[BATON_N_FILTERS];
     bool close; /* a filter's border is within rounding: another answer is as good */
 };
 

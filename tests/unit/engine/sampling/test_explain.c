@@ -89,6 +89,11 @@ TEST(intervals_cut_the_unit_interval_in_order_of_id)
     baton_sampler_destroy(sampler);
 }
 
+static uint32_t n_after(const struct baton_decision *decision, enum baton_removal removal)
+{
+    return decision->n_after[removal - BATON_FIRST_FILTER];
+}
+
 TEST(a_decision_names_every_stage)
 {
     const float logits[] = {2.0F, -1.5F, 0.3F, 4.2F, -0.8F, 3.9F};
@@ -111,9 +116,9 @@ TEST(a_decision_names_every_stage)
         assert_int_equal(decision.candidates[i].token, tokens[i]);
         assert_int_equal(decision.candidates[i].removed_by, wanted[i]);
     }
-    assert_int_equal(decision.n_after_top_k, 4);
-    assert_int_equal(decision.n_after_top_p, 3);
-    assert_int_equal(decision.n_after_min_p, 2);
+    assert_int_equal(n_after(&decision, BATON_REMOVED_BY_TOP_K), 4);
+    assert_int_equal(n_after(&decision, BATON_REMOVED_BY_TOP_P), 3);
+    assert_int_equal(n_after(&decision, BATON_REMOVED_BY_MIN_P), 2);
     const struct baton_candidate *biased = &decision.candidates[1];
     double share = 1 / (1 + exp(-1.3)), raw = exp(4.2) + exp(3.9) + exp(2) + exp(.3);
     assert_true(biased->logit == 3.9F && biased->logit_penalized == 3.9F - 1);
@@ -137,8 +142,8 @@ TEST(a_greedy_decision_removes_and_draws_nothing)
     assert_true(decision.greedy && decision.draw == 0);
     assert_int_equal(decision.rank, 1);
     assert_int_equal(decision.n_candidates, 4);
-    assert_int_equal(decision.n_after_top_k, 4);
-    assert_int_equal(decision.n_after_min_p, 4);
+    for (int i = 0; i < BATON_N_FILTERS; i++)
+        assert_int_equal(decision.n_after[i], 4);
     assert_true(fabs(decision.chosen.prob - 1 / total) < 1e-6);
     assert_true(fabs(decision.candidates[2].prob_shaped - exp(-2) / total) < 1e-6);
     assert_int_equal(decision.candidates[1].token, 2);
