@@ -1,9 +1,12 @@
-#include "common/base/array.h"
 #include "gateway/api/openapi/schema.h"
 
 #include <string.h>
 
-/* A field that several routes have means the same on each of them. */
+#include "common/base/array.h"
+#include "common/params/sampling.h"
+
+/* A field that several routes have means the same on each of them. Fields of sampling have their
+ * words in common/params/sampling.c. */
 static const struct {
     const char *name, *words;
 } fields[] = {
@@ -22,9 +25,7 @@ static const struct {
     {"echo", "Begin the text with the prompt"},
     {"embd_normalize", "2 normalises each embedding to length 1; -1 leaves it as it is"},
     {"encoding_format", "The encoding of embeddings"},
-    {"explain", "The number of candidates to list for each token"},
     {"format", "Constrain the answer to JSON, or to a schema"},
-    {"frequency_penalty", "Lower the logit of a token for each of its occurrences in the output"},
     {"grammar", "A grammar (GBNF, or TGI's object) that the output must match"},
     {"ignore_eos", "Do not stop at the end-of-text token"},
     {"include", "Further parts of the response to return"},
@@ -43,8 +44,6 @@ static const struct {
     {"max_tool_calls", "Ignored"},
     {"messages", "The conversation"},
     {"metadata", "Data of the client; it has no effect"},
-    {"min_p", "Remove tokens below this fraction of the highest probability; 0 is off"},
-    {"min_tokens", "Suppress tokens that end the output until it has this many tokens"},
     {"model", "A name of the served model"},
     {"n", "The number of answers to each prompt"},
     {"n_predict", "The maximum number of generated tokens; a negative number is no maximum"},
@@ -56,7 +55,6 @@ static const struct {
     {"parameters", "Further fields of the request"},
     {"pooling", "How the states of a text's tokens become one embedding"},
     {"post_sampling_probs", "Return probabilities after temperature, filters and grammar"},
-    {"presence_penalty", "Lower the logits of tokens that the output contains"},
     {"previous_response_id", "The response to continue"},
     {"priority", "The scheduling class of the request"},
     {"prompt", "The text to continue"},
@@ -67,8 +65,6 @@ static const struct {
     {"reasoning_effort", "The reasoning effort, a variable of the chat template"},
     {"reasoning_format", "Return reasoning separately from the answer"},
     {"regex", "A regular expression that the output must match"},
-    {"repetition_penalty",
-     "Lower the logits of tokens that the prompt or the output contains; 1 is off"},
     {"response_format", "The format of the output"},
     {"return_full_text", "Begin the text with the prompt"},
     {"return_progress", "Report the progress of the prompt at the start of a stream"},
@@ -88,7 +84,6 @@ static const struct {
     {"stream_options", "Options of a stream"},
     {"stream_options.include_usage", "End the stream with the token counts"},
     {"system", "A system message before the conversation"},
-    {"temperature", "Divide the logits by this; 0 takes the most probable token"},
     {"text", "The text, or the format of the answer"},
     {"think", "Enable reasoning, or set its effort"},
     {"thinking", "Enable or disable reasoning"},
@@ -98,10 +93,8 @@ static const struct {
     {"tokens", "The token ids"},
     {"tool_choice", "Whether the model may or must call tools"},
     {"tools", "Functions that the model may call"},
-    {"top_k", "Keep this many of the most probable tokens; 0 is off"},
     {"top_logprobs", "The number of candidates to list with log-probabilities for each token"},
     {"top_n_tokens", "The number of most probable tokens to list for each token"},
-    {"top_p", "Keep the smallest set of tokens with this probability together; 1 is off"},
     {"truncate",
      "Cut texts at the end of the context; TGI: the number of last prompt tokens to keep"},
     {"truncation", "Conversations are never truncated"},
@@ -129,6 +122,10 @@ static bool is_of(const char *key, const char *within, const char *name)
 
 const char *gw_schema_words(const char *within, const char *name)
 {
+    const struct baton_sampling_field *of_sampling =
+        *within ? NULL : baton_sampling_field_named(name);
+    if (of_sampling && of_sampling->words)
+        return of_sampling->words;
     for (size_t i = 0; i < BATON_N_OF(fields); i++)
         if (is_of(fields[i].name, within, name))
             return fields[i].words;
