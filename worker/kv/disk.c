@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "engine/kv/file.h"
+#include "worker/kv/file.h"
 #include "worker/rate.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* The prefix cache's second place: blocks of prompts that are over go to a file, and come back when
- * a prompt begins as an earlier one did (engine/kv/file.h).
+ * a prompt begins as an earlier one did (worker/kv/file.h).
  *
  *     load: the job waits --read into its blocks--> over: it begins behind what was read
  *     save: a job is over --its blocks are held until written--> given back

@@ -1,4 +1,4 @@
-#include "engine/kv/file.h"
+#include "worker/kv/file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +8,7 @@
 
 #include "common/base/digest.h"
 #include "common/base/random.h"
-#include "engine/kv/file_layout.h"
+#include "worker/kv/file_layout.h"
 
 enum { VICTIMS = 8, N_OWN_PIECES = 2 }; /* header and second generation */
 

@@ -5,8 +5,8 @@
  * Threading: as file.h.
  * Errors:    a lock that another process holds: false.
  */
-#ifndef BATON_ENGINE_KV_FILE_LAYOUT_H
-#define BATON_ENGINE_KV_FILE_LAYOUT_H
+#ifndef BATON_WORKER_KV_FILE_LAYOUT_H
+#define BATON_WORKER_KV_FILE_LAYOUT_H
 
 #include <fcntl.h>
 #include <stdbool.h>

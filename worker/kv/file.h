@@ -23,8 +23,8 @@
  * Errors:    open: INVALID: the directory, a file in it or the size is not acceptable; IO, LIMIT,
  *            NO_MEMORY: it is of no use now. The others: see there.
  */
-#ifndef BATON_ENGINE_KV_FILE_H
-#define BATON_ENGINE_KV_FILE_H
+#ifndef BATON_WORKER_KV_FILE_H
+#define BATON_WORKER_KV_FILE_H
 
 #include <stdbool.h>
 #include <sys/uio.h>

@@ -1,5 +1,5 @@
 /* KV blocks in a file: what comes back is what was written, or nothing does. */
-#include "engine/kv/file.h"
+#include "worker/kv/file.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -11,8 +11,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/os/file.h"
-#include "engine/kv/file.h"
-#include "engine/kv/file_layout.h"
+#include "worker/kv/file.h"
+#include "worker/kv/file_layout.h"
 
 enum { FOR_OTHERS = 077, LOCK_TRIES = 400, LOCK_PAUSE_MS = 5 };
 
