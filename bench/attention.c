@@ -176,7 +176,9 @@ static enum baton_err open_model(struct stand *stand, struct baton_why *why)
     enum baton_err err = baton_model_random(
         &spec, 1, &(struct baton_model_options){.kernels = options->kernels}, &stand->model, why);
     return err ? err
-               : baton_kv_create(baton_model_kv_layout(stand->model), options->kv_dtype, n_blocks,
+               : baton_kv_create(stand->model,
+                                 &(struct baton_kv_pool_options){.dtype = options->kv_dtype,
+                                                                 .n_blocks = n_blocks},
                                  &stand->kv, why);
 }
 
@@ -187,7 +189,8 @@ static enum baton_err init_forward(struct stand *stand, struct baton_why *why)
     size_t n_qkv = n_rows * (size_t)baton_spec_qkv_width(spec, 0);
     struct baton_forward *forward = &stand->forward;
     *forward = (struct baton_forward){
-        .model = stand->model, .kernels = baton_kernels_find(baton_model_kernels(stand->model))};
+        .model = stand->model,
+        .kernels = baton_kernels_find(baton_model_info(stand->model)->kernels)};
     enum baton_err err = baton_pool_create((int)n_threads, &forward->pool, why);
     if (err)
         return err;
@@ -249,7 +252,7 @@ static void describe(struct stand *stand)
     stand->subject = (struct bench_subject){
         .model = stand->name,
         .dtype = baton_kv_dtype(stand->kv),
-        .kernels = baton_model_kernels(stand->model),
+        .kernels = baton_model_info(stand->model)->kernels,
         .kv_dtype = baton_kv_dtype(stand->kv),
         .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS,
         .n_threads = (int)options->threads};

@@ -10,6 +10,8 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/arch/spec_weights.h"
+#include "engine/kv/pool.h"
+#include "engine/model/model.h"
 #include "tools/support/machine/machine.h"
 #include "tools/support/machine/shapes.h"
 
@@ -256,12 +258,12 @@ static void describe(struct stand *stand)
     const char *shape_name = bench_shape_name(stand->options->model);
     stand->subject = (struct bench_subject){
         .model = shape_name ? shape_name : stand->options->model,
-        .dtype = baton_model_dtype(model),
-        .kernels = baton_model_kernels(model),
+        .dtype = baton_model_info(model)->dtype,
+        .kernels = baton_model_info(model)->kernels,
         .kv_dtype = baton_kv_dtype(stand->machine.kv),
         .kv_token_bytes = (double)baton_kv_all_block_bytes(stand->machine.kv) / BLOCK,
         .n_threads = (int)stand->options->threads,
-        .chunk = baton_spec_chunk(spec_of(stand))};
+        .chunk = baton_model_info(model)->n_chunk};
     stand->sizes = (struct bench_sizes){
         .weights = baton_model_bytes(model),
         .kv_element_bytes = (double)baton_kv_element_bytes(baton_kv_element(stand->machine.kv))};
@@ -274,7 +276,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     const struct bench_work pass = prefill_work(stand, longest);
     double most = bench_work_bytes(&step);
     enum baton_dtype dtype = BATON_F32;
-    if (!baton_dtype_parse(baton_model_main_dtype(stand->machine.model), &dtype))
+    if (!baton_dtype_parse(baton_model_info(stand->machine.model)->main_dtype, &dtype))
         return BATON_INTERNAL;
     if (bench_work_bytes(&pass) > most)
         most = bench_work_bytes(&pass);

@@ -205,15 +205,15 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
     enum baton_err err = bench_machine_init(&g->machine, &machine_options, why);
     if (err)
         return err;
-    const struct baton_spec *spec = baton_model_spec(g->machine.model);
-    if (n > spec->n_context)
+    const struct baton_model_info *info = baton_model_info(g->machine.model);
+    if (n > info->n_context)
         return baton_fail(why, BATON_INVALID, "prompt and --max-new need %lld positions of %d",
-                          (long long)n, spec->n_context);
+                          (long long)n, info->n_context);
     for (size_t i = 0; i < g->n_prompt; i++)
-        if (g->tokens.ids[i] >= (uint32_t)spec->n_vocab)
+        if (g->tokens.ids[i] >= (uint32_t)info->n_vocab)
             return baton_fail(why, BATON_INVALID, "--tokens: %u is not below the vocabulary of %d",
-                              g->tokens.ids[i], spec->n_vocab);
-    g->sampler = baton_sampler_create(spec->n_vocab);
+                              g->tokens.ids[i], info->n_vocab);
+    g->sampler = baton_sampler_create(info->n_vocab);
     if (!g->sampler)
         return BATON_NO_MEMORY;
     return baton_seq_init(&g->seq, g->machine.kv, (int)n);

@@ -126,11 +126,11 @@ enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *pat
     }
     (void)snprintf(made.name, sizeof made.name, "%s", checkpoint->facts.name);
     baton_checkpoint_close(checkpoint);
-    made.n_vocab = baton_model_spec(made.model)->n_vocab;
-    made.n_context = baton_model_spec(made.model)->n_context;
+    made.n_vocab = baton_model_info(made.model)->n_vocab;
+    made.n_context = baton_model_info(made.model)->n_context;
     *draft = made;
     baton_log(BATON_LOG_INFO, "draft_model_loaded", BATON_S("model", made.name),
-              BATON_S("dtype", baton_model_dtype(made.model)),
+              BATON_S("dtype", baton_model_info(made.model)->dtype),
               BATON_F("load_s", baton_seconds(baton_now_ns() - begin_ns)));
     return BATON_OK;
 }
@@ -138,8 +138,8 @@ enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *pat
 enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *kv_dtype,
                                       int n_blocks, struct baton_why *why)
 {
-    return baton_kv_create(baton_model_kv_layout(draft->model), kv_dtype, n_blocks, &draft->kv,
-                           why);
+    const struct baton_kv_pool_options pool = {.dtype = kv_dtype, .n_blocks = n_blocks};
+    return baton_kv_create(draft->model, &pool, &draft->kv, why);
 }
 
 void dc_draft_model_close(struct dc_draft_model *draft)

@@ -8,7 +8,7 @@
 #include "decode_worker/sample_batch.h"
 #include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "worker/canary.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
@@ -250,7 +250,7 @@ static bool schedule(void *arg, int64_t *wait_ns)
 static enum baton_err reserve_memory(struct dc_engine *engine,
                                      const struct dc_engine_options *options, struct baton_why *why)
 {
-    size_t n_vocab = (size_t)baton_model_spec(options->model)->n_vocab;
+    size_t n_vocab = (size_t)baton_model_info(options->model)->n_vocab;
     size_t n_sequences = (size_t)options->max_batch;
     size_t n_logits = (size_t)dc_scheduler_max_logits(options->max_batch);
     enum baton_err err =
@@ -271,7 +271,7 @@ static enum baton_err create_drafter(struct dc_engine *engine,
     return dc_drafter_create(
         &(struct dc_drafter_options){.draft = options->draft,
                                      .beside = engine->engine,
-                                     .n_vocab = baton_model_spec(options->model)->n_vocab,
+                                     .n_vocab = baton_model_info(options->model)->n_vocab,
                                      .max_batch = options->max_batch,
                                      .n_threads = options->cores->n_threads},
         &engine->drafter, why);

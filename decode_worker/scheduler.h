@@ -18,7 +18,7 @@
 #define BATON_DECODE_WORKER_SCHEDULER_H
 
 #include "decode_worker/context.h"
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 
 enum {
     DC_MAX_PROMPTS = 8,    /* in one step */

@@ -36,10 +36,9 @@ static enum baton_err create_pool(struct dc_service *service,
         err = baton_host_measure(host, service->kv, why);
     if (!err)
         err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
-                                      baton_model_dtype(host->model), &host->fingerprint,
+                                      baton_model_info(host->model)->dtype, &host->fingerprint,
                                       &host->numeric_class, is_on, why);
-    if (!err && baton_kv_report_init(&service->kv_report, service->kv))
-        err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
+    baton_kv_report_init(&service->kv_report, service->kv);
     return err;
 }
 
@@ -162,7 +161,6 @@ void dc_service_destroy(struct dc_service *service)
         dc_service_free_context(service, context);
     baton_kv_receiver_destroy(service->receiver);
     baton_kv_sender_destroy(service->sender);
-    baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
     free(service);
 }

@@ -21,8 +21,8 @@
 #include "common/params/speculation.h"
 #include "common/policy/draft_length.h"
 #include "decode_worker/prompt_lookup.h"
-#include "engine/grammar/masks/matcher.h"
-#include "engine/kv/kv.h"
+#include "engine/grammar/set.h"
+#include "engine/kv.h"
 #include "proto/baton.pb-c.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "prefill_worker/answer.h"
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
@@ -172,7 +172,7 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
 
 static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
 {
-    int n_embd = baton_model_spec(engine->options.model)->n_embd;
+    int n_embd = baton_model_info(engine->options.model)->n_embd;
     int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
     bool is_finite = true;
     for (int i = 0; i < n_embd; i++) {
@@ -213,7 +213,7 @@ static bool tells_progress(struct pf_job *job)
  * the order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
-    size_t n_vocab = (size_t)baton_model_spec(engine->options.model)->n_vocab;
+    size_t n_vocab = (size_t)baton_model_info(engine->options.model)->n_vocab;
     const float *logits = engine->logits;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
@@ -284,9 +284,9 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
 
 static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why *why)
 {
-    const struct baton_spec *spec = baton_model_spec(engine->options.model);
-    int n_vocab = spec->n_vocab;
-    engine->embedding = calloc((size_t)spec->n_embd, sizeof *engine->embedding);
+    const struct baton_model_info *info = baton_model_info(engine->options.model);
+    int n_vocab = info->n_vocab;
+    engine->embedding = calloc((size_t)info->n_embd, sizeof *engine->embedding);
     engine->sampler = baton_sampler_create(n_vocab);
     engine->logits = calloc((size_t)LOGITS_ROWS * (size_t)n_vocab, sizeof *engine->logits);
     engine->score = pf_score_create(engine->sampler, n_vocab);

@@ -25,9 +25,9 @@
 
 #include "common/base/list.h"
 #include "common/policy/priority.h"
-#include "engine/checkpoint/config/pooling.h"
-#include "engine/kv/kv.h"
-#include "engine/sampling/state.h"
+#include "engine/checkpoint/facts.h"
+#include "engine/kv.h"
+#include "engine/sampling/sampled_token.h"
 #include "prefill_worker/parts.h"
 #include "worker/kv/disk.h"
 #include "worker/kv/prefix_cache.h"

@@ -10,8 +10,8 @@
 #ifndef BATON_PREFILL_WORKER_SCORE_H
 #define BATON_PREFILL_WORKER_SCORE_H
 
-#include "engine/compute/engine.h"
-#include "engine/sampling/sampler.h"
+#include "engine/engine.h"
+#include "engine/sampling/sampled_token.h"
 #include "prefill_worker/job.h"
 
 struct pf_score;

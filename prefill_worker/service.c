@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "engine/arch/spec_weights.h"
 #include "prefill_worker/intake.h"
 #include "prefill_worker/job_steps.h"
 
@@ -19,15 +18,14 @@ static enum baton_err create_kv(struct pf_service *service,
         err = baton_host_measure(host, service->kv, why);
     if (!err)
         err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
-                                      baton_model_dtype(host->model), &host->fingerprint,
+                                      baton_model_info(host->model)->dtype, &host->fingerprint,
                                       &host->numeric_class, options->prefix_cache, why);
     if (!err && *options->kv_disk.dir && !options->prefix_cache)
         err = baton_fail(why, BATON_INVALID, "--kv-disk: needs a prefix cache, which is off");
     if (!err && *options->kv_disk.dir)
         err = baton_kv_disk_create(&options->kv_disk, &service->prefix_cache, baton_host_wake, host,
                                    &service->disk, why);
-    if (!err && baton_kv_report_init(&service->kv_report, service->kv))
-        err = baton_fail(why, BATON_NO_MEMORY, "no memory for the account of the KV cache");
+    baton_kv_report_init(&service->kv_report, service->kv);
     return err;
 }
 
@@ -38,7 +36,7 @@ static enum baton_err start_engine(struct pf_service *service,
     if (options->chunk && options->chunk < BATON_KV_BLOCK_TOKENS)
         return baton_fail(why, BATON_INVALID, "--chunk: must be 0, or %d or more, not %d",
                           BATON_KV_BLOCK_TOKENS, options->chunk);
-    int chunk = options->chunk ? options->chunk : baton_spec_chunk(baton_model_spec(host->model));
+    int chunk = options->chunk ? options->chunk : baton_model_info(host->model)->n_chunk;
     int most = baton_kv_n_blocks(service->kv) * BATON_KV_BLOCK_TOKENS;
     if (chunk > most) /* rows that never come would only cost memory, and time at the start */
         chunk = most;
@@ -103,7 +101,6 @@ void pf_service_destroy(struct pf_service *service)
         pf_service_free_job(service, job);
     baton_kv_receiver_destroy(service->receiver);
     baton_kv_sender_destroy(service->sender);
-    baton_kv_report_fini(&service->kv_report);
     baton_kv_destroy(service->kv);
     free(service);
 }
@@ -158,7 +155,7 @@ static void account(struct pf_service *service, struct baton_link *gateway,
 
 static int n_embd(const struct pf_service *service)
 {
-    return baton_model_spec(service->host->model)->n_embd;
+    return baton_model_info(service->host->model)->n_embd;
 }
 
 static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)

@@ -21,20 +21,20 @@ struct baton_canary {
 };
 
 /* Tokens from all over the vocabulary: each reads another page of the embedding. */
-static void choose_tokens(struct baton_canary *canary, const struct baton_spec *spec)
+static void choose_tokens(struct baton_canary *canary, const struct baton_model_info *info)
 {
-    canary->n_tokens = spec->n_context < N_TOKENS ? spec->n_context : N_TOKENS;
+    canary->n_tokens = info->n_context < N_TOKENS ? info->n_context : N_TOKENS;
     for (int i = 0; i < canary->n_tokens; i++)
-        canary->tokens[i] = (uint32_t)((uint64_t)spec->n_vocab * (unsigned)(2 * i + 1) /
+        canary->tokens[i] = (uint32_t)((uint64_t)info->n_vocab * (unsigned)(2 * i + 1) /
                                        (2 * (unsigned)canary->n_tokens));
 }
 
 static enum baton_err take_memory(struct baton_canary *canary, const struct baton_model *model,
                                   const char *kv_dtype, struct baton_why *why)
 {
-    enum baton_err err =
-        baton_kv_create(baton_model_kv_layout(model), kv_dtype, 1, &canary->kv, why);
-    canary->logits_bytes = (size_t)baton_model_spec(model)->n_vocab * sizeof *canary->logits;
+    const struct baton_kv_pool_options pool = {.dtype = kv_dtype, .n_blocks = 1};
+    enum baton_err err = baton_kv_create(model, &pool, &canary->kv, why);
+    canary->logits_bytes = (size_t)baton_model_info(model)->n_vocab * sizeof *canary->logits;
     canary->logits = malloc(canary->logits_bytes);
     if (!err && !canary->logits)
         err = BATON_NO_MEMORY;
@@ -49,7 +49,7 @@ enum baton_err baton_canary_create(const struct baton_model *model, struct baton
     if (!canary)
         return BATON_NO_MEMORY;
     canary->engine = engine;
-    choose_tokens(canary, baton_model_spec(model));
+    choose_tokens(canary, baton_model_info(model));
     enum baton_err err = take_memory(canary, model, kv_dtype, why);
     if (err)
         baton_canary_destroy(canary);

@@ -9,7 +9,7 @@
 #ifndef BATON_WORKER_CANARY_H
 #define BATON_WORKER_CANARY_H
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 
 struct baton_canary;
 

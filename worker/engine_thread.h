@@ -22,7 +22,7 @@
 #ifndef BATON_WORKER_ENGINE_THREAD_H
 #define BATON_WORKER_ENGINE_THREAD_H
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "worker/cores/cores.h"
 
 struct baton_engine_thread;

@@ -17,7 +17,7 @@
 #include "common/wire/transport/nng_start.h"
 #include "common/wire/transport/peer_tls.h"
 #include "engine/checkpoint/checkpoint.h"
-#include "engine/compute/numeric_class.h"
+#include "engine/engine.h"
 
 enum { INBOX_MAX_QUEUED = 1024, MAX_BEAT_S = 60 };
 
@@ -143,14 +143,13 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     baton_checkpoint_close(checkpoint);
     if (err)
         return err;
+    const struct baton_model_info *info = baton_model_info(host->model);
     host->model_load_s = baton_seconds(baton_now_ns() - begin_ns);
-    baton_log(BATON_LOG_INFO, "model_loaded", BATON_S("model", host->facts.name),
-              BATON_S("dtype", baton_model_dtype(host->model)),
-              BATON_S("mostly", baton_model_main_dtype(host->model)),
-              BATON_S("kernels", baton_model_kernels(host->model)),
-              BATON_S("weights_sha256", host->fingerprint.weights),
-              BATON_F("load_s", host->model_load_s),
-              BATON_F("process_age_s", baton_process_age_s()));
+    baton_log(
+        BATON_LOG_INFO, "model_loaded", BATON_S("model", host->facts.name),
+        BATON_S("dtype", info->dtype), BATON_S("mostly", info->main_dtype),
+        BATON_S("kernels", info->kernels), BATON_S("weights_sha256", host->fingerprint.weights),
+        BATON_F("load_s", host->model_load_s), BATON_F("process_age_s", baton_process_age_s()));
     return BATON_OK;
 }
 
@@ -247,7 +246,7 @@ enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv
     if (baton_numeric_class(host->model, kv, &host->numeric_class))
         return baton_fail(why, BATON_NO_MEMORY, "no memory to measure the numeric class");
     baton_log(BATON_LOG_INFO, "numeric_class", BATON_S("class", host->numeric_class.hex),
-              BATON_S("kernels", baton_model_kernels(host->model)),
+              BATON_S("kernels", baton_model_info(host->model)->kernels),
               BATON_F("measured_s", baton_seconds(baton_now_ns() - begin_ns)));
     return BATON_OK;
 }
@@ -308,11 +307,11 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .parts_url = bulk_url && is_prefill ? bulk_url : "",
         .fingerprint = &host->fingerprint,
         .model = host->facts.name,
-        .dtype = baton_model_dtype(host->model),
+        .dtype = baton_model_info(host->model)->dtype,
         .kv_dtype = baton_kv_dtype(kv),
         .kv_layout = baton_kv_layout_name(kv),
         .numeric_class = host->numeric_class.hex,
-        .kernels = baton_model_kernels(host->model),
+        .kernels = baton_model_info(host->model)->kernels,
         .numa = host->numa_name,
         .draft_model = host->draft_model ? host->draft_model : "",
         .cluster_token = host->token.texts[0],

@@ -82,7 +82,7 @@ static enum baton_err time_prefill(struct stand *stand, struct baton_seq *seq, c
 static enum baton_err measure_prefills(struct stand *stand)
 {
     int longest = cli_list_greatest(&stand->prompts);
-    int n_vocab = baton_model_spec(stand->machine.model)->n_vocab;
+    int n_vocab = baton_model_info(stand->machine.model)->n_vocab;
     uint32_t *ids = calloc((size_t)longest, sizeof *ids);
     struct baton_seq seq = {0};
     enum baton_err err = ids ? baton_seq_init(&seq, stand->machine.kv, longest) : BATON_NO_MEMORY;
@@ -176,11 +176,11 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
                                    .max_blocks =
                                        baton_kv_blocks_for(cli_list_greatest(&stand->prompts))};
     struct ho_lane *lane = NULL;
-    size_t all_layers_bytes = 0;
+    const struct baton_kv_pool_options pool = {.dtype = kv_dtype};
+    struct baton_kv_sizes sizes = {0};
     figures->kv_dtype = kv_dtype;
-    enum baton_err err = baton_kv_measure(baton_model_kv_layout(stand->machine.model), kv_dtype,
-                                          &all_layers_bytes, why);
-    geometry.block_bytes = all_layers_bytes / (size_t)n_layers;
+    enum baton_err err = baton_kv_measure(stand->machine.model, &pool, &sizes, why);
+    geometry.block_bytes = sizes.block_bytes / (size_t)n_layers;
     if (!err)
         err = ho_lane_open(&geometry, &lane, why);
     if (!err)
@@ -260,10 +260,10 @@ static enum baton_err init_machine(struct stand *stand, struct baton_why *why)
     const struct baton_model *model = stand->machine.model;
     const char *shape_name = bench_shape_name(options->model);
     stand->report.model = shape_name ? shape_name : options->model;
-    stand->report.dtype = baton_model_dtype(model);
-    stand->report.kernels = baton_model_kernels(model);
+    stand->report.dtype = baton_model_info(model)->dtype;
+    stand->report.kernels = baton_model_info(model)->kernels;
     stand->report.n_threads = n_threads;
-    stand->report.n_context = baton_model_spec(model)->n_context;
+    stand->report.n_context = baton_model_info(model)->n_context;
     if (longest > stand->report.n_context)
         return baton_fail(why, BATON_INVALID, "--prompt %d: the model has %d positions", longest,
                           stand->report.n_context);

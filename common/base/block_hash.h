@@ -31,7 +31,7 @@ struct baton_block_salt {
     const char *config, *weights, *dtype, *kv_dtype;
     uint32_t block_tokens;
     const char *kv_layout;     /* "": of workers that name none */
-    const char *numeric_class; /* the same (engine/compute/numeric_class.h) */
+    const char *numeric_class; /* the same (engine/compute/numeric_class.c) */
 };
 
 /* The hash before the first block's. */

@@ -1,5 +1,3 @@
-#include "engine/compute/engine.h"
-
 #include <stdatomic.h>
 #include <stdlib.h>
 

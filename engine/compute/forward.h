@@ -12,7 +12,7 @@
 
 #include "engine/compute/moe/moe.h"
 #include "engine/kernels/kernels.h"
-#include "engine/kv/kv.h"
+#include "engine/kv/pool.h"
 #include "engine/model/parts.h"
 #include "engine/system/pool.h"
 

@@ -1,5 +1,10 @@
-#include "engine/compute/numeric_class.h"
-
+/* A class is measured: every operation of the model is run on fixed inputs, by the kernels that will
+ * serve it: products with a few outputs of one matrix of each dtype and width, activations, norms,
+ * rotations, attention over more than one step with the KV cache's dtype, the router, the sampler's
+ * sums, and the C library's functions among them. The class is the digest of all results. It thus
+ * tells kernels apart by what they compute and not by their names.
+ *
+ * openblas chooses its order of summation by the number of rows: its class is a name only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +12,7 @@
 
 #include "engine/compute/moe/route.h"
 #include "engine/kernels/vector/rope_angles.h"
+#include "engine/kv/pool.h"
 #include "engine/model/arrays.h"
 
 enum {
@@ -336,7 +342,7 @@ enum baton_err baton_numeric_class(const struct baton_model *model, const struct
     if (!probe.sha)
         return BATON_NO_MEMORY;
     int n = snprintf(text, sizeof text, "baton numeric class\n%s\n%s\n%s\n", ARCHITECTURE,
-                     model->dtype_name, baton_kv_layout_name(kv));
+                     model->info.dtype, baton_kv_layout_name(kv));
     baton_sha256_update(probe.sha, text, (size_t)n);
     add_products(&probe);
     add_norms(&probe);

@@ -1,10 +1,18 @@
-/* A pool as its own files see it; kv.h says what it is.
+/* A pool as the engine sees it; engine/kv.h says what it is.
+ *
+ * Its memory is [L][n_blocks] blocks, each laid out as kernels/attend/kv_block.h says, with the
+ * layer's own G and D. A layer that reads another layer's K and V holds no block.
+ *
+ * Behind the blocks, from the next multiple of 8 on, the memory has [n_blocks] stamps of 64 bits:
+ * the pool's clock, which counts allocations, when each block was last allocated. Other processes
+ * may map a shared pool to read. A stamp tells them whether a block is still whose it was: it
+ * changes before the new owner writes.
  *
  * Layers that see only a window are a class of their own: they may keep and they send the blocks of
  * the window alone. Where they keep them alone (a sliding pool), their blocks have numbers of their
- * own (windows.h); otherwise a block's number is one for all layers. Private to the KV cache.
+ * own (windows.h); otherwise a block's number is one for all layers.
  *
- * Ownership, threading, errors: as in kv.h.
+ * Ownership, threading, errors: as in engine/kv.h.
  */
 #ifndef BATON_ENGINE_KV_POOL_H
 #define BATON_ENGINE_KV_POOL_H
@@ -12,7 +20,7 @@
 #include <stdatomic.h>
 
 #include "engine/arch/kv_layout.h"
-#include "engine/kv/kv.h"
+#include "engine/kv.h"
 #include "engine/kv/windows.h"
 
 struct kv_layer {
@@ -36,7 +44,51 @@ struct baton_kv {
     struct kv_layer *layers; /* [L] */
     int *held;               /* [n_held], ascending */
     int *of[2];              /* [n_of], ascending: those of it without a window, and with one */
+
+    /* While an account is taken. */
+    int *n_claims;           /* [n_blocks] sequences that claimed each */
+    int n_claimed_set_aside; /* that these have, for layers with a window */
 };
+
+/* What of a model decides how its K and V are laid out. */
+struct baton_kv_layout {
+    const struct baton_spec *spec; /* read by create and measure, and not kept */
+    const char *auto_dtype;        /* what the dtype "auto" stands for: "f32" or "f16" */
+};
+
+/* baton_kv_create and _measure (engine/kv.h) of a spec without weights. */
+enum baton_err baton_kv_create_of(struct baton_kv_layout layout,
+                                  const struct baton_kv_pool_options *options, struct baton_kv **kv,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+enum baton_err baton_kv_measure_of(struct baton_kv_layout layout,
+                                   const struct baton_kv_pool_options *options,
+                                   struct baton_kv_sizes *sizes,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+
+/* Where the stamps of a pool of n_blocks begin, and its size. False: no memory is as large. */
+bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
+                           size_t *n_bytes);
+
+/* Block 0 of the K and V that a layer reads, its own or another layer's; block b is
+ * baton_kv_block_bytes * b of the layer that holds them further on. */
+const void *baton_kv_layer(const struct baton_kv *kv, int layer);
+
+/* The element type as stored and as sent. */
+enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv);
+
+/* How many sequences hold a block. */
+int baton_kv_n_holders(const struct baton_kv *kv, int block);
+
+/* Blocks that sequences have set aside for layers with a window; 0 unless the pool slides. */
+int baton_kv_n_set_aside(const struct baton_kv *kv);
+
+/* Whether every block is where the picture in engine/kv.h has it; O(n_blocks). */
+bool baton_kv_is_consistent(const struct baton_kv *kv);
+
+/* Before the next n_rows positions are computed: holds the blocks of layers with a window that they
+ * see and fill, and gives those back that no later position sees. False when that is more than the
+ * pool was made for. Always true of a pool that does not slide. */
+bool baton_seq_slide(struct baton_seq *seq, int n_rows) BATON_MUST_CHECK;
 
 /* Blocks before the one a position begins that it sees, in layers with a window. */
 static inline int kv_blocks_behind(const struct baton_kv *kv)

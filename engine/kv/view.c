@@ -1,12 +1,18 @@
-#include "engine/kv/view.h"
-
+/* Another process's pool, mapped to be read: contexts are copied out of it without a way through a
+ * socket.
+ *
+ * The pool's owner may give a block to another sequence at any time: it waits for no reader, and a
+ * reader that stood still for however long cannot be waited for. So a block is copied as one reads
+ * under a seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012):
+ * the copy first, then the block's stamp, which is newer than as_of where the copy may be of what
+ * the next sequence wrote. */
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "engine/kv/pool.h"
 #include "engine/system/reserve.h"
 
 struct baton_kv_view {

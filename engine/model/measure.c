@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/arch/spec_weights.h"
 #include "engine/model/arrays.h"
 #include "engine/model/storage.h"
 
@@ -46,7 +47,7 @@ static enum baton_err refuse_dtype(const char *name, struct baton_why *why)
 static enum baton_err refuse_kernels(const struct baton_model *model, struct baton_why *why)
 {
     return baton_fail(why, BATON_INVALID, "dtype: the %s kernels do not compute in %s",
-                      model->kernels->name, model->dtype_name);
+                      model->kernels->name, model->info.dtype);
 }
 
 /* Matrices have dtypes by a rule; what none is said of is f32. */
@@ -54,7 +55,7 @@ static enum baton_err choose_by_rule(struct baton_model *model, const char *name
                                      struct baton_why *why)
 {
     model->dtype = BATON_F32;
-    model->dtype_name = name;
+    model->info.dtype = name;
     return model->kernels->layout == BATON_PANELS ? BATON_OK : refuse_kernels(model, why);
 }
 
@@ -67,7 +68,7 @@ static enum baton_err choose_dtype(struct baton_model *model, const char *name,
     else if (name &&
              (!baton_dtype_parse(name, &model->dtype) || baton_dtype_is_native(model->dtype)))
         return refuse_dtype(name, why);
-    model->dtype_name = baton_dtype_name(model->dtype);
+    model->info.dtype = baton_dtype_name(model->dtype);
     return model->kernels->dtypes[model->dtype].linear ? BATON_OK : refuse_kernels(model, why);
 }
 
@@ -136,6 +137,37 @@ static void describe_parts(struct baton_model *model)
     model->final_norm = norm;
 }
 
+static const char *main_dtype(const struct baton_model *model)
+{
+    double bytes[BATON_N_DTYPES] = {0};
+    enum baton_dtype most = BATON_F32;
+    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
+        struct baton_array array = baton_array_at(&model->spec, i);
+        if (!array.is_matrix || !baton_slot_is_of_layer(array.slot))
+            continue;
+        const struct baton_matrix *matrix = baton_model_matrix_in(model, &array);
+        for (int k = 0; k < matrix->n_parts; k++)
+            bytes[matrix->parts[k].dtype] +=
+                (double)baton_packed_read_bytes(&matrix->parts[k]) * baton_array_n_copies(&array);
+    }
+    for (int i = 0; i < BATON_N_DTYPES; i++)
+        most = bytes[i] > bytes[most] ? (enum baton_dtype)i : most;
+    return baton_dtype_name(most);
+}
+
+/* Its dtype is chosen already. */
+static void describe(struct baton_model *model)
+{
+    const struct baton_spec *spec = &model->spec;
+    model->info.n_vocab = spec->n_vocab;
+    model->info.n_embd = spec->n_embd;
+    model->info.n_context = spec->n_context;
+    model->info.n_chunk = baton_spec_chunk(spec);
+    model->info.main_dtype = main_dtype(model);
+    model->info.kernels = model->kernels->name;
+    model->info.weight_bytes = model->n_taken;
+}
+
 enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
                                    const struct baton_dtype_rule *rule, struct baton_model **model,
@@ -158,6 +190,7 @@ enum baton_err baton_model_measure(const struct baton_spec *spec,
     describe_parts(made);
     describe_matrices(made, rule);
     baton_model_place(made, NULL);
+    describe(made);
     *model = made;
     return BATON_OK;
 }

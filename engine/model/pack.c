@@ -155,7 +155,7 @@ static enum baton_err share(const struct build *build, struct baton_why *why)
     const struct baton_model *model = build->model;
     struct baton_pack_key key = {.weights = fingerprint->weights,
                                  .config = fingerprint->config,
-                                 .dtype = baton_model_dtype(model),
+                                 .dtype = model->info.dtype,
                                  .layout = model->kernels->layout,
                                  .signature = packing_signature(model),
                                  .n_bytes = model->n_taken};
@@ -203,5 +203,6 @@ enum baton_err baton_model_fill(struct baton_model *model, const struct baton_te
     if (!err)
         err = fill(&build, why);
     baton_pool_destroy(build.pool);
+    model->info.mapped_bytes = model->pack.payload ? model->n_taken : 0;
     return err;
 }

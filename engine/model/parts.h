@@ -50,8 +50,8 @@ struct baton_layer {
 
 struct baton_model {
     struct baton_spec spec;
+    struct baton_model_info info;
     enum baton_dtype dtype;              /* of its matrices, where a rule says nothing else */
-    const char *dtype_name;              /* "f32", .., "native"; a constant */
     const struct baton_kernels *kernels; /* whose layout the matrices have */
 
     struct baton_matrix token_embedding; /* [V][C] */

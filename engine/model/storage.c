@@ -125,23 +125,22 @@ void baton_model_close(struct baton_model *model)
     free(model);
 }
 
+const struct baton_model_info *baton_model_info(const struct baton_model *model)
+{
+    return &model->info;
+}
+
 const struct baton_spec *baton_model_spec(const struct baton_model *model)
 {
     return &model->spec;
 }
 
-static bool is_in_f32(const struct baton_model *model)
+bool baton_model_is_f32(const struct baton_model *model)
 {
     for (int i = 0; i < BATON_N_DTYPES; i++)
         if (i != BATON_F32 && baton_model_has_dtype(model, (enum baton_dtype)i))
             return false;
     return true;
-}
-
-struct baton_kv_layout baton_model_kv_layout(const struct baton_model *model)
-{
-    return (struct baton_kv_layout){.spec = &model->spec,
-                                    .auto_dtype = is_in_f32(model) ? "f32" : "f16"};
 }
 
 struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
@@ -156,42 +155,4 @@ struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
             n_bytes * baton_array_n_copies(&array);
     }
     return bytes;
-}
-
-const char *baton_model_main_dtype(const struct baton_model *model)
-{
-    double bytes[BATON_N_DTYPES] = {0};
-    enum baton_dtype most = BATON_F32;
-    for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
-        struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.is_matrix || !baton_slot_is_of_layer(array.slot))
-            continue;
-        const struct baton_matrix *matrix = baton_model_matrix_in(model, &array);
-        for (int k = 0; k < matrix->n_parts; k++)
-            bytes[matrix->parts[k].dtype] +=
-                (double)baton_packed_read_bytes(&matrix->parts[k]) * baton_array_n_copies(&array);
-    }
-    for (int i = 0; i < BATON_N_DTYPES; i++)
-        most = bytes[i] > bytes[most] ? (enum baton_dtype)i : most;
-    return baton_dtype_name(most);
-}
-
-size_t baton_model_all_bytes(const struct baton_model *model)
-{
-    return model->n_taken;
-}
-
-size_t baton_model_mapped_bytes(const struct baton_model *model)
-{
-    return model->pack.payload ? model->n_taken : 0;
-}
-
-const char *baton_model_dtype(const struct baton_model *model)
-{
-    return model->dtype_name;
-}
-
-const char *baton_model_kernels(const struct baton_model *model)
-{
-    return model->kernels->name;
 }

@@ -13,33 +13,17 @@
 #ifndef BATON_ENGINE_SYSTEM_POOL_H
 #define BATON_ENGINE_SYSTEM_POOL_H
 
-#include <stdbool.h>
-
-#include "common/base/error.h"
+#include "engine/engine.h" /* baton_item_fn, baton_share_fn */
 
 enum { BATON_POOL_MAX_THREADS = 256 };
 
 struct baton_pool;
-
-/* worker is 0..n_threads-1, the caller's own being 0: it picks scratch memory. */
-typedef void (*baton_item_fn)(void *arg, int item, int worker);
 
 enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool,
                                  struct baton_why *why) BATON_MUST_CHECK;
 void baton_pool_destroy(struct baton_pool *pool);
 
 int baton_pool_n_threads(const struct baton_pool *pool);
-
-/* Threads 0..n-1 take part, thread 0 being the caller, i on processors[i], pinned; with NULL each
- * runs wherever the system puts it. One function always tells NULL, or never. */
-struct baton_share {
-    int n;
-    const int *processors; /* [n], borrowed until the next call of the function that told it */
-};
-
-/* False while nothing has changed since the last call, which should then cost next to nothing: it
- * is called before every loop and between the caller's items. */
-typedef bool (*baton_share_fn)(void *arg, struct baton_share *share);
 
 /* The calling thread must be the one that will call run, and the only one that ever does. Without a
  * share all threads take part, and run wherever the system puts them. */

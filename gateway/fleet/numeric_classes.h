@@ -1,4 +1,4 @@
-/* The numeric classes of a fleet's workers (engine/compute/numeric_class.h): what each one's block
+/* The numeric classes of a fleet's workers (engine/compute/numeric_class.c): what each one's block
  * hashes begin with, and which roles it serves.
  *
  * Workers of one class compute the same bits. K and V, tokens and texts may differ between classes,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compute/engine.h"
+#include "engine/model/model.h"
 #include "tools/support/machine/shapes.h"
 
 enum { N_TOKENS = 21 };
@@ -12,15 +12,16 @@ enum { N_TOKENS = 21 };
 static enum baton_err compute(const struct baton_model *model, float *logits, struct baton_why *why)
 {
     const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = 1};
-    int n_vocab = baton_model_spec(model)->n_vocab;
+    int n_vocab = baton_model_info(model)->n_vocab;
     uint32_t tokens[N_TOKENS];
     struct baton_kv *kv = NULL;
     struct baton_engine *engine = NULL;
     struct baton_seq seq = {0}, *batch = &seq;
     for (int i = 0; i < N_TOKENS; i++)
         tokens[i] = (uint32_t)(i * i * 31 % n_vocab);
-    enum baton_err err = baton_kv_create(baton_model_kv_layout(model), NULL,
-                                         baton_kv_blocks_for(N_TOKENS + 1), &kv, why);
+    enum baton_err err = baton_kv_create(
+        model, &(struct baton_kv_pool_options){.n_blocks = baton_kv_blocks_for(N_TOKENS + 1)}, &kv,
+        why);
     if (!err)
         err = baton_engine_create(model, &options, &engine, why);
     if (!err)

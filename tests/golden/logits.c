@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compute/engine.h"
+#include "engine/model/model.h"
 
 enum { MAX_TOKENS = 1024, LINE_BYTES = 64 << 10, CHUNK = 7 };
 
@@ -41,13 +41,16 @@ static enum baton_err set_up(struct machine *m, const char *dir, const struct ch
                                                  .n_threads = choices->n_threads};
     enum baton_err err = baton_model_open(dir, &choices->model, &m->model, why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(m->model), choices->kv_dtype,
-                              baton_kv_blocks_for(MAX_TOKENS), &m->kv, why);
+        err = baton_kv_create(
+            m->model,
+            &(struct baton_kv_pool_options){.dtype = choices->kv_dtype,
+                                            .n_blocks = baton_kv_blocks_for(MAX_TOKENS)},
+            &m->kv, why);
     if (!err)
         err = baton_engine_create(m->model, &options, &m->engine, why);
     if (err)
         return err;
-    m->n_vocab = baton_model_spec(m->model)->n_vocab;
+    m->n_vocab = baton_model_info(m->model)->n_vocab;
     m->logits = calloc((size_t)BATON_SCORE_ROWS * (size_t)m->n_vocab, sizeof *m->logits);
     return m->logits ? BATON_OK : BATON_NO_MEMORY;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/compute/engine.h"
+#include "engine/model/model.h"
 #include "engine/sampling/sampler.h"
 
 enum {
@@ -48,13 +48,16 @@ static void open_machine(struct machine *m, const char *dtype, const char *kv_dt
     struct baton_why why = {.text = ""};
     enum baton_err err = baton_model_open("models/tale", &kept, &m->model, &why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(m->model), kv_dtype,
-                              BATCH * baton_kv_blocks_for(TEXT_TOKENS), &m->kv, &why);
+        err = baton_kv_create(
+            m->model,
+            &(struct baton_kv_pool_options){.dtype = kv_dtype,
+                                            .n_blocks = BATCH * baton_kv_blocks_for(TEXT_TOKENS)},
+            &m->kv, &why);
     if (!err)
         err = baton_engine_create(m->model, &options, &m->engine, &why);
     if (err)
         fail_msg("%s", why.text);
-    m->n_vocab = baton_model_spec(m->model)->n_vocab;
+    m->n_vocab = baton_model_info(m->model)->n_vocab;
     m->logits = calloc((size_t)BATCH * (size_t)m->n_vocab, sizeof *m->logits);
     assert_non_null(m->logits);
 }
@@ -177,7 +180,7 @@ static struct comparison beside_f32(const char *dtype, const char *kv_dtype)
     struct opinion exact, found;
     open_machine(&exactly, "f32", "f32");
     open_machine(&m, dtype, kv_dtype);
-    assert_string_equal(baton_model_dtype(m.model), dtype);
+    assert_string_equal(baton_model_info(m.model)->dtype, dtype);
     open_opinion(&exactly, &exact);
     open_opinion(&m, &found);
     struct comparison sum = {.n_vocab = m.n_vocab};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "engine/compute/engine.h"
+#include "engine/model/model.h"
 #include "tests/support/kernel_sets.h"
 
 enum {
@@ -78,11 +78,12 @@ static void open_machine(struct machine *m, const char *dtype, const struct bato
     if (baton_model_open("models/tale", &kept, &m->model, &why))
         fail_msg("%s", why.text);
     kernel_sets_give(m->model, kernels);
-    if (baton_kv_create(baton_model_kv_layout(m->model), NULL, baton_kv_blocks_for(MAX_TOKENS),
-                        &m->kv, &why) ||
+    if (baton_kv_create(
+            m->model, &(struct baton_kv_pool_options){.n_blocks = baton_kv_blocks_for(MAX_TOKENS)},
+            &m->kv, &why) ||
         baton_engine_create(m->model, &options, &m->engine, &why))
         fail_msg("%s", why.text);
-    n_vocab = baton_model_spec(m->model)->n_vocab;
+    n_vocab = baton_model_info(m->model)->n_vocab;
 }
 
 static void close_machine(struct machine *m)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "engine/compute/engine.h"
+#include "engine/model/model.h"
 
 enum {
     N_GOLDEN = 8,
@@ -32,14 +32,16 @@ SETUP(set_up)
     const struct baton_engine_options options = {.max_rows = MAX_TOKENS, .n_threads = 2};
     struct baton_why why;
     if (baton_model_open("models/tale", NULL, &model, &why) ||
-        baton_kv_create(baton_model_kv_layout(model), NULL,
-                        N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS), &kv, &why) ||
+        baton_kv_create(model,
+                        &(struct baton_kv_pool_options){
+                            .n_blocks = N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS)},
+                        &kv, &why) ||
         baton_engine_create(model, &options, &engine, &why) ||
         baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why)) {
         print_error("%s\n", why.text);
         return -1;
     }
-    n_vocab = baton_model_spec(model)->n_vocab;
+    n_vocab = baton_model_info(model)->n_vocab;
     logits = calloc((size_t)N_PROMPTS * (size_t)n_vocab, sizeof *logits);
     return logits ? 0 : -1;
 }

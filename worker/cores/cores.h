@@ -18,7 +18,7 @@
 
 #include <limits.h>
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "worker/cores/lease.h"
 
 struct baton_cores {

@@ -28,7 +28,7 @@
 #include "common/base/error.h"
 #include "common/base/os/cpu_quota.h"
 #include "common/policy/core_shares.h"
-#include "engine/system/pool.h"
+#include "engine/engine.h"
 
 struct baton_core_lease;
 

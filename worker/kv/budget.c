@@ -255,14 +255,15 @@ static enum baton_err check_weights(const struct baton_model *model,
                                     const struct baton_memory_peers *peers, struct baton_why *why)
 {
     uint64_t bytes = less(left->bytes, peers->unbacked_bytes);
-    if (baton_model_all_bytes(model) < bytes)
+    const struct baton_model_info *info = baton_model_info(model);
+    if (info->weight_bytes < bytes)
         return BATON_OK;
     return baton_fail(
         why, BATON_NO_MEMORY,
         "dtype: in %s the weights take %.0f MiB, but only %.0f MiB of memory are left "
         "(bound by %s)",
-        baton_model_dtype(model), (double)baton_model_all_bytes(model) / (1 << 20),
-        (double)bytes / (1 << 20), left->limit);
+        info->dtype, (double)info->weight_bytes / (1 << 20), (double)bytes / (1 << 20),
+        left->limit);
 }
 
 /* Of what is served, and, where a worker says how it runs sequences, of its windows. */
@@ -270,12 +271,17 @@ static enum baton_err measure_model(const struct baton_kv_options *options,
                                     const struct baton_model *model, const char *dtype,
                                     struct baton_kv_needs *needs, struct baton_why *why)
 {
-    struct baton_kv_layout layout = baton_model_kv_layout(model);
-    enum baton_err err = baton_kv_measure(layout, dtype, &needs->block_bytes, why);
-    if (!err && options->n_sequences)
-        err = baton_kv_measure_window(layout, dtype, options->n_step_rows, &needs->window_bytes,
-                                      &needs->window_blocks, why);
-    return err;
+    const struct baton_kv_pool_options pool = {.dtype = dtype, .n_step_rows = options->n_step_rows};
+    struct baton_kv_sizes sizes;
+    enum baton_err err = baton_kv_measure(model, &pool, &sizes, why);
+    if (err)
+        return err;
+    needs->block_bytes = sizes.block_bytes;
+    if (options->n_sequences) {
+        needs->window_bytes = sizes.window_bytes;
+        needs->window_blocks = sizes.window_blocks;
+    }
+    return BATON_OK;
 }
 
 enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
@@ -284,14 +290,14 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         bool decodes, struct baton_memory_claim *claim,
                                         struct baton_why *why)
 {
-    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
+    struct baton_kv_needs needs = {.context_tokens = baton_model_info(model)->n_context};
     struct baton_kv_budget budget;
     struct baton_memory_peers peers;
     baton_memory_claim_look(claim, &peers);
     enum baton_err err = check_weights(model, left, &peers, why);
     if (!err)
         err = measure_model(options, model, dtype, &needs, why);
-    measure_memory(left, &peers, baton_model_all_bytes(model), decodes, &needs);
+    measure_memory(left, &peers, baton_model_info(model)->weight_bytes, decodes, &needs);
     return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
 }
 
@@ -311,19 +317,17 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
                                   const struct baton_kv_budget *budget, bool decodes,
                                   struct baton_kv **kv, struct baton_why *why)
 {
-    struct baton_kv_layout layout = baton_model_kv_layout(model);
     struct baton_why reason = {""};
-    const struct baton_kv_sliding sliding = {.n_blocks = budget->n_window_blocks,
-                                             .n_rows = options->n_step_rows};
-    int n_blocks = budget->n_blocks;
-    if (sliding.n_blocks)
-        return baton_kv_create_sliding(layout, dtype, n_blocks, sliding, kv, why);
-    if (decodes || options->path == BATON_KV_PATH_WIRE)
-        return baton_kv_create(layout, dtype, n_blocks, kv, why);
-    enum baton_err err = baton_kv_create_shared(layout, dtype, n_blocks, kv, &reason);
+    struct baton_kv_pool_options pool = {.dtype = dtype,
+                                         .n_blocks = budget->n_blocks,
+                                         .n_window_blocks = budget->n_window_blocks,
+                                         .n_step_rows = options->n_step_rows};
+    pool.is_shared = !pool.n_window_blocks && !decodes && options->path != BATON_KV_PATH_WIRE;
+    enum baton_err err = baton_kv_create(model, &pool, kv, &reason);
     if (err == BATON_IO && options->path == BATON_KV_PATH_AUTO) {
         baton_log(BATON_LOG_WARN, "kv_not_shared", BATON_S("reason", reason.text));
-        return baton_kv_create(layout, dtype, n_blocks, kv, why);
+        pool.is_shared = false;
+        return baton_kv_create(model, &pool, kv, why);
     }
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
@@ -333,12 +337,13 @@ static enum baton_err measure_blocks(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
                                      struct baton_kv_needs *needs, struct baton_why *why)
 {
-    size_t draft_bytes = 0;
+    const struct baton_kv_pool_options pool = {.dtype = dtype};
+    struct baton_kv_sizes draft = {0};
     enum baton_err err = measure_model(options, model, dtype, needs, why);
     if (!err && options->draft)
-        err = baton_kv_measure(baton_model_kv_layout(options->draft), dtype, &draft_bytes, why);
+        err = baton_kv_measure(options->draft, &pool, &draft, why);
     if (!err)
-        needs->block_bytes += draft_bytes;
+        needs->block_bytes += draft.block_bytes;
     return err;
 }
 
@@ -347,16 +352,16 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       bool decodes, struct baton_memory_claim *claim,
                                       struct baton_kv **kv, struct baton_why *why)
 {
-    struct baton_kv_needs needs = {.context_tokens = baton_model_spec(model)->n_context};
+    struct baton_kv_needs needs = {.context_tokens = baton_model_info(model)->n_context};
     struct baton_kv_budget budget;
     struct baton_kv *made = NULL;
     struct baton_memory_left left;
     struct baton_memory_peers peers;
     baton_memory_claim_look(claim, &peers);
     baton_memory_left(&left);
-    size_t mapped_bytes = baton_model_mapped_bytes(model);
+    size_t mapped_bytes = baton_model_info(model)->mapped_bytes;
     if (options->draft)
-        mapped_bytes += baton_model_mapped_bytes(options->draft);
+        mapped_bytes += baton_model_info(options->draft)->mapped_bytes;
     measure_memory(&left, &peers, mapped_bytes, decodes, &needs);
     enum baton_err err = measure_blocks(options, model, dtype, &needs, why);
     if (!err)

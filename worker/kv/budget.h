@@ -9,7 +9,7 @@
 
 #include "common/base/options/config.h"
 #include "common/base/os/memory.h"
-#include "engine/model/model.h"
+#include "engine/engine.h"
 #include "worker/kv/memory_claims.h"
 #include "worker/kv/path.h"
 
@@ -79,7 +79,7 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
 /* Before a model is loaded: whether memory has room for its weights and for the pool that would be
- * made then. model: measured, as a baton_model_admit_fn sees it; the rest as for create. */
+ * made then. model: measured, as admit sees it (engine/engine.h); the rest as for create. */
 enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
                                      bool decodes, struct baton_memory_claim *claim,

@@ -17,7 +17,7 @@
 
 #include "common/base/fingerprint.h"
 #include "common/wire/envelope/envelope.h"
-#include "engine/kv/kv.h"
+#include "engine/kv.h"
 
 struct baton_prefix_cache {
     struct baton_kv *kv;

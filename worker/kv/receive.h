@@ -26,7 +26,7 @@
 
 #include "common/base/list.h"
 #include "common/base/ticket.h"
-#include "engine/kv/kv.h"
+#include "engine/kv.h"
 #include "worker/kv/arrival.h"
 #include "worker/kv/path.h"
 #include "worker/origin.h"

@@ -3,19 +3,13 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-enum baton_err baton_kv_report_init(struct baton_kv_report *report, const struct baton_kv *kv)
+void baton_kv_report_init(struct baton_kv_report *report, struct baton_kv *kv)
 {
-    *report = (struct baton_kv_report){0};
+    *report = (struct baton_kv_report){.kv = kv};
     for (int i = 0; i < BATON_N_KV_REASONS; i++)
         report->held_list[i] = &report->held[i];
     for (int i = 0; i < BATON_MAX_KV_OWNERS; i++)
         report->owner_list[i] = &report->owners[i];
-    return baton_kv_account_init(&report->account, kv);
-}
-
-void baton_kv_report_fini(struct baton_kv_report *report)
-{
-    baton_kv_account_fini(&report->account);
 }
 
 bool baton_kv_report_is_due(struct baton_kv_report *report, size_t n_requests, int64_t now_ns)
@@ -42,7 +36,7 @@ void baton_kv_report_begin(struct baton_kv_report *report, const Baton__V1__KvQu
         baton__v1__kv_held__init(&report->held[i]);
         report->held[i].reason = (Baton__V1__KvReason)(i + 1);
     }
-    baton_kv_account_begin(&report->account);
+    baton_kv_account_begin(report->kv);
 }
 
 static void list(struct baton_kv_report *report, const struct baton_kv_owner *owner, int n_blocks)
@@ -72,7 +66,7 @@ void baton_kv_report_add(struct baton_kv_report *report, const struct baton_kv_o
     if (!owner->seq->n_blocks)
         return;
     Baton__V1__KvHeld *held = held_for(report, owner->reason);
-    int n_blocks = baton_kv_account_claim(&report->account, owner->seq);
+    int n_blocks = baton_kv_account_claim(report->kv, owner->seq);
     double held_s = age_s(owner->reason_ns);
     held->owners++;
     held->blocks += (uint32_t)n_blocks;
@@ -86,12 +80,12 @@ void baton_kv_report_add(struct baton_kv_report *report, const struct baton_kv_o
 void baton_kv_report_add_cached(struct baton_kv_report *report, const struct baton_seq *seq)
 {
     held_for(report, BATON__V1__KV_REASON__KV_CACHED)->blocks +=
-        (uint32_t)baton_kv_account_claim(&report->account, seq);
+        (uint32_t)baton_kv_account_claim(report->kv, seq);
 }
 
 static void answer(struct baton_kv_report *report, struct baton_link *gateway)
 {
-    const struct baton_kv *kv = report->account.kv;
+    const struct baton_kv *kv = report->kv;
     Baton__V1__KvHeld *cached = held_for(report, BATON__V1__KV_REASON__KV_CACHED);
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     cached->blocks += (uint32_t)baton_kv_n_cached(kv);
@@ -112,7 +106,7 @@ static void answer(struct baton_kv_report *report, struct baton_link *gateway)
 
 void baton_kv_report_end(struct baton_kv_report *report, struct baton_link *gateway)
 {
-    int n_faults = baton_kv_account_n_faults(&report->account);
+    int n_faults = baton_kv_account_n_faults(report->kv);
     report->checked_ns = baton_now_ns();
     report->was_busy = report->answer.owners_in_all > 0;
     report->n_faults += (uint64_t)n_faults;

@@ -6,14 +6,14 @@
  * another holder than its requests, or none) is logged and counted, in Status too: it is an error
  * of the program, and the count stays 0.
  *
- * Ownership: the report owns its arrays and borrows the pool.
+ * Ownership: the report borrows the pool.
  * Threading: main thread, which owns the pool and every request's place in it.
- * Errors:    init: NO_MEMORY.
+ * Errors:    none.
  */
 #ifndef BATON_WORKER_KV_REPORT_H
 #define BATON_WORKER_KV_REPORT_H
 
-#include "engine/kv/account.h"
+#include "engine/kv.h"
 #include "worker/origin.h"
 
 struct baton_kv_owner {
@@ -25,7 +25,7 @@ struct baton_kv_owner {
 };
 
 struct baton_kv_report {
-    struct baton_kv_account account;
+    struct baton_kv *kv;
     uint64_t n_faults; /* since the process began */
     bool was_busy;     /* requests were here after the last check */
     int64_t checked_ns;
@@ -37,10 +37,7 @@ struct baton_kv_report {
     Baton__V1__KvOwner owners[BATON_MAX_KV_OWNERS], *owner_list[BATON_MAX_KV_OWNERS];
 };
 
-enum baton_err baton_kv_report_init(struct baton_kv_report *report,
-                                    const struct baton_kv *kv) BATON_MUST_CHECK;
-/* Harmless on a zeroed struct. */
-void baton_kv_report_fini(struct baton_kv_report *report);
+void baton_kv_report_init(struct baton_kv_report *report, struct baton_kv *kv);
 
 /* Whether a worker with that many requests shall check itself now: once after it became idle, and
  * at most once a second, because a check looks at every block. */

@@ -33,7 +33,7 @@
 #include "common/base/list.h"
 #include "common/base/ticket.h"
 #include "common/policy/overlap.h"
-#include "engine/kv/kv.h"
+#include "engine/kv.h"
 #include "worker/kv/order.h"
 #include "worker/kv/path.h"
 #include "worker/origin.h"

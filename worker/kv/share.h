@@ -3,7 +3,7 @@
  * A sender offers its pool once per link (offer.h). Its KvChunks then say where blocks lie, and
  * this worker copies them: nobody but a pool's owner ever writes to it, so a sender that is late,
  * stopped or gone can do no harm to blocks that were given to somebody else. Where the sender has
- * given its blocks to another sequence meanwhile, the copy is found out (kv/view.h), and the
+ * given its blocks to another sequence meanwhile, the copy is found out (engine/kv/view.c), and the
  * transfer fails.
  *
  * Ownership: the share owns the socket that offers come by; views are their takers'.
@@ -16,7 +16,7 @@
 
 #include "common/base/ticket.h"
 #include "common/wire/envelope/envelope.h"
-#include "engine/kv/view.h"
+#include "engine/kv.h"
 
 struct baton_kv_share;
 

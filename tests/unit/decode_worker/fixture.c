@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "decode_worker/draft_model.h"
+#include "engine/kv/pool.h"
 #include "tests/support/random_gpt2.h"
 
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,

@@ -206,7 +206,7 @@ static void fill_hashes(const struct request_params *params, struct baton_block_
     const struct baton_block_salt salt = {
         .config = host.fingerprint.config,
         .weights = host.fingerprint.weights,
-        .dtype = baton_model_dtype(host.model),
+        .dtype = baton_model_info(host.model)->dtype,
         .kv_dtype = baton_kv_dtype(kv),
         .block_tokens = BATON_KV_BLOCK_TOKENS,
         .kv_layout = baton_kv_layout_name(kv),

@@ -9,7 +9,7 @@
 
 #include "tests/unit/decode_worker/fixture.h"
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "tests/support/mailbox.h"
 
 extern struct dc_service *service;

@@ -8,9 +8,10 @@ void open_run(struct run *run, const uint32_t *tokens, int n)
     const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
     run->sampler = baton_sampler_create(N_VOCAB);
     assert_non_null(run->sampler);
-    assert_int_equal(
-        baton_kv_create(baton_model_kv_layout(host.model), NULL, N_CONTEXT, &run->kv, NULL),
-        BATON_OK);
+    assert_int_equal(baton_kv_create(host.model,
+                                     &(struct baton_kv_pool_options){.n_blocks = N_CONTEXT},
+                                     &run->kv, NULL),
+                     BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
     assert_int_equal(

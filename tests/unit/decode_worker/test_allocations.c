@@ -112,7 +112,9 @@ TEST(a_step_allocates_nothing_but_its_message)
     const struct baton_engine_options options = {.max_rows = dc_scheduler_max_rows(N_SEQUENCES, 7),
                                                  .n_threads = 2};
     assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, 100, &kv, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 100}, &kv, NULL),
+        BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(dc_scheduler_init(&scheduler, N_SEQUENCES, 7), BATON_OK);
     sampling = dc_sample_batch_create(N_SEQUENCES, 2, N_VOCAB);

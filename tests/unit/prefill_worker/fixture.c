@@ -7,7 +7,7 @@
 #include "common/base/random.h"
 
 #include "common/base/clock.h"
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "tests/support/random_gpt2.h"
 
 /* Random: offers of pools go by its name, and other tests may run on this host. */
@@ -87,8 +87,9 @@ static void failed(void *arg, struct baton_kv_receive *receive)
 static void open_decode_worker(enum baton_kv_path path)
 {
     decode_epoch = baton_random_id();
-    assert_int_equal(
-        baton_kv_create(baton_model_kv_layout(host.model), NULL, 400, &decode_kv, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 400},
+                                     &decode_kv, NULL),
+                     BATON_OK);
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
                                                       .epoch = decode_epoch,
                                                       .path = path,
@@ -225,7 +226,7 @@ static void hear(const baton_envelope *envelope)
         about->disk_tokens = envelope->first_token->disk_tokens;
         break;
     case BATON__V1__ENVELOPE__BODY_EMBEDDING:
-        assert_int_equal(envelope->embedding->n_values, baton_model_spec(host.model)->n_embd);
+        assert_int_equal(envelope->embedding->n_values, baton_model_info(host.model)->n_embd);
         assert_true(envelope->embedding->n_values <= MAX_EMBEDDING);
         memcpy(about->embedding, envelope->embedding->values,
                envelope->embedding->n_values * sizeof about->embedding[0]);
@@ -307,7 +308,7 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
     const struct baton_block_salt salt = {
         .config = host.fingerprint.config,
         .weights = params->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
-        .dtype = baton_model_dtype(host.model),
+        .dtype = baton_model_info(host.model)->dtype,
         .kv_dtype = baton_kv_dtype(pf_service_kv(service)),
         .block_tokens = BATON_KV_BLOCK_TOKENS,
         .kv_layout = baton_kv_layout_name(pf_service_kv(service)),
@@ -399,8 +400,9 @@ bool equals_own_run(const struct request_params *params)
     struct baton_seq seq = {0};
     uint32_t tokens[N_CONTEXT];
     fill_prompt(params, tokens);
-    assert_int_equal(baton_kv_create(baton_model_kv_layout(host.model), NULL, 40, &kv, NULL),
-                     BATON_OK);
+    assert_int_equal(
+        baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 40}, &kv, NULL),
+        BATON_OK);
     assert_int_equal(baton_engine_create(host.model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&seq, kv, params->n_prompt), BATON_OK);
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, params->n_prompt, NULL, NULL, NULL),

@@ -121,7 +121,7 @@ static enum baton_err init(struct model_probe *model, struct baton_why *why)
     enum baton_err err = bench_machine_init(&model->machine, &machine, why);
     if (err)
         return err;
-    int n_context = baton_model_spec(model->machine.model)->n_context;
+    int n_context = baton_model_info(model->machine.model)->n_context;
     if (options->context_tokens > n_context)
         return baton_fail(why, BATON_INVALID, "--context-tokens: must be at most %d, the model's",
                           n_context);

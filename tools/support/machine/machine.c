@@ -49,12 +49,15 @@ enum baton_err bench_machine_init(struct bench_machine *machine,
     struct bench_machine made = {0};
     enum baton_err err = open_model(options, &made.model, why);
     if (!err)
-        err = baton_kv_create(baton_model_kv_layout(made.model), options->kv_dtype,
-                              baton_kv_blocks_for(options->n_kv_tokens), &made.kv, why);
+        err = baton_kv_create(
+            made.model,
+            &(struct baton_kv_pool_options){.dtype = options->kv_dtype,
+                                            .n_blocks = baton_kv_blocks_for(options->n_kv_tokens)},
+            &made.kv, why);
     if (!err)
         err = baton_engine_create(made.model, &options->engine, &made.engine, why);
     if (!err) {
-        size_t n_vocab = (size_t)baton_model_spec(made.model)->n_vocab;
+        size_t n_vocab = (size_t)baton_model_info(made.model)->n_vocab;
         made.logits = calloc((size_t)options->max_logits * n_vocab, sizeof *made.logits);
         if (!made.logits)
             err = baton_fail(why, BATON_NO_MEMORY, "logits: out of memory");

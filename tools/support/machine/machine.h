@@ -7,7 +7,7 @@
 #ifndef BATON_TOOLS_SUPPORT_MACHINE_MACHINE_H
 #define BATON_TOOLS_SUPPORT_MACHINE_MACHINE_H
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 
 struct bench_machine {
     struct baton_model *model;

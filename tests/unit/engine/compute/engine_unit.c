@@ -35,7 +35,7 @@ SETUP(set_up)
     if (random_gpt2(&sizes, 3, &kept, &model))
         return -1;
     kernel_sets_give(model, kernels);
-    return baton_kv_create(baton_model_kv_layout(model), NULL, 200, &kv, NULL) ||
+    return baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 200}, &kv, NULL) ||
            baton_engine_create(model, &options, &engine, NULL);
 }
 

@@ -3,7 +3,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "tests/support/allocations.h"
 #include "tests/support/random_gpt2.h"
 
@@ -46,8 +46,9 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
     uint32_t tokens[BATCH] = {0};
     float *logits = random_floats((size_t)BATCH * 300, 1);
     assert_int_equal(random_gpt2(&sizes, 1, &model_options, &model), BATON_OK);
-    assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, BATCH * 70, &kv, NULL),
-                     BATON_OK);
+    assert_int_equal(
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = BATCH * 70}, &kv, NULL),
+        BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     for (int b = 0; b < BATCH; b++) {
         assert_int_equal(baton_seq_init(&seqs[b], kv, 1100), BATON_OK);

@@ -5,8 +5,7 @@
 
 #include <stdio.h>
 
-#include "engine/compute/engine.h"
-#include "engine/compute/numeric_class.h"
+#include "engine/engine.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 
@@ -33,8 +32,10 @@ static struct baton_model *make_model(const struct baton_kernels *set, const cha
 static struct baton_kv *make_pool(const struct baton_model *model, const char *dtype)
 {
     struct baton_kv *kv;
-    assert_int_equal(baton_kv_create(baton_model_kv_layout(model), dtype,
-                                     baton_kv_blocks_for(N_TOKENS), &kv, NULL),
+    assert_int_equal(baton_kv_create(model,
+                                     &(struct baton_kv_pool_options){
+                                         .dtype = dtype, .n_blocks = baton_kv_blocks_for(N_TOKENS)},
+                                     &kv, NULL),
                      BATON_OK);
     return kv;
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "engine/model/parts.h"
 #include "tests/support/random_gpt2.h"
 
@@ -141,7 +141,9 @@ static void check(const struct baton_gpt2_sizes *sizes, const char *kernels)
     for (int i = 0; i < N_TOKENS; i++)
         tokens[i] = (uint32_t)(i * i * 7 % sizes->n_vocab);
     assert_int_equal(random_gpt2(sizes, 5, &kept, &model), BATON_OK);
-    assert_int_equal(baton_kv_create(baton_model_kv_layout(model), NULL, 4, &kv, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 4}, &kv, NULL),
+        BATON_OK);
     assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
     for (int done = 0, n; done < N_TOKENS; done += n) {

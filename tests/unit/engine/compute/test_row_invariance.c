@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "engine/compute/engine.h"
+#include "engine/engine.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 
@@ -89,7 +89,7 @@ SETUP(set_up)
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
     if (baton_model_random(&spec, 3, &kept, &model, NULL) ||
-        baton_kv_create(baton_model_kv_layout(model), NULL, n_blocks, &kv, NULL))
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = n_blocks}, &kv, NULL))
         return -1;
     kernel_sets_give(model, kernels);
     for (int i = 0; i < N_ENGINES; i++) {

@@ -1,4 +1,5 @@
 #include "common/base/array.h"
+#include "engine/kv/pool.h"
 #include "tests/unit/engine/compute/engine_unit.h"
 
 /* The hashes need only differ here. */

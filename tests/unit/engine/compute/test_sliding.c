@@ -3,8 +3,8 @@
 #include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
-#include "engine/compute/engine.h"
-#include "engine/kv/account.h"
+#include "engine/engine.h"
+#include "engine/kv/pool.h"
 #include "tests/support/kernel_sets.h"
 #include "tests/unit/engine/compute/forms.h"
 
@@ -68,16 +68,17 @@ static void make_text(int index)
 static int open_all(void)
 {
     const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = 2};
-    struct baton_kv_layout layout = baton_model_kv_layout(model);
-    size_t n_bytes;
+    struct baton_kv_pool_options pool = {
+        .dtype = kv_dtype, .n_blocks = baton_kv_blocks_for(LENGTH), .n_step_rows = MAX_ROWS};
+    struct baton_kv_sizes sizes;
     if (baton_engine_create(model, &options, &engine, NULL) ||
-        baton_kv_create(layout, kv_dtype, baton_kv_blocks_for(LENGTH), &whole, NULL) ||
-        baton_kv_measure_window(layout, kv_dtype, MAX_ROWS, &n_bytes, &n_window_blocks, NULL))
+        baton_kv_create(model, &pool, &whole, NULL) || baton_kv_measure(model, &pool, &sizes, NULL))
         return -1;
+    n_window_blocks = sizes.window_blocks;
     /* Room for the windows of all but one. */
-    return baton_kv_create_sliding(
-        layout, kv_dtype, N_SEQS * baton_kv_blocks_for(LENGTH),
-        (struct baton_kv_sliding){(N_SEQS - 1) * n_window_blocks, MAX_ROWS}, &sliding, NULL);
+    pool.n_blocks = N_SEQS * baton_kv_blocks_for(LENGTH);
+    pool.n_window_blocks = (N_SEQS - 1) * n_window_blocks;
+    return baton_kv_create(model, &pool, &sliding, NULL);
 }
 
 SETUP(set_up)
@@ -156,14 +157,11 @@ static void share(struct timeline *timeline)
 
 static void assert_accounted(void)
 {
-    struct baton_kv_account account;
-    assert_int_equal(baton_kv_account_init(&account, sliding), BATON_OK);
-    baton_kv_account_begin(&account);
+    baton_kv_account_begin(sliding);
     for (int i = 0; i < N_SEQS; i++)
         if (timelines[i].seq.kv)
-            (void)baton_kv_account_claim(&account, &timelines[i].seq);
-    assert_int_equal(baton_kv_account_n_faults(&account), 0);
-    baton_kv_account_fini(&account);
+            (void)baton_kv_account_claim(sliding, &timelines[i].seq);
+    assert_int_equal(baton_kv_account_n_faults(sliding), 0);
 }
 
 static void operate(struct timeline *timeline)

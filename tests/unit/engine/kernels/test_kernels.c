@@ -6,7 +6,7 @@
 #endif
 
 #include "engine/kernels/kernels.h"
-#include "engine/kv/kv.h"
+#include "engine/kv/pool.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 

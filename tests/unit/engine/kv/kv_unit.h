@@ -4,13 +4,19 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "engine/kv/kv.h"
+#include "engine/kv/pool.h"
 
 static const struct baton_spec kv_spec = {
     .n_layers = 2,
     .layers = {{.n_kv_heads = 1, .head_dim = 4, .kv_from = 0},
                {.n_kv_heads = 1, .head_dim = 4, .kv_from = 1}}};
 static const struct baton_kv_layout kv_layout = {.spec = &kv_spec, .auto_dtype = "f32"};
+
+static inline enum baton_err make_pool(const char *dtype, int n_blocks, struct baton_kv **kv)
+{
+    const struct baton_kv_pool_options options = {.dtype = dtype, .n_blocks = n_blocks};
+    return baton_kv_create_of(kv_layout, &options, kv, NULL);
+}
 
 /* Hashes that a hash table tells apart late: of the bytes that serve as the hash only two bits
  * differ. */

@@ -1,7 +1,7 @@
 #include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
 
-#include "engine/kv/kv.h"
+#include "engine/kv/pool.h"
 
 enum { N_BLOCKS = 10 };
 
@@ -15,9 +15,27 @@ static const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"
 
 static struct baton_kv *kv;
 
+static enum baton_err make(struct baton_kv_layout of, const char *dtype, int n_blocks,
+                           struct baton_kv **made, struct baton_why *why)
+{
+    const struct baton_kv_pool_options options = {.dtype = dtype, .n_blocks = n_blocks};
+    return baton_kv_create_of(of, &options, made, why);
+}
+
+static enum baton_err measure(struct baton_kv_layout of, const char *dtype, size_t *bytes,
+                              struct baton_why *why)
+{
+    const struct baton_kv_pool_options options = {.dtype = dtype};
+    struct baton_kv_sizes sizes;
+    enum baton_err err = baton_kv_measure_of(of, &options, &sizes, why);
+    if (!err)
+        *bytes = sizes.block_bytes;
+    return err;
+}
+
 SETUP(set_up)
 {
-    return baton_kv_create(layout, "f32", N_BLOCKS, &kv, NULL);
+    return make(layout, "f32", N_BLOCKS, &kv, NULL);
 }
 
 TEARDOWN(tear_down)
@@ -33,7 +51,7 @@ TEST(a_block_holds_k_and_v_of_sixteen_positions)
                                  3 * (3 * 16 + 16 * 16)};
     size_t n_all = 0, all_bytes;
     struct baton_kv *half;
-    assert_int_equal(baton_kv_create(layout, "f16", 4, &half, NULL), BATON_OK);
+    assert_int_equal(make(layout, "f16", 4, &half, NULL), BATON_OK);
     for (int layer = 0; layer < spec.n_layers; layer++) {
         assert_int_equal(baton_kv_block_bytes(kv, layer), n_elements[layer] * 4);
         assert_int_equal(baton_kv_block_bytes(half, layer), n_elements[layer] * 2);
@@ -41,9 +59,9 @@ TEST(a_block_holds_k_and_v_of_sixteen_positions)
     }
     assert_int_equal(baton_kv_all_block_bytes(kv), n_all * 4);
     assert_int_equal(baton_kv_all_block_bytes(half), n_all * 2);
-    assert_int_equal(baton_kv_measure(layout, "f16", &all_bytes, NULL), BATON_OK);
+    assert_int_equal(measure(layout, "f16", &all_bytes, NULL), BATON_OK);
     assert_int_equal(all_bytes, n_all * 2);
-    assert_int_equal(baton_kv_measure(layout, "q8", &all_bytes, NULL), BATON_OK);
+    assert_int_equal(measure(layout, "q8", &all_bytes, NULL), BATON_OK);
     /* K and V of D rounded up to 16, and sixteen scales of two bytes for each. */
     assert_int_equal(all_bytes, 5 * (2 * 16 * 16 + 64) + (2 * 48 * 16 + 64));
     assert_int_equal(baton_kv_n_blocks(kv), N_BLOCKS);
@@ -66,7 +84,7 @@ TEST(a_layer_that_reads_anothers_k_and_v_holds_none)
 static void assert_dtype(struct baton_kv_layout of, const char *asked, const char *wanted)
 {
     struct baton_kv *made;
-    assert_int_equal(baton_kv_create(of, asked, 1, &made, NULL), BATON_OK);
+    assert_int_equal(make(of, asked, 1, &made, NULL), BATON_OK);
     assert_string_equal(baton_kv_dtype(made), wanted);
     assert_int_equal(baton_kv_element(made), !strcmp(wanted, "q8")    ? BATON_KV_Q8
                                              : !strcmp(wanted, "f16") ? BATON_KV_F16
@@ -92,7 +110,7 @@ TEST(an_unknown_dtype_is_refused_by_name)
 {
     struct baton_kv *none = NULL;
     struct baton_why why;
-    assert_int_equal(baton_kv_create(layout, "f8", 1, &none, &why), BATON_INVALID);
+    assert_int_equal(make(layout, "f8", 1, &none, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "\"f8\""));
     assert_null(none);
 }
@@ -103,10 +121,10 @@ TEST(heads_whose_sums_could_overflow_are_refused_for_q8)
     const struct baton_kv_layout of = {.spec = &wide, .auto_dtype = "f16"};
     size_t n_bytes;
     struct baton_why why;
-    assert_int_equal(baton_kv_measure(of, "q8", &n_bytes, &why), BATON_OK);
+    assert_int_equal(measure(of, "q8", &n_bytes, &why), BATON_OK);
     wide.layers[0].head_dim = 513;
-    assert_int_equal(baton_kv_measure(of, "f16", &n_bytes, &why), BATON_OK);
-    assert_int_equal(baton_kv_measure(of, "q8", &n_bytes, &why), BATON_INVALID);
+    assert_int_equal(measure(of, "f16", &n_bytes, &why), BATON_OK);
+    assert_int_equal(measure(of, "q8", &n_bytes, &why), BATON_INVALID);
     assert_string_equal(why.text, "kv-dtype: q8 is for heads of at most 512; layer 0 has 513");
 }
 
@@ -145,7 +163,7 @@ TEST(senseless_sizes_are_refused)
     struct baton_kv *none = NULL;
     assert_int_equal(baton_seq_init(&seq, kv, 0), BATON_INVALID);
     assert_int_equal(baton_seq_init(&seq, kv, INT32_MAX), BATON_LIMIT);
-    assert_int_equal(baton_kv_create(layout, NULL, 0, &none, NULL), BATON_INVALID);
+    assert_int_equal(make(layout, NULL, 0, &none, NULL), BATON_INVALID);
     assert_null(none);
 }
 

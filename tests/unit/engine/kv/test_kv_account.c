@@ -1,21 +1,18 @@
 #include "common/base/clock.h"
-#include "engine/kv/account.h"
+#include "engine/kv/pool.h"
 #include "tests/unit/engine/kv/kv_unit.h"
 
 enum { N_BLOCKS = 12, BLOCK = BATON_KV_BLOCK_TOKENS };
 
 static struct baton_kv *kv;
-static struct baton_kv_account account;
 
 SETUP(set_up)
 {
-    enum baton_err err = baton_kv_create(kv_layout, "f32", N_BLOCKS, &kv, NULL);
-    return err ? (int)err : (int)baton_kv_account_init(&account, kv);
+    return make_pool("f32", N_BLOCKS, &kv);
 }
 
 TEARDOWN(tear_down)
 {
-    baton_kv_account_fini(&account);
     baton_kv_destroy(kv);
     return 0;
 }
@@ -30,11 +27,11 @@ static struct baton_seq take(int n_blocks)
 TEST(claims_of_all_sequences_are_the_pools_own_count)
 {
     struct baton_seq a = take(3), b = take(2), none = {0};
-    baton_kv_account_begin(&account);
-    assert_int_equal(baton_kv_account_claim(&account, &a), 3);
-    assert_int_equal(baton_kv_account_claim(&account, &b), 2);
-    assert_int_equal(baton_kv_account_claim(&account, &none), 0);
-    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+    baton_kv_account_begin(kv);
+    assert_int_equal(baton_kv_account_claim(kv, &a), 3);
+    assert_int_equal(baton_kv_account_claim(kv, &b), 2);
+    assert_int_equal(baton_kv_account_claim(kv, &none), 0);
+    assert_int_equal(baton_kv_account_n_faults(kv), 0);
     baton_seq_fini(&a);
     baton_seq_fini(&b);
 }
@@ -45,25 +42,25 @@ TEST(a_shared_block_is_the_first_claimants_and_counts_for_both)
     struct baton_seq a = take(3), b;
     baton_seq_register(&a, 0, hashes, 2);
     assert_int_equal(baton_seq_init_shared(&b, kv, 4 * BLOCK, hashes, 2), BATON_OK);
-    baton_kv_account_begin(&account);
-    assert_int_equal(baton_kv_account_claim(&account, &a), 3);
-    assert_int_equal(baton_kv_account_claim(&account, &b), 2);
-    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+    baton_kv_account_begin(kv);
+    assert_int_equal(baton_kv_account_claim(kv, &a), 3);
+    assert_int_equal(baton_kv_account_claim(kv, &b), 2);
+    assert_int_equal(baton_kv_account_n_faults(kv), 0);
     baton_seq_fini(&a);
     baton_seq_fini(&b);
-    baton_kv_account_begin(&account); /* two are cached now, which nobody claims */
-    assert_int_equal(baton_kv_account_n_faults(&account), 0);
+    baton_kv_account_begin(kv); /* two are cached now, which nobody claims */
+    assert_int_equal(baton_kv_account_n_faults(kv), 0);
 }
 
 TEST(blocks_that_nobody_claims_or_two_do_are_faults)
 {
     struct baton_seq a = take(3), b = take(2);
-    baton_kv_account_begin(&account);
-    (void)baton_kv_account_claim(&account, &a);
-    assert_int_equal(baton_kv_account_n_faults(&account), 2);
-    (void)baton_kv_account_claim(&account, &b);
-    (void)baton_kv_account_claim(&account, &b);
-    assert_int_equal(baton_kv_account_n_faults(&account), 2);
+    baton_kv_account_begin(kv);
+    (void)baton_kv_account_claim(kv, &a);
+    assert_int_equal(baton_kv_account_n_faults(kv), 2);
+    (void)baton_kv_account_claim(kv, &b);
+    (void)baton_kv_account_claim(kv, &b);
+    assert_int_equal(baton_kv_account_n_faults(kv), 2);
     baton_seq_fini(&a);
     baton_seq_fini(&b);
 }

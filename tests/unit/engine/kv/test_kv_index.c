@@ -11,7 +11,7 @@ SETUP(set_up)
 {
     for (uint32_t i = 0; i < N_HASHES; i++)
         hashes[i] = colliding_hash(i);
-    return baton_kv_create(kv_layout, "f32", N_BLOCKS, &kv, NULL);
+    return make_pool("f32", N_BLOCKS, &kv);
 }
 
 TEARDOWN(tear_down)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
-#include "engine/kv/view.h"
+#include "engine/kv/pool.h"
 
 enum { N_BLOCKS = 7, N_LAYERS = 3 };
 
@@ -26,8 +26,14 @@ static char *copy;
 
 SETUP(set_up)
 {
-    assert_int_equal(baton_kv_create_shared(layout, NULL, N_BLOCKS, &theirs, NULL), BATON_OK);
-    assert_int_equal(baton_kv_create(layout, NULL, 2, &own, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create_of(layout,
+                           &(struct baton_kv_pool_options){.n_blocks = N_BLOCKS, .is_shared = true},
+                           &theirs, NULL),
+        BATON_OK);
+    assert_int_equal(
+        baton_kv_create_of(layout, &(struct baton_kv_pool_options){.n_blocks = 2}, &own, NULL),
+        BATON_OK);
     assert_int_equal(baton_kv_view_open(own, baton_kv_fd(theirs), N_BLOCKS, &view, NULL), BATON_OK);
     copy = malloc(baton_kv_all_block_bytes(own));
     assert_non_null(copy);
@@ -114,7 +120,10 @@ TEST(no_copy_that_passes_has_anything_of_the_next_sequence)
     pthread_t writer;
     size_t n = baton_kv_block_bytes(own, 0);
     int n_passed = 0, n_late = 0;
-    assert_int_equal(baton_kv_create_shared(layout, NULL, 1, &one_block, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create_of(
+                         layout, &(struct baton_kv_pool_options){.n_blocks = 1, .is_shared = true},
+                         &one_block, NULL),
+                     BATON_OK);
     assert_int_equal(baton_kv_view_open(own, baton_kv_fd(one_block), 1, &seen, NULL), BATON_OK);
     assert_int_equal(pthread_create(&writer, NULL, reuse_block, one_block), 0);
     while (!atomic_load(&filled))

@@ -38,10 +38,10 @@ TEST(a_random_model_keeps_its_spec)
                                      .n_context = 8};
     struct baton_model *model;
     assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(baton_model_spec(model)->n_vocab, 7);
+    assert_int_equal(baton_model_info(model)->n_vocab, 7);
     assert_int_equal(baton_model_spec(model)->layers[0].n_ff, 5);
-    assert_string_equal(baton_model_dtype(model), "f32");
-    assert_string_equal(baton_model_main_dtype(model), "f32");
+    assert_string_equal(baton_model_info(model)->dtype, "f32");
+    assert_string_equal(baton_model_info(model)->main_dtype, "f32");
     /* The embedding as head: a panel of 16 outputs holds 7, 64 bytes an input. */
     struct baton_model_bytes bytes = baton_model_bytes(model);
     assert_true(bytes.head == 6 * 64);
@@ -90,11 +90,14 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
         const struct baton_model_options options = {.dtype = kv_dtypes[i][0]};
         struct baton_model *model;
         assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
-        struct baton_kv_layout layout = baton_model_kv_layout(model);
-        assert_string_equal(layout.auto_dtype, kv_dtypes[i][1]);
-        assert_int_equal(layout.spec->n_layers, 3);
-        assert_int_equal(layout.spec->layers[2].n_kv_heads, 2);
-        assert_int_equal(layout.spec->layers[2].head_dim, 3);
+        const struct baton_kv_pool_options options_of_pool = {.n_blocks = 1};
+        struct baton_kv *kv = NULL;
+        assert_int_equal(baton_kv_create(model, &options_of_pool, &kv, NULL), BATON_OK);
+        assert_string_equal(baton_kv_dtype(kv), kv_dtypes[i][1]);
+        assert_int_equal(baton_kv_n_layers(kv), 3);
+        enum baton_kv_dtype element = i ? BATON_KV_F16 : BATON_KV_F32;
+        assert_int_equal(baton_kv_block_bytes(kv, 2), 2 * baton_kv_head_bytes(element, 3));
+        baton_kv_destroy(kv);
         baton_model_close(model);
     }
 }

@@ -77,7 +77,7 @@ TEST(a_packed_model_is_the_model_in_every_dtype)
         assert_non_null(mapped->pack.payload);
         assert_same_weights(alone, packed);
         assert_same_weights(alone, mapped);
-        assert_string_equal(baton_model_dtype(mapped), dtypes[i]);
+        assert_string_equal(baton_model_info(mapped)->dtype, dtypes[i]);
         baton_model_close(alone);
         baton_model_close(packed);
         baton_model_close(mapped);
@@ -102,8 +102,8 @@ TEST_ALONE(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
         struct baton_model *usual = open_model(NULL, kernels->name, NULL);
         struct baton_model *fastest = open_model("auto", kernels->name, NULL);
         assert_non_null(kernels->dtypes[kernels->fastest].linear);
-        assert_string_equal(baton_model_dtype(usual), "f32");
-        assert_string_equal(baton_model_dtype(fastest), baton_dtype_name(kernels->fastest));
+        assert_string_equal(baton_model_info(usual)->dtype, "f32");
+        assert_string_equal(baton_model_info(fastest)->dtype, baton_dtype_name(kernels->fastest));
         baton_model_close(fastest);
         baton_model_close(usual);
     }

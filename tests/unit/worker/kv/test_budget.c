@@ -209,7 +209,7 @@ TEST(a_model_without_room_is_refused_before_it_is_loaded)
     struct baton_model *model;
     struct baton_why why = {""};
     assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    left.bytes = baton_model_all_bytes(model);
+    left.bytes = baton_model_info(model)->weight_bytes;
     assert_int_equal(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why),
                      BATON_NO_MEMORY);
     assert_ptr_equal(strstr(why.text, "dtype: in f32 the weights take"), why.text);
@@ -232,13 +232,13 @@ TEST(a_draft_models_block_comes_with_each_block)
                                            .n_context = 64};
     struct baton_model *model, *draft;
     struct baton_kv *kv = NULL;
-    size_t block_bytes, draft_bytes;
+    const struct baton_kv_pool_options pool = {.dtype = "f32"};
+    struct baton_kv_sizes whole, small_one;
     assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
     assert_int_equal(random_gpt2(&small, 1, NULL, &draft), BATON_OK);
-    assert_int_equal(baton_kv_measure(baton_model_kv_layout(model), "f32", &block_bytes, NULL),
-                     BATON_OK);
-    assert_int_equal(baton_kv_measure(baton_model_kv_layout(draft), "f32", &draft_bytes, NULL),
-                     BATON_OK);
+    assert_int_equal(baton_kv_measure(model, &pool, &whole, NULL), BATON_OK);
+    assert_int_equal(baton_kv_measure(draft, &pool, &small_one, NULL), BATON_OK);
+    size_t block_bytes = whole.block_bytes, draft_bytes = small_one.block_bytes;
     struct baton_kv_options options = {.bytes = (int64_t)(10 * block_bytes)};
     for (int with_draft = 0; with_draft < 2; with_draft++) {
         options.draft = with_draft ? draft : NULL;

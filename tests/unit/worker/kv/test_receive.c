@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/random.h"
+#include "engine/kv/pool.h"
 #include "tests/support/mailbox.h"
 #include "worker/kv/offer.h"
 #include "worker/kv/receive.h"
@@ -74,8 +75,17 @@ SETUP(set_up)
     receiver_epoch = baton_random_id();
     n_failed = 0;
     is_complete = false;
-    assert_int_equal(baton_kv_create(layout, "f32", N_BLOCKS, &kv, NULL), BATON_OK);
-    assert_int_equal(baton_kv_create_shared(layout, "f32", N_BLOCKS, &theirs, NULL), BATON_OK);
+    assert_int_equal(
+        baton_kv_create_of(layout,
+                           &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = N_BLOCKS},
+                           &kv, NULL),
+        BATON_OK);
+    assert_int_equal(baton_kv_create_of(layout,
+                                        &(struct baton_kv_pool_options){.dtype = "f32",
+                                                                        .n_blocks = N_BLOCKS,
+                                                                        .is_shared = true},
+                                        &theirs, NULL),
+                     BATON_OK);
     assert_int_equal(baton_seq_init(&sent, theirs, N_TOKENS), BATON_OK);
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
                                                       .epoch = receiver_epoch,

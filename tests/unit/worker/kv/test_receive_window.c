@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/random.h"
+#include "engine/kv/pool.h"
 #include "tests/support/mailbox.h"
 #include "worker/kv/receive.h"
 
@@ -75,11 +76,12 @@ static void failed(void *arg, struct baton_kv_receive *broken)
 SETUP(set_up)
 {
     const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
-    const struct baton_kv_sliding one = {.n_blocks = 4, .n_rows = 1};
+    const struct baton_kv_pool_options one = {
+        .dtype = "f32", .n_blocks = N_BLOCKS, .n_window_blocks = 4, .n_step_rows = 1};
     receiver_epoch = baton_random_id();
     n_sent = n_chunks = 0;
     n_complete = n_failed = 0;
-    assert_int_equal(baton_kv_create_sliding(layout, "f32", N_BLOCKS, one, &kv, NULL), BATON_OK);
+    assert_int_equal(baton_kv_create_of(layout, &one, &kv, NULL), BATON_OK);
     assert_int_equal(baton_seq_init(&seq, kv, N_BLOCKS * BLOCK), BATON_OK);
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
                                                       .epoch = receiver_epoch,

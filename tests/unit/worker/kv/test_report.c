@@ -2,6 +2,7 @@
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"
+#include "engine/kv/pool.h"
 #include "worker/kv/report.h"
 
 enum { N_BLOCKS = 12, BLOCK = BATON_KV_BLOCK_TOKENS };
@@ -15,13 +16,14 @@ static struct baton_kv_report report;
 
 SETUP(set_up)
 {
-    enum baton_err err = baton_kv_create(layout, "f32", N_BLOCKS, &kv, NULL);
-    return err ? (int)err : (int)baton_kv_report_init(&report, kv);
+    enum baton_err err = baton_kv_create_of(
+        layout, &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = N_BLOCKS}, &kv, NULL);
+    baton_kv_report_init(&report, kv);
+    return (int)err;
 }
 
 TEARDOWN(tear_down)
 {
-    baton_kv_report_fini(&report);
     baton_kv_destroy(kv);
     return 0;
 }

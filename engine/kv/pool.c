@@ -3,9 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/model/model.h"
 #include "engine/system/reserve.h"
 
 static const char *const names[BATON_N_KV_DTYPES] = {"f32", "f16", "q8"};
+
+static struct baton_kv_layout layout_of(const struct baton_model *model)
+{
+    return (struct baton_kv_layout){.spec = baton_model_spec(model),
+                                    .auto_dtype = baton_model_is_f32(model) ? "f32" : "f16"};
+}
 
 static enum baton_err choose_dtype(struct baton_kv *kv, const struct baton_kv_layout *layout,
                                    const char *name, struct baton_why *why)
@@ -94,17 +101,6 @@ static void forget_layers(struct baton_kv *kv)
     free(kv->held);
 }
 
-enum baton_err baton_kv_measure(struct baton_kv_layout layout, const char *dtype, size_t *bytes,
-                                struct baton_why *why)
-{
-    struct baton_kv kv = {0};
-    enum baton_err err = describe(&kv, &layout, dtype, why);
-    if (!err)
-        *bytes = kv.all_block_bytes;
-    forget_layers(&kv);
-    return err;
-}
-
 /* Those behind, one more (baton_kv_first_block), and what n_rows positions touch that begin
  * anywhere in a block. */
 static int window_blocks(const struct baton_kv *kv, int n_rows)
@@ -112,17 +108,25 @@ static int window_blocks(const struct baton_kv *kv, int n_rows)
     return kv->window ? kv_blocks_behind(kv) + 1 + baton_kv_blocks_for(n_rows) : 0;
 }
 
-enum baton_err baton_kv_measure_window(struct baton_kv_layout layout, const char *dtype, int n_rows,
-                                       size_t *bytes, int *n_blocks, struct baton_why *why)
+enum baton_err baton_kv_measure_of(struct baton_kv_layout layout,
+                                   const struct baton_kv_pool_options *options,
+                                   struct baton_kv_sizes *sizes, struct baton_why *why)
 {
     struct baton_kv kv = {0};
-    enum baton_err err = describe(&kv, &layout, dtype, why);
-    if (!err) {
-        *bytes = kv.window_block_bytes;
-        *n_blocks = window_blocks(&kv, n_rows);
-    }
+    enum baton_err err = describe(&kv, &layout, options->dtype, why);
+    if (!err)
+        *sizes = (struct baton_kv_sizes){.block_bytes = kv.all_block_bytes,
+                                         .window_bytes = kv.window_block_bytes,
+                                         .window_blocks = window_blocks(&kv, options->n_step_rows)};
     forget_layers(&kv);
     return err;
+}
+
+enum baton_err baton_kv_measure(const struct baton_model *model,
+                                const struct baton_kv_pool_options *options,
+                                struct baton_kv_sizes *sizes, struct baton_why *why)
+{
+    return baton_kv_measure_of(layout_of(model), options, sizes, why);
 }
 
 /* Layer behind layer; one that holds nothing reads the memory of an earlier one. */
@@ -179,52 +183,47 @@ static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared
     char *memory = baton_reserve_memory(kv->reserve);
     kv->stamps = (_Atomic uint64_t *)(memory + stamps_at);
     divide(kv, memory, n_blocks);
-    return baton_kv_blocks_init(&kv->blocks, n_blocks);
+    kv->n_claims = calloc((size_t)n_blocks, sizeof *kv->n_claims);
+    return kv->n_claims ? baton_kv_blocks_init(&kv->blocks, n_blocks) : BATON_NO_MEMORY;
 }
 
-/* What a pool is made for. */
-struct wish {
-    struct baton_kv_layout layout;
-    const char *dtype;
-    int n_blocks;
-    bool is_shared;
-    struct baton_kv_sliding sliding;
-};
-
-static enum baton_err create_windows(struct baton_kv *kv, const struct wish *wish)
+static enum baton_err create_windows(struct baton_kv *kv,
+                                     const struct baton_kv_pool_options *options)
 {
-    int n = wish->sliding.n_blocks, n_sequence = window_blocks(kv, wish->sliding.n_rows);
+    int n = options->n_window_blocks, n_sequence = window_blocks(kv, options->n_step_rows);
     return n && n_sequence ? baton_kv_windows_create(n, n_sequence, &kv->windows) : BATON_OK;
 }
 
-static enum baton_err create(struct baton_kv *kv, const struct wish *wish, struct baton_why *why)
+static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *layout,
+                             const struct baton_kv_pool_options *options, struct baton_why *why)
 {
-    enum baton_err err = describe(kv, &wish->layout, wish->dtype, why);
+    enum baton_err err = describe(kv, layout, options->dtype, why);
     if (err)
         return err;
-    if (baton_kv_layout_digest(wish->layout.spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
+    if (baton_kv_layout_digest(layout->spec, baton_kv_dtype(kv), BATON_KV_BLOCK_TOKENS,
                                kv->layout_name) ||
-        create_windows(kv, wish))
+        create_windows(kv, options))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    err = allocate(kv, wish->n_blocks, wish->is_shared);
+    err = allocate(kv, options->n_blocks, options->is_shared);
     if (err == BATON_IO)
         return baton_fail(why, err, "KV cache: no memory to be had that others can map");
     if (err)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
-                          wish->n_blocks, BATON_KV_BLOCK_TOKENS);
+                          options->n_blocks, BATON_KV_BLOCK_TOKENS);
     return BATON_OK;
 }
 
-static enum baton_err create_pool(const struct wish *wish, struct baton_kv **kv,
+enum baton_err baton_kv_create_of(struct baton_kv_layout layout,
+                                  const struct baton_kv_pool_options *options, struct baton_kv **kv,
                                   struct baton_why *why)
 {
-    if (wish->n_blocks < 1)
+    if (options->n_blocks < 1)
         return baton_fail(why, BATON_INVALID, "KV cache: needs at least one block, not %d",
-                          wish->n_blocks);
+                          options->n_blocks);
     struct baton_kv *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    enum baton_err err = create(made, wish, why);
+    enum baton_err err = create(made, &layout, options, why);
     if (err)
         baton_kv_destroy(made);
     else
@@ -232,28 +231,11 @@ static enum baton_err create_pool(const struct wish *wish, struct baton_kv **kv,
     return err;
 }
 
-enum baton_err baton_kv_create(struct baton_kv_layout layout, const char *dtype, int n_blocks,
-                               struct baton_kv **kv, struct baton_why *why)
+enum baton_err baton_kv_create(const struct baton_model *model,
+                               const struct baton_kv_pool_options *options, struct baton_kv **kv,
+                               struct baton_why *why)
 {
-    return create_pool(&(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks}, kv,
-                       why);
-}
-
-enum baton_err baton_kv_create_shared(struct baton_kv_layout layout, const char *dtype,
-                                      int n_blocks, struct baton_kv **kv, struct baton_why *why)
-{
-    return create_pool(
-        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .is_shared = true},
-        kv, why);
-}
-
-enum baton_err baton_kv_create_sliding(struct baton_kv_layout layout, const char *dtype,
-                                       int n_blocks, struct baton_kv_sliding sliding,
-                                       struct baton_kv **kv, struct baton_why *why)
-{
-    return create_pool(
-        &(struct wish){.layout = layout, .dtype = dtype, .n_blocks = n_blocks, .sliding = sliding},
-        kv, why);
+    return baton_kv_create_of(layout_of(model), options, kv, why);
 }
 
 void baton_kv_destroy(struct baton_kv *kv)
@@ -264,6 +246,7 @@ void baton_kv_destroy(struct baton_kv *kv)
     baton_kv_blocks_fini(&kv->blocks);
     baton_kv_windows_destroy(kv->windows);
     forget_layers(kv);
+    free(kv->n_claims);
     free(kv);
 }
 

@@ -1,0 +1,183 @@
+/* The engine as its workers see it: models, and forwards that turn tokens into logits. Workers pass
+ * tokens, get rows of logits and move blocks of bytes; they see no tensor and no kernel.
+ *
+ *     model      immutable weights, and what they compute
+ *     pool       blocks of keys and values, reserved once (kv.h)
+ *     sequence   one timeline: the blocks of its positions, and how many positions are filled (kv.h)
+ *     engine     what forwards run on: scratch memory and compute threads
+ *
+ * This header and kv.h are the boundary. A worker knows of the other rooms of the engine only the
+ * model on disk (engine/checkpoint/checkpoint.h, engine/tokenizer/tokenizer.h), grammars
+ * (engine/grammar/set.h) and the choice of a token from logits (engine/sampling/sampled_token.h).
+ *
+ * Letters: B sequences, T tokens of a call, C model width, V vocabulary.
+ *
+ * Ownership: the caller closes what it loads and destroys what it creates. Engines borrow their
+ *            model, which outlives them.
+ * Threading: any thread may read a model. One thread, the engine thread, calls an engine.
+ * Errors:    load and create: INVALID, NO_MEMORY, with the reason. Forwards: INVALID (a token or a
+ *            position out of range), CANCELED (on_layer said so). A forward allocates nothing.
+ */
+#ifndef BATON_ENGINE_ENGINE_H
+#define BATON_ENGINE_ENGINE_H
+
+#include "common/base/fingerprint.h"
+#include "engine/kv.h"
+
+/* ---- models ---- */
+
+struct baton_cache_dirs;
+struct baton_checkpoint;
+struct baton_model;
+
+/* What --dtype may say, wherever a model is loaded. */
+#define BATON_DTYPE_HELP                                                                           \
+    "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits " \
+    "a weight) or native (the formats of a GGUF file); default: native for a GGUF file, else f32"
+
+/* How a model is kept. Zeroed, it has the default dtype, is computed by the best kernels, was
+ * packed by one thread and is private to the process. */
+struct baton_model_options {
+    const char *dtype;   /* as BATON_DTYPE_HELP has it; NULL: the default */
+    const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "i8mm", "dotprod",
+                            "neon", "portable", "openblas"; NULL: auto */
+    const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
+                                             as a file; NULL: nowhere, and nothing is logged */
+    const struct baton_fingerprint *fingerprint; /* of the checkpoint; names that file */
+    int n_threads;                               /* to pack with; 0: one */
+    int n_context;      /* positions to serve; 0: all that the model knows */
+    bool show_progress; /* of packing, on stderr: a line on a terminal, else one in the log each
+                           10 s */
+    /* Called when dtypes and sizes are known, before memory is taken. An error ends the load. NULL:
+     * any size will do. */
+    enum baton_err (*admit)(void *arg, const struct baton_model *model, struct baton_why *why);
+    void *admit_arg;
+};
+
+/* The model of a checkpoint, which is not needed afterwards. INVALID also for a dtype or kernels
+ * that this CPU or this combination cannot do; IO, CORRUPT. The reason names the file, and the
+ * tensor or the field. */
+enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
+                                const struct baton_model_options *options,
+                                struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_model_close(struct baton_model *model);
+
+struct baton_model_info {
+    int n_vocab;            /* V */
+    int n_embd;             /* C */
+    int n_context;          /* positions that are served, prompt and output together */
+    int n_chunk;            /* rows of a prompt to compute at once (arch/spec_cost.h) */
+    const char *dtype;      /* of the weights: "f32", "bf16", "q8", "q4", "native" */
+    const char *main_dtype; /* of most of the layers' bytes: "q4_k" of a native model */
+    const char *kernels;    /* that compute: "avx512" */
+    size_t weight_bytes;    /* as packed */
+    size_t mapped_bytes;    /* of them, page cache of a shared file; 0 until the model is loaded */
+};
+/* The model's own. */
+const struct baton_model_info *baton_model_info(const struct baton_model *model);
+
+/* The class of a model's forwards whose K and V are in kv: processes of one class compute the same
+ * bits from the same tokens. Takes milliseconds: each operation runs once on fixed inputs; the
+ * blocks of kv are not touched. NO_MEMORY. */
+enum baton_err baton_numeric_class(const struct baton_model *model, const struct baton_kv *kv,
+                                   struct baton_numeric_class *numeric_class) BATON_MUST_CHECK;
+
+/* ---- engines ---- */
+
+struct baton_engine;
+
+struct baton_engine_options {
+    int max_rows;  /* T of one forward, of all its sequences */
+    int n_threads; /* that compute, the caller included */
+    /* Another engine of the same thread, which outlives this one: its threads compute, and its
+     * pulse counts the layers of both. NULL: threads of its own. */
+    struct baton_engine *beside;
+};
+
+enum baton_err baton_engine_create(const struct baton_model *model,
+                                   const struct baton_engine_options *options,
+                                   struct baton_engine **engine,
+                                   struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_engine_destroy(struct baton_engine *engine);
+
+/* Called when a layer's K and V of the positions just run are in their blocks, for layers that hold
+ * any; they may be sent from then on. False ends the forward with CANCELED. */
+typedef bool (*baton_layer_fn)(void *arg, int layer);
+
+/* One sequence's tokens in a forward, at positions seq->n_tokens and up; it must have blocks for
+ * them. A prompt runs in one chunk or several; a decode step is a chunk of one token, or of one and
+ * its drafts. */
+struct baton_chunk {
+    struct baton_seq *seq;
+    const uint32_t *tokens; /* [n_tokens] */
+    int n_tokens;
+    int n_logits;   /* how many of the last of them want logits */
+    int n_pooled;   /* how many of the last of them are added, in their order, to pooled */
+    double *pooled; /* [C] sum of final hidden states; NULL when n_pooled is 0 */
+};
+
+/* One forward over the chunks of different sequences, prompts and decode steps alike: each weight
+ * is read once for all rows. Advances the sequences; after an error none has advanced. on_layer may
+ * be NULL. logits [sum of n_logits][V], in the order of the rows; NULL when none wants any. The
+ * bits of a chunk's results do not depend on its neighbours, nor on how its sequence was cut. */
+enum baton_err baton_engine_forward(struct baton_engine *engine, const struct baton_chunk *chunks,
+                                    int n_chunks, baton_layer_fn on_layer, void *arg,
+                                    float *logits) BATON_MUST_CHECK;
+
+/* A forward of one chunk: tokens [T]. logits [V] of the last position, or NULL. */
+enum baton_err baton_engine_prefill(struct baton_engine *engine, struct baton_seq *seq,
+                                    const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                    void *arg, float *logits) BATON_MUST_CHECK;
+
+/* A forward of one token of each sequence: tokens [B]. logits [B][V]. */
+enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq *const *seqs,
+                                   const uint32_t *tokens, int n_seqs,
+                                   float *logits) BATON_MUST_CHECK;
+
+/* As prefill, but with the logits of every position: on_row is called T times with logits [V], in
+ * order. scratch [BATON_SCORE_ROWS][V]. */
+enum { BATON_SCORE_ROWS = 8 };
+typedef void (*baton_row_fn)(void *arg, int row, const float *logits);
+enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,
+                                  const uint32_t *tokens, int n_tokens, baton_layer_fn on_layer,
+                                  void *layer_arg, baton_row_fn on_row, void *row_arg,
+                                  float *scratch) BATON_MUST_CHECK;
+
+/* The naive step: runs the whole prefix tokens [T] from position 0 and keeps nothing. scratch is a
+ * sequence with blocks for T positions, empty before and after. logits [V] of the last position. */
+enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq *scratch,
+                                  const uint32_t *tokens, int n_tokens,
+                                  float *logits) BATON_MUST_CHECK;
+
+/* How many layers were computed so far, and how many rows the forward has that runs or ran last.
+ * From any thread: a count that stands still during a forward shows that the engine stands still. */
+struct baton_engine_pulse {
+    unsigned n_layers;
+    int n_rows;
+};
+struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine);
+
+/* ---- compute threads ---- */
+
+/* Runs fn for items 0..n_items-1 on the compute threads, between forwards, and returns when all are
+ * done. worker is 0..n_threads-1, the caller's own being 0: it picks scratch memory. */
+typedef void (*baton_item_fn)(void *arg, int item, int worker);
+void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg);
+
+/* Threads 0..n-1 take part, thread 0 being the caller. Thread i is pinned to processors[i]; with
+ * NULL each runs wherever the system puts it. One function always tells NULL, or never. */
+struct baton_share {
+    int n;
+    const int *processors; /* [n], borrowed until the next call of the function that told it */
+};
+
+/* Called before every loop and between the caller's items: false while nothing has changed since
+ * the last call, which should then cost next to nothing. */
+typedef bool (*baton_share_fn)(void *arg, struct baton_share *share);
+
+/* Sets the rule for how many threads compute, and where; without one all do, anywhere. */
+void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
+
+#endif

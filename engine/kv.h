@@ -1,0 +1,193 @@
+/* The KV cache as workers see it: a pool of blocks of keys and values, reserved once, and sequences
+ * that hold some of them.
+ *
+ * A block holds the BATON_KV_BLOCK_TOKENS positions from a multiple of that on: position p of a
+ * sequence is in its block p / BATON_KV_BLOCK_TOKENS. A block of one layer is one contiguous piece
+ * of baton_kv_block_bytes bytes, which is also what travels between workers.
+ *
+ *     free --seq_init--> held --seq_fini--> free
+ *                         | seq_register       ^
+ *                         v                    | evicted: taken anew, or past the bound
+ *                     held, registered --seq_fini--> cached
+ *                         ^                           |
+ *                         +--seq_init with its hash --+
+ *
+ * A block that is whole and will not be written again may be registered under its hash; sequences
+ * of the same prefix find it there and share it. A cached block counts as free. The least recently
+ * used is evicted first.
+ *
+ * Layers that see only a window need the blocks of the last positions alone. A pool that slides has
+ * fewer blocks for them than for the others, with numbers and a cache of their own; a sequence
+ * gives those back that its window has passed.
+ *
+ * Ownership: the caller destroys a pool. A sequence holds its blocks until baton_seq_fini.
+ * Threading: one thread owns a pool and makes all calls but those named next. The thread that has a
+ *            sequence runs it, calls baton_seq_hold_window, and reads and writes its blocks. A
+ *            sequence moves between threads by message.
+ * Errors:    create: INVALID, NO_MEMORY, IO, with the reason. seq_init: see there.
+ */
+#ifndef BATON_ENGINE_KV_H
+#define BATON_ENGINE_KV_H
+
+#include <stdbool.h>
+
+#include "common/base/block_hash.h"
+#include "engine/kernels/attend/kv_block.h" /* BATON_KV_BLOCK_TOKENS, baton_kv_blocks_for */
+
+struct baton_kv;
+struct baton_model;
+struct baton_seq;
+
+/* ---- pools ---- */
+
+struct baton_kv_pool_options {
+    const char *dtype; /* of the elements: "f32", "f16", "q8"; NULL or "auto": f32 where all of the
+                          model's matrices are, else f16. INVALID also when heads are too wide
+                          for q8 */
+    int n_blocks;
+    bool is_shared; /* other processes may map it to read. IO where the kernel has no such memory */
+    /* Of layers with a window: how many blocks they have, at least one sequence's; 0, or without
+     * such layers: the pool does not slide. The most positions that one sequence advances by in a
+     * forward. */
+    int n_window_blocks, n_step_rows;
+};
+
+/* For K and V of the model, which is not needed afterwards. Memory comes in the background. */
+enum baton_err baton_kv_create(const struct baton_model *model,
+                               const struct baton_kv_pool_options *options, struct baton_kv **kv,
+                               struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_kv_destroy(struct baton_kv *kv);
+
+/* What a pool of these options would take, of which n_blocks and n_window_blocks do not count. */
+struct baton_kv_sizes {
+    size_t block_bytes;  /* of a block in all layers */
+    size_t window_bytes; /* of them, in layers with a window */
+    int window_blocks;   /* that a sequence sets aside there; 0: no layer has a window */
+};
+enum baton_err baton_kv_measure(const struct baton_model *model,
+                                const struct baton_kv_pool_options *options,
+                                struct baton_kv_sizes *sizes,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
+int baton_kv_n_blocks(const struct baton_kv *kv);
+/* Blocks that no sequence holds; and of these, the ones that are cached. */
+int baton_kv_n_free(const struct baton_kv *kv);
+int baton_kv_n_cached(const struct baton_kv *kv);
+/* The most blocks that a sequence could hold that began now; it also needs those of its window. */
+int baton_kv_n_reservable(const struct baton_kv *kv);
+/* Bytes that no memory lies behind yet. */
+size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
+
+/* At most n_blocks are cached from now on; 0: none, and nothing is shared. Without this call there
+ * is no bound. */
+void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
+/* When the block that is evicted next became cached; 0: none is cached. */
+int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv);
+
+/* The account of a pool: whether each block has the holders that it counts. Begin, claim for every
+ * sequence there is, n_faults. O(n_blocks). */
+void baton_kv_account_begin(struct baton_kv *kv);
+/* Counts the sequence's blocks; how many of them no sequence before it holds. */
+int baton_kv_account_claim(struct baton_kv *kv, const struct baton_seq *seq);
+/* Blocks that have other holders than those who claimed them: leaked ones. One more when the pool
+ * is inconsistent in itself, and one when others have set blocks aside. */
+int baton_kv_account_n_faults(const struct baton_kv *kv);
+
+/* ---- sequences ---- */
+
+/* One timeline. The fields are for reading; n_tokens is also written by those who fill blocks
+ * themselves, and taken back after a forward whose last tokens do not stand. */
+struct baton_seq {
+    struct baton_kv *kv;
+    int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
+    int n_blocks;
+    int n_shared; /* of them, the first: found under their hashes, not to be written */
+    int n_tokens; /* positions filled, advanced by forwards and by reception */
+
+    /* Of a pool that slides; else NULL and 0. */
+    int *windows; /* owned array, as blocks: of layers with a window; negative: not held */
+    int first_window, end_window; /* those held */
+    int n_set_aside;              /* that it may hold */
+};
+
+/* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. INVALID: no tokens.
+ * NO_MEMORY. On success *seq is empty (n_tokens 0). */
+enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
+                              int n_tokens) BATON_MUST_CHECK;
+/* The same for a prompt whose first blocks may be there already: holds as many as are found under
+ * hashes [n_hashes], from the first on without a gap, and takes the rest. On success *seq begins
+ * after them. At least one position is left to compute: n_hashes * BLOCK < n_tokens, else INVALID. */
+enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
+                                     const struct baton_block_hash *hashes,
+                                     int n_hashes) BATON_MUST_CHECK;
+/* Gives the blocks back; harmless on a zeroed struct and when called twice. */
+void baton_seq_fini(struct baton_seq *seq);
+/* Gives back the blocks past the first n_blocks; the positions in them are gone. */
+void baton_seq_shorten(struct baton_seq *seq, int n_blocks);
+
+/* Registers the sequence's blocks first..first + n - 1, which are whole and stay as they are, under
+ * hashes [n]. A hash under which a block is registered stays with that block. */
+void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
+                        int n);
+
+/* For those who fill blocks themselves (forwards do it alone): holds blocks first..end - 1 of layers
+ * with a window, and none before. False when these are more than the sequence has set aside, or
+ * were given back. Always true of a pool that does not slide. */
+bool baton_seq_hold_window(struct baton_seq *seq, int first, int end) BATON_MUST_CHECK;
+
+/* ---- what travels ---- */
+
+/* What both ends of a hand-off must have alike: the digest of the layout (arch/kv_layout.h), which
+ * covers the element type. */
+const char *baton_kv_layout_name(const struct baton_kv *kv);
+const char *baton_kv_dtype(const struct baton_kv *kv);
+
+/* The model's layers: L. */
+int baton_kv_n_layers(const struct baton_kv *kv);
+/* The layers that hold K and V, in order: [*n], the pool's. The others read an earlier layer's. */
+const int *baton_kv_held_layers(const struct baton_kv *kv, int *n);
+/* Of them, those of which all positions are kept, or those that see a window: [*n], the pool's. */
+const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n);
+bool baton_kv_has_window(const struct baton_kv *kv, int layer);
+
+/* Bytes of one block of a layer, 0 for one that holds none; and in all layers. */
+size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);
+size_t baton_kv_all_block_bytes(const struct baton_kv *kv);
+
+/* The first block of a layer that a context of n_tokens positions needs, counted in the sequence: 0
+ * but for layers with a window. It is the same in every pool of the layout. One block more than the
+ * next position sees is needed by a prompt that begins behind the context's last whole block. */
+int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens);
+/* Bytes of what a context of n_tokens needs in all layers, without blocks before first_block. */
+uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens);
+
+/* Memory of block index (counted in the sequence) of a layer that holds K and V. */
+void *baton_seq_block(const struct baton_seq *seq, int layer, int index);
+/* The pool's numbers of the sequence's blocks in such a layer: [n_blocks]. */
+const int *baton_seq_numbers(const struct baton_seq *seq, int layer);
+
+/* ---- pools of other processes ---- */
+
+/* The memory of a shared pool as a file, the pool's own; -1: it is not shared. */
+int baton_kv_fd(const struct baton_kv *kv);
+/* How many blocks were taken since the pool began: as_of for those who read the file. */
+uint64_t baton_kv_clock(const struct baton_kv *kv);
+
+/* Such a file of another process, of a pool of n_blocks with the same layout as own (borrowed until
+ * close), mapped to be read. Nothing in it is believed: numbers are checked against its size, which
+ * its seals fix. fd is borrowed for the call. INVALID: it is no sealed pool of that size. */
+struct baton_kv_view;
+enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_blocks,
+                                  struct baton_kv_view **view,
+                                  struct baton_why *why) BATON_MUST_CHECK;
+/* NULL is harmless. */
+void baton_kv_view_close(struct baton_kv_view *view);
+int baton_kv_view_n_blocks(const struct baton_kv_view *view);
+
+/* Copies a block of a layer that holds K and V. False when its owner gave it to another sequence
+ * after the pool's clock had shown as_of: what was copied is then of no use. */
+bool baton_kv_view_copy(const struct baton_kv_view *view, int layer, int block, uint64_t as_of,
+                        void *to) BATON_MUST_CHECK;
+
+#endif
