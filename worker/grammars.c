@@ -6,7 +6,6 @@
 #include "common/base/log.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/tokenizer_tables.h"
-#include "engine/grammar/masks/plain_vocab.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "worker/host.h"
 
@@ -60,8 +59,6 @@ static enum baton_err load(void *arg, struct baton_token_trie **trie, struct bat
     struct texts texts = {.tokenizer = tokenizer};
     err = baton_token_trie_create((size_t)host->facts.n_vocab, text_of, &texts, trie);
     baton_tokenizer_close(tokenizer);
-    if (!err)
-        err = baton_plain_vocab_add(*trie);
     if (!err)
         baton_log(BATON_LOG_INFO, "vocabulary_loaded", BATON_I("tokens", (*trie)->n_tokens),
                   BATON_F("load_s", baton_seconds(baton_now_ns() - begin_ns)));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "engine/grammar/masks/plain_vocab.h"
 
 /* A grammar that is to be made; holds it. */
 struct baton_grammar_order {
@@ -41,11 +42,19 @@ static struct baton_grammar_order *wait_for_order(struct baton_grammar_set *set)
     return order;
 }
 
+static enum baton_err load_vocabulary(struct baton_grammar_set *set, struct baton_why *why)
+{
+    if (set->trie)
+        return BATON_OK;
+    enum baton_err err = set->hooks.load(set->hooks.arg, &set->trie, why);
+    return err ? err : baton_plain_vocab_add(set->trie);
+}
+
 static void make(struct baton_grammar_set *set, const struct baton_grammar_order *order)
 {
     struct baton_why why = {""};
     int64_t begin_ns = baton_now_ns();
-    enum baton_err err = set->trie ? BATON_OK : set->hooks.load(set->hooks.arg, &set->trie, &why);
+    enum baton_err err = load_vocabulary(set, &why);
     if (err)
         baton_grammar_give_up(order->grammar, err);
     else
