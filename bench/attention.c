@@ -9,8 +9,8 @@
 #include "bench/line.h"
 #include "common/base/array.h"
 #include "common/base/clock.h"
-#include "engine/arch/gpt2.h"
-#include "engine/arch/spec_attention.h"
+#include "engine/arch/spec.h"
+#include "engine/arch/spec_cost.h"
 #include "engine/compute/forward.h"
 #include "engine/system/floats.h"
 

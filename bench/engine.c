@@ -9,7 +9,7 @@
 #include "bench/probe.h"
 #include "common/base/array.h"
 #include "common/base/clock.h"
-#include "engine/arch/spec_weights.h"
+#include "engine/arch/spec_cost.h"
 #include "engine/kv/pool.h"
 #include "engine/model/model.h"
 #include "tools/support/machine/machine.h"

@@ -1,7 +1,6 @@
 #include "bench/roofline.h"
 
-#include "engine/arch/spec_attention.h"
-#include "engine/arch/spec_weights.h"
+#include "engine/arch/spec_cost.h"
 
 double bench_work_flops(const struct bench_work *work)
 {

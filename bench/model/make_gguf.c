@@ -144,11 +144,11 @@ static bool has_row(const struct baton_tensor_row *row, const void *arg)
     if (row->part != BATON_PART_ALL)
         return true;
     if (row->of_experts)
-        return row->slot != BATON_SLOT_UP;
-    if (row->slot != BATON_SLOT_QKV && row->slot != BATON_SLOT_QKV_BIAS)
+        return row->kind != BATON_ARRAY_UP;
+    if (row->kind != BATON_ARRAY_QKV && row->kind != BATON_ARRAY_QKV_BIAS)
         return true;
     for (int i = 0; (found = baton_tensor_row_at(own, i)); i++)
-        if (found->slot == row->slot)
+        if (found->kind == row->kind)
             return found->part == BATON_PART_ALL;
     return true;
 }

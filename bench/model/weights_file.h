@@ -8,7 +8,7 @@
 #ifndef BATON_BENCH_MODEL_WEIGHTS_FILE_H
 #define BATON_BENCH_MODEL_WEIGHTS_FILE_H
 
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 #include "engine/checkpoint/weights/convert.h"
 #include "engine/model/model.h"
 

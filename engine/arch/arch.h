@@ -1,9 +1,17 @@
 /* An architecture, as a row of a table: which configurations it computes, what they say of the
- * computation (spec.h), and what its checkpoints' tensors are called. The engine's decoder runs all
- * of them.
+ * computation, and what its checkpoints' tensors are called. The engine's decoder runs all of them.
  *
- * A new architecture is a row in families.c, and a function in refine.c only for what no row can
- * say.
+ *     config    what config.json says                          checkpoint/config/model_config.h
+ *       | a row of families.c, read by configure.c; refine.c for what no row can say
+ *     spec      what the decoder computes                      spec.h
+ *       |
+ *     arrays    the weights that this takes                    arrays.h
+ *       | names_hf.c, names_gguf.c
+ *     tensors   the tensors of a checkpoint that fill them     tensors.h
+ *
+ * A new architecture is a row in families.c, lists of its tensors' names unless it shares another's,
+ * and a function in refine.c only for what no row can say. What the decoder cannot compute yet goes
+ * into spec.h first.
  *
  * Ownership: a table of constants.
  * Threading: pure.
@@ -13,7 +21,7 @@
 #define BATON_ENGINE_ARCH_ARCH_H
 
 #include "engine/arch/spec.h"
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 
 /* Which layers have a window where layer_types does not say it. */
 enum baton_window_rule {
@@ -95,10 +103,5 @@ struct baton_checkpoint;
 enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpoint, int n_context,
                                           const struct baton_arch **arch, struct baton_spec *spec,
                                           struct baton_why *why) BATON_MUST_CHECK;
-
-/* The bounds that hold for every architecture: KV heads divide the heads, a layer reads K and V of
- * its own sizes, no size is absurd. H x D need not be C. */
-enum baton_err baton_spec_check(const struct baton_spec *spec,
-                                struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

@@ -68,41 +68,41 @@ static struct baton_array up_matrix(const struct baton_spec *spec, int n_ff)
     return array;
 }
 
-static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_slot slot)
+static struct baton_array norm_of_layer(const struct baton_spec *spec, enum baton_array_kind kind)
 {
-    switch (slot) {
-    case BATON_SLOT_ATTN_NORM:
+    switch (kind) {
+    case BATON_ARRAY_ATTN_NORM:
         return norm(spec, has_input_norm(spec));
-    case BATON_SLOT_ATTN_NORM_BIAS:
+    case BATON_ARRAY_ATTN_NORM_BIAS:
         return norm_bias(spec, has_input_norm(spec));
-    case BATON_SLOT_MLP_NORM:
+    case BATON_ARRAY_MLP_NORM:
         return norm(spec, has_mlp_norm(spec));
-    case BATON_SLOT_MLP_NORM_BIAS:
+    case BATON_ARRAY_MLP_NORM_BIAS:
         return norm_bias(spec, has_mlp_norm(spec));
-    case BATON_SLOT_ATTN_POST_NORM:
-    case BATON_SLOT_MLP_POST_NORM:
+    case BATON_ARRAY_ATTN_POST_NORM:
+    case BATON_ARRAY_MLP_POST_NORM:
         return norm(spec, baton_spec_has_post_norms(spec));
-    case BATON_SLOT_ATTN_POST_NORM_BIAS:
-    case BATON_SLOT_MLP_POST_NORM_BIAS:
+    case BATON_ARRAY_ATTN_POST_NORM_BIAS:
+    case BATON_ARRAY_MLP_POST_NORM_BIAS:
         return norm_bias(spec, baton_spec_has_post_norms(spec));
     default:
         return none();
     }
 }
 
-static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton_slot slot,
+static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
                                        int layer)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
     int n_ff = of->is_moe ? spec->moe.n_ff : of->n_ff;
-    switch (slot) {
-    case BATON_SLOT_UP:
+    switch (kind) {
+    case BATON_ARRAY_UP:
         return up_matrix(spec, n_ff);
-    case BATON_SLOT_UP_BIAS:
+    case BATON_ARRAY_UP_BIAS:
         return up(spec, spec->has_mlp_bias ? n_ff : 0, 1);
-    case BATON_SLOT_DOWN:
+    case BATON_ARRAY_DOWN:
         return matrix(spec->n_embd, n_ff);
-    case BATON_SLOT_DOWN_BIAS:
+    case BATON_ARRAY_DOWN_BIAS:
         return vector(spec->has_mlp_bias ? spec->n_embd : 0);
     default:
         return none();
@@ -111,133 +111,136 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
 
 /* What a mixture has beside its experts. A router's small error may choose another expert, so its
  * weights keep all their bits. */
-static struct baton_array mixture_of_layer(const struct baton_spec *spec, enum baton_slot slot,
-                                           int layer)
+static struct baton_array mixture_of_layer(const struct baton_spec *spec,
+                                           enum baton_array_kind kind, int layer)
 {
     const struct baton_moe_spec *moe = &spec->moe;
     struct baton_array router = matrix(moe->n_experts + moe->has_shared_gate, spec->n_embd);
     router.is_exact = true;
     if (!spec->layers[layer].is_moe)
         return none();
-    switch (slot) {
-    case BATON_SLOT_ROUTER:
+    switch (kind) {
+    case BATON_ARRAY_ROUTER:
         return router;
-    case BATON_SLOT_ROUTER_BIAS:
+    case BATON_ARRAY_ROUTER_BIAS:
         return vector(spec->has_router_bias ? router.n_rows : 0);
-    case BATON_SLOT_SHARED_UP:
+    case BATON_ARRAY_SHARED_UP:
         return up_matrix(spec, moe->n_ff_shared);
-    case BATON_SLOT_SHARED_DOWN:
+    case BATON_ARRAY_SHARED_DOWN:
         return moe->n_ff_shared ? matrix(spec->n_embd, moe->n_ff_shared) : none();
     default:
         return none();
     }
 }
 
-static struct baton_array attention_of_layer(const struct baton_spec *spec, enum baton_slot slot,
-                                             int layer)
+static struct baton_array attention_of_layer(const struct baton_spec *spec,
+                                             enum baton_array_kind kind, int layer)
 {
-    switch (slot) {
-    case BATON_SLOT_QKV:
+    switch (kind) {
+    case BATON_ARRAY_QKV:
         return matrix(baton_spec_qkv_width(spec, layer), spec->n_embd);
-    case BATON_SLOT_QKV_BIAS:
+    case BATON_ARRAY_QKV_BIAS:
         return vector(spec->has_qkv_bias ? baton_spec_qkv_width(spec, layer) : 0);
-    case BATON_SLOT_OUT:
+    case BATON_ARRAY_OUT:
         return matrix(spec->n_embd, baton_spec_q_width(spec, layer));
-    case BATON_SLOT_OUT_BIAS:
+    case BATON_ARRAY_OUT_BIAS:
         return vector(spec->has_out_bias ? spec->n_embd : 0);
-    case BATON_SLOT_Q_NORM:
+    case BATON_ARRAY_Q_NORM:
         return head_norm(spec, layer, spec->n_heads);
-    case BATON_SLOT_K_NORM:
+    case BATON_ARRAY_K_NORM:
         return baton_spec_stores_kv(spec, layer)
                    ? head_norm(spec, layer, spec->layers[layer].n_kv_heads)
                    : none();
-    case BATON_SLOT_SINKS:
+    case BATON_ARRAY_SINKS:
         return vector(spec->has_sinks ? spec->n_heads : 0);
     default:
         return none();
     }
 }
 
-static struct baton_array of_layer(const struct baton_spec *spec, enum baton_slot slot, int layer)
+static struct baton_array of_layer(const struct baton_spec *spec, enum baton_array_kind kind,
+                                   int layer)
 {
-    switch (slot) {
-    case BATON_SLOT_QKV:
-    case BATON_SLOT_QKV_BIAS:
-    case BATON_SLOT_OUT:
-    case BATON_SLOT_OUT_BIAS:
-    case BATON_SLOT_Q_NORM:
-    case BATON_SLOT_K_NORM:
-    case BATON_SLOT_SINKS:
-        return attention_of_layer(spec, slot, layer);
-    case BATON_SLOT_UP:
-    case BATON_SLOT_UP_BIAS:
-    case BATON_SLOT_DOWN:
-    case BATON_SLOT_DOWN_BIAS:
-        return mlp_of_layer(spec, slot, layer);
-    case BATON_SLOT_ROUTER:
-    case BATON_SLOT_ROUTER_BIAS:
-    case BATON_SLOT_SHARED_UP:
-    case BATON_SLOT_SHARED_DOWN:
-        return mixture_of_layer(spec, slot, layer);
+    switch (kind) {
+    case BATON_ARRAY_QKV:
+    case BATON_ARRAY_QKV_BIAS:
+    case BATON_ARRAY_OUT:
+    case BATON_ARRAY_OUT_BIAS:
+    case BATON_ARRAY_Q_NORM:
+    case BATON_ARRAY_K_NORM:
+    case BATON_ARRAY_SINKS:
+        return attention_of_layer(spec, kind, layer);
+    case BATON_ARRAY_UP:
+    case BATON_ARRAY_UP_BIAS:
+    case BATON_ARRAY_DOWN:
+    case BATON_ARRAY_DOWN_BIAS:
+        return mlp_of_layer(spec, kind, layer);
+    case BATON_ARRAY_ROUTER:
+    case BATON_ARRAY_ROUTER_BIAS:
+    case BATON_ARRAY_SHARED_UP:
+    case BATON_ARRAY_SHARED_DOWN:
+        return mixture_of_layer(spec, kind, layer);
     default:
-        return norm_of_layer(spec, slot);
+        return norm_of_layer(spec, kind);
     }
 }
 
-static struct baton_array of_model(const struct baton_spec *spec, enum baton_slot slot)
+static struct baton_array of_model(const struct baton_spec *spec, enum baton_array_kind kind)
 {
-    switch (slot) {
-    case BATON_SLOT_TOKEN_EMBEDDING:
+    switch (kind) {
+    case BATON_ARRAY_TOKEN_EMBEDDING:
         return matrix(spec->n_vocab, spec->n_embd);
-    case BATON_SLOT_POSITION_EMBEDDING:
+    case BATON_ARRAY_POSITION_EMBEDDING:
         return table(spec->has_learned_positions ? spec->n_context : 0, spec->n_embd);
-    case BATON_SLOT_FINAL_NORM:
+    case BATON_ARRAY_FINAL_NORM:
         return norm(spec, true);
-    case BATON_SLOT_FINAL_NORM_BIAS:
+    case BATON_ARRAY_FINAL_NORM_BIAS:
         return norm_bias(spec, true);
-    case BATON_SLOT_HEAD:
+    case BATON_ARRAY_HEAD:
         return matrix(spec->has_tied_head ? 0 : spec->n_vocab, spec->n_embd);
-    case BATON_SLOT_HEAD_BIAS:
+    case BATON_ARRAY_HEAD_BIAS:
         return vector(spec->has_head_bias ? spec->n_vocab : 0);
     default:
         return none();
     }
 }
 
-static bool is_of_experts(const struct baton_spec *spec, enum baton_slot slot, int layer)
+static bool is_of_experts(const struct baton_spec *spec, enum baton_array_kind kind, int layer)
 {
-    return spec->layers[layer].is_moe && (slot == BATON_SLOT_UP || slot == BATON_SLOT_UP_BIAS ||
-                                          slot == BATON_SLOT_DOWN || slot == BATON_SLOT_DOWN_BIAS);
+    return spec->layers[layer].is_moe &&
+           (kind == BATON_ARRAY_UP || kind == BATON_ARRAY_UP_BIAS || kind == BATON_ARRAY_DOWN ||
+            kind == BATON_ARRAY_DOWN_BIAS);
 }
 
-struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer)
+struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_array_kind kind,
+                                  int layer)
 {
-    bool in_layer = baton_slot_is_of_layer(slot);
-    struct baton_array array = in_layer ? of_layer(spec, slot, layer) : of_model(spec, slot);
-    array.slot = slot;
+    bool in_layer = baton_array_is_of_layer(kind);
+    struct baton_array array = in_layer ? of_layer(spec, kind, layer) : of_model(spec, kind);
+    array.kind = kind;
     array.layer = in_layer ? layer : 0;
-    array.n_experts = in_layer && is_of_experts(spec, slot, layer) ? spec->moe.n_experts : 0;
+    array.n_experts = in_layer && is_of_experts(spec, kind, layer) ? spec->moe.n_experts : 0;
     return array;
 }
 
-enum { N_LAYER_SLOTS = BATON_END_LAYER_SLOT - BATON_FIRST_LAYER_SLOT };
+enum { N_LAYER_KINDS = BATON_END_LAYER_ARRAY - BATON_FIRST_LAYER_ARRAY };
 
 int baton_n_arrays(const struct baton_spec *spec)
 {
-    return BATON_N_SLOTS + (spec->n_layers - 1) * N_LAYER_SLOTS;
+    return BATON_N_ARRAY_KINDS + (spec->n_layers - 1) * N_LAYER_KINDS;
 }
 
 struct baton_array baton_array_at(const struct baton_spec *spec, int index)
 {
-    int in_layers = index - BATON_FIRST_LAYER_SLOT;
+    int in_layers = index - BATON_FIRST_LAYER_ARRAY;
     if (in_layers < 0)
-        return baton_array_of(spec, (enum baton_slot)index, 0);
-    if (in_layers >= spec->n_layers * N_LAYER_SLOTS)
-        return baton_array_of(spec, (enum baton_slot)(index - (spec->n_layers - 1) * N_LAYER_SLOTS),
-                              0);
-    return baton_array_of(spec,
-                          (enum baton_slot)(BATON_FIRST_LAYER_SLOT + in_layers % N_LAYER_SLOTS),
-                          in_layers / N_LAYER_SLOTS);
+        return baton_array_of(spec, (enum baton_array_kind)index, 0);
+    if (in_layers >= spec->n_layers * N_LAYER_KINDS)
+        return baton_array_of(
+            spec, (enum baton_array_kind)(index - (spec->n_layers - 1) * N_LAYER_KINDS), 0);
+    return baton_array_of(
+        spec, (enum baton_array_kind)(BATON_FIRST_LAYER_ARRAY + in_layers % N_LAYER_KINDS),
+        in_layers / N_LAYER_KINDS);
 }
 
 size_t baton_spec_n_weights(const struct baton_spec *spec)

@@ -1,5 +1,5 @@
 /* The arrays that a model's weights are kept in: which of them a spec asks for, and their sizes. A
- * checkpoint's tensors fill them (tensor_names.h); the engine gives each its place (engine/model).
+ * checkpoint's tensors fill them (tensors.h); the engine gives each its place (engine/model).
  *
  * Whatever deals with all weights walks this list: a model's memory, loading, random weights and
  * files of random weights. Arrays of a layer follow each other; the walk repeats them for each:
@@ -18,47 +18,47 @@
 
 #include "engine/arch/spec.h"
 
-enum baton_slot {
-    BATON_SLOT_TOKEN_EMBEDDING,    /* [V][C] */
-    BATON_SLOT_POSITION_EMBEDDING, /* [n_context][C] */
+enum baton_array_kind {
+    BATON_ARRAY_TOKEN_EMBEDDING,    /* [V][C] */
+    BATON_ARRAY_POSITION_EMBEDDING, /* [n_context][C] */
 
-    BATON_SLOT_ATTN_NORM, /* [C] n1 of spec.h's forms; POST has none */
-    BATON_SLOT_ATTN_NORM_BIAS,
-    BATON_SLOT_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
-    BATON_SLOT_MLP_NORM_BIAS,
-    BATON_SLOT_QKV, /* [(H + 2 G) D][C] queries, keys, values */
-    BATON_SLOT_QKV_BIAS,
-    BATON_SLOT_OUT, /* [C][H D] */
-    BATON_SLOT_OUT_BIAS,
-    BATON_SLOT_UP, /* [F][C]; GATED: [2 F][C], the gate's rows first */
-    BATON_SLOT_UP_BIAS,
-    BATON_SLOT_DOWN, /* [C][F] */
-    BATON_SLOT_DOWN_BIAS,
-    BATON_SLOT_ROUTER, /* [E][C], and a last row for the shared expert's gate */
-    BATON_SLOT_ROUTER_BIAS,
-    BATON_SLOT_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
-    BATON_SLOT_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
-    BATON_SLOT_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
-    BATON_SLOT_ATTN_POST_NORM_BIAS,
-    BATON_SLOT_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */
-    BATON_SLOT_MLP_POST_NORM_BIAS,
-    BATON_SLOT_Q_NORM, /* [D], or [H D] by spec.qk_norm */
-    BATON_SLOT_K_NORM, /* [D], or [G D] */
-    BATON_SLOT_SINKS,  /* [H] */
+    BATON_ARRAY_ATTN_NORM, /* [C] n1 of spec.h's forms; POST has none */
+    BATON_ARRAY_ATTN_NORM_BIAS,
+    BATON_ARRAY_MLP_NORM, /* [C] PRE's n2, SANDWICH's n3, PARALLEL's n2 */
+    BATON_ARRAY_MLP_NORM_BIAS,
+    BATON_ARRAY_QKV, /* [(H + 2 G) D][C] queries, keys, values */
+    BATON_ARRAY_QKV_BIAS,
+    BATON_ARRAY_OUT, /* [C][H D] */
+    BATON_ARRAY_OUT_BIAS,
+    BATON_ARRAY_UP, /* [F][C]; GATED: [2 F][C], the gate's rows first */
+    BATON_ARRAY_UP_BIAS,
+    BATON_ARRAY_DOWN, /* [C][F] */
+    BATON_ARRAY_DOWN_BIAS,
+    BATON_ARRAY_ROUTER, /* [E][C], and a last row for the shared expert's gate */
+    BATON_ARRAY_ROUTER_BIAS,
+    BATON_ARRAY_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
+    BATON_ARRAY_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
+    BATON_ARRAY_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
+    BATON_ARRAY_ATTN_POST_NORM_BIAS,
+    BATON_ARRAY_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */
+    BATON_ARRAY_MLP_POST_NORM_BIAS,
+    BATON_ARRAY_Q_NORM, /* [D], or [H D] by spec.qk_norm */
+    BATON_ARRAY_K_NORM, /* [D], or [G D] */
+    BATON_ARRAY_SINKS,  /* [H] */
 
-    BATON_SLOT_FINAL_NORM, /* [C] */
-    BATON_SLOT_FINAL_NORM_BIAS,
-    BATON_SLOT_HEAD, /* [V][C]; none where the head is the token embedding */
-    BATON_SLOT_HEAD_BIAS,
+    BATON_ARRAY_FINAL_NORM, /* [C] */
+    BATON_ARRAY_FINAL_NORM_BIAS,
+    BATON_ARRAY_HEAD, /* [V][C]; none where the head is the token embedding */
+    BATON_ARRAY_HEAD_BIAS,
 
-    BATON_N_SLOTS,
-    BATON_FIRST_LAYER_SLOT = BATON_SLOT_ATTN_NORM,
-    BATON_END_LAYER_SLOT = BATON_SLOT_FINAL_NORM
+    BATON_N_ARRAY_KINDS,
+    BATON_FIRST_LAYER_ARRAY = BATON_ARRAY_ATTN_NORM,
+    BATON_END_LAYER_ARRAY = BATON_ARRAY_FINAL_NORM
 };
 
 /* An array of a model of some spec. */
 struct baton_array {
-    enum baton_slot slot;
+    enum baton_array_kind kind;
     int layer; /* 0 outside of the layers */
     int n_rows,
         n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
@@ -70,13 +70,14 @@ struct baton_array {
     float center;   /* random weights scatter around it: 1 for the weights of a norm */
 };
 
-static inline bool baton_slot_is_of_layer(enum baton_slot slot)
+static inline bool baton_array_is_of_layer(enum baton_array_kind kind)
 {
-    return slot >= BATON_FIRST_LAYER_SLOT && slot < BATON_END_LAYER_SLOT;
+    return kind >= BATON_FIRST_LAYER_ARRAY && kind < BATON_END_LAYER_ARRAY;
 }
 
-/* layer counts only for the slots of layers. The array is the first expert's. */
-struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_slot slot, int layer);
+/* layer counts only for arrays of layers. The array is the first expert's. */
+struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_array_kind kind,
+                                  int layer);
 
 /* How many arrays the walk visits, absent ones included; and the index-th of them. */
 int baton_n_arrays(const struct baton_spec *spec);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/arch/families.h"
+#include "engine/arch/arch.h"
 #include "engine/arch/rope.h"
+#include "engine/checkpoint/checkpoint.h"
 
 #define CONFIG struct baton_model_config
 
@@ -271,8 +272,8 @@ static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *con
     return add_rope(config, &config->local_rope, spec, why);
 }
 
-enum baton_err baton_arch_make_spec(const struct baton_arch *arch, const CONFIG *config,
-                                    int n_context, struct baton_spec *spec, struct baton_why *why)
+static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *config, int n_context,
+                                struct baton_spec *spec, struct baton_why *why)
 {
     memset(spec, 0, sizeof *spec);
     enum baton_err err = check_choices(arch, config, why);
@@ -289,4 +290,60 @@ enum baton_err baton_arch_make_spec(const struct baton_arch *arch, const CONFIG 
     if (!err)
         err = set_ropes(arch, config, spec, why);
     return !err && arch->refine ? arch->refine(config, spec, why) : err;
+}
+
+/* ---- which architecture it is ---- */
+
+/* Models of pictures and text whose language model is computed alone, and what that may be. */
+static const struct {
+    const char *wrapper, *model_type;
+} wrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}, {"mistral3", "ministral3"}};
+
+static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
+{
+    bool is_wrapper = false;
+    for (size_t i = 0; i < BATON_N_OF(wrappers); i++) {
+        is_wrapper = is_wrapper || !strcmp(wrappers[i].wrapper, config->model_type);
+        if (!config->wrapper[0] || (!strcmp(wrappers[i].wrapper, config->wrapper) &&
+                                    !strcmp(wrappers[i].model_type, config->model_type)))
+            return is_wrapper
+                       ? baton_fail(why, BATON_INVALID, "text_config: must be given in a %s model",
+                                    config->model_type)
+                       : BATON_OK;
+    }
+    return baton_fail(why, BATON_INVALID,
+                      "model_type: \"%.40s\" with a text_config of \"%.40s\" is not supported",
+                      config->wrapper, config->model_type);
+}
+
+enum baton_err baton_arch_configure(const struct baton_model_config *config, int n_context,
+                                    const struct baton_arch **arch, struct baton_spec *spec,
+                                    struct baton_why *why)
+{
+    const struct baton_arch *found = baton_arch_find(config->model_type);
+    char names[BATON_ARCH_NAMES_BYTES];
+    if (!config->model_type[0])
+        return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
+    enum baton_err err = check_wrapper(config, why);
+    if (!err && !found)
+        err = baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
+                         config->model_type, baton_arch_names(names));
+    if (!err)
+        err = make_spec(found, config, n_context, spec, why);
+    if (!err)
+        err = baton_spec_check(spec, why);
+    if (!err)
+        *arch = found;
+    return err;
+}
+
+enum baton_err baton_arch_configure_model(const struct baton_checkpoint *checkpoint, int n_context,
+                                          const struct baton_arch **arch, struct baton_spec *spec,
+                                          struct baton_why *why)
+{
+    struct baton_why reason;
+    enum baton_err err = baton_arch_configure(&checkpoint->config, n_context, arch, spec, &reason);
+    if (err)
+        (void)baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
+    return err;
 }

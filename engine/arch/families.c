@@ -1,9 +1,11 @@
 /* Every architecture as a row, from the modeling and configuration files of its family in
  * huggingface/transformers (src/transformers/models/FAMILY); minicpm from
  * openbmb/MiniCPM-2B-sft-bf16 (modeling_minicpm.py). */
-#include "engine/arch/families.h"
+#include <stdio.h>
+#include <string.h>
 
 #include "common/base/array.h"
+#include "engine/arch/arch.h"
 #include "engine/arch/names.h"
 #include "engine/arch/refine.h"
 
@@ -16,7 +18,7 @@
     (BY(EMBEDDING_MULTIPLIER) | BY(RESIDUAL_MULTIPLIER) | BY(ATTENTION_MULTIPLIER) |               \
      BY(LOGITS_SCALING))
 
-const struct baton_arch baton_families[] = {
+static const struct baton_arch families[] = {
     {.model_type = "gpt2",
      .tensors = &baton_names_gpt2,
      .gguf = &baton_names_gguf_whole,
@@ -285,4 +287,26 @@ const struct baton_arch baton_families[] = {
      .refine = baton_refine_gpt_oss},
 };
 
-const int baton_n_families = BATON_N_OF(baton_families);
+enum { N_FAMILIES = BATON_N_OF(families) };
+
+const struct baton_arch *baton_arch_at(int index)
+{
+    return index >= 0 && index < N_FAMILIES ? &families[index] : NULL;
+}
+
+const struct baton_arch *baton_arch_find(const char *model_type)
+{
+    for (int i = 0; i < N_FAMILIES; i++)
+        if (!strcmp(families[i].model_type, model_type))
+            return &families[i];
+    return NULL;
+}
+
+const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
+{
+    size_t n = 0;
+    for (int i = 0; i < N_FAMILIES && n < BATON_ARCH_NAMES_BYTES; i++)
+        n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
+                              i ? ", " : "supported: ", families[i].model_type);
+    return text;
+}

@@ -1,5 +1,5 @@
 /* The names that families of architectures share, and short words for lists of names
- * (tensor_names.h), for the architectures' files only:
+ * (tensors.h), for the architectures' files only:
  *
  *     static const struct baton_tensor_row rows[] = {
  *         {TENSOR("wte.weight", TOKEN_EMBEDDING)},
@@ -13,9 +13,9 @@
 #define BATON_ENGINE_ARCH_NAMES_H
 
 #include "common/base/array.h"
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 
-#define TENSOR(text, of)  .name = (text), .slot = BATON_SLOT_##of
+#define TENSOR(text, of)  .name = (text), .kind = BATON_ARRAY_##of
 #define EXPERTS(text, of) TENSOR(text, of), .of_experts = true
 #define PART(of)          .part = BATON_PART_##of
 #define LIST(rows)                                                                                 \

@@ -1,5 +1,11 @@
 #include "engine/arch/spec.h"
 
+#include <math.h>
+
+#include "common/base/array.h"
+
+/* ---- widths ---- */
+
 static int larger(int a, int b)
 {
     return a > b ? a : b;
@@ -27,4 +33,135 @@ int baton_spec_most_n_ff(const struct baton_spec *spec)
     for (int i = 0; i < spec->n_layers; i++)
         most = larger(most, spec->layers[i].n_ff);
     return most;
+}
+
+/* ---- bounds ---- */
+
+static enum baton_err check_range(const char *name, int value, int max, struct baton_why *why)
+{
+    if (value >= 1 && value <= max)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "%s: must be in 1..%d, not %d", name, max, value);
+}
+
+/* Attention reads another layer's K and V by this layer's own sizes. */
+static enum baton_err check_kv_from(const struct baton_spec *spec, int layer, struct baton_why *why)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    if (of->kv_from >= 0 && of->kv_from <= layer) {
+        const struct baton_layer_spec *from = &spec->layers[of->kv_from];
+        if (baton_spec_stores_kv(spec, of->kv_from) && from->n_kv_heads == of->n_kv_heads &&
+            from->head_dim == of->head_dim)
+            return BATON_OK;
+    }
+    return baton_fail(why, BATON_INVALID, "layer %d: its K and V cannot be those of layer %d",
+                      layer, of->kv_from);
+}
+
+static enum baton_err check_layer(const struct baton_spec *spec, int layer, struct baton_why *why)
+{
+    const struct baton_layer_spec *of = &spec->layers[layer];
+    enum baton_err err = check_range("KV heads", of->n_kv_heads, BATON_MAX_WIDTH, why);
+    if (!err)
+        err = check_range("head dimension", of->head_dim, BATON_MAX_WIDTH, why);
+    if (!err && !of->is_moe)
+        err = check_range("feed-forward width", of->n_ff, BATON_MAX_WIDTH, why);
+    if (err)
+        return err;
+    if ((int64_t)spec->n_heads * of->head_dim > BATON_MAX_WIDTH)
+        return baton_fail(why, BATON_INVALID,
+                          "num_attention_heads: %d heads of head_dim %d are wider than %d",
+                          spec->n_heads, of->head_dim, BATON_MAX_WIDTH);
+    if (spec->n_heads % of->n_kv_heads)
+        return baton_fail(why, BATON_INVALID, "%d KV heads do not divide %d heads", of->n_kv_heads,
+                          spec->n_heads);
+    if (of->rope >= spec->n_ropes ||
+        (of->rope >= 0 && spec->ropes[of->rope].n_rotated > of->head_dim))
+        return baton_fail(why, BATON_INVALID, "layer %d: heads of %d cannot be rotated so", layer,
+                          of->head_dim);
+    return check_kv_from(spec, layer, why);
+}
+
+static bool has_mixtures(const struct baton_spec *spec)
+{
+    for (int i = 0; i < spec->n_layers; i++)
+        if (spec->layers[i].is_moe)
+            return true;
+    return false;
+}
+
+static enum baton_err check_moe(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct baton_moe_spec *moe = &spec->moe;
+    enum baton_err err = check_range("experts", moe->n_experts, BATON_MAX_EXPERTS, why);
+    if (!err)
+        err = check_range("experts of a token", moe->n_chosen, moe->n_experts, why);
+    if (!err)
+        err = check_range("experts' feed-forward width", moe->n_ff, BATON_MAX_WIDTH, why);
+    if (!err && (moe->n_ff_shared < 0 || moe->n_ff_shared > BATON_MAX_WIDTH))
+        return baton_fail(why, BATON_INVALID,
+                          "shared expert's feed-forward width: must be in 0..%d, not %d",
+                          BATON_MAX_WIDTH, moe->n_ff_shared);
+    if (!err && spec->mlp != BATON_MLP_GATED)
+        return baton_fail(why, BATON_INVALID, "experts must have a gate");
+    return err;
+}
+
+enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why *why)
+{
+    const struct {
+        const char *name;
+        int value, max;
+    } sizes[] = {
+        {"layers", spec->n_layers, BATON_MAX_LAYERS},
+        {"width", spec->n_embd, BATON_MAX_WIDTH},
+        {"heads", spec->n_heads, BATON_MAX_WIDTH},
+        {"vocabulary", spec->n_vocab, BATON_MAX_VOCAB},
+        {"context", spec->n_context, BATON_MAX_CONTEXT},
+    };
+    enum baton_err err = BATON_OK;
+    for (size_t i = 0; i < BATON_N_OF(sizes) && !err; i++)
+        err = check_range(sizes[i].name, sizes[i].value, sizes[i].max, why);
+    for (int i = 0; !err && i < spec->n_layers; i++)
+        err = check_layer(spec, i, why);
+    if (!err && has_mixtures(spec))
+        err = check_moe(spec, why);
+    if (!err && !(spec->norm_epsilon > 0 && spec->norm_epsilon < 1))
+        return baton_fail(why, BATON_INVALID, "norm epsilon: must be between 0 and 1, not %g",
+                          (double)spec->norm_epsilon);
+    return err;
+}
+
+/* ---- a spec by hand ---- */
+
+void baton_gpt2_spec(const struct baton_gpt2_sizes *sizes, struct baton_spec *spec)
+{
+    *spec = (struct baton_spec){
+        .n_layers = sizes->n_layers,
+        .n_embd = sizes->n_embd,
+        .n_heads = sizes->n_heads,
+        .n_vocab = sizes->n_vocab,
+        .n_context = sizes->n_context,
+        .form = BATON_BLOCK_PRE,
+        .norm = BATON_LAYER_NORM,
+        .norm_epsilon = 1e-5F,
+        .norm_has_bias = true,
+        .mlp = BATON_MLP_PLAIN,
+        .activation = BATON_ACT_GELU_TANH,
+        .score_scale = 1.0F / sqrtf((float)sizes->head_dim),
+        .has_qkv_bias = true,
+        .has_out_bias = true,
+        .has_mlp_bias = true,
+        .has_learned_positions = true,
+        .has_tied_head = true,
+        .embed_scale = 1,
+        .residual_scale = 1,
+        .logit_scale = 1,
+    };
+    for (int i = 0; i < sizes->n_layers && i < BATON_MAX_LAYERS; i++)
+        spec->layers[i] = (struct baton_layer_spec){.n_kv_heads = sizes->n_kv_heads,
+                                                    .head_dim = sizes->head_dim,
+                                                    .n_ff = sizes->n_ff,
+                                                    .rope = -1,
+                                                    .kv_from = i};
 }

@@ -15,7 +15,9 @@
  *         PARALLEL   x += A(n1 x) + M(n1 x), or M(n2 x) where mlp_has_norm
  *     logits = cap(head(norm x) * logit_scale)
  *
- * Pure: plain data, copied freely.
+ * Ownership: plain data, copied freely.
+ * Threading: pure.
+ * Errors:    check: INVALID with the size or the layer.
  */
 #ifndef BATON_ENGINE_ARCH_SPEC_H
 #define BATON_ENGINE_ARCH_SPEC_H
@@ -164,5 +166,18 @@ static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
 int baton_spec_most_q_width(const struct baton_spec *spec);
 int baton_spec_most_qkv_width(const struct baton_spec *spec);
 int baton_spec_most_n_ff(const struct baton_spec *spec);
+
+/* The bounds that hold for every architecture: KV heads divide the heads, a layer reads K and V of
+ * its own sizes, no size is absurd. H x D need not be C. */
+enum baton_err baton_spec_check(const struct baton_spec *spec,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
+/* GPT-2's computation at any sizes, for benchmarks and tests. GPT-2's own have n_kv_heads = n_heads
+ * and n_heads * head_dim = n_embd; the computation needs neither. */
+struct baton_gpt2_sizes {
+    int n_layers, n_embd, n_heads, n_kv_heads, head_dim, n_ff, n_vocab, n_context;
+};
+
+void baton_gpt2_spec(const struct baton_gpt2_sizes *sizes, struct baton_spec *spec);
 
 #endif

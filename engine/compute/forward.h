@@ -13,7 +13,7 @@
 #include "engine/compute/moe/moe.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kv/pool.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 #include "engine/system/pool.h"
 
 struct baton_row {

@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "engine/compute/forward.h"
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 
 enum {
     LINE_BYTES = 64,

@@ -13,7 +13,7 @@
 #include "engine/compute/moe/route.h"
 #include "engine/kernels/vector/rope_angles.h"
 #include "engine/kv/pool.h"
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 
 enum {
     LINE_BYTES = 64,
@@ -147,7 +147,7 @@ static void add_matrix(struct probe *probe, struct seen *seen, const struct bato
                        const struct baton_packed *weights)
 {
     const struct baton_spec *spec = &probe->model->spec;
-    bool is_up = array->slot == BATON_SLOT_UP || array->slot == BATON_SLOT_SHARED_UP;
+    bool is_up = array->kind == BATON_ARRAY_UP || array->kind == BATON_ARRAY_SHARED_UP;
     struct baton_epilogue end = {.kind = array->is_gated ? BATON_GATE : BATON_ACTIVATE,
                                  .activation = spec->activation,
                                  .n_ff = array->is_gated && array->n_rows / 2 < BATON_PANEL

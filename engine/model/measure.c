@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/arch/spec_weights.h"
-#include "engine/model/arrays.h"
+#include "engine/arch/spec_cost.h"
+#include "engine/model/layers.h"
 #include "engine/model/storage.h"
 
 static bool is_auto(const char *option)
@@ -143,7 +143,7 @@ static const char *main_dtype(const struct baton_model *model)
     enum baton_dtype most = BATON_F32;
     for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.is_matrix || !baton_slot_is_of_layer(array.slot))
+        if (!array.is_matrix || !baton_array_is_of_layer(array.kind))
             continue;
         const struct baton_matrix *matrix = baton_model_matrix_in(model, &array);
         for (int k = 0; k < matrix->n_parts; k++)

@@ -9,9 +9,9 @@
 #ifndef BATON_ENGINE_MODEL_PACK_H
 #define BATON_ENGINE_MODEL_PACK_H
 
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 #include "engine/checkpoint/weights/weights.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 
 /* Fills a measured model: from the file that options describe, which is made if need be, else into
  * private memory. */

@@ -2,16 +2,16 @@
 
 static const enum baton_dtype values_format = BATON_Q6_K;
 
-/* Of the slots that hold matrices but the router's. */
-static const enum baton_dtype formats[BATON_N_SLOTS] = {
-    [BATON_SLOT_TOKEN_EMBEDDING] = BATON_Q6_K,
-    [BATON_SLOT_QKV] = BATON_Q4_K,
-    [BATON_SLOT_OUT] = BATON_Q5_K,
-    [BATON_SLOT_UP] = BATON_Q4_K,
-    [BATON_SLOT_DOWN] = BATON_Q5_K,
-    [BATON_SLOT_SHARED_UP] = BATON_Q4_K,
-    [BATON_SLOT_SHARED_DOWN] = BATON_Q5_K,
-    [BATON_SLOT_HEAD] = BATON_Q6_K,
+/* Of all matrices but the router. */
+static const enum baton_dtype formats[BATON_N_ARRAY_KINDS] = {
+    [BATON_ARRAY_TOKEN_EMBEDDING] = BATON_Q6_K,
+    [BATON_ARRAY_QKV] = BATON_Q4_K,
+    [BATON_ARRAY_OUT] = BATON_Q5_K,
+    [BATON_ARRAY_UP] = BATON_Q4_K,
+    [BATON_ARRAY_DOWN] = BATON_Q5_K,
+    [BATON_ARRAY_SHARED_UP] = BATON_Q4_K,
+    [BATON_ARRAY_SHARED_DOWN] = BATON_Q5_K,
+    [BATON_ARRAY_HEAD] = BATON_Q6_K,
 };
 
 /* The format itself, or for rows of n_in weights that it has to pad too far one of blocks of 32. */
@@ -33,12 +33,12 @@ static int n_values(const struct baton_spec *spec, int layer)
 static void choose(void *arg, const struct baton_model *model, const struct baton_array *array,
                    struct baton_matrix_dtypes *dtypes)
 {
-    int n_last = array->slot == BATON_SLOT_QKV ? n_values(&model->spec, array->layer) : 0;
+    int n_last = array->kind == BATON_ARRAY_QKV ? n_values(&model->spec, array->layer) : 0;
     (void)arg;
     *dtypes = (struct baton_matrix_dtypes){
         .n = n_last ? 2 : 1,
         .ranges = {{.n_rows = array->n_rows - n_last,
-                    .dtype = for_rows(formats[array->slot], array->n_columns)},
+                    .dtype = for_rows(formats[array->kind], array->n_columns)},
                    {.n_rows = n_last, .dtype = for_rows(values_format, array->n_columns)}}};
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/arch/arch.h"
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 #include "engine/model/packing.h"
 #include "engine/model/q4_dtypes.h"
 #include "engine/model/random.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/digest.h"
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 #include "engine/system/floats.h"
 #include "engine/system/slab.h"
 
@@ -89,7 +89,7 @@ uint32_t baton_model_layout_digest(const struct baton_model *model)
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        const int sizes[] = {(int)array.slot, array.layer, array.n_experts, array.n_rows,
+        const int sizes[] = {(int)array.kind, array.layer, array.n_experts, array.n_rows,
                              array.n_columns};
         if (!array.n_rows)
             continue;
@@ -148,7 +148,7 @@ struct baton_model_bytes baton_model_bytes(const struct baton_model *model)
     struct baton_model_bytes bytes = {.head = (double)baton_matrix_read_bytes(&model->head)};
     for (int i = 0; i < baton_n_arrays(&model->spec); i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
-        if (!array.is_matrix || !array.n_rows || !baton_slot_is_of_layer(array.slot))
+        if (!array.is_matrix || !array.n_rows || !baton_array_is_of_layer(array.kind))
             continue;
         double n_bytes = (double)baton_matrix_read_bytes(baton_model_matrix_in(model, &array));
         *(array.n_experts ? &bytes.experts : &bytes.layers) +=

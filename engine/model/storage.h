@@ -8,7 +8,7 @@
 #define BATON_ENGINE_MODEL_STORAGE_H
 
 #include "engine/arch/arrays.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 
 /* The dtypes of a matrix: of ranges of its array's rows, in order and together all of them. One
  * range for experts and for gated matrices. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 
 static const struct baton_tensor *find(const struct baton_tensor_names *names,
                                        const struct baton_weights *weights,
@@ -22,23 +22,23 @@ const char *baton_tensors_prefix(const struct baton_tensor_names *names,
     char name[BATON_TENSOR_NAME_BYTES];
     for (int p = 0; (prefix = baton_tensor_prefix_at(names, p)); p++)
         for (int i = 0; (row = baton_tensor_row_at(names, i)); i++)
-            if (row->slot == BATON_SLOT_TOKEN_EMBEDDING &&
+            if (row->kind == BATON_ARRAY_TOKEN_EMBEDDING &&
                 find(names, weights, row, 0, 0, prefix, name))
                 return prefix;
     return names->prefix;
 }
 
-/* The first tensor there is for a slot outside of the layers; NULL: there is none. */
+/* The first tensor that there is for an array outside of the layers; NULL: there is none. */
 static const struct baton_tensor *tensor_of(const struct baton_tensor_names *names,
                                             const struct baton_weights *weights,
-                                            enum baton_slot slot)
+                                            enum baton_array_kind kind)
 {
     const char *prefix = baton_tensors_prefix(names, weights);
     const struct baton_tensor_row *row;
     const struct baton_tensor *tensor = NULL;
     char name[BATON_TENSOR_NAME_BYTES];
     for (int i = 0; !tensor && (row = baton_tensor_row_at(names, i)); i++)
-        if (row->slot == slot)
+        if (row->kind == kind)
             tensor = find(names, weights, row, 0, 0, prefix, name);
     return tensor;
 }
@@ -46,8 +46,8 @@ static const struct baton_tensor *tensor_of(const struct baton_tensor_names *nam
 bool baton_tensors_have_head(const struct baton_tensor_names *names,
                              const struct baton_weights *weights)
 {
-    const struct baton_tensor *head = tensor_of(names, weights, BATON_SLOT_HEAD);
-    const struct baton_tensor *embedding = tensor_of(names, weights, BATON_SLOT_TOKEN_EMBEDDING);
+    const struct baton_tensor *head = tensor_of(names, weights, BATON_ARRAY_HEAD);
+    const struct baton_tensor *embedding = tensor_of(names, weights, BATON_ARRAY_TOKEN_EMBEDDING);
     if (!head || !embedding)
         return head;
     return head->dtype != embedding->dtype || head->block_type != embedding->block_type ||
@@ -72,11 +72,11 @@ static int layer_of(const struct baton_tensor_names *names, const char *prefix, 
 static bool is_row_of_model(const struct baton_spec *spec, const struct baton_tensor_row *row,
                             int layer)
 {
-    if (!baton_slot_is_of_layer(row->slot))
-        return baton_array_of(spec, row->slot, 0).n_rows || row->slot == BATON_SLOT_HEAD;
+    if (!baton_array_is_of_layer(row->kind))
+        return baton_array_of(spec, row->kind, 0).n_rows || row->kind == BATON_ARRAY_HEAD;
     if (layer >= spec->n_layers)
         return false;
-    const struct baton_array array = baton_array_of(spec, row->slot, layer);
+    const struct baton_array array = baton_array_of(spec, row->kind, layer);
     return array.n_rows && baton_tensor_row_fills(row, &array);
 }
 
@@ -88,7 +88,8 @@ static bool is_known(const struct baton_spec *spec, const struct baton_tensor_na
     const struct baton_tensor_row *row;
     char of_row[BATON_TENSOR_NAME_BYTES];
     for (int i = 0; (row = baton_tensor_row_at(names, i)); i++) {
-        if (baton_slot_is_of_layer(row->slot) != (layer >= 0) || !is_row_of_model(spec, row, layer))
+        if (baton_array_is_of_layer(row->kind) != (layer >= 0) ||
+            !is_row_of_model(spec, row, layer))
             continue;
         if (layer >= 0 ? baton_tensor_row_has_name(row, rest, spec->moe.n_experts)
                        : !strcmp(baton_tensor_name(names, row, 0, 0, prefix, of_row), name))
@@ -141,7 +142,7 @@ static enum baton_err find_tensor(const struct loading *loading, const struct ba
     int n_dims = baton_tensor_shape(loading->spec, named, shape);
     char scales[BATON_TENSOR_NAME_BYTES];
     const struct baton_tensor_row row_of_scales = {.name = named->row->scales,
-                                                   .slot = named->row->slot};
+                                                   .kind = named->row->kind};
     if (!named->row->scales) {
         enum baton_err err = baton_weights_find_shaped(loading->weights, name, n_dims, shape,
                                                        &part->tensor, loading->why);

@@ -7,10 +7,10 @@
 #ifndef BATON_ENGINE_MODEL_TENSORS_LOAD_H
 #define BATON_ENGINE_MODEL_TENSORS_LOAD_H
 
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 #include "engine/checkpoint/weights/weights.h"
+#include "engine/model/layers.h"
 #include "engine/model/packing.h"
-#include "engine/model/parts.h"
 
 /* How the names of this checkpoint's tensors begin. */
 const char *baton_tensors_prefix(const struct baton_tensor_names *names,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/model/arrays.h"
+#include "engine/model/layers.h"
 
 static struct baton_model *open_model(const char *path, const char *dtype, const char *kernels)
 {
@@ -48,7 +48,7 @@ static bool same_array(struct baton_model *native, struct baton_model *plain,
         bool same = rows && a.n_out == b.n_out && same_rows(&a, &b, rows);
         free(rows);
         if (!same) {
-            (void)fprintf(stderr, "slot %d, layer %d, expert %d\n", (int)array.slot, array.layer,
+            (void)fprintf(stderr, "kind %d, layer %d, expert %d\n", (int)array.kind, array.layer,
                           array.expert);
             return false;
         }

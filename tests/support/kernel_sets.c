@@ -7,7 +7,7 @@
 
 #include "common/base/array.h"
 #include "engine/kernels/variants.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 #include "tests/support/amx_emulator.h"
 
 static const char *const base_name = "avx512vnni";

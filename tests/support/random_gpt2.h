@@ -5,7 +5,7 @@
 #ifndef BATON_TESTS_SUPPORT_RANDOM_GPT2_H
 #define BATON_TESTS_SUPPORT_RANDOM_GPT2_H
 
-#include "engine/arch/gpt2.h"
+#include "engine/arch/spec.h"
 #include "engine/model/model.h"
 
 /* Of a small one: everything but how many layers, tokens and positions. */

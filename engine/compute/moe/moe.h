@@ -17,7 +17,7 @@
 #define BATON_ENGINE_COMPUTE_MOE_MOE_H
 
 #include "engine/compute/moe/plan.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 
 struct baton_forward;
 

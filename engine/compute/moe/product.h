@@ -13,7 +13,7 @@
 
 struct baton_moe_product {
     const struct baton_moe_plan *plan;
-    const struct baton_matrix *first; /* expert 0's; the others follow it (model/parts.h) */
+    const struct baton_matrix *first; /* expert 0's; the others follow it (model/layers.h) */
     const void *x;                    /* inputs, as the matrices' dtype has them quantized */
     bool x_is_rows; /* x has a row for each row of the forward; else one for each pair */
     float *y;       /* [n_pairs][y_width] */

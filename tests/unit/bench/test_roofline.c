@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 
 #include "bench/roofline.h"
-#include "engine/arch/spec_weights.h"
+#include "engine/arch/spec_cost.h"
 
 enum { C = 8, H = 4, D = 4, V = 10 };
 

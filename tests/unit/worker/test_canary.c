@@ -1,7 +1,7 @@
 /* The canary with a real engine: the same bits run for run, until a weight changes. */
 #include "tests/support/test.h"
 
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 #include "tests/support/random_gpt2.h"
 #include "worker/canary.h"
 

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/arch/spec_attention.h"
-#include "engine/arch/spec_weights.h"
+#include "engine/arch/spec_cost.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/model/model.h"
 #include "tools/plan/calibrate/probe_model.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/arch/spec_weights.h"
+#include "engine/arch/spec_cost.h"
 #include "engine/kernels/attend/kv_block.h"
 #include "tools/plan/costs/costs_file.h"
 

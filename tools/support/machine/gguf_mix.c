@@ -48,15 +48,15 @@ enum baton_err bench_gguf_mix_parse(const char *option, const char *name,
 
 static bool is_encoded(const struct bench_tensor *tensor)
 {
-    switch (tensor->named.row->slot) {
-    case BATON_SLOT_TOKEN_EMBEDDING:
-    case BATON_SLOT_QKV:
-    case BATON_SLOT_OUT:
-    case BATON_SLOT_UP:
-    case BATON_SLOT_DOWN:
-    case BATON_SLOT_SHARED_UP:
-    case BATON_SLOT_SHARED_DOWN:
-    case BATON_SLOT_HEAD:
+    switch (tensor->named.row->kind) {
+    case BATON_ARRAY_TOKEN_EMBEDDING:
+    case BATON_ARRAY_QKV:
+    case BATON_ARRAY_OUT:
+    case BATON_ARRAY_UP:
+    case BATON_ARRAY_DOWN:
+    case BATON_ARRAY_SHARED_UP:
+    case BATON_ARRAY_SHARED_DOWN:
+    case BATON_ARRAY_HEAD:
         return true;
     default:
         return false;
@@ -72,8 +72,8 @@ static bool has_more_bits(int layer, int n_layers)
 
 static bool is_of_experts(const struct baton_spec *spec, const struct bench_tensor *tensor)
 {
-    enum baton_slot slot = tensor->named.row->slot;
-    return (slot == BATON_SLOT_UP || slot == BATON_SLOT_DOWN) &&
+    enum baton_array_kind kind = tensor->named.row->kind;
+    return (kind == BATON_ARRAY_UP || kind == BATON_ARRAY_DOWN) &&
            spec->layers[tensor->named.layer].is_moe;
 }
 
@@ -82,17 +82,17 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
                                          const struct bench_tensor *tensor)
 {
     const struct baton_tensor_row *row = tensor->named.row;
-    bool is_head = row->slot == BATON_SLOT_HEAD ||
-                   (row->slot == BATON_SLOT_TOKEN_EMBEDDING && spec->has_tied_head);
-    bool is_v = row->slot == BATON_SLOT_QKV && row->part == BATON_PART_V;
+    bool is_head = row->kind == BATON_ARRAY_HEAD ||
+                   (row->kind == BATON_ARRAY_TOKEN_EMBEDDING && spec->has_tied_head);
+    bool is_v = row->kind == BATON_ARRAY_QKV && row->part == BATON_PART_V;
     if (mix->of_experts)
         return is_of_experts(spec, tensor) ? mix->base : BATON_BLOCK_Q8_0;
-    bool is_down = row->slot == BATON_SLOT_DOWN || row->slot == BATON_SLOT_SHARED_DOWN;
+    bool is_down = row->kind == BATON_ARRAY_DOWN || row->kind == BATON_ARRAY_SHARED_DOWN;
     if (is_head)
         return BATON_BLOCK_Q6_K;
     if ((is_v || is_down) && has_more_bits(tensor->named.layer, spec->n_layers))
         return BATON_BLOCK_Q6_K;
-    if (row->slot == BATON_SLOT_QKV && row->part == BATON_PART_ALL)
+    if (row->kind == BATON_ARRAY_QKV && row->part == BATON_PART_ALL)
         return mix->base == BATON_BLOCK_Q4_K ? BATON_BLOCK_Q5_K : BATON_BLOCK_Q6_K;
     return mix->base;
 }

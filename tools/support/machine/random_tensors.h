@@ -8,7 +8,7 @@
 #ifndef BATON_TOOLS_SUPPORT_MACHINE_RANDOM_TENSORS_H
 #define BATON_TOOLS_SUPPORT_MACHINE_RANDOM_TENSORS_H
 
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 
 /* As stored: rows and columns, 0 columns for a vector. */
 struct bench_tensor {

@@ -27,7 +27,7 @@ static bool find_mix(const char *dtype, struct mixing *mixing)
 static enum baton_dtype dtype_of(const struct mixing *mixing, const struct baton_spec *spec,
                                  const struct baton_array *array, enum baton_part part)
 {
-    const struct baton_tensor_row row = {.slot = array->slot, .part = part};
+    const struct baton_tensor_row row = {.kind = array->kind, .part = part};
     const struct bench_tensor tensor = {.named = {.row = &row, .layer = array->layer},
                                         .n_columns = array->n_columns};
     return baton_dtype_of_blocks(bench_gguf_mix_type(&mixing->mix, spec, &tensor));
@@ -40,7 +40,7 @@ static void choose(void *arg, const struct baton_model *model, const struct bato
     const struct baton_spec *spec = baton_model_spec(model);
     int q_width = baton_spec_q_width(spec, array->layer),
         kv_width = baton_spec_kv_width(spec, array->layer);
-    if (array->slot != BATON_SLOT_QKV || array->n_rows == q_width) {
+    if (array->kind != BATON_ARRAY_QKV || array->n_rows == q_width) {
         dtypes->ranges[0].dtype = dtype_of(arg, spec, array, BATON_PART_ALL);
         return;
     }

@@ -35,7 +35,7 @@ static struct baton_named_tensor tensor_of(const char *model_type, const char *n
 {
     const struct baton_arch *arch = baton_arch_find(model_type);
     const struct baton_tensor_row *row = row_of(arch->gguf, name);
-    const struct baton_array array = baton_array_of(&spec, row->slot, layer);
+    const struct baton_array array = baton_array_of(&spec, row->kind, layer);
     return baton_tensor_of(&spec, &array, row);
 }
 

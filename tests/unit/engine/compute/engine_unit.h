@@ -8,7 +8,7 @@
 
 #include "tests/unit/engine/unit.h"
 
-#include "engine/arch/gpt2.h"
+#include "engine/arch/spec.h"
 #include "engine/engine.h"
 
 enum { CONTEXT = 200, N_TOKENS = 100, MAX_BATCH = 9, MAX_PREFILL = 160, N_VOCAB = 83 };

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "common/base/array.h"
-#include "engine/arch/gpt2.h"
+#include "engine/arch/spec.h"
 
 static void add_rope(struct baton_spec *spec, int n_rotated, double theta, double factor)
 {

@@ -33,7 +33,7 @@ static void choose(void *arg, const struct baton_model *model, const struct bato
     static const int n_rows[] = {Q, KV, KV};
     const enum baton_dtype *of = arg;
     (void)model;
-    if (array->slot != BATON_SLOT_QKV)
+    if (array->kind != BATON_ARRAY_QKV)
         return;
     dtypes->n = 3;
     for (int i = 0; i < dtypes->n; i++)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/engine.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 #include "tests/support/random_gpt2.h"
 
 enum { N_TOKENS = 37, CONTEXT = 50, CHUNK = 11 };

@@ -8,7 +8,7 @@
 
 #include "common/base/os/once_file.h"
 #include "engine/checkpoint/digest/fingerprint.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 
 #define MODEL "models/tale"
 

@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/os/file.h"
-#include "engine/model/parts.h"
+#include "engine/model/layers.h"
 #include "tests/support/scratch.h"
 
 enum { FILE_MAX_BYTES = 1 << 20, LENGTH_BYTES = 8 };

@@ -1,4 +1,4 @@
-#include "engine/arch/tensor_names.h"
+#include "engine/arch/tensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,9 +57,9 @@ const char *baton_tensor_name(const struct baton_tensor_names *names,
                               const char *prefix, char name[BATON_TENSOR_NAME_BYTES])
 {
     int n = 0;
-    if (baton_slot_is_of_layer(row->slot))
+    if (baton_array_is_of_layer(row->kind))
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s%s%d.", prefix, names->layer_prefix, layer);
-    else if (row->slot == BATON_SLOT_HEAD || row->slot == BATON_SLOT_HEAD_BIAS)
+    else if (row->kind == BATON_ARRAY_HEAD || row->kind == BATON_ARRAY_HEAD_BIAS)
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", head_prefix(prefix));
     else
         n = snprintf(name, BATON_TENSOR_NAME_BYTES, "%s", prefix);
@@ -205,18 +205,18 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                         .is_vector = !array->is_matrix && array->n_columns == 1,
                                         .n_parts = 1,
                                         .parts = {{.n = array->n_rows}}};
-    bool is_qkv = row->slot == BATON_SLOT_QKV || row->slot == BATON_SLOT_QKV_BIAS;
+    bool is_qkv = row->kind == BATON_ARRAY_QKV || row->kind == BATON_ARRAY_QKV_BIAS;
     if (is_qkv && row->part == BATON_PART_ALL)
         split_qkv(spec, &tensor);
     else if (is_qkv)
         tensor.parts[0] = part_of_qkv(spec, array->layer, row, row->part);
-    else if (row->slot == BATON_SLOT_ROUTER && row->part != BATON_PART_ALL)
+    else if (row->kind == BATON_ARRAY_ROUTER && row->part != BATON_PART_ALL)
         tensor.parts[0] = part_of_router(spec, row->part);
     else if (row->alternates)
         split_alternating(&tensor);
     else if (row->part != BATON_PART_ALL)
         tensor.parts[0] = half_of_up(array->n_rows, row->part);
-    else if (row->slot == BATON_SLOT_Q_NORM || row->slot == BATON_SLOT_K_NORM)
+    else if (row->kind == BATON_ARRAY_Q_NORM || row->kind == BATON_ARRAY_K_NORM)
         tensor.parts[0].order = order_in_heads(spec, array->layer);
     if (row->part != BATON_PART_ALL)
         tensor.n_rows = tensor.parts[0].n;
@@ -227,7 +227,7 @@ int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_t
                        int64_t shape[BATON_TENSOR_MAX_SHAPE])
 {
     bool is_norm_of_heads =
-        tensor->row->slot == BATON_SLOT_Q_NORM || tensor->row->slot == BATON_SLOT_K_NORM;
+        tensor->row->kind == BATON_ARRAY_Q_NORM || tensor->row->kind == BATON_ARRAY_K_NORM;
     int n = 0;
     if (is_norm_of_heads && spec->qk_norm == BATON_QK_NORM_OWN_HEAD) {
         shape[1] = spec->layers[tensor->layer].head_dim;

@@ -1,17 +1,19 @@
-/* How many weights of a model a forward multiplies with: what a step reads from memory, and what a
- * row costs in arithmetic.
+/* What a forward of a spec costs: the weights that it multiplies with, which a step reads from
+ * memory, and the positions that attention looks at, which it reads of the KV cache.
  *
  * A mixture of experts reads the experts that its rows chose. B rows that choose k of E experts
  * each, independently and evenly, choose E (1 - (1 - k / E)^B) different ones: k for one row, and
  * nearly all for many, so that batching saves less than it does for a dense model.
  *
- * Counts are of matrices only, and exact but for that expectation. Times 2 with n_rows = 1 they are
- * a row's floating-point operations.
+ * Counts of weights are of matrices only, and exact but for that expectation. Times 2 with
+ * n_rows = 1 they are a row's floating-point operations.
+ *
+ * A row at position p of a layer sees p + 1 positions, or the window's if these are fewer.
  *
  * Pure.
  */
-#ifndef BATON_ENGINE_ARCH_SPEC_WEIGHTS_H
-#define BATON_ENGINE_ARCH_SPEC_WEIGHTS_H
+#ifndef BATON_ENGINE_ARCH_SPEC_COST_H
+#define BATON_ENGINE_ARCH_SPEC_COST_H
 
 #include "engine/arch/spec.h"
 
@@ -33,5 +35,19 @@ double baton_spec_step_weights(const struct baton_spec *spec, double n_rows);
  * expert of a mixture gets k of E rows, so it takes E / k times as many, as far as that goes. */
 enum { BATON_DENSE_CHUNK = 128, BATON_MOST_CHUNK = 1024 };
 int baton_spec_chunk(const struct baton_spec *spec);
+
+/* What the row that has n_positions before it and with it sees; window 0: all. */
+double baton_spec_seen(int window, double n_positions);
+
+/* The sum of that over n_rows rows that follow n_past positions. */
+double baton_spec_seen_by_rows(int window, double n_past, double n_rows);
+
+/* K and V elements of one position in all layers that hold them: 2 G D each. */
+double baton_spec_kv_elements(const struct baton_spec *spec);
+
+/* The window that most of attention's work is under, and the part of that work under it: query
+ * heads of layers with a window over those of all. 0 and 0 without windows. */
+int baton_spec_window(const struct baton_spec *spec);
+double baton_spec_windowed_share(const struct baton_spec *spec);
 
 #endif

@@ -1,3 +1,4 @@
+/* What checkpoints in Hugging Face's layout call tensors, by family. */
 #include "engine/arch/names.h"
 
 /* ---- Llama, and what is named like it ---- */
@@ -205,7 +206,7 @@ const struct baton_tensor_names baton_names_phi = {
     .layer_prefix = "layers.",
     .lists = {LIST(phi_rest), LIST(pre_norms), LIST(llama_attention)}};
 
-/* ---- GPT-NeoX, GPT-J, GPT-Neo ---- */
+/* ---- GPT-NeoX, GPT-2, GPT-J, GPT-Neo ---- */
 
 static const struct baton_tensor_row gpt_neox_rows[] = {
     {TENSOR("embed_in.weight", TOKEN_EMBEDDING)},
@@ -227,7 +228,7 @@ const struct baton_tensor_names baton_names_gpt_neox = {
     .layer_prefix = "layers.",
     .lists = {LIST(gpt_neox_rows), LIST(pre_norms)}};
 
-/* What GPT-J and GPT-Neo have in common with GPT-2. */
+/* What GPT-2, GPT-J and GPT-Neo have in common. */
 static const struct baton_tensor_row gpt_rows[] = {
     {TENSOR("wte.weight", TOKEN_EMBEDDING)}, {TENSOR("wpe.weight", POSITION_EMBEDDING)},
     {TENSOR("ln_1.weight", ATTN_NORM)},      {TENSOR("ln_1.bias", ATTN_NORM_BIAS)},
@@ -235,6 +236,17 @@ static const struct baton_tensor_row gpt_rows[] = {
     {TENSOR("ln_f.weight", FINAL_NORM)},     {TENSOR("ln_f.bias", FINAL_NORM_BIAS)},
     {TENSOR("lm_head.weight", HEAD)},        {TENSOR("lm_head.bias", HEAD_BIAS)},
 };
+
+/* Matrices are stored [in][out]. */
+static const struct baton_tensor_row gpt2_rows[] = {
+    {TENSOR("attn.c_attn.weight", QKV), .transposed = true}, {TENSOR("attn.c_attn.bias", QKV_BIAS)},
+    {TENSOR("attn.c_proj.weight", OUT), .transposed = true}, {TENSOR("attn.c_proj.bias", OUT_BIAS)},
+    {TENSOR("mlp.c_fc.weight", UP), .transposed = true},     {TENSOR("mlp.c_fc.bias", UP_BIAS)},
+    {TENSOR("mlp.c_proj.weight", DOWN), .transposed = true}, {TENSOR("mlp.c_proj.bias", DOWN_BIAS)},
+};
+
+const struct baton_tensor_names baton_names_gpt2 = {
+    .prefix = "transformer.", .layer_prefix = "h.", .lists = {LIST(gpt_rows), LIST(gpt2_rows)}};
 
 static const struct baton_tensor_row gptj_rows[] = {
     {TENSOR("attn.q_proj.weight", QKV), PART(Q)},

@@ -1,5 +1,5 @@
-/* What a model is made of, for the engine only: layers of parts, which are made of matrices and
- * norms.
+/* A model in memory: its layers, which are made of matrices and norms, and the member that keeps
+ * each array of weights (arch/arrays.h).
  *
  * Every matrix is packed for the kernels that will read it (pack/packed.h), and that is its only
  * copy: even a token's embedding is a row of a packed matrix. Each has a dtype of its own. Vectors
@@ -9,11 +9,12 @@
  * Threading: immutable after open.
  * Errors:    none.
  */
-#ifndef BATON_ENGINE_MODEL_PARTS_H
-#define BATON_ENGINE_MODEL_PARTS_H
+#ifndef BATON_ENGINE_MODEL_LAYERS_H
+#define BATON_ENGINE_MODEL_LAYERS_H
 
 #include <stdbool.h>
 
+#include "engine/arch/arrays.h"
 #include "engine/kernels/kernels.h"
 #include "engine/model/matrix.h"
 #include "engine/model/model.h"
@@ -64,5 +65,20 @@ struct baton_model {
     size_t n_taken;              /* bytes of it */
     struct baton_pack_file pack; /* which the slab is the payload of; zeroed: the slab is private */
 };
+
+/* An array of floats' member, and a matrix's: the first copy's, whatever array->expert is. */
+float **baton_model_floats(struct baton_model *model, const struct baton_array *array);
+struct baton_matrix *baton_model_matrix(struct baton_model *model, const struct baton_array *array);
+const struct baton_matrix *baton_model_matrix_in(const struct baton_model *model,
+                                                 const struct baton_array *array);
+
+/* Rows as kernels read them, and floats, of one copy. */
+int baton_model_n_packed_rows(const struct baton_array *array);
+size_t baton_model_n_floats(const struct baton_array *array);
+
+/* The copy of array->expert: its floats, its matrix. */
+float *baton_model_floats_of(struct baton_model *model, const struct baton_array *array);
+struct baton_matrix baton_model_matrix_of(struct baton_model *model,
+                                          const struct baton_array *array);
 
 #endif

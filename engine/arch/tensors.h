@@ -14,8 +14,8 @@
  * Threading: pure.
  * Errors:    none.
  */
-#ifndef BATON_ENGINE_ARCH_TENSOR_NAMES_H
-#define BATON_ENGINE_ARCH_TENSOR_NAMES_H
+#ifndef BATON_ENGINE_ARCH_TENSORS_H
+#define BATON_ENGINE_ARCH_TENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,7 +37,7 @@ enum baton_part {
 
 struct baton_tensor_row {
     const char *name; /* after the prefixes; * is an expert's number */
-    enum baton_slot slot;
+    enum baton_array_kind kind;
     enum baton_part part;
     bool transposed; /* stored as [n_columns][n_rows] */
     bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
@@ -88,7 +88,7 @@ struct baton_named_tensor {
 static inline bool baton_tensor_row_fills(const struct baton_tensor_row *row,
                                           const struct baton_array *array)
 {
-    return row->slot == array->slot && row->of_experts == (array->n_experts > 0);
+    return row->kind == array->kind && row->of_experts == (array->n_experts > 0);
 }
 
 /* The tensor of a row that fills (a part of) this array. */

@@ -1,0 +1,82 @@
+#include "engine/model/layers.h"
+
+#include <stddef.h>
+
+#define IN_MODEL(member) offsetof(struct baton_model, member)
+#define IN_LAYER(member) offsetof(struct baton_layer, member)
+
+static const size_t members[BATON_N_ARRAY_KINDS] = {
+    [BATON_ARRAY_TOKEN_EMBEDDING] = IN_MODEL(token_embedding),
+    [BATON_ARRAY_POSITION_EMBEDDING] = IN_MODEL(position_embedding),
+    [BATON_ARRAY_ATTN_NORM] = IN_LAYER(attention.norm.weight),
+    [BATON_ARRAY_ATTN_NORM_BIAS] = IN_LAYER(attention.norm.bias),
+    [BATON_ARRAY_MLP_NORM] = IN_LAYER(mlp.norm.weight),
+    [BATON_ARRAY_MLP_NORM_BIAS] = IN_LAYER(mlp.norm.bias),
+    [BATON_ARRAY_QKV] = IN_LAYER(attention.qkv),
+    [BATON_ARRAY_QKV_BIAS] = IN_LAYER(attention.qkv.bias),
+    [BATON_ARRAY_OUT] = IN_LAYER(attention.out),
+    [BATON_ARRAY_OUT_BIAS] = IN_LAYER(attention.out.bias),
+    [BATON_ARRAY_UP] = IN_LAYER(mlp.up),
+    [BATON_ARRAY_UP_BIAS] = IN_LAYER(mlp.up.bias),
+    [BATON_ARRAY_DOWN] = IN_LAYER(mlp.down),
+    [BATON_ARRAY_DOWN_BIAS] = IN_LAYER(mlp.down.bias),
+    [BATON_ARRAY_ROUTER] = IN_LAYER(mlp.router),
+    [BATON_ARRAY_ROUTER_BIAS] = IN_LAYER(mlp.router.bias),
+    [BATON_ARRAY_SHARED_UP] = IN_LAYER(mlp.shared_up),
+    [BATON_ARRAY_SHARED_DOWN] = IN_LAYER(mlp.shared_down),
+    [BATON_ARRAY_ATTN_POST_NORM] = IN_LAYER(attention.post_norm.weight),
+    [BATON_ARRAY_ATTN_POST_NORM_BIAS] = IN_LAYER(attention.post_norm.bias),
+    [BATON_ARRAY_MLP_POST_NORM] = IN_LAYER(mlp.post_norm.weight),
+    [BATON_ARRAY_MLP_POST_NORM_BIAS] = IN_LAYER(mlp.post_norm.bias),
+    [BATON_ARRAY_Q_NORM] = IN_LAYER(attention.q_norm),
+    [BATON_ARRAY_K_NORM] = IN_LAYER(attention.k_norm),
+    [BATON_ARRAY_SINKS] = IN_LAYER(attention.sinks),
+    [BATON_ARRAY_FINAL_NORM] = IN_MODEL(final_norm.weight),
+    [BATON_ARRAY_FINAL_NORM_BIAS] = IN_MODEL(final_norm.bias),
+    [BATON_ARRAY_HEAD] = IN_MODEL(head),
+    [BATON_ARRAY_HEAD_BIAS] = IN_MODEL(head.bias),
+};
+
+static void *member_of(struct baton_model *model, const struct baton_array *array)
+{
+    char *base =
+        baton_array_is_of_layer(array->kind) ? (char *)&model->layers[array->layer] : (char *)model;
+    return base + members[array->kind];
+}
+
+float **baton_model_floats(struct baton_model *model, const struct baton_array *array)
+{
+    return member_of(model, array);
+}
+
+struct baton_matrix *baton_model_matrix(struct baton_model *model, const struct baton_array *array)
+{
+    return member_of(model, array);
+}
+
+const struct baton_matrix *baton_model_matrix_in(const struct baton_model *model,
+                                                 const struct baton_array *array)
+{
+    return member_of((struct baton_model *)model, array); /* which is only read through it */
+}
+
+int baton_model_n_packed_rows(const struct baton_array *array)
+{
+    return array->is_gated ? baton_gated_n_out(array->n_rows / 2) : array->n_rows;
+}
+
+size_t baton_model_n_floats(const struct baton_array *array)
+{
+    return (size_t)baton_model_n_packed_rows(array) * (size_t)array->n_columns;
+}
+
+float *baton_model_floats_of(struct baton_model *model, const struct baton_array *array)
+{
+    return *baton_model_floats(model, array) + (size_t)array->expert * baton_model_n_floats(array);
+}
+
+struct baton_matrix baton_model_matrix_of(struct baton_model *model,
+                                          const struct baton_array *array)
+{
+    return baton_matrix_of_expert(baton_model_matrix(model, array), array->expert);
+}
