@@ -62,7 +62,7 @@ static enum baton_err check_vocabulary(const struct baton_host *host,
     struct baton_tokenizer_tables *ours = NULL, *theirs = NULL;
     if (!strcmp(host->fingerprint.tokenizer, fingerprint->tokenizer))
         return BATON_OK;
-    enum baton_err err = baton_checkpoint_open(host->options->model, &served, why);
+    enum baton_err err = baton_checkpoint_open(host->options->checkpoint.model, &served, why);
     if (!err)
         err = read_tables(served, cache, host->fingerprint.tokenizer, &ours, why);
     if (!err)
@@ -90,7 +90,7 @@ static enum baton_err load(struct dc_draft_model *draft, struct baton_checkpoint
 {
     struct baton_cache_dirs cache;
     struct baton_fingerprint fingerprint;
-    const char *pack_dir = host->options->pack_dir;
+    const char *pack_dir = host->options->checkpoint.pack_dir;
     struct baton_model_options options = {
         .dtype = *dtype ? dtype : NULL,
         .kernels = host->options->kernels,

@@ -26,8 +26,7 @@ static const struct baton_option option_table[] = {
                   "in one step"),
     BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
                   "tokens", "of prompts that run here, in a step beside running sequences"),
-    BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
-                     "on: prompts with the same prefix share its blocks, which then travel once"),
+    BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
     BATON_ROW_TEXT(
         struct options, draft_model, "draft-model", "",
         "small model of the same vocabulary that drafts tokens for requests that ask for "
@@ -74,18 +73,13 @@ static enum baton_err run(void *arg, struct baton_why *why)
 int main(int argc, char **argv)
 {
     struct options options = {0}; /* what no option sets is none */
-    struct baton_process process = {
-        .config = {.process = "baton-decode",
-                   .summary = "a decode worker: contexts in, tokens out",
-                   .env_prefix = "BATON_DECODE",
-                   .options = option_table,
-                   .n_options = BATON_N_OF(option_table)},
-        .options = &options,
-        .log_level = &options.worker.log_level,
-        .log_format = &options.worker.log_format,
-        .log_file = &options.worker.log_file,
-        .log_name = "decode",
-        .run = run,
-    };
-    return baton_process_main(&process, argc, argv);
+    return baton_process_main(
+        &(struct baton_process){.name = "baton-decode",
+                                .summary = "a decode worker: contexts in, tokens out",
+                                .table = option_table,
+                                .n_options = BATON_N_OF(option_table),
+                                .options = &options,
+                                .log = &options.worker.log,
+                                .run = run},
+        argc, argv);
 }

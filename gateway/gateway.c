@@ -236,7 +236,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
     }
     gateway->dispatcher.admission.draining = true;
     gateway->drain_until_ns =
-        baton_now_ns() + (int64_t)(gateway->options->drain_s * (double)BATON_SECOND);
+        baton_now_ns() + (int64_t)(gateway->options->fleet.drain_s * (double)BATON_SECOND);
     gw_http_drain(gateway->server);
     gw_streams_drain(&gateway->streams);
     baton_log(BATON_LOG_INFO, "draining",
@@ -248,8 +248,8 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
     const struct gw_options *options = gateway->options;
-    if (!*options->api_keys && !*options->cluster_token_file && !*options->ssl_certfile &&
-        !*options->peer_certfile)
+    if (!*options->api_keys && !*options->fleet.cluster_token_file && !*options->ssl_certfile &&
+        !*options->fleet.peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
                   BATON_S("reason", "no api-keys, no cluster-token-file, no ssl-certfile, no "
                                     "peer-certfile"));
@@ -329,8 +329,8 @@ static void init_fleet(struct gateway *gateway)
                          .fingerprint = &gateway->model.fingerprint,
                          .facts = &gateway->model.facts},
             .inbox = gateway->inbox,
-            .heartbeat = {.beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND),
-                          .silence_ns = (int64_t)(options->silence_s * (double)BATON_SECOND),
+            .heartbeat = {.beat_ns = (int64_t)(options->fleet.beat_s * (double)BATON_SECOND),
+                          .silence_ns = (int64_t)(options->fleet.silence_s * (double)BATON_SECOND),
                           .per_s = GW_BEATS_PER_S},
             .absence_ns = gw_settings_absence_ns(options),
             .wake = wake,
@@ -478,8 +478,8 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     if (!err)
         err = open_spans(gateway, why);
     if (!err)
-        err = baton_cluster_token_open(&gateway->token, gateway->options->cluster_token,
-                                       gateway->options->cluster_token_file, why);
+        err = baton_cluster_token_open(&gateway->token, gateway->options->fleet.cluster_token,
+                                       gateway->options->fleet.cluster_token_file, why);
     const struct gw_doors doors = gw_settings_doors(gateway->options);
     if (!err)
         err = gw_exposure_check(&doors, &gateway->token, &gateway->exposure, why);
@@ -487,8 +487,9 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
         err = gw_certificate_open(&gateway->certificate, gateway->options->ssl_certfile,
                                   gateway->options->ssl_keyfile, why);
     if (!err)
-        err = baton_peer_tls_open(gateway->options->peer_certfile, gateway->options->peer_keyfile,
-                                  gateway->options->peer_cafile, why);
+        err = baton_peer_tls_open(gateway->options->fleet.peer_certfile,
+                                  gateway->options->fleet.peer_keyfile,
+                                  gateway->options->fleet.peer_cafile, why);
     if (!err)
         err = gw_model_open(&gateway->model, gateway->options, why);
     if (!err)

@@ -16,19 +16,12 @@
 #define POLICIES "round-robin|least-loaded|prefix-aware"
 
 static const struct baton_option option_table[] = {
-    TEXT(model, "model", "models/tale",
-         "model directory or GGUF file: config and tokenizer; weights if at hand"),
-    TEXT(pack_dir, "pack-dir", "auto",
-         "where the weights' digest is kept between starts: as the workers' option"),
+    BATON_CHECKPOINT_OPTIONS(struct gw_options, checkpoint),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
     INT(port, "port", "8000", 0, 65535, "", "HTTP port; 0 takes a free one"),
     TEXT(inbox, "inbox", "tcp://127.0.0.1:7100", "where workers find this gateway"),
     TEXT(id, "id", "gateway-0", "name of this gateway, told to workers"),
-    TEXT(cluster_token, "cluster-token", "",
-         "shared secret of the fleet; arguments are no place for it: all users can list them"),
-    TEXT(cluster_token_file, "cluster-token-file", "",
-         "file of the fleet's secret, or of two while it changes: both are accepted; read again on "
-         "SIGHUP"),
+    BATON_FLEET_OPTIONS(struct gw_options, fleet),
     TEXT(api_keys, "api-keys", "",
          "file of API keys, one a line, read again on SIGHUP; none: no key is needed"),
     BOOL(require_auth, "require-auth", "false",
@@ -38,11 +31,6 @@ static const struct baton_option option_table[] = {
          "PEM file of the certificate and its issuers: HTTPS instead of HTTP; read again on "
          "SIGHUP"),
     TEXT(ssl_keyfile, "ssl-keyfile", "", "PEM file of that certificate's key, without a password"),
-    TEXT(peer_certfile, "peer-certfile", "",
-         "PEM file of this process's certificate for the name \"baton\": mutual TLS with workers, "
-         "at tls+tcp:// addresses; with key and authority read again on SIGHUP"),
-    TEXT(peer_keyfile, "peer-keyfile", "", "PEM file of that certificate's key"),
-    TEXT(peer_cafile, "peer-cafile", "", "PEM file of the fleet's own authority"),
     TEXT(cors_origins, "cors-origins", "",
          "origins whose web pages may use this, between commas; or *"),
     TEXT(chat_template, "chat-template", "auto",
@@ -74,8 +62,6 @@ static const struct baton_option option_table[] = {
     INT(max_head_bytes, "max-head-bytes", "16384", 1024, 1 << 20, "bytes",
         "request line and headers -> 431"),
     INT(max_body_bytes, "max-body-bytes", "1048576", 64, 1 << 28, "bytes", "request body -> 413"),
-    INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
-        "of prompt and output together, the workers' too; 0: all that the model knows"),
     INT(max_prompt_tokens, "max-prompt-tokens", "0", 0, 1 << 30, "tokens",
         "one prompt; 0, and at most: the model's context"),
     INT(max_batch, "max-batch", "64", 1, 1024, "", "generations of one request: prompts x n"),
@@ -115,8 +101,7 @@ static const struct baton_option option_table[] = {
     CHOICE(decode_policy, "decode-policy", "least-loaded", POLICIES, "who makes the tokens"),
     BOOL(strict_class, "strict-class", "false",
          "a request fails rather than go on with a worker that may compute other bits"),
-    CHOICE(prefix_cache, "prefix-cache", "on", "off|on",
-           "on: prompts with a common prefix share what was computed; off: none does"),
+    BATON_PREFIX_CACHE_OPTION(struct gw_options, prefix_cache),
     INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",
         "that each prefix-aware policy remembers, with the workers that were sent them"),
     INT(colocated_prefill_tokens, "colocated-prefill-tokens", "0", 0, 1 << 20, "tokens",
@@ -132,15 +117,9 @@ static const struct baton_option option_table[] = {
     REAL(idle_timeout_s, "idle-timeout-s", "75", 0.01, 86400, "s", "keep-alive without a request"),
     REAL(stall_timeout_s, "stall-timeout-s", "120", 0, 86400, "s",
          "a client that takes nothing of its response is cut off; 0: never"),
-    REAL(beat_s, "beat-s", "0.25", 0.01, 60, "s",
-         "pause between heartbeats, longer from 100 workers on; a worker silent for six is lost"),
-    REAL(silence_s, "silence-s", "0", 0, 86400, "s",
-         "a worker silent for this long is lost, and suspected after half of it; 0: six beats"),
-    REAL(drain_s, "drain-s", "8", 0, 3600, "s", "how long open requests may go on after SIGTERM"),
     REAL(slo_ttft_s, "slo-ttft-s", "0.2", 0, 86400, "s",
          "to the first token, of a request that counts as good in /metrics; 0: any"),
     REAL(slo_itl_s, "slo-itl-s", "0.05", 0, 86400, "s", "the same for its longest gap; 0: any"),
-    TEXT(log_level, "log-level", "info", "debug, info, warn or error"),
     TEXT(otlp_file, "otlp-file", "",
          "OpenTelemetry spans of requests and their stages, as lines of OTLP/JSON; none: no spans"),
     TEXT(otlp_endpoint, "otlp-endpoint", "",
@@ -150,8 +129,7 @@ static const struct baton_option option_table[] = {
          "file of headers for that endpoint, NAME=VALUE, such as a secret of its"),
     TEXT(otlp_cafile, "otlp-cafile", "",
          "PEM file of the authorities that its certificate may have; none: the system's"),
-    CHOICE(log_format, "log-format", "logfmt", "logfmt|json", "of the lines of the log"),
-    TEXT(log_file, "log-file", "", "where the log goes, opened anew on SIGUSR1; none: stderr"),
+    BATON_LOG_OPTIONS(struct gw_options, log),
 };
 
 static enum baton_err run(void *options, struct baton_why *why)
@@ -162,18 +140,14 @@ static enum baton_err run(void *options, struct baton_why *why)
 int main(int argc, char **argv)
 {
     struct gw_options options;
-    struct baton_process process = {
-        .config = {.process = "baton-gateway",
-                   .summary = "HTTP in front, a fleet of prefill and decode workers behind",
-                   .env_prefix = "BATON_GATEWAY",
-                   .options = option_table,
-                   .n_options = BATON_N_OF(option_table)},
-        .options = &options,
-        .log_level = &options.log_level,
-        .log_format = &options.log_format,
-        .log_file = &options.log_file,
-        .log_name = "gateway",
-        .run = run,
-    };
-    return baton_process_main(&process, argc, argv);
+    return baton_process_main(
+        &(struct baton_process){.name = "baton-gateway",
+                                .summary = "HTTP in front, a fleet of prefill and decode workers "
+                                           "behind",
+                                .table = option_table,
+                                .n_options = BATON_N_OF(option_table),
+                                .options = &options,
+                                .log = &options.log,
+                                .run = run},
+        argc, argv);
 }

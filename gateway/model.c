@@ -12,7 +12,7 @@ static enum baton_err take_fingerprint(struct gw_model *model, const struct gw_o
                                        struct baton_why *why)
 {
     struct baton_cache_dirs cache;
-    baton_cache_dirs_find(options->pack_dir, checkpoint->path, &cache);
+    baton_cache_dirs_find(options->checkpoint.pack_dir, checkpoint->path, &cache);
     enum baton_err err =
         baton_checkpoint_fingerprint(checkpoint, &cache, true, &model->fingerprint, why);
     if (err == BATON_NOT_FOUND)
@@ -26,7 +26,7 @@ static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_opt
 {
     struct baton_tokenizer_tables *tables = NULL;
     struct baton_cache_dirs cache;
-    baton_cache_dirs_find(options->pack_dir, checkpoint->path, &cache);
+    baton_cache_dirs_find(options->checkpoint.pack_dir, checkpoint->path, &cache);
     enum baton_err err =
         baton_checkpoint_tokenizer(checkpoint, &cache, model->fingerprint.tokenizer, &tables, why);
     if (!err)
@@ -49,7 +49,7 @@ static enum baton_err make_chat(struct gw_model *model, const struct gw_options 
 static enum baton_err check_model(struct gw_model *model, const struct gw_options *options,
                                   const struct baton_checkpoint *checkpoint, struct baton_why *why)
 {
-    int64_t context_tokens = options->context_tokens;
+    int64_t context_tokens = options->checkpoint.context_tokens;
     const struct baton_arch *arch;
     struct baton_spec *spec = malloc(sizeof *spec);
     if (!spec)
@@ -66,7 +66,7 @@ enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *op
                              struct baton_why *why)
 {
     struct baton_checkpoint *checkpoint = NULL;
-    enum baton_err err = baton_checkpoint_open(options->model, &checkpoint, why);
+    enum baton_err err = baton_checkpoint_open(options->checkpoint.model, &checkpoint, why);
     if (err)
         return err;
     model->facts = checkpoint->facts;

@@ -97,6 +97,6 @@ struct gw_doors gw_settings_doors(const struct gw_options *options)
     return (struct gw_doors){.host = options->host,
                              .inbox = options->inbox,
                              .api_keys = options->api_keys,
-                             .peer_certfile = options->peer_certfile,
+                             .peer_certfile = options->fleet.peer_certfile,
                              .require_auth = options->require_auth};
 }

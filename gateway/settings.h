@@ -5,6 +5,9 @@
 #ifndef BATON_GATEWAY_SETTINGS_H
 #define BATON_GATEWAY_SETTINGS_H
 
+#include "common/base/process.h"
+#include "common/wire/fleet_options.h"
+#include "engine/checkpoint/options.h"
 #include "gateway/api/access/exposure.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/streams/streams.h"
@@ -13,15 +16,15 @@
 
 /* One field for each row of the option table in main.c. */
 struct gw_options {
-    const char *model, *pack_dir, *host, *inbox, *id, *log_level, *log_file;
+    struct baton_checkpoint_options checkpoint;
+    struct baton_fleet_options fleet;
+    struct baton_log_options log;
+    const char *host, *inbox, *id, *ssl_certfile, *ssl_keyfile;
     const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
-    const char *cluster_token, *cluster_token_file, *ssl_certfile, *ssl_keyfile;
-    const char *peer_certfile, *peer_keyfile, *peer_cafile;
     const char *api_keys, *cors_origins, *chat_template, *served_model_name;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share what was computed for others */
-    int log_format;                    /* enum baton_log_format */
     int sampling_defaults;             /* 1: the model's */
     int unknown_fields, overlong;      /* 1: refused */
     int speculation;                   /* enum baton_speculation_mode */
@@ -30,7 +33,6 @@ struct gw_options {
     int64_t prefill_split, prefill_split_min_tokens;
     int64_t prefix_blocks, colocated_prefill_tokens;
     int64_t port, max_connections, max_head_bytes, max_body_bytes, max_prompt_tokens, max_batch;
-    int64_t context_tokens;
     int64_t max_queued, max_queued_tokens, max_per_key, max_attempts, migration_limit;
     int64_t max_connections_per_address;
     int64_t stored_responses, stored_response_bytes;
@@ -39,8 +41,8 @@ struct gw_options {
     double resume_s;
     double address_requests_per_s, address_tokens_per_s, address_bytes_per_s;
     double key_requests_per_s, key_tokens_per_s, key_bytes_per_s;
-    double max_wait_s, absence_s, beat_s, silence_s, timeout_s, head_timeout_s, body_timeout_s,
-        idle_timeout_s, stall_timeout_s, drain_s, slo_ttft_s, slo_itl_s;
+    double max_wait_s, absence_s, timeout_s, head_timeout_s, body_timeout_s, idle_timeout_s,
+        stall_timeout_s, slo_ttft_s, slo_itl_s;
 };
 
 struct gw_routing_options gw_settings_routing(const struct gw_options *options);

@@ -27,8 +27,7 @@ static const struct baton_option option_table[] = {
         "down to whole blocks of 16; 0: 128, or more for a mixture of experts"),
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
                      "contexts leave while their prompts are computed; auto: long ones"),
-    BATON_ROW_CHOICE(struct options, prefix_cache, "prefix-cache", "on", "off|on",
-                     "on: prompts with the same prefix compute it once"),
+    BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
     BATON_KV_DISK_OPTIONS(struct options, kv_disk),
     BATON_ROW_TEXT(
         struct options, bulk, "bulk", "auto",
@@ -97,18 +96,14 @@ static enum baton_err run(void *arg, struct baton_why *why)
 int main(int argc, char **argv)
 {
     struct options options = {0}; /* what no option sets is none */
-    struct baton_process process = {
-        .config = {.process = "baton-prefill",
-                   .summary = "a prefill worker: prompts in, first tokens and contexts out",
-                   .env_prefix = "BATON_PREFILL",
-                   .options = option_table,
-                   .n_options = BATON_N_OF(option_table)},
-        .options = &options,
-        .log_level = &options.worker.log_level,
-        .log_format = &options.worker.log_format,
-        .log_file = &options.worker.log_file,
-        .log_name = "prefill",
-        .run = run,
-    };
-    return baton_process_main(&process, argc, argv);
+    return baton_process_main(
+        &(struct baton_process){.name = "baton-prefill",
+                                .summary =
+                                    "a prefill worker: prompts in, first tokens and contexts out",
+                                .table = option_table,
+                                .n_options = BATON_N_OF(option_table),
+                                .options = &options,
+                                .log = &options.worker.log,
+                                .run = run},
+        argc, argv);
 }

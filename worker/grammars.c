@@ -35,12 +35,14 @@ static enum baton_err open_tokenizer(const struct baton_host *host,
     struct baton_checkpoint *checkpoint;
     struct baton_tokenizer_tables *tables = NULL;
     struct baton_cache_dirs cache;
-    baton_cache_dirs_find(host->options->pack_dir, host->options->model, &cache);
-    enum baton_err err = baton_checkpoint_open(host->options->model, &checkpoint, why);
+    baton_cache_dirs_find(host->options->checkpoint.pack_dir, host->options->checkpoint.model,
+                          &cache);
+    enum baton_err err = baton_checkpoint_open(host->options->checkpoint.model, &checkpoint, why);
     if (err)
         return err;
-    err = baton_checkpoint_tokenizer(checkpoint, *host->options->pack_dir ? &cache : NULL,
-                                     host->fingerprint.tokenizer, &tables, why);
+    err =
+        baton_checkpoint_tokenizer(checkpoint, *host->options->checkpoint.pack_dir ? &cache : NULL,
+                                   host->fingerprint.tokenizer, &tables, why);
     if (!err)
         err = baton_tokenizer_create(tables, tokenizer, why);
     baton_tokenizer_tables_free(tables);

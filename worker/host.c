@@ -122,21 +122,21 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
     const struct baton_model_options model_options = {
         .dtype = *options->dtype ? options->dtype : NULL,
         .kernels = options->kernels,
-        .cache = *options->pack_dir ? &cache : NULL,
+        .cache = *options->checkpoint.pack_dir ? &cache : NULL,
         .fingerprint = &host->fingerprint,
         .n_threads = host->cores.n_threads,
-        .n_context = (int)options->context_tokens,
+        .n_context = (int)options->checkpoint.context_tokens,
         .show_progress = true,
         .admit = admit_model,
         .admit_arg = host,
     };
-    baton_cache_dirs_find(options->pack_dir, options->model, &cache);
-    enum baton_err err = baton_checkpoint_open(options->model, &checkpoint, why);
+    baton_cache_dirs_find(options->checkpoint.pack_dir, options->checkpoint.model, &cache);
+    enum baton_err err = baton_checkpoint_open(options->checkpoint.model, &checkpoint, why);
     if (err)
         return err;
     host->facts = checkpoint->facts;
-    if (options->context_tokens)
-        host->facts.n_context_tokens = options->context_tokens;
+    if (options->checkpoint.context_tokens)
+        host->facts.n_context_tokens = options->checkpoint.context_tokens;
     err = baton_checkpoint_fingerprint(checkpoint, &cache, true, &host->fingerprint, why);
     if (!err)
         err = baton_model_load(checkpoint, &model_options, &host->model, why);
@@ -207,11 +207,11 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     baton_open_files_allow(WORKER_FILES, "raise the hard limit (ulimit -Hn)");
     err = baton_nng_start(OWN_THREADS, why);
     if (!err)
-        err = baton_cluster_token_open(&host->token, options->cluster_token,
-                                       options->cluster_token_file, why);
+        err = baton_cluster_token_open(&host->token, options->fleet.cluster_token,
+                                       options->fleet.cluster_token_file, why);
     if (!err)
-        err = baton_peer_tls_open(options->peer_certfile, options->peer_keyfile,
-                                  options->peer_cafile, why);
+        err = baton_peer_tls_open(options->fleet.peer_certfile, options->fleet.peer_keyfile,
+                                  options->fleet.peer_cafile, why);
     if (!err)
         err = init_cores(host, why);
     if (!err && baton_doorbell_init(&host->bell))
@@ -270,8 +270,8 @@ static void gateway_lost(void *arg, uint64_t gateway_epoch)
 int64_t baton_host_silence_ns(const struct baton_host *host)
 {
     const struct baton_worker_options *options = host->options;
-    double silence_s =
-        options->silence_s > 0 ? options->silence_s : BATON_SILENT_BEATS * options->beat_s;
+    double silence_s = options->fleet.silence_s > 0 ? options->fleet.silence_s
+                                                    : BATON_SILENT_BEATS * options->fleet.beat_s;
     return (int64_t)(silence_s * (double)BATON_SECOND);
 }
 
@@ -279,7 +279,8 @@ int64_t baton_host_silence_ns(const struct baton_host *host)
  * the silence that the operator has set. */
 static int64_t max_beat_ns(const struct baton_worker_options *options)
 {
-    double beat_s = options->silence_s > 0 ? options->silence_s / BATON_SILENT_BEATS : MAX_BEAT_S;
+    double beat_s =
+        options->fleet.silence_s > 0 ? options->fleet.silence_s / BATON_SILENT_BEATS : MAX_BEAT_S;
     return (int64_t)(beat_s * (double)BATON_SECOND);
 }
 
@@ -288,7 +289,7 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
                                struct baton_why *why)
 {
     const struct baton_worker_options *options = host->options;
-    int64_t beat_ns = (int64_t)(options->beat_s * (double)BATON_SECOND);
+    int64_t beat_ns = (int64_t)(options->fleet.beat_s * (double)BATON_SECOND);
     bool is_prefill = host->role == BATON__V1__ROLE__ROLE_PREFILL;
     host->hooks = *hooks;
     host->kv = kv;
@@ -340,7 +341,7 @@ struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
         .connect_ns = baton_host_silence_ns(host),
         .overlap = overlap,
         .path = path,
-        .beat_ns = (int64_t)(host->options->beat_s * (double)BATON_SECOND),
+        .beat_ns = (int64_t)(host->options->fleet.beat_s * (double)BATON_SECOND),
         .wake = baton_host_wake,
         .wake_arg = host});
 }
@@ -401,7 +402,7 @@ static void reload_if_asked(struct baton_host *host)
     if (!wants_reload)
         return;
     wants_reload = 0;
-    if (!*host->token.path && !*host->options->peer_certfile)
+    if (!*host->token.path && !*host->options->fleet.peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
                   BATON_S("reason", "no cluster-token-file, no peer-certfile"));
     char before[sizeof host->token.texts[0]];
@@ -419,8 +420,9 @@ static bool is_finished(struct baton_host *host, int64_t now_ns)
         return false;
     if (!host->draining) {
         host->draining = true;
-        host->drain_until_ns = now_ns + (int64_t)(host->options->drain_s * (double)BATON_SECOND);
-        baton_log(BATON_LOG_INFO, "draining", BATON_F("at_most_s", host->options->drain_s));
+        host->drain_until_ns =
+            now_ns + (int64_t)(host->options->fleet.drain_s * (double)BATON_SECOND);
+        baton_log(BATON_LOG_INFO, "draining", BATON_F("at_most_s", host->options->fleet.drain_s));
         baton_member_leave(host->member, "stopping");
     }
     return n_stop_signals > 1 || now_ns >= host->drain_until_ns ||

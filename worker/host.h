@@ -17,10 +17,12 @@
 #define BATON_WORKER_HOST_H
 
 #include "common/base/doorbell.h"
-#include "common/base/options/config.h"
+#include "common/base/process.h"
 #include "common/wire/cluster_token.h"
+#include "common/wire/fleet_options.h"
 #include "common/wire/member.h"
 #include "engine/checkpoint/facts.h"
+#include "engine/checkpoint/options.h"
 #include "engine/engine.h"
 #include "worker/cores/cores.h"
 #include "worker/cores/numa.h"
@@ -30,89 +32,60 @@
 #include "worker/kv/send.h"
 
 struct baton_worker_options {
-    const char *model, *dtype, *kv_dtype, *kernels, *pack_dir, *gateway, *id, *inbox, *advertise;
-    const char *cluster_token, *cluster_token_file, *cores, *numa, *lease_dir, *alive_file,
-        *log_level, *log_file;
-    int log_format; /* enum baton_log_format */
-    const char *peer_certfile, *peer_keyfile, *peer_cafile;
-    int64_t threads, context_tokens;
-    double beat_s, silence_s, pause_s, stall_s, canary_s, drain_s;
+    struct baton_checkpoint_options checkpoint;
+    struct baton_fleet_options fleet;
+    struct baton_log_options log;
+    const char *dtype, *kv_dtype, *kernels, *gateway, *id, *inbox, *advertise;
+    const char *cores, *numa, *lease_dir, *alive_file;
+    int64_t threads;
+    double pause_s, stall_s, canary_s;
 };
 
 /* Rows of a worker's option table; in is the struct baton_worker_options inside its struct. */
 #define BATON_WORKER_OPTIONS(type, in)                                                             \
-    BATON_ROW_TEXT(type, in.model, "model", "models/tale",                                         \
-                   "directory in Hugging Face's layout, or a GGUF file"),                          \
+    BATON_CHECKPOINT_OPTIONS(type, in.checkpoint),                                                 \
         BATON_ROW_TEXT(type, in.dtype, "dtype", "", BATON_DTYPE_HELP),                             \
-        BATON_ROW_TEXT(                                                                            \
-            type, in.kv_dtype, "kv-dtype", "auto",                                                 \
-            "of the KV cache: f32, f16, q8, or auto: f32 beside f32 weights, else f16"),           \
+        BATON_ROW_TEXT(type, in.kv_dtype, "kv-dtype", "auto",                                      \
+                       "element type of the KV cache: f32, f16, q8 or auto (f32 beside f32 "       \
+                       "weights, else f16)"),                                                      \
         BATON_ROW_TEXT(type, in.kernels, "kernels", "auto",                                        \
-                       "who computes: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "  \
+                       "kernel set: auto, amx, avx512vnni, avx512, avx2, i8mm, dotprod, neon, "    \
                        "portable or openblas"),                                                    \
-        BATON_ROW_TEXT(type, in.pack_dir, "pack-dir", "auto",                                      \
-                       "where workers share packed weights: a directory; \"\": nowhere; auto: "    \
-                       "beside the model, or in the user's cache directory"),                      \
         BATON_ROW_TEXT(type, in.gateway, "gateway", "tcp://127.0.0.1:7100",                        \
-                       "inbox urls of the gateways to join, separated by commas"),                 \
+                       "inbox URLs of the gateways to join, separated by commas"),                 \
         BATON_ROW_TEXT(type, in.id, "id", NULL,                                                    \
-                       "this worker's name, unique in the fleet; default: role and host name"),    \
+                       "worker name, unique in the fleet; default: role and host name"),           \
         BATON_ROW_TEXT(type, in.inbox, "inbox", "tcp://127.0.0.1:0",                               \
-                       "where to listen; port 0 takes a free one"),                                \
+                       "URL to listen on; port 0 takes a free one"),                               \
         BATON_ROW_TEXT(type, in.advertise, "advertise", NULL,                                      \
-                       "inbox url told to others; host * is the address they see"),                \
-        BATON_ROW_TEXT(type, in.cluster_token, "cluster-token", "",                                \
-                       "shared secret of the fleet; arguments are no place for it: all users can " \
-                       "list them"),                                                               \
-        BATON_ROW_TEXT(type, in.cluster_token_file, "cluster-token-file", "",                      \
-                       "file of the fleet's secret, or of two while it changes: the first is "     \
-                       "sent; read again on SIGHUP"),                                              \
-        BATON_ROW_TEXT(type, in.peer_certfile, "peer-certfile", "",                                \
-                       "PEM file of this process's certificate for the name \"baton\": mutual "    \
-                       "TLS between processes, at tls+tcp:// addresses; with key and authority "   \
-                       "read again on SIGHUP"),                                                    \
-        BATON_ROW_TEXT(type, in.peer_keyfile, "peer-keyfile", "",                                  \
-                       "PEM file of that certificate's key"),                                      \
-        BATON_ROW_TEXT(type, in.peer_cafile, "peer-cafile", "",                                    \
-                       "PEM file of the fleet's own authority"),                                   \
+                       "inbox URL that other processes use, if not --inbox; a host of * is the "   \
+                       "address they see"),                                                        \
+        BATON_FLEET_OPTIONS(type, in.fleet),                                                       \
         BATON_ROW_TEXT(type, in.cores, "cores", "auto",                                            \
-                       "processors to compute on: auto (all; workers of one host share them by "   \
-                       "who is busy), all, or a fixed list as 0 or 0,2-3"),                        \
+                       "CPUs to compute on: auto (all; the workers of a host lend each other "     \
+                       "idle ones), all, or a list such as 0 or 0,2-3"),                           \
         BATON_ROW_TEXT(type, in.numa, "numa", "none",                                              \
-                       "the NUMA node whose processors and memory to use: none (as the kernel "    \
-                       "chooses), auto (one for each worker, by the number of its id) or "         \
-                       "node:N"),                                                                  \
+                       "NUMA node for CPUs and memory: none (the kernel's choice), auto (one per " \
+                       "worker, by the number in its id) or node:N"),                              \
         BATON_ROW_TEXT(type, in.lease_dir, "lease-dir", "auto",                                    \
-                       "where workers tell each other who is busy and what memory they take: a "   \
-                       "directory; \"\": nowhere; "                                                \
-                       "auto: /dev/shm, or the user's runtime directory"),                         \
+                       "directory in which the workers of a host publish which CPUs are busy and " \
+                       "how much memory they take; auto: /dev/shm, else the user's runtime "       \
+                       "directory; \"\": none"),                                                   \
         BATON_ROW_INT(type, in.threads, "threads", "0", 0, 256, "",                                \
-                      "to compute with, at most; 0: as cores"),                                    \
-        BATON_ROW_INT(type, in.context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT,        \
-                      "tokens",                                                                    \
-                      "of prompt and output together, the gateway's too; 0: all that "             \
-                      "the model knows"),                                                          \
+                      "compute threads; 0 = one per CPU of --cores"),                              \
         BATON_ROW_TEXT(type, in.alive_file, "alive-file", NULL,                                    \
-                       "touched every second while the main thread lives, for health checks"),     \
-        BATON_ROW_REAL(type, in.beat_s, "beat-s", "0.25", 0.01, 60, "s",                           \
-                       "between heartbeats; a gateway silent for six is lost"),                    \
-        BATON_ROW_REAL(type, in.silence_s, "silence-s", "0", 0, 86400, "s",                        \
-                       "a gateway silent so long is lost, whatever the heartbeats; 0: six beats"), \
+                       "file whose time stamp the main thread updates every second, for health "   \
+                       "checks"),                                                                  \
         BATON_ROW_REAL(type, in.pause_s, "gateway-pause-s", "60", 0, 86400, "s",                   \
-                       "a silent gateway whose host answers is stopped: kept for so long"),        \
+                       "time that the work of a stopped gateway is kept: it is silent, but its "   \
+                       "host acknowledges packets"),                                               \
         BATON_ROW_REAL(type, in.stall_s, "stall-s", "1", 0, 86400, "s",                            \
-                       "an engine with work that computes no layer for so long, and for eight "    \
-                       "times its usual, is stalled: no more work comes; 0: never"),               \
+                       "time without progress after which a busy engine counts as stalled and "    \
+                       "gets no more work, at least eight times its usual layer; 0 = never"),      \
         BATON_ROW_REAL(type, in.canary_s, "canary-s", "10", 0, 86400, "s",                         \
-                       "between canaries: fixed tokens that an idle engine computes, at start "    \
-                       "first; other bits than then: unhealthy; 0: none"),                         \
-        BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
-                       "how long running work may go on after SIGTERM"),                           \
-        BATON_ROW_TEXT(type, in.log_level, "log-level", "info", "debug, info, warn or error"),     \
-        BATON_ROW_CHOICE(type, in.log_format, "log-format", "logfmt", "logfmt|json",               \
-                         "of the lines of the log"),                                               \
-        BATON_ROW_TEXT(type, in.log_file, "log-file", "",                                          \
-                       "where the log goes, opened anew on SIGUSR1; none: stderr")
+                       "interval between canaries: fixed tokens that an idle engine computes; a "  \
+                       "result other than at the start makes the worker unhealthy; 0 = none"),     \
+        BATON_LOG_OPTIONS(type, in.log)
 
 struct baton_host;
 

@@ -1,15 +1,17 @@
 #include "common/base/process.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/options/config_env.h"
 
-/* What a process that has failed may take for its end. */
-enum { LAST_S = 3 };
+/* LAST_S: what a process that has failed may take for its end. */
+enum { LAST_S = 3, PREFIX_BYTES = 64 };
 
 /* The reason may quote a file, and a terminal obeys control characters. */
 static void print_failure(const char *process, enum baton_err err, struct baton_why *why)
@@ -41,23 +43,42 @@ static void warn_of_env(void *arg, const char *name, const char *nearest)
               BATON_S("nearest", nearest), BATON_S("consequence", "it has no effect"));
 }
 
-int baton_process_main(struct baton_process *process, int argc, char **argv)
+/* "BATON_PREFILL" for "baton-prefill". */
+static void make_env_prefix(const char *name, char prefix[PREFIX_BYTES])
+{
+    (void)snprintf(prefix, PREFIX_BYTES, "%s", name);
+    for (char *c = prefix; *c; c++)
+        *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
+}
+
+static enum baton_err open_log(const struct baton_process *process, struct baton_why *why)
+{
+    const char *dash = strchr(process->name, '-');
+    enum baton_err err = baton_log_init(dash ? dash + 1 : process->name, process->log->level, why);
+    return err ? err : baton_log_open(process->log->format, process->log->file, why);
+}
+
+int baton_process_main(const struct baton_process *process, int argc, char **argv)
 {
     struct baton_why why = {""};
+    char env_prefix[PREFIX_BYTES];
+    make_env_prefix(process->name, env_prefix);
+    struct baton_config config = {.process = process->name,
+                                  .summary = process->summary,
+                                  .env_prefix = env_prefix,
+                                  .options = process->table,
+                                  .n_options = process->n_options};
     bool done = false;
-    enum baton_err err =
-        baton_config_load(&process->config, process->options, argc, argv, &done, &why);
+    enum baton_err err = baton_config_load(&config, process->options, argc, argv, &done, &why);
     if (!err && !done)
-        err = baton_log_init(process->log_name, *process->log_level, &why);
+        err = open_log(process, &why);
     if (!err && !done)
-        err = baton_log_open(*process->log_format, *process->log_file, &why);
-    if (!err && !done)
-        baton_config_visit_unknown_env(&process->config, warn_of_env, NULL);
+        baton_config_visit_unknown_env(&config, warn_of_env, NULL);
     if (!err && !done)
         err = process->run(process->options, &why);
-    baton_config_fini(&process->config);
+    baton_config_fini(&config);
     if (err) {
-        print_failure(process->config.process, err, &why);
+        print_failure(process->name, err, &why);
         end_soon();
     }
     return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -1,6 +1,6 @@
 /* What every main() does: options in, log on, run, an exit status and one readable line on failure.
  *
- * Ownership: the option struct is the caller's.
+ * Ownership: everything is the caller's.
  * Threading: the main thread.
  * Errors:    printed as "baton-x: reason"; the return value is main's.
  */
@@ -9,16 +9,31 @@
 
 #include "common/base/options/config.h"
 
+struct baton_log_options {
+    const char *level, *file;
+    int format; /* enum baton_log_format */
+};
+
+/* Rows of a process's option table; in is the struct baton_log_options inside its struct. */
+#define BATON_LOG_OPTIONS(type, in)                                                                \
+    BATON_ROW_TEXT(type, in.level, "log-level", "info",                                            \
+                   "lowest level that is logged: debug, info, warn or error"),                     \
+        BATON_ROW_CHOICE(type, in.format, "log-format", "logfmt", "logfmt|json",                   \
+                         "format of a log line"),                                                  \
+        BATON_ROW_TEXT(type, in.file, "log-file", "",                                              \
+                       "log file, reopened on SIGUSR1; \"\": stderr")
+
 struct baton_process {
-    struct baton_config config;
-    void *options;          /* filled from config */
-    const char **log_level; /* the options that name the level, the format and the file */
-    const int *log_format;  /* enum baton_log_format */
-    const char **log_file;
-    const char *log_name; /* "prefill" */
+    const char
+        *name; /* "baton-prefill": "prefill" in the log, BATON_PREFILL_* in the environment */
+    const char *summary;
+    const struct baton_option *table;
+    size_t n_options;
+    void *options;                       /* filled from the table */
+    const struct baton_log_options *log; /* part of the options */
     enum baton_err (*run)(void *options, struct baton_why *why);
 };
 
-int baton_process_main(struct baton_process *process, int argc, char **argv);
+int baton_process_main(const struct baton_process *process, int argc, char **argv);
 
 #endif

@@ -34,7 +34,7 @@ static void open_host(const struct worker_options *wanted)
 {
     int n_threads = wanted->n_threads;
     host_options = (struct baton_worker_options){
-        .kv_dtype = "auto", .silence_s = wanted->silence_s, .advertise = "tcp://127.0.0.1:1"};
+        .kv_dtype = "auto", .fleet.silence_s = wanted->silence_s, .advertise = "tcp://127.0.0.1:1"};
     host = (struct baton_host){.options = &host_options,
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
