@@ -53,7 +53,7 @@ struct baton_arch {
     const struct baton_tensor_names *tensors;
     const struct baton_tensor_names *gguf; /* in GGUF files; NULL: there are none */
 
-    uint64_t choices; /* of BATON_CHOICE (model_config.h): what it computes; others are refused */
+    uint64_t features; /* of BATON_FEATURE (model_config.h): what it computes; others are refused */
 
     enum baton_block_form form;
     enum baton_norm_kind norm;

@@ -10,17 +10,17 @@
 
 #define CONFIG struct baton_model_config
 
-/* ---- choices ---- */
+/* ---- features ---- */
 
-static enum baton_err check_choices(const struct baton_arch *arch, const CONFIG *config,
-                                    struct baton_why *why)
+static enum baton_err check_features(const struct baton_arch *arch, const CONFIG *config,
+                                     struct baton_why *why)
 {
-    uint64_t refused = config->choices & ~arch->choices;
-    char text[BATON_CHOICE_TEXT_BYTES];
-    for (int i = 0; i < BATON_N_MODEL_CHOICES; i++)
+    uint64_t refused = config->features & ~arch->features;
+    char text[BATON_FEATURE_TEXT_BYTES];
+    for (int i = 0; i < BATON_N_MODEL_FEATURES; i++)
         if (refused & UINT64_C(1) << i)
             return baton_fail(why, BATON_INVALID, "%s is not supported in a %s model",
-                              baton_model_config_choice(config, (enum baton_model_choice)i, text),
+                              baton_model_config_feature(config, (enum baton_model_feature)i, text),
                               arch->model_type);
     return BATON_OK;
 }
@@ -161,7 +161,7 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
 
 static void set_flags(const struct baton_arch *arch, const CONFIG *config, struct baton_spec *spec)
 {
-    bool reads_biases = arch->choices & BATON_CHOICE(ATTENTION_BIAS);
+    bool reads_biases = arch->features & BATON_FEATURE(ATTENTION_BIAS);
     spec->form = arch->form;
     spec->norm = arch->norm;
     spec->norm_has_bias = arch->norm_has_bias;
@@ -189,7 +189,7 @@ static void set_flags(const struct baton_arch *arch, const CONFIG *config, struc
 /* Some families know no layer_types: transformers reads a Mistral's window alone. */
 static bool goes_by_layer_types(const struct baton_arch *arch, const CONFIG *config)
 {
-    return config->n_layer_types && arch->choices & BATON_CHOICE(LAYER_TYPES);
+    return config->n_layer_types && arch->features & BATON_FEATURE(LAYER_TYPES);
 }
 
 static bool has_window(const struct baton_arch *arch, const CONFIG *config, int layer)
@@ -260,7 +260,7 @@ static enum baton_err add_rope(const CONFIG *config, const struct baton_rope_con
 static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *config,
                                 struct baton_spec *spec, struct baton_why *why)
 {
-    bool has_local = config->local_rope.theta > 0 && arch->choices & BATON_CHOICE(LOCAL_ROPE);
+    bool has_local = config->local_rope.theta > 0 && arch->features & BATON_FEATURE(LOCAL_ROPE);
     if (arch->has_learned_positions)
         return BATON_OK;
     enum baton_err err = add_rope(config, &config->rope, spec, why);
@@ -276,7 +276,7 @@ static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *con
                                 struct baton_spec *spec, struct baton_why *why)
 {
     memset(spec, 0, sizeof *spec);
-    enum baton_err err = check_choices(arch, config, why);
+    enum baton_err err = check_features(arch, config, why);
     if (!err)
         err = set_sizes(arch, config, n_context, spec, why);
     if (!err)

@@ -8,17 +8,17 @@
 #define CONFIG    struct baton_model_config
 #define AT(field) offsetof(CONFIG, field)
 
-/* A row's columns after its names, by kind. A letter C: the choice that a value other than the
- * neutral one makes. */
+/* A row's columns after its names, by kind. A letter F: the feature that a value other than the
+ * neutral one asks for. */
 #define SIZE(field, min, max) BATON_CONFIG_SIZE, AT(field), (min), (max), 0
-#define SIZE_C(field, max, c) BATON_CONFIG_SIZE, AT(field), 0, (max), BATON_CHOICE(c)
+#define SIZE_F(field, max, f) BATON_CONFIG_SIZE, AT(field), 0, (max), BATON_FEATURE(f)
 #define REAL(field, min, max) BATON_CONFIG_REAL, AT(field), (min), (max), 0
-#define REAL_C(field, c)      BATON_CONFIG_REAL, AT(field), 1e-9, 1e9, BATON_CHOICE(c)
+#define REAL_F(field, f)      BATON_CONFIG_REAL, AT(field), 1e-9, 1e9, BATON_FEATURE(f)
 #define FLAG(field)           BATON_CONFIG_FLAG, AT(field), 0, 0, 0
-#define FLAG_C(field, c)      BATON_CONFIG_FLAG, AT(field), 0, 0, BATON_CHOICE(c)
+#define FLAG_F(field, f)      BATON_CONFIG_FLAG, AT(field), 0, 0, BATON_FEATURE(f)
 #define BYTES(field)          sizeof(((CONFIG *)0)->field)
 #define TEXT(field)           BATON_CONFIG_TEXT, AT(field), 0, BYTES(field), 0
-#define TEXT_C(field, c)      BATON_CONFIG_TEXT, AT(field), 0, BYTES(field), BATON_CHOICE(c)
+#define TEXT_F(field, f)      BATON_CONFIG_TEXT, AT(field), 0, BYTES(field), BATON_FEATURE(f)
 
 /* clang-format off: one key a line */
 static const struct baton_config_row rows[] = {
@@ -40,44 +40,44 @@ static const struct baton_config_row rows[] = {
     {{"activation_function"}, TEXT(activation_function)},
     {{"hidden_act"}, TEXT(hidden_act)},
     {{"hidden_activation"}, TEXT(hidden_activation)},
-    {{"mlp_type"}, TEXT_C(mlp_type, MLP_TYPE)},
-    {{"norm_type"}, TEXT_C(norm_type, NORM_TYPE)},
+    {{"mlp_type"}, TEXT_F(mlp_type, MLP_TYPE)},
+    {{"norm_type"}, TEXT_F(norm_type, NORM_TYPE)},
 
     {{"tie_word_embeddings"}, FLAG(tied_head)},
-    {{"attention_bias"}, FLAG_C(attention_bias, ATTENTION_BIAS)},
-    {{"mlp_bias"}, FLAG_C(mlp_bias, MLP_BIAS)},
-    {{"use_bias"}, FLAG_C(use_bias, USE_BIAS)},
-    {{"qkv_bias"}, FLAG_C(qkv_bias, QKV_BIAS)},
-    {{"lm_head_bias"}, FLAG_C(head_bias, HEAD_BIAS)},
-    {{"use_parallel_residual"}, FLAG_C(use_parallel_residual, PARALLEL_RESIDUAL)},
-    {{"scale_attn_weights"}, FLAG_C(scales_scores, SCALE_ATTN_WEIGHTS)},
-    {{"scale_attn_by_inverse_layer_idx"}, FLAG_C(scales_by_layer, SCALE_ATTN_BY_LAYER)},
-    {{"reorder_and_upcast_attn"}, FLAG_C(upcasts_scores, UPCAST_ATTN)},
-    {{"add_cross_attention"}, FLAG_C(cross_attends, CROSS_ATTENTION)},
-    {{"alibi"}, FLAG_C(alibi, ALIBI)},
-    {{"use_qk_norm"}, FLAG_C(use_qk_norm, QK_NORM)},
-    {{"qk_layernorm"}, FLAG_C(qk_layernorm, QK_LAYERNORM)},
-    {{"use_bidirectional_attention"}, FLAG_C(bidirectional, BIDIRECTIONAL)},
-    {{"rope_interleaved"}, FLAG_C(rope_interleaved, ROPE_INTERLEAVED)},
+    {{"attention_bias"}, FLAG_F(attention_bias, ATTENTION_BIAS)},
+    {{"mlp_bias"}, FLAG_F(mlp_bias, MLP_BIAS)},
+    {{"use_bias"}, FLAG_F(use_bias, USE_BIAS)},
+    {{"qkv_bias"}, FLAG_F(qkv_bias, QKV_BIAS)},
+    {{"lm_head_bias"}, FLAG_F(head_bias, HEAD_BIAS)},
+    {{"use_parallel_residual"}, FLAG_F(use_parallel_residual, PARALLEL_RESIDUAL)},
+    {{"scale_attn_weights"}, FLAG_F(scales_scores, SCALE_ATTN_WEIGHTS)},
+    {{"scale_attn_by_inverse_layer_idx"}, FLAG_F(scales_by_layer, SCALE_ATTN_BY_LAYER)},
+    {{"reorder_and_upcast_attn"}, FLAG_F(upcasts_scores, UPCAST_ATTN)},
+    {{"add_cross_attention"}, FLAG_F(cross_attends, CROSS_ATTENTION)},
+    {{"alibi"}, FLAG_F(alibi, ALIBI)},
+    {{"use_qk_norm"}, FLAG_F(use_qk_norm, QK_NORM)},
+    {{"qk_layernorm"}, FLAG_F(qk_layernorm, QK_LAYERNORM)},
+    {{"use_bidirectional_attention"}, FLAG_F(bidirectional, BIDIRECTIONAL)},
+    {{"rope_interleaved"}, FLAG_F(rope_interleaved, ROPE_INTERLEAVED)},
 
-    {{"sliding_window", "window_size"}, SIZE_C(sliding_window, BATON_MAX_CONTEXT, SLIDING_WINDOW)},
-    {{"use_sliding_window"}, FLAG_C(use_sliding_window, USE_SLIDING_WINDOW)},
+    {{"sliding_window", "window_size"}, SIZE_F(sliding_window, BATON_MAX_CONTEXT, SLIDING_WINDOW)},
+    {{"use_sliding_window"}, FLAG_F(use_sliding_window, USE_SLIDING_WINDOW)},
     {{"max_window_layers"}, SIZE(max_window_layers, 0, BATON_MAX_LAYERS)},
     {{"sliding_window_pattern", "_sliding_window_pattern"},
-     SIZE_C(sliding_window_pattern, BATON_MAX_LAYERS, WINDOW_PATTERN)},
+     SIZE_F(sliding_window_pattern, BATON_MAX_LAYERS, WINDOW_PATTERN)},
 
-    {{"attn_logit_softcapping"}, REAL_C(score_cap, SCORE_CAP)},
-    {{"final_logit_softcapping"}, REAL_C(logit_cap, LOGIT_CAP)},
-    {{"query_pre_attn_scalar"}, REAL_C(query_scalar, QUERY_SCALAR)},
-    {{"clip_qkv"}, REAL_C(clip_qkv, CLIP_QKV)},
-    {{"embedding_multiplier"}, REAL_C(embedding_multiplier, EMBEDDING_MULTIPLIER)},
-    {{"residual_multiplier"}, REAL_C(residual_multiplier, RESIDUAL_MULTIPLIER)},
-    {{"attention_multiplier"}, REAL_C(attention_multiplier, ATTENTION_MULTIPLIER)},
-    {{"logits_scaling"}, REAL_C(logits_scaling, LOGITS_SCALING)},
-    {{"logit_scale"}, REAL_C(logit_scale, LOGIT_SCALE)},
-    {{"scale_emb"}, REAL_C(scale_emb, SCALE_EMB)},
-    {{"scale_depth"}, REAL_C(scale_depth, SCALE_DEPTH)},
-    {{"dim_model_base"}, REAL_C(dim_model_base, DIM_MODEL_BASE)},
+    {{"attn_logit_softcapping"}, REAL_F(score_cap, SCORE_CAP)},
+    {{"final_logit_softcapping"}, REAL_F(logit_cap, LOGIT_CAP)},
+    {{"query_pre_attn_scalar"}, REAL_F(query_scalar, QUERY_SCALAR)},
+    {{"clip_qkv"}, REAL_F(clip_qkv, CLIP_QKV)},
+    {{"embedding_multiplier"}, REAL_F(embedding_multiplier, EMBEDDING_MULTIPLIER)},
+    {{"residual_multiplier"}, REAL_F(residual_multiplier, RESIDUAL_MULTIPLIER)},
+    {{"attention_multiplier"}, REAL_F(attention_multiplier, ATTENTION_MULTIPLIER)},
+    {{"logits_scaling"}, REAL_F(logits_scaling, LOGITS_SCALING)},
+    {{"logit_scale"}, REAL_F(logit_scale, LOGIT_SCALE)},
+    {{"scale_emb"}, REAL_F(scale_emb, SCALE_EMB)},
+    {{"scale_depth"}, REAL_F(scale_depth, SCALE_DEPTH)},
+    {{"dim_model_base"}, REAL_F(dim_model_base, DIM_MODEL_BASE)},
 
     {{"rope_theta", "rotary_emb_base"}, REAL(rope.theta, 1 + 1e-9, 1e12)},
     {{"partial_rotary_factor", "rotary_pct"}, REAL(rope.partial_rotary_factor, 1e-9, 1)},
@@ -86,26 +86,26 @@ static const struct baton_config_row rows[] = {
      AT(local_rope.theta),
      1 + 1e-9,
      1e12,
-     BATON_CHOICE(LOCAL_ROPE)},
-    {{"rotary_dim"}, SIZE_C(rotary_dim, BATON_MAX_WIDTH, ROTARY_DIM)},
+     BATON_FEATURE(LOCAL_ROPE)},
+    {{"rotary_dim"}, SIZE_F(rotary_dim, BATON_MAX_WIDTH, ROTARY_DIM)},
     {{"no_rope_layer_interval"}, SIZE(no_rope_interval, 0, BATON_MAX_LAYERS)},
 
     {{"num_experts", "num_local_experts", "n_routed_experts"},
-     SIZE_C(n_experts, BATON_MAX_EXPERTS, EXPERTS)},
+     SIZE_F(n_experts, BATON_MAX_EXPERTS, EXPERTS)},
     {{"num_experts_per_tok", "experts_per_token"}, SIZE(n_experts_chosen, 0, BATON_MAX_EXPERTS)},
     {{"moe_intermediate_size"}, SIZE(moe_n_ff, 0, BATON_MAX_WIDTH)},
-    {{"shared_expert_intermediate_size"}, SIZE_C(shared_n_ff, BATON_MAX_WIDTH, SHARED_EXPERT)},
-    {{"shared_intermediate_size"}, SIZE_C(shared_mlp_n_ff, BATON_MAX_WIDTH, SHARED_MLP)},
-    {{"n_shared_experts"}, SIZE_C(n_shared_experts, BATON_MAX_EXPERTS, SHARED_EXPERTS)},
+    {{"shared_expert_intermediate_size"}, SIZE_F(shared_n_ff, BATON_MAX_WIDTH, SHARED_EXPERT)},
+    {{"shared_intermediate_size"}, SIZE_F(shared_mlp_n_ff, BATON_MAX_WIDTH, SHARED_MLP)},
+    {{"n_shared_experts"}, SIZE_F(n_shared_experts, BATON_MAX_EXPERTS, SHARED_EXPERTS)},
     {{"decoder_sparse_step"},
      BATON_CONFIG_SIZE,
      AT(decoder_sparse_step),
      1,
      BATON_MAX_LAYERS,
-     BATON_CHOICE(SPARSE_STEP)},
+     BATON_FEATURE(SPARSE_STEP)},
     {{"norm_topk_prob"}, FLAG(norm_topk_prob)},
-    {{"swiglu_limit"}, REAL_C(swiglu_limit, SWIGLU_LIMIT)},
-    {{"swiglu_alpha"}, REAL_C(swiglu_alpha, SWIGLU_ALPHA)},
+    {{"swiglu_limit"}, REAL_F(swiglu_limit, SWIGLU_LIMIT)},
+    {{"swiglu_alpha"}, REAL_F(swiglu_alpha, SWIGLU_ALPHA)},
 };
 /* clang-format on */
 
@@ -148,7 +148,7 @@ enum baton_err baton_model_config_require(const struct baton_model_config *confi
                                           struct baton_why *why)
 {
     size_t at = (size_t)((const char *)size - (const char *)config);
-    char names[BATON_CHOICE_TEXT_BYTES];
+    char names[BATON_FEATURE_TEXT_BYTES];
     if (*size)
         return BATON_OK;
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -164,7 +164,7 @@ enum baton_err baton_model_config_require(const struct baton_model_config *confi
 static void put_field(const struct baton_config_row *row, const CONFIG *config, char *text)
 {
     const char *field = (const char *)config + row->at;
-    size_t n = strlen(text), left = BATON_CHOICE_TEXT_BYTES - n;
+    size_t n = strlen(text), left = BATON_FEATURE_TEXT_BYTES - n;
     int size = 0;
     double number = 0;
     if (row->kind == BATON_CONFIG_SIZE) {
@@ -179,42 +179,42 @@ static void put_field(const struct baton_config_row *row, const CONFIG *config, 
         (void)snprintf(text + n, left, ": \"%.40s\"", field);
 }
 
-/* Choices that are no single value, or are read elsewhere. */
-static void put_part(const CONFIG *config, enum baton_model_choice choice, char *text)
+/* Features that are no single value, or are read elsewhere. */
+static void put_part(const CONFIG *config, enum baton_model_feature feature, char *text)
 {
     const struct {
-        enum baton_model_choice choice;
+        enum baton_model_feature feature;
         const char *name, *value, *quote;
     } parts[] = {
-        {BATON_CHOICE_QUANTIZATION, "quantization_config", config->quantization, "\""},
-        {BATON_CHOICE_ROPE_SCALING, "rope_scaling", config->rope.type, "\""},
-        {BATON_CHOICE_LAYER_TYPES, "layer_types", "sliding_attention", "\""},
-        {BATON_CHOICE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
-        {BATON_CHOICE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
-        {BATON_CHOICE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
+        {BATON_FEATURE_QUANTIZATION, "quantization_config", config->quantization, "\""},
+        {BATON_FEATURE_ROPE_SCALING, "rope_scaling", config->rope.type, "\""},
+        {BATON_FEATURE_LAYER_TYPES, "layer_types", "sliding_attention", "\""},
+        {BATON_FEATURE_NO_ROPE_LAYERS, "no_rope_layers", "0", ""},
+        {BATON_FEATURE_DENSE_LAYERS, "mlp_only_layers", "a list", ""},
+        {BATON_FEATURE_SPARSE_ATTENTION, "sparse_config", "an object", ""},
     };
     for (size_t i = 0; i < BATON_N_OF(parts); i++)
-        if (parts[i].choice == choice)
-            (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "%s: %s%.40s%s", parts[i].name,
+        if (parts[i].feature == feature)
+            (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "%s: %s%.40s%s", parts[i].name,
                            parts[i].quote, parts[i].value, parts[i].quote);
-    if (choice == BATON_CHOICE_PARTIAL_ROTARY)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "partial_rotary_factor: %g",
+    if (feature == BATON_FEATURE_PARTIAL_ROTARY)
+        (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "partial_rotary_factor: %g",
                        config->rope.partial_rotary_factor);
-    else if (choice == BATON_CHOICE_QUERY_SCALING)
-        (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "llama_4_scaling_beta: %g",
+    else if (feature == BATON_FEATURE_QUERY_SCALING)
+        (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "llama_4_scaling_beta: %g",
                        config->rope.query_scaling_beta);
 }
 
-const char *baton_model_config_choice(const struct baton_model_config *config,
-                                      enum baton_model_choice choice,
-                                      char text[BATON_CHOICE_TEXT_BYTES])
+const char *baton_model_config_feature(const struct baton_model_config *config,
+                                       enum baton_model_feature feature,
+                                       char text[BATON_FEATURE_TEXT_BYTES])
 {
-    (void)snprintf(text, BATON_CHOICE_TEXT_BYTES, "a choice of no config");
+    (void)snprintf(text, BATON_FEATURE_TEXT_BYTES, "a feature of no config");
     for (size_t i = 0; i < N_ROWS; i++)
-        if (rows[i].choice == UINT64_C(1) << choice) {
-            put_names(&rows[i], text, BATON_CHOICE_TEXT_BYTES);
+        if (rows[i].feature == UINT64_C(1) << feature) {
+            put_names(&rows[i], text, BATON_FEATURE_TEXT_BYTES);
             put_field(&rows[i], config, text);
         }
-    put_part(config, choice, text);
+    put_part(config, feature, text);
     return text;
 }

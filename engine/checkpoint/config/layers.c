@@ -93,10 +93,10 @@ static enum baton_err read_all_types(const struct baton_json *object, const char
     }
     if (!found && baton_json_kind(repeated) != BATON_JSON_NULL)
         err = read_repeated(repeated, prefix, "attention_types", config, why);
-    config->choices &= ~BATON_CHOICE(LAYER_TYPES);
+    config->features &= ~BATON_FEATURE(LAYER_TYPES);
     for (int i = 0; i < config->n_layer_types && !err; i++)
         if (config->layer_types[i] != BATON_LAYER_FULL)
-            config->choices |= BATON_CHOICE(LAYER_TYPES);
+            config->features |= BATON_FEATURE(LAYER_TYPES);
     return err;
 }
 
@@ -121,7 +121,7 @@ static enum baton_err read_no_rope(const struct baton_json *object, const char *
             return baton_config_refuse(prefix, name, rotates, "a list of 0 and 1", why);
         config->no_rope[i] = !baton_json_int(rotates);
         if (config->no_rope[i])
-            config->choices |= BATON_CHOICE(NO_ROPE_LAYERS);
+            config->features |= BATON_FEATURE(NO_ROPE_LAYERS);
     }
     config->n_no_rope = (int)n;
     return BATON_OK;
@@ -142,7 +142,7 @@ static enum baton_err read_dense(const struct baton_json *object, const char *pr
         if (!baton_config_is_whole(layer, 0, config->n_layers - 1))
             return baton_config_refuse(prefix, name, layer, "a list of layers' numbers", why);
         config->is_dense[baton_json_int(layer)] = true;
-        config->choices |= BATON_CHOICE(DENSE_LAYERS);
+        config->features |= BATON_FEATURE(DENSE_LAYERS);
     }
     return BATON_OK;
 }

@@ -39,19 +39,19 @@ static void read_presence(const struct baton_json *object, struct baton_model_co
         const char *method = baton_json_string(baton_json_get(quantized, "quant_method"), NULL);
         (void)snprintf(config->quantization, sizeof config->quantization, "%s",
                        method ? method : "unknown");
-        config->choices |= BATON_CHOICE(QUANTIZATION);
+        config->features |= BATON_FEATURE(QUANTIZATION);
     }
     if (baton_json_kind(baton_json_get(object, "sparse_config")) != BATON_JSON_NULL)
-        config->choices |= BATON_CHOICE(SPARSE_ATTENTION);
+        config->features |= BATON_FEATURE(SPARSE_ATTENTION);
     if (baton_json_kind(use_window) == BATON_JSON_BOOL && !baton_json_bool(use_window))
-        config->choices &= ~BATON_CHOICE(SLIDING_WINDOW);
+        config->features &= ~BATON_FEATURE(SLIDING_WINDOW);
 }
 
 static enum baton_err read_object(const struct baton_json *object, const char *prefix,
                                   struct baton_model_config *config, struct baton_why *why)
 {
     enum baton_err err = baton_config_read_table(&baton_model_config_keys, object, prefix, config,
-                                                 &config->choices, why);
+                                                 &config->features, why);
     if (!err)
         err = baton_model_config_read_ropes(object, prefix, config, why);
     if (!err)

@@ -36,62 +36,62 @@ enum {
     BATON_MODEL_MAX_EOS = 16
 };
 
-/* Keys that only some models have. A config that gives one a value other than the neutral one
- * chooses it, and an architecture refuses the choices that it does not compute. */
-enum baton_model_choice {
-    BATON_CHOICE_SCALE_ATTN_WEIGHTS,
-    BATON_CHOICE_SCALE_ATTN_BY_LAYER,
-    BATON_CHOICE_UPCAST_ATTN,
-    BATON_CHOICE_CROSS_ATTENTION,
-    BATON_CHOICE_ALIBI,
-    BATON_CHOICE_QK_NORM,
-    BATON_CHOICE_QK_LAYERNORM,
-    BATON_CHOICE_BIDIRECTIONAL,
-    BATON_CHOICE_ROPE_INTERLEAVED,
-    BATON_CHOICE_SPARSE_ATTENTION,
-    BATON_CHOICE_QUANTIZATION,
-    BATON_CHOICE_MLP_TYPE,
-    BATON_CHOICE_NORM_TYPE,
-    BATON_CHOICE_ATTENTION_BIAS,
-    BATON_CHOICE_MLP_BIAS,
-    BATON_CHOICE_USE_BIAS,
-    BATON_CHOICE_QKV_BIAS,
-    BATON_CHOICE_HEAD_BIAS,
-    BATON_CHOICE_PARALLEL_RESIDUAL,
-    BATON_CHOICE_SLIDING_WINDOW,
-    BATON_CHOICE_USE_SLIDING_WINDOW,
-    BATON_CHOICE_WINDOW_PATTERN,
-    BATON_CHOICE_LAYER_TYPES,
-    BATON_CHOICE_SCORE_CAP,
-    BATON_CHOICE_LOGIT_CAP,
-    BATON_CHOICE_QUERY_SCALAR,
-    BATON_CHOICE_EMBEDDING_MULTIPLIER,
-    BATON_CHOICE_RESIDUAL_MULTIPLIER,
-    BATON_CHOICE_ATTENTION_MULTIPLIER,
-    BATON_CHOICE_LOGITS_SCALING,
-    BATON_CHOICE_LOGIT_SCALE,
-    BATON_CHOICE_SCALE_EMB,
-    BATON_CHOICE_SCALE_DEPTH,
-    BATON_CHOICE_DIM_MODEL_BASE,
-    BATON_CHOICE_CLIP_QKV,
-    BATON_CHOICE_ROPE_SCALING,
-    BATON_CHOICE_LOCAL_ROPE,
-    BATON_CHOICE_PARTIAL_ROTARY,
-    BATON_CHOICE_ROTARY_DIM,
-    BATON_CHOICE_NO_ROPE_LAYERS,
-    BATON_CHOICE_QUERY_SCALING,
-    BATON_CHOICE_EXPERTS,
-    BATON_CHOICE_SHARED_EXPERT,
-    BATON_CHOICE_SHARED_MLP,
-    BATON_CHOICE_SHARED_EXPERTS,
-    BATON_CHOICE_DENSE_LAYERS,
-    BATON_CHOICE_SPARSE_STEP,
-    BATON_CHOICE_SWIGLU_LIMIT,
-    BATON_CHOICE_SWIGLU_ALPHA,
-    BATON_N_MODEL_CHOICES
+/* What only some models have. A config asks for a feature by giving its key another value than the
+ * neutral one, and an architecture refuses the features that it does not compute. */
+enum baton_model_feature {
+    BATON_FEATURE_SCALE_ATTN_WEIGHTS,
+    BATON_FEATURE_SCALE_ATTN_BY_LAYER,
+    BATON_FEATURE_UPCAST_ATTN,
+    BATON_FEATURE_CROSS_ATTENTION,
+    BATON_FEATURE_ALIBI,
+    BATON_FEATURE_QK_NORM,
+    BATON_FEATURE_QK_LAYERNORM,
+    BATON_FEATURE_BIDIRECTIONAL,
+    BATON_FEATURE_ROPE_INTERLEAVED,
+    BATON_FEATURE_SPARSE_ATTENTION,
+    BATON_FEATURE_QUANTIZATION,
+    BATON_FEATURE_MLP_TYPE,
+    BATON_FEATURE_NORM_TYPE,
+    BATON_FEATURE_ATTENTION_BIAS,
+    BATON_FEATURE_MLP_BIAS,
+    BATON_FEATURE_USE_BIAS,
+    BATON_FEATURE_QKV_BIAS,
+    BATON_FEATURE_HEAD_BIAS,
+    BATON_FEATURE_PARALLEL_RESIDUAL,
+    BATON_FEATURE_SLIDING_WINDOW,
+    BATON_FEATURE_USE_SLIDING_WINDOW,
+    BATON_FEATURE_WINDOW_PATTERN,
+    BATON_FEATURE_LAYER_TYPES,
+    BATON_FEATURE_SCORE_CAP,
+    BATON_FEATURE_LOGIT_CAP,
+    BATON_FEATURE_QUERY_SCALAR,
+    BATON_FEATURE_EMBEDDING_MULTIPLIER,
+    BATON_FEATURE_RESIDUAL_MULTIPLIER,
+    BATON_FEATURE_ATTENTION_MULTIPLIER,
+    BATON_FEATURE_LOGITS_SCALING,
+    BATON_FEATURE_LOGIT_SCALE,
+    BATON_FEATURE_SCALE_EMB,
+    BATON_FEATURE_SCALE_DEPTH,
+    BATON_FEATURE_DIM_MODEL_BASE,
+    BATON_FEATURE_CLIP_QKV,
+    BATON_FEATURE_ROPE_SCALING,
+    BATON_FEATURE_LOCAL_ROPE,
+    BATON_FEATURE_PARTIAL_ROTARY,
+    BATON_FEATURE_ROTARY_DIM,
+    BATON_FEATURE_NO_ROPE_LAYERS,
+    BATON_FEATURE_QUERY_SCALING,
+    BATON_FEATURE_EXPERTS,
+    BATON_FEATURE_SHARED_EXPERT,
+    BATON_FEATURE_SHARED_MLP,
+    BATON_FEATURE_SHARED_EXPERTS,
+    BATON_FEATURE_DENSE_LAYERS,
+    BATON_FEATURE_SPARSE_STEP,
+    BATON_FEATURE_SWIGLU_LIMIT,
+    BATON_FEATURE_SWIGLU_ALPHA,
+    BATON_N_MODEL_FEATURES
 };
 
-#define BATON_CHOICE(name) (UINT64_C(1) << BATON_CHOICE_##name)
+#define BATON_FEATURE(name) (UINT64_C(1) << BATON_FEATURE_##name)
 
 /* An entry of layer_types. */
 enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING };
@@ -123,7 +123,7 @@ struct baton_sampling_defaults {
 struct baton_model_config {
     char wrapper[64];    /* the model_type beside text_config; "": there is no text_config */
     char model_type[64]; /* "gpt2"; "": not given */
-    uint64_t choices;    /* of BATON_CHOICE, all that are made */
+    uint64_t features;   /* of BATON_FEATURE, all that it asks for */
 
     /* Sizes; 0 when not given. */
     int n_layers;         /* L */
@@ -203,10 +203,10 @@ enum baton_err baton_model_config_read(const char *model_path, struct baton_mode
 enum baton_err baton_model_config_require(const struct baton_model_config *config, const int *size,
                                           struct baton_why *why) BATON_MUST_CHECK;
 
-/* A choice as messages show it: "use_qk_norm: true". */
-enum { BATON_CHOICE_TEXT_BYTES = 160 };
-const char *baton_model_config_choice(const struct baton_model_config *config,
-                                      enum baton_model_choice choice,
-                                      char text[BATON_CHOICE_TEXT_BYTES]);
+/* A feature as messages show it: "use_qk_norm: true". */
+enum { BATON_FEATURE_TEXT_BYTES = 160 };
+const char *baton_model_config_feature(const struct baton_model_config *config,
+                                       enum baton_model_feature feature,
+                                       char text[BATON_FEATURE_TEXT_BYTES]);
 
 #endif

@@ -92,12 +92,12 @@ static enum baton_err read_rope(const struct baton_json *object, const char *pre
     static const ROPE unsaid = {.truncate = true};
     const struct baton_config_table table = {rows, BATON_N_OF(rows), &unsaid};
     ROPE read = unsaid;
-    uint64_t choices = 0;
+    uint64_t features = 0;
     read.theta = rope->theta;
     read.partial_rotary_factor = rope->partial_rotary_factor;
     enum baton_err err = check_keys(object, prefix, why);
     if (!err)
-        err = baton_config_read_table(&table, object, prefix, &read, &choices, why);
+        err = baton_config_read_table(&table, object, prefix, &read, &features, why);
     if (!err)
         err = read_factors(object, prefix, "short_factor", read.short_factor, &read.n_short, why);
     if (!err)
@@ -126,7 +126,7 @@ static enum baton_err read_by_layer(const struct baton_json *object, const char 
     if (!err && local) {
         config->local_rope.partial_rotary_factor = config->rope.partial_rotary_factor;
         err = read_rope(local, sliding, &config->local_rope, why);
-        config->choices |= BATON_CHOICE(LOCAL_ROPE);
+        config->features |= BATON_FEATURE(LOCAL_ROPE);
     }
     return err;
 }
@@ -159,7 +159,7 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
 {
     static const char *const names[] = {"rope_parameters", "rope_scaling"};
     const uint64_t chosen =
-        BATON_CHOICE(ROPE_SCALING) | BATON_CHOICE(PARTIAL_ROTARY) | BATON_CHOICE(QUERY_SCALING);
+        BATON_FEATURE(ROPE_SCALING) | BATON_FEATURE(PARTIAL_ROTARY) | BATON_FEATURE(QUERY_SCALING);
     enum baton_err err = BATON_OK;
     for (int i = 0; i < 2 && !err; i++) {
         const struct baton_json *value = baton_json_get(object, names[i]);
@@ -167,12 +167,12 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
         if (value && (baton_json_kind(value) != BATON_JSON_NULL || !other))
             err = read_object(value, prefix, names[i], config, why);
     }
-    config->choices &= ~chosen;
+    config->features &= ~chosen;
     if (is_scaled(&config->rope) || is_scaled(&config->local_rope))
-        config->choices |= BATON_CHOICE(ROPE_SCALING);
+        config->features |= BATON_FEATURE(ROPE_SCALING);
     if (config->rope.partial_rotary_factor > 0 && config->rope.partial_rotary_factor < 1)
-        config->choices |= BATON_CHOICE(PARTIAL_ROTARY);
+        config->features |= BATON_FEATURE(PARTIAL_ROTARY);
     if (config->rope.query_scaling_beta > 0)
-        config->choices |= BATON_CHOICE(QUERY_SCALING);
+        config->features |= BATON_FEATURE(QUERY_SCALING);
     return err;
 }

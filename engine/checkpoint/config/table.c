@@ -110,7 +110,7 @@ static void store(const struct baton_config_row *row, const struct baton_json *v
 static enum baton_err read_value(const struct baton_config_table *table,
                                  const struct baton_config_row *row, const char *name,
                                  const struct baton_json *value, const char *prefix, void *fields,
-                                 uint64_t *choices, struct baton_why *why)
+                                 uint64_t *features, struct baton_why *why)
 {
     char *field = (char *)fields + row->at;
     const char *neutral = (const char *)table->unsaid + row->at;
@@ -120,9 +120,9 @@ static enum baton_err read_value(const struct baton_config_table *table,
         store(row, value, field);
     else
         return refuse(row, prefix, name, value, why);
-    *choices &= ~row->choice;
+    *features &= ~row->feature;
     if (memcmp(field, neutral, field_bytes(row)) != 0)
-        *choices |= row->choice;
+        *features |= row->feature;
     return BATON_OK;
 }
 
@@ -142,14 +142,14 @@ static const char *present_name(const struct baton_config_row *row, const struct
 
 enum baton_err baton_config_read_table(const struct baton_config_table *table,
                                        const struct baton_json *object, const char *prefix,
-                                       void *fields, uint64_t *choices, struct baton_why *why)
+                                       void *fields, uint64_t *features, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
     for (size_t i = 0; i < table->n_rows && !err; i++) {
         const char *name = present_name(&table->rows[i], object);
         if (name)
             err = read_value(table, &table->rows[i], name, baton_json_get(object, name), prefix,
-                             fields, choices, why);
+                             fields, features, why);
     }
     return err;
 }

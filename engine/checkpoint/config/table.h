@@ -30,9 +30,9 @@ enum baton_config_kind {
 struct baton_config_row {
     const char *names[BATON_CONFIG_MAX_NAMES]; /* the first that is present counts */
     enum baton_config_kind kind;
-    size_t at;       /* of the field in the struct */
-    double min, max; /* SIZE and REAL: what is accepted; TEXT: max is the bytes of the field */
-    uint64_t choice; /* what *choices gets where the value is not the neutral one; 0: nothing */
+    size_t at;        /* of the field in the struct */
+    double min, max;  /* SIZE and REAL: what is accepted; TEXT: max is the bytes of the field */
+    uint64_t feature; /* what *features gets where the value is not the neutral one; 0: nothing */
 };
 
 struct baton_config_table {
@@ -41,11 +41,11 @@ struct baton_config_table {
     const void *unsaid; /* a struct of neutral values */
 };
 
-/* Reads the rows' keys of object into *fields. Messages name a key as prefix and key. *choices
+/* Reads the rows' keys of object into *fields. Messages name a key as prefix and key. *features
  * gains and loses the rows' bits. */
 enum baton_err baton_config_read_table(const struct baton_config_table *table,
                                        const struct baton_json *object, const char *prefix,
-                                       void *fields, uint64_t *choices,
+                                       void *fields, uint64_t *features,
                                        struct baton_why *why) BATON_MUST_CHECK;
 
 /* A value as messages show it, cut where it is long. */

@@ -49,10 +49,10 @@ enum baton_err baton_model_config_read_sampling(const struct baton_json *object,
                                              &baton_model_config_unsaid.sampling};
     const struct baton_json *do_sample = baton_json_get(object, "do_sample");
     enum baton_json_kind kind = baton_json_kind(do_sample);
-    uint64_t choices = 0;
+    uint64_t features = 0;
     if (kind != BATON_JSON_BOOL && kind != BATON_JSON_NULL)
         return baton_config_refuse("", "do_sample", do_sample, "true or false", why);
     if (kind == BATON_JSON_BOOL)
         sampling->do_sample = baton_json_bool(do_sample);
-    return baton_config_read_table(&table, object, "", sampling, &choices, why);
+    return baton_config_read_table(&table, object, "", sampling, &features, why);
 }

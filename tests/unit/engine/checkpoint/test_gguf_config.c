@@ -324,9 +324,9 @@ TEST(a_part_of_a_head_may_turn)
     put_int("rope.dimension_count", 6);
     const struct baton_model_config config = config_of();
     assert_int_equal(config.rotary_dim, 6);
-    assert_true(config.choices & BATON_CHOICE(PARTIAL_ROTARY));
+    assert_true(config.features & BATON_FEATURE(PARTIAL_ROTARY));
     begin("gptneox");
-    assert_false(config_of().choices & BATON_CHOICE(PARTIAL_ROTARY));
+    assert_false(config_of().features & BATON_FEATURE(PARTIAL_ROTARY));
 }
 
 TEST(windows_follow_the_files_pattern)

@@ -20,7 +20,7 @@ TEST(absent_keys_are_neutral)
     assert_int_equal(config.bos_id, -1);
     assert_true(config.layer_norm_epsilon == 0);
     assert_true(config.tied_head && config.scales_scores);
-    assert_true(config.choices == 0);
+    assert_true(config.features == 0);
     assert_memory_equal(&config, &baton_model_config_unsaid, sizeof config);
 }
 
@@ -175,13 +175,13 @@ TEST(null_takes_a_default_back)
     struct baton_model_config config =
         config_of("{\"model_type\":\"mistral\",\"sliding_window\":null}");
     assert_int_equal(config.sliding_window, 0);
-    assert_false(config.choices & BATON_CHOICE(SLIDING_WINDOW));
+    assert_false(config.features & BATON_FEATURE(SLIDING_WINDOW));
     config = config_of("{\"model_type\":\"gemma2\",\"attn_logit_softcapping\":null}");
     assert_true(config.score_cap == 0 && config.logit_cap == 30);
     config = config_of("{\"model_type\":\"gpt_oss\",\"rope_scaling\":null}");
     assert_string_equal(config.rope.type, "");
     assert_true(config.rope.theta == 150000);
-    assert_false(config.choices & BATON_CHOICE(ROPE_SCALING));
+    assert_false(config.features & BATON_FEATURE(ROPE_SCALING));
 }
 
 /* ---- rotary embeddings, layers ---- */
@@ -195,7 +195,7 @@ TEST(rope_parameters_hold_theta_and_the_rotated_share_too)
     assert_true(config.rope.theta == 5 && config.rope.factor == 4);
     assert_true(config.rope.partial_rotary_factor == 0.5);
     config = config_of("{\"rope_theta\":7,\"rope_parameters\":{\"rope_type\":\"default\"}}");
-    assert_true(config.rope.theta == 7 && config.choices == 0);
+    assert_true(config.rope.theta == 7 && config.features == 0);
 }
 
 TEST(rope_parameters_may_differ_by_the_layers_type)
@@ -232,8 +232,8 @@ TEST(what_layers_are_is_read_layer_by_layer)
     assert_int_equal(config.n_no_rope, 3);
     assert_true(config.no_rope[1] && !config.no_rope[2]);
     assert_true(config.is_dense[0] && !config.is_dense[1] && config.is_dense[2]);
-    assert_true(config.choices == (BATON_CHOICE(LAYER_TYPES) | BATON_CHOICE(NO_ROPE_LAYERS) |
-                                   BATON_CHOICE(DENSE_LAYERS)));
+    assert_true(config.features == (BATON_FEATURE(LAYER_TYPES) | BATON_FEATURE(NO_ROPE_LAYERS) |
+                                    BATON_FEATURE(DENSE_LAYERS)));
 }
 
 TEST(gpt_neos_kinds_of_layers_are_repeated)
@@ -279,26 +279,26 @@ TEST(a_wrapper_answers_for_what_its_text_config_leaves_out)
     assert_int_equal(config.bos_id, 1);
 }
 
-/* ---- choices ---- */
+/* ---- features ---- */
 
 TEST(a_choice_is_named_with_its_value)
 {
     struct baton_model_config config =
         config_of("{\"alibi\":true,\"clip_qkv\":8,\"num_local_experts\":4,\"mlp_type\":\"gated\","
                   "\"quantization_config\":{\"quant_method\":\"awq\"},\"logit_scale\":1}");
-    char text[BATON_CHOICE_TEXT_BYTES];
-    assert_true(config.choices ==
-                (BATON_CHOICE(ALIBI) | BATON_CHOICE(CLIP_QKV) | BATON_CHOICE(EXPERTS) |
-                 BATON_CHOICE(MLP_TYPE) | BATON_CHOICE(QUANTIZATION)));
-    assert_string_equal(baton_model_config_choice(&config, BATON_CHOICE_ALIBI, text),
+    char text[BATON_FEATURE_TEXT_BYTES];
+    assert_true(config.features ==
+                (BATON_FEATURE(ALIBI) | BATON_FEATURE(CLIP_QKV) | BATON_FEATURE(EXPERTS) |
+                 BATON_FEATURE(MLP_TYPE) | BATON_FEATURE(QUANTIZATION)));
+    assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_ALIBI, text),
                         "alibi: true");
-    assert_string_equal(baton_model_config_choice(&config, BATON_CHOICE_CLIP_QKV, text),
+    assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_CLIP_QKV, text),
                         "clip_qkv: 8");
-    assert_string_equal(baton_model_config_choice(&config, BATON_CHOICE_EXPERTS, text),
+    assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_EXPERTS, text),
                         "num_experts (num_local_experts, n_routed_experts): 4");
-    assert_string_equal(baton_model_config_choice(&config, BATON_CHOICE_MLP_TYPE, text),
+    assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_MLP_TYPE, text),
                         "mlp_type: \"gated\"");
-    assert_string_equal(baton_model_config_choice(&config, BATON_CHOICE_QUANTIZATION, text),
+    assert_string_equal(baton_model_config_feature(&config, BATON_FEATURE_QUANTIZATION, text),
                         "quantization_config: \"awq\"");
 }
 
@@ -306,8 +306,8 @@ TEST(a_window_that_is_switched_off_is_no_choice)
 {
     struct baton_model_config config =
         config_of("{\"sliding_window\":9,\"use_sliding_window\":false}");
-    assert_true(config.choices == 0);
-    assert_true(config_of("{\"sliding_window\":9}").choices == BATON_CHOICE(SLIDING_WINDOW));
+    assert_true(config.features == 0);
+    assert_true(config_of("{\"sliding_window\":9}").features == BATON_FEATURE(SLIDING_WINDOW));
 }
 
 /* ---- generation_config.json ---- */
