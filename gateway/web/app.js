@@ -4,7 +4,7 @@ import { $, el, seconds } from "./dom.js";
 import { ApiError, generate, get, setKey } from "./api.js";
 import { Candidates } from "./candidates.js";
 import { Fleet } from "./fleet.js";
-import { markField, pairSliders, readForm } from "./form.js";
+import { makeKnobs, markField, pairSliders, readForm } from "./form.js";
 import { Tokens } from "./tokens.js";
 import { Waterfall } from "./waterfall.js";
 
@@ -153,6 +153,7 @@ function hideError() {
 // Events
 
 const fleet = new Fleet(onFleet);
+makeKnobs();
 pairSliders();
 $("controls").addEventListener("submit", (event) => {
   event.preventDefault();

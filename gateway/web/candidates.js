@@ -2,20 +2,26 @@
 
 import { $, el, percent, visible } from "./dom.js";
 import { drawBand } from "./draw.js";
+import { FILTERS, nameOf } from "./filters.js";
 import { stagesOf } from "./stages.js";
 import { whatIf } from "./whatif.js";
 
-const REMOVALS = { top_k: "top-k", top_p: "top-p", min_p: "min-p", grammar: "grammar",
-  schema: "schema", min_tokens: "min tokens" };
-const KNOBS = ["temperature", "top_k", "top_p", "min_p"];
+const KNOBS = ["temperature", ...FILTERS.map(({ id }) => id)];
 
 function share({ low, high }) {
   if (high - low < 5e-4 * high + 1e-7) return percent(high);
   return `${percent(low)} – ${percent(high)}`;
 }
 
+/** A slider of "what if". */
+function makeKnob({ id, slider }) {
+  return el("label", {}, nameOf(id), " ", el("span", { id: `if-${id}-now`, class: "now" }),
+    el("input", { id: `if-${id}`, type: "range", ...slider }));
+}
+
 export class Candidates {
   constructor() {
+    $("if-temperature").parentElement.after(...FILTERS.map(makeKnob));
     for (const name of KNOBS) $(`if-${name}`).addEventListener("input", () => this.ask());
     $("if-reset").addEventListener("click", () => this.reset());
   }
@@ -171,7 +177,7 @@ function fillRow(item, { low, high, removedBy, removedAt }, scale, own) {
   Object.assign(item.dataset, { low, high, removedBy: removedBy ?? "" });
   item.classList.toggle("removed", Boolean(removedBy));
   const output = item.querySelector("output");
-  output.textContent = removedBy ? `out by ${REMOVALS[removedBy]}` : share({ low, high });
+  output.textContent = removedBy ? `out by ${nameOf(removedBy)}` : share({ low, high });
   output.title = removedAt ?? "";
 }
 

@@ -1,8 +1,9 @@
 // The controls, and the request they make. The server checks ranges; its errors name the field.
 
-import { $ } from "./dom.js";
+import { $, el } from "./dom.js";
+import { FILTERS, OFF, nameOf } from "./filters.js";
 
-const DEFAULTS = { temperature: 1, top_k: 0, top_p: 1, min_p: 0, repetition_penalty: 1, presence_penalty: 0,
+const DEFAULTS = { temperature: 1, ...OFF, repetition_penalty: 1, presence_penalty: 0,
   frequency_penalty: 0, logit_bias: {}, explain: 0 };
 
 const READERS = {
@@ -60,6 +61,21 @@ function reveal(input) {
   const details = input.closest("details");
   if (details) details.open = true;
   input.focus();
+}
+
+/** "Top-k  0: off", its number and its slider. */
+function makeKnob({ id, off, first, number, slider }) {
+  const name = nameOf(id).replace(/^./, (letter) => letter.toUpperCase());
+  return el("div", { class: "knob" },
+    el("label", { for: id }, `${name} `, el("small", {}, `${off}: off`)),
+    el("input", { id, "data-field": id, "data-kind": "number", type: "number", ...number,
+      value: first }),
+    el("input", { type: "range", "data-slides": id, ...slider, value: first,
+      "aria-label": `${name}, slider` }));
+}
+
+export function makeKnobs() {
+  $("temperature").parentElement.after(...FILTERS.map(makeKnob));
 }
 
 /** A slider and a number that say the same. */

@@ -1,45 +1,77 @@
 // The pipeline's stages of one step, each with the probabilities of its candidates.
 
+import { FILTERS, isOff, nameOf } from "./filters.js";
 import { whatIf } from "./whatif.js";
 
-const NO_FILTERS = { top_k: 0, top_p: 1, min_p: 0 };
+function sumOf(candidates, key) {
+  return candidates.reduce((sum, candidate) => sum + candidate[key], 0);
+}
 
 function known(step, key) {
   const isLast = key === "prob";
-  const rows = step.candidates.map((c) => ({ low: c[key], high: c[key], removedBy: isLast ? c.removed_by : null,
-    removedAt: isLast ? c.removed_at : null }));
-  const rest = Math.max(1 - rows.reduce((sum, row) => sum + row.low, 0), 0);
+  const rows = step.candidates.map((c) => ({ low: c[key], high: c[key],
+    removedBy: isLast ? c.removed_by : null, removedAt: isLast ? c.removed_at : null }));
+  const rest = Math.max(1 - sumOf(step.candidates, key), 0);
   const others = rest < 1e-9 ? 0 : rest;
   return { rows, others: { low: others, high: others }, exact: true };
 }
 
+/**
+ * What n of the nUnlisted tokens that are not listed have together of the probability before the
+ * filters. What the nAtEnd of them that passed every filter have follows from a listed one's share.
+ */
+function restOf(step, n, nAtEnd, nUnlisted) {
+  const [first] = step.candidates.filter((c) => c.kept), cap = step.candidates.at(-1).prob_shaped;
+  const whole = Math.max(1 - sumOf(step.candidates, "prob_shaped"), 0);
+  const listed = sumOf(step.candidates.filter((c) => c.kept), "prob_shaped");
+  const atEnd = first ? Math.max(first.prob_shaped / first.prob - listed, 0) : 0;
+  if (n <= 0) return { low: 0, high: 0 };
+  if (n >= nUnlisted) return { low: whole, high: whole };
+  if (n === nAtEnd && first) return { low: atEnd, high: atEnd };
+  return { low: Math.min(atEnd, whole), high: Math.min(whole, n * cap) };
+}
+
+/** After filter number `index`, from who was removed and how many were left. */
+function after(step, index, vocabulary) {
+  const later = FILTERS.slice(index + 1).map(({ id }) => id), last = FILTERS.at(-1).id;
+  const isLeft = (c) => c.kept || later.includes(c.removed_by);
+  const listed = step.candidates.filter(isLeft), mass = sumOf(listed, "prob_shaped");
+  const n = step.kept[`after_${FILTERS[index].id}`] - listed.length;
+  const nAtEnd = step.kept[`after_${last}`] - step.candidates.filter((c) => c.kept).length;
+  const rest = restOf(step, n, nAtEnd, vocabulary - step.candidates.length);
+  const share = (part, others) => (part ? part / (mass + others) : 0);
+  const rows = step.candidates.map((c) => (isLeft(c)
+    ? { low: share(c.prob_shaped, rest.high), high: share(c.prob_shaped, rest.low), removedBy: null }
+    : { low: 0, high: 0, removedBy: c.removed_by }));
+  return { rows, others: { low: share(rest.low, rest.low), high: share(rest.high, rest.high) } };
+}
+
 function hasPenalties(request) {
-  return request.repetition_penalty !== 1 || request.presence_penalty !== 0 || request.frequency_penalty !== 0 ||
-    Object.keys(request.logit_bias).length > 0;
+  return request.repetition_penalty !== 1 || request.presence_penalty !== 0 ||
+    request.frequency_penalty !== 0 || Object.keys(request.logit_bias).length > 0;
 }
 
 /**
- * request: every sampling field with its value. vocabulary: tokens.
- * [{id, name, setting ("off" where the stage did nothing), left (tokens), rows, others}], from the model to the draw.
+ * request: every sampling field with its value. vocabulary: tokens. From the model to the draw:
+ * [{id, name, setting ("off" where the stage did nothing), left (tokens), rows, others}]
  */
 export function stagesOf(step, request, vocabulary) {
-  const base = { temperature: request.temperature, vocabulary }, { kept } = step;
-  const greedy = step.strategy === "greedy", penalties = hasPenalties(request);
-  const upTo = (filters) => whatIf(step, base, { temperature: request.temperature, ...NO_FILTERS, ...filters });
-  const model = known(step, "prob_raw");
-  const shaped = { id: "temperature", name: "temperature", setting: String(request.temperature), left: vocabulary };
+  const { temperature } = request, base = { temperature, vocabulary };
+  const model = known(step, "prob_raw"), penalties = hasPenalties(request);
+  const shaped = { id: "temperature", name: "temperature", left: vocabulary };
   const first = [
     { id: "model", name: "model", setting: "as it is", left: vocabulary, ...model },
     { id: "penalties", name: "penalties", setting: penalties ? "and bias" : "off", left: vocabulary,
-      ...(penalties ? whatIf(step, base, { temperature: 1, ...NO_FILTERS }) : model) },
+      ...(penalties ? whatIf(step, base, { temperature: 1 }) : model) },
   ];
-  if (greedy) return [...first, { ...shaped, setting: "0: the highest", left: 1, ...upTo({}) }];
-  const { top_k, top_p, min_p } = request;
-  return [
-    ...first,
-    { ...shaped, ...known(step, "prob_shaped") },
-    { id: "top_k", name: "top-k", setting: top_k ? String(top_k) : "off", left: kept.after_top_k, ...upTo({ top_k }) },
-    { id: "top_p", name: "top-p", setting: top_p < 1 ? String(top_p) : "off", left: kept.after_top_p, ...upTo({ top_k, top_p }) },
-    { id: "min_p", name: "min-p", setting: min_p ? String(min_p) : "off", left: kept.after_min_p, ...known(step, "prob") },
-  ];
+  if (step.strategy === "greedy") {
+    const highest = whatIf(step, base, { temperature: 0 });
+    return [...first, { ...shaped, setting: "0: the highest", left: 1, ...highest }];
+  }
+  const filters = FILTERS.map((row, i) => ({ id: row.id, name: nameOf(row.id),
+    setting: isOff(row, request[row.id]) ? "off" : String(request[row.id]),
+    left: step.kept[`after_${row.id}`],
+    ...(i + 1 < FILTERS.length ? after(step, i, vocabulary) : known(step, "prob")) }));
+  const divided = { ...shaped, setting: String(temperature), ...known(step, "prob_shaped") };
+  return [...first, divided, ...filters];
 }

@@ -6,6 +6,8 @@
 // weight is spread, between "evenly" and "over as few tokens as possible". So every answer is a
 // range [low, high], and it is exact where the others do not count (for example, top-k <= L).
 
+import { FILTERS, isOff } from "./filters.js";
+
 const ROUNDING = 1e-9; // of a share that is one minus the sum of the listed
 
 /** The total of the others' weights at exponent a: n tokens, each at most `cap`, `total` in all. */
@@ -29,53 +31,32 @@ function weigh(step, base, u) {
   return { weights, n, cap: weights.at(-1), others: othersAt(n, share, cap, t / u) };
 }
 
-/** How many of the listed pass top-k (ties at the k-th do), and what remains of the others. */
-function topK(state, k) {
-  const { weights, n, others, cap } = state, L = weights.length;
-  if (!k || k >= L + n) return { kept: L, others };
-  if (k <= L) return { kept: weights.filter((w) => w >= weights[k - 1]).length, others: { low: 0, high: 0 } };
-  const share = (k - L) / n;
-  return { kept: L, others: { low: share * others.low, high: Math.min(others.high, (k - L) * cap) } };
-}
-
-/** The shortest prefix of the ranking that holds p of the whole, if the others weigh `total`. */
-function topP(weights, kept, total, cap, p) {
-  const whole = weights.slice(0, kept).reduce((sum, w) => sum + w, total);
-  let mass = 0;
-  if (p >= 1) return { kept, low: total, high: total };
-  for (let i = 0; i < kept; i++) {
-    mass += weights[i];
-    if (mass >= p * whole) return { kept: i + 1, low: 0, high: 0 };
+/**
+ * What the filters leave, if the tokens that are not listed weigh as little or as much (heavy) as
+ * they may. A scenario: {weights and kept of the listed, n and total of the others, cap: the most
+ * that one of them weighs}; removedBy tells which filter removed a listed one.
+ */
+function filter({ weights, n, cap, others }, settings, heavy) {
+  const removedBy = weights.map(() => null);
+  let scenario = { weights, kept: weights.map(() => true), n, cap, heavy,
+    total: heavy ? others.high : others.low };
+  for (const row of FILTERS) {
+    const value = settings[row.id] ?? row.off;
+    if (isOff(row, value)) continue;
+    scenario = { ...scenario, ...row.keep(scenario, value) };
+    scenario.kept.forEach((is, i) => (removedBy[i] ??= is ? null : row.id));
   }
-  const wanted = p * whole - mass;
-  return { kept, low: Math.min(wanted, total), high: Math.min(wanted + cap, total) };
-}
-
-function minP(weights, state, least, cap) {
-  const kept = weights.slice(0, state.kept).filter((w) => w >= least).length;
-  if (least > cap) return { kept, low: 0, high: 0 };
-  return { kept, low: least > 0 ? 0 : state.low, high: state.high };
-}
-
-/** The filters in order, if the others weigh `total` after top-k. */
-function filter(state, kept, total, settings) {
-  const afterP = topP(state.weights, kept, total, state.cap, settings.top_p);
-  const left = minP(state.weights, afterP, settings.min_p, state.cap);
-  const mass = state.weights.slice(0, left.kept).reduce((sum, w) => sum + w, 0);
-  return { ...left, mass, after: [kept, afterP.kept, left.kept] };
-}
-
-function removal(index, { after }) {
-  return ["top_k", "top_p", "min_p"].find((_, i) => index >= after[i]) ?? null;
+  const mass = weights.reduce((sum, w, i) => sum + (scenario.kept[i] ? w : 0), 0);
+  return { ...scenario, mass, removedBy };
 }
 
 function range(index, weights, light, heavy) {
-  const w = weights[index];
-  const inLight = index < light.kept, inHeavy = index < heavy.kept;
+  const w = weights[index], inLight = light.kept[index], inHeavy = heavy.kept[index];
   const upTo = weights.slice(0, index + 1).reduce((sum, x) => sum + x, 0);
-  const low = inLight && inHeavy ? w / (heavy.mass + heavy.high) : 0;
-  const high = inLight ? w / (light.mass + light.low) : inHeavy ? w / upTo : 0;
-  return { low: Math.min(low, high), high, removedBy: inLight || inHeavy ? null : removal(index, light) };
+  const low = inLight && inHeavy ? w / (heavy.mass + heavy.total) : 0;
+  const high = inLight ? w / (light.mass + light.total) : inHeavy ? w / upTo : 0;
+  const removedBy = inLight || inHeavy ? null : light.removedBy[index];
+  return { low: Math.min(low, high), high, removedBy };
 }
 
 /** The token that `draw` falls on when the kept lie in order of their ids, as in the server. */
@@ -87,7 +68,8 @@ function drawn(candidates, rows, draw) {
 }
 
 /**
- * step: of `explain`. base: {temperature (as requested), vocabulary (tokens)}. settings: {temperature, top_k, top_p, min_p}.
+ * step: of `explain`. base: {temperature (as requested), vocabulary (tokens)}. settings: temperature
+ * and, by their names, the filters that are on.
  * {rows: [{low, high, removedBy}], others: {low, high}, exact, chosen: token id or null where it cannot be told}
  */
 export function whatIf(step, base, settings) {
@@ -96,11 +78,11 @@ export function whatIf(step, base, settings) {
     const rows = candidates.map((_, i) => ({ low: i ? 0 : 1, high: i ? 0 : 1, removedBy: null }));
     return { rows, others: { low: 0, high: 0 }, exact: true, chosen: candidates[0].token_id };
   }
-  const state = weigh(step, base, settings.temperature), afterK = topK(state, settings.top_k);
-  const light = filter(state, afterK.kept, afterK.others.low, settings);
-  const heavy = filter(state, afterK.kept, afterK.others.high, settings);
+  const state = weigh(step, base, settings.temperature);
+  const light = filter(state, settings, false), heavy = filter(state, settings, true);
   const rows = candidates.map((_, i) => range(i, state.weights, light, heavy));
-  const others = { low: light.low / (light.mass + light.low), high: heavy.high / (heavy.mass + heavy.high) };
-  const exact = others.high === 0 && light.kept === heavy.kept;
+  const others = { low: light.total / (light.mass + light.total),
+    high: heavy.total / (heavy.mass + heavy.total) };
+  const exact = others.high === 0 && light.kept.every((is, i) => is === heavy.kept[i]);
   return { rows, others, exact, chosen: exact && step.draw !== null ? drawn(candidates, rows, step.draw) : null };
 }

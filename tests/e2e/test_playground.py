@@ -236,6 +236,39 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
         assert all(close(listed[c["token_id"]][0], c[key]) for c in step["candidates"])
 
 
+FILTERED = {"top_k": 200, "top_p": 0.9, "min_p": 0.02}  # tokens that are not listed pass each
+
+
+def test_a_stage_holds_the_truth_where_tokens_are_not_listed(fleet, open_page):
+    """After each filter, what the server says when the later ones are off."""
+    page = open_page(fleet)
+    asked = dict(prompt=STORY + " there was a", seed=1, max_new_tokens=1, temperature=1.3)
+    generate(page, **asked, **FILTERED)
+    page.click(OPTIONS, 0)
+    on = {}
+    for name in FILTERED:
+        on[name] = FILTERED[name]
+        truth = fleet.generate(**asked, explain=20, **on)["steps"][0]
+        choose(page, name)
+        listed, others = rows(page)
+        assert truth["kept"][f"after_{name}"] > 20
+        for c in truth["candidates"]:
+            low, high, _ = listed[c["token_id"]]
+            assert low - 1e-6 <= c["prob"] <= high + 1e-6, (name, c)
+        rest = 1 - sum(c["prob"] for c in truth["candidates"])
+        assert others[0] - 1e-6 <= rest <= others[1] + 1e-6, name
+
+
+def test_the_pages_filters_are_the_servers(fleet, open_page):
+    page = open_page(fleet)
+    listed = page.js("import('/web/filters.js').then((m) => m.FILTERS.map(({ id, off }) => [id, off]))")
+    kept = fleet.generate(prompt=STORY, max_new_tokens=1, explain=1)["steps"][0]["kept"]
+    assert [f"after_{name}" for name, _ in listed] == list(kept)
+    document = fleet.request("GET", "/openapi.json")[1]["paths"]["/generate"]["post"]
+    fields = document["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert [off for _, off in listed] == [fields[name]["default"] for name, _ in listed]
+
+
 def test_a_choice_from_far_down_has_a_row_too(fleet, open_page):
     page = open_page(fleet)
     far = {"temperature": 3, "top_k": 0, "top_p": 1}
