@@ -1,6 +1,6 @@
 /* The adjustments stand in their order here, the filters in that of BATON_FILTERS. Each filter comes
- * down to a lowest logit to keep. The tokens that it leaves are gathered in order of id before the
- * next filter looks at them, so later stages take exponentials of few logits. */
+ * down to an interval of logits to keep. The tokens that it leaves are gathered in order of id
+ * before the next filter looks at them, so later stages take exponentials of few logits. */
 #include "engine/sampling/pipeline.h"
 
 #include <float.h>
@@ -183,12 +183,12 @@ static float kth_greatest(struct baton_sampler *sampler, const float *values, si
 
 /* A value that at least k logits reach: that of the k-th greatest among the maxima of disjoint
  * groups. Few others reach it, unless the greatest logits sit close together. */
-static float bound_of_top_k(struct baton_sampler *sampler, const float *logits, size_t k)
+static float bound_of_top_k(struct baton_sampler *sampler, const float *logits, size_t n, size_t k)
 {
-    size_t n_maxima = (sampler->n_vocab + GROUP - 1) / GROUP * GROUP_MAXIMA;
-    if (k > n_maxima || n_maxima >= sampler->n_vocab)
+    size_t n_maxima = (n + GROUP - 1) / GROUP * GROUP_MAXIMA;
+    if (k > n_maxima || n_maxima >= n)
         return -INFINITY;
-    sampler->kernels->maxima(sampler->maxima, logits, sampler->n_vocab);
+    sampler->kernels->maxima(sampler->maxima, logits, n);
     return kth_greatest(sampler, sampler->maxima, n_maxima, k);
 }
 
@@ -199,7 +199,7 @@ static void keep_top_k(struct baton_sampler *sampler, const struct baton_samplin
     if (!k || k >= shaped->n)
         return;
     /* The bound removes most tokens by comparisons alone, so the exact selection has few left. */
-    keep_from(sampler, bound_of_top_k(sampler, shaped->logits, k), shaped);
+    keep_from(sampler, bound_of_top_k(sampler, shaped->logits, shaped->n, k), shaped);
     cut->least = kth_greatest(sampler, shaped->logits, shaped->n, k);
     keep_from(sampler, cut->least, shaped);
 }
@@ -297,12 +297,12 @@ void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted,
         .max = max, .temperature = params->temperature, .logits = adjusted, .n = sampler->n_vocab};
     for (int i = 0; i < BATON_N_FILTERS; i++) {
         struct baton_cut *cut = &shaped->cuts[i];
-        *cut = (struct baton_cut){.least = -INFINITY, .last = UINT32_MAX};
+        *cut = (struct baton_cut){.least = -INFINITY, .most = INFINITY, .last = UINT32_MAX};
         filters[i](sampler, params, shaped, cut);
         cut->n_left = shaped->n;
     }
     shaped->total =
-        baton_pipeline_weigh(sampler, shaped->logits, shaped->n, max, params->temperature);
+        baton_pipeline_weigh(sampler, shaped->logits, shaped->n, shaped->max, shaped->temperature);
 }
 
 enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float logit,
@@ -310,7 +310,7 @@ enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float
 {
     for (int i = 0; i < BATON_N_FILTERS; i++) {
         const struct baton_cut *cut = &shaped->cuts[i];
-        if (logit < cut->least || (logit == cut->least && token > cut->last))
+        if (logit < cut->least || logit > cut->most || (logit == cut->least && token > cut->last))
             return BATON_FIRST_FILTER + i;
     }
     return BATON_KEPT;

@@ -37,11 +37,10 @@ struct baton_sampler {
     float *masked;            /* [V] */
 };
 
-/* What one filter did: it kept every token above least, and of those equal to it the ids up to
- * last.
- */
+/* What one filter did: it kept every token above least and up to most, and of those equal to least
+ * the ids up to last. */
 struct baton_cut {
-    float least; /* -infinity: it kept everything */
+    float least, most; /* -infinity and infinity: it kept everything */
     uint32_t last;
     size_t n_left;
 };
@@ -49,7 +48,7 @@ struct baton_cut {
 /* A row after its adjustments, and the tokens that the filters left. A weight is a probability
  * before it is divided by the total: exp((logit - max) / temperature). */
 struct baton_shaped {
-    float max; /* the greatest adjusted logit */
+    float max; /* the greatest of logits */
     double temperature;
 
     const float *logits; /* [n] adjusted, of the kept tokens */

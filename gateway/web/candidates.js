@@ -6,7 +6,7 @@ import { FILTERS, nameOf } from "./filters.js";
 import { stagesOf } from "./stages.js";
 import { whatIf } from "./whatif.js";
 
-const KNOBS = ["temperature", ...FILTERS.map(({ id }) => id)];
+const KNOBS = ["temperature", ...FILTERS.filter(({ isFixed }) => !isFixed).map(({ id }) => id)];
 
 function share({ low, high }) {
   if (high - low < 5e-4 * high + 1e-7) return percent(high);
@@ -21,7 +21,8 @@ function makeKnob({ id, slider }) {
 
 export class Candidates {
   constructor() {
-    $("if-temperature").parentElement.after(...FILTERS.map(makeKnob));
+    const shown = FILTERS.filter(({ id }) => KNOBS.includes(id));
+    $("if-temperature").parentElement.after(...shown.map(makeKnob));
     for (const name of KNOBS) $(`if-${name}`).addEventListener("input", () => this.ask());
     $("if-reset").addEventListener("click", () => this.reset());
   }
@@ -135,7 +136,8 @@ export class Candidates {
   ask() {
     const knobs = this.knobs();
     this.setKnobs(knobs);
-    this.answer = whatIf(this.step, { temperature: this.request.temperature, vocabulary: this.vocabulary }, knobs);
+    const { temperature } = this.request, base = { temperature, vocabulary: this.vocabulary };
+    this.answer = whatIf(this.step, base, { ...this.request, ...knobs });
     this.showStage("if");
   }
 

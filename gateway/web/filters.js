@@ -3,7 +3,9 @@
 //
 // A row has the filter's name in the API, the value that switches it off, the form's own first
 // value, and the attributes of its number and its slider. `keep` is the filter for "what if": it
-// gets the scenario of whatif.js and the value, and returns what changes of the scenario.
+// gets the scenario of whatif.js and the value, and returns what changes of the scenario; with
+// `isUnknown` what is left cannot be told. A filter with `isFixed` has no slider there: it stays as
+// the request had it.
 
 export const FILTERS = [
   { id: "top_k", off: 0, first: 20, number: { min: 0, step: 1 },

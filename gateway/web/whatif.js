@@ -33,12 +33,12 @@ function weigh(step, base, u) {
 
 /**
  * What the filters leave, if the tokens that are not listed weigh as little or as much (heavy) as
- * they may. A scenario: {weights and kept of the listed, n and total of the others, cap: the most
- * that one of them weighs}; removedBy tells which filter removed a listed one.
+ * they may. A scenario: {step, weights and kept of the listed, n and total of the others, cap: the
+ * most that one of them weighs}; removedBy tells which filter removed a listed one.
  */
-function filter({ weights, n, cap, others }, settings, heavy) {
+function filter(step, { weights, n, cap, others }, settings, heavy) {
   const removedBy = weights.map(() => null);
-  let scenario = { weights, kept: weights.map(() => true), n, cap, heavy,
+  let scenario = { step, weights, kept: weights.map(() => true), n, cap, heavy,
     total: heavy ? others.high : others.low };
   for (const row of FILTERS) {
     const value = settings[row.id] ?? row.off;
@@ -57,6 +57,11 @@ function range(index, weights, light, heavy) {
   const high = inLight ? w / (light.mass + light.total) : inHeavy ? w / upTo : 0;
   const removedBy = inLight || inHeavy ? null : light.removedBy[index];
   return { low: Math.min(low, high), high, removedBy };
+}
+
+function unknown(candidates) {
+  const any = { low: 0, high: 1 }, rows = candidates.map(() => ({ ...any, removedBy: null }));
+  return { rows, others: any, exact: false, chosen: null };
 }
 
 /** The token that `draw` falls on when the kept lie in order of their ids, as in the server. */
@@ -79,7 +84,8 @@ export function whatIf(step, base, settings) {
     return { rows, others: { low: 0, high: 0 }, exact: true, chosen: candidates[0].token_id };
   }
   const state = weigh(step, base, settings.temperature);
-  const light = filter(state, settings, false), heavy = filter(state, settings, true);
+  const light = filter(step, state, settings, false), heavy = filter(step, state, settings, true);
+  if (light.isUnknown || heavy.isUnknown) return unknown(candidates);
   const rows = candidates.map((_, i) => range(i, state.weights, light, heavy));
   const others = { low: light.total / (light.mass + light.total),
     high: heavy.total / (heavy.mass + heavy.total) };
