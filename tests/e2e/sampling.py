@@ -45,36 +45,57 @@ def by_rank(logits):
     return sorted(logits, key=lambda i: (-logits[i], i))
 
 
+def keep_top_k(logits, k, _temperature):
+    ranked = by_rank(logits)
+    lowest = logits[ranked[min(k, len(ranked)) - 1]]
+    return [i for i in ranked if logits[i] >= lowest]
+
+
+def keep_top_p(logits, p, temperature):
+    probs, left, mass = softmax(logits, temperature), [], 0.0
+    for i in by_rank(logits):
+        left.append(i)
+        mass += probs[i]
+        if mass >= p:
+            break
+    return left
+
+
+def keep_min_p(logits, p, temperature):
+    probs = softmax(logits, temperature)
+    least = p * max(probs.values())
+    return [i for i in by_rank(logits) if probs[i] >= least]
+
+
+# {name: (the value that is off, what is left of {id: logit} by rank)}, in the order they run.
+FILTERS = {"top_k": (0, keep_top_k), "top_p": (1, keep_top_p), "min_p": (0, keep_min_p)}
+
+
 @dataclass
 class Shaped:
     """Filters penalized logits {id: logit}: the tokens left after each filter, by rank."""
-    after_top_k: list
-    after_top_p: list
-    after_min_p: list
+    after: dict  # {name of a filter: ids}
     probs: dict  # of those left
     intervals: dict = field(default_factory=dict)  # {id: (begin, end)}, of those left
 
     def pick(self, draw):
         return next(i for i, (_, end) in self.intervals.items() if draw < end)
 
+    def kept(self):
+        """As a step has it."""
+        return {f"after_{name}": len(left) for name, left in self.after.items()}
+
+    def removed_by(self, token):
+        return next((name for name, left in self.after.items() if token not in left), None)
+
 
 def shape(logits, sampling):
-    temperature, k = sampling.get("temperature", 1), sampling.get("top_k", 0)
-    after_top_k = by_rank(logits)
-    if 0 < k < len(after_top_k):
-        lowest = logits[after_top_k[k - 1]]
-        after_top_k = [i for i in after_top_k if logits[i] >= lowest]
-    probs = softmax({i: logits[i] for i in after_top_k}, temperature)
-    after_top_p, mass = [], 0.0
-    for i in after_top_k:
-        after_top_p.append(i)
-        mass += probs[i]
-        if mass >= sampling.get("top_p", 1) and sampling.get("top_p", 1) < 1:
-            break
-    least = sampling.get("min_p", 0) * probs[after_top_p[0]]
-    after_min_p = [i for i in after_top_p if probs[i] >= least]
-    shaped = Shaped(after_top_k, after_top_p, after_min_p,
-                    softmax({i: logits[i] for i in after_min_p}, temperature))
+    temperature, left, after = sampling.get("temperature", 1), by_rank(logits), {}
+    for name, (off, keep) in FILTERS.items():
+        if sampling.get(name, off) != off:
+            left = keep({i: logits[i] for i in left}, sampling[name], temperature)
+        after[name] = left
+    shaped = Shaped(after, softmax({i: logits[i] for i in left}, temperature))
     begin = 0.0
     for i in sorted(shaped.probs):
         shaped.intervals[i] = (begin, begin + shaped.probs[i])

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from fleet import MODEL, ROOT
-from sampling import by_rank, entropy_bits, penalized, shape, softmax, uniform
+from sampling import FILTERS, by_rank, entropy_bits, penalized, shape, softmax, uniform
 
 sys.path.insert(0, str(ROOT / "tests/reference"))
 import model as reference  # noqa: E402
@@ -142,9 +142,7 @@ def test_the_choice_is_computed_again_from_the_candidates(runs, prompt):
                   for c in step["candidates"]}
         shaped, where = shape(logits, sampling), (sampling, step["index"])
         assert step["strategy"] == "sample", where
-        assert step["kept"] == {"after_top_k": len(shaped.after_top_k),
-                                "after_top_p": len(shaped.after_top_p),
-                                "after_min_p": len(shaped.after_min_p)}, where
+        assert step["kept"] == shaped.kept(), where
         for c in step["candidates"]:
             assert_candidate_is(c, shaped)
         draw = uniform(sampling["seed"], len(prompt) + step["index"])
@@ -159,9 +157,7 @@ def test_the_choice_is_computed_again_from_the_candidates(runs, prompt):
 
 def assert_candidate_is(c, shaped):
     token = c["token_id"]
-    removed_by = ("top_k" if token not in shaped.after_top_k
-                  else "top_p" if token not in shaped.after_top_p
-                  else "min_p" if token not in shaped.after_min_p else None)
+    removed_by = shaped.removed_by(token)
     assert c["removed_by"] == removed_by, c
     assert close(c["prob"], shaped.probs.get(token, 0)), c
     if removed_by is None:
@@ -180,7 +176,7 @@ def test_a_greedy_step_is_the_highest_logit_and_nothing_is_drawn(runs, prompt):
     for _, step, _ in steps_with_history(runs, prompt, GREEDY):
         assert step["strategy"] == "greedy" and step["rank"] == 1
         assert step["draw"] is None and step["interval"] is None
-        assert step["kept"] == dict.fromkeys(("after_top_k", "after_top_p", "after_min_p"), N_VOCAB)
+        assert step["kept"] == {f"after_{name}": N_VOCAB for name in FILTERS}
         best = step["candidates"][0]
         assert best["token_id"] == step["token_id"]
         for c in step["candidates"]:
@@ -209,10 +205,10 @@ def test_probabilities_are_those_of_the_logits(runs, prompt):
 def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
     for sampling, step, _ in steps_with_history(runs, prompt, LISTED + UNLISTED):
         kept, mass = step["kept"], 0.0
-        assert N_VOCAB >= kept["after_top_k"] >= kept["after_top_p"] >= kept["after_min_p"] >= 1
+        counts = [N_VOCAB, *(kept[f"after_{name}"] for name in FILTERS), 1]
+        assert counts == sorted(counts, reverse=True)
         for rank, c in enumerate(step["candidates"], 1):
-            removed_by = next((name for name in ("top_k", "top_p", "min_p")
-                               if rank > kept[f"after_{name}"]), None)
+            removed_by = next((name for name in FILTERS if rank > kept[f"after_{name}"]), None)
             assert c["removed_by"] == removed_by, (sampling, step["index"], c)
             mass += c["prob_shaped"]
             if "top_p" in sampling and "top_k" not in sampling and rank == kept["after_top_p"]:

@@ -4,7 +4,7 @@ import json
 import pytest
 from chromium import CONTROL, SHIFT, Browser
 from fleet import ROOT, Fleet
-from sampling import shape
+from sampling import FILTERS, shape
 
 SOURCE = ROOT / "gateway/web"
 PARTS = sorted(path.name for path in SOURCE.iterdir() if path.suffix in (".css", ".js", ".svg"))
@@ -219,10 +219,11 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
     page.click(OPTIONS, 9)
     step = answer["steps"][9]
     logits = {c["token_id"]: c["logit_penalized"] for c in step["candidates"]}
-    for stage, names in [("top_k", ("top_k",)), ("top_p", ("top_k", "top_p")),
-                         ("min_p", ("top_k", "top_p", "min_p"))]:
+    on = {"temperature": 1.3}
+    for stage in FILTERS:
         choose(page, stage)
-        expected = shape(logits, {"temperature": 1.3, **{name: sampling[name] for name in names}})
+        on |= {stage: sampling[stage]} if stage in sampling else {}
+        expected = shape(logits, on)
         listed, others = rows(page)
         assert others[1] < 1e-6
         for token, (low, high, removed) in listed.items():
@@ -504,13 +505,13 @@ def test_everything_works_by_keyboard(fleet, open_page):
         assert page.js(f"$$('{OPTIONS}').indexOf(document.activeElement)") == index
         assert f"token {index + 1}," in page.text("#why-facts")
     page.key("End")
-    stages = ["model", "penalties", "temperature", "top_k", "top_p", "min_p", "if"]
+    stages = ["model", "penalties", "temperature", *FILTERS, "if"]
     for _ in range(30):
         page.key("Tab")
         if page.js("document.activeElement.name") == "stage":
             break
-    assert page.js("document.activeElement.value") == "min_p"
-    for at in range(5, 0, -1):
+    assert page.js("document.activeElement.value") == stages[-2]
+    for at in range(len(stages) - 2, 0, -1):
         page.key("ArrowLeft")
         assert page.js("document.activeElement.value") == stages[at - 1]
     page.key("Tab")
