@@ -1,4 +1,5 @@
-// Why this token: a step's candidates at each stage of the pipeline, its draw, and what other settings would do.
+// Why this token: a step's candidates at each stage of the pipeline, its draw, and what other
+// settings would do.
 
 import { $, el, percent, visible } from "./dom.js";
 import { drawBand } from "./draw.js";
@@ -50,7 +51,8 @@ export class Candidates {
   showChoice() {
     const { step } = this;
     $("why-token").textContent = visible(step.text);
-    $("why-facts").textContent = `${percent(step.prob)} · rank ${step.rank} · token ${step.index + 1}, id ${step.token_id} · ` +
+    $("why-facts").textContent = `${percent(step.prob)} · rank ${step.rank} · ` +
+      `token ${step.index + 1}, id ${step.token_id} · ` +
       `${step.phase} phase · entropy ${step.entropy_bits.toFixed(2)} bits`;
     $("why-reason").textContent = step.reason;
     $("why-draw").replaceChildren(drawBand(step) ?? "");
@@ -59,14 +61,15 @@ export class Candidates {
   // The strip of stages: radio buttons, so the arrow keys walk through the pipeline.
 
   makeStrip() {
-    const choices = [...this.stages, { id: "if", name: "what if", setting: "see below", left: null }];
-    $("strip").replaceChildren(...choices.map((stage) => this.makeStop(stage)));
+    const last = { id: "if", name: "what if", setting: "see below", left: null };
+    $("strip").replaceChildren(...[...this.stages, last].map((stage) => this.makeStop(stage)));
   }
 
   makeStop({ id, name, setting, left }) {
     const input = el("input", { type: "radio", name: "stage", value: id, checked: id === this.stage,
       onchange: () => (id === "if" ? this.ask() : this.showStage(id)) });
-    return el("label", { class: setting === "off" ? "stop off" : "stop" }, input, el("b", {}, name), el("span", {}, setting),
+    return el("label", { class: setting === "off" ? "stop off" : "stop" }, input,
+      el("b", {}, name), el("span", {}, setting),
       left === null ? null : el("small", {}, `${left.toLocaleString("en")} left`));
   }
 
@@ -84,27 +87,32 @@ export class Candidates {
 
   makeRows() {
     const { step } = this;
-    const listed = step.candidates.map((c, i) => this.makeRow(c, i + 1, c.token_id === step.token_id));
+    const isChosen = (c) => c.token_id === step.token_id;
+    const listed = step.candidates.map((c, i) => this.makeRow(c, i + 1, isChosen(c)));
     if (step.rank > listed.length) listed.push(this.makeRow(step, step.rank, true));
     $("candidates").replaceChildren(...listed, this.makeOthers());
   }
 
   makeRow(candidate, rank, chosen) {
-    const ghost = el("i", { class: "ghost", title: `the model's own: ${percent(candidate.prob_raw)}` });
+    const own = `the model's own: ${percent(candidate.prob_raw)}`;
+    const mark = chosen ? el("span", { class: "mark" }, "← chosen") : null;
     return el("li", { class: chosen ? "chosen" : null, "data-token-id": candidate.token_id },
       el("span", { class: "rank" }, String(rank)),
-      el("span", { class: "word" }, visible(candidate.text), chosen ? el("span", { class: "mark" }, "← chosen") : null),
-      logitOf(candidate), el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }), ghost),
+      el("span", { class: "word" }, visible(candidate.text), mark), logitOf(candidate),
+      el("span", { class: "bar" }, el("i", { class: "fill" }), el("i", { class: "maybe" }),
+        el("i", { class: "ghost", title: own })),
       el("output", {}));
   }
 
   makeOthers() {
-    return el("li", { class: "others" }, el("span", { class: "rank" }), el("span", { class: "word" }, "all others"),
+    return el("li", { class: "others" }, el("span", { class: "rank" }),
+      el("span", { class: "word" }, "all others"),
       el("small", {}), el("span", {}), el("output", {}));
   }
 
   fillRows(shown) {
-    const { rows, others } = shown, items = [...$("candidates").children], unlisted = items.slice(rows.length, -1)[0];
+    const { rows, others } = shown, items = [...$("candidates").children];
+    const unlisted = items.slice(rows.length, -1)[0];
     const scale = scaleOf([...this.stages, shown]);
     $("scale").textContent = `share at this stage, 0 to ${scale * 100} %; | the model’s own`;
     rows.forEach((row, i) => fillRow(items[i], row, scale, this.step.candidates[i].prob_raw));
@@ -142,13 +150,18 @@ export class Candidates {
   }
 
   showVerdict() {
-    const box = $("if-verdict"), { answer, step } = this;
-    if (!answer) box.textContent = "Move a slider: the shares are computed anew here, from what the step lists.";
-    else if (answer.chosen !== null) box.textContent = sayChosen(step, answer.chosen);
-    else if (!answer.exact) box.textContent = "Ranges: of the tokens that are not listed only the joint share is known. A top-k of at most " +
-      `${step.candidates.length} makes it exact.`;
-    else box.textContent = "Exact. Nothing was drawn at temperature 0, so there is no number to draw by.";
+    $("if-verdict").textContent = verdict(this.step, this.answer);
   }
+}
+
+function verdict(step, answer) {
+  if (!answer) return "Move a slider: the shares are computed anew here, from what the step lists.";
+  if (answer.chosen !== null) return sayChosen(step, answer.chosen);
+  if (answer.exact) {
+    return "Exact. Nothing was drawn at temperature 0, so there is no number to draw by.";
+  }
+  return "Ranges: of the tokens that are not listed only the joint share is known. " +
+    `A top-k of at most ${step.candidates.length} makes it exact.`;
 }
 
 function sayChosen(step, id) {
@@ -161,7 +174,8 @@ function sayChosen(step, id) {
 /** "13.93", or "13.93 − 1.20" with what bias and penalties did. */
 function logitOf({ logit, logit_penalized: after }) {
   const change = after - logit, sign = change > 0 ? "+" : "−";
-  return el("small", { title: `logit ${logit}, ${after} after bias and penalties` }, logit.toFixed(2),
+  const title = `logit ${logit}, ${after} after bias and penalties`;
+  return el("small", { title }, logit.toFixed(2),
     change ? el("b", {}, ` ${sign} ${Math.abs(change).toFixed(2)}`) : null);
 }
 
@@ -172,7 +186,8 @@ function scaleOf(stages) {
 }
 
 function fillRow(item, { low, high, removedBy, removedAt }, scale, own) {
-  const [fill, maybe, ghost] = item.querySelectorAll(".fill, .maybe, .ghost"), at = (share) => `${(share / scale) * 100}%`;
+  const [fill, maybe, ghost] = item.querySelectorAll(".fill, .maybe, .ghost");
+  const at = (share) => `${(share / scale) * 100}%`;
   fill.style.width = maybe.style.left = at(low);
   maybe.style.width = at(high - low);
   ghost.style.left = at(own);
@@ -183,7 +198,7 @@ function fillRow(item, { low, high, removedBy, removedAt }, scale, own) {
   output.title = removedAt ?? "";
 }
 
-/** The chosen token when it is not listed: its probability is known at both ends of the pipeline. */
+/** The chosen token when it is not listed: its share is known at both ends of the pipeline. */
 function fillUnlisted(item, step, stage, last, scale) {
   const known = { model: step.prob_raw, [last]: step.prob }[stage];
   fillRow(item, { low: known ?? 0, high: known ?? 0, removedBy: null }, scale, step.prob_raw);

@@ -7,17 +7,23 @@ const DEFAULTS = { temperature: 1, ...OFF, repetition_penalty: 1, presence_penal
   frequency_penalty: 0, logit_bias: {}, explain: 0 };
 
 const READERS = {
-  number: (text) => (text.trim() === "" ? undefined : Number.isNaN(Number(text)) ? text : Number(text)),
+  number: (text) => {
+    if (text.trim() === "") return undefined;
+    return Number.isNaN(Number(text)) ? text : Number(text);
+  },
   lines: (text) => (text === "" ? undefined : text.split("\n").filter((line) => line !== "")),
-  ids: (text) => (text.trim() === "" ? undefined : text.split(/[\s,]+/).filter(Boolean).map(READERS.number)),
+  ids: (text) => (text.trim() === "" ? undefined
+    : text.split(/[\s,]+/).filter(Boolean).map(READERS.number)),
   bias: (text) => readBias(text),
 };
 
 /** "11: 4, 13: -3.5" -> {"11": 4, "13": -3.5} */
 function readBias(text) {
-  const pairs = text.split(/[\n,]+/).map((pair) => pair.trim()).filter(Boolean).map((pair) => pair.split(":"));
+  const lines = text.split(/[\n,]+/).map((line) => line.trim()).filter(Boolean);
+  const pairs = lines.map((line) => line.split(":"));
   if (!pairs.length) return undefined;
-  return Object.fromEntries(pairs.map(([id, value]) => [id.trim(), READERS.number(value ?? "") ?? null]));
+  const read = ([id, value]) => [id.trim(), READERS.number(value ?? "") ?? null];
+  return Object.fromEntries(pairs.map(read));
 }
 
 function fields() {
@@ -25,12 +31,17 @@ function fields() {
 }
 
 function valueOf(input) {
-  if (input.type === "checkbox") return input.checked === input.defaultChecked ? undefined : input.checked;
+  const isUntouched = input.checked === input.defaultChecked;
+  if (input.type === "checkbox") return isUntouched ? undefined : input.checked;
   if (input.validity.badInput) return "no number"; // which the browser hides from us
-  return READERS[input.dataset.kind]?.(input.value) ?? (input.dataset.kind ? undefined : input.value);
+  const read = READERS[input.dataset.kind];
+  return read ? read(input.value) : input.value;
 }
 
-/** {body: JSON text, request: every sampling field with its value, seed: as typed, "" for a random one} */
+/**
+ * {body: JSON text, request: every sampling field with its value, seed: as typed, "" for a random
+ * one}
+ */
 export function readForm() {
   const body = { timeline: true };
   for (const input of fields()) {
@@ -41,10 +52,11 @@ export function readForm() {
   return { body: withSeed(JSON.stringify(body), seed), request: { ...DEFAULTS, ...body }, seed };
 }
 
-/** Seeds go up to 2^63, which a JavaScript number does not hold exactly, so they are sent as digits. */
+/** Seeds go up to 2^63, more than a JavaScript number holds exactly, so they are sent as digits. */
 function withSeed(json, seed) {
   if (seed === "") return json;
-  return `${json.slice(0, -1)},"seed":${/^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed)}}`;
+  const digits = /^(0|[1-9]\d*)$/.test(seed) ? seed : JSON.stringify(seed);
+  return `${json.slice(0, -1)},"seed":${digits}}`;
 }
 
 /** Marks the field an error is about, or none. */

@@ -40,9 +40,10 @@ function after(step, index, vocabulary) {
   const nAtEnd = step.kept[`after_${last}`] - step.candidates.filter((c) => c.kept).length;
   const rest = restOf(step, n, nAtEnd, vocabulary - step.candidates.length);
   const share = (part, others) => (part ? part / (mass + others) : 0);
-  const rows = step.candidates.map((c) => (isLeft(c)
-    ? { low: share(c.prob_shaped, rest.high), high: share(c.prob_shaped, rest.low), removedBy: null }
-    : { low: 0, high: 0, removedBy: c.removed_by }));
+  const rowOf = ({ prob_shaped: part }) =>
+    ({ low: share(part, rest.high), high: share(part, rest.low), removedBy: null });
+  const rows = step.candidates.map((c) =>
+    (isLeft(c) ? rowOf(c) : { low: 0, high: 0, removedBy: c.removed_by }));
   return { rows, others: { low: share(rest.low, rest.low), high: share(rest.high, rest.high) } };
 }
 

@@ -66,16 +66,17 @@ function unknown(candidates) {
 
 /** The token that `draw` falls on when the kept lie in order of their ids, as in the server. */
 function drawn(candidates, rows, draw) {
-  const kept = candidates.map((c, i) => ({ id: c.token_id, share: rows[i].high })).filter((c) => c.share > 0);
+  const shares = candidates.map((c, i) => ({ id: c.token_id, share: rows[i].high }));
+  const kept = shares.filter(({ share }) => share > 0);
   let end = 0;
   kept.sort((a, b) => a.id - b.id);
   return (kept.find((c) => draw < (end += c.share)) ?? kept.at(-1)).id;
 }
 
 /**
- * step: of `explain`. base: {temperature (as requested), vocabulary (tokens)}. settings: temperature
- * and, by their names, the filters that are on.
- * {rows: [{low, high, removedBy}], others: {low, high}, exact, chosen: token id or null where it cannot be told}
+ * step: of `explain`. base: {temperature (as requested), vocabulary (tokens)}. settings:
+ * temperature and, by their names, the filters that are on. The answer: {rows: [{low, high,
+ * removedBy}], others: {low, high}, exact, chosen: token id or null where it cannot be told}
  */
 export function whatIf(step, base, settings) {
   const { candidates } = step;
@@ -90,5 +91,6 @@ export function whatIf(step, base, settings) {
   const others = { low: light.total / (light.mass + light.total),
     high: heavy.total / (heavy.mass + heavy.total) };
   const exact = others.high === 0 && light.kept.every((is, i) => is === heavy.kept[i]);
-  return { rows, others, exact, chosen: exact && step.draw !== null ? drawn(candidates, rows, step.draw) : null };
+  const chosen = exact && step.draw !== null ? drawn(candidates, rows, step.draw) : null;
+  return { rows, others, exact, chosen };
 }

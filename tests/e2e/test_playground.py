@@ -262,7 +262,8 @@ def test_a_stage_holds_the_truth_where_tokens_are_not_listed(fleet, open_page):
 
 def test_the_pages_filters_are_the_servers(fleet, open_page):
     page = open_page(fleet)
-    listed = page.js("import('/web/filters.js').then((m) => m.FILTERS.map(({ id, off }) => [id, off]))")
+    listed = page.js("""import("/web/filters.js").then(({ FILTERS }) =>
+                            FILTERS.map(({ id, off }) => [id, off]))""")
     kept = fleet.generate(prompt=STORY, max_new_tokens=1, explain=1)["steps"][0]["kept"]
     assert [f"after_{name}" for name, _ in listed] == list(kept)
     document = fleet.request("GET", "/openapi.json")[1]["paths"]["/generate"]["post"]
