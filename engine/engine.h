@@ -2,12 +2,13 @@
  * tokens, get rows of logits and move blocks of bytes; they see no tensor and no kernel.
  *
  *     model      immutable weights, and what they compute
- *     pool       blocks of keys and values, reserved once (kv.h)
- *     sequence   one timeline: the blocks of its positions, and how many positions are filled (kv.h)
+ *     pool       blocks of keys and values, reserved once              kv.h
+ *     sequence   one timeline: the blocks of the positions it has      kv.h
  *     engine     what forwards run on: scratch memory and compute threads
  *
- * This header and kv.h are the boundary. A worker knows of the other rooms of the engine only the
- * model on disk (engine/checkpoint/checkpoint.h, engine/tokenizer/tokenizer.h), grammars
+ * This header and kv.h are the boundary between workers and the rooms model, kv, compute and
+ * system. Beside it workers know the model on disk (engine/checkpoint/checkpoint.h and facts.h),
+ * its tokens (tokenizer_tables.h there, engine/tokenizer/tokenizer.h), grammars
  * (engine/grammar/set.h) and the choice of a token from logits (engine/sampling/sampled_token.h).
  *
  * Letters: B sequences, T tokens of a call, C model width, V vocabulary.
@@ -35,8 +36,8 @@ struct baton_model;
     "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits " \
     "a weight) or native (the formats of a GGUF file); default: native for a GGUF file, else f32"
 
-/* How a model is kept. Zeroed, it has the default dtype, is computed by the best kernels, was
- * packed by one thread and is private to the process. */
+/* How a model is kept. Zeroed: in its default dtype, by the best kernels, packed by one thread,
+ * private to the process. */
 struct baton_model_options {
     const char *dtype;   /* as BATON_DTYPE_HELP has it; NULL: the default */
     const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "i8mm", "dotprod",
@@ -152,7 +153,8 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
                                   float *logits) BATON_MUST_CHECK;
 
 /* How many layers were computed so far, and how many rows the forward has that runs or ran last.
- * From any thread: a count that stands still during a forward shows that the engine stands still. */
+ * From any thread: one that sees the count stand still during a forward knows that the engine
+ * does. */
 struct baton_engine_pulse {
     unsigned n_layers;
     int n_rows;
@@ -177,7 +179,8 @@ struct baton_share {
  * the last call, which should then cost next to nothing. */
 typedef bool (*baton_share_fn)(void *arg, struct baton_share *share);
 
-/* Sets the rule for how many threads compute, and where; without one all do, anywhere. */
+/* Sets the rule for how many threads compute, and where; without one all do, wherever the system
+ * puts them. To be called on the thread that calls the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
 #endif

@@ -21,10 +21,11 @@
  * gives those back that its window has passed.
  *
  * Ownership: the caller destroys a pool. A sequence holds its blocks until baton_seq_fini.
- * Threading: one thread owns a pool and makes all calls but those named next. The thread that has a
- *            sequence runs it, calls baton_seq_hold_window, and reads and writes its blocks. A
- *            sequence moves between threads by message.
- * Errors:    create: INVALID, NO_MEMORY, IO, with the reason. seq_init: see there.
+ * Threading: one thread owns a pool: it begins, registers, shortens and ends sequences, and counts
+ *            blocks. Any thread may read what never changes: sizes, layers, names. A sequence moves
+ *            between threads by message: the thread that has it runs it, holds its window, and
+ *            touches its blocks. Several threads may read a block that is shared.
+ * Errors:    create and measure: INVALID, NO_MEMORY, IO, with the reason. The others: see there.
  */
 #ifndef BATON_ENGINE_KV_H
 #define BATON_ENGINE_KV_H
@@ -45,11 +46,12 @@ struct baton_kv_pool_options {
                           model's matrices are, else f16. INVALID also when heads are too wide
                           for q8 */
     int n_blocks;
-    bool is_shared; /* other processes may map it to read. IO where the kernel has no such memory */
-    /* Of layers with a window: how many blocks they have, at least one sequence's; 0, or without
-     * such layers: the pool does not slide. The most positions that one sequence advances by in a
-     * forward. */
-    int n_window_blocks, n_step_rows;
+    bool is_shared; /* other processes may map it to read, unless it slides; IO where the kernel has
+                       no such memory */
+    int n_window_blocks; /* that layers with a window have, at least one sequence's; 0, or without
+                            such layers: the pool does not slide */
+    int n_step_rows;     /* the most positions that one sequence advances by in a forward; counts
+                            for windows only */
 };
 
 /* For K and V of the model, which is not needed afterwards. Memory comes in the background. */
@@ -59,7 +61,7 @@ enum baton_err baton_kv_create(const struct baton_model *model,
 /* NULL is harmless. */
 void baton_kv_destroy(struct baton_kv *kv);
 
-/* What a pool of these options would take, of which n_blocks and n_window_blocks do not count. */
+/* What a pool takes that has the dtype and n_step_rows of the options. */
 struct baton_kv_sizes {
     size_t block_bytes;  /* of a block in all layers */
     size_t window_bytes; /* of them, in layers with a window */
@@ -85,19 +87,22 @@ void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 /* When the block that is evicted next became cached; 0: none is cached. */
 int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv);
 
-/* The account of a pool: whether each block has the holders that it counts. Begin, claim for every
- * sequence there is, n_faults. O(n_blocks). */
+/* The account of a pool: begin, claim for every sequence there is, n_faults. Each block should be
+ * held by as many sequences as the pool counts holders of it; one that is held but not claimed has
+ * leaked. O(n_blocks). */
 void baton_kv_account_begin(struct baton_kv *kv);
-/* Counts the sequence's blocks; how many of them no sequence before it holds. */
+/* Counts the sequence's blocks; how many of them no sequence before it holds. A sequence without
+ * blocks claims none. */
 int baton_kv_account_claim(struct baton_kv *kv, const struct baton_seq *seq);
-/* Blocks that have other holders than those who claimed them: leaked ones. One more when the pool
- * is inconsistent in itself, and one when others have set blocks aside. */
+/* Blocks that have other holders than those who claimed them; one more when the pool is
+ * inconsistent in itself, and one when others have set blocks aside. */
 int baton_kv_account_n_faults(const struct baton_kv *kv);
 
 /* ---- sequences ---- */
 
-/* One timeline. The fields are for reading; n_tokens is also written by those who fill blocks
- * themselves, and taken back after a forward whose last tokens do not stand. */
+/* One timeline: which blocks hold its positions, and how many positions are filled. The fields are
+ * for reading. Only n_tokens is also written: by whoever fills blocks without a forward, and when
+ * the last tokens of a forward are taken back. */
 struct baton_seq {
     struct baton_kv *kv;
     int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
@@ -117,7 +122,7 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
                               int n_tokens) BATON_MUST_CHECK;
 /* The same for a prompt whose first blocks may be there already: holds as many as are found under
  * hashes [n_hashes], from the first on without a gap, and takes the rest. On success *seq begins
- * after them. At least one position is left to compute: n_hashes * BLOCK < n_tokens, else INVALID. */
+ * after them. n_hashes must leave at least one position to compute, else INVALID. */
 enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv, int n_tokens,
                                      const struct baton_block_hash *hashes,
                                      int n_hashes) BATON_MUST_CHECK;
@@ -131,9 +136,9 @@ void baton_seq_shorten(struct baton_seq *seq, int n_blocks);
 void baton_seq_register(struct baton_seq *seq, int first, const struct baton_block_hash *hashes,
                         int n);
 
-/* For those who fill blocks themselves (forwards do it alone): holds blocks first..end - 1 of layers
- * with a window, and none before. False when these are more than the sequence has set aside, or
- * were given back. Always true of a pool that does not slide. */
+/* Before blocks are filled without a forward: holds blocks first..end - 1 of layers with a window,
+ * and none before. False when these are more than the sequence has set aside, or were given back.
+ * Always true of a pool that does not slide. */
 bool baton_seq_hold_window(struct baton_seq *seq, int first, int end) BATON_MUST_CHECK;
 
 /* ---- what travels ---- */

@@ -9,9 +9,9 @@
  *       | names_hf.c, names_gguf.c
  *     tensors   the tensors of a checkpoint that fill them     tensors.h
  *
- * A new architecture is a row in families.c, lists of its tensors' names unless it shares another's,
- * and a function in refine.c only for what no row can say. What the decoder cannot compute yet goes
- * into spec.h first.
+ * A new architecture is a row in families.c, lists of its tensors' names where no others fit, and a
+ * function in refine.c only for what no row can say. What the decoder does not compute yet begins
+ * in spec.h.
  *
  * Ownership: a table of constants.
  * Threading: pure.

@@ -1,8 +1,8 @@
-/* A class is measured: every operation of the model is run on fixed inputs, by the kernels that will
- * serve it: products with a few outputs of one matrix of each dtype and width, activations, norms,
- * rotations, attention over more than one step with the KV cache's dtype, the router, the sampler's
- * sums, and the C library's functions among them. The class is the digest of all results. It thus
- * tells kernels apart by what they compute and not by their names.
+/* A class is measured. Every operation of the model is run on fixed inputs, by the kernels that
+ * will serve it: products with a few outputs of one matrix of each dtype and width, activations,
+ * norms, rotations, attention over more than one step with the KV cache's dtype, the router, the
+ * sampler's sums, and the C library's functions among them. The class is the digest of all results.
+ * It thus tells kernels apart by what they compute and not by their names.
  *
  * openblas chooses its order of summation by the number of rows: its class is a name only. */
 #include <math.h>

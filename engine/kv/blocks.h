@@ -1,6 +1,6 @@
 /* The life of a pool's blocks, by number: how many sequences hold a block, which blocks are
- * registered, which of these is evicted first. kv.h draws it; this is private to the KV cache and
- * knows nothing of memory.
+ * registered, which of these is evicted first. engine/kv.h draws it; this is private to the KV
+ * cache and knows nothing of memory.
  *
  * Invariants: every block is in exactly one place: held (holders > 0), cached (no holder,
  *             registered, in the list of cached blocks), or empty (no holder, not registered, on

@@ -1,6 +1,6 @@
 /* The offer of a KV pool to a worker on the same host: one message over a Unix socket, with the
- * pool's file. After it the sender's contexts need not travel (engine/kv/view.c): KvChunk only says where
- * a piece of one lies.
+ * pool's file. After it the sender's contexts need not travel (engine/kv/view.c): KvChunk only says
+ * where a piece of one lies.
  *
  *     sender                                    receiver
  *     connects to @baton-kv-<its epoch>  ---->  listens
