@@ -22,7 +22,8 @@ declare -A sets=(
     # start them by hand and talk to them: deploy/local, deploy/get-model
     [tools]="ca-certificates curl procps"
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named
-    [test]="git clang libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
+    [test]="git clang clang-format-14|clang-format clang-tidy-14|clang-tidy python3-pycodestyle
+        python3-pyflakes libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy python3-jinja2 gnuplot-nox nodejs npm|command:npm
         docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus
         systemd python3-yaml

@@ -58,7 +58,7 @@ OWNERS = {
     r"uv\.h": ["gateway", "tools", "tests"],
     r"jansson\.h": ["common/base/json.c"],
     r"(cblas\.h|[a-z]*intrin\.h|arm_neon\.h)": ["engine/kernels", "tests/support",
-                                               "tests/unit/engine/kernels"],
+                                                "tests/unit/engine/kernels"],
     r"pcre2\.h": ["engine/tokenizer"],
     r"openssl/ssl\.h": ["common/http", "gateway/http", "tests"],
     r"cmocka\.h": ["tests"],
