@@ -19,9 +19,9 @@ struct gw_model {
     struct baton_chat *chat;
 };
 
-/* Reads options->checkpoint.model, a directory or a GGUF file, and no weights of it beyond their digest. A
- * model that no worker could compute is refused here too, before any worker is asked. After an
- * error gw_model_close is still due. */
+/* Reads options->checkpoint.model, a directory or a GGUF file, and no weights of it beyond their
+ * digest. A model that no worker could compute is refused here too, before any worker is asked.
+ * After an error gw_model_close is still due. */
 enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 

@@ -72,7 +72,7 @@ static void name_blas_threads(void)
     char path[64];
     DIR *tasks = opendir("/proc/self/task");
     for (const struct dirent *entry; tasks && (entry = readdir(tasks));) {
-        int tid = atoi(entry->d_name);
+        int tid = (int)strtol(entry->d_name, NULL, 10);
         if (!tid || tid == getpid())
             continue;
         (void)snprintf(path, sizeof path, "/proc/self/task/%d/comm", tid);

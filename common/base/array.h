@@ -19,8 +19,8 @@
 /* How many elements an array has; not for pointers. */
 #define BATON_N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Makes room for n elements in all; *cap at least doubles when it grows, so that adding elements one
- * by one costs constant time each. */
+/* Makes room for n elements in all; *cap at least doubles when it grows, so that adding elements
+ * one by one costs constant time each. */
 #define BATON_RESERVE(items, cap, n)                                                               \
     ({                                                                                             \
         void *baton_grown_ = baton_array_grown((items), &(cap), (n), sizeof *(items));             \
@@ -28,7 +28,7 @@
         baton_grown_ ? BATON_OK : BATON_NO_MEMORY;                                                 \
     })
 
-/* For BATON_RESERVE: items, or where they moved to; NULL without memory, and items are as before. */
+/* For BATON_RESERVE: items, or where they moved to; NULL without memory, and items stay. */
 void *baton_array_grown(void *items, size_t *cap, size_t n, size_t item_bytes);
 
 #endif

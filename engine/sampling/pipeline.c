@@ -1,6 +1,6 @@
-/* The adjustments stand in their order here, the filters in that of BATON_FILTERS. Each filter comes
- * down to an interval of logits to keep. The tokens that it leaves are gathered in order of id
- * before the next filter looks at them, so later stages take exponentials of few logits. */
+/* The adjustments stand in their order here, the filters in that of BATON_FILTERS. Each filter
+ * comes down to an interval of logits to keep. The tokens that it leaves are gathered in order of
+ * id before the next filter looks at them, so later stages take exponentials of few logits. */
 #include "engine/sampling/pipeline.h"
 
 #include <float.h>

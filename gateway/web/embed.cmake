@@ -21,8 +21,11 @@ foreach(path IN LISTS FILES)
   string(REGEX REPLACE "(................................)" "\\1\n    " hex "${hex}")
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(APPEND arrays "static const unsigned char ${symbol}[] = {\n    ${bytes}\n};\n\n")
-  string(APPEND rows "    {\"${name}\", \"${type_${kind}}\", \"\\\"${tag}\\\"\", ${symbol}, sizeof ${symbol}},\n")
+  string(APPEND rows
+    "    {\"${name}\", \"${type_${kind}}\", \"\\\"${tag}\\\"\", ${symbol}, sizeof ${symbol}},\n")
 endforeach()
 
-file(WRITE ${OUT} "#include \"gateway/web/files.h\"\n\n${arrays}const struct gw_web_file gw_web_files[] = {\n${rows}};\n")
+set(include "#include \"gateway/web/files.h\"")
+set(table "const struct gw_web_file gw_web_files[] = {\n${rows}};")
+file(WRITE ${OUT} "${include}\n\n${arrays}${table}\n")
 file(APPEND ${OUT} "const size_t gw_web_n_files = sizeof gw_web_files / sizeof gw_web_files[0];\n")

@@ -47,14 +47,15 @@ export class Tokens {
     this.follow();
   }
   /** The steps left have no text in the answer: end-of-text tokens, or those of stop strings. */
-  /** The remaining steps have no text in the answer: end-of-text tokens, or those of stop strings. */
+  /** The other steps have no text in the answer: end-of-text tokens, or those of stop strings. */
   finish() {
     for (const step of this.pending.splice(0)) this.append(step, visible(step.text), "unseen");
   }
 
   append(step, text, kind = null) {
     const token = el("span", { role: "option", class: kind, tabindex: this.n++ ? -1 : 0,
-      "aria-selected": "false", "aria-label": describe(step), title: describe(step) }, text || "·");
+      "aria-selected": "false", "aria-label": describe(step), title: describe(step),
+    }, text || "·");
     token.step = step;
     this.paint(token);
     this.box.append(token);

@@ -1,4 +1,4 @@
-/* Runs the tests that registered themselves. A program with a main of its own does not link this. */
+/* Runs the tests that registered themselves. A program with a main of its own does not link it. */
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
