@@ -2,6 +2,20 @@
 
 #include "gateway/http/status.h"
 
+void gw_answer_open(struct gw_answer *answer)
+{
+    baton_buf_init(&answer->body, GW_ANSWER_MAX_BYTES);
+    answer->out = baton_json_out(&answer->body);
+    baton_json_open(&answer->out, NULL, '{');
+}
+
+void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status)
+{
+    baton_json_close(&answer->out, '}');
+    gw_answer_json(exchange, status, &answer->body);
+    baton_buf_fini(&answer->body);
+}
+
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
 {
     if (!exchange)

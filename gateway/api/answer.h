@@ -10,8 +10,22 @@
 #define BATON_GATEWAY_API_ANSWER_H
 
 #include "common/base/buf.h"
+#include "common/base/json.h"
 #include "gateway/api/fields.h"
 #include "gateway/http/server.h"
+
+enum { GW_ANSWER_MAX_BYTES = 256 << 20 };
+
+/* A JSON object that becomes an answer. It may not be moved while it is open: out points into
+ * it. */
+struct gw_answer {
+    struct baton_buf body;
+    struct baton_json_out out;
+};
+
+/* Opens the object; gw_answer_close ends it, answers with it and frees it. */
+void gw_answer_open(struct gw_answer *answer);
+void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
 /* The body as JSON. */
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);

@@ -72,20 +72,22 @@ void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange
 
 /* Of a route that makes no completion. */
 void __wrap_gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *problem);
-void __wrap_gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
+void __wrap_gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
 void __wrap_gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *problem)
 {
     __wrap_gw_completion_refuse(NULL, exchange, problem);
 }
 
-void __wrap_gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
+void __wrap_gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status)
 {
     struct baton_json *json;
     (void)exchange;
-    check(status == 200 && !baton_buf_err(body));
-    check(!baton_json_parse(body->data, body->len, &json, NULL));
+    baton_json_close(&answer->out, '}');
+    check(status == 200 && !baton_buf_err(&answer->body));
+    check(!baton_json_parse(answer->body.data, answer->body.len, &json, NULL));
     baton_json_free(json);
+    baton_buf_fini(&answer->body);
     n_answers++;
 }
 

@@ -8,7 +8,7 @@
 #include "gateway/api/params/grammar.h"
 #include "gateway/api/params/model_name.h"
 
-enum { MAX_COUNTED_TOKENS = 1 << 20, COUNT_MAX_BYTES = 64 };
+enum { MAX_COUNTED_TOKENS = 1 << 20 };
 
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
 static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
@@ -42,14 +42,10 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
 
 static void answer_count(struct gw_exchange *exchange, size_t n)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, COUNT_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "input_tokens", n);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_uint(&answer.out, "input_tokens", n);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 /* Counts conversations that are longer than the context too: that is what clients ask for. */

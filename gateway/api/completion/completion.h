@@ -19,15 +19,13 @@
 #define BATON_GATEWAY_API_COMPLETION_COMPLETION_H
 
 #include "common/obs/stage.h"
+#include "gateway/api/answer.h"
 #include "gateway/api/completion/logprobs.h"
 #include "gateway/api/completion/tool_calls.h"
 #include "gateway/api/params/params.h"
 #include "gateway/api/params/prompts.h"
 
-enum {
-    GW_MAX_CHOICES = 1024, /* of one completion, with any configuration */
-    GW_ANSWER_MAX_BYTES = 256 << 20
-};
+enum { GW_MAX_CHOICES = 1024 }; /* of one completion, with any configuration */
 
 struct gw_completion;
 struct gw_stream;

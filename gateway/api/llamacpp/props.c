@@ -9,7 +9,7 @@
 #include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/openai/messages.h"
 
-enum { PROPS_MAX_BYTES = 64 << 10, PROMPT_MAX_BYTES = 256 << 20 };
+enum { PROMPT_MAX_BYTES = 256 << 20 };
 
 /* The text of a special token; "" when the model has none. */
 static void put_token(struct baton_json_out *out, const char *key,
@@ -39,25 +39,21 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *unused)
 {
     const struct baton_model_facts *facts = api->facts;
-    struct baton_buf body;
+    struct gw_answer answer;
     char build[64];
     (void)unused;
-    baton_buf_init(&body, PROPS_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    put_defaults(&out, api);
-    baton_json_put_string(&out, "model_alias", api->names->list[0]);
-    put_token(&out, "bos_token", api->tokenizer, facts->bos_id);
-    put_token(&out, "eos_token", api->tokenizer, facts->n_eos ? facts->eos_ids[0] : -1);
-    baton_json_open(&out, "modalities", '{');
-    baton_json_put_bool(&out, "vision", false);
-    baton_json_put_bool(&out, "audio", false);
-    baton_json_close(&out, '}');
+    gw_answer_open(&answer);
+    put_defaults(&answer.out, api);
+    baton_json_put_string(&answer.out, "model_alias", api->names->list[0]);
+    put_token(&answer.out, "bos_token", api->tokenizer, facts->bos_id);
+    put_token(&answer.out, "eos_token", api->tokenizer, facts->n_eos ? facts->eos_ids[0] : -1);
+    baton_json_open(&answer.out, "modalities", '{');
+    baton_json_put_bool(&answer.out, "vision", false);
+    baton_json_put_bool(&answer.out, "audio", false);
+    baton_json_close(&answer.out, '}');
     (void)snprintf(build, sizeof build, "baton %s (%s)", baton_release, baton_commit);
-    baton_json_put_string(&out, "build_info", build);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    baton_json_put_string(&answer.out, "build_info", build);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
@@ -66,7 +62,8 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
     struct gw_ask ask;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice; /* it changes no prompt */
-    struct baton_buf text, answer;
+    struct gw_answer answer;
+    struct baton_buf text;
     gw_ask_init(&ask, api, exchange, body, NULL);
     gw_messages_read(&ask.fields, &input, &choice);
     gw_ask_end_fields(&ask);
@@ -77,15 +74,11 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
         return;
     }
     baton_buf_init(&text, PROMPT_MAX_BYTES);
-    baton_buf_init(&answer, PROMPT_MAX_BYTES);
+    gw_answer_open(&answer);
     const struct baton_tokens *tokens = &ask.prompts.items[0].tokens;
     baton_detokenize(api->tokenizer, tokens->ids, tokens->n, false, &text);
-    struct baton_json_out out = baton_json_out(&answer);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_text(&out, "prompt", baton_buf_text(&text), text.len);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &answer);
-    baton_buf_fini(&answer);
+    baton_json_put_text(&answer.out, "prompt", baton_buf_text(&text), text.len);
+    gw_answer_close(&answer, exchange, 200);
     baton_buf_fini(&text);
     gw_ask_fini(&ask);
 }

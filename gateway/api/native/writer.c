@@ -177,16 +177,16 @@ static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
     baton_json_close(&out, '}');
 }
 
-static void put_batch(struct baton_buf *buf, struct gw_completion *completion)
+static void answer_batch(struct gw_completion *completion)
 {
     const struct gw_prompt *prompts[GW_MAX_CHOICES];
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    gw_completion_put_results(completion, "results", &out);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    gw_completion_put_results(completion, "results", &answer.out);
     for (int i = 0; i < completion->n_choices; i++)
         prompts[i] = completion->choices[i].prompt;
-    put_input(&out, prompts, completion->n_choices);
-    baton_json_close(&out, '}');
+    put_input(&answer.out, prompts, completion->n_choices);
+    gw_answer_close(&answer, completion->exchange, 200);
 }
 
 static void put_usage(struct baton_buf *buf, const struct gw_completion *completion)
@@ -237,17 +237,10 @@ static void on_text(struct gw_choice *choice, const char *text, size_t n)
 
 static void end(struct gw_completion *completion)
 {
-    struct baton_buf body;
-    if (completion->options.streaming) {
-        gw_completion_end_stream(completion);
-    } else if (!completion->options.batch) {
-        gw_answer_json(completion->exchange, 200, &completion->choices[0].result);
-    } else {
-        baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-        put_batch(&body, completion);
-        gw_answer_json(completion->exchange, 200, &body);
-        baton_buf_fini(&body);
-    }
+    if (completion->options.batch)
+        answer_batch(completion);
+    else
+        gw_completion_answer_one(completion);
 }
 
 static void on_finish(struct gw_choice *choice)

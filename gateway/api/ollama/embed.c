@@ -6,40 +6,30 @@
 #include "gateway/api/ollama/body.h"
 #include "gateway/api/params/model_name.h"
 
-enum { EMPTY_ANSWER_MAX_BYTES = 4 << 10 };
-
 /* ---- the response writers ---- */
 
 static void answer_embed(struct gw_completion *completion)
 {
     int64_t since_ns = gw_exchange_arrived_ns(completion->exchange);
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "model", completion->api->names->list[0]);
-    gw_completion_put_results(completion, "embeddings", &out);
-    baton_json_put_int(&out, "total_duration", baton_now_ns() - since_ns);
-    baton_json_put_int(&out, "load_duration", 0);
-    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
-    baton_json_close(&out, '}');
-    gw_answer_json(completion->exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "embeddings", &answer.out);
+    baton_json_put_int(&answer.out, "total_duration", baton_now_ns() - since_ns);
+    baton_json_put_int(&answer.out, "load_duration", 0);
+    baton_json_put_uint(&answer.out, "prompt_eval_count", completion->totals.prompt_tokens);
+    gw_answer_close(&answer, completion->exchange, 200);
 }
 
 static void answer_embeddings(struct gw_completion *completion)
 {
     const struct baton_buf *result = &completion->choices[0].result;
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_raw(&out, "embedding", baton_buf_text(result), result->len);
-    baton_json_close(&out, '}');
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_raw(&answer.out, "embedding", baton_buf_text(result), result->len);
     if (baton_buf_err(result))
-        body.err = baton_buf_err(result);
-    gw_answer_json(completion->exchange, 200, &body);
-    baton_buf_fini(&body);
+        answer.body.err = baton_buf_err(result);
+    gw_answer_close(&answer, completion->exchange, 200);
 }
 
 static void on_finish_embed(struct gw_choice *choice)
@@ -89,16 +79,12 @@ static void read_shared(struct gw_ask *ask)
 /* Without a text the client means to load the model: key is of an empty array. */
 static void answer_nothing(struct gw_ask *ask, const char *key)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, EMPTY_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "model", ask->api->names->list[0]);
-    baton_json_open(&out, key, '[');
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
-    gw_answer_json(ask->exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "model", ask->api->names->list[0]);
+    baton_json_open(&answer.out, key, '[');
+    baton_json_close(&answer.out, ']');
+    gw_answer_close(&answer, ask->exchange, 200);
     gw_ask_fini(ask);
 }
 

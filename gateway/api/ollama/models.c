@@ -14,7 +14,7 @@
  * with a release. */
 #define OLLAMA_VERSION "0.12.6"
 
-enum { ANSWER_MAX_BYTES = 1 << 16, NAME_BYTES = GW_MAX_MODEL_NAME_BYTES + 8, KEY_BYTES = 96 };
+enum { NAME_BYTES = GW_MAX_MODEL_NAME_BYTES + 8, KEY_BYTES = 96 };
 
 /* With a tag, as Ollama tells names. */
 static const char *name_of(const struct gw_api *api, char name[NAME_BYTES])
@@ -65,25 +65,21 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
 
 static void answer_list(const struct gw_api *api, struct gw_exchange *exchange, bool running)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_open(&out, "models", '[');
-    baton_json_open(&out, NULL, '{');
-    put_model(&out, api);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_open(&answer.out, "models", '[');
+    baton_json_open(&answer.out, NULL, '{');
+    put_model(&answer.out, api);
     if (running) {
-        baton_json_put_string(&out, "expires_at", "9999-12-31T23:59:59Z");
-        baton_json_put_uint(&out, "size_vram", 0);
-        baton_json_put_int(&out, "context_length", gw_fleet_context_tokens(api->fleet));
+        baton_json_put_string(&answer.out, "expires_at", "9999-12-31T23:59:59Z");
+        baton_json_put_uint(&answer.out, "size_vram", 0);
+        baton_json_put_int(&answer.out, "context_length", gw_fleet_context_tokens(api->fleet));
     } else {
-        put_start_time(&out, "modified_at", api);
+        put_start_time(&answer.out, "modified_at", api);
     }
-    baton_json_close(&out, '}');
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    baton_json_close(&answer.out, '}');
+    baton_json_close(&answer.out, ']');
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_ollama_tags(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none)
@@ -101,17 +97,13 @@ void gw_ollama_ps(struct gw_api *api, struct gw_exchange *exchange, const struct
 void gw_ollama_version(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *none)
 {
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)api;
     (void)none;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "version", OLLAMA_VERSION);
-    baton_json_put_string(&out, "baton", baton_release);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "version", OLLAMA_VERSION);
+    baton_json_put_string(&answer.out, "baton", baton_release);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 /* ---- show ---- */
@@ -136,28 +128,24 @@ static void put_info(struct baton_json_out *out, const struct gw_api *api)
 
 static void answer_show(const struct gw_api *api, struct gw_exchange *exchange)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "modelfile", "");
-    baton_json_put_string(&out, "parameters", "");
-    baton_json_put_string(&out, "template", "");
-    put_details(&out, api);
-    put_info(&out, api);
-    baton_json_open(&out, "capabilities", '[');
-    baton_json_put_string(&out, NULL, "completion");
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "modelfile", "");
+    baton_json_put_string(&answer.out, "parameters", "");
+    baton_json_put_string(&answer.out, "template", "");
+    put_details(&answer.out, api);
+    put_info(&answer.out, api);
+    baton_json_open(&answer.out, "capabilities", '[');
+    baton_json_put_string(&answer.out, NULL, "completion");
     if (api->facts->pooling) /* else it was not trained for that */
-        baton_json_put_string(&out, NULL, "embedding");
+        baton_json_put_string(&answer.out, NULL, "embedding");
     if (baton_chat_tool_form(api->chat))
-        baton_json_put_string(&out, NULL, "tools");
+        baton_json_put_string(&answer.out, NULL, "tools");
     if (baton_chat_has_reasoning(api->chat))
-        baton_json_put_string(&out, NULL, "thinking");
-    baton_json_close(&out, ']');
-    put_start_time(&out, "modified_at", api);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+        baton_json_put_string(&answer.out, NULL, "thinking");
+    baton_json_close(&answer.out, ']');
+    put_start_time(&answer.out, "modified_at", api);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)

@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
 
-enum { LINE_MAX_BYTES = 4 << 20, LOADED_MAX_BYTES = 1024, TIME_BYTES = 32 };
+enum { LINE_MAX_BYTES = 4 << 20, TIME_BYTES = 32 };
 
 /* ---- parts of every answer ---- */
 
@@ -248,15 +248,11 @@ const struct gw_response_writer gw_ollama_writer = {.restart = gw_choice_restart
 void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchange, bool chat,
                            bool unloads)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, LOADED_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    put_head(&out, api);
-    put_piece(&out, chat, &nothing);
-    baton_json_put_bool(&out, "done", true);
-    baton_json_put_string(&out, "done_reason", unloads ? "unload" : "load");
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    put_head(&answer.out, api);
+    put_piece(&answer.out, chat, &nothing);
+    baton_json_put_bool(&answer.out, "done", true);
+    baton_json_put_string(&answer.out, "done_reason", unloads ? "unload" : "load");
+    gw_answer_close(&answer, exchange, 200);
 }

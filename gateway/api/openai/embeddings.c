@@ -20,17 +20,13 @@ static void put_usage(struct baton_json_out *out, const char *key,
 
 static void answer(struct gw_completion *completion)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "object", "list");
-    baton_json_put_string(&out, "model", completion->api->names->list[0]);
-    gw_completion_put_results(completion, "data", &out);
-    put_usage(&out, "usage", completion);
-    baton_json_close(&out, '}');
-    gw_answer_json(completion->exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "object", "list");
+    baton_json_put_string(&answer.out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "data", &answer.out);
+    put_usage(&answer.out, "usage", completion);
+    gw_answer_close(&answer, completion->exchange, 200);
 }
 
 static void on_embedding(struct gw_choice *choice, const float *values, size_t n)

@@ -6,8 +6,6 @@
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/params/model_name.h"
 
-enum { ANSWER_MAX_BYTES = 1 << 16 };
-
 static void put_known(struct baton_json_out *out, const char *key, double value)
 {
     if (value < 0)
@@ -51,7 +49,6 @@ static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
 
 static void put_model(struct baton_json_out *out, const struct gw_api *api)
 {
-    baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "id", api->names->list[0]);
     baton_json_put_string(out, "object", "model");
     baton_json_put_int(out, "created", api->started_s);
@@ -70,24 +67,21 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_bool(out, "reasoning", baton_chat_has_reasoning(api->chat));
     put_sampling(out, api);
     put_embeddings(out, api);
-    baton_json_close(out, '}');
 }
 
 void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)none;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "object", "list");
-    baton_json_open(&out, "data", '[');
-    put_model(&out, api);
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "object", "list");
+    baton_json_open(&answer.out, "data", '[');
+    baton_json_open(&answer.out, NULL, '{');
+    put_model(&answer.out, api);
+    baton_json_close(&answer.out, '}');
+    baton_json_close(&answer.out, ']');
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
@@ -95,16 +89,14 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
 {
     const char *name = strrchr(gw_exchange_path(exchange), '/') + 1;
     struct gw_problem problem;
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)none;
     if (!gw_model_names_has(api->names, name)) {
         gw_model_name_refuse(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;
     }
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    put_model(&out, api);
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_answer_open(&answer);
+    put_model(&answer.out, api);
+    gw_answer_close(&answer, exchange, 200);
 }

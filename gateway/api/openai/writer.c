@@ -239,17 +239,13 @@ static void keep_choice(struct gw_choice *choice)
 
 static void answer(struct gw_completion *completion)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    put_head(&out, completion);
-    gw_completion_put_results(completion, "choices", &out);
-    put_usage(&out, "usage", completion);
-    gw_timings_put(&out, &completion->totals);
-    baton_json_close(&out, '}');
-    gw_answer_json(completion->exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    put_head(&answer.out, completion);
+    gw_completion_put_results(completion, "choices", &answer.out);
+    put_usage(&answer.out, "usage", completion);
+    gw_timings_put(&answer.out, &completion->totals);
+    gw_answer_close(&answer, completion->exchange, 200);
 }
 
 /* ---- the response writer ---- */

@@ -14,8 +14,6 @@
 #include "gateway/api/responses/writer.h"
 #include "gateway/api/trees.h"
 
-enum { DELETED_MAX_BYTES = 4096 };
-
 /* ---- POST ---- */
 
 /* What input.c made stands under the name that the client used. */
@@ -173,16 +171,12 @@ void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
 
 static void answer_deleted(struct gw_exchange *exchange, const char *id)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, DELETED_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "id", id);
-    baton_json_put_string(&out, "object", "response.deleted");
-    baton_json_put_bool(&out, "deleted", true);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "id", id);
+    baton_json_put_string(&answer.out, "object", "response.deleted");
+    baton_json_put_bool(&answer.out, "deleted", true);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,

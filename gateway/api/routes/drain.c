@@ -6,8 +6,6 @@
 #include "common/base/log.h"
 #include "gateway/api/answer.h"
 
-enum { ANSWER_MAX_BYTES = 4 << 10 };
-
 /* "/workers/{id}/drain" */
 static struct gw_worker *named_by(const struct gw_api *api, const char *path)
 {
@@ -21,17 +19,13 @@ static struct gw_worker *named_by(const struct gw_api *api, const char *path)
 
 static void answer(struct gw_exchange *exchange, const struct gw_worker *worker)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "id", worker->id);
-    baton_json_put_string(&out, "role", gw_worker_role_name(worker->role));
-    baton_json_put_string(&out, "state", gw_worker_state_name(worker->state));
-    baton_json_put_uint(&out, "active", worker->n_active);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 202, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "id", worker->id);
+    baton_json_put_string(&answer.out, "role", gw_worker_role_name(worker->role));
+    baton_json_put_string(&answer.out, "state", gw_worker_state_name(worker->state));
+    baton_json_put_uint(&answer.out, "active", worker->n_active);
+    gw_answer_close(&answer, exchange, 202);
 }
 
 void gw_drain_worker(struct gw_api *api, struct gw_exchange *exchange,

@@ -8,8 +8,6 @@
 #include "gateway/api/answer.h"
 #include "gateway/routing/servable.h"
 
-enum { ANSWER_MAX_BYTES = 64 << 10 };
-
 /* A tick comes every 25 ms; one that is so much later says that the loop is busy or starved. */
 static const double late_tick_s = 0.5;
 
@@ -115,17 +113,13 @@ void gw_live(struct gw_api *api, struct gw_exchange *exchange, const struct bato
 
 void gw_health(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
 {
-    struct baton_buf body;
+    struct gw_answer answer;
     if (strcmp(gw_exchange_query(exchange), "detail=1") != 0) {
         gw_live(api, exchange, unused);
         return;
     }
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "status", "ok");
-    put_checks(&out, api, baton_now_ns());
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "status", "ok");
+    put_checks(&answer.out, api, baton_now_ns());
+    gw_answer_close(&answer, exchange, 200);
 }

@@ -13,14 +13,14 @@
 #include "gateway/observe/loop_lag.h"
 #include "gateway/observe/worker_metrics.h"
 
-enum { ANSWER_MAX_BYTES = 16 << 20 };
+enum { METRICS_MAX_BYTES = 16 << 20 };
 
 void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
                    const struct baton_json *unused)
 {
     size_t n_prefill = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_PREFILL, GW_WORKER_READY);
     size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)unused;
     if (!n_prefill || !n_decode || api->dispatcher->admission.draining) {
         gw_answer_error(exchange, 503, "not_ready",
@@ -30,36 +30,28 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
                                    : "no prefill and no decode worker is ready");
         return;
     }
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "status", "ready");
-    baton_json_put_string(&out, "model", api->names->list[0]);
-    baton_json_put_uint(&out, "prefill", n_prefill);
-    baton_json_put_uint(&out, "decode", n_decode);
-    baton_json_open(&out, "warnings", '[');
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "status", "ready");
+    baton_json_put_string(&answer.out, "model", api->names->list[0]);
+    baton_json_put_uint(&answer.out, "prefill", n_prefill);
+    baton_json_put_uint(&answer.out, "decode", n_decode);
+    baton_json_open(&answer.out, "warnings", '[');
     for (size_t i = 0; i < api->exposure->n; i++)
-        baton_json_put_string(&out, NULL, api->exposure->warnings[i]);
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+        baton_json_put_string(&answer.out, NULL, api->exposure->warnings[i]);
+    baton_json_close(&answer.out, ']');
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_info_version(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *unused)
 {
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)api;
     (void)unused;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "version", baton_release);
-    baton_json_put_string(&out, "commit", baton_commit);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "version", baton_release);
+    baton_json_put_string(&answer.out, "commit", baton_commit);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 static struct gw_advice advise(const struct gw_api *api)
@@ -93,18 +85,14 @@ static void put_cut_paths(struct baton_json_out *out, const struct gw_api *api)
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *unused)
 {
-    struct baton_buf body;
+    struct gw_answer answer;
     (void)unused;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    gw_worker_metrics_put(&out, api->fleet);
-    put_cut_paths(&out, api);
+    gw_answer_open(&answer);
+    gw_worker_metrics_put(&answer.out, api->fleet);
+    put_cut_paths(&answer.out, api);
     struct gw_advice advice = advise(api);
-    gw_advice_put(&out, &advice);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    gw_advice_put(&answer.out, &advice);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 static void put_gauge(struct baton_buf *out, const char *name, const char *help, double value)
@@ -155,7 +143,7 @@ void gw_info_metrics(struct gw_api *api, struct gw_exchange *exchange,
 {
     struct baton_buf body;
     (void)unused;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    baton_buf_init(&body, METRICS_MAX_BYTES);
     gw_metrics_write(api->metrics, &body);
     put_gateway(&body, api);
     struct gw_advice advice = advise(api);

@@ -5,7 +5,7 @@
 #include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
 
-enum { MAX_TOKENS = 1 << 20, ANSWER_MAX_BYTES = 256 << 20 };
+enum { MAX_TOKENS = 1 << 20, TEXT_MAX_BYTES = 256 << 20 };
 
 static void put_tokens(struct baton_json_out *out, const struct baton_tokens *tokens)
 {
@@ -31,16 +31,12 @@ static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer 
 static void answer_tokens(struct gw_exchange *exchange, const struct gw_api *api,
                           const struct baton_tokens *tokens)
 {
-    struct baton_buf body;
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    put_tokens(&out, tokens);
-    put_pieces(&out, api->tokenizer, tokens);
-    baton_json_put_uint(&out, "count", tokens->n);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    put_tokens(&answer.out, tokens);
+    put_pieces(&answer.out, api->tokenizer, tokens);
+    baton_json_put_uint(&answer.out, "count", tokens->n);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 static enum baton_err encode(const struct gw_api *api, const char *text, size_t n, bool add_special,
@@ -77,16 +73,13 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
 static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, const uint32_t *ids,
                         size_t n_ids, bool skip_special)
 {
-    struct baton_buf text, body;
-    baton_buf_init(&text, ANSWER_MAX_BYTES);
-    baton_buf_init(&body, ANSWER_MAX_BYTES);
+    struct gw_answer answer;
+    struct baton_buf text;
+    baton_buf_init(&text, TEXT_MAX_BYTES);
+    gw_answer_open(&answer);
     baton_detokenize(api->tokenizer, ids, n_ids, skip_special, &text);
-    struct baton_json_out out = baton_json_out(&body);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_text(&out, "text", baton_buf_text(&text), text.len);
-    baton_json_close(&out, '}');
-    gw_answer_json(exchange, 200, &body);
-    baton_buf_fini(&body);
+    baton_json_put_text(&answer.out, "text", baton_buf_text(&text), text.len);
+    gw_answer_close(&answer, exchange, 200);
     baton_buf_fini(&text);
 }
 
