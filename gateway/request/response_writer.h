@@ -7,7 +7,7 @@
  * A request that wants an embedding is told `embedding` alone, and then finish or fail.
  *
  * When an attempt breaks before its client saw anything, restart is called, and the sequence begins
- * again. The routes of each API have a writer; a test may have its own.
+ * again. The API's is gateway/api/completion/writer.c; a test may have its own.
  *
  * Ownership: what is passed is borrowed during the call. finish and fail are a request's last call:
  *            its dispatcher destroys it after them.

@@ -12,7 +12,7 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/anthropic/messages.h"
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 #include "gateway/api/llamacpp/completion.h"
 #include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
@@ -55,7 +55,7 @@ static void check(int holds)
 void __wrap_gw_completion_refuse(struct gw_api *of, struct gw_exchange *exchange,
                                  const struct gw_problem *problem);
 void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
-                                const struct gw_response_writer *writer,
+                                const struct gw_answer_writer *writer,
                                 const struct gw_completion_options *options,
                                 const struct gw_completion_params *params,
                                 struct gw_prompts *prompts, const int64_t *lengths);
@@ -130,15 +130,14 @@ static void check_command(const struct gw_completion_params *params, const struc
 }
 
 void __wrap_gw_completion_start(struct gw_api *of, struct gw_exchange *exchange,
-                                const struct gw_response_writer *writer,
+                                const struct gw_answer_writer *writer,
                                 const struct gw_completion_options *options,
                                 const struct gw_completion_params *params,
                                 struct gw_prompts *prompts, const int64_t *lengths)
 {
     (void)of;
     (void)exchange;
-    if (options->free_kept)
-        options->free_kept(options->kept);
+    gw_completion_options_fini(options, writer);
     check(writer && prompts->n >= 1 && options->n >= 1);
     check(prompts->n * (size_t)options->n <= (params->shared.pooling ? 2048 : MAX_BATCH));
     check(params->shared.speculation.min_tokens <= params->shared.speculation.max_tokens);

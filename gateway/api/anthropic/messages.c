@@ -20,7 +20,6 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_conversation conversation;
     int64_t max_tokens = 0;
     gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.format = &gw_anthropic_format;
     gw_model_name_read(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
     gw_field_bool(&ask.fields, "stream", &ask.options.streaming);

@@ -1,9 +1,6 @@
 #include "gateway/api/anthropic/writer.h"
 
-#include "gateway/api/answer.h"
 #include "gateway/http/sse.h"
-
-enum { EVENT_MAX_BYTES = 4 << 20 };
 
 /* ---- parts of every answer ---- */
 
@@ -82,32 +79,16 @@ static void put_call(struct baton_json_out *out, const char *key, const struct g
 
 /* ---- events ---- */
 
-struct event {
-    struct baton_buf data;
-    struct baton_json_out out;
-    const char *name;
-};
-
-static void begin(struct event *event, const char *name)
+static void begin(struct gw_event *event, struct gw_choice *choice, const char *name)
 {
-    baton_buf_init(&event->data, EVENT_MAX_BYTES);
-    event->out = baton_json_out(&event->data);
-    event->name = name;
-    baton_json_open(&event->out, NULL, '{');
+    gw_event_open(event, choice, name);
     baton_json_put_string(&event->out, "type", name);
-}
-
-static void end(struct event *event, struct gw_choice *choice)
-{
-    baton_json_close(&event->out, '}');
-    gw_completion_write(choice->completion, choice, event->name, event->data.data, event->data.len);
-    baton_buf_fini(&event->data);
 }
 
 static void write_message_start(struct gw_choice *choice)
 {
-    struct event event;
-    begin(&event, "message_start");
+    struct gw_event event;
+    begin(&event, choice, "message_start");
     baton_json_open(&event.out, "message", '{');
     put_head(&event.out, choice);
     baton_json_open(&event.out, "content", '[');
@@ -117,69 +98,69 @@ static void write_message_start(struct gw_choice *choice)
     put_usage(&event.out, "usage", choice->completion->totals.prompt_tokens,
               gw_request_first_attempt(choice->request)->cached_tokens, 0);
     baton_json_close(&event.out, '}');
-    end(&event, choice);
+    gw_event_close(&event);
 }
 
 /* call: of a tool, NULL: the open block. */
 static void write_block_start(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    struct event event;
-    begin(&event, "content_block_start");
+    struct gw_event event;
+    begin(&event, choice, "content_block_start");
     baton_json_put_int(&event.out, "index", choice->n_parts - 1);
     if (call)
         put_call(&event.out, "content_block", call, "{}", 2);
     else
         put_block(&event.out, "content_block", choice->part, "", 0);
-    end(&event, choice);
+    gw_event_close(&event);
 }
 
 static void write_ping(struct gw_choice *choice)
 {
-    struct event event;
-    begin(&event, "ping");
-    end(&event, choice);
+    struct gw_event event;
+    begin(&event, choice, "ping");
+    gw_event_close(&event);
 }
 
 /* key: the member that holds the piece. */
 static void write_delta(struct gw_choice *choice, const char *type, const char *key,
                         const char *text, size_t n)
 {
-    struct event event;
-    begin(&event, "content_block_delta");
+    struct gw_event event;
+    begin(&event, choice, "content_block_delta");
     baton_json_put_int(&event.out, "index", choice->n_parts - 1);
     baton_json_open(&event.out, "delta", '{');
     baton_json_put_string(&event.out, "type", type);
     baton_json_put_text(&event.out, key, text, n);
     baton_json_close(&event.out, '}');
     gw_choice_put_steps(choice, &event.out);
-    end(&event, choice);
+    gw_event_close(&event);
 }
 
 static void write_block_stop(struct gw_choice *choice)
 {
-    struct event event;
-    begin(&event, "content_block_stop");
+    struct gw_event event;
+    begin(&event, choice, "content_block_stop");
     baton_json_put_int(&event.out, "index", choice->n_parts - 1);
-    end(&event, choice);
+    gw_event_close(&event);
 }
 
 static void write_message_delta(struct gw_choice *choice)
 {
-    struct event event;
-    begin(&event, "message_delta");
+    struct gw_event event;
+    begin(&event, choice, "message_delta");
     baton_json_open(&event.out, "delta", '{');
     put_stop(&event.out, choice);
     baton_json_close(&event.out, '}');
     put_totals(&event.out, "usage", choice->completion);
     gw_choice_put_steps(choice, &event.out);
-    end(&event, choice);
+    gw_event_close(&event);
 }
 
 static void write_message_stop(struct gw_choice *choice)
 {
-    struct event event;
-    begin(&event, "message_stop");
-    end(&event, choice);
+    struct gw_event event;
+    begin(&event, choice, "message_stop");
+    gw_event_close(&event);
 }
 
 static void put_ping(struct baton_buf *out, const struct gw_completion *completion)
@@ -194,141 +175,82 @@ const struct gw_stream_format gw_anthropic_format = {
 
 /* ---- whole answers ---- */
 
-static void keep_message(struct gw_choice *choice)
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
     const struct baton_buf *blocks = &choice->calls.json;
-    struct baton_json_out out = baton_json_out(&choice->result);
-    baton_json_open(&out, NULL, '{');
-    put_head(&out, choice);
-    baton_json_open(&out, "content", '[');
-    baton_json_put_raw(&out, NULL, baton_buf_text(blocks), blocks->len);
-    baton_json_close(&out, ']');
-    put_stop(&out, choice);
-    put_totals(&out, "usage", choice->completion);
-    gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
-    if (baton_buf_err(blocks))
-        choice->result.err = baton_buf_err(blocks);
+    put_head(out, choice);
+    baton_json_open(out, "content", '[');
+    baton_json_put_raw(out, NULL, baton_buf_text(blocks), blocks->len);
+    baton_json_close(out, ']');
+    put_stop(out, choice);
+    put_totals(out, "usage", choice->completion);
+    gw_choice_put_steps(choice, out);
 }
 
-/* ---- blocks ---- */
+/* ---- blocks, which whole answers gather beside their calls ---- */
 
-static struct baton_json_out blocks_of(struct gw_choice *choice)
+static void open_block(struct gw_choice *choice)
 {
-    struct baton_json_out out = baton_json_out(&choice->calls.json);
-    out.comma = choice->calls.json.len > 0;
-    return out;
+    if (choice->completion->options.streaming)
+        write_block_start(choice, NULL);
 }
 
-static void close_block(struct gw_choice *choice)
+static void close_block(struct gw_choice *choice, bool is_last)
 {
     bool thinks = choice->part == GW_PART_REASONING;
     struct baton_buf *text = thinks ? &choice->reasoning : &choice->text;
-    if (choice->part == GW_PART_NONE)
-        return;
+    (void)is_last;
     if (choice->completion->options.streaming) {
         if (thinks)
             write_delta(choice, "signature_delta", "signature", "", 0);
         write_block_stop(choice);
     } else {
-        struct baton_json_out out = blocks_of(choice);
+        struct baton_json_out out = gw_choice_calls_out(choice);
         put_block(&out, NULL, choice->part, baton_buf_text(text), text->len);
         baton_buf_reset(text);
     }
-    choice->part = GW_PART_NONE;
 }
 
-static void open_block(struct gw_choice *choice, enum gw_part part)
+static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (choice->part == part)
-        return;
-    close_block(choice);
-    choice->part = part;
-    choice->n_parts++;
-    if (choice->completion->options.streaming)
-        write_block_start(choice, NULL);
-}
-
-static void on_words(struct gw_choice *choice, const char *text, size_t n)
-{
-    open_block(choice, GW_PART_TEXT);
-    if (choice->completion->options.streaming)
-        write_delta(choice, "text_delta", "text", text, n);
-    else
-        baton_buf_append(&choice->text, text, n);
-}
-
-static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
-{
-    open_block(choice, GW_PART_REASONING);
-    if (choice->completion->options.streaming)
-        write_delta(choice, "thinking_delta", "thinking", text, n);
-    else
-        baton_buf_append(&choice->reasoning, text, n);
+    bool thinks = choice->part == GW_PART_REASONING;
+    write_delta(choice, thinks ? "thinking_delta" : "text_delta", thinks ? "thinking" : "text",
+                text, n);
 }
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    close_block(choice);
-    choice->n_parts++;
     if (choice->completion->options.streaming) {
         write_block_start(choice, call);
         write_delta(choice, "input_json_delta", "partial_json", call->arguments, call->n_arguments);
         write_block_stop(choice);
     } else {
-        struct baton_json_out out = blocks_of(choice);
+        struct baton_json_out out = gw_choice_calls_out(choice);
         put_call(&out, NULL, call, call->arguments, call->n_arguments);
     }
 }
 
-static const struct gw_parts parts = {.text = on_words, .reasoning = on_reasoning, .call = on_call};
-
-/* ---- the response writer ---- */
-
-static void on_first(struct gw_choice *choice)
+static void write_begin(struct gw_choice *choice)
 {
-    gw_completion_begin(choice->completion);
-    if (!choice->completion->options.streaming)
-        return;
     write_message_start(choice);
     write_ping(choice);
 }
 
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+static void write_end(struct gw_choice *choice)
 {
-    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
+    write_message_delta(choice);
+    write_message_stop(choice);
 }
 
-static void on_finish(struct gw_choice *choice)
-{
-    gw_tool_calls_end(choice, &choice->calls, &parts);
-    if (!choice->n_parts) /* clients look for a block of text */
-        open_block(choice, GW_PART_TEXT);
-    close_block(choice);
-    gw_choice_count(choice);
-    if (choice->completion->options.streaming) {
-        write_message_delta(choice);
-        write_message_stop(choice);
-    } else {
-        keep_message(choice);
-    }
-    gw_choice_close(choice, gw_completion_answer_one);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    put_totals(&out, NULL, completion);
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, "error");
-}
-
-const struct gw_response_writer gw_anthropic_writer = {.restart = gw_choice_restart,
-                                                       .first = on_first,
-                                                       .token = gw_choice_keep_token,
-                                                       .text = on_text,
-                                                       .finish = on_finish,
-                                                       .fail = on_fail};
+const struct gw_answer_writer gw_anthropic_writer = {
+    .format = &gw_anthropic_format,
+    .begin = write_begin,
+    .text = write_text,
+    .call = on_call,
+    .open_part = open_block,
+    .close_part = close_block,
+    .end = write_end,
+    .put_choice = put_choice,
+    .put_usage = put_totals,
+    .error_event = "error",
+};

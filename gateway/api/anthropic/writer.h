@@ -6,16 +6,16 @@
  *
  * A failure after the first event is an event `error`. A quiet stream gets pings.
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_ANTHROPIC_WRITER_H
 #define BATON_GATEWAY_API_ANTHROPIC_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_anthropic_writer;
+extern const struct gw_answer_writer gw_anthropic_writer;
 extern const struct gw_stream_format gw_anthropic_format;
 
 #endif

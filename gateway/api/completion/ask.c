@@ -121,7 +121,7 @@ static void check_choices(struct gw_ask *ask)
                        ask->options.n, (long long)ask->api->max_batch);
 }
 
-void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
+void gw_ask_start(struct gw_ask *ask, const struct gw_answer_writer *writer,
                   const char *length_name, int64_t wanted, int64_t fallback)
 {
     struct gw_fields *fields = &ask->fields;
@@ -137,15 +137,14 @@ void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
     if (!fields->failed)
         lengths =
             gw_prompts_lengths(ask->api, fields, &ask->prompts, length_name, wanted, fallback);
-    if (fields->failed)
+    if (fields->failed) {
         gw_completion_refuse(ask->api, ask->exchange, &fields->problem);
-    else
+        gw_completion_options_fini(&ask->options, writer);
+    } else {
         gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
                             &ask->prompts, lengths);
-    if (!fields->failed) { /* the completion took it */
-        ask->options.free_kept = NULL;
-        ask->options.functions = NULL;
     }
+    ask->options.functions = NULL; /* it is freed, or the completion's */
     free(lengths);
     gw_ask_fini(ask);
 }
@@ -154,5 +153,5 @@ void gw_ask_fini(struct gw_ask *ask)
 {
     gw_prompts_fini(&ask->prompts);
     gw_params_fini(&ask->params);
-    gw_completion_options_fini(&ask->options);
+    baton_json_free(ask->options.functions);
 }

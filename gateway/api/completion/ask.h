@@ -6,16 +6,15 @@
  *
  * A problem on the way is kept in fields; gw_ask_start answers with it.
  *
- * Ownership: an ask owns its params, its prompts and what its options keep until gw_ask_start,
- * which
- *            frees them or hands them on; the body is borrowed.
+ * Ownership: an ask owns its params, its prompts and its options until gw_ask_start, which frees
+ *            them or hands them on; the body is borrowed, and so is options.own.
  * Threading: loop thread.
  * Errors:    in fields.problem.
  */
 #ifndef BATON_GATEWAY_API_COMPLETION_ASK_H
 #define BATON_GATEWAY_API_COMPLETION_ASK_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
 struct gw_ask {
     struct gw_api *api;
@@ -50,10 +49,10 @@ void gw_ask_take_reasoning(struct gw_ask *ask);
 
 /* Starts the completion, or answers with the problem. wanted is how many tokens the client asks for
  * in the field length_name; 0: it does not say, and gets as many as fit, at most fallback. */
-void gw_ask_start(struct gw_ask *ask, const struct gw_response_writer *writer,
+void gw_ask_start(struct gw_ask *ask, const struct gw_answer_writer *writer,
                   const char *length_name, int64_t wanted, int64_t fallback);
 
-/* Of an ask that is answered without a completion. */
+/* Of an ask that is answered without a completion; what options.own holds is not freed. */
 void gw_ask_fini(struct gw_ask *ask);
 
 #endif

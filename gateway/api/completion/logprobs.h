@@ -31,6 +31,7 @@ struct gw_logprobs {
     struct gw_logprob_entry *entries;
     struct gw_logprob *tops; /* [n][max_top] */
     size_t n, cap, n_ready, n_taken;
+    size_t n_before; /* of these that are ready, before the piece of text at hand */
     int max_top;
 };
 

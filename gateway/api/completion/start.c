@@ -1,11 +1,13 @@
-#include "gateway/api/completion/start.h"
+#include "gateway/api/completion/completion_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/utf8.h"
 #include "gateway/admission/admission.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/access/keys.h"
@@ -20,14 +22,31 @@ size_t gw_completion_n_at_once(const struct gw_completion *completion)
     return (size_t)(n && n < completion->n_choices ? n : completion->n_choices);
 }
 
+/* Each with its place in one block of the writer's own state. */
+static struct gw_choice *create_choices(const struct gw_answer_writer *writer, size_t n)
+{
+    struct gw_choice *choices = calloc(n, sizeof *choices);
+    char *own = writer->choice_bytes ? calloc(n, writer->choice_bytes) : NULL;
+    if (!choices || (writer->choice_bytes && !own)) {
+        free(choices);
+        free(own);
+        return NULL;
+    }
+    for (size_t i = 0; own && i < n; i++)
+        choices[i].own = own + i * writer->choice_bytes;
+    return choices;
+}
+
 static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exchange,
-                                    const struct gw_response_writer *writer,
+                                    const struct gw_answer_writer *writer,
                                     const struct gw_completion_options *options, int n_choices)
 {
-    struct gw_completion *completion = calloc(1, sizeof *completion);
-    struct gw_choice *choices = calloc((size_t)n_choices, sizeof *choices);
+    struct gw_completion *completion = calloc(1, sizeof *completion + writer->options_bytes);
+    struct gw_choice *choices = create_choices(writer, (size_t)n_choices);
     if (!completion || !choices) {
         free(completion);
+        if (choices)
+            free(choices[0].own);
         free(choices);
         return NULL;
     }
@@ -39,13 +58,19 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;
     completion->options = *options;
-    if (!options->format)
-        completion->options.format = &gw_server_sent_events;
+    if (writer->options_bytes)
+        memcpy(completion->own_options, options->own, writer->options_bytes);
+    completion->options.own = completion->own_options;
     completion->choices = choices;
     completion->n_choices = n_choices;
     completion->created_s = (int64_t)time(NULL);
     gw_completions_add(completion);
     return completion;
+}
+
+static size_t n_chars(const struct baton_buf *text)
+{
+    return baton_utf8_count(baton_buf_text(text), text->len);
 }
 
 static void init_choices(struct gw_completion *completion,
@@ -58,6 +83,7 @@ static void init_choices(struct gw_completion *completion,
         choice->completion = completion;
         choice->index = i;
         choice->prompt = &completion->prompts.items[i / completion->options.n];
+        choice->echo_chars = completion->options.echo ? n_chars(&choice->prompt->text) : 0;
         baton_buf_init(&choice->text, TEXT_MAX_BYTES);
         baton_buf_init(&choice->reasoning, TEXT_MAX_BYTES);
         baton_buf_init(&choice->steps, result_max_bytes);
@@ -98,7 +124,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
     struct gw_api *api = completion->api;
     int64_t arrived_ns = gw_exchange_arrived_ns(completion->exchange);
     struct gw_request *request =
-        gw_request_create(api->requests, completion->writer, choice, arrived_ns);
+        gw_request_create(api->requests, &gw_completion_writer, choice, arrived_ns);
     if (!request)
         return false;
     choice->request = request;
@@ -197,7 +223,7 @@ static void submit(struct gw_completion *completion)
 }
 
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
-                         const struct gw_response_writer *writer,
+                         const struct gw_answer_writer *writer,
                          const struct gw_completion_options *options,
                          const struct gw_completion_params *params, struct gw_prompts *prompts,
                          const int64_t *lengths)
@@ -212,13 +238,13 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     bool resumable;
     if (!gw_stream_is_asked_for(exchange, &resumable)) {
         gw_completion_refuse(api, exchange, &bad_header);
-        gw_completion_options_fini(options);
+        gw_completion_options_fini(options, writer);
         return;
     }
     if (!gw_exchange_may_generate(exchange)) {
         api->metrics->outcomes[GW_OUTCOME_rejected]++;
         api->metrics->rejections[GW_REJECTION_token_rate]++;
-        gw_completion_options_fini(options);
+        gw_completion_options_fini(options, writer);
         return;
     }
     struct gw_completion *completion =
@@ -226,7 +252,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
     if (!completion) {
         gw_answer_error(exchange, no_memory.failure.status, no_memory.failure.code,
                         no_memory.failure.message);
-        gw_completion_options_fini(options);
+        gw_completion_options_fini(options, writer);
         return;
     }
     gw_exchange_note(exchange)->model = api->names->list[0];

@@ -33,8 +33,8 @@ struct gw_tool_calls {
     uint64_t n_reasoning_tokens;
 };
 
-/* What a writer does with the parts. reasoning comes first, in pieces; it may be NULL for a route
- * that does not take it (gw_ask_take_reasoning). */
+/* What becomes of the parts. reasoning comes first, in pieces, on a route that takes it
+ * (gw_ask_take_reasoning). */
 struct gw_parts {
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
     void (*reasoning)(struct gw_choice *choice, const char *text, size_t n);

@@ -25,7 +25,7 @@ static void read_pooling(struct gw_fields *fields, enum baton_pooling *pooling)
         *pooling = poolings[i];
 }
 
-void gw_embeddings_read(struct gw_ask *ask)
+void gw_embeddings_read(struct gw_ask *ask, struct gw_embeddings_options *options)
 {
     struct gw_params *shared = &ask->params.shared;
     const struct gw_api *api = ask->api;
@@ -36,7 +36,8 @@ void gw_embeddings_read(struct gw_ask *ask)
     shared->kv_cache = shared->cache_prompt = true;
     read_pooling(&ask->fields, &shared->pooling);
     gw_field_int(&ask->fields, "dimensions", 1, width, &dimensions);
-    ask->options.n_dimensions = (int)dimensions;
+    options->n_dimensions = (int)dimensions;
+    ask->options.own = options;
     gw_field_bool(&ask->fields, "cache_prompt", &shared->cache_prompt);
     shared->cache_prompt &= api->prefix_cache;
     gw_priority_read(&ask->fields, &shared->priority);
@@ -65,7 +66,7 @@ static int64_t *lengths_of(struct gw_ask *ask)
     return lengths;
 }
 
-void gw_embeddings_start(struct gw_ask *ask, const struct gw_response_writer *writer)
+void gw_embeddings_start(struct gw_ask *ask, const struct gw_answer_writer *writer)
 {
     int64_t *lengths = ask->fields.failed ? NULL : lengths_of(ask);
     ask->params.tokenized_ns = baton_now_ns();
@@ -123,7 +124,7 @@ static void put_base64(struct baton_buf *out, const float *values, size_t n, dou
 
 void gw_embedding_keep(struct gw_choice *choice, const float *values, size_t n)
 {
-    const struct gw_completion_options *options = &choice->completion->options;
+    const struct gw_embeddings_options *options = choice->completion->options.own;
     size_t n_wanted = (size_t)options->n_dimensions;
     size_t n_kept = n_wanted && n_wanted < n ? n_wanted : n;
     double scale = options->is_raw ? 1 : scale_of(values, n_kept);

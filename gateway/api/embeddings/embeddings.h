@@ -9,7 +9,7 @@
  * of a request's texts are queued at a time, so that a long list of them does not keep others
  * waiting.
  *
- * Ownership: as gw_ask and the response writers.
+ * Ownership: as gw_ask and the answer writers.
  * Threading: loop thread.
  * Errors:    in the ask's fields.problem; gw_embeddings_start answers with it.
  */
@@ -23,21 +23,29 @@ enum {
     GW_EMBEDDINGS_AT_ONCE = 32
 };
 
+/* How embeddings are written: the own options of their writers. */
+struct gw_embeddings_options {
+    int n_dimensions; /* how many values of each are kept; 0: all */
+    bool base64;      /* as base64 of little-endian floats, not as numbers */
+    bool is_raw;      /* not normalised */
+};
+
 /* pooling, dimensions, cache_prompt, priority, timeout_s. The model's own pooling is the
- * default. */
-void gw_embeddings_read(struct gw_ask *ask);
+ * default. The options are the ask's, and outlive it. */
+void gw_embeddings_read(struct gw_ask *ask, struct gw_embeddings_options *options);
 
 /* The texts or ids in the field of that name. are_cut: what exceeds the context is left out. */
 void gw_embeddings_read_input(struct gw_ask *ask, const char *field, enum gw_batch batch,
                               bool are_cut);
 
 /* Ends the ask: begins its embeddings, or answers with the problem. */
-void gw_embeddings_start(struct gw_ask *ask, const struct gw_response_writer *writer);
+void gw_embeddings_start(struct gw_ask *ask, const struct gw_answer_writer *writer);
 
 /* The pooling that requests get which do not name one. */
 enum baton_pooling gw_embeddings_pooling(const struct gw_api *api);
 
-/* A writer's embedding: keeps it in the choice's result as JSON, cut and normalised as asked. */
+/* For a writer's embedding: appends it to the choice's result as JSON, cut and normalised as
+ * asked. */
 void gw_embedding_keep(struct gw_choice *choice, const float *values, size_t n);
 
 #endif

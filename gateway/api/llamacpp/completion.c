@@ -50,12 +50,14 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
 {
     struct gw_ask ask;
     struct gw_fields *fields = &ask.fields;
+    struct gw_llamacpp_options own = {0};
     gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.own = &own;
     gw_model_name_read(api, fields);
     gw_params_read(api, fields, &ask.params);
     read_probabilities(&ask);
     gw_field_bool(fields, "stream", &ask.options.streaming);
-    gw_field_bool(fields, "return_tokens", &ask.options.return_tokens);
+    gw_field_bool(fields, "return_tokens", &own.return_tokens);
     gw_ask_read_progress(&ask);
     gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);
     int64_t wanted = read_length(&ask);

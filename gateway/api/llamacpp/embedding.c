@@ -3,10 +3,10 @@
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/params/model_name.h"
 
-/* ---- the response writer ---- */
+/* ---- the answer ---- */
 
 /* An array of arrays: llama.cpp without pooling has one for each token. */
-static void on_embedding(struct gw_choice *choice, const float *values, size_t n)
+static void keep_embedding(struct gw_choice *choice, const float *values, size_t n)
 {
     struct baton_json_out out = baton_json_out(&choice->result);
     baton_json_open(&out, NULL, '{');
@@ -17,27 +17,11 @@ static void on_embedding(struct gw_choice *choice, const float *values, size_t n
     baton_json_close(&out, '}');
 }
 
-static void on_finish(struct gw_choice *choice)
-{
-    gw_choice_count(choice);
-    gw_choice_close(choice, gw_completion_answer_all);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "tokens_evaluated", completion->totals.prompt_tokens);
-    baton_json_close(&out, '}');
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-static const struct gw_response_writer writer = {
-    .restart = gw_choice_restart, .embedding = on_embedding, .finish = on_finish, .fail = on_fail};
+static const struct gw_answer_writer writer = {
+    .options_bytes = sizeof(struct gw_embeddings_options),
+    .embedding = keep_embedding,
+    .usage_names = {"tokens_evaluated"},
+};
 
 /* ---- the route ---- */
 
@@ -59,10 +43,12 @@ void gw_llamacpp_embedding(struct gw_api *api, struct gw_exchange *exchange,
     static const struct gw_alias aliases[] = {{"content", "input"}};
     static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
     struct gw_ask ask;
+    struct gw_embeddings_options own = {0};
     gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.batch = true;
     gw_model_name_read(api, &ask.fields);
-    gw_embeddings_read(&ask);
-    read_norm(&ask.fields, &ask.options.is_raw);
+    gw_embeddings_read(&ask, &own);
+    read_norm(&ask.fields, &own.is_raw);
     (void)gw_field(&ask.fields, "content");
     gw_ask_end_fields(&ask);
     gw_embeddings_read_input(&ask, "content", GW_BATCH_ANY, false);

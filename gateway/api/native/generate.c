@@ -10,12 +10,12 @@ enum { DEFAULT_NEW_TOKENS = 20 };
 
 /* The fields that only these routes have, and the check for unknown fields. */
 static void read_own(const struct gw_api *api, struct gw_fields *fields,
-                     struct gw_completion_params *params, struct gw_completion_options *options,
+                     struct gw_completion_params *params, struct gw_native_options *own,
                      int64_t *max_new_tokens)
 {
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, max_new_tokens);
     gw_field_bool(fields, "kv_cache", &params->shared.kv_cache);
-    gw_field_bool(fields, "timeline", &options->timeline);
+    gw_field_bool(fields, "timeline", &own->timeline);
     (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
     gw_fields_refuse_unknown(fields);
 }
@@ -26,11 +26,12 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_fields fields = gw_fields(body);
     struct gw_completion_params params = {0};
     struct gw_prompts prompts = {0};
-    struct gw_completion_options options = {.streaming = streaming, .n = 1};
+    struct gw_native_options own = {0};
+    struct gw_completion_options options = {.streaming = streaming, .n = 1, .own = &own};
     int64_t max_new_tokens = 0, *lengths = NULL;
     fields.notes = api->notes;
     gw_params_read(api, &fields, &params);
-    read_own(api, &fields, &params, &options, &max_new_tokens);
+    read_own(api, &fields, &params, &own, &max_new_tokens);
     params.parsed_ns = baton_now_ns();
     gw_prompts_read(api, &fields, streaming ? GW_BATCH_NONE : GW_BATCH_IDS, (size_t)api->max_batch,
                     &prompts);

@@ -1,10 +1,12 @@
 #include "gateway/api/native/writer.h"
 
-#include "gateway/api/answer.h"
-#include "gateway/api/completion/explain.h"
 #include "gateway/request/stages.h"
 
-enum { EVENT_MAX_BYTES = 1 << 20 };
+static bool wants_timeline(const struct gw_choice *choice)
+{
+    const struct gw_native_options *own = choice->completion->options.own;
+    return own->timeline;
+}
 
 static void put_id(struct baton_json_out *out, const struct gw_choice *choice)
 {
@@ -79,34 +81,6 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     baton_json_put_real(out, "queue_s", spans[BATON_STAGE_queue].duration_s);
 }
 
-static void put_meta(struct baton_buf *buf, const struct gw_choice *choice)
-{
-    const struct gw_request *request = choice->request;
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    put_id(&out, choice);
-    baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
-    baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(&out, "seed", request->params.sampling.seed);
-    baton_json_close(&out, '}');
-}
-
-static void put_summary(struct baton_buf *buf, const struct gw_request *request, bool timeline)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    put_ending(&out, request);
-    baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
-    baton_json_put_uint(&out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
-    baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
-    put_served_by(&out, request);
-    put_speculation(&out, request);
-    gw_handoff_put(&out, &request->attempt.handoff);
-    if (timeline)
-        put_timeline(&out, request);
-    baton_json_close(&out, '}');
-}
-
 /* How many sequences the forward pass held and their layout: [n] lengths without padding, because
  * the engine takes rows of sequences of different lengths. */
 static void put_input(struct baton_json_out *out, const struct gw_prompt *const *prompts, int n)
@@ -136,136 +110,94 @@ static void put_logits_shape(struct baton_json_out *out, size_t n_tokens, int64_
     baton_json_close(out, ']');
 }
 
-static void put_texts(struct baton_json_out *out, const struct gw_choice *choice)
-{
-    const struct baton_buf *prompt = &choice->prompt->text, *generated = &choice->text;
-    struct baton_buf text;
-    baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
-    baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
-    baton_buf_append(&text, baton_buf_text(generated), generated->len);
-    baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
-    baton_json_put_text(out, "generated_text", baton_buf_text(generated), generated->len);
-    baton_buf_fini(&text);
-}
-
-/* The whole answer for one prompt; the choice's request still lives. */
-static void put_whole(struct baton_buf *buf, const struct gw_choice *choice)
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
     const struct gw_api *api = choice->completion->api;
     const struct gw_request *request = choice->request;
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    put_id(&out, choice);
-    baton_json_put_string(&out, "model", api->names->list[0]);
-    put_texts(&out, choice);
-    baton_json_put_real(&out, "ttft_s", gw_request_ttft_s(request));
-    put_ending(&out, request);
-    baton_json_put_uint(&out, "prompt_tokens", request->params.prompt.n);
-    baton_json_put_uint(&out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
-    baton_json_put_uint(&out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
-    baton_json_put_uint(&out, "seed", request->params.sampling.seed);
-    baton_json_put_bool(&out, "cold", gw_request_first_attempt(request)->cold);
-    put_served_by(&out, request);
-    put_speculation(&out, request);
-    gw_handoff_put(&out, &request->attempt.handoff);
-    put_logits_shape(&out, request->params.prompt.n, api->facts->n_vocab);
-    put_input(&out, &choice->prompt, 1);
-    if (request->params.sampling.explain)
-        gw_explain_put_steps(&out, &choice->steps);
-    if (choice->completion->options.timeline)
-        put_timeline(&out, request);
-    baton_json_close(&out, '}');
+    put_id(out, choice);
+    baton_json_put_string(out, "model", api->names->list[0]);
+    gw_choice_put_text(choice, out, "text", true);
+    gw_choice_put_text(choice, out, "generated_text", false);
+    baton_json_put_real(out, "ttft_s", gw_request_ttft_s(request));
+    put_ending(out, request);
+    baton_json_put_uint(out, "prompt_tokens", request->params.prompt.n);
+    baton_json_put_uint(out, "cached_tokens", gw_request_first_attempt(request)->cached_tokens);
+    baton_json_put_uint(out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
+    baton_json_put_uint(out, "seed", request->params.sampling.seed);
+    baton_json_put_bool(out, "cold", gw_request_first_attempt(request)->cold);
+    put_served_by(out, request);
+    put_speculation(out, request);
+    gw_handoff_put(out, &request->attempt.handoff);
+    put_logits_shape(out, request->params.prompt.n, api->facts->n_vocab);
+    put_input(out, &choice->prompt, 1);
+    gw_choice_put_steps(choice, out);
+    if (wants_timeline(choice))
+        put_timeline(out, request);
 }
 
-static void answer_batch(struct gw_completion *completion)
+static void put_batch(struct gw_completion *completion, struct baton_json_out *out)
 {
     const struct gw_prompt *prompts[GW_MAX_CHOICES];
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    gw_completion_put_results(completion, "results", &answer.out);
+    gw_completion_put_results(completion, "results", out);
     for (int i = 0; i < completion->n_choices; i++)
         prompts[i] = completion->choices[i].prompt;
-    put_input(&answer.out, prompts, completion->n_choices);
-    gw_answer_close(&answer, completion->exchange, 200);
+    put_input(out, prompts, completion->n_choices);
 }
 
-static void put_usage(struct baton_buf *buf, const struct gw_completion *completion)
+/* ---- events ---- */
+
+static void write_meta(struct gw_choice *choice)
 {
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "prompt_tokens", completion->totals.prompt_tokens);
-    baton_json_put_uint(&out, "output_tokens", completion->totals.output_tokens);
-    baton_json_close(&out, '}');
+    const struct gw_request *request = choice->request;
+    struct gw_event event;
+    gw_event_open(&event, choice, "meta");
+    put_id(&event.out, choice);
+    baton_json_put_real(&event.out, "ttft_s", gw_request_ttft_s(request));
+    baton_json_put_uint(&event.out, "prompt_tokens", request->params.prompt.n);
+    baton_json_put_uint(&event.out, "seed", request->params.sampling.seed);
+    gw_event_close(&event);
 }
 
-/* ---- the response writer ---- */
-
-static void on_first(struct gw_choice *choice)
+static void write_step(struct gw_choice *choice)
 {
-    struct baton_buf meta;
-    gw_completion_begin(choice->completion);
-    if (!choice->completion->options.streaming)
+    struct baton_buf *step = &choice->steps;
+    if (!choice->completion->options.streaming || !step->len)
         return;
-    baton_buf_init(&meta, EVENT_MAX_BYTES);
-    put_meta(&meta, choice);
-    gw_completion_write(choice->completion, choice, "meta", meta.data, meta.len);
-    baton_buf_fini(&meta);
+    gw_completion_write(choice->completion, choice, "step", step->data, step->len);
+    baton_buf_reset(step);
 }
 
-static void on_token(struct gw_choice *choice, const struct gw_token *token)
+static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    struct gw_completion *completion = choice->completion;
-    struct baton_buf *steps = &choice->steps;
-    if (!token->decision)
-        return;
-    if (completion->options.streaming)
-        baton_buf_reset(steps);
-    else if (steps->len)
-        baton_buf_putc(steps, ',');
-    gw_explain_step(steps, completion->api, &choice->request->params, token);
-    if (completion->options.streaming)
-        gw_completion_write(completion, choice, "step", steps->data, steps->len);
+    gw_completion_write(choice->completion, choice, "token", text, n);
 }
 
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+static void write_summary(struct gw_choice *choice)
 {
-    if (choice->completion->options.streaming)
-        gw_completion_write(choice->completion, choice, "token", text, n);
-    else
-        baton_buf_append(&choice->text, text, n);
+    const struct gw_request *request = choice->request;
+    struct gw_event event;
+    gw_event_open(&event, choice, "summary");
+    put_ending(&event.out, request);
+    baton_json_put_uint(&event.out, "cached_tokens",
+                        gw_request_first_attempt(request)->cached_tokens);
+    baton_json_put_uint(&event.out, "disk_tokens", gw_request_first_attempt(request)->disk_tokens);
+    baton_json_put_bool(&event.out, "cold", gw_request_first_attempt(request)->cold);
+    put_served_by(&event.out, request);
+    put_speculation(&event.out, request);
+    gw_handoff_put(&event.out, &request->attempt.handoff);
+    if (wants_timeline(choice))
+        put_timeline(&event.out, request);
+    gw_event_close(&event);
 }
 
-static void end(struct gw_completion *completion)
-{
-    if (completion->options.batch)
-        answer_batch(completion);
-    else
-        gw_completion_answer_one(completion);
-}
-
-static void on_finish(struct gw_choice *choice)
-{
-    struct gw_completion *completion = choice->completion;
-    struct baton_buf *result = &choice->result;
-    gw_choice_count(choice);
-    if (completion->options.streaming) {
-        put_summary(result, choice->request, completion->options.timeline);
-        gw_completion_write(completion, choice, "summary", result->data, result->len);
-    } else {
-        put_whole(result, choice);
-    }
-    gw_choice_close(choice, end);
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_usage, "error");
-}
-
-/* No native field asks for the logprobs of a prompt: prompt_logprobs is never called. */
-const struct gw_response_writer gw_native_writer = {.restart = gw_choice_restart,
-                                                    .first = on_first,
-                                                    .token = on_token,
-                                                    .text = on_text,
-                                                    .finish = on_finish,
-                                                    .fail = on_fail};
+const struct gw_answer_writer gw_native_writer = {
+    .options_bytes = sizeof(struct gw_native_options),
+    .begin = write_meta,
+    .token = write_step,
+    .text = write_text,
+    .end = write_summary,
+    .put_choice = put_choice,
+    .put_answer = put_batch,
+    .usage_names = {"prompt_tokens", "output_tokens"},
+    .error_event = "error",
+};

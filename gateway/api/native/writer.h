@@ -3,15 +3,19 @@
  *     whole:  one JSON object, for a batch {"results":[...]} of them
  *     stream: meta (step? token?)... summary | error
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_NATIVE_WRITER_H
 #define BATON_GATEWAY_API_NATIVE_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_native_writer;
+struct gw_native_options {
+    bool timeline; /* the stages are shown */
+};
+
+extern const struct gw_answer_writer gw_native_writer;
 
 #endif

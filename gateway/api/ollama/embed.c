@@ -6,72 +6,44 @@
 #include "gateway/api/ollama/body.h"
 #include "gateway/api/params/model_name.h"
 
-/* ---- the response writers ---- */
+/* ---- the answers ---- */
 
-static void answer_embed(struct gw_completion *completion)
+static void put_embeddings(struct gw_completion *completion, struct baton_json_out *out)
 {
     int64_t since_ns = gw_exchange_arrived_ns(completion->exchange);
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "model", completion->api->names->list[0]);
-    gw_completion_put_results(completion, "embeddings", &answer.out);
-    baton_json_put_int(&answer.out, "total_duration", baton_now_ns() - since_ns);
-    baton_json_put_int(&answer.out, "load_duration", 0);
-    baton_json_put_uint(&answer.out, "prompt_eval_count", completion->totals.prompt_tokens);
-    gw_answer_close(&answer, completion->exchange, 200);
+    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "embeddings", out);
+    baton_json_put_int(out, "total_duration", baton_now_ns() - since_ns);
+    baton_json_put_int(out, "load_duration", 0);
+    baton_json_put_uint(out, "prompt_eval_count", completion->totals.prompt_tokens);
 }
 
-static void answer_embeddings(struct gw_completion *completion)
+/* The whole answer. */
+static void keep_one(struct gw_choice *choice, const float *values, size_t n)
 {
-    const struct baton_buf *result = &completion->choices[0].result;
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    baton_json_put_raw(&answer.out, "embedding", baton_buf_text(result), result->len);
-    if (baton_buf_err(result))
-        answer.body.err = baton_buf_err(result);
-    gw_answer_close(&answer, completion->exchange, 200);
+    baton_buf_puts(&choice->result, "{\"embedding\":");
+    gw_embedding_keep(choice, values, n);
+    baton_buf_putc(&choice->result, '}');
 }
 
-static void on_finish_embed(struct gw_choice *choice)
-{
-    gw_choice_count(choice);
-    gw_choice_close(choice, answer_embed);
-}
-
-static void on_finish_embeddings(struct gw_choice *choice)
-{
-    gw_choice_count(choice);
-    gw_choice_close(choice, answer_embeddings);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
-    baton_json_close(&out, '}');
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-static const struct gw_response_writer embed_writer = {.restart = gw_choice_restart,
-                                                       .embedding = gw_embedding_keep,
-                                                       .finish = on_finish_embed,
-                                                       .fail = on_fail};
-static const struct gw_response_writer embeddings_writer = {.restart = gw_choice_restart,
-                                                            .embedding = gw_embedding_keep,
-                                                            .finish = on_finish_embeddings,
-                                                            .fail = on_fail};
+static const struct gw_answer_writer embed_writer = {
+    .options_bytes = sizeof(struct gw_embeddings_options),
+    .embedding = gw_embedding_keep,
+    .put_answer = put_embeddings,
+    .usage_names = {"prompt_eval_count"},
+};
+static const struct gw_answer_writer embeddings_writer = {
+    .options_bytes = sizeof(struct gw_embeddings_options),
+    .embedding = keep_one,
+    .usage_names = {"prompt_eval_count"},
+};
 
 /* ---- the routes ---- */
 
-static void read_shared(struct gw_ask *ask)
+static void read_shared(struct gw_ask *ask, struct gw_embeddings_options *own)
 {
     gw_model_name_read(ask->api, &ask->fields);
-    gw_embeddings_read(ask);
+    gw_embeddings_read(ask, own);
     gw_ollama_read_options(&ask->fields);
     (void)gw_field(&ask->fields, "keep_alive"); /* the model is always there */
 }
@@ -96,8 +68,10 @@ static bool is_empty(const struct baton_json *input)
 
 static void embed(struct gw_ask *ask)
 {
+    struct gw_embeddings_options own = {0};
     bool truncate = true;
-    read_shared(ask);
+    ask->options.batch = true;
+    read_shared(ask, &own);
     gw_field_bool(&ask->fields, "truncate", &truncate);
     const struct baton_json *input =
         gw_field_of(&ask->fields, "input", GW_IS_STRING | GW_IS_ARRAY,
@@ -113,8 +87,8 @@ static void embed(struct gw_ask *ask)
 
 static void embeddings(struct gw_ask *ask)
 {
-    ask->options.is_raw = true;
-    read_shared(ask);
+    struct gw_embeddings_options own = {.is_raw = true};
+    read_shared(ask, &own);
     const struct baton_json *prompt = gw_field_of(
         &ask->fields, "prompt", GW_IS_STRING | GW_IS_ARRAY, "a string or an array of token ids");
     gw_ask_end_fields(ask);

@@ -3,7 +3,7 @@
  *     {"model": ..., "embeddings": [[...]], ...}     normalised
  *     {"embedding": [...]}                           of one prompt, not normalised
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */

@@ -24,6 +24,7 @@ static const char *const unsupported[] = {"images", "template", "suffix", "conte
 
 /* What a route reads beside its prompt. */
 struct fields {
+    struct gw_ollama_options options;
     struct baton_json *kwargs; /* of the template: enable_thinking; NULL: not said */
     const char *effort;
     int64_t n_predict; /* 0: not said */
@@ -49,7 +50,7 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
 {
     struct gw_fields *fields = &ask->fields;
     ask->options.streaming = true;
-    ask->options.format = &gw_ollama_format;
+    ask->options.own = &own->options;
     gw_model_name_read(ask->api, fields);
     gw_ollama_read_options(fields);
     gw_params_read(ask->api, fields, &ask->params);
@@ -64,11 +65,11 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
 }
 
 /* A request without words is meant to load or unload the model, which is always there. */
-static void answer_load(struct gw_ask *ask)
+static void answer_load(struct gw_ask *ask, const struct fields *own)
 {
     const struct baton_json *keep = baton_json_get(ask->fields.body, "keep_alive");
     bool unloads = baton_json_kind(keep) == BATON_JSON_INT && !baton_json_int(keep);
-    gw_ollama_answer_load(ask->api, ask->exchange, ask->options.chat, unloads);
+    gw_ollama_answer_load(ask->api, ask->exchange, own->options.chat, unloads);
     gw_ask_fini(ask);
 }
 
@@ -140,7 +141,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     const struct baton_json *prompt = gw_field_of(&ask.fields, "prompt", GW_IS_STRING, "a string");
     gw_ask_end_fields(&ask);
     if (!ask.fields.failed && !is_given(prompt)) {
-        answer_load(&ask);
+        answer_load(&ask, &own);
     } else {
         take_prompt(&ask, &own, raw, system, prompt);
         start(&ask, &own);
@@ -162,14 +163,13 @@ static void refuse_images(struct gw_fields *fields)
 static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_ask ask;
-    struct fields own = {0};
+    struct fields own = {.options.chat = true};
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice = {0};
     const struct baton_json *messages = baton_json_get(body, "messages");
     bool empty = baton_json_kind(messages) == BATON_JSON_NULL ||
                  (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
     gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.chat = true;
     read_shared(&ask, &own);
     if (empty && !api->notes) /* notes are of all the fields */
         (void)gw_field(&ask.fields, "messages");
@@ -183,7 +183,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     if (!input.reasoning_effort)
         input.reasoning_effort = own.effort;
     if (empty && !ask.fields.failed) {
-        answer_load(&ask);
+        answer_load(&ask, &own);
     } else {
         gw_ask_take_chat(&ask, &input);
         gw_ask_take_tools(&ask);

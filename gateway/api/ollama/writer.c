@@ -5,7 +5,13 @@
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
 
-enum { LINE_MAX_BYTES = 4 << 20, TIME_BYTES = 32 };
+enum { TIME_BYTES = 32 };
+
+static bool is_chat(const struct gw_completion *completion)
+{
+    const struct gw_ollama_options *own = completion->options.own;
+    return own->chat;
+}
 
 /* ---- parts of every answer ---- */
 
@@ -92,47 +98,39 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
 {
     const struct gw_completion *completion = choice->completion;
     bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
-    baton_json_open(out, NULL, '{');
     put_head(out, completion->api);
-    put_piece(out, completion->options.chat, piece);
+    put_piece(out, is_chat(completion), piece);
     baton_json_put_bool(out, "done", true);
     baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
     put_counts(out, &completion->totals);
     put_rest(choice, out);
-    baton_json_close(out, '}');
 }
 
 /* ---- lines ---- */
 
-static void open_line(struct baton_json_out *out, const struct gw_completion *completion,
-                      const struct piece *piece)
+static void put_unfinished(struct baton_json_out *out, const struct gw_completion *completion,
+                           const struct piece *piece)
 {
-    baton_json_open(out, NULL, '{');
     put_head(out, completion->api);
-    put_piece(out, completion->options.chat, piece);
+    put_piece(out, is_chat(completion), piece);
     baton_json_put_bool(out, "done", false);
 }
 
 static void write_line(struct gw_choice *choice, const struct piece *piece)
 {
-    struct baton_buf line;
-    baton_buf_init(&line, LINE_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&line);
-    open_line(&out, choice->completion, piece);
-    put_rest(choice, &out);
-    baton_json_close(&out, '}');
-    gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
-    baton_buf_fini(&line);
+    struct gw_event line;
+    gw_event_open(&line, choice, NULL);
+    put_unfinished(&line.out, choice->completion, piece);
+    put_rest(choice, &line.out);
+    gw_event_close(&line);
 }
 
 static void write_end(struct gw_choice *choice)
 {
-    struct baton_buf line;
-    baton_buf_init(&line, LINE_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&line);
-    put_end(&out, choice, &nothing);
-    gw_completion_write(choice->completion, choice, NULL, line.data, line.len);
-    baton_buf_fini(&line);
+    struct gw_event line;
+    gw_event_open(&line, choice, NULL);
+    put_end(&line.out, choice, &nothing);
+    gw_event_close(&line);
 }
 
 static void put_line(struct baton_buf *out, const char *name, const char *data, size_t n)
@@ -145,7 +143,8 @@ static void put_line(struct baton_buf *out, const char *name, const char *data, 
 static void put_empty_line(struct baton_buf *out, const struct gw_completion *completion)
 {
     struct baton_json_out json = baton_json_out(out);
-    open_line(&json, completion, &nothing);
+    baton_json_open(&json, NULL, '{');
+    put_unfinished(&json, completion, &nothing);
     baton_json_close(&json, '}');
     baton_buf_putc(out, '\n');
 }
@@ -154,34 +153,20 @@ const struct gw_stream_format gw_ollama_format = {.content_type = "application/x
                                                   .put_event = put_line,
                                                   .put_keep_alive = put_empty_line};
 
-/* ---- the response writer ---- */
+/* ---- pieces of an answer ---- */
 
-static void on_first(struct gw_choice *choice)
+static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    gw_completion_begin(choice->completion);
-}
-
-static void on_words(struct gw_choice *choice, const char *text, size_t n)
-{
-    if (choice->completion->options.streaming)
-        write_line(choice, &(struct piece){.text = text, .n = n});
-    else
-        baton_buf_append(&choice->text, text, n);
-}
-
-static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
-{
-    if (choice->completion->options.streaming)
+    if (choice->part == GW_PART_REASONING)
         write_line(choice, &(struct piece){.text = "", .thinking = text, .n_thinking = n});
     else
-        baton_buf_append(&choice->reasoning, text, n);
+        write_line(choice, &(struct piece){.text = text, .n = n});
 }
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct baton_buf *calls = &choice->calls.json;
-    struct baton_json_out out = baton_json_out(calls);
-    out.comma = calls->len > 0;
+    struct baton_json_out out = gw_choice_calls_out(choice);
     put_call(&out, call);
     if (!choice->completion->options.streaming)
         return;
@@ -189,59 +174,25 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
     baton_buf_reset(calls);
 }
 
-static const struct gw_parts parts = {.text = on_words, .reasoning = on_reasoning, .call = on_call};
-
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
-    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
+    put_end(out, choice,
+            &(struct piece){.text = baton_buf_text(&choice->text),
+                            .n = choice->text.len,
+                            .thinking = baton_buf_text(&choice->reasoning),
+                            .n_thinking = choice->reasoning.len,
+                            .calls = &choice->calls.json});
 }
 
-static void keep_answer(struct gw_choice *choice)
-{
-    const struct piece all = {.text = baton_buf_text(&choice->text),
-                              .n = choice->text.len,
-                              .thinking = baton_buf_text(&choice->reasoning),
-                              .n_thinking = choice->reasoning.len,
-                              .calls = &choice->calls.json};
-    struct baton_json_out out = baton_json_out(&choice->result);
-    put_end(&out, choice, &all);
-    if (baton_buf_err(all.calls))
-        choice->result.err = baton_buf_err(all.calls);
-}
-
-static void on_finish(struct gw_choice *choice)
-{
-    gw_choice_end_logprobs(choice);
-    gw_tool_calls_end(choice, &choice->calls, &parts);
-    gw_choice_count(choice);
-    if (choice->completion->options.streaming)
-        write_end(choice);
-    else
-        keep_answer(choice);
-    gw_choice_close(choice, gw_completion_answer_one);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "prompt_eval_count", completion->totals.prompt_tokens);
-    baton_json_put_uint(&out, "eval_count", completion->totals.output_tokens);
-    baton_json_close(&out, '}');
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-const struct gw_response_writer gw_ollama_writer = {.restart = gw_choice_restart,
-                                                    .first = on_first,
-                                                    .token = gw_choice_keep_token,
-                                                    .text = on_text,
-                                                    .finish = on_finish,
-                                                    .fail = on_fail};
+const struct gw_answer_writer gw_ollama_writer = {
+    .format = &gw_ollama_format,
+    .options_bytes = sizeof(struct gw_ollama_options),
+    .text = write_text,
+    .call = on_call,
+    .end = write_end,
+    .put_choice = put_choice,
+    .usage_names = {"prompt_eval_count", "eval_count"},
+};
 
 /* ---- without words ---- */
 

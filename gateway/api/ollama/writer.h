@@ -5,16 +5,20 @@
  *
  * A failure after the first line is a line {"error"}. A quiet stream gets lines without text.
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_OLLAMA_WRITER_H
 #define BATON_GATEWAY_API_OLLAMA_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_ollama_writer;
+struct gw_ollama_options {
+    bool chat; /* the shapes of /api/chat */
+};
+
+extern const struct gw_answer_writer gw_ollama_writer;
 extern const struct gw_stream_format gw_ollama_format;
 
 /* The answer to a request without words: the model is loaded, or counts as unloaded. */

@@ -42,7 +42,7 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-static void read_rest(struct gw_ask *ask)
+static void read_rest(struct gw_ask *ask, bool is_chat)
 {
     struct gw_fields *fields = &ask->fields;
     int64_t best_of = ask->options.n;
@@ -50,7 +50,7 @@ static void read_rest(struct gw_ask *ask)
         (void)gw_field(fields, ignored[i]);
     gw_priority_read_tier(fields, &ask->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
-    if (!ask->options.chat)
+    if (!is_chat)
         gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != ask->options.n)
@@ -61,7 +61,7 @@ static void read_rest(struct gw_ask *ask)
 
 /* ---- fields that both routes share ---- */
 
-static void read_stream(struct gw_ask *ask)
+static void read_stream(struct gw_ask *ask, struct gw_openai_options *own)
 {
     struct gw_fields *fields = &ask->fields;
     struct gw_completion_options *options = &ask->options;
@@ -74,7 +74,7 @@ static void read_stream(struct gw_ask *ask)
         gw_fields_fail(fields, "stream_options", "invalid_value",
                        "stream_options: only together with stream: true");
     struct gw_fields members = gw_fields_enter(fields, "stream_options", value);
-    gw_field_bool(&members, "include_usage", &options->include_usage);
+    gw_field_bool(&members, "include_usage", &own->include_usage);
     gw_fields_leave(fields, "stream_options", &members);
 }
 
@@ -104,18 +104,21 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
 {
     struct gw_ask ask;
     struct gw_fields *fields = &ask.fields;
+    struct gw_openai_options own = {0};
     int64_t max_tokens = -1; /* not given */
     gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.own = &own;
+    ask.options.batch = true; /* of choices */
     gw_model_name_read(api, fields);
     read_n(api, fields, &ask.options);
-    read_stream(&ask);
+    read_stream(&ask, &own);
     gw_params_read(api, fields, &ask.params);
     gw_field_bool(fields, "echo", &ask.options.echo);
     gw_field_int(fields, "max_tokens", ask.options.echo ? 0 : 1, gw_ask_most_tokens(api),
                  &max_tokens);
     read_completion_logprobs(fields, &ask.options, &ask.params.shared);
     (void)gw_field(fields, "prompt");
-    read_rest(&ask);
+    read_rest(&ask, false);
     ask.options.no_output = !max_tokens; /* one token is made all the same, and not shown */
     gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);
     gw_ask_start(&ask, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
@@ -152,18 +155,20 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_fields *fields = &ask.fields;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
+    struct gw_openai_options own = {.chat = true};
     const char *length_name;
     gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.chat = true;
+    ask.options.own = &own;
+    ask.options.batch = true;
     gw_model_name_read(api, fields);
     read_n(api, fields, &ask.options);
-    read_stream(&ask);
+    read_stream(&ask, &own);
     gw_params_read(api, fields, &ask.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
     gw_params_read_logprobs(fields, &ask.params.shared.sampling);
     gw_messages_read(fields, &input, &choice);
     bool has_reasoning = read_reasoning_format(fields);
-    read_rest(&ask);
+    read_rest(&ask, true);
     gw_ask_take_chat(&ask, &input);
     gw_ask_take_tools(&ask);
     if (has_reasoning)

@@ -1,10 +1,9 @@
 #include "gateway/api/openai/embeddings.h"
 
-#include "gateway/api/answer.h"
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/params/model_name.h"
 
-/* ---- the response writer ---- */
+/* ---- the answer ---- */
 
 static void put_usage(struct baton_json_out *out, const char *key,
                       const struct gw_completion *completion)
@@ -18,18 +17,15 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_close(out, '}');
 }
 
-static void answer(struct gw_completion *completion)
+static void put_answer(struct gw_completion *completion, struct baton_json_out *out)
 {
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "object", "list");
-    baton_json_put_string(&answer.out, "model", completion->api->names->list[0]);
-    gw_completion_put_results(completion, "data", &answer.out);
-    put_usage(&answer.out, "usage", completion);
-    gw_answer_close(&answer, completion->exchange, 200);
+    baton_json_put_string(out, "object", "list");
+    baton_json_put_string(out, "model", completion->api->names->list[0]);
+    gw_completion_put_results(completion, "data", out);
+    put_usage(out, "usage", completion);
 }
 
-static void on_embedding(struct gw_choice *choice, const float *values, size_t n)
+static void keep_embedding(struct gw_choice *choice, const float *values, size_t n)
 {
     struct baton_json_out out = baton_json_out(&choice->result);
     baton_json_open(&out, NULL, '{');
@@ -40,25 +36,12 @@ static void on_embedding(struct gw_choice *choice, const float *values, size_t n
     baton_json_close(&out, '}');
 }
 
-static void on_finish(struct gw_choice *choice)
-{
-    gw_choice_count(choice);
-    gw_choice_close(choice, answer);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    put_usage(&out, NULL, completion);
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-static const struct gw_response_writer writer = {
-    .restart = gw_choice_restart, .embedding = on_embedding, .finish = on_finish, .fail = on_fail};
+static const struct gw_answer_writer writer = {
+    .options_bytes = sizeof(struct gw_embeddings_options),
+    .embedding = keep_embedding,
+    .put_answer = put_answer,
+    .put_usage = put_usage,
+};
 
 /* ---- the route ---- */
 
@@ -72,10 +55,12 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
                           const struct baton_json *body)
 {
     struct gw_ask ask;
+    struct gw_embeddings_options own = {0};
     gw_ask_init(&ask, api, exchange, body, NULL);
+    ask.options.batch = true;
     gw_model_name_read(api, &ask.fields);
-    gw_embeddings_read(&ask);
-    read_format(&ask.fields, &ask.options.base64);
+    gw_embeddings_read(&ask, &own);
+    read_format(&ask.fields, &own.base64);
     (void)gw_field(&ask.fields, "user"); /* OpenAI's, for its own watch over abuse */
     (void)gw_field(&ask.fields, "input");
     gw_ask_end_fields(&ask);

@@ -2,7 +2,7 @@
  *
  *     {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": [...]}], ...}
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */

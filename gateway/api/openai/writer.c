@@ -2,11 +2,12 @@
 
 #include <stdio.h>
 
-#include "common/base/utf8.h"
-#include "gateway/api/answer.h"
 #include "gateway/api/completion/timings.h"
 
-enum { CHUNK_MAX_BYTES = 4 << 20 };
+static const struct gw_openai_options *own_of(const struct gw_completion *completion)
+{
+    return completion->options.own;
+}
 
 static const char *finish_reason(const struct gw_choice *choice)
 {
@@ -30,7 +31,7 @@ static void put_fingerprint(struct baton_json_out *out, const struct baton_finge
 
 static void put_head(struct baton_json_out *out, const struct gw_completion *completion)
 {
-    bool chat = completion->options.chat, streaming = completion->options.streaming;
+    bool chat = own_of(completion)->chat, streaming = completion->options.streaming;
     char id[GW_ANSWER_ID_BYTES];
     baton_json_put_string(out, "id",
                           gw_choice_id(&completion->choices[0], chat ? "chatcmpl" : "cmpl", id));
@@ -78,7 +79,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
     bool wanted = choice->request->params.sampling.logprobs;
     if (!wanted || (completion->options.streaming && logprobs->n_taken == logprobs->n_ready))
         baton_json_put_null(out, "logprobs");
-    else if (completion->options.chat)
+    else if (own_of(completion)->chat)
         gw_logprobs_put_chat(logprobs, out, completion->api->tokenizer);
     else
         gw_logprobs_put_completion(logprobs, out, completion->api->tokenizer, choice->echo_chars);
@@ -117,13 +118,13 @@ struct piece {
     bool role, is_reasoning;
     const char *text;
     size_t n;
-    const Baton__V1__PromptProgress *progress; /* of the prompt; NULL: none */
+    const uint64_t *progress; /* [2] tokens of the prompt that are computed, cached; NULL: none */
 };
 
 static void put_delta(struct baton_json_out *out, const struct gw_choice *choice,
                       const struct piece *piece)
 {
-    if (!choice->completion->options.chat) {
+    if (!own_of(choice->completion)->chat) {
         baton_json_put_text(out, "text", piece->text ? piece->text : "", piece->n);
         return;
     }
@@ -142,52 +143,44 @@ static void write_chunk(struct gw_choice *choice, const struct piece *piece, con
 {
     struct gw_completion *completion = choice->completion;
     bool last =
-        finish && completion->n_over == completion->n_choices && !completion->options.include_usage;
-    struct baton_buf chunk;
-    baton_buf_init(&chunk, CHUNK_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&chunk);
-    baton_json_open(&out, NULL, '{');
-    put_head(&out, completion);
-    baton_json_open(&out, "choices", '[');
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_int(&out, "index", choice->index);
-    put_delta(&out, choice, piece);
-    put_logprobs(&out, choice);
+        finish && completion->n_over == completion->n_choices && !own_of(completion)->include_usage;
+    struct gw_event chunk;
+    gw_event_open(&chunk, choice, NULL);
+    put_head(&chunk.out, completion);
+    baton_json_open(&chunk.out, "choices", '[');
+    baton_json_open(&chunk.out, NULL, '{');
+    baton_json_put_int(&chunk.out, "index", choice->index);
+    put_delta(&chunk.out, choice, piece);
+    put_logprobs(&chunk.out, choice);
     if (finish)
-        baton_json_put_string(&out, "finish_reason", finish);
+        baton_json_put_string(&chunk.out, "finish_reason", finish);
     else
-        baton_json_put_null(&out, "finish_reason");
-    gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
-    baton_json_close(&out, ']');
-    if (completion->options.include_usage)
-        baton_json_put_null(&out, "usage");
+        baton_json_put_null(&chunk.out, "finish_reason");
+    gw_choice_put_steps(choice, &chunk.out);
+    baton_json_close(&chunk.out, '}');
+    baton_json_close(&chunk.out, ']');
+    if (own_of(completion)->include_usage)
+        baton_json_put_null(&chunk.out, "usage");
     if (piece->progress)
-        gw_timings_put_progress(&out, choice->request, piece->progress->n_tokens,
-                                piece->progress->cached_tokens);
+        gw_timings_put_progress(&chunk.out, choice->request, piece->progress[0],
+                                piece->progress[1]);
     if (last)
-        gw_timings_put(&out, &completion->totals);
+        gw_timings_put(&chunk.out, &completion->totals);
     else if (piece->text && completion->options.timings_per_token)
-        gw_timings_put_so_far(&out, choice->request);
-    baton_json_close(&out, '}');
-    gw_completion_write(completion, choice, NULL, chunk.data, chunk.len);
-    baton_buf_fini(&chunk);
+        gw_timings_put_so_far(&chunk.out, choice->request);
+    gw_event_close(&chunk);
 }
 
 static void write_usage(struct gw_completion *completion)
 {
-    struct baton_buf chunk;
-    baton_buf_init(&chunk, CHUNK_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&chunk);
-    baton_json_open(&out, NULL, '{');
-    put_head(&out, completion);
-    baton_json_open(&out, "choices", '[');
-    baton_json_close(&out, ']');
-    put_usage(&out, "usage", completion);
-    gw_timings_put(&out, &completion->totals);
-    baton_json_close(&out, '}');
-    gw_completion_write(completion, NULL, NULL, chunk.data, chunk.len);
-    baton_buf_fini(&chunk);
+    struct gw_event chunk;
+    gw_event_open(&chunk, &completion->choices[0], NULL);
+    put_head(&chunk.out, completion);
+    baton_json_open(&chunk.out, "choices", '[');
+    baton_json_close(&chunk.out, ']');
+    put_usage(&chunk.out, "usage", completion);
+    gw_timings_put(&chunk.out, &completion->totals);
+    gw_event_close(&chunk);
 }
 
 /* ---- whole answers ---- */
@@ -208,113 +201,56 @@ static void put_message(struct baton_json_out *out, const struct gw_choice *choi
     baton_json_close(out, '}');
 }
 
-static void put_text(struct baton_json_out *out, const struct gw_choice *choice)
-{
-    const struct baton_buf *prompt = &choice->prompt->text, *generated = &choice->text;
-    struct baton_buf text;
-    baton_buf_init(&text, prompt->max_bytes + generated->max_bytes);
-    if (choice->completion->options.echo)
-        baton_buf_append(&text, baton_buf_text(prompt), prompt->len);
-    if (!choice->completion->options.no_output)
-        baton_buf_append(&text, baton_buf_text(generated), generated->len);
-    baton_json_put_text(out, "text", baton_buf_text(&text), text.len);
-    baton_buf_fini(&text);
-}
-
-static void keep_choice(struct gw_choice *choice)
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
     const struct gw_completion *completion = choice->completion;
-    struct baton_json_out out = baton_json_out(&choice->result);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_int(&out, "index", choice->index);
-    if (completion->options.chat)
-        put_message(&out, choice);
+    baton_json_put_int(out, "index", choice->index);
+    if (own_of(completion)->chat)
+        put_message(out, choice);
     else
-        put_text(&out, choice);
-    put_logprobs(&out, choice);
-    baton_json_put_string(&out, "finish_reason", finish_reason(choice));
-    gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
+        gw_choice_put_text(choice, out, "text", completion->options.echo);
+    put_logprobs(out, choice);
+    baton_json_put_string(out, "finish_reason", finish_reason(choice));
+    gw_choice_put_steps(choice, out);
 }
 
-static void answer(struct gw_completion *completion)
+static void put_answer(struct gw_completion *completion, struct baton_json_out *out)
 {
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    put_head(&answer.out, completion);
-    gw_completion_put_results(completion, "choices", &answer.out);
-    put_usage(&answer.out, "usage", completion);
-    gw_timings_put(&answer.out, &completion->totals);
-    gw_answer_close(&answer, completion->exchange, 200);
+    put_head(out, completion);
+    gw_completion_put_results(completion, "choices", out);
+    put_usage(out, "usage", completion);
+    gw_timings_put(out, &completion->totals);
 }
 
-/* ---- the response writer ---- */
+/* ---- pieces of an answer ---- */
 
-static void on_prompt_logprobs(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs)
+static void write_progress(struct gw_choice *choice, uint64_t n_tokens, uint64_t n_cached)
 {
-    gw_logprobs_add_prompt(&choice->logprobs, &choice->request->params.prompt, logprobs);
-}
-
-static void on_prompt_progress(struct gw_choice *choice, const Baton__V1__PromptProgress *progress)
-{
-    gw_completion_begin(choice->completion);
+    const uint64_t progress[] = {n_tokens, n_cached};
     write_chunk(choice, &(struct piece){.progress = progress}, NULL);
 }
 
-/* The first token came, so all of the prompt is computed. */
-static void tell_whole_prompt(struct gw_choice *choice)
+static void write_begin(struct gw_choice *choice)
 {
-    Baton__V1__PromptProgress progress = BATON__V1__PROMPT_PROGRESS__INIT;
-    progress.n_tokens = (uint32_t)choice->request->params.prompt.n;
-    progress.cached_tokens = gw_request_first_attempt(choice->request)->cached_tokens;
-    write_chunk(choice, &(struct piece){.progress = &progress}, NULL);
-}
-
-static void on_first(struct gw_choice *choice)
-{
-    const struct gw_completion_options *options = &choice->completion->options;
     const struct baton_buf *prompt = &choice->prompt->text;
-    choice->echo_chars = options->echo ? baton_utf8_count(baton_buf_text(prompt), prompt->len) : 0;
-    gw_completion_begin(choice->completion);
-    if (!options->streaming)
-        return;
-    if (choice->request->params.prompt_progress)
-        tell_whole_prompt(choice);
-    if (options->chat)
+    if (own_of(choice->completion)->chat)
         write_chunk(choice, &(struct piece){.role = true, .text = ""}, NULL);
-    else if (options->echo)
+    else if (choice->completion->options.echo)
         write_chunk(choice, &(struct piece){.text = baton_buf_text(prompt), .n = prompt->len},
                     NULL);
 }
 
-static void on_token(struct gw_choice *choice, const struct gw_token *token)
+static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    if (!choice->completion->options.no_output)
-        gw_choice_keep_token(choice, token);
-}
-
-/* What is left beside reasoning and calls. */
-static void on_content(struct gw_choice *choice, const char *text, size_t n)
-{
-    if (!choice->completion->options.streaming)
-        baton_buf_append(&choice->text, text, n);
-    else if (!choice->completion->options.no_output)
-        write_chunk(choice, &(struct piece){.text = text, .n = n}, NULL);
-}
-
-static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
-{
-    if (choice->completion->options.streaming)
-        write_chunk(choice, &(struct piece){.is_reasoning = true, .text = text, .n = n}, NULL);
-    else
-        baton_buf_append(&choice->reasoning, text, n);
+    const struct piece piece = {
+        .is_reasoning = choice->part == GW_PART_REASONING, .text = text, .n = n};
+    write_chunk(choice, &piece, NULL);
 }
 
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
-    struct baton_json_out out = baton_json_out(&choice->calls.json);
+    struct baton_json_out out = gw_choice_calls_out(choice);
     bool streaming = choice->completion->options.streaming;
-    out.comma = choice->calls.json.len > 0;
     put_call(&out, call, streaming);
     if (!streaming)
         return;
@@ -322,56 +258,28 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
     baton_buf_reset(&choice->calls.json);
 }
 
-static const struct gw_parts parts = {
-    .text = on_content, .reasoning = on_reasoning, .call = on_call};
-
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+static void write_end(struct gw_choice *choice)
 {
-    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
+    write_chunk(choice, &(struct piece){0}, finish_reason(choice));
 }
 
-static void end(struct gw_completion *completion)
+static void write_done(struct gw_completion *completion)
 {
     static const char done[] = "[DONE]";
-    if (!completion->options.streaming) {
-        answer(completion);
-        return;
-    }
-    if (completion->options.include_usage)
+    if (own_of(completion)->include_usage)
         write_usage(completion);
     gw_completion_write(completion, NULL, NULL, done, sizeof done - 1);
-    gw_completion_end_stream(completion);
 }
 
-static void on_finish(struct gw_choice *choice)
-{
-    gw_choice_end_logprobs(choice);
-    gw_tool_calls_end(choice, &choice->calls, &parts);
-    gw_choice_count(choice);
-    if (choice->completion->options.streaming)
-        write_chunk(choice, &(struct piece){0}, finish_reason(choice));
-    else
-        keep_choice(choice);
-    gw_choice_close(choice, end);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    put_usage(&out, NULL, completion);
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-const struct gw_response_writer gw_openai_writer = {.restart = gw_choice_restart,
-                                                    .prompt_logprobs = on_prompt_logprobs,
-                                                    .prompt_progress = on_prompt_progress,
-                                                    .first = on_first,
-                                                    .token = on_token,
-                                                    .text = on_text,
-                                                    .finish = on_finish,
-                                                    .fail = on_fail};
+const struct gw_answer_writer gw_openai_writer = {
+    .options_bytes = sizeof(struct gw_openai_options),
+    .begin = write_begin,
+    .progress = write_progress,
+    .text = write_text,
+    .call = on_call,
+    .end = write_end,
+    .end_stream = write_done,
+    .put_choice = put_choice,
+    .put_answer = put_answer,
+    .put_usage = put_usage,
+};

@@ -7,15 +7,20 @@
  *              data: [DONE]
  *     a failure after the first chunk: data: {"error": ...}, and no [DONE]
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_OPENAI_WRITER_H
 #define BATON_GATEWAY_API_OPENAI_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_openai_writer;
+struct gw_openai_options {
+    bool chat;          /* the shapes of chats */
+    bool include_usage; /* a last chunk with usage */
+};
+
+extern const struct gw_answer_writer gw_openai_writer;
 
 #endif

@@ -9,7 +9,7 @@ enum { PREFIX_BYTES = 16 };
 
 static struct gw_turn *turn_of(const struct gw_choice *choice)
 {
-    return choice->completion->options.kept;
+    return choice->completion->options.own;
 }
 
 /* ---- items and parts ---- */
@@ -249,13 +249,13 @@ static void write_logprobs(struct gw_choice *choice, struct baton_buf *out)
     gw_logprobs_put_entries(&choice->logprobs, &json, NULL, choice->completion->api->tokenizer);
 }
 
-static void close_item(struct gw_choice *choice, const char *status)
+/* An output that is cut off ends in an item that is. */
+void gw_response_close_item(struct gw_choice *choice, bool is_last)
 {
     struct gw_turn *turn = turn_of(choice);
     const struct baton_buf *all = thinks(choice) ? &choice->reasoning : &choice->text;
     size_t begin = thinks(choice) ? turn->reasoning_begin : turn->text_begin;
-    if (choice->part == GW_PART_NONE)
-        return;
+    const char *status = is_last ? gw_response_status(choice) : "completed";
     struct words words = {.text = baton_buf_text(all) + begin, .n = all->len - begin};
     baton_buf_init(&words.logprobs, GW_ANSWER_MAX_BYTES);
     if (!thinks(choice))
@@ -267,39 +267,23 @@ static void close_item(struct gw_choice *choice, const char *status)
     if (baton_buf_err(&words.logprobs))
         turn->items.err = baton_buf_err(&words.logprobs);
     baton_buf_fini(&words.logprobs);
-    choice->part = GW_PART_NONE;
 }
 
-static void open_item(struct gw_choice *choice, enum gw_part part)
+void gw_response_open_item(struct gw_choice *choice)
 {
     struct gw_turn *turn = turn_of(choice);
-    if (choice->part == part)
-        return;
-    close_item(choice, "completed");
     turn->text_begin = choice->text.len;
     turn->reasoning_begin = choice->reasoning.len;
-    turn->first_logprob = choice->n_parts ? turn->n_logprobs_shown : 0;
+    turn->first_logprob = choice->n_parts > 1 ? choice->logprobs.n_before : 0;
     choice->logprobs.n_taken = turn->first_logprob;
-    choice->part = part;
-    choice->n_parts++;
     if (choice->completion->options.streaming)
         write_open(choice);
 }
 
-static void on_words(struct gw_choice *choice, const char *text, size_t n)
+void gw_response_write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    open_item(choice, GW_PART_TEXT);
-    baton_buf_append(&choice->text, text, n);
-    if (choice->completion->options.streaming)
-        write_delta(choice, text, n);
-}
-
-static void on_reasoning(struct gw_choice *choice, const char *text, size_t n)
-{
-    open_item(choice, GW_PART_REASONING);
-    baton_buf_append(&choice->reasoning, text, n);
-    if (choice->completion->options.streaming)
-        write_delta(choice, text, n);
+    baton_buf_append(thinks(choice) ? &choice->reasoning : &choice->text, text, n);
+    write_delta(choice, text, n);
 }
 
 /* For the conversation that is kept. */
@@ -318,11 +302,9 @@ static void keep_call(struct gw_turn *turn, const struct gw_tool_call *call)
     turn->lost_call |= !ok;
 }
 
-static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
+void gw_response_add_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct gw_turn *turn = turn_of(choice);
-    close_item(choice, "completed");
-    choice->n_parts++;
     if (choice->completion->options.streaming) {
         write_call(choice, call, false);
         write_arguments(choice, call, false);
@@ -335,12 +317,7 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
         keep_call(turn, call);
 }
 
-const struct gw_parts gw_response_parts = {
-    .text = on_words, .reasoning = on_reasoning, .call = on_call};
-
-void gw_response_items_end(struct gw_choice *choice, const char *status)
+const char *gw_response_status(const struct gw_choice *choice)
 {
-    if (!choice->n_parts) /* clients look for a message */
-        open_item(choice, GW_PART_TEXT);
-    close_item(choice, status);
+    return choice->request->output.finish == GW_FINISH_LENGTH ? "incomplete" : "completed";
 }

@@ -12,11 +12,16 @@
 #ifndef BATON_GATEWAY_API_RESPONSES_ITEMS_H
 #define BATON_GATEWAY_API_RESPONSES_ITEMS_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_parts gw_response_parts;
+/* ---- the writer's (writer.h) ---- */
 
-/* No more comes: status is the last item's. There is at least one. */
-void gw_response_items_end(struct gw_choice *choice, const char *status);
+void gw_response_open_item(struct gw_choice *choice);
+void gw_response_close_item(struct gw_choice *choice, bool is_last);
+void gw_response_write_text(struct gw_choice *choice, const char *text, size_t n);
+void gw_response_add_call(struct gw_choice *choice, const struct gw_tool_call *call);
+
+/* Of a response that is over, and of its last item. */
+const char *gw_response_status(const struct gw_choice *choice);
 
 #endif

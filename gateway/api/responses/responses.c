@@ -106,9 +106,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_tool_choice choice;
     struct baton_json *kwargs = NULL;
     gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.format = &gw_responses_format;
-    ask.options.kept = turn;
-    ask.options.free_kept = gw_turn_close;
+    ask.options.own = turn;
     gw_model_name_read(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
     gw_messages_read(&ask.fields, &input, &choice);
@@ -130,14 +128,14 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
 {
     struct gw_fields fields = gw_fields(body);
     fields.notes = api->notes;
-    struct gw_turn *turn = gw_turn_open(api, exchange, &fields);
-    struct baton_json *made =
-        turn ? gw_responses_body(&fields, turn->conversation, !api->refuses_unknown) : NULL;
-    if (made || (turn && api->notes)) { /* notes are of both halves */
-        respond(api, exchange, made ? made : body, turn);
+    struct gw_turn turn;
+    gw_turn_init(&turn, api, exchange, &fields);
+    struct baton_json *made = gw_responses_body(&fields, turn.conversation, !api->refuses_unknown);
+    if (made || api->notes) { /* notes are of both halves */
+        respond(api, exchange, made ? made : body, &turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);
-        gw_turn_close(turn);
+        gw_turn_fini(&turn);
     }
     baton_json_free(made);
 }

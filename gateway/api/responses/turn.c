@@ -1,6 +1,5 @@
 #include "gateway/api/responses/turn.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -79,14 +78,10 @@ static void check_kinds(struct gw_fields *fields)
     (void)gw_field_of(fields, "metadata", GW_IS_OBJECT, "an object");
 }
 
-struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange *exchange,
-                             struct gw_fields *fields)
+void gw_turn_init(struct gw_turn *turn, const struct gw_api *api,
+                  const struct gw_exchange *exchange, struct gw_fields *fields)
 {
-    struct gw_turn *turn = calloc(1, sizeof *turn);
-    if (!turn) {
-        gw_fields_fail(fields, "", "out_of_memory", "no memory for the request");
-        return NULL;
-    }
+    *turn = (struct gw_turn){0};
     baton_buf_init(&turn->echo, ECHO_MAX_BYTES);
     baton_buf_init(&turn->events, EVENTS_MAX_BYTES);
     baton_buf_init(&turn->items, ITEMS_MAX_BYTES);
@@ -102,21 +97,17 @@ struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange 
         turn->tools = baton_json_share(baton_json_get(fields->body, "tools"));
     if (!fields->failed)
         write_echo(turn, fields->body);
-    return turn;
 }
 
-void gw_turn_close(void *arg)
+void gw_turn_fini(void *arg)
 {
     struct gw_turn *turn = arg;
-    if (!turn)
-        return;
     baton_json_free(turn->conversation);
     baton_json_free(turn->tools);
     baton_json_free(turn->calls);
     baton_buf_fini(&turn->echo);
     baton_buf_fini(&turn->events);
     baton_buf_fini(&turn->items);
-    free(turn);
 }
 
 void gw_turn_restart(struct gw_turn *turn)

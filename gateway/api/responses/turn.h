@@ -1,7 +1,7 @@
 /* What a response keeps from its body until its end: what its object says again, and the
  * conversation that the next response may go on from.
  *
- * Ownership: a turn belongs to the ask, then to the completion that is made of it.
+ * Ownership: a turn is the own of a completion's options; it owns what it holds.
  * Threading: loop thread.
  * Errors:    in fields->problem: another response that is not kept, a field of a wrong kind.
  */
@@ -26,11 +26,11 @@ struct gw_turn {
     struct baton_buf events; /* to be sent together */
 
     /* The output so far (items.h). */
-    struct baton_buf items;                 /* JSON objects with commas between */
-    struct baton_json *calls;               /* of the answer, as messages have them; NULL: none */
-    bool lost_call;                         /* without memory: not all are in calls */
-    size_t text_begin, reasoning_begin;     /* of the open item, in what the choice gathers */
-    size_t first_logprob, n_logprobs_shown; /* of the open item; before the piece at hand */
+    struct baton_buf items;             /* JSON objects with commas between */
+    struct baton_json *calls;           /* of the answer, as messages have them; NULL: none */
+    bool lost_call;                     /* without memory: not all are in calls */
+    size_t text_begin, reasoning_begin; /* of the open item, in what the choice gathers */
+    size_t first_logprob;               /* of the open item */
 };
 
 struct gw_turn_event {
@@ -39,12 +39,12 @@ struct gw_turn_event {
     const char *name;
 };
 
-/* Reads store, previous_response_id, input and what is said again. To be ended with gw_turn_close,
- * also after a problem. NULL: no memory, which is a problem of fields too. */
-struct gw_turn *gw_turn_open(const struct gw_api *api, const struct gw_exchange *exchange,
-                             struct gw_fields *fields);
-/* Of a struct gw_turn; NULL is fine. */
-void gw_turn_close(void *turn);
+/* Reads store, previous_response_id, input and what is said again. To be ended with gw_turn_fini,
+ * also after a problem. */
+void gw_turn_init(struct gw_turn *turn, const struct gw_api *api,
+                  const struct gw_exchange *exchange, struct gw_fields *fields);
+/* Of a struct gw_turn. */
+void gw_turn_fini(void *turn);
 
 /* Forgets the output so far. */
 void gw_turn_restart(struct gw_turn *turn);

@@ -4,14 +4,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "gateway/api/answer.h"
 #include "gateway/api/responses/items.h"
 #include "gateway/api/responses/turn.h"
 #include "gateway/http/sse.h"
 
 static struct gw_turn *turn_of(const struct gw_completion *completion)
 {
-    return completion->options.kept;
+    return completion->options.own;
 }
 
 /* ---- the response object ---- */
@@ -24,8 +23,10 @@ struct progress {
     const struct gw_error *error;   /* NULL: none */
 };
 
-static void put_usage(struct baton_json_out *out, const char *key, const struct gw_totals *totals)
+static void put_usage(struct baton_json_out *out, const char *key,
+                      const struct gw_completion *completion)
 {
+    const struct gw_totals *totals = &completion->totals;
     baton_json_open(out, key, '{');
     baton_json_put_uint(out, "input_tokens", totals->prompt_tokens);
     baton_json_open(out, "input_tokens_details", '{');
@@ -72,12 +73,10 @@ static void put_settings(struct baton_json_out *out, const struct gw_turn *turn)
     baton_json_put_uint(out, "top_logprobs", turn->top_logprobs);
 }
 
-/* Leaves the object open. */
-static void open_response(struct baton_json_out *out, const char *key,
-                          const struct gw_completion *completion, const struct progress *progress)
+static void put_response(struct baton_json_out *out, const struct gw_completion *completion,
+                         const struct progress *progress)
 {
     char id[GW_ANSWER_ID_BYTES];
-    baton_json_open(out, key, '{');
     baton_json_put_string(out, "id", gw_choice_id(&completion->choices[0], "resp", id));
     baton_json_put_string(out, "object", "response");
     baton_json_put_int(out, "created_at", completion->created_s);
@@ -89,7 +88,7 @@ static void open_response(struct baton_json_out *out, const char *key,
         baton_json_put_raw(out, NULL, baton_buf_text(progress->output), progress->output->len);
     baton_json_close(out, ']');
     if (progress->counts)
-        put_usage(out, "usage", &completion->totals);
+        put_usage(out, "usage", completion);
     else
         baton_json_put_null(out, "usage");
     put_settings(out, turn_of(completion));
@@ -102,19 +101,10 @@ static void write_progress(const struct gw_completion *completion, const char *n
     static const struct progress begun = {.status = "in_progress"};
     struct gw_turn_event event;
     gw_turn_event_begin(&event, turn_of(completion), name);
-    open_response(&event.out, "response", completion, &begun);
+    baton_json_open(&event.out, "response", '{');
+    put_response(&event.out, completion, &begun);
     baton_json_close(&event.out, '}');
     gw_turn_event_end(&event, turn_of(completion));
-}
-
-static void write_end(const struct gw_choice *choice, const char *name)
-{
-    struct gw_turn *turn = turn_of(choice->completion);
-    const struct baton_buf *result = &choice->result;
-    struct gw_turn_event event;
-    gw_turn_event_begin(&event, turn, name);
-    baton_json_put_raw(&event.out, "response", baton_buf_text(result), result->len);
-    gw_turn_event_end(&event, turn);
 }
 
 static void flush(struct gw_choice *choice)
@@ -134,12 +124,6 @@ static void flush(struct gw_choice *choice)
     baton_buf_reset(&turn->events);
 }
 
-static void put_comment(struct baton_buf *out, const struct gw_completion *completion)
-{
-    (void)completion;
-    gw_sse_comment(out, "keep-alive");
-}
-
 static void put_failure(struct baton_buf *data, const struct gw_completion *completion,
                         const struct gw_error *error)
 {
@@ -148,50 +132,59 @@ static void put_failure(struct baton_buf *data, const struct gw_completion *comp
     baton_json_open(&out, NULL, '{');
     baton_json_put_string(&out, "type", "response.failed");
     baton_json_put_uint(&out, "sequence_number", turn_of(completion)->n_events++);
-    open_response(&out, "response", completion, &failed);
+    baton_json_open(&out, "response", '{');
+    put_response(&out, completion, &failed);
     baton_json_close(&out, '}');
     baton_json_close(&out, '}');
 }
 
-const struct gw_stream_format gw_responses_format = {.content_type = "text/event-stream",
-                                                     .put_event = gw_sse_event,
-                                                     .put_keep_alive = put_comment,
-                                                     .put_failure = put_failure};
-
-/* ---- the response writer ---- */
-
-static void on_first(struct gw_choice *choice)
+static void write_begin(struct gw_choice *choice)
 {
-    gw_completion_begin(choice->completion);
-    if (!choice->completion->options.streaming)
-        return;
     write_progress(choice->completion, "response.created");
     write_progress(choice->completion, "response.in_progress");
     flush(choice);
 }
 
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
+/* Pieces make several events, which go out together. */
+static void flush_some(struct gw_choice *choice)
 {
-    struct gw_turn *turn = turn_of(choice->completion);
-    turn->n_logprobs_shown = choice->logprobs.n_ready;
-    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    gw_tool_calls_push(choice, &choice->calls, text, n, &gw_response_parts);
-    if (turn->events.len)
+    if (turn_of(choice->completion)->events.len)
         flush(choice);
 }
 
-static void keep_response(struct gw_choice *choice, const char *status)
+static void put_whole(struct gw_choice *choice, struct baton_json_out *out)
 {
     const struct baton_buf *items = &turn_of(choice->completion)->items;
-    const struct progress progress = {.status = status, .output = items, .counts = true};
-    struct baton_json_out out = baton_json_out(&choice->result);
-    open_response(&out, NULL, choice->completion, &progress);
-    if (!choice->completion->options.streaming)
-        gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
+    const struct progress progress = {
+        .status = gw_response_status(choice), .output = items, .counts = true};
+    put_response(out, choice->completion, &progress);
     if (baton_buf_err(items))
         choice->result.err = baton_buf_err(items);
 }
+
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
+{
+    put_whole(choice, out);
+    gw_choice_put_steps(choice, out);
+}
+
+static void write_end(struct gw_choice *choice)
+{
+    bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
+    struct gw_turn *turn = turn_of(choice->completion);
+    const struct baton_buf *result = &choice->result; /* it may be stored */
+    struct baton_json_out out = baton_json_out(&choice->result);
+    struct gw_turn_event event;
+    baton_json_open(&out, NULL, '{');
+    put_whole(choice, &out);
+    baton_json_close(&out, '}');
+    gw_turn_event_begin(&event, turn, cut ? "response.incomplete" : "response.completed");
+    baton_json_put_raw(&event.out, "response", baton_buf_text(result), result->len);
+    gw_turn_event_end(&event, turn);
+    flush(choice);
+}
+
+/* ---- what is kept ---- */
 
 /* The answer in the words of chats, or NULL. */
 static struct baton_json *message_of(const struct gw_choice *choice)
@@ -237,45 +230,25 @@ static void store(struct gw_choice *choice)
                   BATON_S("reason", baton_err_text(err)));
 }
 
-static void on_finish(struct gw_choice *choice)
+static void restart(struct gw_choice *choice)
 {
-    bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
-    const char *status = cut ? "incomplete" : "completed";
-    struct gw_turn *turn = turn_of(choice->completion);
-    turn->n_logprobs_shown = choice->logprobs.n_ready;
-    gw_choice_end_logprobs(choice);
-    gw_tool_calls_end(choice, &choice->calls, &gw_response_parts);
-    gw_choice_count(choice);
-    gw_response_items_end(choice, status);
-    keep_response(choice, status);
-    if (choice->completion->options.streaming) {
-        write_end(choice, cut ? "response.incomplete" : "response.completed");
-        flush(choice);
-    }
-    store(choice);
-    gw_choice_close(choice, gw_completion_answer_one);
-}
-
-static void on_restart(struct gw_choice *choice)
-{
-    gw_choice_restart(choice);
     gw_turn_restart(turn_of(choice->completion));
 }
 
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    put_usage(&out, NULL, &completion->totals);
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, "response.failed");
-}
-
-const struct gw_response_writer gw_responses_writer = {.restart = on_restart,
-                                                       .first = on_first,
-                                                       .token = gw_choice_keep_token,
-                                                       .text = on_text,
-                                                       .finish = on_finish,
-                                                       .fail = on_fail};
+const struct gw_answer_writer gw_responses_writer = {
+    .options_bytes = sizeof(struct gw_turn),
+    .fini_options = gw_turn_fini,
+    .restart = restart,
+    .begin = write_begin,
+    .text = gw_response_write_text,
+    .call = gw_response_add_call,
+    .open_part = gw_response_open_item,
+    .close_part = gw_response_close_item,
+    .flush = flush_some,
+    .end = write_end,
+    .put_choice = put_choice,
+    .done = store,
+    .put_usage = put_usage,
+    .put_failure = put_failure,
+    .error_event = "response.failed",
+};

@@ -8,16 +8,15 @@
  *
  * A failure after the first event is an event response.failed.
  *
- * Ownership: see gateway/request/response_writer.h. A completion keeps its struct gw_turn.
+ * Ownership: see gateway/api/completion/writer.h. A completion keeps its struct gw_turn.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_WRITER_H
 #define BATON_GATEWAY_API_RESPONSES_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_responses_writer;
-extern const struct gw_stream_format gw_responses_format;
+extern const struct gw_answer_writer gw_responses_writer;
 
 #endif

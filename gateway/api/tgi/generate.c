@@ -30,19 +30,19 @@ static void read_sampling(struct gw_fields *fields, struct baton_sampling_params
 }
 
 /* What is told of the tokens. */
-static void read_details(struct gw_ask *ask)
+static void read_details(struct gw_ask *ask, struct gw_tgi_options *own)
 {
     struct gw_fields *fields = &ask->fields;
     struct gw_params *params = &ask->params.shared;
     int64_t n_top = 0;
-    gw_field_bool(fields, "details", &ask->options.details);
+    gw_field_bool(fields, "details", &own->details);
     gw_field_bool(fields, "decoder_input_details", &params->prompt_logprobs);
     gw_field_int(fields, "top_n_tokens", 0, BATON_MAX_LISTED, &n_top);
     if (params->prompt_logprobs && ask->options.streaming)
         gw_fields_fail(fields, "decoder_input_details", "invalid_value",
                        "decoder_input_details: not of a stream");
-    ask->options.details |= params->prompt_logprobs || n_top;
-    params->sampling.logprobs = ask->options.details || ask->options.streaming;
+    own->details |= params->prompt_logprobs || n_top;
+    params->sampling.logprobs = own->details || ask->options.streaming;
     params->sampling.top_logprobs = (uint32_t)n_top;
 }
 
@@ -66,8 +66,10 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
 {
     struct gw_ask ask;
     struct gw_fields *fields = &ask.fields;
+    struct gw_tgi_options own = {0};
     int64_t max_new_tokens = 0;
     gw_ask_init(&ask, api, exchange, body, &dialect);
+    ask.options.own = &own;
     ask.options.streaming = shape->streaming;
     ask.options.batch = shape->batch;
     if (shape->batch)
@@ -77,7 +79,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_tgi_read_parameters(fields);
     gw_params_read(api, fields, &ask.params);
     read_sampling(fields, &ask.params.shared.sampling);
-    read_details(&ask);
+    read_details(&ask, &own);
     read_prompt(&ask);
     gw_field_int(fields, "max_new_tokens", 1, gw_ask_most_tokens(api), &max_new_tokens);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));

@@ -1,7 +1,5 @@
 #include "gateway/api/tgi/writer.h"
 
-enum { EVENT_MAX_BYTES = 4 << 20 };
-
 /* ---- tokens ---- */
 
 static void put_id(struct baton_json_out *out, const struct baton_tokenizer *tokenizer, uint32_t id)
@@ -88,17 +86,7 @@ static void put_finish(struct baton_json_out *out, const struct gw_request *requ
 
 static void put_full_text(struct baton_json_out *out, const struct gw_choice *choice)
 {
-    const struct baton_buf *prompt = &choice->prompt->text, *text = &choice->text;
-    struct baton_buf full;
-    if (!choice->completion->options.echo) {
-        baton_json_put_text(out, "generated_text", baton_buf_text(text), text->len);
-        return;
-    }
-    baton_buf_init(&full, prompt->max_bytes + text->max_bytes);
-    baton_buf_append(&full, baton_buf_text(prompt), prompt->len);
-    baton_buf_append(&full, baton_buf_text(text), text->len);
-    baton_json_put_text(out, "generated_text", baton_buf_text(&full), full.len);
-    baton_buf_fini(&full);
+    gw_choice_put_text(choice, out, "generated_text", choice->completion->options.echo);
 }
 
 /* ---- a whole answer ---- */
@@ -128,15 +116,13 @@ static void put_details(struct baton_json_out *out, struct gw_choice *choice)
     baton_json_close(out, '}');
 }
 
-static void put_whole(struct gw_choice *choice)
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
 {
-    struct baton_json_out out = baton_json_out(&choice->result);
-    baton_json_open(&out, NULL, '{');
-    put_full_text(&out, choice);
-    if (choice->completion->options.details)
-        put_details(&out, choice);
-    gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
+    const struct gw_tgi_options *own = choice->completion->options.own;
+    put_full_text(out, choice);
+    if (own->details)
+        put_details(out, choice);
+    gw_choice_put_steps(choice, out);
 }
 
 /* ---- events ---- */
@@ -152,34 +138,31 @@ static void put_last_details(struct baton_json_out *out, const struct gw_request
 /* The event of an entry. */
 static void write_token(struct gw_choice *choice, size_t at, bool is_last)
 {
-    struct baton_buf event;
-    baton_buf_init(&event, EVENT_MAX_BYTES);
-    struct baton_json_out out = baton_json_out(&event);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "index", at + 1);
-    put_token(&out, "token", choice, at);
-    put_top(&out, "top_tokens", choice, at);
+    struct gw_event event;
+    gw_event_open(&event, choice, NULL);
+    baton_json_put_uint(&event.out, "index", at + 1);
+    put_token(&event.out, "token", choice, at);
+    put_top(&event.out, "top_tokens", choice, at);
     if (is_last) {
-        put_full_text(&out, choice);
-        put_last_details(&out, choice->request);
+        put_full_text(&event.out, choice);
+        put_last_details(&event.out, choice->request);
     } else {
-        baton_json_put_null(&out, "generated_text");
-        baton_json_put_null(&out, "details");
+        baton_json_put_null(&event.out, "generated_text");
+        baton_json_put_null(&event.out, "details");
     }
-    gw_choice_put_steps(choice, &out);
-    baton_json_close(&out, '}');
-    gw_completion_write(choice->completion, choice, NULL, event.data, event.len);
-    baton_buf_fini(&event);
+    gw_choice_put_steps(choice, &event.out);
+    gw_event_close(&event);
 }
 
 /* Tells the entries that are ready. The one that ends the output by its length waits for the end,
  * which goes with the last token. */
-static void tell_tokens(struct gw_choice *choice)
+static void write_tokens(struct gw_choice *choice, const char *text, size_t n_text)
 {
     struct gw_logprobs *logprobs = &choice->logprobs;
     const struct gw_request *request = choice->request;
     bool is_whole = (int64_t)request->output.tokens.n >= request->params.max_new_tokens;
     size_t n = logprobs->n_ready;
+    baton_buf_append(&choice->text, text, n_text);
     if (n && n == logprobs->n && is_whole)
         n--;
     for (; logprobs->n_taken < n; logprobs->n_taken++)
@@ -188,7 +171,7 @@ static void tell_tokens(struct gw_choice *choice)
 
 /* Of an output that a stop string ends, the last token may have been told already: its text goes
  * with the first event. */
-static void tell_end(struct gw_choice *choice)
+static void write_end(struct gw_choice *choice)
 {
     struct gw_logprobs *logprobs = &choice->logprobs;
     size_t n =
@@ -201,68 +184,10 @@ static void tell_end(struct gw_choice *choice)
         write_token(choice, logprobs->n - 1, true);
 }
 
-/* ---- the response writer ---- */
-
-static void on_prompt_logprobs(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs)
-{
-    gw_logprobs_add_prompt(&choice->logprobs, &choice->request->params.prompt, logprobs);
-}
-
-static void on_first(struct gw_choice *choice)
-{
-    gw_completion_begin(choice->completion);
-}
-
-static void on_token(struct gw_choice *choice, const struct gw_token *token)
-{
-    gw_choice_keep_token(choice, token);
-}
-
-static void on_text(struct gw_choice *choice, const char *text, size_t n)
-{
-    baton_buf_append(&choice->text, text, n);
-    gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
-    if (choice->completion->options.streaming)
-        tell_tokens(choice);
-}
-
-static void end(struct gw_completion *completion)
-{
-    if (completion->options.batch && !completion->options.streaming)
-        gw_completion_answer_all(completion);
-    else
-        gw_completion_answer_one(completion);
-}
-
-static void on_finish(struct gw_choice *choice)
-{
-    gw_choice_end_logprobs(choice);
-    gw_choice_count(choice);
-    if (choice->completion->options.streaming)
-        tell_end(choice);
-    else
-        put_whole(choice);
-    gw_choice_close(choice, end);
-}
-
-static void put_error_usage(struct baton_buf *buf, const struct gw_completion *completion)
-{
-    struct baton_json_out out = baton_json_out(buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_uint(&out, "input_length", completion->totals.prompt_tokens);
-    baton_json_put_uint(&out, "generated_tokens", completion->totals.output_tokens);
-    baton_json_close(&out, '}');
-}
-
-static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
-{
-    gw_choice_fail(choice, failure, put_error_usage, NULL);
-}
-
-const struct gw_response_writer gw_tgi_writer = {.restart = gw_choice_restart,
-                                                 .prompt_logprobs = on_prompt_logprobs,
-                                                 .first = on_first,
-                                                 .token = on_token,
-                                                 .text = on_text,
-                                                 .finish = on_finish,
-                                                 .fail = on_fail};
+const struct gw_answer_writer gw_tgi_writer = {
+    .options_bytes = sizeof(struct gw_tgi_options),
+    .text = write_tokens,
+    .end = write_end,
+    .put_choice = put_choice,
+    .usage_names = {"input_length", "generated_tokens"},
+};

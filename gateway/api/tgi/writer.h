@@ -4,15 +4,19 @@
  *     {"index", "token", "generated_text": null, "details": null}     for every token
  *     {"index", "token", "generated_text", "details"}                 for the last one
  *
- * Ownership: see gateway/request/response_writer.h.
+ * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
 #ifndef BATON_GATEWAY_API_TGI_WRITER_H
 #define BATON_GATEWAY_API_TGI_WRITER_H
 
-#include "gateway/api/completion/completion.h"
+#include "gateway/api/completion/writer.h"
 
-extern const struct gw_response_writer gw_tgi_writer;
+struct gw_tgi_options {
+    bool details; /* what is known of the tokens */
+};
+
+extern const struct gw_answer_writer gw_tgi_writer;
 
 #endif

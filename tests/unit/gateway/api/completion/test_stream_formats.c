@@ -10,7 +10,8 @@ static const struct gw_model_names names = {.n = 1, .list = {"tale"}};
 static void keep_alive(const struct gw_stream_format *format, bool chat, struct baton_buf *out)
 {
     struct gw_api api = {.names = &names};
-    struct gw_completion completion = {.api = &api, .options.chat = chat};
+    struct gw_ollama_options own = {.chat = chat};
+    struct gw_completion completion = {.api = &api, .options.own = &own};
     baton_buf_init(out, 1024);
     format->put_keep_alive(out, &completion);
 }
