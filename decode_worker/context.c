@@ -1,6 +1,5 @@
 #include "decode_worker/context.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,54 +173,28 @@ enum baton_err dc_context_take_start(struct dc_context *context,
 
 /* ---- all contexts of a worker ---- */
 
-void dc_contexts_init(struct dc_contexts *contexts)
+struct dc_context *dc_context_find(const struct baton_request_table *table,
+                                   const baton_envelope *envelope)
 {
-    *contexts = (struct dc_contexts){0};
-    dc_context_list_init(&contexts->list);
+    return dc_context_of_node(baton_request_table_find(table, envelope));
 }
 
-static struct dc_context *context_of(struct baton_request_node *node)
-{
-    return node ? (struct dc_context *)((char *)node - offsetof(struct dc_context, in_requests))
-                : NULL;
-}
-
-void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context)
-{
-    baton_request_table_add(&contexts->requests, &context->in_requests, &context->origin);
-    dc_context_list_push_back(&contexts->list, context);
-    if ((int)contexts->list.n > contexts->n_most)
-        contexts->n_most = (int)contexts->list.n;
-}
-
-void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context)
-{
-    baton_request_table_remove(&contexts->requests, &context->in_requests);
-    dc_context_list_remove(&contexts->list, context);
-}
-
-struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
-                                    const baton_envelope *envelope)
-{
-    return context_of(baton_request_table_find(&contexts->requests, envelope));
-}
-
-struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
-                                            const baton_envelope *envelope)
+struct dc_context *dc_context_find_request(const struct baton_request_table *table,
+                                           const baton_envelope *envelope)
 {
     struct baton_request_node *node = NULL;
-    while ((node = baton_request_table_next(&contexts->requests, envelope, node)) &&
-           atomic_load(&context_of(node)->canceled))
+    while ((node = baton_request_table_next(table, envelope, node)) &&
+           atomic_load(&dc_context_of_node(node)->canceled))
         ;
-    return context_of(node);
+    return dc_context_of_node(node);
 }
 
-struct dc_context *dc_contexts_find_hand_over(const struct dc_contexts *contexts,
-                                              const baton_envelope *envelope)
+struct dc_context *dc_context_find_hand_over(const struct baton_request_table *table,
+                                             const baton_envelope *envelope)
 {
-    struct dc_context *context = dc_context_list_first(&contexts->list);
+    struct dc_context *context = dc_context_first(table);
     while (context &&
            !(context->hand_over.wanted && baton_origin_is(&context->hand_over.origin, envelope)))
-        context = dc_context_list_next(&contexts->list, context);
+        context = dc_context_next(table, context);
     return context;
 }

@@ -19,6 +19,7 @@
 #define BATON_DECODE_WORKER_CONTEXT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "common/base/list.h"
 #include "common/policy/priority.h"
@@ -54,7 +55,6 @@ struct dc_prompt {
 };
 
 struct dc_context {
-    struct baton_node in_contexts;
     struct baton_request_node in_requests;
     enum dc_state state; /* dc_context_set_state alone changes it */
     int64_t state_ns;    /* since when */
@@ -94,8 +94,6 @@ struct dc_context {
     bool cold;
     bool over; /* done for good; otherwise only its prompt is done */
 };
-
-BATON_LIST(dc_context_list, struct dc_context, in_contexts)
 
 struct dc_context *dc_context_create(void);
 
@@ -160,31 +158,37 @@ static inline bool dc_context_has_credit(const struct dc_context *context)
     return context->n_output < atomic_load_explicit(&context->credit_end, memory_order_relaxed);
 }
 
-/* ---- all contexts of a worker ----
- *
- * Found by the request that a message names. The table owns no context: the caller that adds one
- * removes it before it is destroyed. */
+/* ---- all contexts of a worker: the requests of its table ---- */
 
-struct dc_contexts {
-    struct dc_context_list list; /* in order of arrival */
-    struct baton_request_table requests;
-    int n_most; /* the most that were here at once */
-};
+/* NULL for none. */
+static inline struct dc_context *dc_context_of_node(struct baton_request_node *node)
+{
+    return node ? (struct dc_context *)((char *)node - offsetof(struct dc_context, in_requests))
+                : NULL;
+}
 
-void dc_contexts_init(struct dc_contexts *contexts);
-void dc_contexts_add(struct dc_contexts *contexts, struct dc_context *context);
-void dc_contexts_remove(struct dc_contexts *contexts, struct dc_context *context);
+/* Of the contexts in order of arrival. NULL: there is none, or no other. */
+static inline struct dc_context *dc_context_first(const struct baton_request_table *table)
+{
+    return dc_context_of_node(baton_request_list_first(&table->list));
+}
+
+static inline struct dc_context *dc_context_next(const struct baton_request_table *table,
+                                                 struct dc_context *context)
+{
+    return dc_context_of_node(baton_request_list_next(&table->list, &context->in_requests));
+}
 
 /* The context that a gateway's message is about (baton_origin_is); NULL when there is none. */
-struct dc_context *dc_contexts_find(const struct dc_contexts *contexts,
-                                    const baton_envelope *envelope);
+struct dc_context *dc_context_find(const struct baton_request_table *table,
+                                   const baton_envelope *envelope);
 
 /* The context whose hand-over the gateway's message is about; NULL when there is none. */
-struct dc_context *dc_contexts_find_hand_over(const struct dc_contexts *contexts,
-                                              const baton_envelope *envelope);
+struct dc_context *dc_context_find_hand_over(const struct baton_request_table *table,
+                                             const baton_envelope *envelope);
 
 /* The same for a sending worker's message (baton_origin_is_request); skips canceled contexts. */
-struct dc_context *dc_contexts_find_request(const struct dc_contexts *contexts,
-                                            const baton_envelope *envelope);
+struct dc_context *dc_context_find_request(const struct baton_request_table *table,
+                                           const baton_envelope *envelope);
 
 #endif

@@ -5,7 +5,7 @@
 
 void dc_service_free_context(struct dc_service *service, struct dc_context *context)
 {
-    dc_contexts_remove(&service->contexts, context);
+    baton_request_table_remove(&service->base.requests, &context->in_requests);
     dc_context_destroy(context);
 }
 
@@ -24,7 +24,7 @@ void dc_service_refuse(struct dc_service *service, struct dc_context *context,
     baton_origin_fail(&context->origin, code, reason);
     atomic_store(&context->canceled, true);
     if (dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
+        baton_engine_thread_wake(service->base.thread);
 }
 
 /* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
@@ -97,7 +97,8 @@ static void take_back(struct dc_service *service, struct dc_context *context)
 
 void dc_service_take_done(struct dc_service *service)
 {
-    for (struct dc_context *context; (context = dc_engine_take_done(service->engine));)
+    struct dc_context *context;
+    while ((context = baton_engine_thread_take_done(service->base.thread)))
         take_back(service, context);
 }
 
@@ -118,7 +119,7 @@ static void end_hand_over(struct dc_service *service, struct dc_context *context
         log_sequence(context);
         dc_service_free_context(service, context);
     }
-    baton_host_wake(service->host); /* it is another one's turn */
+    baton_host_wake(service->base.host); /* it is another one's turn */
 }
 
 /* The transfers under way, and what of them is on the way. */
@@ -129,9 +130,10 @@ struct moving {
 
 static struct moving count_moving(const struct dc_service *service)
 {
+    const struct baton_request_table *requests = &service->base.requests;
     struct moving moving = {0};
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context)) {
+    for (struct dc_context *context = dc_context_first(requests); context;
+         context = dc_context_next(requests, context)) {
         moving.n += context->hand_over.send.state != BATON_KV_SEND_IDLE;
         moving.n_bytes += dc_hand_over_bytes(&context->hand_over);
     }
@@ -144,7 +146,7 @@ static bool open_hand_over(struct dc_service *service, struct dc_context *contex
     if (context->state != DC_RUNNING || moving->n >= DC_MAX_HAND_OVERS ||
         moving->n_bytes > DC_HAND_OVER_BYTES)
         return false;
-    if (!dc_hand_over_open(context, service->sender))
+    if (!dc_hand_over_open(context, service->base.sender))
         return true;
     baton_origin_fail(&context->hand_over.origin, BATON__V1__FAILED__CODE__NO_MEMORY,
                       "no memory to send the context");
@@ -159,7 +161,7 @@ static void step_hand_over(struct dc_service *service, struct dc_context *contex
     bool opens = hand_over->send.state == BATON_KV_SEND_IDLE;
     if (opens && !open_hand_over(service, context, moving))
         return;
-    bool is_over = dc_hand_over_pump(context, service->sender);
+    bool is_over = dc_hand_over_pump(context, service->base.sender);
     if (opens) {
         moving->n++;
         moving->n_bytes += dc_hand_over_bytes(hand_over);
@@ -167,19 +169,18 @@ static void step_hand_over(struct dc_service *service, struct dc_context *contex
     if (is_over)
         end_hand_over(service, context);
     else if (atomic_load(&hand_over->stops) && dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
+        baton_engine_thread_wake(service->base.thread);
 }
 
 void dc_service_step_hand_overs(struct dc_service *service)
 {
     struct moving moving = count_moving(service);
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
-         context; context = next) {
-        next = dc_context_list_next(&service->contexts.list, context);
+    const struct baton_request_table *requests = &service->base.requests;
+    for (struct dc_context *context = dc_context_first(requests), *next; context; context = next) {
+        next = dc_context_next(requests, context);
         if (context->hand_over.wanted && !atomic_load(&context->canceled))
             step_hand_over(service, context, &moving);
     }
-    baton_kv_sender_tidy(service->sender);
 }
 
 /* ---- one context's next step ---- */

@@ -11,21 +11,14 @@
 #include "decode_worker/context.h"
 #include "decode_worker/draft_model.h"
 #include "decode_worker/engine.h"
-#include "decode_worker/reserve.h"
 #include "decode_worker/service.h"
-#include "worker/kv/report.h"
 
 struct dc_service {
-    struct baton_host *host;
-    struct baton_kv *kv;
+    struct baton_service
+        base; /* first; its requests are contexts, its sender hands sequences over */
     struct dc_engine *engine;
-    const struct dc_draft_model *draft; /* NULL: there is none */
-    struct baton_kv_receiver *receiver;
-    struct baton_kv_sender *sender; /* of sequences that are handed over */
-    struct dc_contexts contexts;
-    struct baton_prefix_cache prefix_cache;
-    struct dc_reserve reserve;
-    struct baton_kv_report kv_report;
+    struct dc_draft_model *draft; /* NULL: there is none */
+    int max_batch;
     uint64_t n_shared, n_wired; /* contexts received */
 };
 

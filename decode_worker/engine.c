@@ -9,15 +9,13 @@
 #include "decode_worker/scheduler.h"
 #include "decode_worker/stream.h"
 #include "engine/engine.h"
-#include "worker/canary.h"
 
 /* A pause so short that no reader notices, for contexts whose link is full. */
 #define RETRY_NS (2 * BATON_MS)
 
 struct dc_engine {
-    struct baton_engine_thread *thread;
+    struct baton_service *service;
     struct baton_engine *engine;
-    struct baton_canary *canary;
     struct dc_scheduler scheduler;
     struct dc_sample_batch *sampling;
     struct dc_drafter *drafter; /* NULL: no draft model */
@@ -38,7 +36,7 @@ static void leave(struct dc_engine *engine, struct dc_context *context, bool ove
 {
     context->over = over;
     dc_scheduler_remove(&engine->scheduler, context);
-    baton_engine_thread_hand_back(engine->thread, context);
+    baton_engine_thread_hand_back(engine->service->thread, context);
 }
 
 /* The link's queue was full: the sequence gives its positions back, so its state is as before the
@@ -231,8 +229,8 @@ static bool schedule(void *arg, int64_t *wait_ns)
     struct dc_engine *engine = arg;
     int64_t now_ns = baton_now_ns();
     for (struct dc_context *context; (context = dc_scheduler_take_leaver(&engine->scheduler));)
-        baton_engine_thread_hand_back(engine->thread, context);
-    struct baton_engine_stats costs = baton_engine_thread_stats(engine->thread);
+        baton_engine_thread_hand_back(engine->service->thread, context);
+    struct baton_engine_stats costs = baton_engine_thread_stats(engine->service->thread);
     engine->scheduler.base_s = costs.step_base_s;
     engine->scheduler.row_s = costs.step_row_s;
     if (engine->drafter)
@@ -250,14 +248,15 @@ static bool schedule(void *arg, int64_t *wait_ns)
 static enum baton_err reserve_memory(struct dc_engine *engine,
                                      const struct dc_engine_options *options, struct baton_why *why)
 {
-    size_t n_vocab = (size_t)baton_model_info(options->model)->n_vocab;
+    const struct baton_host *host = engine->service->host;
+    size_t n_vocab = (size_t)baton_model_info(host->model)->n_vocab;
     size_t n_sequences = (size_t)options->max_batch;
     size_t n_logits = (size_t)dc_scheduler_max_logits(options->max_batch);
     enum baton_err err =
         dc_scheduler_init(&engine->scheduler, options->max_batch, options->colocated_chunk);
     engine->logits = calloc(n_logits, n_vocab * sizeof *engine->logits);
     engine->sampling =
-        dc_sample_batch_create(options->max_batch, options->cores->n_threads, (int)n_vocab);
+        dc_sample_batch_create(options->max_batch, host->cores.n_threads, (int)n_vocab);
     engine->stream = dc_stream_create(options->max_batch);
     engine->events = calloc(n_sequences, sizeof *engine->events);
     if (err || !engine->logits || !engine->sampling || !engine->stream || !engine->events)
@@ -268,53 +267,51 @@ static enum baton_err reserve_memory(struct dc_engine *engine,
 static enum baton_err create_drafter(struct dc_engine *engine,
                                      const struct dc_engine_options *options, struct baton_why *why)
 {
+    const struct baton_host *host = engine->service->host;
     return dc_drafter_create(
         &(struct dc_drafter_options){.draft = options->draft,
                                      .beside = engine->engine,
-                                     .n_vocab = baton_model_info(options->model)->n_vocab,
+                                     .n_vocab = baton_model_info(host->model)->n_vocab,
                                      .max_batch = options->max_batch,
-                                     .n_threads = options->cores->n_threads},
+                                     .n_threads = host->cores.n_threads},
         &engine->drafter, why);
 }
 
-static enum baton_err start_thread(struct dc_engine *engine,
-                                   const struct dc_engine_options *options, struct baton_why *why)
+static enum baton_err start_thread(struct dc_engine *engine, struct baton_why *why)
 {
-    const struct baton_engine_thread_options thread = {
-        .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
-        .cores = options->cores,
-        .engine = engine->engine,
-        .canary = {.run = engine->canary ? baton_canary_run : NULL,
-                   .arg = engine->canary,
-                   .period_s = options->canary_s},
-        .max_queued = options->max_contexts,
-        .stall_s = options->stall_s,
-        .max_held = options->max_contexts + 1, /* never full, so wake-ups are always read */
-        .wake = options->wake,
-        .wake_arg = options->wake_arg};
-    enum baton_err err = baton_engine_thread_create(&thread, &engine->thread, why);
-    return err ? err : baton_engine_thread_start(engine->thread, why);
+    struct baton_service *service = engine->service;
+    /* Every context holds a block, so there are at most as many contexts. */
+    int max_contexts = baton_kv_n_blocks(service->kv);
+    return baton_service_start_thread(
+        service,
+        (struct baton_engine_thread_options){
+            .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
+            .engine = engine->engine,
+            .max_queued = max_contexts,
+            .max_held = max_contexts + 1, /* never full, so wake-ups are always read */
+            .max_rows = engine->scheduler.max_batch},
+        why);
 }
 
-enum baton_err dc_engine_start(const struct dc_engine_options *options, struct dc_engine **out,
+enum baton_err dc_engine_start(struct baton_service *service,
+                               const struct dc_engine_options *options, struct dc_engine **out,
                                struct baton_why *why)
 {
+    const struct baton_host *host = service->host;
     struct baton_engine_options compute = {
         .max_rows = dc_scheduler_max_rows(options->max_batch, options->colocated_chunk),
-        .n_threads = options->cores->n_threads};
+        .n_threads = host->cores.n_threads};
     struct dc_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return BATON_NO_MEMORY;
-    enum baton_err err = baton_engine_create(options->model, &compute, &engine->engine, why);
+    engine->service = service;
+    enum baton_err err = baton_engine_create(host->model, &compute, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, options, why);
     if (!err && options->draft)
         err = create_drafter(engine, options, why);
-    if (!err && options->canary_s > 0)
-        err = baton_canary_create(options->model, engine->engine, options->kv_dtype,
-                                  &engine->canary, why);
     if (!err)
-        err = start_thread(engine, options, why);
+        err = start_thread(engine, why);
     if (err)
         dc_engine_stop(engine);
     else
@@ -326,8 +323,7 @@ void dc_engine_stop(struct dc_engine *engine)
 {
     if (!engine)
         return;
-    baton_engine_thread_destroy(engine->thread);
-    baton_canary_destroy(engine->canary);
+    baton_service_stop_thread(engine->service);
     free(engine->logits);
     free(engine->events);
     dc_stream_destroy(engine->stream);
@@ -340,29 +336,12 @@ void dc_engine_stop(struct dc_engine *engine)
 
 void dc_engine_submit(struct dc_engine *engine, struct dc_context *context)
 {
-    if (baton_engine_thread_submit(engine->thread, context))
+    if (baton_engine_thread_submit(engine->service->thread, context))
         baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_ORIGIN(&context->origin));
 }
 
-void dc_engine_wake(struct dc_engine *engine)
+struct dc_engine_stats dc_engine_stats(const struct dc_engine *engine)
 {
-    baton_engine_thread_wake(engine->thread);
-}
-
-struct dc_context *dc_engine_take_done(struct dc_engine *engine)
-{
-    return baton_engine_thread_take_done(engine->thread);
-}
-
-void dc_engine_look(struct dc_engine *engine, int64_t now_ns)
-{
-    baton_engine_thread_look(engine->thread, now_ns);
-}
-
-struct dc_engine_stats dc_engine_stats(struct dc_engine *engine)
-{
-    return (struct dc_engine_stats){.steps = baton_engine_thread_stats(engine->thread),
-                                    .n_running = atomic_load(&engine->n_running),
-                                    .n_paused = atomic_load(&engine->n_paused),
-                                    .step_max_rows = (uint32_t)engine->scheduler.max_batch};
+    return (struct dc_engine_stats){.n_running = atomic_load(&engine->n_running),
+                                    .n_paused = atomic_load(&engine->n_paused)};
 }

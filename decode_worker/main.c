@@ -38,13 +38,14 @@ static enum baton_err run(void *arg, struct baton_why *why)
 {
     struct options *options = arg;
     struct baton_host host;
-    struct dc_service *service = NULL;
+    struct baton_service *service = NULL;
     struct dc_draft_model draft = {0};
     dc_service_size(&options->kv, options->max_batch, options->colocated_prefill_chunk);
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_DECODE, why);
     if (!err && *options->draft_model)
         err = dc_draft_model_open(&draft, options->draft_model, options->draft_dtype, &host, why);
+    host.draft_model = draft.name;
     if (!err)
         err = dc_service_create(
             &(struct dc_service_options){.host = &host,
@@ -55,16 +56,12 @@ static enum baton_err run(void *arg, struct baton_why *why)
                                          .draft = draft.model ? &draft : NULL,
                                          .prefix_cache = options->prefix_cache},
             &service, why);
-    if (!err) {
-        struct baton_host_hooks hooks = dc_service_hooks(service);
-        host.draft_model = draft.name;
-        const char *bulk =
-            options->bulk_advertise ? options->bulk_advertise : dc_service_bulk_url(service);
-        err = baton_host_join(&host, bulk, dc_service_kv(service), &hooks, why);
-    }
     if (!err)
-        baton_host_run(&host);
-    dc_service_destroy(service);
+        err = baton_service_run(service,
+                                options->bulk_advertise ? options->bulk_advertise
+                                                        : baton_service_bulk_url(service),
+                                why);
+    baton_service_destroy(service);
     dc_draft_model_close(&draft);
     baton_host_close(&host);
     return err;

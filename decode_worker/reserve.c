@@ -3,33 +3,34 @@
 #include "common/policy/reservations.h"
 
 /* A canceled context counts no longer, even while the engine thread still has it. */
-static bool is_batch_full(const struct dc_reserve *reserve, int n_paused,
+static bool is_batch_full(const struct dc_service *service, int n_paused,
                           enum baton_priority priority)
 {
     int n_active[BATON_N_PRIORITIES] = {0};
-    for (struct dc_context *context = dc_context_list_first(&reserve->contexts->list); context;
-         context = dc_context_list_next(&reserve->contexts->list, context))
+    const struct baton_request_table *requests = &service->base.requests;
+    for (struct dc_context *context = dc_context_first(requests); context;
+         context = dc_context_next(requests, context))
         n_active[context->priority] += !atomic_load(&context->canceled);
-    return !baton_reservations_may(reserve->max_batch, priority, n_active, n_paused);
+    return !baton_reservations_may(service->max_batch, priority, n_active, n_paused);
 }
 
-static void answer_rejected(const struct dc_reserve *reserve, const struct baton_origin *origin,
+static void answer_rejected(const struct dc_service *service, const struct baton_origin *origin,
                             int n_blocks, bool batch_full)
 {
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     rejected.blocks_needed = (uint32_t)n_blocks;
-    rejected.blocks_free = (uint32_t)baton_kv_n_reservable(reserve->cache->kv);
-    rejected.draining = reserve->host->draining;
+    rejected.blocks_free = (uint32_t)baton_kv_n_reservable(service->base.kv);
+    rejected.draining = service->base.host->draining;
     rejected.batch_full = batch_full;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
     answer.rejected = &rejected;
     baton_origin_tell(origin, &answer);
 }
 
-static void answer_reserved(const struct dc_reserve *reserve, const struct dc_context *context)
+static void answer_reserved(const struct dc_service *service, const struct dc_context *context)
 {
-    struct baton_ticket ticket = baton_kv_receiver_ticket(reserve->receiver, &context->origin);
+    struct baton_ticket ticket = baton_kv_receiver_ticket(service->base.receiver, &context->origin);
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
     reserved.n_blocks = (uint32_t)context->seq.n_blocks;
@@ -40,16 +41,16 @@ static void answer_reserved(const struct dc_reserve *reserve, const struct dc_co
     baton_origin_tell(&context->origin, &answer);
 }
 
-static enum baton_err take_blocks(struct dc_reserve *reserve, struct dc_context *context,
+static enum baton_err take_blocks(struct dc_service *service, struct dc_context *context,
                                   const Baton__V1__Reserve *wanted)
 {
-    if (!context || reserve->host->draining ||
-        dc_positions_for(wanted) > reserve->host->facts.n_context_tokens)
+    if (!context || service->base.host->draining ||
+        dc_positions_for(wanted) > service->base.host->facts.n_context_tokens)
         return BATON_LIMIT;
-    return dc_context_reserve(context, reserve->cache, wanted);
+    return dc_context_reserve(context, &service->base.prefix_cache, wanted);
 }
 
-void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,
+void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_link *gateway,
                        const baton_envelope *envelope)
 {
     const Baton__V1__Reserve *wanted = envelope->reserve;
@@ -57,19 +58,19 @@ void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_li
     struct dc_context *context = dc_context_create();
     baton_origin_init(&origin, gateway, envelope);
     /* The batch first: a look-up in the prefix cache counts as a use of the blocks it finds. */
-    bool batch_full = is_batch_full(reserve, n_paused, baton_prompt_priority(wanted->priority));
-    enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(reserve, context, wanted);
+    bool batch_full = is_batch_full(service, n_paused, baton_prompt_priority(wanted->priority));
+    enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(service, context, wanted);
     if (!err) {
         context->origin = origin; /* moved */
-        dc_contexts_add(reserve->contexts, context);
-        answer_reserved(reserve, context);
+        baton_request_table_add(&service->base.requests, &context->in_requests, &context->origin);
+        answer_reserved(service, context);
         return;
     }
     if (err == BATON_INVALID)
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID,
                           "reserve: more block hashes than the prompt has whole blocks");
     else
-        answer_rejected(reserve, &origin, baton_kv_blocks_for(dc_positions_for(wanted)),
+        answer_rejected(service, &origin, baton_kv_blocks_for(dc_positions_for(wanted)),
                         batch_full);
     baton_origin_fini(&origin);
     dc_context_destroy(context);

@@ -7,27 +7,18 @@
  * their prompt, where another worker can still take them or admission can refuse them. A paused
  * context leaves its slot to another, so it does not count.
  *
- * Ownership: the contexts it makes belong to the table of contexts.
+ * Ownership: the contexts it makes belong to the service.
  * Threading: main thread.
  * Errors:    none. Without memory the answer is Rejected.
  */
 #ifndef BATON_DECODE_WORKER_RESERVE_H
 #define BATON_DECODE_WORKER_RESERVE_H
 
-#include "decode_worker/context.h"
-#include "worker/host.h"
-
-struct dc_reserve {
-    struct baton_host *host;
-    struct dc_contexts *contexts;
-    struct baton_prefix_cache *cache;         /* with its KV pool */
-    const struct baton_kv_receiver *receiver; /* issues the tickets */
-    int max_batch;
-};
+#include "decode_worker/context_steps.h"
 
 /* Answers the Reserve in envelope, whose request has no context yet. Of the contexts here, n_paused
  * wait for credit. */
-void dc_reserve_answer(struct dc_reserve *reserve, int n_paused, struct baton_link *gateway,
+void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_link *gateway,
                        const baton_envelope *envelope);
 
 #endif

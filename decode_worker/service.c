@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/policy/reservations.h"
 #include "decode_worker/context_steps.h"
+#include "decode_worker/reserve.h"
 #include "decode_worker/scheduler.h"
 
 void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t colocated_chunk)
@@ -15,32 +16,12 @@ void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t col
     kv->n_step_rows = dc_scheduler_max_sequence_rows((int)colocated_chunk);
 }
 
-static enum baton_err create_pool(struct dc_service *service,
-                                  const struct dc_service_options *options, struct baton_why *why)
+static struct dc_service *of(struct baton_service *base)
 {
-    struct baton_host *host = options->host;
-    struct baton_kv_options kv = options->kv;
-    kv.draft = options->draft ? options->draft->model : NULL;
-    dc_service_size(&kv, options->max_batch, options->colocated_chunk);
-    enum baton_err err = baton_kv_budget_create(&kv, host->model, host->options->kv_dtype, true,
-                                                host->claim, &service->kv, why);
-    service->reserve = (struct dc_reserve){.host = options->host,
-                                           .contexts = &service->contexts,
-                                           .cache = &service->prefix_cache,
-                                           .max_batch = (int)options->max_batch};
-    bool is_on = options->prefix_cache && options->kv.prefix_cache_tokens;
-    if (!err && options->draft)
-        err = dc_draft_model_reserve(options->draft, host->options->kv_dtype,
-                                     baton_kv_n_blocks(service->kv), why);
-    if (!err)
-        err = baton_host_measure(host, service->kv, why);
-    if (!err)
-        err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
-                                      baton_model_info(host->model)->dtype, &host->fingerprint,
-                                      &host->numeric_class, is_on, why);
-    baton_kv_report_init(&service->kv_report, service->kv);
-    return err;
+    return (struct dc_service *)base;
 }
+
+_Static_assert(offsetof(struct dc_service, base) == 0, "a service begins with what all have");
 
 /* ---- contexts that arrive ---- */
 
@@ -53,7 +34,7 @@ static struct dc_context *context_of(struct baton_kv_receive *receive)
 static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *envelope)
 {
     struct dc_service *service = arg;
-    struct dc_context *context = dc_contexts_find_request(&service->contexts, envelope);
+    struct dc_context *context = dc_context_find_request(&service->base.requests, envelope);
     return context && !dc_context_is_in_engine(context) ? &context->receive : NULL;
 }
 
@@ -83,117 +64,6 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
     atomic_store(&context_of(receive)->canceled, true);
 }
 
-static enum baton_err create_receiver(struct dc_service *service,
-                                      const struct dc_service_options *options,
-                                      struct baton_why *why)
-{
-    struct baton_host *host = service->host;
-    enum baton_err err = baton_kv_receiver_create(
-        &(struct baton_kv_receiver_options){.bulk_url = options->bulk_url,
-                                            .epoch = host->epoch,
-                                            .path = (enum baton_kv_path)options->kv.path,
-                                            .kv = service->kv,
-                                            .connect_ns = baton_host_silence_ns(host),
-                                            .wake = baton_host_wake,
-                                            .wake_arg = host,
-                                            .arg = service,
-                                            .find = find_receive,
-                                            .begin = begin_receive,
-                                            .complete = complete_receive,
-                                            .failed = fail_receive},
-        &service->receiver, why);
-    service->reserve.receiver = service->receiver;
-    return err;
-}
-
-/* ---- create, destroy ---- */
-
-static enum baton_err create_parts(struct dc_service *service,
-                                   const struct dc_service_options *options, struct baton_why *why)
-{
-    struct baton_host *host = options->host;
-    enum baton_err err = create_pool(service, options, why);
-    if (!err) /* every context holds a block, so there are at most as many contexts */
-        err = dc_engine_start(
-            &(struct dc_engine_options){.model = host->model,
-                                        .draft = service->draft,
-                                        .cores = &host->cores,
-                                        .max_batch = (int)options->max_batch,
-                                        .colocated_chunk = (int)options->colocated_chunk,
-                                        .max_contexts = baton_kv_n_blocks(service->kv),
-                                        .stall_s = host->options->stall_s,
-                                        .kv_dtype = baton_kv_dtype(service->kv),
-                                        .canary_s = host->options->canary_s,
-                                        .wake = baton_host_wake,
-                                        .wake_arg = host},
-            &service->engine, why);
-    if (!err)
-        err = create_receiver(service, options, why);
-    if (!err &&
-        !(service->sender = baton_host_create_sender(host, BATON_OVERLAP_ON, BATON_KV_PATH_WIRE)))
-        err = BATON_NO_MEMORY;
-    return err;
-}
-
-enum baton_err dc_service_create(const struct dc_service_options *options, struct dc_service **out,
-                                 struct baton_why *why)
-{
-    struct dc_service *service = calloc(1, sizeof *service);
-    if (!service)
-        return BATON_NO_MEMORY;
-    service->host = options->host;
-    service->draft = options->draft;
-    dc_contexts_init(&service->contexts);
-    enum baton_err err = create_parts(service, options, why);
-    if (err)
-        dc_service_destroy(service);
-    else
-        *out = service;
-    return err;
-}
-
-void dc_service_destroy(struct dc_service *service)
-{
-    if (!service)
-        return;
-    dc_engine_stop(service->engine); /* first: its thread uses the contexts and their blocks */
-    for (struct dc_context *context; (context = dc_context_list_first(&service->contexts.list));)
-        dc_service_free_context(service, context);
-    baton_kv_receiver_destroy(service->receiver);
-    baton_kv_sender_destroy(service->sender);
-    baton_kv_destroy(service->kv);
-    free(service);
-}
-
-const struct baton_kv *dc_service_kv(const struct dc_service *service)
-{
-    return service->kv;
-}
-
-const char *dc_service_bulk_url(const struct dc_service *service)
-{
-    return baton_kv_receiver_url(service->receiver);
-}
-
-/* ---- the account of the pool ---- */
-
-/* query is NULL for a check alone. */
-static void account(struct dc_service *service, struct baton_link *gateway,
-                    const Baton__V1__KvQuery *query)
-{
-    baton_kv_report_begin(&service->kv_report, query);
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context))
-        baton_kv_report_add(&service->kv_report,
-                            &(struct baton_kv_owner){.origin = &context->origin,
-                                                     .seq = &context->seq,
-                                                     .reason = dc_context_kv_reason(context),
-                                                     .since_ns = context->reserved_ns,
-                                                     .reason_ns = context->state_ns,
-                                                     .canceled = atomic_load(&context->canceled)});
-    baton_kv_report_end(&service->kv_report, gateway);
-}
-
 /* ---- what gateways ask ---- */
 
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
@@ -201,15 +71,14 @@ static void take_reserve(struct dc_service *service, struct baton_link *gateway,
 {
     /* First, so that finished contexts no longer hold blocks and slots. */
     dc_service_take_done(service);
-    dc_reserve_answer(&service->reserve, (int)dc_engine_stats(service->engine).n_paused, gateway,
-                      envelope);
+    dc_reserve_answer(service, (int)dc_engine_stats(service->engine).n_paused, gateway, envelope);
 }
 
 /* Blocks that this worker computes must not be found under the hashes of another class. */
 static void drop_foreign_hashes(const struct dc_service *service, struct dc_context *context,
                                 const Baton__V1__PrefillRequest *request)
 {
-    if (baton_prefix_cache_made(&service->prefix_cache, &context->prefix, request->tokens))
+    if (baton_prefix_cache_made(&service->base.prefix_cache, &context->prefix, request->tokens))
         return;
     baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&context->origin));
     baton_prefix_fini(&context->prefix);
@@ -218,8 +87,8 @@ static void drop_foreign_hashes(const struct dc_service *service, struct dc_cont
 static void take_prompt(struct dc_service *service, struct dc_context *context,
                         const Baton__V1__PrefillRequest *request)
 {
-    enum baton_err err = dc_context_take_prompt(context, request, service->host->facts.n_vocab,
-                                                &service->host->grammars);
+    enum baton_err err = dc_context_take_prompt(context, request, service->base.host->facts.n_vocab,
+                                                &service->base.host->grammars);
     if (!err) {
         drop_foreign_hashes(service, context, request);
         dc_service_prefill_if_ready(service, context);
@@ -236,8 +105,8 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
 static void take_start(struct dc_service *service, struct dc_context *context,
                        const Baton__V1__DecodeStart *start)
 {
-    enum baton_err err = dc_context_take_start(context, start, service->host->facts.n_vocab,
-                                               &service->host->grammars, service->draft);
+    enum baton_err err = dc_context_take_start(context, start, service->base.host->facts.n_vocab,
+                                               &service->base.host->grammars, service->draft);
     if (!err)
         dc_service_run_if_ready(service, context);
     else if (err == BATON_INVALID)
@@ -254,7 +123,7 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
               BATON_I("attempt", context->origin.attempt), BATON_S("reason", reason));
     atomic_store(&context->canceled, true);
     if (dc_context_is_in_engine(context))
-        dc_engine_wake(service->engine);
+        baton_engine_thread_wake(service->base.thread);
 }
 
 static void take_hand_over(struct dc_context *context, const baton_envelope *envelope)
@@ -269,7 +138,7 @@ static void take_hand_over(struct dc_context *context, const baton_envelope *env
 /* A gateway also cancels what it has begun a second time, by the number of that attempt. */
 static void cancel_hand_over(struct dc_service *service, const baton_envelope *envelope)
 {
-    struct dc_context *context = dc_contexts_find_hand_over(&service->contexts, envelope);
+    struct dc_context *context = dc_context_find_hand_over(&service->base.requests, envelope);
     if (!context || atomic_load(&context->canceled))
         return;
     baton_log(BATON_LOG_INFO, "hand_over_canceled", BATON_X("req", envelope->request_id),
@@ -278,16 +147,13 @@ static void cancel_hand_over(struct dc_service *service, const baton_envelope *e
     dc_service_give_up_hand_over(service, context);
 }
 
-static void from_gateway(void *arg, struct baton_link *gateway, const struct baton_message *message)
+static void from_gateway(struct baton_service *base, struct baton_link *gateway,
+                         const struct baton_message *message)
 {
     static struct baton_log_limit unexpected;
-    struct dc_service *service = arg;
+    struct dc_service *service = of(base);
     const baton_envelope *envelope = message->envelope;
-    struct dc_context *context = dc_contexts_find(&service->contexts, envelope);
-    if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_QUERY) {
-        account(service, gateway, envelope->kv_query);
-        return;
-    }
+    struct dc_context *context = dc_context_find(&base->requests, envelope);
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE && !context) {
         take_reserve(service, gateway, envelope);
         return;
@@ -306,7 +172,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         atomic_store(&context->credit_end,
                      envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
-        dc_engine_wake(service->engine); /* it may be idle for want of credit */
+        baton_engine_thread_wake(service->base.thread); /* it may be idle for want of credit */
         break;
     case BATON__V1__ENVELOPE__BODY_HAND_OVER:
         take_hand_over(context, envelope);
@@ -321,95 +187,125 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
     }
 }
 
-static void from_peer(void *arg, const struct baton_message *message)
-{
-    struct dc_service *service = arg;
-    baton_host_take_ack(service->host, service->sender, message);
-}
+/* ---- work ---- */
 
-static int64_t work(void *arg, int64_t now_ns)
+static int64_t work(struct baton_service *base, int64_t now_ns)
 {
-    struct dc_service *service = arg;
+    struct dc_service *service = of(base);
     int64_t next_ns = now_ns + BATON_SECOND;
-    dc_engine_look(service->engine, now_ns);
     dc_service_take_done(service);
-    baton_kv_receiver_work(service->receiver, now_ns);
-    baton_kv_sender_look(service->sender, now_ns);
     dc_service_step_hand_overs(service);
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list), *next;
-         context; context = next) {
-        next = dc_context_list_next(&service->contexts.list, context);
+    for (struct dc_context *context = dc_context_first(&base->requests), *next; context;
+         context = next) {
+        next = dc_context_next(&base->requests, context);
         if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
             next_ns = context->deadline_ns;
         dc_service_look_after(service, context, now_ns);
     }
-    if (baton_kv_report_is_due(&service->kv_report, service->contexts.list.n, now_ns))
-        account(service, NULL, NULL);
     return next_ns;
 }
 
-static void status(void *arg, Baton__V1__Status *out)
+static struct baton_kv_owner owner(struct baton_request_node *request)
 {
-    struct dc_service *service = arg;
-    struct dc_engine_stats stats = dc_engine_stats(service->engine);
-    struct baton_inbox_stats bulk;
-    out->n_running = stats.n_running;
-    out->n_queued = (uint32_t)service->contexts.list.n > stats.n_running
-                        ? (uint32_t)service->contexts.list.n - stats.n_running
-                        : 0;
-    out->n_requests_max = (uint32_t)service->contexts.n_most;
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context))
+    struct dc_context *context = dc_context_of_node(request);
+    return (struct baton_kv_owner){.origin = &context->origin,
+                                   .seq = &context->seq,
+                                   .reason = dc_context_kv_reason(context),
+                                   .since_ns = context->reserved_ns,
+                                   .reason_ns = context->state_ns,
+                                   .canceled = atomic_load(&context->canceled)};
+}
+
+static void status(struct baton_service *base, Baton__V1__Status *out)
+{
+    const struct dc_service *service = of(base);
+    uint32_t n_contexts = (uint32_t)base->requests.list.n;
+    out->n_running = dc_engine_stats(service->engine).n_running;
+    out->n_queued = n_contexts > out->n_running ? n_contexts - out->n_running : 0;
+    for (struct dc_context *context = dc_context_first(&base->requests); context;
+         context = dc_context_next(&base->requests, context))
         if (context->state == DC_PREFILLING)
             out->n_queued_tokens +=
                 (uint32_t)(context->n_prompt - context->seq.n_shared * BATON_KV_BLOCK_TOKENS);
-    out->kv_blocks_total = (uint32_t)baton_kv_n_blocks(service->kv);
-    out->kv_blocks_free = (uint32_t)baton_kv_n_reservable(service->kv);
-    out->kv_blocks_reserved = out->kv_blocks_total - out->kv_blocks_free;
-    out->kv_blocks_cached = (uint32_t)baton_kv_n_cached(service->kv);
-    if (out->kv_blocks_cached > out->kv_blocks_free) /* windows may be what bounds those free */
-        out->kv_blocks_cached = out->kv_blocks_free;
-    out->last_step_s = stats.steps.last_step_s;
-    out->busy_s = stats.steps.busy_s;
-    out->tokens_per_s = stats.steps.tokens_per_s;
-    out->step_base_s = stats.steps.step_base_s;
-    out->step_row_s = stats.steps.step_row_s;
-    out->step_max_rows = stats.step_max_rows;
-    out->stalled_s = stats.steps.stalled_s;
-    out->n_canaries = stats.steps.n_canaries;
-    out->n_canary_failures = stats.steps.n_canary_failures;
-    out->prefix_tokens = service->prefix_cache.n_looked_up_tokens;
-    out->prefix_hit_tokens = service->prefix_cache.n_hit_tokens;
     out->n_contexts_shared = service->n_shared;
     out->n_contexts_wired = service->n_wired;
-    out->kv_account_faults = service->kv_report.n_faults;
-    baton_kv_receiver_get_stats(service->receiver, &bulk);
-    baton_host_count_inbox(out, &bulk);
 }
 
-static void lost(void *arg, uint64_t gateway_epoch)
+static void cancel_lost(struct baton_service *base, struct baton_request_node *request)
 {
-    struct dc_service *service = arg;
-    for (struct dc_context *context = dc_context_list_first(&service->contexts.list); context;
-         context = dc_context_list_next(&service->contexts.list, context))
-        if (context->origin.gateway_epoch == gateway_epoch && !atomic_load(&context->canceled))
-            cancel(service, context, "the gateway is gone");
-    baton_host_wake(service->host);
+    struct dc_context *context = dc_context_of_node(request);
+    if (!atomic_load(&context->canceled))
+        cancel(of(base), context, "the gateway is gone");
 }
 
-static bool is_idle(void *arg)
+/* ---- create ---- */
+
+static void stop(struct baton_service *base)
 {
-    const struct dc_service *service = arg;
-    return !service->contexts.list.n;
+    dc_engine_stop(of(base)->engine); /* first: its thread uses the contexts and their blocks */
+    for (struct dc_context *context; (context = dc_context_first(&base->requests));)
+        dc_service_free_context(of(base), context);
 }
 
-struct baton_host_hooks dc_service_hooks(struct dc_service *service)
+static const struct baton_service_ops ops = {.from_gateway = from_gateway,
+                                             .work = work,
+                                             .owner = owner,
+                                             .status = status,
+                                             .cancel = cancel_lost,
+                                             .stop = stop};
+
+static enum baton_err open_pool(struct dc_service *service,
+                                const struct dc_service_options *options, struct baton_why *why)
 {
-    return (struct baton_host_hooks){.arg = service,
-                                     .from_gateway = from_gateway,
-                                     .from_peer = from_peer,
-                                     .work = work,
-                                     .status = status,
-                                     .lost = lost,
-                                     .is_idle = is_idle};
+    struct baton_service *base = &service->base;
+    struct baton_kv_options kv = options->kv;
+    kv.draft = service->draft ? service->draft->model : NULL;
+    dc_service_size(&kv, options->max_batch, options->colocated_chunk);
+    enum baton_err err = baton_service_open_pool(base, &kv, options->prefix_cache, why);
+    if (!err && service->draft)
+        err = dc_draft_model_reserve(service->draft, base->host->options->kv_dtype,
+                                     baton_kv_n_blocks(base->kv), why);
+    return err;
+}
+
+static enum baton_err open_receiver(struct dc_service *service,
+                                    const struct dc_service_options *options, struct baton_why *why)
+{
+    return baton_service_open_receiver(
+        &service->base,
+        (struct baton_kv_receiver_options){.bulk_url = options->bulk_url,
+                                           .path = (enum baton_kv_path)options->kv.path,
+                                           .arg = service,
+                                           .find = find_receive,
+                                           .begin = begin_receive,
+                                           .complete = complete_receive,
+                                           .failed = fail_receive},
+        why);
+}
+
+enum baton_err dc_service_create(const struct dc_service_options *options,
+                                 struct baton_service **out, struct baton_why *why)
+{
+    const struct dc_engine_options engine = {.draft = options->draft,
+                                             .max_batch = (int)options->max_batch,
+                                             .colocated_chunk = (int)options->colocated_chunk};
+    struct dc_service *service = calloc(1, sizeof *service);
+    if (!service)
+        return BATON_NO_MEMORY;
+    struct baton_service *base = &service->base;
+    baton_service_init(base, &ops, options->host);
+    service->draft = options->draft;
+    service->max_batch = (int)options->max_batch;
+    enum baton_err err = open_pool(service, options, why);
+    if (!err)
+        err = dc_engine_start(base, &engine, &service->engine, why);
+    if (!err)
+        err = open_receiver(service, options, why);
+    if (!err)
+        err = baton_service_open_sender(base, BATON_OVERLAP_ON, BATON_KV_PATH_WIRE);
+    if (err)
+        baton_service_destroy(base);
+    else
+        *out = base;
+    return err;
 }

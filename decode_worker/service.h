@@ -10,10 +10,9 @@
 #ifndef BATON_DECODE_WORKER_SERVICE_H
 #define BATON_DECODE_WORKER_SERVICE_H
 
-#include "worker/host.h"
-#include "worker/kv/budget.h"
+#include "worker/service.h"
 
-struct dc_service;
+struct dc_draft_model;
 
 struct dc_service_options {
     struct baton_host *host;
@@ -28,18 +27,9 @@ struct dc_service_options {
 /* What the worker's pool must know of how it runs sequences. */
 void dc_service_size(struct baton_kv_options *kv, int64_t max_batch, int64_t colocated_chunk);
 
+/* The caller destroys the service (baton_service_destroy). */
 enum baton_err dc_service_create(const struct dc_service_options *options,
-                                 struct dc_service **service,
+                                 struct baton_service **service,
                                  struct baton_why *why) BATON_MUST_CHECK;
-void dc_service_destroy(struct dc_service *service);
-
-/* What the host calls; arg is the service. */
-struct baton_host_hooks dc_service_hooks(struct dc_service *service);
-
-/* Its pool, borrowed. */
-const struct baton_kv *dc_service_kv(const struct dc_service *service);
-
-/* The bulk inbox as listened on. */
-const char *dc_service_bulk_url(const struct dc_service *service);
 
 #endif

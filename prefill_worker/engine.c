@@ -8,7 +8,6 @@
 #include "prefill_worker/answer.h"
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
-#include "worker/canary.h"
 
 /* One buffer serves both: a step either samples the ends of its chunks or scores one prompt. */
 enum {
@@ -18,10 +17,8 @@ enum {
 };
 
 struct pf_engine {
-    struct pf_engine_options options;
-    struct baton_engine_thread *thread;
+    struct baton_service *service;
     struct baton_engine *engine;
-    struct baton_canary *canary;
     struct pf_scheduler scheduler;
     struct baton_sampler *sampler;
     struct baton_sampled_message sampled; /* scratch: the token that is being sent */
@@ -31,6 +28,11 @@ struct pf_engine {
     bool warm;          /* a first token was sent */
     atomic_int n_begun; /* jobs inside whose first step has begun */
 };
+
+static const struct baton_model_info *info_of(const struct pf_engine *engine)
+{
+    return baton_model_info(engine->service->host->model);
+}
 
 /* ---- progress ---- */
 
@@ -59,7 +61,7 @@ static bool await_parts(const struct pf_engine *engine, struct pf_job *job, int 
     if (!pf_parts_are_several(&job->parts))
         return true;
     pf_parts_publish(job, layer);
-    engine->options.wake(engine->options.wake_arg);
+    baton_host_wake(engine->service->host);
     return pf_parts_await(job, layer);
 }
 
@@ -80,7 +82,7 @@ static bool on_layer(void *arg, int layer)
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }
     if (any_leaves) /* a wake-up per layer costs the main thread time, so only if blocks leave */
-        engine->options.wake(engine->options.wake_arg);
+        baton_host_wake(engine->service->host);
     return any_wants;
 }
 
@@ -172,7 +174,7 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
 
 static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t computed_ns)
 {
-    int n_embd = baton_model_info(engine->options.model)->n_embd;
+    int n_embd = info_of(engine)->n_embd;
     int n_rows = job->pooling == BATON_POOLING_MEAN ? job->n_prompt : 1;
     bool is_finite = true;
     for (int i = 0; i < n_embd; i++) {
@@ -213,7 +215,7 @@ static bool tells_progress(struct pf_job *job)
  * the order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
-    size_t n_vocab = (size_t)baton_model_info(engine->options.model)->n_vocab;
+    size_t n_vocab = (size_t)info_of(engine)->n_vocab;
     const float *logits = engine->logits;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
@@ -247,11 +249,11 @@ static bool schedule(void *arg, int64_t *wait_ns)
 {
     struct pf_engine *engine = arg;
     for (struct pf_job *job; (job = pf_scheduler_take_done(&engine->scheduler));)
-        baton_engine_thread_hand_back(engine->thread, job);
+        baton_engine_thread_hand_back(engine->service->thread, job);
     atomic_store(&engine->n_begun, pf_scheduler_count_begun(&engine->scheduler));
     *wait_ns = -1;
     return pf_scheduler_fill(&engine->scheduler, baton_now_ns(),
-                             baton_engine_thread_stats(engine->thread).tokens_per_s);
+                             baton_engine_thread_stats(engine->service->thread).tokens_per_s);
 }
 
 static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *report)
@@ -274,7 +276,8 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
         waited_ns += pf_parts_are_several(&step->chunks[i].job->parts)
                          ? step->chunks[i].job->parts.waited_ns
                          : 0;
-    baton_engine_thread_notify(engine->thread); /* complete blocks can be sent and shared */
+    baton_engine_thread_notify(
+        engine->service->thread); /* complete blocks can be sent and shared */
     *report =
         (struct baton_step_report){.n_tokens = n_rows, .n_rows = n_rows, .before_ns = waited_ns};
     return true;
@@ -284,7 +287,7 @@ static bool run_step(void *arg, int64_t begin_ns, struct baton_step_report *repo
 
 static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why *why)
 {
-    const struct baton_model_info *info = baton_model_info(engine->options.model);
+    const struct baton_model_info *info = info_of(engine);
     int n_vocab = info->n_vocab;
     engine->embedding = calloc((size_t)info->n_embd, sizeof *engine->embedding);
     engine->sampler = baton_sampler_create(n_vocab);
@@ -297,39 +300,31 @@ static enum baton_err reserve_memory(struct pf_engine *engine, struct baton_why 
 
 static enum baton_err start_thread(struct pf_engine *engine, struct baton_why *why)
 {
-    const struct baton_engine_thread_options thread = {
-        .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
-        .cores = engine->options.cores,
-        .engine = engine->engine,
-        .canary = {.run = engine->canary ? baton_canary_run : NULL,
-                   .arg = engine->canary,
-                   .period_s = engine->options.canary_s},
-        .max_queued = MAX_QUEUED,
-        .stall_s = engine->options.stall_s,
-        .max_held = PF_MAX_HELD,
-        .wake = engine->options.wake,
-        .wake_arg = engine->options.wake_arg};
-    enum baton_err err = baton_engine_thread_create(&thread, &engine->thread, why);
-    return err ? err : baton_engine_thread_start(engine->thread, why);
+    return baton_service_start_thread(
+        engine->service,
+        (struct baton_engine_thread_options){
+            .hooks = {.arg = engine, .add = add, .schedule = schedule, .run = run_step},
+            .engine = engine->engine,
+            .max_queued = MAX_QUEUED,
+            .max_held = PF_MAX_HELD,
+            .max_rows = engine->scheduler.limits.max_tokens},
+        why);
 }
 
-enum baton_err pf_engine_start(const struct pf_engine_options *options, struct pf_engine **out,
+enum baton_err pf_engine_start(struct baton_service *service, int chunk, struct pf_engine **out,
                                struct baton_why *why)
 {
+    const struct baton_host *host = service->host;
     struct pf_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return BATON_NO_MEMORY;
-    engine->options = *options;
-    pf_scheduler_init(&engine->scheduler, options->chunk);
-    const struct baton_engine_options compute_options = {
-        .max_rows = engine->scheduler.limits.max_tokens, .n_threads = options->cores->n_threads};
-    enum baton_err err =
-        baton_engine_create(options->model, &compute_options, &engine->engine, why);
+    engine->service = service;
+    pf_scheduler_init(&engine->scheduler, chunk);
+    const struct baton_engine_options options = {.max_rows = engine->scheduler.limits.max_tokens,
+                                                 .n_threads = host->cores.n_threads};
+    enum baton_err err = baton_engine_create(host->model, &options, &engine->engine, why);
     if (!err)
         err = reserve_memory(engine, why);
-    if (!err && options->canary_s > 0)
-        err = baton_canary_create(options->model, engine->engine, options->kv_dtype,
-                                  &engine->canary, why);
     if (!err)
         err = start_thread(engine, why);
     if (err)
@@ -343,8 +338,7 @@ void pf_engine_stop(struct pf_engine *engine)
 {
     if (!engine)
         return;
-    baton_engine_thread_destroy(engine->thread);
-    baton_canary_destroy(engine->canary);
+    baton_service_stop_thread(engine->service);
     free(engine->logits);
     free(engine->embedding);
     pf_score_destroy(engine->score);
@@ -357,32 +351,10 @@ enum baton_err pf_engine_submit(struct pf_engine *engine, struct pf_job *job)
 {
     job->runnable_ns = job->has_first_token ? baton_now_ns() : job->received_ns;
     job->done = false;
-    return baton_engine_thread_submit(engine->thread, job);
+    return baton_engine_thread_submit(engine->service->thread, job);
 }
 
-void pf_engine_wake(struct pf_engine *engine)
+int pf_engine_n_begun(const struct pf_engine *engine)
 {
-    baton_engine_thread_wake(engine->thread);
-}
-
-struct pf_job *pf_engine_take_done(struct pf_engine *engine)
-{
-    return baton_engine_thread_take_done(engine->thread);
-}
-
-void pf_engine_look(struct pf_engine *engine, int64_t now_ns)
-{
-    baton_engine_thread_look(engine->thread, now_ns);
-}
-
-struct pf_engine_stats pf_engine_stats(struct pf_engine *engine)
-{
-    struct baton_engine_stats steps = baton_engine_thread_stats(engine->thread);
-    int n_begun = atomic_load(&engine->n_begun);
-    return (struct pf_engine_stats){
-        .steps = steps,
-        .n_queued = steps.n_inside > n_begun ? (uint32_t)(steps.n_inside - n_begun) : 0,
-        .n_running = (uint32_t)n_begun,
-        .step_max_rows = (uint32_t)engine->scheduler.limits.max_tokens,
-    };
+    return atomic_load(&engine->n_begun);
 }

@@ -23,7 +23,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "common/base/list.h"
 #include "common/policy/priority.h"
 #include "engine/checkpoint/facts.h"
 #include "engine/kv.h"
@@ -37,7 +36,6 @@
 enum pf_state { PF_WAITING, PF_LOADING, PF_RUNNING, PF_PAUSED, PF_SENDING, PF_N_STATES };
 
 struct pf_job {
-    struct baton_node in_jobs;
     struct baton_request_node in_requests;
     enum pf_state state; /* pf_job_set_state alone changes it */
     int64_t state_ns;    /* since when */
@@ -85,12 +83,22 @@ struct pf_job {
     bool transfer_over;        /* complete or broken */
 };
 
-BATON_LIST(pf_job_list, struct pf_job, in_jobs)
-
 /* NULL for none. */
 static inline struct pf_job *pf_job_of_node(struct baton_request_node *node)
 {
     return node ? (struct pf_job *)((char *)node - offsetof(struct pf_job, in_requests)) : NULL;
+}
+
+/* Of the jobs in order of arrival. NULL: there is none, or no other. */
+static inline struct pf_job *pf_job_first(const struct baton_request_table *table)
+{
+    return pf_job_of_node(baton_request_list_first(&table->list));
+}
+
+static inline struct pf_job *pf_job_next(const struct baton_request_table *table,
+                                         struct pf_job *job)
+{
+    return pf_job_of_node(baton_request_list_next(&table->list, &job->in_requests));
 }
 
 /* Output tokens of the request so far: the index of the next one. */

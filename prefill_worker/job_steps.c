@@ -15,7 +15,7 @@ static void log_stopped(const struct pf_job *job)
 
 static double prefill_rate(struct pf_service *service)
 {
-    return pf_engine_stats(service->engine).steps.tokens_per_s;
+    return baton_engine_thread_stats(service->base.thread).tokens_per_s;
 }
 
 void pf_service_free_job(struct pf_service *service, struct pf_job *job)
@@ -24,16 +24,16 @@ void pf_service_free_job(struct pf_service *service, struct pf_job *job)
     if (service->disk)
         baton_kv_disk_save(service->disk, &job->seq, &job->prefix, prefill_rate(service),
                            baton_now_ns());
-    baton_request_table_remove(&service->requests, &job->in_requests);
-    pf_job_list_remove(&service->jobs, job);
+    baton_request_table_remove(&service->base.requests, &job->in_requests);
     pf_job_destroy(job);
 }
 
 /* Blocks for the job's positions. */
 static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
 {
-    enum baton_err err = baton_prefix_cache_take_blocks(
-        &service->prefix_cache, &job->prefix, &job->seq, n_positions, !pf_job_wants_all_rows(job));
+    enum baton_err err =
+        baton_prefix_cache_take_blocks(&service->base.prefix_cache, &job->prefix, &job->seq,
+                                       n_positions, !pf_job_wants_all_rows(job));
     if (err)
         return err;
     job->n_cached_tokens = job->seq.n_tokens;
@@ -46,7 +46,7 @@ static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job
 int pf_service_count_complete(const struct pf_service *service, struct pf_job *job)
 {
     int n_held;
-    const int *held = baton_kv_held_layers(service->kv, &n_held);
+    const int *held = baton_kv_held_layers(service->base.kv, &n_held);
     return baton_kv_progress_complete(baton_kv_progress_read(&job->progress), held[n_held - 1]);
 }
 
@@ -59,7 +59,7 @@ static enum baton_err open_transfer(struct pf_service *service, struct pf_job *j
                                            .n_tokens = job->n_prompt,
                                            .n_cached_tokens = job->n_cached_tokens,
                                            .target = &job->target};
-    return baton_kv_send_open(service->sender, &job->send, &source);
+    return baton_kv_send_open(service->base.sender, &job->send, &source);
 }
 
 /* Sends the blocks that are ready. A canceled job sends nothing more: the gateway also cancels at
@@ -68,7 +68,7 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
 {
     if (job->send.state == BATON_KV_SEND_IDLE)
         return;
-    if (!atomic_load(&job->canceled) && !baton_kv_send_pump(service->sender, &job->send))
+    if (!atomic_load(&job->canceled) && !baton_kv_send_pump(service->base.sender, &job->send))
         return;
     baton_kv_send_close(&job->send);
     job->transfer_over = true;
@@ -79,12 +79,12 @@ static void pump_parts(struct pf_service *service, struct pf_job *job)
 {
     if (!pf_parts_are_several(&job->parts))
         return;
-    if (!atomic_load(&job->canceled) && pf_parts_pump(job, service->sender))
+    if (!atomic_load(&job->canceled) && pf_parts_pump(job, service->base.sender))
         return;
     atomic_store(&job->canceled, true);
     pf_parts_interrupt(job);
     if (job->state == PF_RUNNING)
-        pf_engine_wake(service->engine);
+        baton_engine_thread_wake(service->base.thread);
 }
 
 /* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
@@ -110,7 +110,7 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
     int n_blocks = job->seq.n_shared + job->load.n_loaded;
     job->n_disk_tokens = job->load.n_loaded * BATON_KV_BLOCK_TOKENS;
     job->n_cached_tokens = job->seq.n_tokens = n_blocks * BATON_KV_BLOCK_TOKENS;
-    service->prefix_cache.n_hit_tokens += (uint64_t)job->n_disk_tokens;
+    service->base.prefix_cache.n_hit_tokens += (uint64_t)job->n_disk_tokens;
     baton_kv_progress_publish(&job->progress,
                               (struct baton_kv_progress){.n_done = n_blocks, .n_end = n_blocks});
     pf_job_set_state(job, PF_WAITING);
@@ -120,7 +120,7 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
 /* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
 static void reject_parts(struct pf_service *service, struct pf_job *job)
 {
-    pf_parts_tell_rejected(job, service->kv);
+    pf_parts_tell_rejected(job, service->base.kv);
     atomic_store(&job->canceled, true);
 }
 
@@ -130,12 +130,12 @@ static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
     struct pf_parts *parts = &job->parts;
     if (!parts->is_wanted || parts->is_started)
         return false;
-    if (!service->receiver) { /* --bulk "": the other parts could send nothing here */
+    if (!service->base.receiver) { /* --bulk "": the other parts could send nothing here */
         reject_parts(service, job);
         return true;
     }
     if (!parts->is_told)
-        pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->receiver, &job->origin));
+        pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->base.receiver, &job->origin));
     return true;
 }
 

@@ -9,23 +9,13 @@
 #define BATON_PREFILL_WORKER_JOB_STEPS_H
 
 #include "prefill_worker/engine.h"
-#include "prefill_worker/parts_receiver.h"
 #include "prefill_worker/service.h"
-#include "worker/kv/report.h"
 
 struct pf_service {
-    struct baton_host *host;
-    struct baton_kv *kv;
-    struct baton_prefix_cache prefix_cache;
+    struct baton_service base;  /* first; its requests are jobs, its receiver gets other workers'
+                                   parts of prompts */
     struct baton_kv_disk *disk; /* NULL: there is none */
     struct pf_engine *engine;
-    struct baton_kv_sender *sender;
-    struct pf_parts_owner parts;
-    struct baton_kv_receiver *receiver; /* of other workers' parts of prompts; NULL: none */
-    struct pf_job_list jobs;            /* in order of arrival */
-    struct baton_request_table requests;
-    uint32_t n_jobs_max; /* most that were here at once */
-    struct baton_kv_report kv_report;
 };
 
 /* Blocks of the job that are computed in all layers. */

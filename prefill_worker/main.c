@@ -64,31 +64,25 @@ static enum baton_err run(void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct baton_host host;
-    struct pf_service *service = NULL;
-    bool is_auto = !strcmp(options->bulk, "auto");
+    struct baton_service *service = NULL;
     char listened[BATON_MAX_TEXT_BYTES + 1], told[BATON_MAX_TEXT_BYTES + 1];
     set_port(listened, options->worker.inbox, "0");
-    const char *bulk = is_auto ? listened : options->bulk;
-    struct pf_service_options service_options = {.host = &host,
-                                                 .kv = options->kv,
-                                                 .chunk = (int)options->chunk,
-                                                 .overlap = (enum baton_overlap)options->overlap,
-                                                 .prefix_cache = options->prefix_cache &&
-                                                                 options->kv.prefix_cache_tokens,
-                                                 .bulk_url = bulk,
-                                                 .kv_disk = options->kv_disk};
+    struct pf_service_options service_options = {
+        .host = &host,
+        .kv = options->kv,
+        .chunk = (int)options->chunk,
+        .overlap = (enum baton_overlap)options->overlap,
+        .prefix_cache = options->prefix_cache,
+        .bulk_url = strcmp(options->bulk, "auto") != 0 ? options->bulk : listened,
+        .kv_disk = options->kv_disk};
     enum baton_err err =
         baton_host_open(&host, &options->worker, &options->kv, BATON__V1__ROLE__ROLE_PREFILL, why);
     if (!err)
         err = pf_service_create(&service_options, &service, why);
-    if (!err) {
-        struct baton_host_hooks hooks = pf_service_hooks(service);
-        bulk = told_url(options, pf_service_bulk_url(service), told);
-        err = baton_host_join(&host, bulk, pf_service_kv(service), &hooks, why);
-    }
     if (!err)
-        baton_host_run(&host);
-    pf_service_destroy(service);
+        err = baton_service_run(service, told_url(options, baton_service_bulk_url(service), told),
+                                why);
+    baton_service_destroy(service);
     baton_host_close(&host);
     return err;
 }

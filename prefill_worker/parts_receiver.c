@@ -1,10 +1,12 @@
 #include "prefill_worker/parts_receiver.h"
 
+#include "prefill_worker/job.h"
+
 /* Another worker does not know the gateway. */
-static struct pf_job *find_job(const struct pf_parts_owner *owner, const baton_envelope *envelope)
+static struct pf_job *find_job(const struct baton_service *service, const baton_envelope *envelope)
 {
     struct baton_request_node *node = NULL;
-    while ((node = baton_request_table_next(owner->requests, envelope, node))) {
+    while ((node = baton_request_table_next(&service->requests, envelope, node))) {
         struct pf_job *job = pf_job_of_node(node);
         if (job->parts.is_wanted && !atomic_load(&job->canceled))
             return job;
@@ -39,9 +41,9 @@ static struct pf_job *job_of_receive(const struct baton_kv_receive *receive)
 
 static void advanced(void *arg, struct baton_kv_receive *receive, int layer)
 {
-    struct pf_parts_owner *owner = arg;
+    struct baton_service *service = arg;
     pf_parts_advanced(job_of_receive(receive), layer);
-    pf_engine_wake(owner->engine);
+    baton_engine_thread_wake(service->thread);
 }
 
 static void complete_receive(void *arg, struct baton_kv_receive *receive)
@@ -56,25 +58,19 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
     atomic_store(&job_of_receive(receive)->canceled, true);
 }
 
-enum baton_err pf_parts_receiver_create(struct pf_parts_owner *owner, const char *bulk_url,
-                                        enum baton_kv_path path,
-                                        struct baton_kv_receiver **receiver, struct baton_why *why)
+enum baton_err pf_parts_receiver_open(struct baton_service *service, const char *bulk_url,
+                                      enum baton_kv_path path, struct baton_why *why)
 {
-    struct baton_host *host = owner->host;
-    return baton_kv_receiver_create(
-        &(struct baton_kv_receiver_options){.bulk_url = bulk_url,
-                                            .epoch = host->epoch,
-                                            .path = path,
-                                            .kv = owner->kv,
-                                            .connect_ns = baton_host_silence_ns(host),
-                                            .wake = baton_host_wake,
-                                            .wake_arg = host,
-                                            .arg = owner,
-                                            .find = find_receive,
-                                            .begin = begin_receive,
-                                            .is_early = is_early,
-                                            .advanced = advanced,
-                                            .complete = complete_receive,
-                                            .failed = fail_receive},
-        receiver, why);
+    return baton_service_open_receiver(
+        service,
+        (struct baton_kv_receiver_options){.bulk_url = bulk_url,
+                                           .path = path,
+                                           .arg = service,
+                                           .find = find_receive,
+                                           .begin = begin_receive,
+                                           .is_early = is_early,
+                                           .advanced = advanced,
+                                           .complete = complete_receive,
+                                           .failed = fail_receive},
+        why);
 }

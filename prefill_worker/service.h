@@ -7,12 +7,8 @@
 #ifndef BATON_PREFILL_WORKER_SERVICE_H
 #define BATON_PREFILL_WORKER_SERVICE_H
 
-#include "worker/host.h"
-#include "worker/kv/budget.h"
 #include "worker/kv/disk.h"
-#include "worker/kv/send.h"
-
-struct pf_service;
+#include "worker/service.h"
 
 struct pf_service_options {
     struct baton_host *host;
@@ -24,18 +20,9 @@ struct pf_service_options {
     struct baton_kv_disk_options kv_disk; /* of the prefix cache */
 };
 
+/* The caller destroys the service (baton_service_destroy). */
 enum baton_err pf_service_create(const struct pf_service_options *options,
-                                 struct pf_service **service,
+                                 struct baton_service **service,
                                  struct baton_why *why) BATON_MUST_CHECK;
-void pf_service_destroy(struct pf_service *service);
-
-/* What the host calls; arg is the service. */
-struct baton_host_hooks pf_service_hooks(struct pf_service *service);
-
-/* Where parts arrive, as listened on; NULL: nowhere. */
-const char *pf_service_bulk_url(const struct pf_service *service);
-
-/* Its pool, borrowed. */
-const struct baton_kv *pf_service_kv(const struct pf_service *service);
 
 #endif

@@ -365,6 +365,7 @@ struct baton_engine_stats baton_engine_thread_stats(struct baton_engine_thread *
                                        .tokens_per_s = atomic_load(&thread->tokens_per_s),
                                        .step_base_s = atomic_load(&thread->step_base_s),
                                        .step_row_s = atomic_load(&thread->step_row_s),
+                                       .step_max_rows = thread->options.max_rows,
                                        .stalled_s = atomic_load(&thread->stalled_s),
                                        .n_canaries = atomic_load(&thread->n_canaries),
                                        .n_canary_failures =

@@ -60,6 +60,7 @@ struct baton_engine_thread_options {
     struct baton_engine *engine; /* what computes on them */
     struct baton_canary_hook canary;
     int max_queued, max_held; /* items that wait for the thread; that it has taken */
+    int max_rows;             /* of a step, for Status */
     double stall_s;           /* with work and without progress for so long: stalled; 0: never */
     void (*wake)(void *arg);  /* rings the main thread */
     void *wake_arg;
@@ -71,9 +72,10 @@ struct baton_engine_stats {
     double busy_s;                  /* spent in steps, since the start */
     double tokens_per_s;            /* while it works, over the last steps; 0: not known yet */
     double step_base_s, step_row_s; /* as Status tells them */
-    double stalled_s;               /* without progress, as of the last look; 0: it moves */
-    unsigned n_canaries;            /* that came to their end */
-    unsigned n_canary_failures;     /* of them, with other bits than the first, or an error */
+    int step_max_rows;
+    double stalled_s;           /* without progress, as of the last look; 0: it moves */
+    unsigned n_canaries;        /* that came to their end */
+    unsigned n_canary_failures; /* of them, with other bits than the first, or an error */
 };
 
 /* Makes the queues but no thread, so that the hooks' state can be completed before start. */

@@ -97,20 +97,15 @@ static enum baton_err set_id(struct baton_host *host, struct baton_why *why)
     }
     (void)gethostname(name, sizeof name - 1);
     (void)snprintf(host->id, sizeof host->id, "%s-%.40s",
-                   host->role == BATON__V1__ROLE__ROLE_DECODE ? "decode" : "prefill", name);
+                   baton_host_decodes(host) ? "decode" : "prefill", name);
     return BATON_OK;
-}
-
-static bool is_decode(const struct baton_host *host)
-{
-    return host->role == BATON__V1__ROLE__ROLE_DECODE;
 }
 
 static enum baton_err admit_model(void *arg, const struct baton_model *model, struct baton_why *why)
 {
     const struct baton_host *host = arg;
-    return baton_kv_budget_check(host->kv_options, model, host->options->kv_dtype, is_decode(host),
-                                 host->claim, why);
+    return baton_kv_budget_check(host->kv_options, model, host->options->kv_dtype,
+                                 baton_host_decodes(host), host->claim, why);
 }
 
 static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
@@ -155,11 +150,12 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 
 static enum baton_err bind_to_node(struct baton_host *host, struct baton_why *why)
 {
-    enum baton_err err = baton_numa_bind(&(struct baton_numa_options){.numa = host->options->numa,
-                                                                      .cores = host->options->cores,
-                                                                      .id = host->id,
-                                                                      .is_decode = is_decode(host)},
-                                         &host->numa, why);
+    enum baton_err err =
+        baton_numa_bind(&(struct baton_numa_options){.numa = host->options->numa,
+                                                     .cores = host->options->cores,
+                                                     .id = host->id,
+                                                     .is_decode = baton_host_decodes(host)},
+                        &host->numa, why);
     if (!err && host->numa.node >= 0)
         (void)snprintf(host->numa_name, sizeof host->numa_name, "node:%d", host->numa.node);
     return err;
@@ -168,11 +164,12 @@ static enum baton_err bind_to_node(struct baton_host *host, struct baton_why *wh
 static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
 {
     return baton_cores_init(&host->cores,
-                            &(struct baton_cores_options){
-                                .cores = host->options->cores,
-                                .lease_dir = host->options->lease_dir,
-                                .n_threads = (int)host->options->threads,
-                                .role = is_decode(host) ? BATON_CORE_DECODE : BATON_CORE_PREFILL},
+                            &(struct baton_cores_options){.cores = host->options->cores,
+                                                          .lease_dir = host->options->lease_dir,
+                                                          .n_threads = (int)host->options->threads,
+                                                          .role = baton_host_decodes(host)
+                                                                      ? BATON_CORE_DECODE
+                                                                      : BATON_CORE_PREFILL},
                             why);
 }
 
@@ -183,8 +180,8 @@ static void open_claim(struct baton_host *host)
     struct baton_why why = {""};
     struct baton_memory_left left;
     baton_memory_left(&left);
-    if (baton_memory_claim_open(host->options->lease_dir, is_decode(host), left.group, &host->claim,
-                                &why))
+    if (baton_memory_claim_open(host->options->lease_dir, baton_host_decodes(host), left.group,
+                                &host->claim, &why))
         baton_log(BATON_LOG_DEBUG, "no_memory_claim", BATON_S("why", why.text));
 }
 
@@ -328,31 +325,6 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
         .wake_arg = host,
     };
     return baton_member_create(&member, &host->member, why);
-}
-
-struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
-                                                 enum baton_overlap overlap,
-                                                 enum baton_kv_path path)
-{
-    const char *advertised = host->options->advertise;
-    return baton_kv_sender_create(&(struct baton_kv_sender_options){
-        .epoch = host->epoch,
-        .reply_url = advertised ? advertised : baton_inbox_url(host->inbox),
-        .connect_ns = baton_host_silence_ns(host),
-        .overlap = overlap,
-        .path = path,
-        .beat_ns = (int64_t)(host->options->fleet.beat_s * (double)BATON_SECOND),
-        .wake = baton_host_wake,
-        .wake_arg = host});
-}
-
-void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,
-                         const struct baton_message *message)
-{
-    if (baton_kv_sender_take_ack(sender, message, baton_now_ns()))
-        baton_inbox_admit(host->inbox, message);
-    else
-        baton_inbox_reject_stranger(host->inbox, message);
 }
 
 static void touch_alive_file(struct baton_host *host, int64_t now_ns)

@@ -29,7 +29,6 @@
 #include "worker/grammars.h"
 #include "worker/kv/budget.h"
 #include "worker/kv/memory_claims.h"
-#include "worker/kv/send.h"
 
 struct baton_worker_options {
     struct baton_checkpoint_options checkpoint;
@@ -157,14 +156,11 @@ void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_
 /* How long another process may be silent, or not to be reached, before it is given up. */
 int64_t baton_host_silence_ns(const struct baton_host *host);
 
-/* What sends contexts of this worker. NULL: no memory. */
-struct baton_kv_sender *baton_host_create_sender(struct baton_host *host,
-                                                 enum baton_overlap overlap,
-                                                 enum baton_kv_path path);
-
-/* For the hook from_peer: the KvAck is the sender's, or its pipe a stranger's. */
-void baton_host_take_ack(struct baton_host *host, struct baton_kv_sender *sender,
-                         const struct baton_message *message);
+/* Whether its role is to decode. */
+static inline bool baton_host_decodes(const struct baton_host *host)
+{
+    return host->role == BATON__V1__ROLE__ROLE_DECODE;
+}
 
 /* Wakes the main thread; takes the host as void *. */
 void baton_host_wake(void *host);

@@ -1,4 +1,4 @@
-/* The requests of a worker, found by the ids in a message.
+/* The requests of a worker: in order of arrival, and found by the ids in a message.
  *
  * Request ids are random: their last bits spread evenly.
  *
@@ -10,19 +10,26 @@
 #ifndef BATON_WORKER_REQUEST_TABLE_H
 #define BATON_WORKER_REQUEST_TABLE_H
 
+#include "common/base/list.h"
 #include "worker/origin.h"
 
 enum { BATON_REQUEST_BUCKETS = 1024 }; /* requests are hundreds: more of them share a bucket */
 
 struct baton_request_node {
+    struct baton_node in_order;
     struct baton_request_node *next; /* in the bucket */
     const struct baton_origin *origin;
 };
 
-/* Zeroed it is empty. */
+BATON_LIST(baton_request_list, struct baton_request_node, in_order)
+
 struct baton_request_table {
+    struct baton_request_list list; /* in order of arrival */
+    size_t n_most;                  /* the most that were here at once */
     struct baton_request_node *buckets[BATON_REQUEST_BUCKETS];
 };
+
+void baton_request_table_init(struct baton_request_table *table);
 
 /* origin is borrowed while the node is in the table. */
 void baton_request_table_add(struct baton_request_table *table, struct baton_request_node *node,

@@ -11,7 +11,7 @@
 static const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = N_LAYERS, .n_vocab = N_VOCAB,
                                               .n_context = N_CONTEXT};
 
-struct dc_service *service;
+struct baton_service *service;
 struct mailbox prefill;
 
 static struct baton_worker_options host_options;
@@ -36,6 +36,7 @@ static void open_host(const struct worker_options *wanted)
     host_options = (struct baton_worker_options){
         .kv_dtype = "auto", .fleet.silence_s = wanted->silence_s, .advertise = "tcp://127.0.0.1:1"};
     host = (struct baton_host){.options = &host_options,
+                               .role = BATON__V1__ROLE__ROLE_DECODE,
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
@@ -109,7 +110,7 @@ void worker_open(const struct worker_options *wanted)
     if (dc_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
     shrink_draft_pool(wanted);
-    hooks = dc_service_hooks(service);
+    hooks = baton_service_hooks(service);
     if (!gateway_url)
         open_gateway();
     open_links(wanted->max_queued);
@@ -126,7 +127,7 @@ void worker_close(void)
         assert_int_equal(baton_kv_n_free(draft.kv), baton_kv_n_blocks(draft.kv));
         assert_true(baton_kv_is_consistent(draft.kv));
     }
-    dc_service_destroy(service);
+    baton_service_destroy(service);
     dc_draft_model_close(&draft);
     close_bulk();
     baton_link_release(to_gateway);

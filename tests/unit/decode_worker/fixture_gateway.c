@@ -202,7 +202,7 @@ void resume(const struct request_params *params)
 static void fill_hashes(const struct request_params *params, struct baton_block_hash *hashes,
                         size_t *n)
 {
-    const struct baton_kv *kv = dc_service_kv(service);
+    const struct baton_kv *kv = service->kv;
     const struct baton_block_salt salt = {
         .config = host.fingerprint.config,
         .weights = host.fingerprint.weights,

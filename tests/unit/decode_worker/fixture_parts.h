@@ -12,7 +12,7 @@
 #include "engine/engine.h"
 #include "tests/support/mailbox.h"
 
-extern struct dc_service *service;
+extern struct baton_service *service;
 extern struct mailbox prefill; /* where the prefill worker listens */
 
 /* Takes what came, and notes it in heard[]. */

@@ -50,7 +50,7 @@ static struct baton_link *bulk(void)
     if (to_bulk && bulk_may_end && baton_link_state(to_bulk) == BATON_OUTBOX_DOWN)
         close_bulk();
     if (!to_bulk)
-        to_bulk = mailbox_dial(&prefill, dc_service_bulk_url(service), PREFILL, WORKER, 0);
+        to_bulk = mailbox_dial(&prefill, baton_service_bulk_url(service), PREFILL, WORKER, 0);
     assert_non_null(to_bulk);
     return to_bulk;
 }
@@ -136,7 +136,7 @@ void ship_nothing(const struct request_params *params)
 {
     const struct shipment shipment = {.link = bulk(),
                                       .params = params,
-                                      .seq.kv = (struct baton_kv *)dc_service_kv(service),
+                                      .seq.kv = service->kv,
                                       .n_blocks = (uint32_t)baton_kv_blocks_for(params->n_prompt)};
     send_begin(&shipment, true);
 }
@@ -176,7 +176,7 @@ static struct baton_link *claim(const struct request_params *params, bool with_t
 {
     struct run run;
     struct baton_link *link =
-        mailbox_dial(&prefill, dc_service_bulk_url(service), STRANGER, WORKER, 0);
+        mailbox_dial(&prefill, baton_service_bulk_url(service), STRANGER, WORKER, 0);
     assert_non_null(link);
     const struct shipment shipment = compute(&run, params, link);
     send_begin(&shipment, with_ticket);

@@ -35,7 +35,7 @@ int n_received, n_lost, n_counted;
 bool counts_alone;
 
 static struct baton_worker_options host_options;
-struct pf_service *service;
+struct baton_service *service;
 struct mailbox gateway;
 static struct mailbox inbox; /* the worker's own */
 
@@ -152,6 +152,7 @@ static void open_host(void)
                                                  .advertise = baton_inbox_url(inbox.inbox)};
     host = (struct baton_host){.options = &host_options,
                                .inbox = inbox.inbox,
+                               .role = BATON__V1__ROLE__ROLE_PREFILL,
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
@@ -187,7 +188,7 @@ void worker_open(const struct worker_options *wanted)
                     .bytes = wanted->kv_disk.bytes}};
     if (pf_service_create(&options, &service, &why))
         fail_msg("%s", why.text);
-    hooks = pf_service_hooks(service);
+    hooks = baton_service_hooks(service);
 }
 
 void worker_close(void)
@@ -197,7 +198,7 @@ void worker_close(void)
     Baton__V1__Status status = worker_status();
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     close_parts();
-    pf_service_destroy(service);
+    baton_service_destroy(service);
     if (receiver)
         drop_decode_worker();
     baton_link_release(to_gateway);
@@ -309,9 +310,9 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
         .config = host.fingerprint.config,
         .weights = params->hashes == FOREIGN_HASHES ? "another" : host.fingerprint.weights,
         .dtype = baton_model_info(host.model)->dtype,
-        .kv_dtype = baton_kv_dtype(pf_service_kv(service)),
+        .kv_dtype = baton_kv_dtype(service->kv),
         .block_tokens = BATON_KV_BLOCK_TOKENS,
-        .kv_layout = baton_kv_layout_name(pf_service_kv(service)),
+        .kv_layout = baton_kv_layout_name(service->kv),
         .numeric_class = host.numeric_class.hex};
     struct baton_block_hash root;
     size_t n = baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS);

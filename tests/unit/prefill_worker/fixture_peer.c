@@ -31,7 +31,7 @@ void say_parts_start(const struct request_params *params,
     to[0].bulk_url = (char *)baton_kv_receiver_url(receiver);
     to[0].epoch = decode_epoch;
     to[0].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
-    to[1].bulk_url = (char *)pf_service_bulk_url(service);
+    to[1].bulk_url = (char *)baton_service_bulk_url(service);
     to[1].epoch = WORKER;
     to[1].ticket = (ProtobufCBinaryData){sizeof ticket.bytes, heard[params->id].ticket.bytes};
     start.n_parts = 2;
@@ -84,7 +84,8 @@ void open_part(const struct request_params *params, int part, int to, int n_bloc
                                .to = to,
                                .stripes = {.n_blocks = n_blocks, .n_parts = 2},
                                .target = {.epoch = WORKER, .ticket = heard[params->id].ticket}};
-    (void)snprintf(peer->target.url, sizeof peer->target.url, "%s", pf_service_bulk_url(service));
+    (void)snprintf(peer->target.url, sizeof peer->target.url, "%s",
+                   baton_service_bulk_url(service));
     open_context(params);
     clear(&seqs[params->id]);
     if (!part_sender)

@@ -10,7 +10,7 @@
 #include "tests/unit/prefill_worker/fixture.h"
 #include "worker/kv/receive.h"
 
-extern struct pf_service *service;
+extern struct baton_service *service;
 extern struct mailbox gateway;
 
 /* The decode worker: one transfer per request. */

@@ -27,7 +27,7 @@ static baton_envelope envelope_of(int i)
 
 SETUP(set_up)
 {
-    table = (struct baton_request_table){{NULL}};
+    baton_request_table_init(&table);
     add(0, 1, 7, 1);
     add(1, 1, 7, 2);                         /* another attempt */
     add(2, 2, 7, 1);                         /* another gateway */
