@@ -150,12 +150,13 @@ static enum baton_err load_model(struct baton_host *host, struct baton_why *why)
 
 static enum baton_err bind_to_node(struct baton_host *host, struct baton_why *why)
 {
-    enum baton_err err =
-        baton_numa_bind(&(struct baton_numa_options){.numa = host->options->numa,
-                                                     .cores = host->options->cores,
-                                                     .id = host->id,
-                                                     .is_decode = baton_host_decodes(host)},
-                        &host->numa, why);
+    const struct baton_numa_options numa = {.numa = host->options->numa,
+                                            .cores = host->options->cores,
+                                            .id = host->id,
+                                            .is_decode = baton_host_decodes(host)};
+    enum baton_err err = baton_numa_choose(&numa, &host->numa, why);
+    if (!err)
+        err = baton_numa_bind(&numa, &host->numa, why);
     if (!err && host->numa.node >= 0)
         (void)snprintf(host->numa_name, sizeof host->numa_name, "node:%d", host->numa.node);
     return err;

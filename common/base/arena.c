@@ -12,7 +12,7 @@ struct block {
 };
 
 struct baton_arena {
-    struct block *newest, *first;
+    struct block *newest;
     size_t used, max_bytes;
 };
 
@@ -35,31 +35,15 @@ struct baton_arena *baton_arena_create(size_t max_bytes)
     return arena;
 }
 
-/* Frees every block but the first. */
-static void release_rest(struct baton_arena *arena)
-{
-    while (arena->newest != arena->first) {
-        struct block *next = arena->newest->next;
-        free(arena->newest);
-        arena->newest = next;
-    }
-}
-
 void baton_arena_destroy(struct baton_arena *arena)
 {
     if (!arena)
         return;
-    release_rest(arena);
-    free(arena->first);
+    for (struct block *block = arena->newest, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
     free(arena);
-}
-
-void baton_arena_reset(struct baton_arena *arena)
-{
-    release_rest(arena);
-    if (arena->first)
-        arena->first->used = 0;
-    arena->used = 0;
 }
 
 void *baton_arena_alloc(struct baton_arena *arena, size_t size)
@@ -76,8 +60,6 @@ void *baton_arena_alloc(struct baton_arena *arena, size_t size)
             return NULL;
         block->next = arena->newest;
         arena->newest = block;
-        if (!arena->first)
-            arena->first = block;
     }
     void *p = block->bytes + block->used;
     block->used += size;

@@ -1,7 +1,7 @@
 /* A bump allocator with a cap, freed in one call: one per request, and the memory that received
  * protobuf messages are unpacked into (a hostile message then costs at most the cap).
  *
- * Ownership: every pointer handed out dies with baton_arena_reset or baton_arena_destroy.
+ * Ownership: every pointer handed out dies with baton_arena_destroy.
  * Threading: none; one owner at a time.
  * Errors:    NULL when the cap would be passed or memory is out; nothing else changes.
  */
@@ -15,9 +15,6 @@ struct baton_arena;
 /* max_bytes bounds the sum of all allocations, each rounded up to 16 bytes. */
 struct baton_arena *baton_arena_create(size_t max_bytes);
 void baton_arena_destroy(struct baton_arena *arena);
-
-/* Forgets everything handed out; keeps the first block of memory. */
-void baton_arena_reset(struct baton_arena *arena);
 
 /* size bytes aligned to 16, uninitialised. */
 void *baton_arena_alloc(struct baton_arena *arena, size_t size);

@@ -86,11 +86,3 @@ void baton_queue_close(struct baton_queue *queue)
     pthread_cond_broadcast(&queue->filled);
     pthread_mutex_unlock(&queue->lock);
 }
-
-size_t baton_queue_length(struct baton_queue *queue)
-{
-    pthread_mutex_lock(&queue->lock);
-    size_t n = queue->n;
-    pthread_mutex_unlock(&queue->lock);
-    return n;
-}

@@ -27,6 +27,4 @@ enum baton_err baton_queue_take(struct baton_queue *queue, int64_t timeout_ns,
 /* Wakes every waiter; queued items can still be taken. */
 void baton_queue_close(struct baton_queue *queue);
 
-size_t baton_queue_length(struct baton_queue *queue);
-
 #endif

@@ -176,14 +176,6 @@ uint64_t baton_link_n_unacked(struct baton_link *link)
     return sent > acked ? sent - acked : 0;
 }
 
-bool baton_link_is_idle(struct baton_link *link)
-{
-    pthread_rwlock_rdlock(&link->guard);
-    bool idle = !link->outbox || baton_outbox_is_idle(link->outbox);
-    pthread_rwlock_unlock(&link->guard);
-    return idle;
-}
-
 enum baton_err baton_link_resolve_url(const char *announced, const char *peer_host, char *url,
                                       size_t size, struct baton_why *why)
 {

@@ -61,7 +61,6 @@ int64_t baton_link_silent_ns(struct baton_link *link);
 
 /* Messages sent that the peer has not acknowledged. */
 uint64_t baton_link_n_unacked(struct baton_link *link);
-bool baton_link_is_idle(struct baton_link *link);
 
 /* Replaces the host "*" (or 0.0.0.0, [::]) of an announced url by the address its announcer was
  * seen at. INVALID for anything but tcp:// (or tls+tcp://) host:port. */

@@ -81,11 +81,12 @@ baton_arch_tensors(const struct baton_arch *arch, const struct baton_model_confi
     return config->gguf_names ? arch->gguf : arch->tensors;
 }
 
+/* All families: the table that an architecture is added to. */
+extern const struct baton_arch baton_families[]; /* [baton_n_families] */
+extern const int baton_n_families;
+
 /* NULL when unknown. */
 const struct baton_arch *baton_arch_find(const char *model_type);
-
-/* The index-th row; NULL past the last. */
-const struct baton_arch *baton_arch_at(int index);
 
 /* "supported: gpt2, ...", for messages. */
 enum { BATON_ARCH_NAMES_BYTES = 512 };

@@ -18,7 +18,7 @@
     (BY(EMBEDDING_MULTIPLIER) | BY(RESIDUAL_MULTIPLIER) | BY(ATTENTION_MULTIPLIER) |               \
      BY(LOGITS_SCALING))
 
-static const struct baton_arch families[] = {
+const struct baton_arch baton_families[] = {
     {.model_type = "gpt2",
      .tensors = &baton_names_gpt2,
      .gguf = &baton_names_gguf_whole,
@@ -287,26 +287,21 @@ static const struct baton_arch families[] = {
      .refine = baton_refine_gpt_oss},
 };
 
-enum { N_FAMILIES = BATON_N_OF(families) };
-
-const struct baton_arch *baton_arch_at(int index)
-{
-    return index >= 0 && index < N_FAMILIES ? &families[index] : NULL;
-}
+const int baton_n_families = BATON_N_OF(baton_families);
 
 const struct baton_arch *baton_arch_find(const char *model_type)
 {
-    for (int i = 0; i < N_FAMILIES; i++)
-        if (!strcmp(families[i].model_type, model_type))
-            return &families[i];
+    for (int i = 0; i < baton_n_families; i++)
+        if (!strcmp(baton_families[i].model_type, model_type))
+            return &baton_families[i];
     return NULL;
 }
 
 const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES])
 {
     size_t n = 0;
-    for (int i = 0; i < N_FAMILIES && n < BATON_ARCH_NAMES_BYTES; i++)
+    for (int i = 0; i < baton_n_families && n < BATON_ARCH_NAMES_BYTES; i++)
         n += (size_t)snprintf(text + n, BATON_ARCH_NAMES_BYTES - n, "%s%s",
-                              i ? ", " : "supported: ", families[i].model_type);
+                              i ? ", " : "supported: ", baton_families[i].model_type);
     return text;
 }

@@ -37,14 +37,6 @@ double baton_spec_head_weights(const struct baton_spec *spec)
     return (double)spec->n_embd * spec->n_vocab;
 }
 
-double baton_spec_step_weights(const struct baton_spec *spec, double n_rows)
-{
-    double n = baton_spec_head_weights(spec);
-    for (int i = 0; i < spec->n_layers; i++)
-        n += baton_spec_attention_weights(spec, i) + baton_spec_ff_weights(spec, i, n_rows);
-    return n;
-}
-
 int baton_spec_chunk(const struct baton_spec *spec)
 {
     const struct baton_moe_spec *moe = &spec->moe;

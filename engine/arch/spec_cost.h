@@ -28,9 +28,6 @@ double baton_spec_ff_weights(const struct baton_spec *spec, int layer, double n_
 
 double baton_spec_head_weights(const struct baton_spec *spec);
 
-/* All of them: what a step of n_rows rows reads. */
-double baton_spec_step_weights(const struct baton_spec *spec, double n_rows);
-
 /* Rows of a prompt to compute at once: enough that reading the weights takes little of the time. An
  * expert of a mixture gets k of E rows, so it takes E / k times as many, as far as that goes. */
 enum { BATON_DENSE_CHUNK = 128, BATON_MOST_CHUNK = 1024 };

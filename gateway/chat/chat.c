@@ -141,17 +141,6 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     return BATON_OK;
 }
 
-enum baton_err baton_chat_open(const char *model_path, const char *override,
-                               struct baton_chat **chat, struct baton_why *why)
-{
-    struct baton_chat_template source = {0};
-    enum baton_err err = baton_chat_template_read(model_path, &source, why);
-    if (!err)
-        err = baton_chat_create(&source, override, chat, why);
-    baton_chat_template_fini(&source);
-    return err;
-}
-
 void baton_chat_close(struct baton_chat *chat)
 {
     if (!chat)

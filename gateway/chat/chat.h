@@ -42,10 +42,6 @@ struct baton_chat_input {
 enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
                                  struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
 
-/* For a caller that wants nothing else of the model at model_path. Errors besides create's: those
- * of baton_chat_template_read. */
-enum baton_err baton_chat_open(const char *model_path, const char *override,
-                               struct baton_chat **chat, struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is fine. */
 void baton_chat_close(struct baton_chat *chat);
 

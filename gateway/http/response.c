@@ -228,11 +228,6 @@ void gw_exchange_stream_end(struct gw_exchange *exchange)
     end(exchange);
 }
 
-size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange)
-{
-    return gw_conn_queued_bytes(exchange->conn);
-}
-
 size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange)
 {
     return gw_conn_untaken_bytes(exchange->conn);

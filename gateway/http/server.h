@@ -183,9 +183,8 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
 void gw_exchange_stream_write(struct gw_exchange *exchange, const char *bytes, size_t n);
 /* Its end; ends the exchange. */
 void gw_exchange_stream_end(struct gw_exchange *exchange);
-/* The bytes that were not sent to the client yet. */
-size_t gw_exchange_queued_bytes(const struct gw_exchange *exchange);
-/* The same and those that its side has not acknowledged: all that is lost if it is gone now. */
+/* The bytes that were not sent to the client yet, and those that its side has not acknowledged: all
+ * that is lost if it is gone now. */
 size_t gw_exchange_untaken_bytes(const struct gw_exchange *exchange);
 /* Its client is cut off on the next turn of the loop, and sees that the answer is not whole.
  * on_gone is called then. */

@@ -15,7 +15,7 @@ struct entry {
 struct gw_prefix_table {
     struct entry *entries; /* [max_blocks + 1] */
     uint32_t *buckets;     /* [mask + 1] */
-    uint32_t mask, max_blocks, n, n_used, first_free;
+    uint32_t mask, max_blocks, n_used, first_free;
     uint32_t newest, oldest;
 };
 
@@ -50,11 +50,6 @@ void gw_prefix_table_destroy(struct gw_prefix_table *table)
     free(table->entries);
     free(table->buckets);
     free(table);
-}
-
-size_t gw_prefix_table_n(const struct gw_prefix_table *table)
-{
-    return table->n;
 }
 
 /* ---- entries ---- */
@@ -101,7 +96,6 @@ static void drop(struct gw_prefix_table *table, uint32_t at)
     unlink_age(table, at);
     entry->next = table->first_free;
     table->first_free = at;
-    table->n--;
 }
 
 static uint32_t take_free(struct gw_prefix_table *table)
@@ -123,7 +117,6 @@ static uint32_t insert(struct gw_prefix_table *table, const struct baton_block_h
     uint32_t *first = bucket(table, hash);
     table->entries[at] = (struct entry){.hash = *hash, .next = *first};
     *first = at;
-    table->n++;
     return at;
 }
 

@@ -41,6 +41,4 @@ size_t gw_prefix_table_match(const struct gw_prefix_table *table,
 /* Removes the tag of a worker that died. Visits every hash. */
 void gw_prefix_table_forget(struct gw_prefix_table *table, uint32_t tag);
 
-size_t gw_prefix_table_n(const struct gw_prefix_table *table);
-
 #endif

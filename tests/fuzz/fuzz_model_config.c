@@ -54,7 +54,6 @@ static void configure(const struct baton_model_config *config, int n_context)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct baton_model_config config;
-    const struct baton_arch *arch;
     struct baton_why why = {.text = ""};
     if (baton_model_config_parse(data, size, &config, &why)) {
         check(why.text[0]);
@@ -65,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(config.eos_ids[i] >= 0 && config.eos_ids[i] < config.n_vocab);
     configure(&config, 0);
     configure(&config, config.n_context / 2);
-    for (int i = 0; (arch = baton_arch_at(i)); i++) {
-        (void)snprintf(config.model_type, sizeof config.model_type, "%s", arch->model_type);
+    for (int i = 0; i < baton_n_families; i++) {
+        (void)snprintf(config.model_type, sizeof config.model_type, "%s",
+                       baton_families[i].model_type);
         configure(&config, 0);
     }
     return 0;

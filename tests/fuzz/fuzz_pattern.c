@@ -17,10 +17,8 @@ static struct baton_pattern *make(const char *text, size_t n, bool want_jit, siz
     const struct baton_step_pattern source = {.text = {.bytes = text, .n = n}, .is_regex = true};
     struct baton_pattern *pattern = NULL;
     struct baton_why why = {""};
-    if (baton_pattern_create(&source, want_jit, &pattern, &why) && !why.text[0])
+    if (baton_pattern_create(&source, want_jit, window, &pattern, &why) && !why.text[0])
         abort();
-    if (pattern)
-        baton_pattern_set_window(pattern, window);
     return pattern;
 }
 

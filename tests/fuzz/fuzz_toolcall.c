@@ -8,6 +8,7 @@
 
 #include "common/base/json.h"
 #include "gateway/chat/toolcall/parser.h"
+#include "tests/support/answer_formats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -90,14 +91,12 @@ static struct baton_answer_form form_of(unsigned choice, unsigned opened,
                                         const struct baton_json *functions)
 {
     static const char *const reasoning[] = {"", "think", "magistral", "harmony"};
-    size_t n = 0;
-    while (baton_tool_format_at(n))
-        n++;
-    const struct baton_tool_format *tools = baton_tool_format_at(choice % (n + 1));
-    struct baton_answer_form form = {
-        .tools = tools,
-        .reasoning = baton_reasoning_format_named(reasoning[choice / (n + 1) % 4]),
-        .functions = functions};
+    size_t n = baton_n_tool_formats, which = choice % (n + 1);
+    const struct baton_tool_format *tools = which < n ? &baton_tool_formats[which] : NULL;
+    struct baton_answer_form form = {.tools = tools,
+                                     .reasoning =
+                                         reasoning_format_named(reasoning[choice / (n + 1) % 4]),
+                                     .functions = functions};
     form.opens_reasoning = form.reasoning && opened & 1;
     form.opens_call = tools && tools->text_begin && opened & 2;
     return form;

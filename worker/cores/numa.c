@@ -192,13 +192,11 @@ static enum baton_err bind_to(const struct baton_numa_options *options,
     return err;
 }
 
-enum baton_err baton_numa_bind(const struct baton_numa_options *options, struct baton_numa *numa,
-                               struct baton_why *why)
+enum baton_err baton_numa_bind(const struct baton_numa_options *options,
+                               const struct baton_numa *numa, struct baton_why *why)
 {
     struct machine machine;
     enum baton_err err = look(options, &machine, why);
-    if (!err)
-        err = choose(options, &machine, numa, why);
     if (!err && numa->node >= 0)
         err = bind_to(options, &machine, numa->node, why);
     else if (!err && !strcmp(options->numa, "auto"))

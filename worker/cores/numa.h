@@ -38,8 +38,10 @@ struct baton_numa_options {
 enum baton_err baton_numa_choose(const struct baton_numa_options *options, struct baton_numa *numa,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* Chooses, binds this thread and those it starts, and logs what it did. */
-enum baton_err baton_numa_bind(const struct baton_numa_options *options, struct baton_numa *numa,
+/* Binds this thread and those it starts to the node that was chosen by these options, and logs what
+ * it did. */
+enum baton_err baton_numa_bind(const struct baton_numa_options *options,
+                               const struct baton_numa *numa,
                                struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

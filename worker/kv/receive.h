@@ -104,7 +104,7 @@ void baton_kv_receiver_destroy(struct baton_kv_receiver *receiver);
 /* The bulk inbox as listened on, with the real port. */
 const char *baton_kv_receiver_url(const struct baton_kv_receiver *receiver);
 
-/* What came by the bulk inbox, and what it turned away. */
+/* What came by the bulk inbox, and what it rejected; offers of pools count as messages. */
 void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
                                  struct baton_inbox_stats *stats);
 

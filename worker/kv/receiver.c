@@ -90,6 +90,7 @@ void baton_kv_receiver_get_stats(const struct baton_kv_receiver *receiver,
                                  struct baton_inbox_stats *stats)
 {
     baton_inbox_get_stats(receiver->inbox, stats);
+    stats->n_rejected += baton_kv_share_n_refused(receiver->share);
 }
 
 struct baton_ticket baton_kv_receiver_ticket(const struct baton_kv_receiver *receiver,

@@ -74,6 +74,11 @@ void baton_kv_share_look(struct baton_kv_share *share)
         baton_kv_offers_look(share->offers);
 }
 
+uint64_t baton_kv_share_n_refused(const struct baton_kv_share *share)
+{
+    return share ? baton_kv_offers_n_refused(share->offers) : 0;
+}
+
 struct baton_kv_view *baton_kv_share_take(struct baton_kv_share *share, const baton_envelope *begin)
 {
     struct baton_kv_offer offer;

@@ -31,6 +31,9 @@ void baton_kv_share_close(struct baton_kv_share *share);
 /* Lets in whoever waits with an offer, and turns strangers away. To be called now and then. */
 void baton_kv_share_look(struct baton_kv_share *share);
 
+/* Connections with offers that were refused. share may be NULL. */
+uint64_t baton_kv_share_n_refused(const struct baton_kv_share *share);
+
 /* The pool that was offered for the link of this KvBegin; NULL: none, contexts travel. */
 struct baton_kv_view *baton_kv_share_take(struct baton_kv_share *share,
                                           const baton_envelope *begin);

@@ -257,10 +257,10 @@ enum baton_err baton_outbox_open(const struct baton_outbox_options *options,
 }
 
 /* Waits until the kernel has everything: a send that NNG accepted may still be in its hands. */
-static bool await_kernel(struct baton_outbox *outbox, int timeout_ms)
+static void await_kernel(struct baton_outbox *outbox)
 {
     struct pollfd writable = {.fd = outbox->writable_fd, .events = POLLIN};
-    return poll(&writable, 1, timeout_ms) == 1;
+    (void)poll(&writable, 1, LINGER_MS);
 }
 
 /* NNG must not close a connection in the middle of a message that moves
@@ -275,7 +275,7 @@ void baton_outbox_close(struct baton_outbox *outbox)
     if (unsent)
         nng_msg_free(unsent);
     if (baton_outbox_state(outbox) == BATON_OUTBOX_UP)
-        (void)await_kernel(outbox, LINGER_MS);
+        await_kernel(outbox);
     nng_close(outbox->socket); /* waits for the last pipe event */
     destroy(outbox);
 }
@@ -398,14 +398,4 @@ uint64_t baton_outbox_n_sent(struct baton_outbox *outbox)
     uint64_t n_sent = outbox->n_sent;
     pthread_mutex_unlock(&outbox->lock);
     return n_sent;
-}
-
-bool baton_outbox_is_idle(struct baton_outbox *outbox)
-{
-    pthread_mutex_lock(&outbox->lock);
-    bool lost = outbox->state == BATON_OUTBOX_DOWN; /* nothing is left that could be lost */
-    bool waiting = outbox->n || outbox->sending;
-    bool used = outbox->n_sent > 0; /* before the pipe is up the descriptor says "not writable" */
-    pthread_mutex_unlock(&outbox->lock);
-    return lost || !used || (!waiting && await_kernel(outbox, 0));
 }

@@ -51,10 +51,6 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
 /* DOWN also when the time to connect is over. */
 enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox);
 
-/* Whether the kernel has everything that was queued, so that close loses nothing; true when DOWN.
- */
-bool baton_outbox_is_idle(struct baton_outbox *outbox);
-
 /* For how long the peer's kernel has acknowledged nothing of what was sent; INT64_MAX when the
  * outbox is not UP. A stopped peer's kernel goes on to acknowledge. Expensive: see tcp_path.h. */
 int64_t baton_outbox_silent_ns(struct baton_outbox *outbox);

@@ -280,15 +280,6 @@ const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t tok
     return path;
 }
 
-bool baton_matcher_accepts(struct baton_matcher *matcher)
-{
-    struct baton_grammar *grammar = matcher->grammar;
-    lock(grammar);
-    bool accepts = baton_automaton_accepts(grammar->automaton, matcher->position);
-    unlock(grammar);
-    return accepts;
-}
-
 static bool is_empty(const uint64_t *mask, size_t n_words)
 {
     uint64_t any = 0;

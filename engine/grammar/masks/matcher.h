@@ -62,9 +62,6 @@ int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_
  * grammar is no schema. */
 const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token);
 
-/* Whether the text may end here. */
-bool baton_matcher_accepts(struct baton_matcher *matcher);
-
 /* Writes a bit per token id, [baton_mask_words(n_vocab)]: those that may come next. Of stops [n],
  * all may where the text may end or where nothing else can come, and none elsewhere. */
 void baton_matcher_mask(struct baton_matcher *matcher, const uint32_t *stops, size_t n,

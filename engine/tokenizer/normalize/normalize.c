@@ -33,7 +33,8 @@ static enum baton_err make_step(const struct baton_normalizer_step *source, stru
     step->left = source->left;
     step->right = source->right;
     if (source->kind == BATON_NORMALIZER_REPLACE) {
-        enum baton_err err = baton_pattern_create(&source->pattern, true, &step->pattern, why);
+        enum baton_err err = baton_pattern_create(&source->pattern, true,
+                                                  BATON_PATTERN_WINDOW_BYTES, &step->pattern, why);
         if (err)
             return err;
     }

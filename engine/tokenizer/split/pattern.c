@@ -18,8 +18,6 @@ enum {
     STEPS_PER_BYTE = 16,
     MIN_STEPS = 100000,
     MAX_STEPS = 1 << 30,
-    /* Few words are longer than the window that a search begins with. */
-    WINDOW_BYTES = 1024,
     WINDOW_GROWTH = 4,
     /* What a text's wider windows may have together: patterns that look ahead at what other words
      * have read, such as those that count digits from the right, need more than the text. */
@@ -93,12 +91,12 @@ static bool knows_its_search(const struct baton_step_text *source)
 
 static enum baton_err create_regex(struct baton_pattern *pattern,
                                    const struct baton_step_text *source, bool want_jit,
-                                   struct baton_why *why)
+                                   size_t window_bytes, struct baton_why *why)
 {
     struct baton_buf text;
     baton_buf_init(&text, PATTERN_MAX_BYTES);
     enum baton_err err = baton_oniguruma_to_pcre2(source->bytes, source->n, &text, why);
-    pattern->window_bytes = knows_its_search(source) ? SIZE_MAX : WINDOW_BYTES;
+    pattern->window_bytes = knows_its_search(source) ? SIZE_MAX : window_bytes;
     if (!err)
         err = compile(pattern, &text, why);
     if (!err)
@@ -108,14 +106,15 @@ static enum baton_err create_regex(struct baton_pattern *pattern,
 }
 
 enum baton_err baton_pattern_create(const struct baton_step_pattern *source, bool want_jit,
-                                    struct baton_pattern **pattern, struct baton_why *why)
+                                    size_t window_bytes, struct baton_pattern **pattern,
+                                    struct baton_why *why)
 {
     struct baton_pattern *made = calloc(1, sizeof *made);
     enum baton_err err = BATON_OK;
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "the word pattern: out of memory");
     if (source->is_regex) {
-        err = create_regex(made, &source->text, want_jit, why);
+        err = create_regex(made, &source->text, want_jit, window_bytes, why);
     } else {
         made->n = source->text.n;
         made->text = malloc(made->n + 1);
@@ -153,12 +152,6 @@ static void find_text(const struct baton_pattern *pattern, const char *text, siz
         return;
     match->start = (size_t)(found - text);
     match->end = match->start + pattern->n;
-}
-
-void baton_pattern_set_window(struct baton_pattern *pattern, size_t n_bytes)
-{
-    if (pattern->window_bytes != SIZE_MAX)
-        pattern->window_bytes = n_bytes;
 }
 
 static void set_limit(struct baton_pattern *pattern, size_t n)

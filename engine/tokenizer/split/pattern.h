@@ -21,17 +21,17 @@
 
 struct baton_pattern;
 
+/* Few words are longer. */
+enum { BATON_PATTERN_WINDOW_BYTES = 1024 };
+
 /* want_jit: compile to machine code. Where the system refuses writable code (W^X) the interpreter
- * is used, with the same results. */
+ * is used, with the same results. window_bytes: how much text a search looks at before it looks at
+ * more; what is found does not depend on it. */
 enum baton_err baton_pattern_create(const struct baton_step_pattern *source, bool want_jit,
-                                    struct baton_pattern **pattern,
+                                    size_t window_bytes, struct baton_pattern **pattern,
                                     struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is fine. */
 void baton_pattern_destroy(struct baton_pattern *pattern);
-
-/* How much text a search looks at before it looks at more (1024 bytes). What is found does not
- * depend on it; tests make it small. */
-void baton_pattern_set_window(struct baton_pattern *pattern, size_t n_bytes);
 
 /* Bytes start .. end - 1; found is false when there is none. */
 struct baton_match {

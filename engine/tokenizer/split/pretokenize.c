@@ -43,7 +43,8 @@ static enum baton_err make_step(const struct baton_pretokenizer_step *source, bo
                           .prepend = source->prepend};
     baton_buf_init(&step->text, SIZE_MAX / 4);
     if (source->kind == BATON_PRETOKENIZER_SPLIT)
-        return baton_pattern_create(&source->pattern, want_jit, &step->pattern, why);
+        return baton_pattern_create(&source->pattern, want_jit, BATON_PATTERN_WINDOW_BYTES,
+                                    &step->pattern, why);
     if (source->kind != BATON_PRETOKENIZER_METASPACE)
         return BATON_OK;
     step->n_replacement = source->replacement.n;

@@ -6,7 +6,7 @@
 #include "gateway/chat/toolcall/bytes.h"
 
 /* The first that fits counts. */
-static const struct baton_tool_format formats[] = {
+const struct baton_tool_format baton_tool_formats[] = {
     {.name = "harmony",
      .mark = "<|channel|>",
      .syntax = BATON_TOOL_CHANNELS,
@@ -211,7 +211,7 @@ static const struct baton_tool_format formats[] = {
     {.name = "pythonic", .mark = "[func_name1(params_name1=", .syntax = BATON_TOOL_PYTHON},
 };
 
-enum { N_FORMATS = BATON_N_OF(formats) };
+const size_t baton_n_tool_formats = BATON_N_OF(baton_tool_formats);
 
 static bool fits(const struct baton_tool_format *format, const char *source, size_t n)
 {
@@ -223,23 +223,10 @@ static bool fits(const struct baton_tool_format *format, const char *source, siz
 
 const struct baton_tool_format *baton_tool_format_of(const char *source, size_t n)
 {
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (fits(&formats[i], source, n))
-            return &formats[i];
+    for (size_t i = 0; i < baton_n_tool_formats; i++)
+        if (fits(&baton_tool_formats[i], source, n))
+            return &baton_tool_formats[i];
     return NULL;
-}
-
-const struct baton_tool_format *baton_tool_format_named(const char *name)
-{
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (!strcmp(formats[i].name, name))
-            return &formats[i];
-    return NULL;
-}
-
-const struct baton_tool_format *baton_tool_format_at(size_t index)
-{
-    return index < N_FORMATS ? &formats[index] : NULL;
 }
 
 void baton_tool_format_markers(const struct baton_tool_format *format,

@@ -57,14 +57,12 @@ struct baton_tool_format {
     struct baton_tool_tags tags; /* of TAGS */
 };
 
+/* All formats that are known: [baton_n_tool_formats]. */
+extern const struct baton_tool_format baton_tool_formats[];
+extern const size_t baton_n_tool_formats;
+
 /* The format that a template's source makes a model write; NULL: none that is known. */
 const struct baton_tool_format *baton_tool_format_of(const char *source, size_t n);
-
-/* The format of that name, or NULL. */
-const struct baton_tool_format *baton_tool_format_named(const char *name);
-
-/* All of them, for tests: NULL behind the last. */
-const struct baton_tool_format *baton_tool_format_at(size_t index);
 
 /* The texts that the format's special tokens are in: calls put for each. */
 void baton_tool_format_markers(const struct baton_tool_format *format,

@@ -10,7 +10,7 @@ enum { HELD_MAX_BYTES = 64 << 20 };
 /* ---- formats ---- */
 
 /* The first that fits counts. */
-static const struct baton_reasoning_format formats[] = {
+const struct baton_reasoning_format baton_reasoning_formats[] = {
     {.name = "harmony",
      .begin = "<|channel|>analysis<|message|>",
      .end = "<|end|>",
@@ -22,22 +22,16 @@ static const struct baton_reasoning_format formats[] = {
     {.name = "think", .begin = "<think>", .end = "</think>"},
 };
 
-enum { N_FORMATS = BATON_N_OF(formats) };
+const size_t baton_n_reasoning_formats = BATON_N_OF(baton_reasoning_formats);
 
 const struct baton_reasoning_format *baton_reasoning_format_of(const char *source, size_t n)
 {
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (baton_bytes_have(source, n, formats[i].begin) ||
-            (!formats[i].has_channels && baton_bytes_have(source, n, formats[i].end)))
-            return &formats[i];
-    return NULL;
-}
-
-const struct baton_reasoning_format *baton_reasoning_format_named(const char *name)
-{
-    for (size_t i = 0; i < N_FORMATS; i++)
-        if (!strcmp(formats[i].name, name))
-            return &formats[i];
+    for (size_t i = 0; i < baton_n_reasoning_formats; i++) {
+        const struct baton_reasoning_format *format = &baton_reasoning_formats[i];
+        if (baton_bytes_have(source, n, format->begin) ||
+            (!format->has_channels && baton_bytes_have(source, n, format->end)))
+            return format;
+    }
     return NULL;
 }
 
@@ -74,14 +68,6 @@ void baton_reasoning_parser_init(struct baton_reasoning_parser *parser,
 void baton_reasoning_parser_fini(struct baton_reasoning_parser *parser)
 {
     baton_buf_fini(&parser->held);
-}
-
-void baton_reasoning_parser_restart(struct baton_reasoning_parser *parser)
-{
-    const struct baton_reasoning_format *format = parser->format;
-    bool is_open = parser->is_open;
-    baton_reasoning_parser_fini(parser);
-    baton_reasoning_parser_init(parser, format, is_open);
 }
 
 static void give(struct baton_reasoning_parser *parser, size_t n,

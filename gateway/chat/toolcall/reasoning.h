@@ -23,12 +23,13 @@ struct baton_reasoning_format {
     bool has_channels;       /* channels.h reads it */
 };
 
+/* All formats that are known: [baton_n_reasoning_formats]. */
+extern const struct baton_reasoning_format baton_reasoning_formats[];
+extern const size_t baton_n_reasoning_formats;
+
 /* The format of models whose template has this source; NULL: they write no reasoning, or in no
  * known format. */
 const struct baton_reasoning_format *baton_reasoning_format_of(const char *source, size_t n);
-
-/* The format of that name, or NULL. */
-const struct baton_reasoning_format *baton_reasoning_format_named(const char *name);
 
 /* The texts that the format's special tokens are in: calls put for each. */
 void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
@@ -61,8 +62,6 @@ struct baton_reasoning_parser {
 void baton_reasoning_parser_init(struct baton_reasoning_parser *parser,
                                  const struct baton_reasoning_format *format, bool is_open);
 void baton_reasoning_parser_fini(struct baton_reasoning_parser *parser);
-/* Forgets every byte so far. */
-void baton_reasoning_parser_restart(struct baton_reasoning_parser *parser);
 
 void baton_reasoning_parser_push(struct baton_reasoning_parser *parser, const char *text, size_t n,
                                  const struct baton_reasoning_sink *sink);

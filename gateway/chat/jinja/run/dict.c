@@ -138,10 +138,3 @@ const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct ji
     const struct jinja_entry *entry = find_entry(run, dict, key);
     return entry ? &entry->value : NULL;
 }
-
-const struct jinja_value *jinja_dict_get(struct jinja_run *run, const struct jinja_dict *dict,
-                                         const char *key)
-{
-    struct jinja_string string = {.bytes = key, .n = strlen(key)};
-    return jinja_dict_find(run, dict, jinja_string_value(&string));
-}

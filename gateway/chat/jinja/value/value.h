@@ -155,8 +155,6 @@ struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_valu
 /* The value of a key; NULL when there is none. */
 const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
                                           struct jinja_value key);
-const struct jinja_value *jinja_dict_get(struct jinja_run *run, const struct jinja_dict *dict,
-                                         const char *key);
 
 static inline bool jinja_is_number(struct jinja_value value)
 {

@@ -195,6 +195,18 @@ TEST(the_stop_token_is_the_one_that_ends_a_turn_if_the_tokenizer_has_it)
 
 /* ---- directories ---- */
 
+/* As the gateway does with the checkpoint of the model there. */
+static enum baton_err open_directory(const char *path, const char *override,
+                                     struct baton_chat **chat, struct baton_why *why)
+{
+    struct baton_chat_template source = {0};
+    enum baton_err err = baton_chat_template_read(path, &source, why);
+    if (!err)
+        err = baton_chat_create(&source, override, chat, why);
+    baton_chat_template_fini(&source);
+    return err;
+}
+
 /* What the model of these two files makes of "Hi"; NULL: it has no template. */
 static void assert_directory(const char *jinja, const char *config, const char *expected)
 {
@@ -202,7 +214,7 @@ static void assert_directory(const char *jinja, const char *config, const char *
     struct baton_why why = {.text = ""};
     put_file("chat_template.jinja", jinja);
     put_file("tokenizer_config.json", config);
-    if (baton_chat_open(dir, "auto", &chat, &why))
+    if (open_directory(dir, "auto", &chat, &why))
         fail_msg("%s", why.text);
     assert_string_equal(baton_chat_source(chat), expected ? "model" : "none");
     if (expected) {
@@ -245,7 +257,7 @@ TEST(a_file_can_be_named)
     struct baton_chat *chat = NULL;
     put_file("chat_template.jinja", "{{ messages[0].content }}.");
     (void)snprintf(path, sizeof path, "%s/chat_template.jinja", dir);
-    assert_int_equal(baton_chat_open(dir, path, &chat, NULL), BATON_OK);
+    assert_int_equal(open_directory(dir, path, &chat, NULL), BATON_OK);
     assert_string_equal(baton_chat_source(chat), "file");
     struct baton_tokens tokens = ask(chat, "Hi");
     assert_text(&tokens, "Hi.");
@@ -259,12 +271,12 @@ TEST(special_tokens_are_strings_or_objects_with_a_content)
     put_file("chat_template.jinja", ZEPHYR);
     put_file("tokenizer_config.json",
              "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"" EOT "\"}");
-    assert_int_equal(baton_chat_open(dir, "auto", &chat, NULL), BATON_OK);
+    assert_int_equal(open_directory(dir, "auto", &chat, NULL), BATON_OK);
     assert_string_equal(chat->bos, "<b>");
     assert_string_equal(chat->eos, EOT);
     baton_chat_close(chat);
     put_file("tokenizer_config.json", "{\"bos_token\":null}");
-    assert_int_equal(baton_chat_open(dir, "auto", &chat, NULL), BATON_OK);
+    assert_int_equal(open_directory(dir, "auto", &chat, NULL), BATON_OK);
     assert_null(chat->bos);
     assert_null(chat->eos);
     struct baton_tokens tokens = ask(chat, "Hi");
@@ -279,7 +291,7 @@ TEST(a_config_that_is_not_json_is_refused_with_its_name)
     struct baton_why why;
     put_file("chat_template.jinja", NULL);
     put_file("tokenizer_config.json", "{");
-    assert_int_equal(baton_chat_open(dir, "auto", &chat, &why), BATON_INVALID);
+    assert_int_equal(open_directory(dir, "auto", &chat, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "tokenizer_config.json"));
     assert_null(chat);
 }
@@ -287,7 +299,7 @@ TEST(a_config_that_is_not_json_is_refused_with_its_name)
 TEST(the_embedded_model_has_no_template)
 {
     struct baton_chat *chat = NULL;
-    assert_int_equal(baton_chat_open("models/tale", "auto", &chat, NULL), BATON_OK);
+    assert_int_equal(open_directory("models/tale", "auto", &chat, NULL), BATON_OK);
     assert_string_equal(baton_chat_source(chat), "none");
     baton_chat_close(chat);
 }

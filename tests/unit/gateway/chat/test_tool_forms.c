@@ -111,8 +111,8 @@ TEST(calls_that_a_template_writes_are_read_back)
 
 TEST(every_form_has_a_template_here)
 {
-    const struct baton_tool_format *format;
-    for (size_t i = 0; (format = baton_tool_format_at(i)); i++) {
+    for (size_t i = 0; i < baton_n_tool_formats; i++) {
+        const struct baton_tool_format *format = &baton_tool_formats[i];
         size_t n = 0;
         for (size_t t = 0; t < N_TOOL_TEMPLATES; t++)
             n += !strcmp(tool_templates[t].form, format->name);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "gateway/http/conn.h"
 #include "server_fixture.h"
 
 enum { PIECE_BYTES = 4096 };
@@ -168,9 +169,9 @@ TEST(pieces_written_while_the_server_gathers_leave_as_one)
         gw_exchange_stream_write(f.held, "abc", 3);
     fixture_settle(&f);
     assert_int_equal(recv(fd, bytes, sizeof bytes, MSG_DONTWAIT), -1);
-    assert_true(gw_exchange_queued_bytes(f.held) > 0);
+    assert_true(gw_conn_queued_bytes(f.held->conn) > 0);
     gw_http_flush(f.server);
-    assert_int_equal(gw_exchange_queued_bytes(f.held), 0);
+    assert_int_equal(gw_conn_queued_bytes(f.held->conn), 0);
     ssize_t n = recv(fd, bytes, sizeof bytes, 0);
     assert_int_equal(n, 3 * strlen("3\r\nabc\r\n"));
     assert_memory_equal(bytes, "3\r\nabc\r\n3\r\nabc\r\n3\r\nabc\r\n", (size_t)n);
@@ -211,12 +212,12 @@ TEST(a_slow_reader_pauses_its_producer_until_it_has_caught_up)
 {
     int fd = start_request("/stream", 4096);
     size_t written = fill();
-    assert_true(gw_exchange_queued_bytes(f.held) >= f.options.pause_bytes);
+    assert_true(gw_conn_queued_bytes(f.held->conn) >= f.options.pause_bytes);
     assert_int_equal(f.n_empty, 0);
     client_drop(&f, fd, &f.n_empty, 1);
     assert_int_equal(f.n_empty, 1);
     assert_int_equal(f.n_full, 1);
-    assert_int_equal(gw_exchange_queued_bytes(f.held), 0);
+    assert_int_equal(gw_conn_queued_bytes(f.held->conn), 0);
     assert_true(written > f.options.pause_bytes);
     gw_exchange_stream_end(f.held);
     close(fd);
@@ -260,7 +261,7 @@ TEST(a_reader_past_the_cap_is_cut_off)
     struct gw_exchange *exchange = f.held;
     for (size_t n = 0; n < 2 * f.options.cancel_bytes; n += sizeof piece)
         gw_exchange_stream_write(exchange, piece, sizeof piece);
-    assert_true(gw_exchange_queued_bytes(exchange) <= f.options.cancel_bytes + 2 * sizeof piece);
+    assert_true(gw_conn_queued_bytes(exchange->conn) <= f.options.cancel_bytes + 2 * sizeof piece);
     assert_int_equal(f.n_gone, 0);
     fixture_wait_count(&f, &f.n_gone, 1);
     assert_string_equal(f.gone_reason, "client reads too slowly");
@@ -275,7 +276,7 @@ TEST(one_event_may_be_larger_than_the_cap)
     int fd = start_request("/stream", 4096);
     assert_non_null(big);
     gw_exchange_stream_write(f.held, big, BIG_BYTES);
-    assert_true(gw_exchange_queued_bytes(f.held) > f.options.cancel_bytes);
+    assert_true(gw_conn_queued_bytes(f.held->conn) > f.options.cancel_bytes);
     fixture_settle(&f);
     assert_int_equal(f.n_gone, 0);
     gw_exchange_stream_write(f.held, piece, sizeof piece); /* it does not take what it was sent */

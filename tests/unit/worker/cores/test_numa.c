@@ -133,6 +133,7 @@ TEST(binding_keeps_processors_of_the_node_only)
     const struct baton_numa_options options = {
         .numa = "auto", .cores = "auto", .id = "prefill-0", .root = scratch};
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(baton_numa_choose(&options, &numa, &why), BATON_OK);
     assert_int_equal(baton_numa_bind(&options, &numa, &why), BATON_OK);
     assert_int_equal(numa.node, 0);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);

@@ -1,4 +1,5 @@
 /* Reasoning is taken off the front of answers, however they are cut into pieces. */
+#include "tests/support/answer_formats.h"
 #include "tests/support/test.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 
 static struct baton_answer_form form_of(const char *name, bool is_open)
 {
-    return (struct baton_answer_form){.reasoning = baton_reasoning_format_named(name),
-                                      .tools = baton_tool_format_named("hermes"),
+    return (struct baton_answer_form){.reasoning = reasoning_format_named(name),
+                                      .tools = tool_format_named("hermes"),
                                       .opens_reasoning = is_open};
 }
 
@@ -87,7 +88,7 @@ TEST(a_template_tells_its_format)
 
 TEST(a_prompt_tells_whether_it_has_begun)
 {
-    const struct baton_reasoning_format *format = baton_reasoning_format_named("think");
+    const struct baton_reasoning_format *format = reasoning_format_named("think");
     assert_true(baton_reasoning_is_open(format, "Assistant: <think>\n", 19));
     assert_false(baton_reasoning_is_open(format, "<think>\n\n</think>\n\n", 19));
     assert_false(baton_reasoning_is_open(format, "think>", 6));

@@ -1,5 +1,6 @@
 /* Every text that the structure of forced calls lets through is read back as calls that fit their
  * tools: for each format. */
+#include "tests/support/answer_formats.h"
 #include "tests/support/test.h"
 
 #include <stdlib.h>
@@ -211,11 +212,11 @@ static void check_texts(const struct baton_answer_form *form, const struct baton
 static struct baton_answer_form form_of(const struct baton_tool_format *format)
 {
     const bool has_channels = format->syntax == BATON_TOOL_CHANNELS;
-    return (struct baton_answer_form){
-        .tools = format,
-        .reasoning = has_channels ? baton_reasoning_format_named("harmony") : NULL,
-        .opens_call = format->text_begin != NULL,
-        .functions = tools};
+    return (struct baton_answer_form){.tools = format,
+                                      .reasoning =
+                                          has_channels ? reasoning_format_named("harmony") : NULL,
+                                      .opens_call = format->text_begin != NULL,
+                                      .functions = tools};
 }
 
 static void is_calls(const struct baton_answer_form *form, const char *text,
@@ -237,8 +238,8 @@ static void is_one_of_weather(const struct baton_answer_form *form, const char *
 TEST(a_forced_answer_is_calls_in_every_form)
 {
     const struct baton_call_wish wish = {.tools = tools, .is_forced = true};
-    const struct baton_tool_format *format;
-    for (size_t i = 0; (format = baton_tool_format_at(i)); i++) {
+    for (size_t i = 0; i < baton_n_tool_formats; i++) {
+        const struct baton_tool_format *format = &baton_tool_formats[i];
         const struct baton_answer_form form = form_of(format);
         if (baton_call_structure_forces(format))
             check_texts(&form, &wish, is_calls);
@@ -249,8 +250,8 @@ TEST(a_named_tool_is_called_once)
 {
     const struct baton_call_wish wish = {
         .tools = tools, .name = "weather", .is_forced = true, .is_single = true};
-    const struct baton_tool_format *format;
-    for (size_t i = 0; (format = baton_tool_format_at(i)); i++) {
+    for (size_t i = 0; i < baton_n_tool_formats; i++) {
+        const struct baton_tool_format *format = &baton_tool_formats[i];
         const struct baton_answer_form form = form_of(format);
         if (baton_call_structure_forces(format))
             check_texts(&form, &wish, is_one_of_weather);
@@ -269,8 +270,8 @@ static void reasons_first(const struct baton_answer_form *form, const char *text
 TEST(reasoning_may_come_before_the_calls)
 {
     const struct baton_call_wish wish = {.tools = tools, .is_forced = true};
-    struct baton_answer_form form = form_of(baton_tool_format_named("hermes"));
-    form.reasoning = baton_reasoning_format_named("think");
+    struct baton_answer_form form = form_of(tool_format_named("hermes"));
+    form.reasoning = reasoning_format_named("think");
     assert_non_null(form.reasoning);
     n_reasoning = 0;
     check_texts(&form, &wish, reasons_first);
@@ -291,8 +292,8 @@ TEST(strict_tools_hold_the_calls_that_a_text_makes)
     struct baton_json *strict = baton_json_new_array();
     assert_true(baton_json_push(strict, baton_json_share(baton_json_at(tools, 0))));
     const struct baton_call_wish wish = {.tools = strict};
-    const struct baton_tool_format *format;
-    for (size_t i = 0; (format = baton_tool_format_at(i)); i++) {
+    for (size_t i = 0; i < baton_n_tool_formats; i++) {
+        const struct baton_tool_format *format = &baton_tool_formats[i];
         const struct baton_answer_form form = form_of(format);
         if (baton_call_structure_triggers(format))
             check_texts(&form, &wish, is_anything);
@@ -315,7 +316,7 @@ TEST(an_answer_by_a_schema_may_be_calls_too)
     struct baton_json *strict = baton_json_new_array();
     assert_true(baton_json_push(strict, baton_json_share(baton_json_at(tools, 0))));
     const struct baton_call_wish wish = {.tools = strict, .answer = number};
-    const struct baton_answer_form form = form_of(baton_tool_format_named("hermes"));
+    const struct baton_answer_form form = form_of(tool_format_named("hermes"));
     check_texts(&form, &wish, is_call_or_number);
     baton_json_free(strict);
     baton_json_free(number);
@@ -325,7 +326,7 @@ TEST(calls_of_python_cannot_be_forced)
 {
     struct baton_buf text;
     const struct baton_call_wish wish = {.tools = tools, .is_forced = true};
-    const struct baton_answer_form form = form_of(baton_tool_format_named("pythonic"));
+    const struct baton_answer_form form = form_of(tool_format_named("pythonic"));
     baton_buf_init(&text, TEXT_BYTES);
     struct baton_json_out out = baton_json_out(&text);
     assert_int_equal(baton_call_structure_put(&out, &form, &wish), BATON_INVALID);

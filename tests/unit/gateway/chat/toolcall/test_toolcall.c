@@ -1,4 +1,5 @@
 /* Calls are taken out of texts of each format, however the text is cut into pieces. */
+#include "tests/support/answer_formats.h"
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 static void check(const char *format, const char *text, const char *want)
 {
-    check_pieces(&(struct baton_answer_form){.tools = baton_tool_format_named(format)}, text, want);
+    check_pieces(&(struct baton_answer_form){.tools = tool_format_named(format)}, text, want);
 }
 
 TEST(space_before_what_is_no_call_stays)
@@ -87,7 +88,7 @@ static void check_typed(const char *format, const char *text, const char *want)
                                 "{\"type\":\"integer\"}}}}}]";
     struct baton_json *functions;
     assert_int_equal(baton_json_parse(tools, sizeof tools - 1, &functions, NULL), BATON_OK);
-    const struct baton_answer_form form = {.tools = baton_tool_format_named(format),
+    const struct baton_answer_form form = {.tools = tool_format_named(format),
                                            .functions = functions};
     check_pieces(&form, text, want);
     baton_json_free(functions);
@@ -175,8 +176,8 @@ TEST(what_is_around_all_calls_is_dropped)
 
 TEST(channels_are_told_apart)
 {
-    const struct baton_answer_form both = {.tools = baton_tool_format_named("harmony"),
-                                           .reasoning = baton_reasoning_format_named("harmony")};
+    const struct baton_answer_form both = {.tools = tool_format_named("harmony"),
+                                           .reasoning = reasoning_format_named("harmony")};
     const struct baton_answer_form reasoning = {.reasoning = both.reasoning};
     const struct baton_answer_form tools = {.tools = both.tools};
     check_pieces(&both,
@@ -198,7 +199,7 @@ TEST(channels_are_told_apart)
 
 TEST(a_prompt_may_have_begun_the_call)
 {
-    const struct baton_answer_form form = {.tools = baton_tool_format_named("functionary-v3.2"),
+    const struct baton_answer_form form = {.tools = tool_format_named("functionary-v3.2"),
                                            .opens_call = true};
     check_pieces(&form, "all\nYes.>>>f\n{\"a\":1}", "Yes.«f({\"a\":1})»");
     check_pieces(&form, "f\n{}", "«f({})»");
@@ -212,7 +213,7 @@ TEST(a_call_of_too_many_bytes_comes_out_as_text)
     int n = snprintf(text, sizeof text, "<tool_call>{\"name\":\"");
     memset(text + n, 'x', sizeof text - 1 - (size_t)n);
     size_t half = sizeof text / 2;
-    const struct baton_answer_form form = {.tools = baton_tool_format_named("hermes")};
+    const struct baton_answer_form form = {.tools = tool_format_named("hermes")};
     read_pieces(&form, text, (size_t[]){half, sizeof text - 1}, text);
 }
 
