@@ -75,8 +75,8 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
         .model = "simulated",
         .dtype = "f32",
         .kv_dtype = "f32",
-        .kv_layout = "",
-        .numeric_class = "",
+        .kv_layout = fingerprint.config, /* any digest */
+        .numeric_class = "0123456789abcdef",
         .kernels = "none",
         .cluster_token = cluster_token,
         .kv_block_tokens = 16,

@@ -16,7 +16,7 @@ struct baton_fingerprint {
 };
 
 /* 64 bits of a digest, in hex: processes whose texts are equal compute the same bits
- * (engine/compute/numeric_class.c). "": not told, by a process of an earlier version. */
+ * (engine/compute/numeric_class.c). */
 enum { BATON_NUMERIC_CLASS_HEX = 17 };
 
 struct baton_numeric_class {

@@ -58,8 +58,7 @@ static bool same_terms(const struct gw_identity *identity, const struct gw_fleet
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__OTHER_LAYOUT,
                                    "the layout of K and V is %.12s: this fleet has %.12s (layers, "
                                    "heads, windows or the rotation of positions differ)",
-                                   *hello->kv_layout ? hello->kv_layout : "not named",
-                                   *terms->kv_layout ? terms->kv_layout : "none named");
+                                   hello->kv_layout, terms->kv_layout);
     return true;
 }
 

@@ -27,8 +27,8 @@ struct gw_identity {
 /* The terms that all workers of a fleet share. */
 struct gw_fleet_terms {
     char weights[BATON_SHA256_HEX], dtype[BATON_MAX_ID_BYTES + 1], kv_dtype[BATON_MAX_ID_BYTES + 1];
-    char kv_layout[BATON_SHA256_HEX]; /* "": workers of an earlier version, which name none */
-    uint32_t kv_block_tokens;         /* 0: the fleet is empty, and nothing is settled */
+    char kv_layout[BATON_SHA256_HEX];
+    uint32_t kv_block_tokens; /* 0: the fleet is empty, and nothing is settled */
 };
 
 /* Why a worker may not join. */

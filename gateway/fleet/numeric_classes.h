@@ -19,10 +19,10 @@
 enum { GW_MAX_CLASSES = 16, GW_N_ROLES = 3 };
 
 struct gw_numeric_class {
-    struct baton_numeric_class name; /* "": of workers of an earlier version */
-    int index;                       /* of its place */
-    uint32_t n_workers;              /* 0: none now */
-    struct baton_block_hash root;    /* of the hashes of its KV blocks */
+    struct baton_numeric_class name;
+    int index;                    /* of its place */
+    uint32_t n_workers;           /* 0: none now */
+    struct baton_block_hash root; /* of the hashes of its KV blocks */
     bool has_root;
     int64_t served_ns[GW_N_ROLES]; /* when each role last had a worker of it; 0: never */
 };

@@ -44,8 +44,7 @@ void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *work
 
 void gw_attempt_take_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved)
 {
-    if (reserved->ticket.len == sizeof attempt->ticket.bytes)
-        memcpy(attempt->ticket.bytes, reserved->ticket.data, reserved->ticket.len);
+    memcpy(attempt->ticket.bytes, reserved->ticket.data, sizeof attempt->ticket.bytes);
 }
 
 int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint32_t block_tokens)

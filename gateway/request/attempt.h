@@ -66,7 +66,7 @@ struct gw_attempt {
     uint32_t n_cached_blocks;              /* of these, already in its cache */
     bool is_moved;                         /* its context came from the decode worker before */
     uint32_t n_broken_moves;               /* hand-overs of it to another one that broke */
-    struct baton_ticket ticket; /* which the context must show there; zeros: it gave none */
+    struct baton_ticket ticket;            /* which the context must show there */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
     uint32_t cached_tokens; /* of the prompt, not computed again */
@@ -91,7 +91,7 @@ void gw_attempt_assign_prefill(struct gw_attempt *attempt, struct gw_worker *wor
 void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn,
                               int64_t n_blocks);
 
-/* Keeps the ticket that Reserved gives, if any. */
+/* Keeps the ticket that Reserved gives. */
 void gw_attempt_take_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved);
 
 /* KV blocks for prompt and output but for the last token, which is never an input; 0 while

@@ -123,8 +123,7 @@ bool gw_split_reserved(struct gw_routing *routing, struct gw_request *request,
     uint32_t block_tokens = routing->fleet->terms.kv_block_tokens;
     if (!part || part->answered)
         return true;
-    if ((uint64_t)reserved->n_cached_blocks * block_tokens >= gw_request_input(request)->n ||
-        reserved->ticket.len != sizeof part->ticket.bytes)
+    if ((uint64_t)reserved->n_cached_blocks * block_tokens >= gw_request_input(request)->n)
         return false;
     part->answered = true;
     part->n_cached_blocks = reserved->n_cached_blocks;

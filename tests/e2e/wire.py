@@ -148,16 +148,15 @@ def hello(token, inbox_url, worker_id="stranger", link=3003):
     return frame(envelope(HELLO, {1: 1, 2: worker_id, 3: 4711, 4: inbox_url,
                                   6: message({1: DIGEST, 2: DIGEST, 3: DIGEST}), 7: "tale",
                                   8: "f32", 9: "f32", 10: 16, 11: 512, 12: 1, 13: token,
-                                  14: message({4: 8, 5: 8})}, link=link))
+                                  14: message({4: 8, 5: 8}), 17: DIGEST, 18: DIGEST[:16],
+                                  19: "portable"}, link=link))
 
 
-def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4, ticket=b"",
-             epoch=1001, **shape):
+def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens=4,
+             ticket=bytes(16), epoch=1001, **shape):
     body = {1: reply_url, 2: shape.get("n_layers", 6), 3: n_tokens, 4: 16,
             5: shape.get("total_bytes", 1 << 20), 6: shape.get("kv_dtype", "f32"),
-            8: shape.get("kv_layout", DIGEST)}
-    if ticket:
-        body[9] = ticket
+            8: shape.get("kv_layout", DIGEST), 9: ticket}
     return frame(envelope(KV_BEGIN, body, epoch, dst_epoch, link, request_id=request_id,
                           attempt=attempt))
 

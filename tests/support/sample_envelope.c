@@ -229,7 +229,7 @@ static void init_small(struct sample_envelope *s, Baton__V1__Envelope__BodyCase 
         s->body.welcome.gateway_id = baton_envelope_text("gateway-0");
         break;
     case BATON__V1__ENVELOPE__BODY_REFUSED:
-        s->body.refused.code = BATON__V1__REFUSED__CODE__BAD_TOKEN;
+        s->body.refused.code = BATON__V1__REFUSED__CODE__OTHER_LAYOUT;
         break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
         s->body.first_token.decision = &s->decision;

@@ -16,6 +16,7 @@
 #include "common/base/digest.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
+#include "common/base/ticket.h"
 #include "common/wire/member.h"
 #include "tests/support/mailbox.h"
 
@@ -92,7 +93,9 @@ static void answer_reserve(struct baton_link *gateway, const baton_envelope *res
 {
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope answer = BATON__V1__ENVELOPE__INIT;
+    struct baton_ticket ticket = {{0}};
     reserved.n_blocks = 1;
+    reserved.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
     answer.request_id = reserve->request_id;
     answer.attempt = reserve->attempt;
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
@@ -155,7 +158,9 @@ static int run_member(const char *gateway, const char *token, const char *digit)
         .model = "none",
         .dtype = "f32",
         .kv_dtype = "f32",
-        .kv_layout = "",
+        .kv_layout = fingerprint.config, /* any digest */
+        .numeric_class = "0123456789abcdef",
+        .kernels = "none",
         .cluster_token = token,
         .kv_block_tokens = 16,
         .n_context_tokens = 512,

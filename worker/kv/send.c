@@ -44,8 +44,7 @@ void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__Deliv
 {
     *target = (struct baton_kv_target){.epoch = deliver_to->epoch,
                                        .first_block = (int)deliver_to->first_block};
-    if (deliver_to->ticket.len == sizeof target->ticket.bytes)
-        memcpy(target->ticket.bytes, deliver_to->ticket.data, deliver_to->ticket.len);
+    memcpy(target->ticket.bytes, deliver_to->ticket.data, sizeof target->ticket.bytes);
     (void)strncpy(target->url, deliver_to->bulk_url, sizeof target->url - 1);
 }
 

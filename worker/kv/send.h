@@ -96,7 +96,7 @@ struct baton_kv_send {
     int64_t began_ns;
 };
 
-/* Without a ticket, which workers of an earlier version do not give, it is all zeros. */
+/* deliver_to: checked, as all that came by an inbox is. */
 void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to);
 
 struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_options *options);

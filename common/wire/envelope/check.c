@@ -47,18 +47,10 @@ static void check_status(struct checker *c, const Baton__V1__Status *m)
     seconds(c, "kv_disk_write_s", m->kv_disk_write_s);
 }
 
-/* "" comes from a worker of an earlier version. */
-static void kv_layout(struct checker *c, const char *value)
-{
-    if (value && *value)
-        sha256(c, "kv_layout", value);
-}
-
 static void numeric_class(struct checker *c, const char *value)
 {
-    if (value && *value)
-        charset(c, "numeric_class", value, "0123456789abcdef", BATON_NUMERIC_CLASS_HEX - 1,
-                BATON_NUMERIC_CLASS_HEX - 1);
+    charset(c, "numeric_class", value, "0123456789abcdef", BATON_NUMERIC_CLASS_HEX - 1,
+            BATON_NUMERIC_CLASS_HEX - 1);
 }
 
 static void check_hello_urls(struct checker *c, const Baton__V1__Hello *m)
@@ -84,10 +76,9 @@ static void check_hello(struct checker *c, const Baton__V1__Hello *m)
     text(c, "model", m->model, BATON_MAX_TEXT_BYTES);
     name(c, "dtype", m->dtype);
     name(c, "kv_dtype", m->kv_dtype);
-    kv_layout(c, m->kv_layout);
+    sha256(c, "kv_layout", m->kv_layout);
     numeric_class(c, m->numeric_class);
-    if (m->kernels && *m->kernels)
-        name(c, "kernels", m->kernels);
+    name(c, "kernels", m->kernels);
     if (m->numa && *m->numa)
         text(c, "numa", m->numa, BATON_MAX_ID_BYTES);
     if (m->draft_model && *m->draft_model)
@@ -110,10 +101,9 @@ static void check_refused(struct checker *c, const Baton__V1__Refused *m)
     text(c, "reason", m->reason, BATON_MAX_TEXT_BYTES);
 }
 
-/* None comes from a worker of an earlier version. */
 static void ticket(struct checker *c, const char *field, const ProtobufCBinaryData *value)
 {
-    if (value->len && value->len != BATON_TICKET_BYTES)
+    if (value->len != BATON_TICKET_BYTES)
         FAIL(c, field, "%zu bytes are not %d", value->len, BATON_TICKET_BYTES);
 }
 
@@ -348,7 +338,7 @@ static void check_kv_begin(struct checker *c, const Baton__V1__KvBegin *m)
     range(c, "block_tokens", m->block_tokens, 1, MAX_BLOCK_TOKENS);
     range(c, "total_bytes", m->total_bytes, 1, max_kv_bytes);
     name(c, "kv_dtype", m->kv_dtype);
-    kv_layout(c, m->kv_layout);
+    sha256(c, "kv_layout", m->kv_layout);
     range(c, "first_block", m->first_block, 0, m->n_tokens - 1);
     ticket(c, "ticket", &m->ticket);
 }

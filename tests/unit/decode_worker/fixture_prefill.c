@@ -84,10 +84,9 @@ static void send_begin(const struct shipment *shipment, bool with_ticket)
     begin.kv_dtype = baton_envelope_text(baton_kv_dtype(shipment->seq.kv));
     const char *layout = params->kv_layout;
     begin.kv_layout = baton_envelope_text(layout ? layout : baton_kv_layout_name(shipment->seq.kv));
-    if (with_ticket) {
-        begin.ticket.data = heard[shipment->params->id].ticket.bytes;
-        begin.ticket.len = BATON_TICKET_BYTES;
-    }
+    struct baton_ticket none = {{0}};
+    struct baton_ticket *ticket = with_ticket ? &heard[shipment->params->id].ticket : &none;
+    begin.ticket = (ProtobufCBinaryData){sizeof ticket->bytes, ticket->bytes};
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     send_over(shipment->link, shipment->params, &envelope, NULL, 0);

@@ -93,7 +93,7 @@ TEST(a_worker_of_another_kv_layout_is_refused)
 {
     first.kv_layout = "1a";
     join(&first);
-    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_LAYOUT); /* it names none */
+    assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_LAYOUT);
     other.kv_layout = "1b";
     assert_refused(&other, BATON__V1__REFUSED__CODE__OTHER_LAYOUT);
     other.kv_layout = "1a";
