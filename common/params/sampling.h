@@ -5,8 +5,8 @@
  * is a member of the struct, a row of the table, a field of the message and the stage that uses it.
  *
  * A filter is a parameter whose stage removes tokens from the draw. A new one stands in
- * BATON_FILTERS as well, its stage is keep_NAME in engine/sampling/pipeline.c, and the page shows
- * it by a row of gateway/web/filters.js.
+ * BATON_FILTERS as well, its stage is keep_NAME in engine/sampling/filters.c, and the page shows it
+ * by a row of gateway/web/filters.js.
  *
  * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
  * Threading: plain data; one owner at a time.

@@ -1,6 +1,4 @@
-/* The adjustments stand in their order here, the filters in that of BATON_FILTERS. Each filter
- * comes down to an interval of logits to keep. The tokens that it leaves are gathered in order of
- * id before the next filter looks at them, so later stages take exponentials of few logits. */
+/* What comes before and after the filters: adjustments, in their order here, weights, the draw. */
 #include "engine/sampling/pipeline.h"
 
 #include <float.h>
@@ -8,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/sampling/select.h"
 
 /* ---- adjustments: they change logits ---- */
 
@@ -156,164 +153,6 @@ double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, 
         total += sum;
     }
     return total;
-}
-
-/* ---- filters: they remove tokens ---- */
-
-enum { GROUP = 256, GROUP_MAXIMA = 16 };
-
-/* Gathers the tokens that are left. -infinity keeps all of them, even NaN. */
-static void keep_from(struct baton_sampler *sampler, float least, struct baton_shaped *shaped)
-{
-    if (!(least > -INFINITY))
-        return;
-    shaped->n = sampler->kernels->keep(sampler->kept_logits, sampler->kept_ids, shaped->logits,
-                                       shaped->ids, least, shaped->n);
-    shaped->logits = sampler->kept_logits;
-    shaped->ids = sampler->kept_ids;
-}
-
-static float kth_greatest(struct baton_sampler *sampler, const float *values, size_t n, size_t k)
-{
-    struct baton_item *items = sampler->items;
-    for (size_t i = 0; i < n; i++)
-        items[i] = (struct baton_item){baton_select_key(values[i]), 1};
-    return baton_select_value(baton_select(items, n, (double)k).key);
-}
-
-/* A value that at least k logits reach: that of the k-th greatest among the maxima of disjoint
- * groups. Few others reach it, unless the greatest logits sit close together. */
-static float bound_of_top_k(struct baton_sampler *sampler, const float *logits, size_t n, size_t k)
-{
-    size_t n_maxima = (n + GROUP - 1) / GROUP * GROUP_MAXIMA;
-    if (k > n_maxima || n_maxima >= n)
-        return -INFINITY;
-    sampler->kernels->maxima(sampler->maxima, logits, n);
-    return kth_greatest(sampler, sampler->maxima, n_maxima, k);
-}
-
-static void keep_top_k(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                       struct baton_shaped *shaped, struct baton_cut *cut)
-{
-    size_t k = params->top_k;
-    if (!k || k >= shaped->n)
-        return;
-    /* The bound removes most tokens by comparisons alone, so the exact selection has few left. */
-    keep_from(sampler, bound_of_top_k(sampler, shaped->logits, shaped->n, k), shaped);
-    cut->least = kth_greatest(sampler, shaped->logits, shaped->n, k);
-    keep_from(sampler, cut->least, shaped);
-}
-
-/* Makes items of the tokens that top-p may keep; returns how many. The others are so improbable
- * that all of them together fall short of what top-p leaves out. Overwrites the weights, which are
- * computed anew after the last filter. */
-static size_t gather_items(struct baton_sampler *sampler, const struct baton_shaped *shaped,
-                           double left_out)
-{
-    const double margin = 1 - 1e-6; /* of sums that are rounded */
-    float least = fmaxf((float)(left_out * margin / (double)shaped->n), FLT_TRUE_MIN);
-    float *weights = sampler->weights;
-    const float *logits = shaped->logits;
-    struct baton_item *items = sampler->items;
-    size_t n = sampler->kernels->keep(weights, sampler->places, weights, NULL, least, shaped->n);
-    const uint32_t *places = sampler->places;
-    for (size_t i = 0; i < n; i++)
-        items[i] = (struct baton_item){baton_select_key(logits[places[i]]), weights[i]};
-    return n;
-}
-
-/* How many of the equal items are needed to reach wanted. */
-static size_t count_needed(const struct baton_selected *selected, float weight, double wanted)
-{
-    double sum = selected->above + weight;
-    size_t n = 1;
-    for (; n < selected->n_equal && sum < wanted; n++)
-        sum += weight;
-    return n;
-}
-
-/* Keeps the first n of the tokens at the lowest logit that is left. */
-static void keep_first_equals(struct baton_sampler *sampler, size_t n, struct baton_shaped *shaped,
-                              struct baton_cut *cut)
-{
-    size_t n_kept = 0;
-    for (size_t i = 0; i < shaped->n; i++) {
-        float logit = sampler->kept_logits[i];
-        uint32_t id = sampler->kept_ids[i];
-        bool equal = logit == cut->least;
-        sampler->kept_logits[n_kept] = logit;
-        sampler->kept_ids[n_kept] = id;
-        n_kept += !equal || n;
-        if (equal && n && --n == 0)
-            cut->last = id;
-    }
-    shaped->n = n_kept;
-}
-
-static void keep_top_p(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                       struct baton_shaped *shaped, struct baton_cut *cut)
-{
-    if (!(params->top_p < 1))
-        return;
-    double p = fmax(params->top_p, 0);
-    double total =
-        baton_pipeline_weigh(sampler, shaped->logits, shaped->n, shaped->max, shaped->temperature);
-    size_t n = gather_items(sampler, shaped, (1 - p) * total);
-    struct baton_selected last = baton_select(sampler->items, n, p * total);
-    size_t n_needed = count_needed(&last, sampler->items[0].weight, p * total);
-    cut->least = baton_select_value(last.key);
-    keep_from(sampler, cut->least, shaped);
-    if (n_needed < last.n_equal)
-        keep_first_equals(sampler, n_needed, shaped, cut);
-}
-
-/* In logits: probability >= min_p x the highest  <=>  logit >= max + temperature ln(min_p). */
-static void keep_min_p(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                       struct baton_shaped *shaped, struct baton_cut *cut)
-{
-    if (!(params->min_p > 0))
-        return;
-    double exact = shaped->max + shaped->temperature * log(params->min_p);
-    float least = (float)exact;
-    if (least < exact) /* rounded up: no token below the exact border is kept */
-        least = nextafterf(least, INFINITY);
-    cut->least = fminf(least, shaped->max); /* rounding up must not remove the highest */
-    keep_from(sampler, cut->least, shaped);
-}
-
-typedef void filter_fn(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                       struct baton_shaped *shaped, struct baton_cut *cut);
-
-static filter_fn *const filters[BATON_N_FILTERS] = {
-#define X(NAME, name) keep_##name,
-    BATON_FILTERS(X)
-#undef X
-};
-
-void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
-                           const struct baton_sampling_params *params, struct baton_shaped *shaped)
-{
-    *shaped = (struct baton_shaped){
-        .max = max, .temperature = params->temperature, .logits = adjusted, .n = sampler->n_vocab};
-    for (int i = 0; i < BATON_N_FILTERS; i++) {
-        struct baton_cut *cut = &shaped->cuts[i];
-        *cut = (struct baton_cut){.least = -INFINITY, .most = INFINITY, .last = UINT32_MAX};
-        filters[i](sampler, params, shaped, cut);
-        cut->n_left = shaped->n;
-    }
-    shaped->total =
-        baton_pipeline_weigh(sampler, shaped->logits, shaped->n, shaped->max, shaped->temperature);
-}
-
-enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float logit,
-                                        uint32_t token)
-{
-    for (int i = 0; i < BATON_N_FILTERS; i++) {
-        const struct baton_cut *cut = &shaped->cuts[i];
-        if (logit < cut->least || logit > cut->most || (logit == cut->least && token > cut->last))
-            return BATON_FIRST_FILTER + i;
-    }
-    return BATON_KEPT;
 }
 
 /* ---- the draw ----

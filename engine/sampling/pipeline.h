@@ -84,7 +84,7 @@ uint32_t baton_pipeline_argmax(struct baton_sampler *sampler, const float *logit
 double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, size_t n, float max,
                             double temperature);
 
-/* The filters, and the weights of the tokens that they leave. */
+/* The filters (filters.c), and the weights of the tokens that they leave. */
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped);
 
