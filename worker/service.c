@@ -36,9 +36,10 @@ enum baton_err baton_service_open_pool(struct baton_service *service,
     if (!err)
         err = baton_host_measure(host, service->kv, why);
     if (!err)
-        err = baton_prefix_cache_init(
-            &service->prefix_cache, service->kv, baton_model_info(host->model)->dtype, &host->fingerprint,
-            &host->numeric_class, prefix_cache && options->prefix_cache_tokens, why);
+        err = baton_prefix_cache_init(&service->prefix_cache, service->kv,
+                                      baton_model_info(host->model)->dtype, &host->fingerprint,
+                                      &host->numeric_class,
+                                      prefix_cache && options->prefix_cache_tokens, why);
     if (!err)
         baton_kv_report_init(&service->kv_report, service->kv);
     return err;

@@ -1,6 +1,6 @@
-/* The filters of BATON_FILTERS: filter NAME is keep_NAME. Each comes down to an interval of logits to
- * keep. The tokens that it leaves are gathered in order of id before the next filter looks at them,
- * so later stages take exponentials of few logits. */
+/* The filters of BATON_FILTERS: filter NAME is keep_NAME. Each comes down to an interval of logits
+ * to keep. The tokens that it leaves are gathered in order of id before the next filter looks at
+ * them, so later stages take exponentials of few logits. */
 #include <float.h>
 #include <math.h>
 

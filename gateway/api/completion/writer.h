@@ -47,7 +47,8 @@ struct gw_answer_writer {
     void (*end_stream)(struct gw_completion *completion); /* after the last choice */
 
     /* Of whole answers: the members of the choice's object, and of the object around those of all
-     * choices. Without put_answer the answer is the only choice's object, or of a batch an array. */
+     * choices. Without put_answer the answer is the only choice's object, or of a batch an
+     * array. */
     void (*put_choice)(struct gw_choice *choice, struct baton_json_out *out);
     void (*put_answer)(struct gw_completion *completion, struct baton_json_out *out);
 
