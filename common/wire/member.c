@@ -8,6 +8,7 @@
 #include "common/base/list.h"
 #include "common/base/log.h"
 #include "common/base/random.h"
+#include "common/base/states.h"
 #include "common/wire/member_hello.h"
 #include "common/wire/transport/resolver.h"
 
@@ -16,7 +17,7 @@ enum peer_state { PAUSED, DIALLING, JOINING, JOINED };
 /* One address of a gateway. */
 struct peer {
     struct baton_node node;
-    enum peer_state state;
+    enum peer_state state;   /* set_state alone changes it */
     struct baton_link *link; /* NULL while PAUSED */
     int64_t due_ns;          /* PAUSED: dial; DIALLING, JOINING: give up; JOINED: beat */
     int64_t beaten_ns;       /* JOINED: its last beat */
@@ -79,11 +80,19 @@ static void take_pause(struct baton_member *member, struct peer *peer, double be
 
 /* ---- states ---- */
 
+/* The picture in the header, as a table: the next states of each state. */
+static const unsigned edges[] = {[PAUSED] = 1u << DIALLING,
+                                 [DIALLING] = 1u << JOINING | 1u << PAUSED,
+                                 [JOINING] = 1u << JOINED | 1u << PAUSED,
+                                 [JOINED] = 1u << PAUSED};
+static const char *const names[] = {"paused", "dialling", "joining", "joined"};
+static const struct baton_states states = {.object = "gateway", .names = names, .edges = edges};
+
 static void set_state(struct peer *peer, enum peer_state state, int64_t due_ns)
 {
-    static const char *const names[] = {"paused", "dialling", "joining", "joined"};
     baton_log(BATON_LOG_DEBUG, "gateway_state", BATON_S("url", peer->url),
               BATON_S("from", names[peer->state]), BATON_S("to", names[state]));
+    baton_states_check(&states, peer->state, state);
     peer->state = state;
     peer->due_ns = due_ns;
 }
@@ -146,7 +155,7 @@ static void dial(struct baton_member *member, struct peer *peer, int64_t now_ns)
     if (baton_link_open(&options, &peer->link, &why)) {
         baton_log(BATON_LOG_ERROR, "gateway_undialled", BATON_S("url", peer->url),
                   BATON_S("reason", why.text));
-        set_state(peer, PAUSED, now_ns + member->options.retry_ns);
+        peer->due_ns = now_ns + member->options.retry_ns; /* it stays PAUSED */
     } else {
         /* NNG dials on, and the link's wake-up ends the wait. After a while a new link is dialled:
          * its packets do not wait for the pauses of TCP that a cut path has made long. */

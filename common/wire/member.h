@@ -1,9 +1,10 @@
 /* A worker's membership: it joins every gateway it was told of, beats, notices silence, rejoins.
  *
- *     DIALLING --pipe up, Hello sent--> JOINING --Welcome--> JOINED
- *         ^                               | Refused             |
- *         +--------- after a pause -------+ no answer           |
- *         +--------- down, gap, silence (lost() is called) -----+
+ *     PAUSED --due--> DIALLING --pipe up, Hello sent--> JOINING --Welcome--> JOINED
+ *      ^ ^ ^             | not reached                     | Refused,          | down, gap, silence
+ *      | | +-------------+                                 | no answer         | (lost() is called)
+ *      | +-------------------------------------------------+                   |
+ *      +-----------------------------------------------------------------------+
  *
  * A gateway's name may resolve to several addresses: each is one gateway. Names are resolved again
  * while a gateway is not joined, on a thread of the member's own, so that nothing here blocks.

@@ -4,8 +4,23 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/states.h"
 #include "common/wire/handoff.h"
 #include "worker/kv/receiver.h"
+
+#define TO(state) (1u << BATON_KV_RECEIVE_##state)
+
+/* The picture in the header, as a table: the next states of each state. */
+static const unsigned edges[BATON_KV_RECEIVE_N_STATES] = {
+    [BATON_KV_RECEIVE_EXPECTED] = TO(RECEIVING), [BATON_KV_RECEIVE_RECEIVING] = TO(COMPLETE)};
+static const char *const names[] = {"expected", "receiving", "complete"};
+static const struct baton_states states = {.object = "kv_receive", .names = names, .edges = edges};
+
+static void set_state(struct baton_kv_receive *receive, enum baton_kv_receive_state state)
+{
+    baton_states_check(&states, receive->state, state);
+    receive->state = state;
+}
 
 void baton_kv_receive_expect(struct baton_kv_receive *receive, const struct baton_origin *origin,
                              struct baton_seq *seq, int n_tokens, int n_tokens_max)
@@ -203,7 +218,7 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     }
     if (receive->stripes)
         baton_kv_arrival_keep_part(&receive->arrival, receive->stripes, receive->part);
-    receive->state = BATON_KV_RECEIVE_RECEIVING;
+    set_state(receive, BATON_KV_RECEIVE_RECEIVING);
     receive->link = envelope->link;
     receive->sender = remote;
     baton_kv_receive_list_push_back(&remote->receives, receive);
@@ -297,7 +312,7 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
         return;
     }
     leave_sender(receive);
-    receive->state = BATON_KV_RECEIVE_COMPLETE;
+    set_state(receive, BATON_KV_RECEIVE_COMPLETE);
     if (!receive->stripes) /* else it is the engine thread's */
         receive->seq->n_tokens = receive->n_tokens;
     receive->overlap_s = kv->overlap_s;

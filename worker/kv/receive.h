@@ -42,13 +42,14 @@ struct baton_kv_receiver;
 enum baton_kv_receive_state {
     BATON_KV_RECEIVE_EXPECTED,
     BATON_KV_RECEIVE_RECEIVING,
-    BATON_KV_RECEIVE_COMPLETE
+    BATON_KV_RECEIVE_COMPLETE,
+    BATON_KV_RECEIVE_N_STATES
 };
 
 /* One transfer. Zeroed it is valid to fini. */
 struct baton_kv_receive {
     struct baton_node in_sender;
-    enum baton_kv_receive_state state;
+    enum baton_kv_receive_state state; /* receive.c: set_state alone changes it */
     const struct baton_origin *origin;
     struct baton_seq *seq; /* gets n_tokens when complete; its shared blocks do not travel */
     int n_tokens;          /* of a sequence that grows: at least so many, until it is complete */

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/states.h"
 #include "common/wire/handoff.h"
 #include "worker/kv/offer.h"
 #include "worker/progress.h"
@@ -247,6 +248,24 @@ void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
 
 /* ---- a transfer ---- */
 
+#define TO(state) (1u << BATON_KV_SEND_##state)
+
+/* The picture in the header, as a table: the next states of each state. */
+static const unsigned edges[BATON_KV_SEND_N_STATES] = {
+    [BATON_KV_SEND_IDLE] = TO(OPEN),
+    [BATON_KV_SEND_OPEN] = TO(SENDING) | TO(IDLE),
+    [BATON_KV_SEND_SENDING] = TO(SENT) | TO(IDLE),
+    [BATON_KV_SEND_SENT] = TO(ACKED) | TO(IDLE),
+    [BATON_KV_SEND_ACKED] = TO(IDLE)};
+static const char *const names[] = {"idle", "open", "sending", "sent", "acked"};
+static const struct baton_states states = {.object = "kv_send", .names = names, .edges = edges};
+
+static void set_state(struct baton_kv_send *send, enum baton_kv_send_state state)
+{
+    baton_states_check(&states, send->state, state);
+    send->state = state;
+}
+
 /* A part's receiver computes later positions, and needs all blocks whatever a layer sees. */
 static void begin_part_order(struct baton_kv_send *send, bool window)
 {
@@ -278,9 +297,10 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
     enum baton_err err = find_peer(sender, source, &peer);
     if (err)
         return err;
+    set_state(send, BATON_KV_SEND_OPEN);
     /* The receiver grants a first credit unasked, so that the first layers wait for no KvAck. */
     *send = (struct baton_kv_send){
-        .state = BATON_KV_SEND_OPEN,
+        .state = send->state,
         .source = *source,
         .peer = peer,
         .overlaps = source->grows || source->stripes ||
@@ -328,10 +348,11 @@ void baton_kv_send_stop(struct baton_kv_send *send, int n_tokens)
 
 void baton_kv_send_close(struct baton_kv_send *send)
 {
-    if (send->peer)
-        send_list_remove(&send->peer->sends, send);
+    if (send->state == BATON_KV_SEND_IDLE)
+        return;
+    send_list_remove(&send->peer->sends, send);
     send->peer = NULL;
-    send->state = BATON_KV_SEND_IDLE;
+    set_state(send, BATON_KV_SEND_IDLE);
 }
 
 static enum baton_err send_message(const struct baton_kv_send *send, baton_envelope *envelope,
@@ -380,7 +401,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     envelope.kv_begin = &begin;
     err = send_message(send, &envelope, NULL, 0);
     if (!err) {
-        send->state = BATON_KV_SEND_SENDING;
+        set_state(send, BATON_KV_SEND_SENDING);
         send->began_ns = baton_now_ns();
     }
     return err;
@@ -448,7 +469,7 @@ static enum baton_err send_end(struct baton_kv_send *send)
     envelope.kv_end = &end;
     enum baton_err err = send_message(send, &envelope, NULL, 0);
     if (!err)
-        send->state = BATON_KV_SEND_SENT;
+        set_state(send, BATON_KV_SEND_SENT);
     return err;
 }
 
@@ -572,8 +593,8 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
     send->answered = true;
     send->acked_bytes = envelope->kv_ack->offset;
     send->credit_bytes = envelope->kv_ack->credit_bytes;
-    if (envelope->kv_ack->complete && send->state != BATON_KV_SEND_ACKED) {
-        send->state = BATON_KV_SEND_ACKED;
+    if (envelope->kv_ack->complete && send->state == BATON_KV_SEND_SENT) {
+        set_state(send, BATON_KV_SEND_ACKED);
         log_acked(send, now_ns);
     }
     return true;

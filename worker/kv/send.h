@@ -77,13 +77,14 @@ enum baton_kv_send_state {
     BATON_KV_SEND_OPEN,
     BATON_KV_SEND_SENDING,
     BATON_KV_SEND_SENT,
-    BATON_KV_SEND_ACKED
+    BATON_KV_SEND_ACKED,
+    BATON_KV_SEND_N_STATES
 };
 
 /* One transfer. Zeroed it is IDLE. */
 struct baton_kv_send {
     struct baton_node in_peer;
-    enum baton_kv_send_state state;
+    enum baton_kv_send_state state; /* send.c: set_state alone changes it */
     struct baton_kv_source source;
     struct baton_kv_peer *peer;
     bool overlaps;                   /* blocks leave while later ones are computed */

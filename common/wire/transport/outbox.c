@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/states.h"
 #include "common/wire/frame.h"
 #include "common/wire/transport/nng_error.h"
 #include "common/wire/transport/peer_socket.h"
@@ -30,9 +31,9 @@ struct baton_outbox {
     /* Senders take turns here, so that NNG's callbacks never wait for a payload being copied. */
     pthread_mutex_t pack_lock;
 
-    pthread_mutex_t lock; /* guards what follows; taken after pack_lock */
-    enum baton_outbox_state state;
-    uint32_t pipe; /* the one connection of this outbox's life; 0 before it */
+    pthread_mutex_t lock;          /* guards what follows; taken after pack_lock */
+    enum baton_outbox_state state; /* set_state alone changes it */
+    uint32_t pipe;                 /* the one connection of this outbox's life; 0 before it */
     bool sending;
     bool starved; /* a sender was told AGAIN and waits for a wake-up */
     uint64_t n_sent;
@@ -120,27 +121,38 @@ static void on_sent(void *arg)
         outbox->wake(outbox->wake_arg);
 }
 
-/* ---- pipe events, on NNG's threads ---- */
+/* ---- states; the lock is held ---- */
+
+#define TO(state) (1u << BATON_OUTBOX_##state)
+
+static const unsigned edges[] = {[BATON_OUTBOX_CONNECTING] = TO(UP) | TO(DOWN),
+                                 [BATON_OUTBOX_UP] = TO(DOWN),
+                                 [BATON_OUTBOX_DOWN] = 0};
+static const char *const names[] = {"connecting", "up", "down"};
+static const struct baton_states states = {.object = "outbox", .names = names, .edges = edges};
 
 static void set_state(struct baton_outbox *outbox, enum baton_outbox_state state)
 {
-    pthread_mutex_lock(&outbox->lock);
-    bool changed = outbox->state != state && outbox->state != BATON_OUTBOX_DOWN;
-    if (changed)
-        outbox->state = state;
-    if (outbox->state == BATON_OUTBOX_DOWN)
+    baton_states_check(&states, outbox->state, state);
+    outbox->state = state;
+    if (state == BATON_OUTBOX_DOWN)
         drop_queue(outbox); /* a link never recovers */
+}
+
+/* ---- pipe events, on NNG's threads ---- */
+
+/* Our pipe came up, or went. The removal of a short-lived one may be reported before its addition;
+ * DOWN then stays. */
+static void pipe_changed(struct baton_outbox *outbox, nng_pipe pipe, enum baton_outbox_state state)
+{
+    pthread_mutex_lock(&outbox->lock);
+    bool changed =
+        outbox->pipe == (uint32_t)nng_pipe_id(pipe) && outbox->state != BATON_OUTBOX_DOWN;
+    if (changed)
+        set_state(outbox, state);
     pthread_mutex_unlock(&outbox->lock);
     if (changed)
         outbox->wake(outbox->wake_arg);
-}
-
-static bool is_our_pipe(struct baton_outbox *outbox, nng_pipe pipe)
-{
-    pthread_mutex_lock(&outbox->lock);
-    bool ours = outbox->pipe == (uint32_t)nng_pipe_id(pipe);
-    pthread_mutex_unlock(&outbox->lock);
-    return ours;
 }
 
 /* NNG dials again after a loss. A second connection would carry the rest of a sequence whose first
@@ -158,19 +170,16 @@ static void on_pipe_adding(nng_pipe pipe, nng_pipe_ev event, void *arg)
         (void)nng_pipe_close(pipe);
 }
 
-/* The removal of a short-lived pipe may be reported before its addition; DOWN then stays. */
 static void on_pipe_added(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     (void)event;
-    if (is_our_pipe(arg, pipe))
-        set_state(arg, BATON_OUTBOX_UP);
+    pipe_changed(arg, pipe, BATON_OUTBOX_UP);
 }
 
 static void on_pipe_removed(nng_pipe pipe, nng_pipe_ev event, void *arg)
 {
     (void)event;
-    if (is_our_pipe(arg, pipe))
-        set_state(arg, BATON_OUTBOX_DOWN);
+    pipe_changed(arg, pipe, BATON_OUTBOX_DOWN);
 }
 
 /* ---- open and close ---- */
@@ -374,10 +383,8 @@ enum baton_err baton_outbox_send(struct baton_outbox *outbox, baton_envelope *en
 enum baton_outbox_state baton_outbox_state(struct baton_outbox *outbox)
 {
     pthread_mutex_lock(&outbox->lock);
-    if (outbox->state == BATON_OUTBOX_CONNECTING && baton_now_ns() >= outbox->connect_until_ns) {
-        outbox->state = BATON_OUTBOX_DOWN;
-        drop_queue(outbox);
-    }
+    if (outbox->state == BATON_OUTBOX_CONNECTING && baton_now_ns() >= outbox->connect_until_ns)
+        set_state(outbox, BATON_OUTBOX_DOWN);
     enum baton_outbox_state state = outbox->state;
     pthread_mutex_unlock(&outbox->lock);
     return state;
