@@ -24,11 +24,22 @@ struct gw_route {
     const char *summary;
 };
 
-/* Where errors have the shape of another server's API, also those of a path that is not there. */
+/* How the errors of an API look. */
+struct gw_error_shape {
+    const char *name, *schema;                  /* in the document; a JSON schema */
+    void (*mark)(struct gw_exchange *exchange); /* its errors have the shape */
+};
+
+/* The members that errors of most shapes have, in their schemas. */
+#define GW_ERROR_MEMBERS                                                                           \
+    "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
+    "\"string\",\"null\"],\"description\":\"The field at fault.\"}"
+
+/* What is another server's on a path, also where no route is there. */
 struct gw_route_dialect {
     const char *path; /* and what is below it */
-    void (*mark)(struct gw_exchange *exchange);
-    const char *error; /* the schema of its errors in the document */
+    const struct gw_error_shape *errors;
+    bool is_typeless; /* its clients send bodies without a content type, or with a form's */
 };
 
 /* All routes of this API; routes/table.c has the rows. */

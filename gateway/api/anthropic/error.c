@@ -36,8 +36,17 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
     baton_json_close(&json, '}');
 }
 
-void gw_anthropic_mark(struct gw_exchange *exchange)
+static void mark(struct gw_exchange *exchange)
 {
     gw_exchange_set_error_writer(exchange, put_error);
     (void)!gw_exchange_add_header(exchange, "request-id", gw_exchange_id(exchange)); /* or not */
 }
+
+const struct gw_error_shape gw_anthropic_errors = {
+    .name = "AnthropicError",
+    .schema =
+        "{\"type\":\"object\",\"required\":[\"type\",\"error\"],\"properties\":{\"type\":{"
+        "\"const\":\"error\"},\"error\":{\"type\":\"object\",\"required\":[\"type\",\"message\"],"
+        "\"properties\":{\"type\":{\"type\":\"string\"}," GW_ERROR_MEMBERS "}}}}",
+    .mark = mark,
+};

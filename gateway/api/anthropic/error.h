@@ -7,10 +7,10 @@
 #ifndef BATON_GATEWAY_API_ANTHROPIC_ERROR_H
 #define BATON_GATEWAY_API_ANTHROPIC_ERROR_H
 
-#include "gateway/http/server.h"
+#include "gateway/api/route.h"
 
 /* Every answer to the exchange says its id as Anthropic does, and its errors have their shape:
  * {"type":"error","error":{"type","message"}}, with the code and the field at fault beside. */
-void gw_anthropic_mark(struct gw_exchange *exchange);
+extern const struct gw_error_shape gw_anthropic_errors;
 
 #endif

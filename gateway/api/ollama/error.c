@@ -9,7 +9,15 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
     baton_json_close(&json, '}');
 }
 
-void gw_ollama_mark(struct gw_exchange *exchange)
+static void mark(struct gw_exchange *exchange)
 {
     gw_exchange_set_error_writer(exchange, put_error);
 }
+
+const struct gw_error_shape gw_ollama_errors = {
+    .name = "OllamaError",
+    .schema = "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
+              "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
+              "\"null\"],\"description\":\"The field at fault.\"}}}",
+    .mark = mark,
+};

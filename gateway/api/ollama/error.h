@@ -7,10 +7,10 @@
 #ifndef BATON_GATEWAY_API_OLLAMA_ERROR_H
 #define BATON_GATEWAY_API_OLLAMA_ERROR_H
 
-#include "gateway/http/server.h"
+#include "gateway/api/route.h"
 
 /* The exchange's errors have their shape: {"error":"message"}, with the code and the field at fault
  * beside. */
-void gw_ollama_mark(struct gw_exchange *exchange);
+extern const struct gw_error_shape gw_ollama_errors;
 
 #endif

@@ -85,7 +85,7 @@ static const char *error_of(const struct gw_route_table *table, const char *path
 {
     for (size_t i = 0; i < table->n_dialects; i++)
         if (gw_route_is_below(path, table->dialects[i].path))
-            return table->dialects[i].error;
+            return table->dialects[i].errors->name;
     return "Error";
 }
 
@@ -224,7 +224,7 @@ static bool write_all(struct baton_buf *text, const struct gw_api *api,
     baton_json_open(&out, NULL, '{');
     put_info(&out);
     bool ok = put_paths(&out, api, table);
-    gw_schema_put_components(&out);
+    gw_schema_put_components(&out, table);
     baton_json_close(&out, '}');
     return ok && !baton_buf_err(text);
 }

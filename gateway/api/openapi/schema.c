@@ -185,47 +185,45 @@ void gw_schema_put_body(struct baton_json_out *out, const char *key, const struc
 
 /* ---- components ---- */
 
-#define DETAILS                                                                                    \
-    "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
-    "\"string\",\"null\"],\"description\":\"The rejected field.\"}"
-
-static const struct {
-    const char *name, *schema;
-} errors[] = {
-    {"Error", "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
+static const struct gw_error_shape own_errors = {
+    .name = "Error",
+    .schema = "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
               "\"type\":\"object\",\"required\":[\"message\",\"type\",\"code\"],\"properties\":{"
-              "\"type\":{\"type\":\"string\"}," DETAILS "}}}}"},
-    {"AnthropicError",
-     "{\"type\":\"object\",\"required\":[\"type\",\"error\"],\"properties\":{\"type\":{"
-     "\"const\":\"error\"},\"error\":{\"type\":\"object\",\"required\":[\"type\",\"message\"],"
-     "\"properties\":{\"type\":{\"type\":\"string\"}," DETAILS "}}}}"},
-    {"OllamaError",
-     "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
-     "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
-     "\"null\"],\"description\":\"The rejected field.\"}}}"},
-    {"TgiError",
-     "{\"type\":\"object\",\"required\":[\"error\",\"error_type\"],\"properties\":{\"error\":{"
-     "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
-     "\"param\":{\"type\":[\"string\",\"null\"],\"description\":\"The rejected field.\"}}}"},
+              "\"type\":{\"type\":\"string\"}," GW_ERROR_MEMBERS "}}}}",
 };
 
-static void put_schemas(struct baton_json_out *out)
+/* The shape of errors of that number, our own first; each once. NULL: there are no more. */
+static const struct gw_error_shape *shape_at(const struct gw_route_table *table, size_t number)
 {
+    const struct gw_error_shape *shape = &own_errors;
+    for (size_t i = 0; i < table->n_dialects && number; i++) {
+        size_t first = 0;
+        while (table->dialects[first].errors != table->dialects[i].errors)
+            first++;
+        shape = table->dialects[i].errors;
+        number -= first == i;
+    }
+    return number ? NULL : shape;
+}
+
+static void put_schemas(struct baton_json_out *out, const struct gw_route_table *table)
+{
+    const struct gw_error_shape *shape;
     baton_json_open(out, "schemas", '{');
-    for (size_t i = 0; i < BATON_N_OF(errors); i++)
-        baton_json_put_raw(out, errors[i].name, errors[i].schema, strlen(errors[i].schema));
+    for (size_t i = 0; (shape = shape_at(table, i)); i++)
+        baton_json_put_raw(out, shape->name, shape->schema, strlen(shape->schema));
     baton_json_close(out, '}');
 }
 
-static void put_responses(struct baton_json_out *out)
+static void put_responses(struct baton_json_out *out, const struct gw_route_table *table)
 {
+    const struct gw_error_shape *shape;
     char ref[64];
     baton_json_open(out, "responses", '{');
-    for (size_t i = 0; i < BATON_N_OF(errors); i++) {
-        (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", errors[i].name);
-        baton_json_open(out, errors[i].name, '{');
-        baton_json_put_string(out, "description",
-                              "The request failed for the reason in the error.");
+    for (size_t i = 0; (shape = shape_at(table, i)); i++) {
+        (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", shape->name);
+        baton_json_open(out, shape->name, '{');
+        baton_json_put_string(out, "description", "The request failed for the reason in the error.");
         baton_json_open(out, "content", '{');
         baton_json_open(out, "application/json", '{');
         baton_json_open(out, "schema", '{');
@@ -238,15 +236,15 @@ static void put_responses(struct baton_json_out *out)
     baton_json_close(out, '}');
 }
 
-void gw_schema_put_components(struct baton_json_out *out)
+void gw_schema_put_components(struct baton_json_out *out, const struct gw_route_table *table)
 {
     static const char schemes[] =
         "{\"bearer\":{\"type\":\"http\",\"scheme\":\"bearer\"},\"key\":{\"type\":\"apiKey\","
         "\"in\":\"header\",\"name\":\"x-api-key\"}}";
     static const char any_or_none[] = "[{},{\"bearer\":[]},{\"key\":[]}]";
     baton_json_open(out, "components", '{');
-    put_schemas(out);
-    put_responses(out);
+    put_schemas(out, table);
+    put_responses(out, table);
     baton_json_put_raw(out, "securitySchemes", schemes, sizeof schemes - 1);
     baton_json_close(out, '}');
     baton_json_put_raw(out, "security", any_or_none, sizeof any_or_none - 1);

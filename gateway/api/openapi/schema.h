@@ -10,11 +10,12 @@
 
 #include "common/base/json.h"
 #include "gateway/api/notes.h"
+#include "gateway/api/route.h"
 
 void gw_schema_put_body(struct baton_json_out *out, const char *key, const struct gw_notes *notes);
 
 /* "components": the error objects and how a client says its key. */
-void gw_schema_put_components(struct baton_json_out *out);
+void gw_schema_put_components(struct baton_json_out *out, const struct gw_route_table *table);
 
 /* What a field is for, in one sentence; NULL when nobody wrote it down. */
 const char *gw_schema_words(const char *within, const char *name);

@@ -29,12 +29,21 @@ static bool leads_to(const char *path, const struct gw_route *route)
 
 /* ---- other servers' APIs ---- */
 
+static const struct gw_route_dialect *dialect_of(const struct gw_exchange *exchange)
+{
+    const char *path = gw_exchange_path(exchange);
+    for (size_t i = 0; i < gw_route_table.n_dialects; i++)
+        if (gw_route_is_below(path, gw_route_table.dialects[i].path))
+            return &gw_route_table.dialects[i];
+    return NULL;
+}
+
 /* Ollama asks for no content type, and curl sends a form's. A page of another origin could send
  * that too, without asking: it is known by its Origin. */
 static bool needs_no_type(const struct gw_exchange *exchange)
 {
-    return gw_route_is_below(gw_exchange_path(exchange), "/api") &&
-           !*gw_exchange_header(exchange, "origin");
+    const struct gw_route_dialect *dialect = dialect_of(exchange);
+    return dialect && dialect->is_typeless && !*gw_exchange_header(exchange, "origin");
 }
 
 /* ---- bodies ---- */
@@ -173,11 +182,10 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
-    const char *path = gw_exchange_path(exchange);
+    const struct gw_route_dialect *dialect = dialect_of(exchange);
     gw_access_mark(api->access, exchange);
-    for (size_t i = 0; i < gw_route_table.n_dialects; i++)
-        if (gw_route_is_below(path, gw_route_table.dialects[i].path))
-            gw_route_table.dialects[i].mark(exchange);
+    if (dialect)
+        dialect->errors->mark(exchange);
 }
 
 /* Of a path that does not take the method. allow [ALLOW_BYTES]: the methods it takes, "" if it

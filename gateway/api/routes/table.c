@@ -102,10 +102,10 @@ static const struct gw_route routes[] = {
 };
 
 static const struct gw_route_dialect dialects[] = {
-    {"/v1/messages", gw_anthropic_mark, "AnthropicError"},
-    {"/api", gw_ollama_mark, "OllamaError"},
-    {"/generate_stream", gw_tgi_mark, "TgiError"},
-    {"/", gw_tgi_mark, "TgiError"}, /* only this path: every other one has a name after it */
+    {"/v1/messages", &gw_anthropic_errors, false},
+    {"/api", &gw_ollama_errors, true},
+    {"/generate_stream", &gw_tgi_errors, false},
+    {"/", &gw_tgi_errors, false}, /* only this path: every other one has a name after it */
 };
 
 const struct gw_route_table gw_route_table = {.routes = routes,

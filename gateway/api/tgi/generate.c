@@ -93,7 +93,7 @@ static void run(struct gw_api *api, struct gw_exchange *exchange, const struct b
 {
     struct baton_json *own = gw_tgi_body(body);
     if (exchange)
-        gw_tgi_mark(exchange);
+        gw_tgi_errors.mark(exchange);
     if (own)
         generate(api, exchange, own, shape);
     else
