@@ -223,7 +223,8 @@ static void put_responses(struct baton_json_out *out, const struct gw_route_tabl
     for (size_t i = 0; (shape = shape_at(table, i)); i++) {
         (void)snprintf(ref, sizeof ref, "#/components/schemas/%s", shape->name);
         baton_json_open(out, shape->name, '{');
-        baton_json_put_string(out, "description", "The request failed for the reason in the error.");
+        baton_json_put_string(out, "description",
+                              "The request failed for the reason in the error.");
         baton_json_open(out, "content", '{');
         baton_json_open(out, "application/json", '{');
         baton_json_open(out, "schema", '{');
