@@ -53,9 +53,10 @@ struct gateway {
     struct baton_inbox *inbox;
     struct gw_fleet fleet;
     struct gw_requests requests;
-    struct gw_dispatcher dispatcher;
     struct gw_metrics metrics;
     struct gw_spans spans;
+    struct gw_core core;
+    struct gw_dispatcher dispatcher;
     struct gw_loop_lag lag;
     struct gw_access *access;
     struct baton_cluster_token token;
@@ -345,21 +346,20 @@ static void init_fleet(struct gateway *gateway)
 static enum baton_err init_dispatcher(struct gateway *gateway)
 {
     const struct gw_options *options = gateway->options;
+    gateway->core = (struct gw_core){
+        .requests = &gateway->requests,
+        .detokenizer = {.tokenizer = gateway->model.tokenizer, .facts = &gateway->model.facts},
+        .metrics = &gateway->metrics,
+        .spans = &gateway->spans};
     return gw_dispatcher_init(
         &gateway->dispatcher,
-        &(struct gw_dispatcher_options){
-            .lifecycle = {.requests = &gateway->requests,
-                          .metrics = &gateway->metrics,
-                          .spans = &gateway->spans,
-                          .detokenizer = {.tokenizer = gateway->model.tokenizer,
-                                          .facts = &gateway->model.facts},
-                          .max_attempts = options->max_attempts,
-                          .migration_limit = options->migration_limit},
-            .routing = gw_settings_routing(options),
-            .bounds = {.max_queued = options->max_queued,
-                       .max_queued_tokens = options->max_queued_tokens,
-                       .max_wait_s = options->max_wait_s},
-            .fleet = &gateway->fleet});
+        &(struct gw_dispatcher_options){.lifecycle = {.max_attempts = options->max_attempts,
+                                                      .migration_limit = options->migration_limit},
+                                        .routing = gw_settings_routing(options),
+                                        .bounds = {.max_queued = options->max_queued,
+                                                   .max_queued_tokens = options->max_queued_tokens,
+                                                   .max_wait_s = options->max_wait_s}},
+        &gateway->core, &gateway->fleet);
 }
 
 static int64_t max_prompt_tokens(const struct gateway *gateway)

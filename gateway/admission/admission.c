@@ -27,8 +27,8 @@ static bool refuse(struct gw_verdict *verdict, int status, const char *code,
 void gw_admission_init(struct gw_admission *admission, const struct gw_bounds *bounds,
                        struct gw_lifecycle *lifecycle, const struct gw_routing *routing)
 {
-    *admission =
-        (struct gw_admission){.bounds = *bounds, .lifecycle = lifecycle, .routing = routing};
+    *admission = (struct gw_admission){
+        .core = lifecycle->core, .bounds = *bounds, .lifecycle = lifecycle, .routing = routing};
 }
 
 /* ---- the queue's bounds ---- */
@@ -169,7 +169,7 @@ bool gw_admission_admit(const struct gw_admission *admission, const struct gw_re
     }
     struct gw_load own = *load;
     if (load->priority == BATON_PRIORITY_INTERACTIVE)
-        own.n_behind = admission->lifecycle->options.requests->queued[BATON_PRIORITY_BATCH].n;
+        own.n_behind = admission->core->requests->queued[BATON_PRIORITY_BATCH].n;
     return gw_admission_judge(&admission->bounds, &admission->lifecycle->throughput, &own, verdict);
 }
 
@@ -177,9 +177,9 @@ void gw_admission_refused(const struct gw_admission *admission, const struct gw_
                           const struct gw_verdict *verdict)
 {
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
-    admission->lifecycle->options.metrics->outcomes[GW_OUTCOME_rejected]++;
-    admission->lifecycle->options.metrics->rejections[verdict->reason]++;
-    admission->lifecycle->options.metrics->of[load->priority].outcomes[GW_OUTCOME_rejected]++;
+    admission->core->metrics->outcomes[GW_OUTCOME_rejected]++;
+    admission->core->metrics->rejections[verdict->reason]++;
+    admission->core->metrics->of[load->priority].outcomes[GW_OUTCOME_rejected]++;
     baton_log(BATON_LOG_INFO, "rejected", BATON_O("id", load->id),
               BATON_S("reason", gw_rejection_name(verdict->reason)),
               BATON_S("priority", baton_priority_name(load->priority)),

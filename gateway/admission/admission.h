@@ -28,6 +28,7 @@ struct gw_bounds {
 };
 
 struct gw_admission {
+    const struct gw_core *core;
     struct gw_bounds bounds;
     struct gw_lifecycle *lifecycle;
     const struct gw_routing *routing;

@@ -17,12 +17,13 @@ static const struct gw_failure unsendable = {
     500, "internal_error", "a message to a worker broke a bound: the gateway's log says which"};
 
 enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
-                                  const struct gw_dispatcher_options *options)
+                                  const struct gw_dispatcher_options *options,
+                                  const struct gw_core *core, struct gw_fleet *fleet)
 {
-    *dispatcher = (struct gw_dispatcher){.fleet = options->fleet};
-    gw_lifecycle_init(&dispatcher->lifecycle, &options->lifecycle);
-    enum baton_err err = gw_routing_init(&dispatcher->routing, &options->routing,
-                                         &dispatcher->lifecycle, options->fleet);
+    *dispatcher = (struct gw_dispatcher){.core = core, .fleet = fleet};
+    gw_lifecycle_init(&dispatcher->lifecycle, &options->lifecycle, core);
+    enum baton_err err =
+        gw_routing_init(&dispatcher->routing, &options->routing, &dispatcher->lifecycle, fleet);
     gw_admission_init(&dispatcher->admission, &options->bounds, &dispatcher->lifecycle,
                       &dispatcher->routing);
     return err;
@@ -92,7 +93,7 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
 static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     struct gw_request_list *queued = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED);
-    struct gw_request **next = &dispatcher->lifecycle.options.requests->looked_at_next;
+    struct gw_request **next = &dispatcher->core->requests->looked_at_next;
     for (size_t n = queued->n < LOOKS_A_TICK ? queued->n : LOOKS_A_TICK; n && queued->n; n--) {
         struct gw_request *request = *next ? *next : gw_request_list_first(queued);
         *next = gw_request_list_next(queued, request);

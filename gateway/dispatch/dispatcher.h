@@ -9,7 +9,7 @@
  * happens inside these functions: an event that makes routing possible sets a flag. The loop calls
  * the pump after each message and before it sleeps, and the pump routes until the flag stays down.
  *
- * Ownership: owns admission, routing and lifecycle; borrows the fleet and the table of requests.
+ * Ownership: owns admission, routing and lifecycle; borrows the core and the fleet.
  * Threading: loop thread.
  * Errors:    init: NO_MEMORY. A request that fails is told so through its response writer.
  */
@@ -25,19 +25,21 @@ struct gw_dispatcher_options {
     struct gw_lifecycle_options lifecycle;
     struct gw_routing_options routing;
     struct gw_bounds bounds;
-    struct gw_fleet *fleet;
 };
 
 struct gw_dispatcher {
+    const struct gw_core *core;
     struct gw_lifecycle lifecycle;
     struct gw_routing routing;
     struct gw_admission admission;
     struct gw_fleet *fleet;
 };
 
-/* Do not move a dispatcher: its parts point at each other. */
+/* Do not move a dispatcher: its parts point at each other. core and fleet outlive it. */
 enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
-                                  const struct gw_dispatcher_options *options) BATON_MUST_CHECK;
+                                  const struct gw_dispatcher_options *options,
+                                  const struct gw_core *core,
+                                  struct gw_fleet *fleet) BATON_MUST_CHECK;
 void gw_dispatcher_fini(struct gw_dispatcher *dispatcher);
 
 /* Routes queued requests as far as workers have capacity, if the flag is set. A response writer

@@ -41,9 +41,9 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_attempt_release(&request->attempt); /* first: it may have room then */
     gw_worker_rejected(decode, request->params.priority);
     if (rejected->batch_full)
-        dispatcher->lifecycle.options.metrics->n_batch_full++;
+        dispatcher->core->metrics->n_batch_full++;
     else
-        dispatcher->lifecycle.options.metrics->n_no_blocks++;
+        dispatcher->core->metrics->n_no_blocks++;
     /* A new attempt number, so that a late answer to this reservation is not taken for an answer to
      * the next one. */
     gw_attempt_begin(&request->attempt);
@@ -96,7 +96,7 @@ static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *requ
                        const struct gw_worker *worker)
 {
     if (worker && gw_request_note_class(request, worker))
-        dispatcher->lifecycle.options.metrics->n_class_changes++;
+        dispatcher->core->metrics->n_class_changes++;
 }
 
 /* How an attempt's prompt was computed, whatever it came to. */
@@ -131,7 +131,7 @@ static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *req
 static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const Baton__V1__FirstToken *first)
 {
-    struct gw_metrics *metrics = dispatcher->lifecycle.options.metrics;
+    struct gw_metrics *metrics = dispatcher->core->metrics;
     int64_t now_ns = baton_now_ns();
     note_prompt(dispatcher, request,
                 &(struct prompt_told){.queue_s = first->prefill_queue_s,
@@ -152,7 +152,7 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
 
 static bool are_of_the_model(const struct gw_dispatcher *dispatcher, const uint32_t *ids, size_t n)
 {
-    const struct baton_model_facts *facts = dispatcher->lifecycle.options.detokenizer.facts;
+    const struct baton_model_facts *facts = dispatcher->core->detokenizer.facts;
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= (uint64_t)facts->n_vocab)
             return false;
@@ -206,10 +206,10 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
         request->writer->first(request->choice);
     const struct gw_made_token made = {
         .id = first->token, .decision = first->decision, .logprobs = first->logprobs};
-    if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, &made)) {
+    if (gw_request_take_token(request, &dispatcher->core->detokenizer, &made)) {
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
     } else if (!more && request->params.kv_cache) { /* naive mode ends with Finished instead */
-        gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, first->stopped);
+        gw_request_end_output(request, &dispatcher->core->detokenizer, first->stopped);
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
     } else {
         gw_output_handled(&request->output, baton_now_ns());
@@ -225,7 +225,7 @@ static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher
                                              "more tokens are said to be cached than there are"};
     static const struct gw_failure width = {502, "worker_failed",
                                             "an embedding came that is not as wide as the model"};
-    int64_t n_embd = dispatcher->lifecycle.options.detokenizer.facts->n_embd;
+    int64_t n_embd = dispatcher->core->detokenizer.facts->n_embd;
     if (embedding->cached_tokens > request->params.prompt.n)
         return &cached;
     return n_embd && embedding->n_values != (uint64_t)n_embd ? &width : NULL;
@@ -247,7 +247,7 @@ static void take_embedding(struct gw_dispatcher *dispatcher, struct gw_request *
                                       .cached_tokens = embedding->cached_tokens,
                                       .disk_tokens = embedding->disk_tokens},
                 baton_now_ns());
-    dispatcher->lifecycle.options.metrics->n_embeddings++;
+    dispatcher->core->metrics->n_embeddings++;
     request->writer->embedding(request->choice, embedding->values, embedding->n_values);
     request->output.finish = GW_FINISH_EMBEDDING;
     gw_attempt_release(&request->attempt); /* its worker is done: no Cancel goes to it */
@@ -283,10 +283,10 @@ static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *requ
     gw_attempt_decode_begins(&request->attempt, tokens->began,
                              now_ns - (int64_t)(ago_s * (double)BATON_SECOND));
     if (attempt->is_moved)
-        note_moved(dispatcher->lifecycle.options.metrics, request, now_ns);
+        note_moved(dispatcher->core->metrics, request, now_ns);
     if (!tokens->began || attempt->is_moved)
         return;
-    gw_handoff_stats_note(&dispatcher->lifecycle.options.metrics->handoff_stats, &attempt->handoff);
+    gw_handoff_stats_note(&dispatcher->core->metrics->handoff_stats, &attempt->handoff);
     note_handoff(dispatcher, request);
     gw_attempt_release_prefill(&request->attempt); /* the decode worker has the whole context */
 }
@@ -341,22 +341,21 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
     /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
-        baton_hist_observe(&dispatcher->lifecycle.options.metrics->itl,
-                           gap_s / (double)tokens->n_tokens);
+        baton_hist_observe(&dispatcher->core->metrics->itl, gap_s / (double)tokens->n_tokens);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
     request->output.last_token_ns = now_ns;
     request->attempt.decode_times.decode_s += tokens->step_s;
     request->attempt.decode_times.sample_s += sample_s;
-    dispatcher->lifecycle.options.metrics->n_output_tokens += tokens->n_tokens;
+    dispatcher->core->metrics->n_output_tokens += tokens->n_tokens;
     gw_throughput_made(&dispatcher->lifecycle.throughput, tokens->n_tokens, now_ns);
-    size_t n_drafts = note_drafts(dispatcher->lifecycle.options.metrics, request, event);
+    size_t n_drafts = note_drafts(dispatcher->core->metrics, request, event);
     for (size_t i = 0; i < tokens->n_tokens; i++) {
         const struct gw_made_token made = {
             .id = tokens->tokens[i],
             .decision = tokens->n_decisions ? tokens->decisions[i] : NULL,
             .logprobs = tokens->n_logprobs ? tokens->logprobs[i] : NULL,
             .draft = i < n_drafts ? &event->drafts[i] : NULL};
-        if (gw_request_take_token(request, &dispatcher->lifecycle.options.detokenizer, &made)) {
+        if (gw_request_take_token(request, &dispatcher->core->detokenizer, &made)) {
             gw_lifecycle_finish(&dispatcher->lifecycle, request);
             return;
         }
@@ -396,7 +395,7 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
     gw_output_handle(&request->output, baton_now_ns());
     request->attempt.decode_times.decode_s = finished->decode_s; /* the worker's sum, exact */
-    gw_request_end_output(request, &dispatcher->lifecycle.options.detokenizer, stopped);
+    gw_request_end_output(request, &dispatcher->core->detokenizer, stopped);
     gw_attempt_release(&request->attempt); /* both workers are done: no Cancel goes to them */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
@@ -457,7 +456,7 @@ static bool is_of_part(struct gw_request *request, const struct gw_worker *worke
 static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                                uint64_t id, uint32_t attempt)
 {
-    struct gw_request *request = gw_request_find(dispatcher->lifecycle.options.requests, id);
+    struct gw_request *request = gw_request_find(dispatcher->core->requests, id);
     if (request && attempt && request->doubted && request->doubted->number == attempt &&
         request->doubted->decode == worker) /* it is here again, before the newer attempt */
         gw_hedge_revert(&dispatcher->lifecycle, request);
@@ -553,8 +552,7 @@ void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker 
         take_step(dispatcher, worker, envelope->step_events);
         return;
     }
-    struct gw_request *request =
-        gw_request_find(dispatcher->lifecycle.options.requests, envelope->request_id);
+    struct gw_request *request = gw_request_find(dispatcher->core->requests, envelope->request_id);
     if (request && gw_hand_over_concerns(request, worker, envelope->attempt)) {
         take_of_successor(dispatcher, request, envelope);
         return;

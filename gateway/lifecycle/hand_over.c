@@ -76,7 +76,7 @@ static void lose(struct gw_lifecycle *lifecycle, struct gw_request *request)
 void gw_hand_over_done(struct gw_lifecycle *lifecycle, struct gw_request *request,
                        const Baton__V1__HandedOver *handed_over)
 {
-    struct gw_metrics *metrics = lifecycle->options.metrics;
+    struct gw_metrics *metrics = lifecycle->core->metrics;
     char reason[GW_MAX_BREAK_BYTES];
     if (request->state != GW_DECODING)
         return;

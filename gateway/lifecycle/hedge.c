@@ -82,7 +82,7 @@ void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
     if (!request->doubted)
         return;
-    lifecycle->options.metrics->n_migrations++;
+    lifecycle->core->metrics->n_migrations++;
     gw_hedge_drop(request, "another attempt was faster");
     lifecycle->wants_pump = true;
 }

@@ -17,9 +17,10 @@
 static const struct gw_failure no_memory = {502, "worker_failed",
                                             "no memory to go on with the request elsewhere"};
 
-void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options)
+void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options,
+                       const struct gw_core *core)
 {
-    *lifecycle = (struct gw_lifecycle){.options = *options};
+    *lifecycle = (struct gw_lifecycle){.core = core, .options = *options};
 }
 
 void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *request,
@@ -36,14 +37,14 @@ void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *r
         gw_throughput_paused(&lifecycle->throughput, true, now_ns);
     if (request->state == GW_TOKENIZING && state == GW_QUEUED) /* a retry is no new arrival */
         gw_arrivals_arrived(&lifecycle->arrivals, now_ns);
-    gw_request_set_state(lifecycle->options.requests, request, state, reason);
+    gw_request_set_state(lifecycle->core->requests, request, state, reason);
     if (state == GW_QUEUED)
         lifecycle->wants_pump = true;
 }
 
 struct gw_request_list *gw_lifecycle_list(const struct gw_lifecycle *lifecycle, enum gw_state state)
 {
-    return &lifecycle->options.requests->by_state[state];
+    return &lifecycle->core->requests->by_state[state];
 }
 
 size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
@@ -71,7 +72,7 @@ static void count_stages(struct gw_lifecycle *lifecycle,
 {
     for (int i = 0; i < BATON_N_STAGES; i++)
         if (spans[i].worker)
-            baton_hist_observe(&lifecycle->options.metrics->stages[i], spans[i].duration_s);
+            baton_hist_observe(&lifecycle->core->metrics->stages[i], spans[i].duration_s);
 }
 
 /* One line tells the end of a request and where its time went. */
@@ -110,7 +111,7 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
 
 void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
-    struct gw_metrics *metrics = lifecycle->options.metrics;
+    struct gw_metrics *metrics = lifecycle->core->metrics;
     if (!request->is_ttft_counted) {
         baton_hist_observe(&metrics->ttft, gw_request_ttft_s(request));
         baton_hist_observe(&metrics->of[request->params.priority].ttft, gw_request_ttft_s(request));
@@ -141,7 +142,7 @@ static void note_output(struct gw_lifecycle *lifecycle, const struct gw_request 
 static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                    enum gw_outcome outcome, const char *reason)
 {
-    struct gw_metrics *metrics = lifecycle->options.metrics;
+    struct gw_metrics *metrics = lifecycle->core->metrics;
     struct gw_stage_span spans[BATON_N_STAGES];
     note_end(request, baton_now_ns());
     gw_request_stages(request, spans);
@@ -162,8 +163,7 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                            spans[BATON_STAGE_queue].duration_s);
     }
     log_summary(request, outcome, reason, spans);
-    gw_spans_tell_request(lifecycle->options.spans, request, gw_outcome_name(outcome), reason,
-                          spans);
+    gw_spans_tell_request(lifecycle->core->spans, request, gw_outcome_name(outcome), reason, spans);
 }
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)
@@ -174,7 +174,7 @@ void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *requ
     gw_lifecycle_set_state(lifecycle, request, GW_DONE, gw_finish_name(request->output.finish));
     settle(lifecycle, request, GW_OUTCOME_ok, gw_finish_name(request->output.finish));
     request->writer->finish(request->choice);
-    gw_request_destroy(lifecycle->options.requests, request);
+    gw_request_destroy(lifecycle->core->requests, request);
 }
 
 void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
@@ -184,7 +184,7 @@ void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *reques
     gw_lifecycle_set_state(lifecycle, request, GW_FAILED, failure->message);
     settle(lifecycle, request, GW_OUTCOME_failed, failure->message);
     request->writer->fail(request->choice, failure);
-    gw_request_destroy(lifecycle->options.requests, request);
+    gw_request_destroy(lifecycle->core->requests, request);
 }
 
 void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *request,
@@ -193,13 +193,13 @@ void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *requ
     release(lifecycle, request, reason);
     gw_lifecycle_set_state(lifecycle, request, GW_CANCELING, reason);
     settle(lifecycle, request, GW_OUTCOME_canceled, reason);
-    gw_request_destroy(lifecycle->options.requests, request);
+    gw_request_destroy(lifecycle->core->requests, request);
 }
 
 static void finish_complete(struct gw_lifecycle *lifecycle, struct gw_request *request,
                             bool stopped)
 {
-    gw_request_end_output(request, &lifecycle->options.detokenizer, stopped);
+    gw_request_end_output(request, &lifecycle->core->detokenizer, stopped);
     gw_lifecycle_finish(lifecycle, request);
 }
 
@@ -234,7 +234,7 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
         gw_lifecycle_fail(lifecycle, request, &no_memory);
         return;
     }
-    lifecycle->options.metrics->n_migrations++;
+    lifecycle->core->metrics->n_migrations++;
     baton_log(BATON_LOG_WARN, "migration", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number),
               BATON_I("output_tokens", request->output.tokens.n),
@@ -269,7 +269,7 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
     uint64_t n_lost = request->output.tokens.n; /* restart drops the tokens */
     gw_request_restart(request);
     request->n_failures++;
-    lifecycle->options.metrics->n_retries++;
+    lifecycle->core->metrics->n_retries++;
     baton_log(BATON_LOG_WARN, "retry", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number), BATON_I("lost_tokens", n_lost),
               BATON_S("reason", failure->message));
@@ -291,7 +291,7 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
         return;
     request->paused = paused;
     request->was_paused |= paused;
-    lifecycle->options.metrics->n_pauses += paused;
+    lifecycle->core->metrics->n_pauses += paused;
     if (request->state != GW_DECODING) /* set_state tells the estimator when it gets there */
         return;
     gw_throughput_paused(&lifecycle->throughput, paused, baton_now_ns());

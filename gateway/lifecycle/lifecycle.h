@@ -17,17 +17,11 @@
 #ifndef BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
 #define BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
 
+#include "gateway/lifecycle/core.h"
 #include "gateway/observe/arrivals.h"
-#include "gateway/observe/metrics.h"
-#include "gateway/observe/spans.h"
 #include "gateway/observe/throughput.h"
-#include "gateway/request/request.h"
 
 struct gw_lifecycle_options {
-    struct gw_requests *requests;
-    struct gw_metrics *metrics;
-    struct gw_spans *spans; /* NULL: none are told */
-    struct gw_detokenizer detokenizer;
     int64_t max_attempts;
     /* Of a request, but for workers that were told to leave. 0: an attempt that breaks after its
      * client saw a token is its end, and nothing is handed over. */
@@ -35,13 +29,16 @@ struct gw_lifecycle_options {
 };
 
 struct gw_lifecycle {
+    const struct gw_core *core;
     struct gw_lifecycle_options options;
     struct gw_throughput throughput;
     struct gw_arrivals arrivals;
     bool wants_pump; /* a request may be routed that could not be before */
 };
 
-void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options);
+/* Borrows the core: it outlives it. */
+void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options,
+                       const struct gw_core *core);
 
 /* The requests in a state, and how many are between QUEUED and their end. */
 struct gw_request_list *gw_lifecycle_list(const struct gw_lifecycle *lifecycle,

@@ -262,7 +262,7 @@ static void fail(struct gw_routing *routing, struct gw_request *request,
 /* The class's first request, if there is one. False: it waits on, for capacity. */
 static bool route_first(struct gw_routing *routing, enum baton_priority priority)
 {
-    const struct gw_requests *requests = routing->lifecycle->options.requests;
+    const struct gw_requests *requests = routing->lifecycle->core->requests;
     struct gw_request *request = gw_request_queue_first(&requests->queued[priority]);
     const struct gw_failure *failure = request ? gw_servable_failure(routing, request) : NULL;
     bool batch_waits = requests->queued[BATON_PRIORITY_BATCH].n > 0;
@@ -279,7 +279,7 @@ static bool route_first(struct gw_routing *routing, enum baton_priority priority
  * class that no worker has capacity for; otherwise a large request would wait for ever. */
 static bool route_next(struct gw_routing *routing)
 {
-    const struct gw_requests *requests = routing->lifecycle->options.requests;
+    const struct gw_requests *requests = routing->lifecycle->core->requests;
     size_t n_interactive = requests->queued[BATON_PRIORITY_INTERACTIVE].n;
     size_t n_batch = requests->queued[BATON_PRIORITY_BATCH].n;
     enum baton_priority next =

@@ -7,6 +7,7 @@ enum { TICK_MS = 25 };
 struct gw_requests requests;
 struct gw_fleet fleet;
 struct gw_metrics metrics;
+static struct gw_core core;
 struct gw_dispatcher dispatcher;
 struct baton_model_facts facts;
 struct baton_cluster_token cluster_token;
@@ -51,14 +52,9 @@ static void no_wake(void *arg)
 void gateway_open(const struct gw_routing_options *routing)
 {
     struct gw_dispatcher_options options = {
-        .lifecycle = {.requests = &requests,
-                      .metrics = &metrics,
-                      .detokenizer = {.facts = &facts},
-                      .max_attempts = MAX_ATTEMPTS,
-                      .migration_limit = migration_limit},
+        .lifecycle = {.max_attempts = MAX_ATTEMPTS, .migration_limit = migration_limit},
         .routing = {.prefill = BATON_ROUTING_LEAST_LOADED, .decode = BATON_ROUTING_LEAST_LOADED},
-        .bounds = {.max_queued = 100, .max_queued_tokens = 100000},
-        .fleet = &fleet};
+        .bounds = {.max_queued = 100, .max_queued_tokens = 100000}};
     clock_ns = 1000 * BATON_SECOND;
     n_far = n_all_sent = 0;
     n_rejected_messages = n_ended_pipes = n_links_opened = 0;
@@ -68,7 +64,9 @@ void gateway_open(const struct gw_routing_options *routing)
     facts = (struct baton_model_facts){.n_context_tokens = 1024, .n_vocab = 2560};
     if (!tokenizer)
         assert_int_equal(baton_tokenizer_open("models/tale", &tokenizer, NULL), BATON_OK);
-    options.lifecycle.detokenizer.tokenizer = tokenizer;
+    core = (struct gw_core){.requests = &requests,
+                            .metrics = &metrics,
+                            .detokenizer = {.tokenizer = tokenizer, .facts = &facts}};
     if (routing)
         options.routing = *routing;
     gw_requests_init(&requests);
@@ -85,7 +83,7 @@ void gateway_open(const struct gw_routing_options *routing)
                               .on_lost = on_lost,
                               .on_unfit = on_unfit,
                               .on_capacity = on_capacity});
-    assert_int_equal(gw_dispatcher_init(&dispatcher, &options), BATON_OK);
+    assert_int_equal(gw_dispatcher_init(&dispatcher, &options, &core, &fleet), BATON_OK);
 }
 
 void gateway_close(void)

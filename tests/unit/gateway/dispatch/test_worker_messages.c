@@ -22,6 +22,7 @@ struct gw_choice {
 static struct gw_requests requests;
 static struct gw_fleet fleet;
 static struct gw_metrics metrics;
+static struct gw_core core;
 static struct gw_dispatcher dispatcher;
 static struct baton_model_facts facts = {.n_vocab = 2560};
 static struct baton_tokenizer *tokenizer;
@@ -98,7 +99,7 @@ static struct gw_request *decoding(struct gw_choice *choice)
     for (size_t i = 0; i < BATON_N_OF(path); i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
-    (void)gw_request_take_token(request, &dispatcher.lifecycle.options.detokenizer,
+    (void)gw_request_take_token(request, &core.detokenizer,
                                 &(struct gw_made_token){.id = FIRST_TOKEN});
     return request;
 }
@@ -108,14 +109,12 @@ SETUP(setup)
     memset(heard, 0, sizeof heard);
     gw_requests_init(&requests);
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
+    core = (struct gw_core){.requests = &requests,
+                            .metrics = &metrics,
+                            .detokenizer = {.tokenizer = tokenizer, .facts = &facts}};
     assert_int_equal(gw_dispatcher_init(
-                         &dispatcher,
-                         &(struct gw_dispatcher_options){
-                             .lifecycle = {.requests = &requests,
-                                           .metrics = &metrics,
-                                           .detokenizer = {.tokenizer = tokenizer, .facts = &facts},
-                                           .max_attempts = 3},
-                             .fleet = &fleet}),
+                         &dispatcher, &(struct gw_dispatcher_options){.lifecycle.max_attempts = 3},
+                         &core, &fleet),
                      BATON_OK);
     open_worker();
     for (int i = 0; i < N_REQUESTS; i++)
