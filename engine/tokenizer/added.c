@@ -36,6 +36,7 @@ static const struct baton_added_token *longest_at(const struct baton_added *adde
     bool is_begun = baton_text_set_begin(&added->texts, text[0], &range);
     while (is_begun) {
         const struct baton_text_entry *entry = baton_text_set_complete(&added->texts, &range);
+        /* Keep the last complete text: deeper entries are longer ones. */
         longest = entry ? entry : longest;
         if (range.depth == n || !baton_text_set_narrow(&added->texts, text[range.depth], &range))
             break;

@@ -1,5 +1,5 @@
-/* A set of added tokens and the search for them in text, leftmost first and of those the longest;
- * private to engine/tokenizer.
+/* A set of added tokens and their search in text: the leftmost first, and the longest of several at
+ * one place; private to engine/tokenizer.
  *
  * Ownership: the struct is embedded; texts are borrowed and must outlive it.
  * Threading: filled by one thread, read-only after seal.
@@ -11,10 +11,10 @@
 #include "engine/tokenizer/text_set.h"
 
 struct baton_added_token {
-    const char *text; /* as it is searched */
+    const char *text; /* the text that is searched for */
     size_t n_bytes;   /* at least 1 */
     uint32_t id;
-    bool special, lstrip, rstrip, single_word; /* tokenizer/tables.h */
+    bool special, lstrip, rstrip, single_word; /* as in tokenizer_tables.h */
 };
 
 struct baton_added {
@@ -32,7 +32,8 @@ enum baton_err baton_added_add(struct baton_added *added,
 /* Call once, after the last add and before the first find. */
 void baton_added_seal(struct baton_added *added);
 
-/* The first token at or after start in the n bytes at text, and where it begins; NULL when none. */
+/* Finds the first token at or after start in the n bytes at text and writes its position to *at;
+ * NULL when there is none. */
 const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
                                                  size_t n, size_t start, size_t *at);
 

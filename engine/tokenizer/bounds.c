@@ -1,7 +1,8 @@
-/* How few tokens a text may become. */
+/* A lower bound on the number of tokens of a text, by its length. It refuses hopeless texts
+ * unread. */
 #include "engine/tokenizer/build.h"
 
-/* Whether the model may make one unknown token of any number of characters. */
+/* True when the model may join any number of unknown characters into one token. */
 static bool may_fuse(const struct baton_tokenizer *tokenizer)
 {
     const struct baton_bpe *bpe = &tokenizer->bpe;
@@ -16,7 +17,7 @@ static bool may_fuse(const struct baton_tokenizer *tokenizer)
     return false;
 }
 
-/* Whether a text may lose bytes before it becomes words. */
+/* True when a text may lose bytes before it is split into words. */
 static bool may_shrink(const struct baton_tokenizer_tables *tables)
 {
     const struct baton_tokenizer_steps *steps = &tables->steps;
@@ -36,8 +37,8 @@ static bool may_shrink(const struct baton_tokenizer_tables *tables)
     return false;
 }
 
-/* NFC makes at most four bytes one: every composition joins two characters, and none of one byte
- * is the result of one. */
+/* NFC turns at most four bytes into one: a composition joins two characters, and its result is
+ * never a single byte. */
 enum { NFC_SHRINKS = 4 };
 
 void baton_tokenizer_find_bounds(struct baton_tokenizer *tokenizer,

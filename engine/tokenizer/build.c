@@ -9,9 +9,10 @@
 
 enum { TEXTS_MAX_BYTES = 512 << 20 };
 
-/* A token's text as words are written: the raw bytes with ByteLevel, else the text. */
+/* The bytes by which a word is found as this token: the raw bytes with ByteLevel, otherwise the
+ * text. */
 struct key {
-    const char *bytes; /* NULL: no word is written so */
+    const char *bytes; /* NULL: no word is this token */
     size_t n;
 };
 
@@ -31,9 +32,9 @@ static bool has_byte_level(const struct baton_tokenizer_steps *steps)
     return false;
 }
 
-/* ---- what tokens decode to ---- */
+/* ---- the bytes that tokens decode to ---- */
 
-/* Into scratch: what a token of that text adds to a text. */
+/* Writes to scratch the bytes that a token of that text adds to a text. */
 static void make_bytes(struct builder *b, const char *text, size_t n)
 {
     baton_buf_reset(&b->scratch);
@@ -53,7 +54,7 @@ static enum baton_err put_token(struct builder *b, uint32_t id, const char *text
     return err;
 }
 
-/* An added token may repeat one of the vocabulary. */
+/* Adds the added tokens, one of which may repeat a token of the vocabulary. */
 static enum baton_err put_added_bytes(struct builder *b)
 {
     struct baton_vocab *vocab = &b->tokenizer->vocab;
@@ -84,7 +85,7 @@ static enum baton_err fill_vocab(struct builder *b)
     return err;
 }
 
-/* ---- how words are looked up ---- */
+/* ---- search of words ---- */
 
 static bool is_in_alphabet(const char *text, size_t n, const char *bytes, size_t n_bytes)
 {
@@ -99,7 +100,7 @@ static bool is_in_alphabet(const char *text, size_t n, const char *bytes, size_t
     return at == n;
 }
 
-/* Borrowed from the tables, or from scratch until the next call. */
+/* Returns a token's key, borrowed from the tables, or from scratch until the next call. */
 static struct key key_of(struct builder *b, uint32_t id)
 {
     const struct baton_token_row *row = &b->tables->tokens[id];
@@ -115,17 +116,18 @@ static struct key key_of(struct builder *b, uint32_t id)
     return is_in_alphabet(row->text, row->n_bytes, key.bytes, key.n) ? key : (struct key){.n = 0};
 }
 
-/* A copy of the key that lives as long as the tokenizer; NULL: out of memory. */
+/* Returns a copy of the key that lives as long as the tokenizer; NULL: out of memory. */
 static const char *keep(struct builder *b, uint32_t id, struct key key)
 {
     size_t n;
     const char *bytes = baton_vocab_bytes(&b->tokenizer->vocab, id, &n);
+    /* Most keys are what the token decodes to: no second copy is kept. */
     if (bytes && n == key.n && !memcmp(bytes, key.bytes, n))
         return bytes;
     return baton_arena_strndup(b->tokenizer->texts, key.bytes, key.n);
 }
 
-/* Tokens that no ordinary text may become. */
+/* True for tokens that ordinary text never becomes. */
 static bool is_special(const struct builder *b, uint32_t id)
 {
     return b->tokenizer->vocab.tokens[id].special;
@@ -138,6 +140,7 @@ static void find_fallback(const struct builder *b, uint32_t ids[256])
     for (size_t id = 0; id < b->tables->n_tokens; id++) {
         const struct baton_token_row *row = &b->tables->tokens[id];
         int byte = row->text ? baton_token_fallback_byte(row->text, row->n_bytes) : -1;
+        /* The reference formats the names as <0x%02X>, so lower case is another token. */
         if (byte >= 0 && !islower((unsigned char)row->text[3]) &&
             !islower((unsigned char)row->text[4]))
             ids[byte] = (uint32_t)id;
@@ -153,7 +156,7 @@ static bool is_one_character(struct key key)
     return n == key.n;
 }
 
-/* The tokens that words are made of before they are merged. */
+/* Fills the tokens that words consist of before merging. */
 static enum baton_err find_units(struct builder *b)
 {
     struct baton_bpe *bpe = &b->tokenizer->bpe;
@@ -177,7 +180,7 @@ static enum baton_err find_units(struct builder *b)
 static enum baton_err fill_words(struct builder *b)
 {
     struct baton_tokenizer *tokenizer = b->tokenizer;
-    /* Over characters a word is most often the whole text. */
+    /* Over characters a word is usually the whole text, which is never a token. */
     if (!b->is_byte_level && !b->tables->ignore_merges)
         return BATON_OK;
     enum baton_err err = baton_token_index_init(&tokenizer->words, b->tables->n_tokens);
@@ -237,7 +240,7 @@ static enum baton_err fill_unigram(struct builder *b)
 
 /* ---- added tokens ---- */
 
-/* A token that is found in normalised text is normalised itself. */
+/* Normalises a token that is searched in normalised text. */
 static enum baton_err normalize_added(struct builder *b, struct baton_added_token *token)
 {
     struct baton_text_view text = {.bytes = token->text, .n = token->n_bytes}, normalized;
@@ -288,7 +291,7 @@ static enum baton_err fill_added(struct builder *b)
     return err;
 }
 
-/* ---- the rest ---- */
+/* ---- special tokens around a prompt, and all parts ---- */
 
 static enum baton_err fill_ends(struct builder *b)
 {
@@ -309,7 +312,7 @@ static enum baton_err fill_ends(struct builder *b)
     return BATON_OK;
 }
 
-/* A normalizer may take away the start of a text. */
+/* True when the normalizer may remove the start of a text, and a step must know where it begins. */
 static bool must_find_first(const struct baton_tokenizer_steps *steps)
 {
     for (int i = 0; i < steps->n_pretokenizer; i++)
@@ -326,6 +329,8 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
                         .tables = tables,
                         .is_byte_level = has_byte_level(&tables->steps),
                         .why = why};
+    /* Token texts are bounded by the tables; SIZE_MAX / 4 keeps the buffer's growth from
+     * overflowing. */
     baton_buf_init(&b.scratch, SIZE_MAX / 4);
     tokenizer->model = tables->model;
     tokenizer->traces_first = must_find_first(&tables->steps);

@@ -1,9 +1,9 @@
-/* Makes a tokenizer's parts from a checkpoint's tables; private to engine/tokenizer.
+/* Builds a tokenizer's parts from a checkpoint's tables; private to engine/tokenizer.
  *
- * Ownership: nothing of the tables is kept.
+ * Ownership: borrows nothing from the tables afterwards.
  * Threading: one thread.
- * Errors:    INVALID, with the part and the reason; NO_MEMORY, LIMIT. The parts made so far stay in
- *            the tokenizer, whose close frees them.
+ * Errors:    INVALID, with the part and the reason; NO_MEMORY, LIMIT. The parts made before an
+ *            error stay in the tokenizer, whose close frees them.
  */
 #ifndef BATON_ENGINE_TOKENIZER_BUILD_H
 #define BATON_ENGINE_TOKENIZER_BUILD_H
@@ -16,7 +16,7 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
                                      const struct baton_tokenizer_tables *tables,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* word_bytes_per_token and text_bytes_per_token of a tokenizer whose model is filled. */
+/* Sets word_bytes_per_token and text_bytes_per_token of a tokenizer whose model is filled. */
 void baton_tokenizer_find_bounds(struct baton_tokenizer *tokenizer,
                                  const struct baton_tokenizer_tables *tables);
 

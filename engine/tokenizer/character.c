@@ -36,7 +36,7 @@ bool baton_character_is_space(uint32_t c)
            c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* The symbols that are Alphabetic. */
+/* The symbols with Unicode's property Alphabetic. */
 static bool is_alphabetic_symbol(uint32_t c)
 {
     return (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||

@@ -12,9 +12,9 @@ void baton_detokenizer_init(struct baton_detokenizer *detokenizer,
     detokenizer->is_first = true;
 }
 
-/* How many of the bytes at the start of the text do not belong to it. */
-static size_t taken_away(struct baton_detokenizer *detokenizer, uint32_t id, const char *bytes,
-                         size_t n)
+/* Counts the bytes that a decoder strips at the start of the text. */
+static size_t count_stripped(struct baton_detokenizer *detokenizer, uint32_t id, const char *bytes,
+                             size_t n)
 {
     const struct baton_text_rule *rule = &detokenizer->tokenizer->text_rule;
     bool keeps_space = detokenizer->tokenizer->vocab.tokens[id].keeps_space;
@@ -22,9 +22,11 @@ static size_t taken_away(struct baton_detokenizer *detokenizer, uint32_t id, con
     if (detokenizer->is_first && rule->drops_first && !keeps_space)
         while (at < n && bytes[at] == ' ')
             at++;
+    /* A later token is not the first, even when this one added nothing. */
     detokenizer->is_first = false;
     for (; at < n && detokenizer->n_strip && bytes[at] == rule->strip; at++)
         detokenizer->n_strip--;
+    /* The strip ends at the first other byte, not at the end of the first token. */
     if (at < n)
         detokenizer->n_strip = 0;
     return at;
@@ -35,7 +37,7 @@ const char *baton_detokenizer_next(struct baton_detokenizer *detokenizer, uint32
     const char *bytes = baton_tokenizer_bytes(detokenizer->tokenizer, id, n);
     if (!bytes || (!detokenizer->is_first && !detokenizer->n_strip))
         return bytes;
-    size_t at = taken_away(detokenizer, id, bytes, *n);
+    size_t at = count_stripped(detokenizer, id, bytes, *n);
     *n -= at;
     return bytes + at;
 }

@@ -1,4 +1,5 @@
-/* Text to ids: added tokens are cut out, the rest is normalised, cut into words and encoded. */
+/* Encodes text: cuts out added tokens, normalises the rest, splits it into words and encodes
+ * them. */
 #include <string.h>
 
 #include "common/base/utf8.h"
@@ -11,8 +12,8 @@ struct run {
     struct baton_tokenizer *tokenizer;
     const struct baton_span *spans; /* where special tokens are recognised */
     size_t n_spans;
-    bool traces;              /* normalised text keeps its origins */
-    size_t start, max_tokens; /* ids before start were there already */
+    bool traces;              /* normalised text keeps the origins of its bytes */
+    size_t start, max_tokens; /* ids before start belong to the caller */
     struct baton_tokens *out;
     struct baton_why *why;
 };
@@ -36,7 +37,8 @@ static enum baton_err push(struct run *run, uint32_t id)
 
 /* ---- words ---- */
 
-/* What a token's own bytes are merged into is remembered; of the words of a text nothing is. */
+/* Encodes a word with BPE. It remembers whether a token's own bytes merge into that token, but
+ * nothing about a text's words: users' text must not stay in memory. */
 static enum baton_err merge_word(struct run *run, const char *word, size_t n)
 {
     struct baton_tokenizer *tokenizer = run->tokenizer;
@@ -54,12 +56,13 @@ static enum baton_err merge_word(struct run *run, const char *word, size_t n)
     return err;
 }
 
-static enum baton_err take_word(void *arg, const char *word, size_t n)
+static enum baton_err encode_word(void *arg, const char *word, size_t n)
 {
     struct run *run = arg;
     struct baton_tokenizer *tokenizer = run->tokenizer;
     size_t most = tokenizer->word_bytes_per_token;
-    /* A word may be the whole text: too many tokens are certain before the first. */
+    /* A word may be the whole text: refuse it before it costs time when it must have too many
+     * tokens. */
     if (most && n / most > run->max_tokens)
         return too_long(run);
     enum baton_err err =
@@ -71,7 +74,7 @@ static enum baton_err take_word(void *arg, const char *word, size_t n)
 
 static enum baton_err encode_words(struct run *run, const struct baton_text_view *text)
 {
-    const struct baton_word_sink sink = {.word = take_word, .arg = run, .why = run->why};
+    const struct baton_word_sink sink = {.word = encode_word, .arg = run, .why = run->why};
     bool is_first = text->n && !baton_text_origin(text, 0);
     return baton_pretokenizer_run(run->tokenizer->pretokenizer, text->bytes, text->n, is_first,
                                   &sink);
@@ -79,7 +82,7 @@ static enum baton_err encode_words(struct run *run, const struct baton_text_view
 
 /* ---- added tokens ---- */
 
-/* The first span that ends behind position at; one that begins nowhere when none does. */
+/* Returns the first span that ends after position at; without one, a span at SIZE_MAX. */
 static struct baton_span span_after(const struct run *run, size_t at)
 {
     size_t low = 0, high = run->n_spans;
@@ -93,7 +96,8 @@ static struct baton_span span_after(const struct run *run, size_t at)
     return low < run->n_spans ? run->spans[low] : (struct baton_span){SIZE_MAX, SIZE_MAX};
 }
 
-/* The first of bytes from .. to - 1 that comes from position or from behind it; to when none does.
+/* Returns the first of bytes from .. to - 1 whose origin is position or later; to when there is
+ * none.
  */
 static size_t index_of_origin(const struct baton_text_view *text, size_t from, size_t to,
                               size_t position)
@@ -103,8 +107,8 @@ static size_t index_of_origin(const struct baton_text_view *text, size_t from, s
     return from;
 }
 
-/* The special token found at, or a shorter one there, that ends within the span; NULL when there
- * is none. */
+/* Returns the special token found at at, or a shorter one there, that ends within the span; NULL
+ * when there is none. */
 static const struct baton_added_token *fitting(const struct baton_added *added,
                                                const struct baton_added_token *token,
                                                const struct baton_text_view *text, size_t at,
@@ -117,8 +121,8 @@ static const struct baton_added_token *fitting(const struct baton_added *added,
     return token && place == at ? token : NULL;
 }
 
-/* The first added token from start on that may stand where it does. A special token that may not is
- * ordinary text up to its end, or to the next span. */
+/* Finds the first added token from start on that is allowed at its place. A special token outside
+ * the spans is ordinary text up to its end, or to the next span. */
 static const struct baton_added_token *next_added(const struct run *run,
                                                   const struct baton_added *added,
                                                   const struct baton_text_view *text, size_t start,
@@ -139,7 +143,7 @@ static const struct baton_added_token *next_added(const struct run *run,
     return NULL;
 }
 
-/* Whether no word character is beside bytes from .. to - 1. */
+/* True when no word character is next to bytes from .. to - 1. */
 static bool is_alone(const struct baton_text_view *text, size_t from, size_t to)
 {
     if (from) {
@@ -150,7 +154,7 @@ static bool is_alone(const struct baton_text_view *text, size_t from, size_t to)
     return to == text->n || !baton_character_is_word(baton_character_at(text->bytes + to, NULL));
 }
 
-/* Where the white space begins that ends before at, but not before low. */
+/* Returns the start of the white space that ends at at, but at least low. */
 static size_t spaces_before(const struct baton_text_view *text, size_t low, size_t at)
 {
     while (at > low) {
@@ -163,7 +167,7 @@ static size_t spaces_before(const struct baton_text_view *text, size_t low, size
     return at;
 }
 
-/* Where the white space ends that begins at. */
+/* Returns the end of the white space that begins at at. */
 static size_t spaces_after(const struct baton_text_view *text, size_t at)
 {
     size_t n;
@@ -181,9 +185,9 @@ static enum baton_err encode_part(struct run *run, int set, const struct baton_t
     return encode_piece(run, set, &part);
 }
 
-/* Encodes what lies between the added tokens of the set by the sets after it. A token may be white
- * space that the token before it took: it counts all the same, unless it takes white space on its
- * left and nothing is left for it. That is how the reference does it. */
+/* Encodes the text between the added tokens of the set with the sets after it. A token may be part
+ * of the white space that the token before it included: it still counts, unless it includes white
+ * space on its left and none is left. The reference does the same. */
 static enum baton_err cut_out(struct run *run, int set, const struct baton_text_view *text)
 {
     const struct baton_added *added = &run->tokenizer->added[set];
@@ -196,7 +200,7 @@ static enum baton_err cut_out(struct run *run, int set, const struct baton_text_
             continue;
         if (token->lstrip)
             begin = from < at ? spaces_before(text, from, at) : from;
-        if (token->rstrip) /* what the token before it took are all spaces */
+        if (token->rstrip) /* the token before it included only spaces */
             end = spaces_after(text, end > from ? end : from);
         enum baton_err err = encode_part(run, set + 1, text, from, begin);
         if (!err && begin < end)
@@ -231,7 +235,8 @@ static bool is_all(const struct baton_span *spans, size_t n_spans, size_t n)
     return n_spans == 1 && !spans[0].start && spans[0].end >= n;
 }
 
-/* Origins matter where part of a text may hold special tokens, and to know where it begins. */
+/* True when origins matter: where only part of a text may have special tokens, or a step must know
+ * the start of a text. */
 static bool must_trace(const struct baton_tokenizer *tokenizer, const struct run *run)
 {
     return tokenizer->traces_first ||
@@ -243,7 +248,7 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                                             size_t n_spans, size_t max_tokens,
                                             struct baton_tokens *out, struct baton_why *why)
 {
-    /* Normalised text may be longer than the text. */
+    /* The end is open, because normalised text may be longer than the text. */
     static const struct baton_span everywhere = {.start = 0, .end = SIZE_MAX};
     struct run run = {.tokenizer = tokenizer,
                       .spans = is_all(spans, n_spans, n) ? &everywhere : spans,

@@ -7,10 +7,11 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* Knuth, Morris and Pratt's automaton follows each stop string through the text: n_matched is the
- * length of the stop string's longest prefix that the text ends with. borders[k] is the length of
- * its longest proper prefix that its first k + 1 bytes end with. The automaton never looks back, so
- * a push takes time linear in its bytes, whatever the stop strings are. */
+/* Computes the borders of Knuth, Morris and Pratt's automaton, which follows each stop string
+ * through the text: n_matched is the length of the longest prefix of the stop string that the text
+ * ends with. borders[k] is the length of the longest proper prefix that the first k + 1 bytes end
+ * with. The automaton never goes back, so a push takes time linear in its bytes, whatever the stop
+ * strings are. */
 static void fill_borders(struct baton_text_stop *stop)
 {
     uint16_t matched = 0;
@@ -40,7 +41,7 @@ static enum baton_err init_stop(struct baton_text_stop *stop, const char *text, 
     return BATON_OK;
 }
 
-/* Takes all the memory that held can ever need, so that push has no failure of its own. */
+/* Reserves all the memory that held can ever need, so that push has no failure of its own. */
 static enum baton_err reserve_held(struct baton_buf *held)
 {
     static const char filler[BATON_STOP_MAX_BYTES];
@@ -88,8 +89,9 @@ static void advance(struct baton_text_stop *stop, char c)
         stop->n_matched++;
 }
 
-/* Feeds one byte to every automaton. Returns how many bytes at the end of the text must wait: the
- * longest complete match (stopped is then set), or the longest prefix of a stop string. */
+/* Feeds one byte to every automaton. Returns the number of bytes at the end of the text that
+ * must wait: the longest complete match (stopped is then set), or the longest prefix of a stop
+ * string. */
 static size_t follow(struct baton_text_stream *stream, char c)
 {
     size_t waiting = 0, met = 0;
@@ -105,7 +107,7 @@ static size_t follow(struct baton_text_stream *stream, char c)
     return met ? met : waiting;
 }
 
-/* held and c are the end of the text; all of it but the last `waiting` bytes is shown. */
+/* Shows the end of the text, held and c, without the last `waiting` bytes. */
 static void show(struct baton_text_stream *stream, char c, size_t waiting, struct baton_buf *out)
 {
     struct baton_buf *held = &stream->held;
@@ -121,7 +123,7 @@ static void show(struct baton_text_stream *stream, char c, size_t waiting, struc
     baton_buf_putc(held, c);
 }
 
-/* Takes one whole character of the text. */
+/* Adds one whole character of the text. */
 static void feed(struct baton_text_stream *stream, const char *character, size_t n,
                  struct baton_buf *out)
 {
@@ -135,15 +137,15 @@ static void feed(struct baton_text_stream *stream, const char *character, size_t
         baton_buf_reset(&stream->held);
 }
 
-/* Takes n bytes that are no character. */
+/* Adds n bytes that are not a character. */
 static void feed_bad(struct baton_text_stream *stream, size_t n, struct baton_buf *out)
 {
     for (size_t i = 0; i < (stream->each_byte ? n : 1); i++)
         feed(stream, REPLACEMENT, strlen(REPLACEMENT), out);
 }
 
-/* Takes the next character, or the first bytes of one, from the n >= 1 bytes. Returns how many it
- * used. */
+/* Adds the next character, or the first bytes of one, from the n >= 1 bytes. Returns the number of
+ * bytes used. */
 static size_t take(struct baton_text_stream *stream, const char *bytes, size_t n,
                    struct baton_buf *out)
 {
@@ -161,7 +163,7 @@ static size_t take(struct baton_text_stream *stream, const char *bytes, size_t n
     return length == BATON_UTF8_BAD ? skip : (size_t)length;
 }
 
-/* Adds byte to the character begun earlier. Returns how many bytes were used: 0 when byte does not
+/* Adds byte to the character begun earlier. Returns the number of bytes used: 0 when byte does not
  * continue it, which ends the character as a bad one. */
 static size_t resume(struct baton_text_stream *stream, char byte, struct baton_buf *out)
 {

@@ -1,12 +1,12 @@
-/* Text that leaves token by token: whole UTF-8 characters only, and nothing past a stop string.
+/* Text that is shown token by token: whole UTF-8 characters only, and nothing after a stop string.
  *
- * Bytes go in as tokens produce them. The longest prefix that can be shown comes out: an incomplete
+ * The bytes of tokens go in. The longest prefix that can be shown comes out: an incomplete
  * character waits for its rest, and bytes that may begin a stop string wait until that is decided.
- * Bad bytes come out as U+FFFD: one for each part of a character, as with Python's
- * errors="replace", or one for each byte. The first stop string to be
- * complete ends the text; of several that are complete at the same byte, the longest counts.
+ * Bad bytes become U+FFFD: one for each part of a character, as with Python's errors="replace", or
+ * one for each byte. The first stop string to be complete ends the text; of several that are
+ * complete at the same byte, the longest counts.
  *
- * Ownership: the stream owns what waits; stop strings are copied.
+ * Ownership: the stream owns the waiting bytes and copies of the stop strings.
  * Threading: one owner at a time.
  * Errors:    init: INVALID (an empty stop string, or one that is not UTF-8), LIMIT (too many or too
  *            long ones), NO_MEMORY. push, end: the out buffer's.
@@ -30,7 +30,7 @@ struct baton_text_stop {
 };
 
 struct baton_text_stream {
-    struct baton_buf held; /* the end of the text, as far as it may begin a stop string */
+    struct baton_buf held; /* the end of the text that may begin a stop string */
     char begun[4];         /* an incomplete character */
     size_t n_begun;
     struct baton_text_stop *stops; /* [n_stops] */
@@ -39,24 +39,24 @@ struct baton_text_stream {
     bool each_byte; /* one U+FFFD for each bad byte; may be set at any time */
 };
 
-/* stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
+/* Creates a stream. stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
 enum baton_err baton_text_stream_init(struct baton_text_stream *stream, const char *const *stops,
                                       const size_t *stop_bytes, int n_stops) BATON_MUST_CHECK;
 /* Frees the stop strings and the held text. */
 void baton_text_stream_fini(struct baton_text_stream *stream);
 
-/* Forgets every byte so far; the stop strings stay. */
+/* Drops every byte so far; the stop strings stay. */
 void baton_text_stream_restart(struct baton_text_stream *stream);
 
-/* Takes n more bytes and appends to out the text that may be shown now. After a stop string was
- * met, stopped is true, out holds the text before the match, and later bytes are dropped. */
+/* Adds n bytes and appends to out the text that may be shown. After a stop string is met, stopped
+ * is true, out holds the text before the match, and later bytes are dropped. */
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
                             struct baton_buf *out);
 
-/* The stop string that ended the text, borrowed; NULL: none did. */
+/* Returns the stop string that ended the text, borrowed; NULL when none did. */
 const struct baton_text_stop *baton_text_stream_met(const struct baton_text_stream *stream);
 
-/* No more bytes will come: appends the held text (an incomplete character as U+FFFD). */
+/* Ends the text: appends the held text (an incomplete character as U+FFFD). */
 void baton_text_stream_end(struct baton_text_stream *stream, struct baton_buf *out);
 
 #endif

@@ -19,7 +19,7 @@ enum baton_err baton_text_set_add(struct baton_text_set *set, struct baton_text_
     return BATON_OK;
 }
 
-/* By bytes, then by value; a text comes before the longer ones that begin with it. */
+/* Orders by bytes, then by value; a text precedes the longer ones that begin with it. */
 static int by_text(const void *a, const void *b)
 {
     const struct baton_text_entry *x = a, *y = b;
@@ -34,6 +34,7 @@ void baton_text_set_seal(struct baton_text_set *set)
 {
     if (set->n)
         qsort(set->entries, set->n, sizeof *set->entries, by_text);
+    /* Count the texts of each first byte, then sum: a search starts in the right range at once. */
     for (size_t i = 0; i < set->n; i++)
         set->begins[(unsigned char)set->entries[i].text[0] + 1]++;
     for (size_t c = 0; c < 256; c++)
@@ -47,8 +48,8 @@ bool baton_text_set_begin(const struct baton_text_set *set, char c, struct baton
     return range->low < range->high;
 }
 
-/* In the range, the first entry whose next byte is at least c (an entry that ends at its depth
- * counts as less than every byte). */
+/* Returns the first entry of the range whose next byte is at least c. An entry that ends at the
+ * range's depth counts as less than every byte. */
 static size_t lower_bound(const struct baton_text_set *set, struct baton_text_range range,
                           unsigned c)
 {

@@ -1,7 +1,8 @@
-/* Text to token ids and back, as Hugging Face's tokenizers library does it: BPE over bytes or
- * characters, or Unigram, with the steps around them (tokenizer/steps.h).
+/* Text to token ids and back, with the results of Hugging Face's tokenizers library: BPE over bytes
+ * or characters, or Unigram, with the steps around them (checkpoint/tokenizer_steps.h).
  *
- * It is built from the tables of a checkpoint. Added tokens are cut out of the text first.
+ * A tokenizer is built from a checkpoint's tables. Encoding first cuts added tokens out of the
+ * text.
  *
  * Ownership: results go to the caller's growable array or buffer.
  * Threading: a tokenizer is immutable once created, except for encode's scratch: one thread at a
@@ -22,7 +23,7 @@
 struct baton_tokenizer;
 struct baton_tokenizer_tables;
 
-/* A growable array of ids; zero it to begin with, free with baton_tokens_fini. */
+/* A growable array of ids. Zero it first; free it with baton_tokens_fini. */
 struct baton_tokens {
     uint32_t *ids;
     size_t n, cap;
@@ -31,35 +32,35 @@ struct baton_tokens {
 /* Frees the ids and leaves an empty array. */
 void baton_tokens_fini(struct baton_tokens *tokens);
 
-/* Nothing of the tables is kept. */
+/* Builds a tokenizer, which borrows nothing from the tables. */
 enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *tables,
                                       struct baton_tokenizer **tokenizer,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* For a caller that wants nothing else of the model at model_path, which may lack everything else.
- * Errors besides create's: those of baton_tokenizer_tables_read. */
+/* Opens only the tokenizer of the model at model_path, which may lack all its other files. Errors
+ * besides create's: those of baton_tokenizer_tables_read. */
 enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokenizer **tokenizer,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_tokenizer_close(struct baton_tokenizer *tokenizer);
 
-/* One more than the highest id; ids between may be unused. */
+/* Returns the highest id plus one; ids in between may be unused. */
 size_t baton_tokenizer_n_vocab(const struct baton_tokenizer *tokenizer);
 
-/* Appends the ids of text. Special tokens written out in the text become their ids when
- * parse_special, else they are ordinary text. */
+/* Appends the ids of text. Special tokens that are written in the text become their ids when
+ * parse_special; otherwise they are ordinary text. */
 enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
                                       bool parse_special, size_t max_tokens,
                                       struct baton_tokens *out,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* The ids of a text that is a prompt of its own: special tokens written out become their ids, and
- * those that the model's post-processor puts around a text (often one at the start) are added. */
+/* Appends the ids of a text that is a prompt: special tokens written in it become their ids, and
+ * the special tokens of the model's post-processor are added around it (often one at the start). */
 enum baton_err baton_tokenizer_encode_prompt(struct baton_tokenizer *tokenizer, const char *text,
                                              size_t n, size_t max_tokens, struct baton_tokens *out,
                                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Whether any text of n bytes has more than max_tokens: known without reading it. */
+/* True when any text of n bytes must have more than max_tokens, which its length alone shows. */
 bool baton_tokenizer_exceeds(const struct baton_tokenizer *tokenizer, size_t n, size_t max_tokens);
 
 /* Bytes start .. end - 1 of a text. */
@@ -67,24 +68,24 @@ struct baton_span {
     size_t start, end;
 };
 
-/* As baton_tokenizer_encode, but a special token written out becomes its id only where all of it
- * lies in one of the spans, which are ascending and do not overlap. Everything else is encoded as
- * in a text without spans: words and merges run across a span's borders. Nothing is put around the
- * text: who renders a conversation writes its first token. */
+/* Encodes like baton_tokenizer_encode, but a special token becomes its id only where it lies
+ * completely in one of the spans, which are ascending and do not overlap. All other text is encoded
+ * as without spans: words and merges cross a span's borders. Nothing is added around the text,
+ * because a rendered conversation begins with its own first token. */
 enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
                                             size_t n, const struct baton_span *spans,
                                             size_t n_spans, size_t max_tokens,
                                             struct baton_tokens *out,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
-/* The bytes that a token adds in the middle of a text: not NUL-terminated, may be part of a UTF-8
- * character. NULL for an id that does not exist. Borrowed from the tokenizer. */
+/* Returns the bytes that a token adds in the middle of a text: not NUL-terminated, perhaps part of
+ * a UTF-8 character. NULL for an unknown id. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);
 
-/* Whether id is a special token; false for an id that does not exist. */
+/* True when id is a special token; false for an unknown id. */
 bool baton_tokenizer_is_special(const struct baton_tokenizer *tokenizer, uint32_t id);
 
-/* The id of the special token that is written as the n bytes at text; false when there is none. */
+/* Finds the id of the special token whose text is the n bytes at text; false when there is none. */
 bool baton_tokenizer_special_id(const struct baton_tokenizer *tokenizer, const char *text, size_t n,
                                 uint32_t *id);
 

@@ -7,22 +7,22 @@
 #include "engine/tokenizer/model/vocab.h"
 #include "engine/tokenizer/tokens.h"
 
-/* Scratch for longer words is given back after use, so one hostile word does not stay in memory. */
+/* Larger scratch is freed after use, so one hostile word does not keep memory. */
 enum { KEEP_SCRATCH_BYTES = 16384, FIRST_SCRATCH_BYTES = 256 };
 
 struct baton_bpe_pair {
     uint32_t left, right, rank, merged; /* left BATON_NO_TOKEN: a free slot */
 };
 
-/* One symbol per byte or character to begin with; a merge keeps the left one and kills the right
- * one. */
+/* A word starts with one symbol per byte or character; a merge keeps the left symbol and removes
+ * the right one. */
 struct baton_bpe_symbol {
-    uint32_t id; /* BATON_NO_TOKEN: merged away */
+    uint32_t id; /* merged into its left neighbour */
     int32_t prev, next;
 };
 
-/* A queued pair. It carries its two ids: popping it shows whether the symbols still have them, so a
- * merge need not remove stale candidates from the heap. */
+/* A queued pair. It carries its two ids, which show when it is popped whether the symbols still
+ * have them, so a merge need not remove stale candidates from the heap. */
 struct baton_bpe_candidate {
     uint32_t rank, left, right, merged;
     int32_t at; /* of the left symbol */
@@ -62,7 +62,7 @@ void baton_bpe_fini(struct baton_bpe *bpe)
     *bpe = (struct baton_bpe){0};
 }
 
-/* The pair's slot, or the free slot where it belongs. */
+/* Returns the pair's slot, or the free slot for it. */
 static struct baton_bpe_pair *find_pair(const struct baton_bpe *bpe, uint32_t left, uint32_t right)
 {
     size_t mask = bpe->n_slots - 1, i = (size_t)baton_hash_pair(&bpe->key, left, right) & mask;
@@ -80,8 +80,8 @@ void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_
         (struct baton_bpe_pair){.left = left, .right = right, .rank = rank, .merged = merged};
 }
 
-/* The lowest rank first; of equals the leftmost. That is the order in which the reference merges,
- * and ids depend on it. */
+/* Orders by the lowest rank, then leftmost. The reference merges in that order, and ids depend on
+ * it. */
 static int before(const struct baton_bpe_candidate *a, const struct baton_bpe_candidate *b)
 {
     return a->rank < b->rank || (a->rank == b->rank && a->at < b->at);
@@ -135,7 +135,7 @@ static void merge_all(struct baton_bpe *bpe, int32_t n)
     while (n_heap) {
         struct baton_bpe_candidate top = heap_pop(bpe->heap, &n_heap);
         struct baton_bpe_symbol *left = &symbols[top.at];
-        /* One of the two was merged with another neighbour after this pair was queued. */
+        /* One of the two has merged with another neighbour since this pair was queued. */
         if (left->id != top.left || left->next < 0 || symbols[left->next].id != top.right)
             continue;
         struct baton_bpe_symbol *right = &symbols[left->next];
@@ -144,7 +144,7 @@ static void merge_all(struct baton_bpe *bpe, int32_t n)
         right->id = BATON_NO_TOKEN;
         if (left->next >= 0)
             symbols[left->next].prev = top.at;
-        /* The merged symbol has two new neighbourhoods. */
+        /* The merged symbol has two new neighbours. */
         consider(bpe, left->prev, &n_heap);
         consider(bpe, top.at, &n_heap);
     }
@@ -169,11 +169,11 @@ static enum baton_err reserve_scratch(struct baton_bpe *bpe, size_t n)
     return BATON_OK;
 }
 
-/* The symbols of a word while they are made. */
+/* The state while a word's symbols are made. */
 struct filling {
     struct baton_bpe *bpe;
     int32_t n;
-    bool has_unknown; /* of the last characters, not yet a symbol */
+    bool has_unknown; /* the last characters are unknown and not yet a symbol */
 };
 
 static void put_symbol(struct filling *filling, uint32_t id)
@@ -189,7 +189,7 @@ static void put_unknown(struct filling *filling)
     filling->has_unknown = false;
 }
 
-/* The tokens of a character's bytes, if there is one for each. */
+/* Adds the tokens of a character's bytes, if every byte has one. */
 static bool put_fallback(struct filling *filling, const char *character, size_t n)
 {
     const uint32_t *ids = filling->bpe->fallback_ids;
@@ -210,7 +210,7 @@ static enum baton_err refuse(const struct filling *filling, const char *unit, st
                       (unsigned)(uint8_t)unit[0]);
 }
 
-/* Takes a byte or a character. The order of unknowns and bytes is that of the reference. */
+/* Adds a byte or a character. The order of unknowns and bytes is the reference's. */
 static enum baton_err put_unit(struct filling *filling, const char *unit, size_t n,
                                struct baton_why *why)
 {
@@ -222,6 +222,8 @@ static enum baton_err put_unit(struct filling *filling, const char *unit, size_t
         put_symbol(filling, id);
         return BATON_OK;
     }
+    /* The unknown characters before stay pending, so their token follows these bytes, as in the
+     * reference. */
     if (put_fallback(filling, unit, n))
         return BATON_OK;
     if (bpe->unk_id == BATON_NO_TOKEN)
@@ -232,7 +234,7 @@ static enum baton_err put_unit(struct filling *filling, const char *unit, size_t
     return BATON_OK;
 }
 
-/* *n_symbols is at least 1 and at most n. */
+/* Makes the symbols of a word. *n_symbols is at least 1 and at most n. */
 static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, size_t n,
                                   int32_t *n_symbols, struct baton_why *why)
 {
@@ -254,7 +256,7 @@ enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t 
                                 struct baton_tokens *out, struct baton_why *why)
 {
     if (n > INT32_MAX)
-        return baton_fail(why, BATON_LIMIT, "a word of %zu bytes", n);
+        return baton_fail(why, BATON_LIMIT, "a word of %zu bytes is too long", n);
     if (reserve_scratch(bpe, n) || baton_tokens_reserve(out, n))
         return baton_fail(why, BATON_NO_MEMORY, "out of memory for a word of %zu bytes", n);
     int32_t n_symbols;

@@ -30,23 +30,23 @@ struct baton_bpe {
     struct baton_bpe_pair *pairs;
     size_t n_slots; /* a power of two, at least twice the number of pairs */
     struct baton_hash_key key;
-    bool by_characters;     /* else by bytes */
-    uint32_t byte_ids[256]; /* of a byte, or of an ASCII character; BATON_NO_TOKEN: none */
-    struct baton_token_index characters; /* the others; texts are borrowed */
+    bool by_characters;     /* the units are characters; false: bytes */
+    uint32_t byte_ids[256]; /* ids of bytes, or of ASCII characters; BATON_NO_TOKEN: none */
+    struct baton_token_index characters; /* ids of the other characters; texts are borrowed */
     uint32_t fallback_ids[256];          /* of <0x00>..<0xFF>; BATON_NO_TOKEN: none */
     uint32_t unk_id;                     /* BATON_NO_TOKEN: none */
     bool fuse_unk;                       /* neighbouring unknowns are one token */
     struct baton_bpe_symbol *symbols;
     struct baton_bpe_candidate *heap;
-    size_t scratch_bytes; /* longest word that symbols and heap have room for */
+    size_t scratch_bytes; /* the longest word that symbols and heap can hold */
 };
 
-/* By bytes, every byte without a token: the caller fills in what differs. */
+/* Starts with bytes as units and no token for any byte; the caller sets what differs. */
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs) BATON_MUST_CHECK;
 /* Frees tables and scratch. */
 void baton_bpe_fini(struct baton_bpe *bpe);
 
-/* At most n_pairs different ones; a pair given twice keeps the later rank. */
+/* Adds a pair; at most n_pairs different ones. A pair given twice keeps the later rank. */
 void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_t rank,
                    uint32_t merged);
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The bytes that do not stand for themselves form three runs: 00..20, 7f..a0 and ad. Their
+/* The bytes without a character of their own form three runs: 00..20, 7f..a0 and ad. Their
  * characters follow U+0100 in that order. */
 enum {
     SHIFTED = 0x100,
@@ -28,7 +28,7 @@ static unsigned code_point_of(uint8_t byte)
     return SHIFTED + FIRST_RUN + SECOND_RUN;
 }
 
-/* The byte whose character is c, or -1. */
+/* Returns the byte whose character is c, or -1. */
 static int byte_of(unsigned c)
 {
     if (c < SHIFTED)
@@ -55,8 +55,8 @@ size_t baton_byte_level_encode(uint8_t byte, char text[BATON_BYTE_LEVEL_MAX + 1]
     return n;
 }
 
-/* The byte whose character begins the n >= 1 bytes at s, of which *length are its own; -1 when it
- * is not of the alphabet. */
+/* Returns the byte of the first character in the n >= 1 bytes at s and writes the character's
+ * length; -1 when it is not in the alphabet. */
 static int next_byte(const unsigned char *s, size_t n, size_t *length)
 {
     *length = 1;

@@ -4,7 +4,7 @@
 
 #include "engine/tokenizer/model/byte_level.h"
 
-/* Steps before this index work on each token, those from it on on the whole text. */
+/* Returns the end of the steps that work on single tokens; later steps work on the whole text. */
 static int end_of_token_steps(const struct baton_tokenizer_steps *steps)
 {
     for (int i = 0; i < steps->n_decoder; i++) {
@@ -21,8 +21,8 @@ static enum baton_err strip_text(const struct baton_decoder_step *step,
 {
     if (step->n_stop || step->content.n != 1 || rule->n_strip)
         return baton_fail(why, BATON_INVALID,
-                          "decoder: Strip other than once and of ASCII at the start of a text is "
-                          "not supported");
+                          "decoder: only one Strip, of an ASCII character at the start of a text, "
+                          "is supported");
     rule->strip = step->content.bytes[0];
     rule->n_strip = (uint32_t)step->n_start;
     return BATON_OK;
@@ -34,6 +34,7 @@ enum baton_err baton_text_rule_of(const struct baton_tokenizer_steps *steps,
     int n_token = end_of_token_steps(steps);
     enum baton_err err = BATON_OK;
     *rule = (struct baton_text_rule){.n_strip = 0};
+    /* A rule holds for the whole output, so the steps of both kinds are read. */
     for (int i = 0; i < steps->n_decoder && !err; i++) {
         const struct baton_decoder_step *step = &steps->decoder[i];
         bool is_bytes = step->kind == BATON_DECODER_BYTE_FALLBACK;
@@ -44,7 +45,7 @@ enum baton_err baton_text_rule_of(const struct baton_tokenizer_steps *steps,
             err = strip_text(step, rule, why);
         } else if (step->kind != BATON_DECODER_FUSE) {
             err = baton_fail(why, BATON_INVALID,
-                             "decoder: other than Strip after Fuse or ByteLevel is not supported");
+                             "decoder: only Strip is supported after Fuse or ByteLevel");
         }
     }
     return err;

@@ -1,8 +1,8 @@
-/* What a token adds to the text, by a tokenizer's decoder; private to engine/tokenizer.
+/* The bytes that a token adds to the text, by a tokenizer's decoder; private to engine/tokenizer.
  *
- * A decoder is steps over each token by itself, then steps over the whole text. The first become
- * the bytes of each token, made once. Of the others only a Strip at the start is supported, which
- * the detokenizer does.
+ * A decoder is steps over each single token, then steps over the whole text. The first kind is
+ * applied once, which gives the bytes of each token. Of the second kind only a Strip at the start
+ * is supported, which the detokenizer does.
  *
  * Ownership: plain data; the caller's buffer.
  * Threading: pure.
@@ -15,22 +15,22 @@
 #include "common/base/buf.h"
 #include "engine/checkpoint/tokenizer_steps.h"
 
-/* What happens at the start of a text and to bytes that are no text. */
+/* The treatment of a text's start and of bytes that are not text. */
 struct baton_text_rule {
-    char strip;       /* this character ... */
-    uint32_t n_strip; /* ... at most so often */
-    bool drops_first; /* the spaces that the first token begins with */
-    bool each_byte;   /* each bad byte is one U+FFFD; else each maximal part of a character */
+    char strip;       /* the character to strip */
+    uint32_t n_strip; /* the most of them */
+    bool drops_first; /* strips the first token's leading spaces */
+    bool each_byte;   /* one U+FFFD per bad byte; otherwise one per maximal part of a character */
 };
 
 enum baton_err baton_text_rule_of(const struct baton_tokenizer_steps *steps,
                                   struct baton_text_rule *rule,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Replaces bytes, a token's text, by what it adds to a text in its middle. */
+/* Replaces bytes, a token's text, by the bytes that it adds in the middle of a text. */
 void baton_token_bytes_make(const struct baton_tokenizer_steps *steps, struct baton_buf *bytes);
 
-/* The byte that a token such as <0x0A> stands for; -1 for other text. */
+/* Returns the byte of a token such as <0x0A>; -1 for other text. */
 int baton_token_fallback_byte(const char *text, size_t n);
 
 #endif

@@ -9,14 +9,14 @@
 
 enum { WORD_MAX_BYTES = 64 << 20, KEEP_NODES = 16384 };
 
-/* How far an unknown token lies below the least likely one. */
+/* The score of an unknown token below the lowest score, as in SentencePiece. */
 #define UNKNOWN_PENALTY 10.0
 
-/* The best segmentation that ends at a byte. */
+/* The best segmentation of the bytes before this one. */
 struct baton_unigram_node {
     double score;
     uint32_t start; /* of its last token */
-    uint32_t id;    /* BATON_NO_TOKEN: nothing ends here */
+    uint32_t id;    /* BATON_NO_TOKEN: no segmentation ends here */
 };
 
 enum baton_err baton_unigram_init(struct baton_unigram *unigram,
@@ -62,12 +62,13 @@ static void offer(struct baton_unigram *unigram, size_t start, size_t end, uint3
 {
     struct baton_unigram_node *node = &unigram->nodes[end];
     score += unigram->nodes[start].score;
+    /* Strictly greater: of equal scores the first found stays, as in the reference. */
     if (node->id == BATON_NO_TOKEN || score > node->score)
         *node = (struct baton_unigram_node){.score = score, .start = (uint32_t)start, .id = id};
 }
 
-/* Offers every token that the word goes on with at start. Returns whether one of them is the next
- * character alone. */
+/* Offers every token that matches at start. Returns true when one of them is the next character
+ * alone. */
 static bool offer_tokens(struct baton_unigram *unigram, const char *word, size_t n, size_t start,
                          size_t n_character)
 {
@@ -115,7 +116,7 @@ static uint32_t id_of(const struct baton_unigram *unigram, const char *text, siz
     return piece ? piece->value : BATON_NO_TOKEN;
 }
 
-/* Appends, last byte first, the tokens of the bytes of an unknown text, if each has one. */
+/* Appends the tokens of an unknown text's bytes, last byte first, if every byte has one. */
 static bool push_fallback(const struct baton_unigram *unigram, const char *text, size_t n,
                           struct baton_tokens *out)
 {
@@ -127,7 +128,7 @@ static bool push_fallback(const struct baton_unigram *unigram, const char *text,
     return true;
 }
 
-/* Appends the token of bytes start .. end - 1; of neighbouring unknowns that is one token. */
+/* Appends the token of bytes start .. end - 1, which several unknown characters may share. */
 static void push(const struct baton_unigram *unigram, const char *word, size_t start, size_t end,
                  uint32_t id, struct baton_tokens *out)
 {
@@ -139,7 +140,7 @@ static void push(const struct baton_unigram *unigram, const char *word, size_t s
     out->ids[out->n++] = id == BATON_NO_TOKEN ? unigram->unk_id : id;
 }
 
-/* Walks the best segmentation from its end; the ids are appended in that order. */
+/* Walks the best segmentation from its end, which appends the ids in reverse order. */
 static void push_backwards(const struct baton_unigram *unigram, const char *word, size_t n,
                            struct baton_tokens *out)
 {
@@ -167,7 +168,7 @@ enum baton_err baton_unigram_encode(struct baton_unigram *unigram, const char *w
 {
     size_t before = out->n;
     if (n > WORD_MAX_BYTES)
-        return baton_fail(why, BATON_LIMIT, "a word of %zu bytes", n);
+        return baton_fail(why, BATON_LIMIT, "a word of %zu bytes is too long", n);
     if (reserve(unigram, n + 1) || baton_tokens_reserve(out, n))
         return baton_fail(why, BATON_NO_MEMORY, "out of memory for a word of %zu bytes", n);
     enum baton_err err = fill_nodes(unigram, word, n, why);

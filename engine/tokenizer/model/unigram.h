@@ -1,9 +1,8 @@
 /* Unigram (Kudo, 2018): the segmentation of a word into tokens with the highest sum of log
  * probabilities, by Viterbi's algorithm; private to engine/tokenizer.
  *
- * A character that no token begins with, or that has none of its own, may be an unknown token,
- * whose score is 10 below the lowest. Of equal segmentations the one found first counts, as in the
- * reference.
+ * A character becomes an unknown token, with a score 10 below the lowest, where no single token is
+ * that character. Of equal segmentations the first found is taken, as in the reference.
  *
  * Ownership: the struct is embedded and owns its tables and scratch; texts are borrowed.
  * Threading: one thread at a time (scratch).
@@ -23,12 +22,12 @@ struct baton_unigram {
     size_t n_tokens;
     double unk_score;
     uint32_t unk_id;
-    uint32_t fallback_ids[256]; /* of <0x00>..<0xFF>; BATON_NO_TOKEN: none */
+    uint32_t fallback_ids[256]; /* ids of <0x00>..<0xFF>; BATON_NO_TOKEN: none */
     struct baton_unigram_node *nodes;
     size_t n_nodes;
 };
 
-/* From the scores and flags of tables. The caller adds the pieces, and fallback_ids, and seals the
+/* Copies the scores and flags of tables. The caller adds the pieces and fallback_ids, and seals the
  * pieces. */
 enum baton_err baton_unigram_init(struct baton_unigram *unigram,
                                   const struct baton_tokenizer_tables *tables) BATON_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* The vocabulary's decoding side: the raw bytes of every token id; private to engine/tokenizer.
+/* The bytes of every token id, for decoding; private to engine/tokenizer.
  *
  * Ids run from 0 to n_tokens - 1, with gaps where no token has the id. All tokens' bytes lie in one
  * block, so a vocabulary is two allocations.
@@ -21,7 +21,7 @@ struct baton_vocab_token {
     uint32_t offset; /* into bytes; BATON_NO_TOKEN marks a gap */
     uint32_t n_bytes : 30;
     uint32_t special : 1;
-    uint32_t keeps_space : 1; /* its first space is its own, none that a decoder made */
+    uint32_t keeps_space : 1; /* its first space is its own, not made by a decoder */
 };
 
 struct baton_vocab {
@@ -31,18 +31,18 @@ struct baton_vocab {
     size_t longest_bytes;
 };
 
-/* An empty vocabulary; fini frees its tokens. */
+/* Makes an empty vocabulary; fini frees its tokens. */
 void baton_vocab_init(struct baton_vocab *vocab);
 void baton_vocab_fini(struct baton_vocab *vocab);
 
-/* Makes ids 0 .. n_tokens - 1 valid places to put a token. Never shrinks. */
+/* Makes ids 0 .. n_tokens - 1 valid for put. Never shrinks. */
 enum baton_err baton_vocab_reserve(struct baton_vocab *vocab, size_t n_tokens) BATON_MUST_CHECK;
 
 /* Gives id (below n_tokens) its n bytes. */
 enum baton_err baton_vocab_put(struct baton_vocab *vocab, uint32_t id, const char *bytes,
                                size_t n) BATON_MUST_CHECK;
 
-/* NULL for an id without a token. */
+/* Returns NULL for an id without a token. */
 const char *baton_vocab_bytes(const struct baton_vocab *vocab, uint32_t id, size_t *n);
 
 #endif

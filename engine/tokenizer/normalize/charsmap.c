@@ -8,7 +8,7 @@
 #include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
 
-/* The library looks up graphemes of fewer bytes as a whole. */
+/* Hugging Face's library looks up graphemes of fewer bytes as a whole. */
 enum { MAX_BYTES = 64 << 20, WHOLE_GRAPHEME_BYTES = 6 };
 
 struct baton_charsmap {
@@ -28,13 +28,13 @@ static enum baton_err decode(struct baton_charsmap *map, const char *base64, siz
                              size_t *n_bytes, struct baton_why *why)
 {
     if (n > MAX_BYTES || n % 4)
-        return baton_fail(why, BATON_INVALID, "precompiled_charsmap: not base64");
+        return baton_fail(why, BATON_INVALID, "precompiled_charsmap: must be base64");
     map->bytes = malloc(n / 4 * 3 + 1);
     if (!map->bytes)
         return baton_fail(why, BATON_NO_MEMORY, "precompiled_charsmap: out of memory");
     int length = EVP_DecodeBlock(map->bytes, (const unsigned char *)base64, (int)n);
     if (length < 0)
-        return baton_fail(why, BATON_INVALID, "precompiled_charsmap: not base64");
+        return baton_fail(why, BATON_INVALID, "precompiled_charsmap: must be base64");
     *n_bytes = (size_t)length;
     for (size_t i = n; i && base64[i - 1] == '=' && *n_bytes; i--)
         --*n_bytes;
@@ -47,7 +47,8 @@ static enum baton_err check(struct baton_charsmap *map, size_t n, struct baton_w
                                  (size_t)map->bytes[2] << 16 | (size_t)map->bytes[3] << 24
                            : 0;
     if (n < 8 || !n_trie || n_trie % 4 || n_trie > n - 4)
-        return baton_fail(why, BATON_INVALID, "precompiled_charsmap: its sizes do not fit");
+        return baton_fail(why, BATON_INVALID,
+                          "precompiled_charsmap: its sizes do not match its length");
     map->n_units = n_trie / 4;
     map->texts = (const char *)map->bytes + 4 + n_trie;
     map->n_texts = n - 4 - n_trie;
@@ -81,7 +82,7 @@ void baton_charsmap_destroy(struct baton_charsmap *map)
     free(map);
 }
 
-/* The bits of a darts-clone unit. */
+/* The fields of a unit in darts-clone's format. */
 static size_t offset_of(uint32_t unit)
 {
     return (size_t)(unit >> 10) << ((unit & 1u << 9) >> 6);
@@ -97,13 +98,14 @@ static uint32_t label_of(uint32_t unit)
     return unit & (1u << 31 | 0xff);
 }
 
-/* The text of the shortest key that the n bytes begin with: that is the one that the library takes.
- * NULL when there is none. */
+/* Returns the text of the shortest key that matches the n bytes, which is the key that the library
+ * takes; NULL when there is none. */
 static const char *look_up(const struct baton_charsmap *map, const char *bytes, size_t n)
 {
     size_t node = offset_of(unit_at(map, 0));
     for (size_t i = 0; i < n && bytes[i]; i++) {
         node ^= (unsigned char)bytes[i];
+        /* The file is not trusted: every index is checked, here and below. */
         if (node >= map->n_units)
             return NULL;
         uint32_t unit = unit_at(map, node);
@@ -113,7 +115,7 @@ static const char *look_up(const struct baton_charsmap *map, const char *bytes, 
         if (!has_leaf(unit))
             continue;
         size_t at = node < map->n_units ? unit_at(map, node) & INT32_MAX : map->n_texts;
-        /* In the middle of a character it would not be text. */
+        /* An offset inside a character is no text. */
         return at < map->n_texts && ((unsigned char)map->texts[at] & 0xc0) != 0x80 ? map->texts + at
                                                                                    : NULL;
     }
@@ -131,7 +133,7 @@ static bool put_mapped(const struct baton_charsmap *map, const struct baton_text
     return true;
 }
 
-/* Where the grapheme cluster that begins at from ends (UAX 29). */
+/* Returns the end of the grapheme cluster that begins at from (UAX 29). */
 static size_t grapheme_end(const struct baton_text_view *text, size_t from)
 {
     utf8proc_int32_t state = 0;

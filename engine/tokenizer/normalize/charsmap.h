@@ -1,4 +1,4 @@
-/* SentencePiece's precompiled character map, as Hugging Face's library applies it; private to
+/* A precompiled character map of SentencePiece, applied as by Hugging Face's library; private to
  * engine/tokenizer.
  *
  *     u32 n, little-endian | double array of n bytes, units of u32 | texts, each ending with 0
@@ -8,7 +8,7 @@
  *
  * Ownership: create/destroy.
  * Threading: immutable once created.
- * Errors:    INVALID (not base64, or sizes that do not fit), NO_MEMORY.
+ * Errors:    INVALID (not base64, or wrong sizes), NO_MEMORY.
  */
 #ifndef BATON_ENGINE_TOKENIZER_NORMALIZE_CHARSMAP_H
 #define BATON_ENGINE_TOKENIZER_NORMALIZE_CHARSMAP_H
@@ -17,10 +17,10 @@
 
 struct baton_charsmap;
 
-/* From n characters of base64. */
+/* Creates a map from n characters of base64. */
 enum baton_err baton_charsmap_create(const char *base64, size_t n, struct baton_charsmap **map,
                                      struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_charsmap_destroy(struct baton_charsmap *map);
 
 /* Appends the mapped text to out. Failures stick in out. */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Texts longer than that are refused: origins have 32 bits. */
+/* Longer texts are refused, because origins have 32 bits. */
 #define MAX_BYTES ((size_t)UINT32_MAX)
 
 void baton_mapped_text_init(struct baton_mapped_text *mapped)
@@ -24,7 +24,7 @@ void baton_mapped_text_reset(struct baton_mapped_text *mapped, bool keeps_origin
     mapped->keeps_origins = keeps_origins;
 }
 
-/* Room for the origins of all that the text has room for. */
+/* Reserves origins for the whole capacity of the text. */
 static bool reserve(struct baton_mapped_text *mapped)
 {
     size_t n_bytes;
@@ -51,6 +51,7 @@ void baton_mapped_text_put(struct baton_mapped_text *mapped, const char *bytes, 
         return;
     for (size_t i = 0; i < n; i++)
         mapped->origins[begin + i] = (uint32_t)baton_text_origin(source, from);
+    /* The end matters too: a token that ends here is traced to the last byte it was made of. */
     if (n > 1)
         mapped->origins[begin + n - 1] = (uint32_t)baton_text_origin(source, to - 1);
 }

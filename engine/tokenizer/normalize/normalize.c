@@ -87,7 +87,7 @@ void baton_normalizer_destroy(struct baton_normalizer *normalizer)
     free(normalizer);
 }
 
-/* ---- steps: each appends the new text to out and tells whether it did ---- */
+/* ---- steps: each appends the new text to out and reports whether it changed ---- */
 
 static bool prepend(const struct step *step, const struct baton_text_view *text,
                     struct baton_mapped_text *out)
@@ -111,7 +111,7 @@ static enum baton_err replace(const struct step *step, const struct baton_text_v
         if (!match.found)
             break;
         baton_mapped_text_copy(out, text, done, match.start);
-        /* What replaces nothing counts as made of the character behind it. */
+        /* A replacement for an empty match has the origin of the character after it. */
         size_t end = match.end > match.start ? match.end : match.start + 1;
         size_t from = match.start < text->n ? match.start : text->n - 1;
         if (text->n)
@@ -142,8 +142,8 @@ static bool strip(const struct step *step, const struct baton_text_view *text,
     return to - from < text->n;
 }
 
-/* A character's lower case, which is itself for most. Returns how many there are: only U+0130 has
- * two. */
+/* Writes a character's lower case, which for most is itself. Returns the number of characters: 2
+ * for U+0130, otherwise 1. */
 static int lower(uint32_t c, uint32_t made[2])
 {
     made[0] = c == 0x130 ? 'i' : (uint32_t)utf8proc_tolower((utf8proc_int32_t)c);
@@ -151,7 +151,7 @@ static int lower(uint32_t c, uint32_t made[2])
     return c == 0x130 ? 2 : 1;
 }
 
-/* NMT: control characters are dropped, and more than Unicode's white space becomes a space. */
+/* Applies NMT: drops control characters, and turns more than Unicode's white space into a space. */
 static int nmt(uint32_t c, uint32_t made[2])
 {
     made[0] = c;
@@ -170,7 +170,7 @@ static int drop_mark(uint32_t c, uint32_t made[2])
     return baton_character_is_mark(c) ? 0 : 1;
 }
 
-/* Replaces each character by what of gives for it. */
+/* Replaces each character by the characters that of returns. */
 static bool map_characters(const struct baton_text_view *text, struct baton_mapped_text *out,
                            int (*of)(uint32_t c, uint32_t made[2]))
 {
@@ -241,10 +241,11 @@ enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
         baton_mapped_text_reset(out, keeps_origins);
         enum baton_err err = apply(&normalizer->steps[i], &now, out, &changed, why);
         if (!err && baton_buf_err(&out->text))
-            err = baton_fail(why, baton_buf_err(&out->text), "no room for a text of %zu bytes",
-                             text->n);
+            err = baton_fail(why, baton_buf_err(&out->text),
+                             "a text of %zu bytes is too long, or out of memory", text->n);
         if (err)
             return err;
+        /* An unchanged text costs no copy: the next step reads the same one. */
         if (changed) {
             now = baton_mapped_text_view(out, text->base);
             next = 1 - next;

@@ -2,7 +2,7 @@
  *
  * Ownership: create/destroy; a normalised text is borrowed until the next run.
  * Threading: one thread at a time (its texts).
- * Errors:    create: INVALID (a pattern or a character map), NO_MEMORY. run: those of
+ * Errors:    create: INVALID (a pattern or a character map), NO_MEMORY. run: the errors of
  *            baton_pattern_find, NO_MEMORY, LIMIT (4 GiB).
  */
 #ifndef BATON_ENGINE_TOKENIZER_NORMALIZE_NORMALIZE_H
@@ -13,14 +13,14 @@
 
 struct baton_normalizer;
 
-/* *normalizer becomes NULL when the steps have none. */
+/* Sets *normalizer to NULL when the steps have none. */
 enum baton_err baton_normalizer_create(const struct baton_tokenizer_steps *steps,
                                        struct baton_normalizer **normalizer,
                                        struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_normalizer_destroy(struct baton_normalizer *normalizer);
 
-/* *normalized becomes text itself when no step changes it. normalizer may be NULL. */
+/* Sets *normalized to text itself when no step changes it. normalizer may be NULL. */
 enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
                                     const struct baton_text_view *text, bool keeps_origins,
                                     struct baton_text_view *normalized,

@@ -11,20 +11,20 @@ struct range {
     uint32_t first, last;
 };
 
-/* Characters that stay as they are in every form and join no character before them. */
+/* Characters that no form changes and that never join the character before them. */
 static const struct range inert_in_all[] = {
     {0, 0x7f},
     {0x3400, 0x4dbf}, /* Han */
     {0x4e00, 0x9fff},
 };
-/* More of them for NFC and NFKC. */
+/* More of them, for NFC and NFKC. */
 static const struct range inert_composed[] = {
     {0x400, 0x482},                     /* Cyrillic */
     {0x48a, 0x52f},   {0x3041, 0x3096}, /* Hiragana */
     {0x30a1, 0x30fa},                   /* Katakana */
     {0xac00, 0xd7a3},                   /* Hangul */
 };
-/* More of them for NFC. */
+/* More of them, for NFC. */
 static const struct range inert_nfc[] = {
     {0x80, 0x2ff},                        /* Latin */
     {0x2010, 0x2027},                     /* punctuation */
@@ -51,7 +51,7 @@ static bool is_inert(struct baton_unicode_form form, uint32_t c)
     return form.composes && !form.compat && IS_IN(c, inert_nfc);
 }
 
-/* The first character at or after start that is not inert, or is, as wanted. */
+/* Returns the first character at or after start that is inert, or is not, as wanted. */
 static size_t find(struct baton_unicode_form form, const struct baton_text_view *text, size_t start,
                    bool inert)
 {
@@ -64,14 +64,14 @@ static size_t find(struct baton_unicode_form form, const struct baton_text_view 
     return text->n;
 }
 
-/* Whether no character before c is ordered behind it or joins it: all that do are marks, or the
- * second and third letters of a Hangul syllable. */
+/* True when c neither moves before nor joins the character before it: only marks and the second and
+ * third letters of a Hangul syllable do. */
 static bool begins_cluster(uint32_t c)
 {
     return !baton_character_is_mark(c) && (c < 0x1160 || c > 0x11ff);
 }
 
-/* Where the cluster ends that begins at from. */
+/* Returns the end of the cluster that begins at from. */
 static size_t cluster_end(const struct baton_text_view *text, size_t from)
 {
     size_t n;
@@ -82,8 +82,8 @@ static size_t cluster_end(const struct baton_text_view *text, size_t from)
     return from;
 }
 
-/* Appends the form of bytes from .. to - 1, which begin and end between characters that cannot
- * join. Returns whether it differs. */
+/* Appends the form of bytes from .. to - 1. Characters on both sides of these borders must not
+ * join. Returns true when the form differs. */
 static bool apply_part(struct baton_unicode_form form, const struct baton_text_view *text,
                        size_t from, size_t to, struct baton_mapped_text *out)
 {
@@ -107,7 +107,7 @@ static bool apply_part(struct baton_unicode_form form, const struct baton_text_v
     return differs;
 }
 
-/* The same, cluster by cluster where the origins of bytes are kept. */
+/* Does the same, cluster by cluster where origins are kept: utf8proc reports none within a call. */
 static bool apply_run(struct baton_unicode_form form, const struct baton_text_view *text,
                       size_t from, size_t to, struct baton_mapped_text *out)
 {
@@ -127,7 +127,7 @@ bool baton_unicode_form_apply(struct baton_unicode_form form, const struct baton
     size_t done = 0, at = find(form, text, 0, false);
     bool differs = false;
     while (at < text->n) {
-        /* The inert character before may be joined by what follows it. */
+        /* Characters after the inert one may join it. */
         size_t from = at > done ? baton_character_before(text->bytes, at) : at;
         size_t to = find(form, text, at, true);
         baton_mapped_text_copy(out, text, done, from);

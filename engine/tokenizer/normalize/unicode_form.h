@@ -1,7 +1,8 @@
 /* Unicode's normalisation forms (UAX 15), through libutf8proc; private to engine/tokenizer.
  *
- * Most text is normalised already. Characters that no form of theirs changes, and that no other
- * character joins, are skipped by their ranges; only what lies between goes through the library.
+ * Most text is normalised already. Characters that the form never changes, and that no other
+ * character joins, are skipped by their ranges; only the text between them goes through the
+ * library.
  *
  * Pure.
  */

@@ -10,8 +10,8 @@
 
 /* Unicode's White_Space. */
 #define SPACE "\\p{Z}\\x{9}-\\x{d}\\x{85}"
-/* Letters, marks, digits, connectors, symbols that are Alphabetic, and Latin-1's small digits, as
- * Oniguruma's tables have it. */
+/* Letters, marks, digits, connectors, alphabetic symbols, and Latin-1's small digits, by
+ * Oniguruma's tables. */
 #define WORD                                                                                       \
     "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}\\x{24b6}-\\x{24e9}"     \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
@@ -36,7 +36,7 @@ static enum baton_err refuse(const struct rewriter *r, const char *what)
     return baton_fail(r->why, BATON_INVALID, "pattern \"%.80s\": %s is not supported", r->in, what);
 }
 
-static bool looks_at(const struct rewriter *r, const char *text)
+static bool is_next(const struct rewriter *r, const char *text)
 {
     size_t n = strlen(text);
     return r->n - r->at >= n && !memcmp(r->in + r->at, text, n);
@@ -58,8 +58,9 @@ static size_t character_bytes(const struct rewriter *r)
     return n;
 }
 
-/* \p{Han} or \P{^Han}. PCRE2 gives a script's name its extensions since 10.40, where sc: takes
- * them away; general categories have one or two letters. */
+/* Rewrites \p{Han} or \P{^Han}. Since 10.40, PCRE2 includes a script's extensions under its
+ * name, and sc: excludes them. General categories, with names of one or two letters, have no
+ * such prefix. */
 static void rewrite_property(struct rewriter *r)
 {
     const char *close = memchr(r->in + r->at, '}', r->n - r->at);
@@ -72,7 +73,7 @@ static void rewrite_property(struct rewriter *r)
     copy(r, close ? (size_t)(close + 1 - r->in) - r->at : 0);
 }
 
-/* At a backslash. Inside a class the sets stand without brackets. */
+/* Rewrites at a backslash. Inside a class, sets have no brackets of their own. */
 static enum baton_err rewrite_escape(struct rewriter *r, bool in_class)
 {
     static const struct {
@@ -106,22 +107,23 @@ static enum baton_err rewrite_escape(struct rewriter *r, bool in_class)
 
 static enum baton_err rewrite_class(struct rewriter *r, int depth);
 
-/* Members of a class up to its ] or an &&. A positive class among them is part of it. */
+/* Rewrites the members of a class up to its ] or an &&. A positive class among them becomes part of
+ * it. */
 static enum baton_err rewrite_members(struct rewriter *r, int depth)
 {
     bool first = true;
     for (; r->at < r->n; first = false) {
         enum baton_err err = BATON_OK;
-        if ((r->in[r->at] == ']' && !first) || looks_at(r, "&&"))
+        if ((r->in[r->at] == ']' && !first) || is_next(r, "&&"))
             return BATON_OK;
-        if (looks_at(r, "[:") || looks_at(r, "[^") || (r->in[r->at] == '[' && depth == MAX_CLASSES))
+        if (is_next(r, "[:") || is_next(r, "[^") || (r->in[r->at] == '[' && depth == MAX_CLASSES))
             return refuse(r, "such a class inside a class");
         if (r->in[r->at] == '\\') {
             err = rewrite_escape(r, true);
         } else if (r->in[r->at] == '[') {
             r->at++;
             err = rewrite_members(r, depth + 1);
-            if (!err && !looks_at(r, "]"))
+            if (!err && !is_next(r, "]"))
                 err = refuse(r, "such a class inside a class");
             r->at++;
         } else {
@@ -135,7 +137,8 @@ static enum baton_err rewrite_members(struct rewriter *r, int depth)
     return refuse(r, "a class without an end");
 }
 
-/* [a&&[^b]] becomes (?:(?=[^b])[a]): what follows && is looked at first. */
+/* Rewrites [a&&[^b]] to (?:(?=[^b])[a]): PCRE2 has no intersections, but a lookahead can test the
+ * same character first. */
 static enum baton_err rewrite_intersection(struct rewriter *r, size_t begin, int depth)
 {
     struct baton_buf left;
@@ -145,9 +148,9 @@ static enum baton_err rewrite_intersection(struct rewriter *r, size_t begin, int
     baton_buf_append(&left, r->out->data + begin, r->out->len - begin);
     r->out->len = begin;
     baton_buf_puts(r->out, "(?:");
-    while (!err && looks_at(r, "&&")) {
+    while (!err && is_next(r, "&&")) {
         r->at += 2;
-        if (!looks_at(r, "[")) {
+        if (!is_next(r, "[")) {
             err = refuse(r, "an intersection without brackets");
             break;
         }
@@ -155,7 +158,7 @@ static enum baton_err rewrite_intersection(struct rewriter *r, size_t begin, int
         err = rewrite_class(r, depth + 1);
         baton_buf_putc(r->out, ')');
     }
-    if (!err && !looks_at(r, "]"))
+    if (!err && !is_next(r, "]"))
         err = refuse(r, "an intersection without brackets");
     baton_buf_append(r->out, baton_buf_text(&left), left.len);
     baton_buf_putc(r->out, ')');
@@ -163,16 +166,16 @@ static enum baton_err rewrite_intersection(struct rewriter *r, size_t begin, int
     return err;
 }
 
-/* At a [. */
+/* Rewrites at a [. */
 static enum baton_err rewrite_class(struct rewriter *r, int depth)
 {
     size_t begin = r->out->len;
     if (depth == MAX_CLASSES)
-        return refuse(r, "a class in so many classes");
-    copy(r, looks_at(r, "[^") ? 2 : 1);
+        return refuse(r, "a class within 8 classes");
+    copy(r, is_next(r, "[^") ? 2 : 1);
     bool negated = r->out->len == begin + 2;
     enum baton_err err = rewrite_members(r, depth);
-    if (!err && looks_at(r, "&&"))
+    if (!err && is_next(r, "&&"))
         err = negated ? refuse(r, "a negated intersection") : rewrite_intersection(r, begin, depth);
     else if (!err)
         baton_buf_putc(r->out, ']');
@@ -180,8 +183,8 @@ static enum baton_err rewrite_class(struct rewriter *r, int depth)
     return err;
 }
 
-/* At a {: an interval, or the character itself. A plus behind an interval repeats it, where in
- * PCRE2 it would make it possessive. */
+/* Rewrites at a {: an interval, or the character itself. A plus after an interval repeats it; in
+ * PCRE2 it would be possessive, so the interval gets a group. */
 static void rewrite_brace(struct rewriter *r)
 {
     size_t end = r->at + 1;
@@ -199,7 +202,7 @@ static void rewrite_brace(struct rewriter *r)
         r->at++;
     }
     copy(r, end + 1 - r->at);
-    if (!looks_at(r, "+"))
+    if (!is_next(r, "+"))
         return;
     struct baton_buf atom;
     baton_buf_init(&atom, r->out->max_bytes);
@@ -213,10 +216,10 @@ static enum baton_err rewrite_group(struct rewriter *r)
 {
     if (r->in[r->at] == '(') {
         if (r->n_groups == MAX_GROUPS)
-            return refuse(r, "so many groups in each other");
+            return refuse(r, "more than 64 nested groups");
         r->groups[r->n_groups++] = r->out->len;
         r->atom = r->out->len;
-        copy(r, looks_at(r, "(?") ? 2 : 1); /* the ? is no repetition */
+        copy(r, is_next(r, "(?") ? 2 : 1); /* the ? is not a repetition */
     } else {
         r->atom = r->n_groups ? r->groups[--r->n_groups] : 0;
         copy(r, 1);

@@ -1,14 +1,14 @@
-/* Regular expressions of tokenizer.json, which are Oniguruma's with its Ruby syntax, in the syntax
- * of PCRE2; private to engine/tokenizer.
+/* Translates the regular expressions of tokenizer.json, which have Oniguruma's Ruby syntax, to
+ * PCRE2's syntax; private to engine/tokenizer.
  *
- * Written differently: \s, \w, \b and their opposites (Oniguruma's sets, spelt out, for PCRE2's
+ * These differ: \s, \w, \b and their opposites (Oniguruma's sets are spelt out, because PCRE2's
  * differ in U+180E, in marks, connectors and some digits), \h (a hexadecimal digit), a class inside
  * a class, an intersection [a&&[^b]], an interval with a plus ({1,3}+ repeats it), scripts (without
  * their extensions).
  *
  * Ownership: the caller's buffer.
  * Threading: pure.
- * Errors:    INVALID with what cannot be written in PCRE2's syntax; NO_MEMORY.
+ * Errors:    INVALID with the part that PCRE2's syntax cannot express; NO_MEMORY.
  */
 #ifndef BATON_ENGINE_TOKENIZER_SPLIT_ONIGURUMA_H
 #define BATON_ENGINE_TOKENIZER_SPLIT_ONIGURUMA_H

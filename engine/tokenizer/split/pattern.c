@@ -14,13 +14,13 @@ enum {
     PATTERN_MAX_BYTES = 1 << 20,
     FIRST_STACK_BYTES = 32 << 10,
     MAX_STACK_BYTES = 8 << 20,
-    /* A search of real patterns takes at most two steps a byte. */
+    /* A search of a real pattern takes at most two steps per byte. */
     STEPS_PER_BYTE = 16,
     MIN_STEPS = 100000,
     MAX_STEPS = 1 << 30,
     WINDOW_GROWTH = 4,
-    /* What a text's wider windows may have together: patterns that look ahead at what other words
-     * have read, such as those that count digits from the right, need more than the text. */
+    /* The total that a text's wider windows may read. Patterns that look ahead over other words,
+     * such as those that count digits from the right, read more than the text. */
     WIDER_PER_BYTE = 64,
     MIN_WIDER_BYTES = 64 << 20
 };
@@ -34,7 +34,7 @@ struct baton_pattern {
     pcre2_jit_stack *stack;
     bool jit;
     size_t window_bytes;
-    size_t n_wider; /* bytes that the text's wider windows may still have */
+    size_t n_wider; /* bytes that the text's wider windows may still read */
 };
 
 static enum baton_err fail(struct baton_why *why, enum baton_err err, int code)
@@ -45,7 +45,8 @@ static enum baton_err fail(struct baton_why *why, enum baton_err err, int code)
     return baton_fail(why, err, "the word pattern: PCRE2 error %d: %s", code, text);
 }
 
-/* As Oniguruma's Ruby syntax has it: ^ and $ hold at every line, and only \n ends one. */
+/* Compiles by the rules of Oniguruma's Ruby syntax: ^ and $ match at every line, and only \n ends
+ * one. */
 static enum baton_err compile(struct baton_pattern *pattern, const struct baton_buf *source,
                               struct baton_why *why)
 {
@@ -78,8 +79,8 @@ static enum baton_err prepare(struct baton_pattern *pattern, bool want_jit, stru
     return BATON_OK;
 }
 
-/* What a search means may depend on where it began, a match may hide where it did, or a verb may
- * end all searches. */
+/* True when a window may change the result: the meaning may depend on where the search began, a
+ * match may hide where it began, or a verb may end all searches. */
 static bool knows_its_search(const struct baton_step_text *source)
 {
     static const char *const signs[] = {"\\G", "\\K", "(*"};
@@ -161,7 +162,7 @@ static void set_limit(struct baton_pattern *pattern, size_t n)
                                 n_steps < MIN_STEPS ? MIN_STEPS : (uint32_t)n_steps);
 }
 
-/* The text was validated once; checking it again at every word would be quadratic. */
+/* The text was validated before; checking it again at every word would be quadratic. */
 static int search(struct baton_pattern *pattern, const char *text, size_t n, size_t start,
                   uint32_t options)
 {
@@ -171,6 +172,7 @@ static int search(struct baton_pattern *pattern, const char *text, size_t n, siz
     if (pattern->jit)
         code = pcre2_jit_match(pattern->code, (PCRE2_SPTR)text, n, start, options, pattern->match,
                                pattern->context);
+    /* A deep match may need more than the JIT's stack; the interpreter uses the heap. */
     if (code == PCRE2_ERROR_JIT_STACKLIMIT)
         code = pcre2_match(pattern->code, (PCRE2_SPTR)text, n, start, options | PCRE2_NO_JIT,
                            pattern->match, pattern->context);
@@ -187,14 +189,14 @@ static size_t end_of_window(const char *text, size_t n, size_t start, size_t win
     return end;
 }
 
-/* Whether a search would go on behind the end of its window. */
+/* True when a search would continue after the end of its window. */
 static bool is_open(const struct baton_pattern *pattern, int code, size_t end)
 {
     return code == PCRE2_ERROR_PARTIAL ||
            (code >= 0 && pcre2_get_ovector_pointer(pattern->match)[1] >= end);
 }
 
-/* A match that begins at start, in wider and wider windows. */
+/* Searches for a match that begins at start, in wider and wider windows. */
 static int match_at(struct baton_pattern *pattern, const char *text, size_t n, size_t start)
 {
     size_t window = pattern->window_bytes, end;
@@ -221,8 +223,8 @@ static size_t after_character(const char *text, size_t n, size_t at)
     return at;
 }
 
-/* The result of a search, in no more of the text than it depends on. So a text costs what its words
- * cost, whatever the pattern would read behind them. */
+/* Searches in only as much of the text as the result depends on. So a text costs what its words
+ * cost, however far the pattern would read beyond them. */
 static int search_in_windows(struct baton_pattern *pattern, const char *text, size_t n,
                              size_t start)
 {
@@ -238,8 +240,7 @@ static int search_in_windows(struct baton_pattern *pattern, const char *text, si
             continue;
         }
         size_t opened = pcre2_get_ovector_pointer(pattern->match)[0];
-        start =
-            opened > start ? opened : start; /* what it looked behind at may count as its start */
+        start = opened > start ? opened : start; /* a lookbehind may move its start */
         code = match_at(pattern, text, n, start);
         if (code != PCRE2_ERROR_NOMATCH)
             return code;
@@ -267,7 +268,7 @@ enum baton_err baton_pattern_find(struct baton_pattern *pattern, const char *tex
         return fail(why, code == PCRE2_ERROR_NOMEMORY ? BATON_NO_MEMORY : BATON_INTERNAL, code);
     const size_t *ends = pcre2_get_ovector_pointer(pattern->match);
     match->start = ends[0];
-    match->end = ends[1] < ends[0] ? ends[0] : ends[1]; /* \K may put the start behind the end */
+    match->end = ends[1] < ends[0] ? ends[0] : ends[1]; /* \K may put the start after the end */
     return BATON_OK;
 }
 

@@ -1,11 +1,11 @@
-/* A text or a regular expression to be found in text; private to engine/tokenizer.
+/* A text or a regular expression, and its search in text; private to engine/tokenizer.
  *
  * Regular expressions run in PCRE2 with Unicode's properties, compiled to machine code where the
- * system allows it. Each search has a limit on its steps in proportion to the text that it looks
- * at, and so have all searches of a text together: a pattern that backtracks without end, or that
- * reads the rest of a text at every word, is refused and does not hang.
+ * system allows it. Each search has a limit on its steps in proportion to the text it reads, and so
+ * have all searches of a text together: a pattern that backtracks without end, or reads the rest of
+ * a text at every word, is refused instead of hanging.
  *
- * Ownership: create/destroy; nothing of the text is kept.
+ * Ownership: create/destroy; keeps no text.
  * Threading: one thread at a time (the match data is shared between calls).
  * Errors:    create: INVALID (the pattern), NO_MEMORY. find: INVALID (too many steps), NO_MEMORY,
  *            INTERNAL.
@@ -30,7 +30,7 @@ enum { BATON_PATTERN_WINDOW_BYTES = 1024 };
 enum baton_err baton_pattern_create(const struct baton_step_pattern *source, bool want_jit,
                                     size_t window_bytes, struct baton_pattern **pattern,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_pattern_destroy(struct baton_pattern *pattern);
 
 /* Bytes start .. end - 1; found is false when there is none. */
@@ -39,14 +39,14 @@ struct baton_match {
     bool found;
 };
 
-/* The first match at or after start (<= n) in the n bytes of valid UTF-8 at text. It may be empty.
- * The searches of a text begin with one at 0. */
+/* Finds the first match at or after start (<= n) in the n bytes of valid UTF-8 at text. It may be
+ * empty. The first search of a text must start at 0. */
 enum baton_err baton_pattern_find(struct baton_pattern *pattern, const char *text, size_t n,
                                   size_t start, struct baton_match *match,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* The first match that follows previous (whose found is false before the first): one that is empty
- * does not stand at the end of the match before it, and the next search begins behind it. */
+/* Finds the match after previous (whose found is false before the first). An empty match at the end
+ * of the previous match is skipped, and the search after an empty match starts behind it. */
 enum baton_err baton_pattern_next(struct baton_pattern *pattern, const char *text, size_t n,
                                   struct baton_match *previous,
                                   struct baton_why *why) BATON_MUST_CHECK;

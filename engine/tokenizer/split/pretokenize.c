@@ -15,13 +15,13 @@ struct step {
     enum baton_prepend_scheme prepend;
     char *replacement;
     size_t n_replacement;
-    struct baton_buf text; /* the piece as this step rewrote it */
+    struct baton_buf text; /* the piece, rewritten by this step */
 };
 
 struct baton_pretokenizer {
     struct step steps[BATON_TOKENIZER_MAX_STEPS];
     int n_steps;
-    bool is_mapped;        /* words end in the byte-level alphabet */
+    bool is_mapped;        /* words arrive in the byte-level alphabet */
     struct baton_buf word; /* a word mapped back */
 };
 
@@ -67,6 +67,7 @@ enum baton_err baton_pretokenizer_create(const struct baton_tokenizer_steps *ste
     for (int i = 0; i < steps->n_pretokenizer && !err; i++) {
         const struct baton_pretokenizer_step *source = &steps->pretokenizer[i];
         bool is_mapping = source->kind == BATON_PRETOKENIZER_BYTE_LEVEL;
+        /* The models read raw bytes, so the mapping is left out where no step reads its result. */
         if (is_mapping && i + 1 == steps->n_pretokenizer)
             break;
         made->is_mapped |= is_mapping;
@@ -101,12 +102,13 @@ struct run {
 
 static enum baton_err run_from(const struct run *run, int i, struct piece piece);
 
-static enum baton_err no_room(const struct run *run, const struct baton_buf *buf)
+static enum baton_err fail_buf(const struct run *run, const struct baton_buf *buf)
 {
-    return baton_fail(run->sink->why, baton_buf_err(buf), "no room for a piece of text");
+    return baton_fail(run->sink->why, baton_buf_err(buf),
+                      "a piece of text is too long, or out of memory");
 }
 
-static enum baton_err give_word(const struct run *run, struct piece piece)
+static enum baton_err pass_on_word(const struct run *run, struct piece piece)
 {
     const struct baton_word_sink *sink = run->sink;
     struct baton_buf *word = &run->pretokenizer->word;
@@ -115,22 +117,22 @@ static enum baton_err give_word(const struct run *run, struct piece piece)
     baton_buf_reset(word);
     baton_buf_append(word, piece.text, piece.n); /* mapping back never makes it longer */
     if (baton_buf_err(word))
-        return no_room(run, word);
+        return fail_buf(run, word);
     return sink->word(sink->arg, word->data,
                       baton_byte_level_decode(piece.text, piece.n, word->data));
 }
 
-/* What a split has cut and not yet handed on. */
+/* The parts that a split has cut and not yet passed on. */
 struct cut {
     const struct run *run;
-    int next; /* the step that takes the pieces */
+    int next; /* the step that receives the pieces */
     struct piece whole;
     enum baton_split_behavior behavior;
     size_t start, end;
     bool is_pending, was_match;
 };
 
-static enum baton_err hand_on(const struct cut *cut, size_t start, size_t end)
+static enum baton_err pass_on(const struct cut *cut, size_t start, size_t end)
 {
     struct piece piece = {.text = cut->whole.text + start,
                           .n = end - start,
@@ -138,15 +140,15 @@ static enum baton_err hand_on(const struct cut *cut, size_t start, size_t end)
     return piece.n ? run_from(cut->run, cut->next, piece) : BATON_OK;
 }
 
-static enum baton_err hand_on_pending(struct cut *cut)
+static enum baton_err pass_on_pending(struct cut *cut)
 {
     if (!cut->is_pending)
         return BATON_OK;
     cut->is_pending = false;
-    return hand_on(cut, cut->start, cut->end);
+    return pass_on(cut, cut->start, cut->end);
 }
 
-/* Whether the pending piece takes the next part, a match or what lies between two. */
+/* True when the pending piece includes the next part, which is a match or the text between two. */
 static bool joins(const struct cut *cut, bool is_match)
 {
     if (!cut->is_pending)
@@ -158,15 +160,15 @@ static bool joins(const struct cut *cut, bool is_match)
     return cut->behavior == BATON_SPLIT_MERGED_WITH_NEXT && !is_match && cut->was_match;
 }
 
-static enum baton_err take_part(struct cut *cut, size_t start, size_t end, bool is_match)
+static enum baton_err add_part(struct cut *cut, size_t start, size_t end, bool is_match)
 {
     enum baton_err err = BATON_OK;
     if (cut->behavior == BATON_SPLIT_ISOLATED)
-        return hand_on(cut, start, end);
+        return pass_on(cut, start, end);
     if (cut->behavior == BATON_SPLIT_REMOVED)
-        return is_match ? BATON_OK : hand_on(cut, start, end);
+        return is_match ? BATON_OK : pass_on(cut, start, end);
     if (!joins(cut, is_match)) {
-        err = hand_on_pending(cut);
+        err = pass_on_pending(cut);
         cut->start = start;
     }
     cut->end = end;
@@ -189,17 +191,17 @@ static enum baton_err split(const struct run *run, int i, struct piece piece)
         if (!match.found)
             break;
         if (match.start > done)
-            err = take_part(&cut, done, match.start, step->invert);
+            err = add_part(&cut, done, match.start, step->invert);
         if (!err)
-            err = take_part(&cut, match.start, match.end, !step->invert);
+            err = add_part(&cut, match.start, match.end, !step->invert);
         if (err)
             return err;
         done = match.end;
     }
     enum baton_err err = BATON_OK;
     if (done < piece.n)
-        err = take_part(&cut, done, piece.n, step->invert);
-    return err ? err : hand_on_pending(&cut);
+        err = add_part(&cut, done, piece.n, step->invert);
+    return err ? err : pass_on_pending(&cut);
 }
 
 static void map_bytes(struct baton_buf *text, struct piece piece)
@@ -229,7 +231,7 @@ static void map_spaces(struct step *step, struct piece piece)
     }
 }
 
-/* The piece as the step writes it; itself when nothing changes. */
+/* Rewrites the piece by the step; leaves it when nothing changes. */
 static enum baton_err rewrite(const struct run *run, int i, struct piece *piece)
 {
     struct step *step = &run->pretokenizer->steps[i];
@@ -245,7 +247,7 @@ static enum baton_err rewrite(const struct run *run, int i, struct piece *piece)
         map_spaces(step, *piece);
     }
     if (baton_buf_err(&step->text))
-        return no_room(run, &step->text);
+        return fail_buf(run, &step->text);
     piece->text = step->text.data;
     piece->n = step->text.len;
     return BATON_OK;
@@ -254,7 +256,7 @@ static enum baton_err rewrite(const struct run *run, int i, struct piece *piece)
 static enum baton_err run_from(const struct run *run, int i, struct piece piece)
 {
     if (i == run->pretokenizer->n_steps)
-        return give_word(run, piece);
+        return pass_on_word(run, piece);
     if (run->pretokenizer->steps[i].kind == BATON_PRETOKENIZER_SPLIT)
         return split(run, i, piece);
     enum baton_err err = rewrite(run, i, &piece);

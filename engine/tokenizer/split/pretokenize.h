@@ -1,13 +1,13 @@
-/* Cuts text into the words that the model may not join, by a tokenizer's pre-tokenizer; private to
- * engine/tokenizer.
+/* Splits text into words by a tokenizer's pre-tokenizer; the model never joins two words; private
+ * to engine/tokenizer.
  *
- * Each step cuts a piece into smaller ones or rewrites it, and hands them to the next step. With
- * ByteLevel the words are the raw bytes: its alphabet is written out only for steps behind it.
+ * Each step splits a piece or rewrites it, and passes the result to the next step. With ByteLevel
+ * the words are the raw bytes: its alphabet is written only for steps after it.
  *
- * Ownership: create/destroy; nothing of the text is kept.
+ * Ownership: create/destroy; keeps no text.
  * Threading: one thread at a time (scratch).
- * Errors:    create: INVALID (a pattern), NO_MEMORY. run: those of baton_pattern_find and of word,
- *            NO_MEMORY.
+ * Errors:    create: INVALID (a pattern), NO_MEMORY. run: the errors of baton_pattern_find and of
+ *            word, NO_MEMORY.
  */
 #ifndef BATON_ENGINE_TOKENIZER_SPLIT_PRETOKENIZE_H
 #define BATON_ENGINE_TOKENIZER_SPLIT_PRETOKENIZE_H
@@ -24,17 +24,19 @@ struct baton_pretokenizer;
 enum baton_err baton_pretokenizer_create(const struct baton_tokenizer_steps *steps, bool want_jit,
                                          struct baton_pretokenizer **pretokenizer,
                                          struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_pretokenizer_destroy(struct baton_pretokenizer *pretokenizer);
 
-/* Who takes the words, of at least one byte each and in order of the text. */
+/* The receiver of the words, which have at least one byte each and come in the order of the
+ * text. */
 struct baton_word_sink {
     enum baton_err (*word)(void *arg, const char *bytes, size_t n);
     void *arg;
     struct baton_why *why;
 };
 
-/* Hands over the words of the n bytes of valid UTF-8 at text. is_first: it begins the whole text.
+/* Passes on the words of the n bytes of valid UTF-8 at text. is_first: the text is the start of the
+ * whole text.
  */
 enum baton_err baton_pretokenizer_run(struct baton_pretokenizer *pretokenizer, const char *text,
                                       size_t n, bool is_first,

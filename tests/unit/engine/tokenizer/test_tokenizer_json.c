@@ -239,7 +239,7 @@ TEST(unsupported_parts_are_named)
     REFUSED(
         decoder,
         "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"ByteFallback\"}]}",
-        "decoder: other than Strip after Fuse");
+        "decoder: only Strip is supported after Fuse");
     REFUSED(
         decoder,
         "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":"
@@ -290,7 +290,8 @@ TEST(wrong_parts_are_named)
             "strip_left must be true or false");
     REFUSED(normalizer, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAAA\"}",
             "precompiled_charsmap: its sizes");
-    REFUSED(normalizer, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!\"}", "not base64");
+    REFUSED(normalizer, "{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"!\"}",
+            "must be base64");
     REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":\"x\"}", "pattern must be");
     REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"}}", "PCRE2 error");
     REFUSED(pre_tokenizer, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"[^a&&[b]]\"}}",
