@@ -26,6 +26,7 @@ enum baton_err baton_grammar_read(enum baton_grammar_kind kind, const char *text
         return baton_fail(why, BATON_LIMIT, "%zu bytes are more than %d", n,
                           BATON_GRAMMAR_MAX_BYTES);
     enum baton_err err = read_exprs(&exprs, kind, text, n, why);
+    /* The readers' own text is about one place; this limit is on the whole. */
     if (exprs.err == BATON_LIMIT)
         err = baton_fail(why, BATON_LIMIT, "takes more than %d expressions, or %d rules",
                          BATON_MAX_EXPRS, BATON_MAX_RULES);

@@ -1,4 +1,5 @@
-/* What a client may hold the output to, as text, and the network that the text means.
+/* The texts that constrain an output (schemas, patterns, grammars), and the network that a text
+ * means.
  *
  * Ownership: the network is the caller's; text is only read.
  * Threading: pure.
@@ -12,8 +13,8 @@
 #include "engine/grammar/automaton/network.h"
 
 enum {
-    /* In a vocabulary's texts a special token's name stands behind this byte, which is in no UTF-8:
-     * only a structure that asks for the token reads it. */
+    /* In a vocabulary's texts a special token's name follows this byte, which UTF-8 never has: only
+     * a structure that names the token reads it. */
     BATON_SPECIAL_MARK = 0xff,
 };
 
@@ -21,7 +22,7 @@ enum baton_err baton_grammar_read(enum baton_grammar_kind kind, const char *text
                                   struct baton_network **network,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* What each notation is read by: fills exprs, whose rule 0 is the language. */
+/* The reader of each notation. It fills exprs, whose rule 0 is the language. */
 enum baton_err baton_regex_read(struct baton_exprs *exprs, const char *text, size_t n,
                                 struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,

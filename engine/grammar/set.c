@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "engine/grammar/masks/plain_vocab.h"
 
-/* A grammar that is to be made; holds it. */
+/* A grammar to compile; holds it. */
 struct baton_grammar_order {
     struct baton_grammar_order *next;
     struct baton_grammar_text text;
@@ -29,7 +29,7 @@ static void free_order(struct baton_grammar_order *order)
     free(order);
 }
 
-/* The next one; NULL: the set ends. */
+/* Returns the next order; NULL when the set ends. */
 static struct baton_grammar_order *wait_for_order(struct baton_grammar_set *set)
 {
     (void)pthread_mutex_lock(&set->lock);
@@ -78,6 +78,7 @@ void baton_grammar_set_fini(struct baton_grammar_set *set)
     set->stops = true;
     (void)pthread_cond_signal(&set->changed);
     (void)pthread_mutex_unlock(&set->lock);
+    /* The thread uses the trie and the kept grammars, so it ends first. */
     if (set->has_thread)
         (void)pthread_join(set->thread, NULL);
     for (struct baton_grammar_order *order; (order = set->first);) {
@@ -92,7 +93,7 @@ void baton_grammar_set_fini(struct baton_grammar_set *set)
     *set = (struct baton_grammar_set){0};
 }
 
-/* ---- what is asked for ---- */
+/* ---- requests ---- */
 
 static void put_order(struct baton_grammar_set *set, struct baton_grammar_order *order)
 {
@@ -103,10 +104,11 @@ static void put_order(struct baton_grammar_set *set, struct baton_grammar_order 
     (void)pthread_mutex_unlock(&set->lock);
 }
 
-/* A grammar that the thread will make. NULL: no memory. */
+/* Returns a grammar that the thread will compile; NULL without memory. */
 static struct baton_grammar *order_grammar(struct baton_grammar_set *set,
                                            const struct baton_grammar_text *text)
 {
+    /* The thread starts with the first grammar: most workers never need one. */
     if (!set->has_thread)
         set->has_thread = !pthread_create(&set->thread, NULL, make_all, set);
     struct baton_grammar_order *order = set->has_thread ? calloc(1, sizeof *order) : NULL;
@@ -135,7 +137,7 @@ static bool is_kept(const struct baton_kept_grammar *kept, enum baton_grammar_ki
            !memcmp(kept->digest, digest, sizeof kept->digest);
 }
 
-/* The grammar of that digest, or the place of the one used longest ago. */
+/* Returns the slot of the grammar with that digest, or the slot used longest ago. */
 static struct baton_kept_grammar *place_for(struct baton_grammar_set *set,
                                             enum baton_grammar_kind kind, const uint8_t *digest)
 {
@@ -162,7 +164,7 @@ enum baton_err baton_grammar_set_match(struct baton_grammar_set *set,
         struct baton_grammar *made = order_grammar(set, text);
         if (!made)
             return BATON_NO_MEMORY;
-        baton_grammar_release(place->grammar);
+        baton_grammar_release(place->grammar); /* sequences that use it keep it */
         *place = (struct baton_kept_grammar){.kind = text->kind, .grammar = made};
         memcpy(place->digest, digest, sizeof digest);
     }

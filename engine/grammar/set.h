@@ -1,16 +1,16 @@
-/* The grammars that a worker's requests use, each made once, and the vocabulary they are for.
+/* The grammars of a worker's requests, each compiled once, and the vocabulary they are for.
  *
- * A thread of the set makes them, one after the other, since a large schema takes a good part of a
- * second. Matchers are there at once: they note what they are told, and know when their grammar is
- * ready (baton_matcher_state). The vocabulary is loaded with the first grammar. The
- * BATON_MAX_GRAMMARS used last are kept; one that sequences still use stays until they end.
+ * A thread of the set compiles them, one after another, because a large schema takes a good part of
+ * a second. Matchers are created at once: they collect tokens until their grammar is ready
+ * (baton_matcher_state). The vocabulary is loaded with the first grammar. The BATON_MAX_GRAMMARS
+ * used last are kept; a grammar that sequences still use stays until they end.
  *
- * Ownership: owns its thread and the tree of tokens, and holds the grammars; the matchers it gives
- *            are the caller's, and end before it.
- * Threading: one thread takes matchers, which then may go to any. load and made are called by the
- *            set's thread.
- * Errors:    match: NO_MEMORY. What making a grammar fails with is the state of its matchers; the
- *            next that asks for it has it made anew.
+ * Ownership: owns its thread and the trie, and holds the grammars; the matchers it returns are the
+ *            caller's, and end before it.
+ * Threading: one thread calls match, and may pass the matchers to others. load and made are called
+ *            by the set's thread.
+ * Errors:    match: NO_MEMORY. A compile error is the state of the grammar's matchers; the next
+ *            match for it compiles it anew.
  */
 #ifndef BATON_ENGINE_GRAMMAR_SET_H
 #define BATON_ENGINE_GRAMMAR_SET_H
@@ -24,9 +24,9 @@ enum { BATON_MAX_GRAMMARS = 16 };
 
 struct baton_grammar_hooks {
     void *arg;
-    /* Makes the tree of tokens. */
+    /* Creates the trie. */
     enum baton_err (*load)(void *arg, struct baton_token_trie **trie, struct baton_why *why);
-    /* A grammar is ready, or failed. */
+    /* Reports a grammar that is ready, or failed. */
     void (*made)(void *arg, enum baton_err err, const struct baton_why *why, double made_s);
 };
 
@@ -45,17 +45,17 @@ struct baton_grammar_set {
 
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* over what follows */
+    pthread_mutex_t lock; /* protects the fields below */
     pthread_cond_t changed;
-    struct baton_grammar_order *first, *last; /* to be made */
+    struct baton_grammar_order *first, *last; /* to be compiled */
     bool stops;
 };
 
 void baton_grammar_set_init(struct baton_grammar_set *set, const struct baton_grammar_hooks *hooks);
-/* Waits for the grammar that is being made. */
+/* Waits for the grammar that is being compiled. */
 void baton_grammar_set_fini(struct baton_grammar_set *set);
 
-/* A matcher at the start of a text. */
+/* Creates a matcher at the start of a text. */
 enum baton_err baton_grammar_set_match(struct baton_grammar_set *set,
                                        const struct baton_grammar_text *text,
                                        struct baton_matcher **matcher) BATON_MUST_CHECK;

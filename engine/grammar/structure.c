@@ -1,5 +1,5 @@
-/* The reader of structures: literal text, special tokens, schemas and patterns in a row, as a
- * choice or repeated. The names are those of XGrammar's structural tags. */
+/* Reads structures: literal text, special tokens, schemas and patterns in sequence, as a choice or
+ * repeated. The names are those of XGrammar's structural tags. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ enum { MAX_DEPTH = 32 };
 
 static uint32_t read_format(struct baton_schema *s, const struct baton_json *format);
 
-/* The part of that keyword, or of that index of it. */
+/* Reads the part under that keyword, or under that index of it. */
 static uint32_t read_part(struct baton_schema *s, const struct baton_json *part,
                           const char *keyword, size_t index)
 {
@@ -31,7 +31,7 @@ static uint32_t read_member(struct baton_schema *s, const struct baton_json *for
     return read_part(s, baton_json_get(format, keyword), keyword, SIZE_MAX);
 }
 
-/* A member that must be a string. */
+/* Returns a member that must be a string. */
 static const char *text_of(struct baton_schema *s, const struct baton_json *format,
                            const char *keyword, size_t *n)
 {
@@ -67,7 +67,7 @@ static uint32_t read_const_string(struct baton_schema *s, const struct baton_jso
     return text ? baton_expr_bytes(s->exprs, text, n) : 0;
 }
 
-/* A vocabulary may have the token as a special one, or write it as any other text. */
+/* Reads a token, which a vocabulary may have as a special token or spell like other text. */
 static uint32_t read_token(struct baton_schema *s, const struct baton_json *format)
 {
     struct baton_exprs *x = s->exprs;
@@ -137,7 +137,7 @@ static uint32_t read_sequence(struct baton_schema *s, const struct baton_json *f
     return expr;
 }
 
-/* Each of the list is a rule, so that it is built once however often it is used. */
+/* Reads a list as a rule, so that it is built once however often it is used. */
 static uint32_t choice_of(struct baton_schema *s, const struct baton_json *format,
                           const char *keyword)
 {
@@ -155,7 +155,7 @@ static uint32_t read_or(struct baton_schema *s, const struct baton_json *format)
     return choice_of(s, format, "elements");
 }
 
-/* A tag begins and ends with a text, one of several, or a format. */
+/* Reads the beginning or end of a tag: a text, one of several, or a format. */
 static uint32_t read_bound(struct baton_schema *s, const struct baton_json *format,
                            const char *keyword)
 {
@@ -193,10 +193,11 @@ static uint32_t counted(struct baton_schema *s, const struct baton_json *format,
     bool at_least_one = flag_of(s, format, "at_least_one");
     uint32_t max = flag_of(s, format, "stop_after_first") ? 1 : BATON_NO_MAX;
     uint32_t all = baton_expr_repeat(s->exprs, part, at_least_one, max);
+    /* After the one tag that was asked for, the text ends. */
     return baton_expr_seq(s->exprs, all, max == 1 && at_least_one ? 0 : followed_by);
 }
 
-/* Text, and from each trigger on one of the tags, which begin with the triggers. */
+/* Reads text in which each trigger begins one of the tags. */
 static uint32_t read_triggered(struct baton_schema *s, const struct baton_json *format)
 {
     const struct baton_json *triggers = list_of(s, format, "triggers");

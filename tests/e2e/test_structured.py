@@ -148,7 +148,7 @@ BAD = [
     ({"regex": "a(?=b)"}, "(?:"),
     ({"regex": "("}, ") is missing"),
     ({"regex": ""}, "empty"),
-    ({"grammar": "root ::= x"}, "the rule x is not given"),
+    ({"grammar": "root ::= x"}, "the rule x is not defined"),
     ({"grammar": "root ::= root \"a\" | \"b\""}, "root refers to itself"),
     ({"regex": "a", "grammar": "root ::= \"a\""}, "only one"),
     ({"regex": "a", "ignore_eos": True}, "ignore_eos"),

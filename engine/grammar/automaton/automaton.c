@@ -6,10 +6,11 @@
 #include "engine/grammar/automaton/positions.h"
 #include "engine/grammar/language/plain.h"
 
-/* Follows calls, ends of rules and edges that read nothing from all that is open. */
+/* Follows calls, ends of rules and empty edges from all open ways. */
 static void follow(struct baton_automaton *a, struct position *made)
 {
     const struct baton_network *net = a->network;
+    /* The list grows while it is followed. */
     for (size_t i = 0; i < a->n_open; i++) {
         struct baton_way way = a->open[i];
         const struct baton_state *state = &net->states[way.state];
@@ -25,6 +26,9 @@ static void follow(struct baton_automaton *a, struct position *made)
             uint32_t list = way.returns;
             if (edge->kind == BATON_EDGE_EMPTY)
                 baton_positions_open(a, edge->to, way.returns);
+            /* A call that returns only to the end of its rule leaves no state on the list, as a
+             * tail call: right recursion then needs no depth. A call that keeps the path does leave
+             * one. */
             else if (edge->kind == BATON_EDGE_CALL &&
                      ((net->states[edge->to].only_ends && !edge->keeps) ||
                       baton_positions_push(a, edge->to, way.returns, &list)))
@@ -85,18 +89,20 @@ uint32_t baton_automaton_step(struct baton_automaton *a, uint32_t position, uint
         return BATON_NOWHERE;
     if (a->steps[at] == UNKNOWN) {
         uint32_t to = compute_step(a, position, a->network->byte_of[class]);
+        /* compute_step may have moved the table, so a->steps is read again. */
         a->steps[at] = to + 1; /* the table may have moved */
     }
     return a->steps[at] - 1;
 }
 
-/* Follows the bytes of one kind from the i-th on, one of each class. *to is where those before led;
- * false: they do not all lead there. */
+/* Follows the bytes of one kind from the i-th on, one byte of each class. *to is the position that
+ * the earlier ones led to; false when these lead elsewhere. */
 static bool step_kind(struct baton_automaton *a, uint32_t position,
                       const struct baton_plain_bytes *kind, int i, bool *is_first, uint32_t *to)
 {
     const struct baton_network *net = a->network;
     if (i == 4 || !kind->bytes[i].high || position == BATON_NOWHERE) {
+        /* Once no text matches, the rest of the character makes no difference. */
         bool is_same = *is_first || *to == position;
         *to = position;
         *is_first = false;
@@ -134,6 +140,7 @@ bool baton_automaton_only_byte(const struct baton_automaton *a, uint32_t at, uin
     const struct baton_network *net = a->network;
     const struct position *position = &a->positions[at];
     bool has_one = false;
+    /* Where the text may end, the model still has a choice. */
     for (uint32_t i = 0; i < position->n_ways && !position->accepts; i++) {
         const struct baton_state *state = &net->states[a->ways[position->first_way + i].state];
         for (uint32_t e = state->edges; e; e = net->edges[e - 1].next) {

@@ -7,13 +7,13 @@
 
 enum { MAX_DEPTH = 512 };
 
-/* ---- building: Thompson's construction, a piece of network per expression ---- */
+/* ---- building: Thompson's construction, a part of the network per expression ---- */
 
 struct builder {
     const struct baton_exprs *exprs;
     struct baton_network *network;
-    uint32_t *rule_of; /* [exprs->n] of an expression that became a rule, plus one */
-    uint32_t *extra;   /* [n_extra] their expressions */
+    uint32_t *rule_of; /* [exprs->n] the rule that an expression became, plus one */
+    uint32_t *extra;   /* [n_extra] expressions that became rules */
     size_t n_extra, cap_extra;
     int depth;
     enum baton_err err;
@@ -75,7 +75,7 @@ static uint32_t build_call(struct builder *b, uint32_t rule, uint32_t from)
     return to;
 }
 
-/* A repeated part is built once, as a rule of its own, unless it is a byte. */
+/* Builds a repeated part once, as its own rule, unless it is a byte. */
 static uint32_t build_copy(struct builder *b, uint32_t id, uint32_t from)
 {
     enum baton_expr_kind kind = b->exprs->items[id].kind;
@@ -103,6 +103,7 @@ static uint32_t build_repeat(struct builder *b, const struct baton_expr *expr, u
     }
     uint32_t end = state_like(b, from);
     if (expr->max == BATON_NO_MAX) {
+        /* The loop has its own state, because no edge may lead back to from. */
         uint32_t loop = state_like(b, from);
         add_empty(b, from, loop);
         add_empty(b, expr->min ? build_copy(b, expr->a, loop) : build(b, expr->a, loop), loop);
@@ -126,8 +127,8 @@ static uint32_t build_alt(struct builder *b, uint32_t id, uint32_t from)
     return end;
 }
 
-/* The part for an expression that begins at from, which no edge of the part comes back to. Returns
- * its end. */
+/* Builds the part of an expression that begins at from, to which no edge of the part leads back.
+ * Returns its end. */
 static uint32_t build(struct builder *b, uint32_t id, uint32_t from)
 {
     const struct baton_expr *items = b->exprs->items;
@@ -135,6 +136,7 @@ static uint32_t build(struct builder *b, uint32_t id, uint32_t from)
     if (b->depth >= MAX_DEPTH)
         b->err = b->err ? b->err : BATON_LIMIT;
     b->depth++;
+    /* Sequences are built from the right, so a loop replaces the recursion. */
     for (; !b->err && items[id].kind == BATON_EXPR_SEQ; id = items[id].b)
         from = build(b, items[id].a, from);
     const struct baton_expr *expr = &items[id];
@@ -186,7 +188,7 @@ static void build_all(struct builder *b)
     const struct baton_exprs *exprs = b->exprs;
     for (size_t i = 0; i < exprs->n_rules && !b->err; i++)
         build_rule(b, (uint32_t)i, exprs->rules[i].expr);
-    for (size_t i = 0; i < b->n_extra && !b->err; i++) { /* the list grows meanwhile */
+    for (size_t i = 0; i < b->n_extra && !b->err; i++) { /* the list grows during the loop */
         uint32_t *starts = realloc(net->starts, (net->n_rules + 1) * sizeof *starts);
         if (!starts) {
             b->err = BATON_NO_MEMORY;
@@ -211,7 +213,7 @@ static enum baton_err copy_labels(struct baton_network *net, const struct baton_
     return BATON_OK;
 }
 
-/* ---- what a walk wants to know at once ---- */
+/* ---- what a walk needs at once ---- */
 
 static void mark_states(struct baton_network *net)
 {
@@ -221,7 +223,7 @@ static void mark_states(struct baton_network *net)
             state->reads |= net->edges[e - 1].kind == BATON_EDGE_BYTE;
         state->only_ends = state->is_final && !state->edges;
     }
-    /* A state from which one empty edge leads to the end is as good as the end. */
+    /* A state with a single empty edge to the end is equivalent to the end. */
     for (size_t i = net->n_states; i-- > 0;) {
         uint32_t at = (uint32_t)i;
         for (int n = 0; n < MAX_DEPTH && net->states[at].edges; n++) {
@@ -236,6 +238,7 @@ static void mark_states(struct baton_network *net)
 
 static void find_classes(struct baton_network *net)
 {
+    /* A range begins a class at its first byte, and another after its last. */
     bool begins[257] = {true};
     for (size_t i = 0; i < net->n_edges; i++)
         if (net->edges[i].kind == BATON_EDGE_BYTE)
@@ -247,7 +250,8 @@ static void find_classes(struct baton_network *net)
     }
 }
 
-/* Rules that all schemas share are called by a rule with a path, which is not lost thereby. */
+/* Marks calls that would lose the path: a rule with a path calls one without, such as the rules
+ * that all schemas share. */
 static void mark_calls(struct baton_network *net)
 {
     for (size_t i = 0; i < net->n_states; i++)
@@ -276,6 +280,7 @@ enum baton_err baton_network_create(const struct baton_exprs *exprs, struct bato
     enum baton_err err = b.err;
     if (!err)
         err = baton_network_prune(b.network, why);
+    /* Second, because calls that were cut off are no recursion. */
     if (!err)
         err = baton_network_refuse_left_recursion(b.network, why);
     if (err) {

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the states from which an end can come ---- */
+/* ---- the states that can lead to an end ---- */
 
-/* Which edges may begin to lead to an end when a state is found to: those to it and, if a rule
- * starts there, those that call the rule. */
+/* The edges to examine when a state is found to lead to an end: the edges to it and, if a rule
+ * starts there, the calls of the rule. */
 struct waiting {
-    uint32_t *from;  /* [n_edges] the state that the edge leaves */
+    uint32_t *from;  /* [n_edges] the state that an edge leaves */
     uint32_t *first; /* [n_states + 1] in edges */
-    uint32_t *edges; /* [2 n_edges] those that are still of a state */
+    uint32_t *edges; /* [2 n_edges] the edges of each state */
 };
 
 static void waiting_free(struct waiting *waiting)
@@ -20,7 +20,7 @@ static void waiting_free(struct waiting *waiting)
     free(waiting->edges);
 }
 
-/* Counts first, then fills backwards, so that each count becomes the place of the first. */
+/* Counts first, then fills backwards, so that each count becomes the index of the first. */
 static bool waiting_init(struct waiting *waiting, const struct baton_network *net)
 {
     size_t n_edges = net->n_edges ? net->n_edges : 1;
@@ -37,6 +37,7 @@ static bool waiting_init(struct waiting *waiting, const struct baton_network *ne
             if (edge->kind == BATON_EDGE_CALL)
                 waiting->first[net->starts[edge->rule]]++;
         }
+    /* Sums turn the counts into the ends of each state's edges. */
     for (size_t i = 1; i <= net->n_states; i++)
         waiting->first[i] += waiting->first[i - 1];
     for (uint32_t i = 0; i < net->n_states; i++)
@@ -55,8 +56,9 @@ static bool edge_ends(const struct baton_network *net, const bool *ends,
     return ends[edge->to] && (edge->kind != BATON_EDGE_CALL || ends[net->starts[edge->rule]]);
 }
 
-/* The states that can come to their rule's end, through bytes or, unless reads, without any: from
- * the final ones backwards. *ends [n_states] is the caller's to free, also after an error. */
+/* Finds the states that can reach their rule's end, through bytes or, unless reads, without any:
+ * a search backwards from the final states. The caller frees *ends [n_states], also after an
+ * error. */
 static enum baton_err find_ends(const struct baton_network *net, bool reads, bool **ends)
 {
     struct waiting waiting;
@@ -70,6 +72,7 @@ static enum baton_err find_ends(const struct baton_network *net, bool reads, boo
             stack[n++] = i;
         }
     while (n) {
+        /* Each state enters the stack once, so n_states places suffice. */
         uint32_t state = stack[--n];
         for (uint32_t i = waiting.first[state]; i < waiting.first[state + 1]; i++) {
             const struct baton_edge *edge = &net->edges[waiting.edges[i]];
@@ -114,14 +117,14 @@ enum baton_err baton_network_prune(struct baton_network *net, struct baton_why *
 
 enum color { NEW, OPEN, DONE };
 
-/* The rules that each rule calls before it reads a byte, and a walk over them, depth first. */
+/* The rules that each rule calls before it reads a byte, and a depth-first walk over them. */
 struct calls {
     const struct baton_network *network;
-    bool *empties;   /* [n_states] can come to an end without a byte */
+    bool *empties;   /* [n_states] can reach an end without a byte */
     bool *seen;      /* [n_states] */
     uint32_t *stack; /* [n_states] of states, then of rules: each has at least one state */
     uint32_t *first; /* [n_rules + 1] in rules */
-    uint32_t *rules; /* [n_edges] called, by the rule that calls */
+    uint32_t *rules; /* [n_edges] the called rules, by the calling rule */
     uint32_t *at;    /* [n_rules] the next call to follow */
     uint8_t *colors; /* [n_rules] */
 };
@@ -150,7 +153,8 @@ static void calls_free(struct calls *calls)
     free(calls->colors);
 }
 
-/* Lists what a rule calls before it reads: its states that are reached by nothing else. */
+/* Lists the rules that a rule calls before it reads. seen needs no reset, because each state
+ * belongs to one rule. */
 static void list_calls(struct calls *calls, uint32_t rule)
 {
     const struct baton_network *net = calls->network;
@@ -177,7 +181,7 @@ static void list_calls(struct calls *calls, uint32_t rule)
     calls->first[rule + 1] = n_calls;
 }
 
-/* Follows the calls from a rule. Returns a rule that comes back to itself, else n_rules. */
+/* Follows the calls from a rule. Returns a rule that reaches itself, otherwise n_rules. */
 static uint32_t find_cycle(struct calls *calls, uint32_t root)
 {
     size_t n = 0;

@@ -1,4 +1,4 @@
-/* What is asked of a network before anybody walks through it.
+/* The checks of a network before its first walk.
  *
  * Both take time linear in its states and edges.
  * Errors: NO_MEMORY, and INVALID with its reason in why.
@@ -11,7 +11,8 @@
 /* Cuts off the edges that lead to no end. INVALID: the first rule matches no text. */
 enum baton_err baton_network_prune(struct baton_network *network,
                                    struct baton_why *why) BATON_MUST_CHECK;
-/* INVALID: a rule calls itself before it reads a byte; why names it. For a pruned network. */
+/* Checks a pruned network. INVALID: a rule, which why names, calls itself before it reads a
+ * byte. */
 enum baton_err baton_network_refuse_left_recursion(const struct baton_network *network,
                                                    struct baton_why *why) BATON_MUST_CHECK;
 

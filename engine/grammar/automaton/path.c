@@ -2,7 +2,7 @@
 
 #include "engine/grammar/automaton/positions.h"
 
-/* Of the rule of the way's state, or of the first that it returns to and that has one. */
+/* Returns the path of the way's rule, or of the first rule with a path that it returns to. */
 static const char *path_of_way(const struct baton_automaton *a, struct baton_way way)
 {
     const struct baton_network *net = a->network;
@@ -19,22 +19,23 @@ static size_t n_without_last(const char *path, size_t n)
     return n;
 }
 
-/* How much of a path is that of another: whole parts. */
+/* Returns the length of the path that both share, in whole parts. */
 static size_t n_shared(const char *path, size_t n, const char *other)
 {
     size_t i = 0;
     while (i < n && path[i] == other[i])
         i++;
     if (!other[i] && (i == n || path[i] == '/'))
-        return n; /* the other is further out: what is within tells more */
+        return n; /* the other is an outer part: the inner path is more precise */
     if (i == n && other[i] == '/')
         return n;
     return n_without_last(path, i);
 }
 
-/* The label that is the first n bytes of a path, or fewer whole parts of it. */
+/* Returns the label that is the first n bytes of a path, or fewer whole parts of it. */
 static const char *label_of(const struct baton_network *net, const char *path, size_t n)
 {
+    /* The shared part may be no rule's path: go outwards to one that is. */
     for (; n > 1; n = n_without_last(path, n)) {
         for (uint32_t rule = 0; rule < net->n_labels; rule++)
             if (!strncmp(net->labels[rule], path, n) && !net->labels[rule][n])

@@ -7,6 +7,7 @@
 
 enum { N_FIRST = 256, FIRST_POSITION = 1 };
 
+/* Multiplies by 2^64 / phi, which spreads neighbouring states over the table (Knuth, volume 3). */
 static uint32_t mix(uint32_t a, uint32_t b)
 {
     uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;
@@ -73,6 +74,7 @@ bool baton_positions_push(struct baton_automaton *a, uint32_t state, uint32_t re
 
 /* ---- positions in the making ---- */
 
+/* Entries of an older round count as free, so the table of seen ways needs no clearing. */
 void baton_positions_begin(struct baton_automaton *a)
 {
     a->n_open = 0;
@@ -104,7 +106,8 @@ static int compare_ways(const void *x, const void *y)
     return (a->returns > b->returns) - (a->returns < b->returns);
 }
 
-/* Of the open ways only those that read a byte tell positions apart. */
+/* Keeps the ways that read a byte: only they distinguish positions. Sorted, equal sets are equal
+ * arrays. */
 static void keep_readers(struct baton_automaton *a)
 {
     size_t n = 0;
@@ -161,6 +164,7 @@ static bool reserve(struct baton_automaton *a, size_t n_ways)
 static uint32_t add(struct baton_automaton *a, struct position made)
 {
     size_t n_classes = (size_t)a->network->n_classes;
+    /* Nothing is collected here, because callers hold numbers of positions during a walk. */
     if (a->n_positions >= BATON_MAX_POSITIONS || !reserve(a, made.n_ways))
         return BATON_NOWHERE;
     made.first_way = (uint32_t)a->n_ways;
@@ -202,6 +206,8 @@ struct baton_automaton *baton_automaton_create(const struct baton_network *netwo
         return NULL;
     }
     a->returns[ROOT] = (struct returns){0};
+    /* A local walk stands for lists of any depth, so it starts half way to the limit; deeper lists
+     * are walked from their own position (baton_automaton_is_deep). */
     a->returns[OUTSIDE] = (struct returns){.depth = BATON_MAX_NESTING / 2};
     a->positions[BATON_NOWHERE] = (struct position){0};
     return a;
@@ -222,7 +228,7 @@ void baton_automaton_destroy(struct baton_automaton *a)
 
 /* ---- collecting ---- */
 
-/* The list in another automaton. It is at most BATON_MAX_NESTING long. */
+/* Copies a list to another automaton. It has at most BATON_MAX_NESTING states. */
 static bool copy_returns(struct baton_automaton *to, const struct baton_automaton *from,
                          uint32_t list, uint32_t *copied)
 {
@@ -230,6 +236,7 @@ static bool copy_returns(struct baton_automaton *to, const struct baton_automato
     for (; list > OUTSIDE; list = from->returns[list].rest)
         states[n++] = from->returns[list].state;
     *copied = list;
+    /* From the outermost in: lists share their tails. */
     while (n--)
         if (!baton_positions_push(to, states[n], *copied, copied))
             return false;
@@ -261,7 +268,7 @@ bool baton_automaton_collect(struct baton_automaton *a, uint32_t **kept, size_t 
         fits = copy_position(fresh, a, *kept[i], &copied[i]);
     for (size_t i = 0; i < n && fits; i++)
         *kept[i] = copied[i];
-    if (fits) { /* the new tables go where the old ones were */
+    if (fits) { /* the old tables are destroyed with fresh */
         struct baton_automaton old = *a;
         *a = *fresh;
         *fresh = old;

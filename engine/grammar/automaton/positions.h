@@ -1,4 +1,4 @@
-/* The tables of an automaton: lists of returns and positions as numbers, equal ones once. Private
+/* The tables of an automaton: lists of returns, and positions as numbers, equal ones once. Private
  * to engine/grammar.
  *
  * Ownership: the automaton owns its tables.
@@ -11,10 +11,11 @@
 
 #include "engine/grammar/automaton/automaton.h"
 
-/* Names of lists: ROOT is the empty one; OUTSIDE stands for whatever a local walk would return to.
+/* Numbers of lists: ROOT is the empty one; OUTSIDE represents any list that a local walk would
+ * return to.
  */
 enum { ROOT = 0, OUTSIDE = 1 };
-/* Of a step, or of where plain characters lead. */
+/* Special values of a step, or of the target of plain characters. */
 enum { UNKNOWN = 0, MIXED = 1 };
 enum { N_SEEN = 8 * 2 * BATON_MAX_WAYS, MAX_OPEN = 4 * BATON_MAX_WAYS };
 
@@ -27,7 +28,7 @@ struct returns {
 struct position {
     uint32_t first_way, n_ways;
     uint32_t hash;
-    uint32_t plain; /* where plain characters lead, plus two; UNKNOWN, MIXED */
+    uint32_t plain; /* the target of plain characters, plus two; UNKNOWN, MIXED */
     bool accepts, leaves;
 };
 
@@ -48,21 +49,21 @@ struct baton_automaton {
     struct table position_table;
     struct baton_way *ways; /* of all positions */
     size_t n_ways, cap_ways;
-    /* scratch: the ways of a position in the making */
+    /* scratch: the ways of the position being made */
     struct baton_way open[MAX_OPEN];
     size_t n_open;
-    uint32_t seen[N_SEEN]; /* in open, plus one, marked with the round */
+    uint32_t seen[N_SEEN]; /* index in open, valid in the round of the same slot */
     uint32_t rounds[N_SEEN];
     uint32_t round;
 };
 
-/* The list with one more state in front. */
+/* Adds a state in front of a list. *list becomes the new list. */
 bool baton_positions_push(struct baton_automaton *a, uint32_t state, uint32_t rest, uint32_t *list);
 
 /* A position is made of the ways that are opened after begin, each once. */
 void baton_positions_begin(struct baton_automaton *a);
 void baton_positions_open(struct baton_automaton *a, uint32_t state, uint32_t returns);
-/* The number of the position of the open ways, of which those that read no byte are left out. */
+/* Returns the number of the position with the open ways, without those that read no byte. */
 uint32_t baton_positions_settle(struct baton_automaton *a, struct position made);
 
 #endif

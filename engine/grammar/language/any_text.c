@@ -1,6 +1,6 @@
-/* The automaton of Aho and Corasick (1975) over the excluded strings, a rule for each state: the
- * longest end of the text that begins one of them. The states at which a string is whole are left
- * out. */
+/* Builds the automaton of Aho and Corasick (1975) over the excluded strings, a rule for each state:
+ * the longest end of the text that begins one of them. The states at which a string is complete are
+ * left out. */
 #include "engine/grammar/language/any_text.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { MAX = BATON_EXCLUDES_MAX_CHARS };
 
-/* All strings in a row; a state is the first n characters of one of them. */
+/* All strings in a row. A state is the first n characters of one of them. */
 struct strings {
     uint32_t chars[MAX];
     int begin[MAX + 1]; /* [n + 1] */
@@ -29,10 +29,11 @@ static enum baton_err add_string(struct strings *strings, const struct baton_jso
     struct baton_reader reader = {.exprs = &none, .text = text, .n = n, .why = why};
     int at = strings->begin[strings->n];
     if (!text || !n)
-        return baton_fail(why, BATON_INVALID, "must be strings that are not empty");
+        return baton_fail(why, BATON_INVALID, "must be non-empty strings");
     while (!baton_reader_at_end(&reader)) {
         if (at == MAX)
-            return baton_fail(why, BATON_INVALID, "the strings have more than %d characters", MAX);
+            return baton_fail(why, BATON_INVALID,
+                              "the strings must have at most %d characters together", MAX);
         strings->chars[at++] = baton_reader_char(&reader);
     }
     strings->begin[++strings->n] = at;
@@ -44,8 +45,8 @@ static int length_of(const struct strings *strings, int string)
     return strings->begin[string + 1] - strings->begin[string];
 }
 
-/* Where the text stands after the first length characters of chars: the longest end of them that
- * begins a string. */
+/* Returns the state after the first length characters of chars: the longest end of them that begins
+ * a string. */
 static struct state state_after(const struct strings *strings, const uint32_t *chars, int length)
 {
     for (int from = 0; from < length; from++)
@@ -58,7 +59,7 @@ static struct state state_after(const struct strings *strings, const uint32_t *c
     return (struct state){0, 0};
 }
 
-/* A string stands at the end of these characters. */
+/* True when a string ends with these characters. */
 static bool ends_one(const struct strings *strings, const uint32_t *chars, int length)
 {
     for (int i = 0; i < strings->n; i++) {
@@ -70,11 +71,11 @@ static bool ends_one(const struct strings *strings, const uint32_t *chars, int l
     return false;
 }
 
-/* rules [string][length]: those of equal states are one, made when they are met. */
+/* One rule for each state, made when the state is first reached. Equal states share a rule. */
 struct maker {
     struct baton_exprs *exprs;
     const struct strings *strings;
-    uint32_t rules[MAX + 1]; /* plus one; of the state at that place of the row, 0: the start */
+    uint32_t rules[MAX + 1]; /* rule plus one, by the state's place in the row; 0: the start */
     struct state waiting[MAX + 1];
     int n_waiting;
 };
@@ -112,6 +113,8 @@ static void make_rule(struct maker *m, struct state state)
         baton_chars_remove(&others, c, c);
         if (ends_one(strings, path, state.length + 1))
             continue;
+        /* Strings are short (BATON_EXCLUDES_MAX_CHARS), so the states are found by comparing
+         * all. */
         uint32_t next = rule_of(m, state_after(strings, path, state.length + 1));
         expr = baton_expr_alt(x, baton_expr_seq(x, one_char(x, c), next), expr);
     }
@@ -126,7 +129,7 @@ enum baton_err baton_any_text(struct baton_exprs *exprs, const struct baton_json
     struct strings strings = {0};
     struct maker m = {.exprs = exprs, .strings = &strings};
     if (baton_json_size(excludes) > MAX)
-        return baton_fail(why, BATON_INVALID, "more than %d strings", MAX);
+        return baton_fail(why, BATON_INVALID, "must have at most %d strings", MAX);
     for (size_t i = 0; i < baton_json_size(excludes); i++) {
         enum baton_err err = add_string(&strings, baton_json_at(excludes, i), why);
         if (err)

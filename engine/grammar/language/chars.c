@@ -25,6 +25,7 @@ void baton_chars_add(struct baton_chars *chars, uint32_t low, uint32_t high)
     uint32_t at = 0, n = 0;
     while (at < chars->n && chars->ranges[at].high + 1 < low)
         at++;
+    /* high + 1 does not overflow: the last code point is far below. */
     for (; at + n < chars->n && chars->ranges[at + n].low <= high + 1; n++) {
         low = chars->ranges[at + n].low < low ? chars->ranges[at + n].low : low;
         high = chars->ranges[at + n].high > high ? chars->ranges[at + n].high : high;

@@ -2,7 +2,7 @@
  *
  * Ownership: plain data.
  * Threading: pure.
- * Errors:    a range that finds no place makes the set full, and is left out.
+ * Errors:    a range that does not fit marks the set full, and is left out.
  */
 #ifndef BATON_ENGINE_GRAMMAR_LANGUAGE_CHARS_H
 #define BATON_ENGINE_GRAMMAR_LANGUAGE_CHARS_H
@@ -24,7 +24,7 @@ struct baton_chars {
 void baton_chars_add(struct baton_chars *chars, uint32_t low, uint32_t high);
 void baton_chars_remove(struct baton_chars *chars, uint32_t low, uint32_t high);
 void baton_chars_add_all(struct baton_chars *chars, const struct baton_chars *others);
-/* All characters but those. */
+/* Replaces the set by all other characters. */
 void baton_chars_negate(struct baton_chars *chars);
 bool baton_chars_has(const struct baton_chars *chars, uint32_t c);
 

@@ -14,7 +14,7 @@ void baton_exprs_fini(struct baton_exprs *exprs)
     *exprs = (struct baton_exprs){0};
 }
 
-/* Room for one more of size bytes. */
+/* Reserves space for one more item of size bytes. */
 static bool grow(struct baton_exprs *exprs, void **items, size_t n, size_t *cap, size_t size,
                  size_t max)
 {
@@ -35,7 +35,7 @@ static bool grow(struct baton_exprs *exprs, void **items, size_t n, size_t *cap,
     return true;
 }
 
-/* Expression 0 is the empty one, so that what fails returns it. */
+/* Adds an expression. Expression 0 is the empty one, so that a failed call returns it. */
 static uint32_t add(struct baton_exprs *exprs, struct baton_expr expr)
 {
     void *items = exprs->items;
@@ -86,6 +86,7 @@ uint32_t baton_expr_text(struct baton_exprs *exprs, const char *text)
 
 uint32_t baton_expr_seq(struct baton_exprs *exprs, uint32_t a, uint32_t b)
 {
+    /* Empty and impossible parts end here, so that the network is not built for them. */
     if (kind_of(exprs, a) == BATON_EXPR_EMPTY || kind_of(exprs, b) == BATON_EXPR_NEVER)
         return b;
     if (kind_of(exprs, b) == BATON_EXPR_EMPTY || kind_of(exprs, a) == BATON_EXPR_NEVER)
@@ -159,8 +160,8 @@ static int encode(uint32_t c, uint8_t *bytes)
     return n;
 }
 
-/* low and high have codes of the same length that differ in no byte's low bits but as whole
- * ranges. */
+/* Makes a product of byte ranges. The codes of low and high have the same length, and each byte
+ * that differs covers its whole range in the bytes after it. */
 static uint32_t of_bytes(struct baton_exprs *exprs, uint32_t low, uint32_t high)
 {
     uint8_t from[4], to[4];
@@ -180,7 +181,7 @@ static uint32_t split(struct baton_exprs *exprs, uint32_t low, uint32_t middle, 
     return baton_expr_alt(exprs, first, of_range(exprs, middle, high));
 }
 
-/* Splits until each part is a product of byte ranges (as RE2 and Rust's utf8-ranges do). */
+/* Splits a range until each part is a product of byte ranges, as in RE2 and Rust's utf8-ranges. */
 static uint32_t of_range(struct baton_exprs *exprs, uint32_t low, uint32_t high)
 {
     static const uint32_t lengths[] = {0x80, 0x800, 0x10000};
@@ -203,6 +204,7 @@ uint32_t baton_expr_chars(struct baton_exprs *exprs, const struct baton_chars *c
 {
     uint32_t expr = baton_expr_never(exprs);
     struct baton_chars valid = *chars;
+    /* UTF-8 has no surrogates. */
     baton_chars_remove(&valid, 0xd800, 0xdfff);
     for (uint32_t i = valid.n; i-- > 0;)
         expr =

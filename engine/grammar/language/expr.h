@@ -1,9 +1,10 @@
-/* A language as expressions over bytes, in one arena: what schemas, patterns and GBNF come down to.
+/* A language as expressions over bytes, in one arena: the common form of schemas, patterns and
+ * GBNF.
  *
  *     expression   empty | nothing | a byte in a range | a then b | a or b | a{min,max} | rule
  *
- * Expressions are named by index and may be used many times. Rules are named expressions, and the
- * only way to recursion. Rule 0 is the language itself.
+ * Expressions are identified by index and may be used many times. Rules are named expressions, and
+ * the only form of recursion. Rule 0 is the language itself.
  *
  * Ownership: an embedded struct that owns its arrays and the rules' labels.
  * Threading: one owner at a time.
@@ -30,7 +31,7 @@ enum baton_expr_kind {
     BATON_EXPR_SEQ,   /* a, then b */
     BATON_EXPR_ALT,   /* a or b */
     BATON_EXPR_REPEAT,
-    BATON_EXPR_RULE, /* what rule a stands for */
+    BATON_EXPR_RULE, /* a reference to rule a */
 };
 
 struct baton_expr {
@@ -41,7 +42,7 @@ struct baton_expr {
 
 struct baton_rule {
     uint32_t expr;
-    char *label; /* where it is from, for messages: a path in a schema, a name */
+    char *label; /* its place in the source, for messages: a path in a schema, a name */
 };
 
 struct baton_exprs {
@@ -52,25 +53,25 @@ struct baton_exprs {
     enum baton_err err;
 };
 
-/* Zeroed it is ready; fini frees all. */
+/* Frees everything. A zeroed struct needs no other initialisation. */
 void baton_exprs_fini(struct baton_exprs *exprs);
 
 uint32_t baton_expr_empty(struct baton_exprs *exprs);
 uint32_t baton_expr_never(struct baton_exprs *exprs);
 uint32_t baton_expr_byte(struct baton_exprs *exprs, uint8_t low, uint8_t high);
-/* The very bytes. */
+/* Matches exactly these bytes. */
 uint32_t baton_expr_bytes(struct baton_exprs *exprs, const char *bytes, size_t n);
-/* The same for text that ends with a zero. */
+/* Matches exactly this zero-terminated text. */
 uint32_t baton_expr_text(struct baton_exprs *exprs, const char *text);
 uint32_t baton_expr_seq(struct baton_exprs *exprs, uint32_t a, uint32_t b);
 uint32_t baton_expr_alt(struct baton_exprs *exprs, uint32_t a, uint32_t b);
-/* min to max times; max may be BATON_NO_MAX. */
+/* Matches a min to max times; max may be BATON_NO_MAX. */
 uint32_t baton_expr_repeat(struct baton_exprs *exprs, uint32_t a, uint32_t min, uint32_t max);
 uint32_t baton_expr_maybe(struct baton_exprs *exprs, uint32_t a);
-/* One character of the set, in UTF-8. Surrogates are none. */
+/* Matches one character of the set, in UTF-8. Surrogates are excluded. */
 uint32_t baton_expr_chars(struct baton_exprs *exprs, const struct baton_chars *chars);
 
-/* A new rule without an expression yet (nothing); label is copied. */
+/* Adds a rule that matches nothing until it is set; label is copied. */
 uint32_t baton_expr_rule_add(struct baton_exprs *exprs, const char *label);
 void baton_expr_rule_set(struct baton_exprs *exprs, uint32_t rule, uint32_t expr);
 uint32_t baton_expr_rule(struct baton_exprs *exprs, uint32_t rule);

@@ -1,6 +1,6 @@
-/* GBNF as llama.cpp has it: rules "name ::= alternatives", literals, classes, groups, * + ? {m,n},
- * comments. An alternative ends with the line, unless a group is open or the next line begins with
- * a "|". */
+/* Reads GBNF with llama.cpp's syntax: rules "name ::= alternatives", literals, classes, groups, * +
+ * ? {m,n}, comments. An alternative ends with the line, unless a group is open or the next line
+ * begins with a "|". */
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@ struct name {
     char text[MAX_NAME];
     uint32_t rule;
     bool is_defined;
-    struct name *next; /* in the order of their first mention */
+    struct name *next; /* in the order of first use */
 };
 
 struct parser {
     struct baton_reader reader;
-    void *tree; /* of the names, by their texts: tsearch(3) */
+    void *tree; /* the names, by their texts: tsearch(3) */
     struct name *first, **end;
 };
 
@@ -30,7 +30,7 @@ static bool is_name_char(char c)
            c == '_';
 }
 
-/* White space and comments; the end of a line only where newlines may stand. */
+/* Skips white space and comments; line ends only where they are allowed. */
 static void skip_space(struct baton_reader *r, bool newlines)
 {
     for (char c; (c = baton_reader_peek(r, 0));) {
@@ -51,7 +51,7 @@ static void read_name(struct baton_reader *r, char name[MAX_NAME])
         name[n++] = baton_reader_peek(r, 0);
     name[n] = '\0';
     if (!n || is_name_char(baton_reader_peek(r, 0)))
-        baton_reader_fail(r, "a rule's name of 1 to 127 letters, digits, - and _ must stand here");
+        baton_reader_fail(r, "expected a rule's name of 1 to 127 letters, digits, - and _");
 }
 
 static int compare_names(const void *x, const void *y)
@@ -61,6 +61,7 @@ static int compare_names(const void *x, const void *y)
 
 static struct name *find_name(struct parser *p, const char *text)
 {
+    /* tsearch needs the node first; it is freed when the name is known. */
     struct name *made = calloc(1, sizeof *made);
     if (made)
         (void)snprintf(made->text, sizeof made->text, "%s", text);
@@ -77,7 +78,7 @@ static struct name *find_name(struct parser *p, const char *text)
     return found ? *found : NULL;
 }
 
-/* ---- what a rule is made of ---- */
+/* ---- the parts of a rule ---- */
 
 static uint32_t read_char(struct baton_reader *r)
 {
@@ -106,7 +107,7 @@ static uint32_t one_char(struct baton_reader *r, uint32_t c)
     return baton_expr_chars(r->exprs, &chars);
 }
 
-/* After the quote. */
+/* Reads a literal after its quote. */
 static uint32_t read_literal(struct baton_reader *r)
 {
     size_t n = r->n_list;
@@ -115,7 +116,7 @@ static uint32_t read_literal(struct baton_reader *r)
     return baton_reader_seq(r, n);
 }
 
-/* After "[". */
+/* Reads a class after its "[". */
 static uint32_t read_class(struct baton_reader *r)
 {
     struct baton_chars chars = {0};
@@ -134,7 +135,7 @@ static uint32_t read_class(struct baton_reader *r)
     if (negated)
         baton_chars_negate(&chars);
     if (chars.full)
-        baton_reader_fail(r, "a class of too many ranges");
+        baton_reader_fail(r, "the class has too many ranges");
     return baton_expr_chars(r->exprs, &chars);
 }
 
@@ -215,6 +216,7 @@ static uint32_t parse_choice(struct parser *p)
         size_t end = r->at;
         skip_space(r, true);
         more = baton_reader_take(r, "|");
+        /* Outside a group only a "|" continues the rule on the next line. */
         if (!more && !r->depth)
             r->at = end;
     }
@@ -234,7 +236,7 @@ static void parse_rule(struct parser *p)
         return;
     uint32_t rule = name->rule;
     if (name->is_defined)
-        baton_reader_fail(r, "this rule is given twice");
+        baton_reader_fail(r, "this rule is defined twice");
     name->is_defined = true;
     uint32_t expr = parse_choice(p);
     if (!r->err)
@@ -249,7 +251,7 @@ static void check_names(struct parser *p)
     struct baton_reader *r = &p->reader;
     for (const struct name *name = p->first; name && !r->err; name = name->next)
         if (!name->is_defined)
-            r->err = baton_fail(r->why, BATON_INVALID, "the rule %s is not given", name->text);
+            r->err = baton_fail(r->why, BATON_INVALID, "the rule %s is not defined", name->text);
 }
 
 enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,
@@ -257,6 +259,7 @@ enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size
 {
     struct parser p = {.reader = {.exprs = exprs, .text = text, .n = n, .why = why}};
     p.end = &p.first;
+    /* The reader's rule 0 is the language, wherever the text defines root. */
     (void)find_name(&p, "root"); /* rule 0 */
     for (skip_space(&p.reader, true); !baton_reader_at_end(&p.reader); skip_space(&p.reader, true))
         parse_rule(&p);

@@ -15,7 +15,8 @@
         }                                                                                          \
     }
 
-/* Table 3-7 of the Unicode standard. */
+/* The well-formed sequences of table 3-7 of the Unicode standard, without control characters, the
+ * quote 0x22 and the backslash 0x5c. */
 const struct baton_plain_bytes baton_plain_kinds[BATON_N_PLAIN_KINDS] = {
     ONE(0x20, 0x21),
     ONE(0x23, 0x5b),

@@ -1,5 +1,5 @@
-/* Plain characters: those that stand for themselves in a JSON string, so all but the quote, the
- * backslash and control characters.
+/* Plain characters: the characters that need no escape in a JSON string, which are all but the
+ * quote, the backslash and control characters.
  *
  * Pure.
  */
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The byte ranges of one kind of plain characters, up to four; high is 0 behind the last. */
+/* The byte ranges of one kind of plain characters, up to four; high is 0 after the last. */
 struct baton_plain_bytes {
     struct {
         uint8_t low, high;
@@ -17,10 +17,10 @@ struct baton_plain_bytes {
 };
 
 enum { BATON_N_PLAIN_KINDS = 11 };
-/* All plain characters in UTF-8. */
+/* The kinds of all plain characters in UTF-8. */
 extern const struct baton_plain_bytes baton_plain_kinds[BATON_N_PLAIN_KINDS];
 
-/* The length of the plain character at text [n], in bytes; 0: there is none. */
+/* Returns the length in bytes of the plain character at text [n]; 0 when there is none. */
 size_t baton_plain_length(const uint8_t *text, size_t n);
 
 #endif

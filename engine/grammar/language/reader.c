@@ -37,7 +37,7 @@ uint32_t baton_reader_char(struct baton_reader *reader)
     const char *at = reader->text + reader->at;
     int n = baton_utf8_next(at, reader->n - reader->at, NULL);
     if (n <= 0) {
-        baton_reader_fail(reader, "no UTF-8");
+        baton_reader_fail(reader, "not UTF-8");
         return 0;
     }
     uint32_t c = n == 1 ? (uint8_t)*at : (uint8_t)*at & (0x7fu >> n);
@@ -77,7 +77,7 @@ uint32_t baton_reader_number(struct baton_reader *reader)
         value = value * 10 + (uint32_t)(c - '0');
         reader->at++;
         if (value > BATON_READER_MAX_REPEAT)
-            baton_reader_fail(reader, "more than 10000 repetitions");
+            baton_reader_fail(reader, "a repetition must be at most 10000");
     }
     return reader->err ? 0 : value;
 }
@@ -105,7 +105,7 @@ void baton_reader_push(struct baton_reader *reader, uint32_t expr)
     reader->list[reader->n_list++] = expr;
 }
 
-/* From the right, as whoever builds from it goes down the right side without recursion. */
+/* Builds from the right, so that the network's builder follows the right side without recursion. */
 uint32_t baton_reader_seq(struct baton_reader *reader, size_t n)
 {
     uint32_t expr = baton_expr_empty(reader->exprs);

@@ -1,5 +1,5 @@
-/* A text that is read character by character, and the expressions of a sequence or a choice while
- * they are collected; private to engine/grammar.
+/* A text that is read character by character, and the list of expressions of the sequence or choice
+ * being read; private to engine/grammar.
  *
  * Ownership: the text is borrowed; fini frees the list.
  * Threading: one owner at a time.
@@ -30,36 +30,37 @@ static inline bool baton_reader_at_end(const struct baton_reader *reader)
     return reader->err || reader->at >= reader->n;
 }
 
-/* The byte at the place that is read, and so many after it; 0 past the end. */
+/* Returns the byte after so many bytes from here; 0 past the end. */
 static inline char baton_reader_peek(const struct baton_reader *reader, size_t after)
 {
     return !reader->err && reader->at + after < reader->n ? reader->text[reader->at + after] : 0;
 }
 
-/* Takes the text if it stands here. */
+/* Skips the text if it is next. */
 bool baton_reader_take(struct baton_reader *reader, const char *text);
 
-/* One character of UTF-8; 0 after an error. */
+/* Reads one character of UTF-8; 0 after an error. */
 uint32_t baton_reader_char(struct baton_reader *reader);
 
-/* n hex digits. */
+/* Reads n hexadecimal digits. */
 uint32_t baton_reader_hex(struct baton_reader *reader, int n);
 
-/* A decimal number up to BATON_READER_MAX_REPEAT. */
+/* Reads a decimal number up to BATON_READER_MAX_REPEAT. */
 uint32_t baton_reader_number(struct baton_reader *reader);
 
-/* After "{": m}, m,} or m,n}. */
+/* Reads m}, m,} or m,n} after the "{". */
 void baton_reader_bounds(struct baton_reader *reader, uint32_t *min, uint32_t *max);
 
-/* INVALID with the reason and the byte it is at. */
+/* Fails with INVALID, the reason and its byte. */
 void baton_reader_fail(struct baton_reader *reader, const char *reason);
 
-/* Adds to the list. seq and alt make one expression of all after the first n, and take them off. */
+/* Adds to the list. seq and alt join all expressions after the first n into one, and remove
+ * them. */
 void baton_reader_push(struct baton_reader *reader, uint32_t expr);
 uint32_t baton_reader_seq(struct baton_reader *reader, size_t n);
 uint32_t baton_reader_alt(struct baton_reader *reader, size_t n);
 
-/* What failed: the reader or the expressions. */
+/* Returns the error of the reader or of the expressions. */
 static inline enum baton_err baton_reader_err(const struct baton_reader *reader)
 {
     return reader->err ? reader->err : reader->exprs->err;

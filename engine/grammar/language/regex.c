@@ -8,7 +8,7 @@
 struct parser {
     struct baton_reader reader;
     const struct baton_regex_options *options;
-    struct baton_regex_length length; /* of what was parsed last */
+    struct baton_regex_length length; /* of the expression parsed last */
 };
 
 /* ---- characters in JSON ---- */
@@ -49,7 +49,7 @@ uint32_t baton_expr_json_chars(struct baton_exprs *exprs, const struct baton_cha
 static uint32_t one_of(struct parser *p, const struct baton_chars *chars)
 {
     if (chars->full)
-        baton_reader_fail(&p->reader, "a class of too many ranges");
+        baton_reader_fail(&p->reader, "the class has too many ranges");
     p->length = (struct baton_regex_length){1, 1};
     return p->options->in_json ? baton_expr_json_chars(p->reader.exprs, chars)
                                : baton_expr_chars(p->reader.exprs, chars);
@@ -75,6 +75,7 @@ static void add_class(struct baton_chars *chars, char letter)
         baton_chars_add(&named, ' ', ' ');
         break;
     }
+    /* A capital letter is the complement. */
     if (letter < 'a')
         baton_chars_negate(&named);
     baton_chars_add_all(chars, &named);
@@ -94,7 +95,7 @@ static uint32_t unicode_escape(struct baton_reader *r)
     return c;
 }
 
-/* After a backslash: adds what it stands for. True: one character, *c. */
+/* Reads an escape after the backslash and adds its characters. True: it is one character, *c. */
 static bool read_escape(struct baton_reader *r, struct baton_chars *chars, uint32_t *c)
 {
     static const char controls[] = "n\nr\rt\tf\fv\v0";
@@ -136,7 +137,7 @@ static bool class_char(struct baton_reader *r, struct baton_chars *chars, uint32
     return true;
 }
 
-/* After "[". */
+/* Reads a class after its "[". */
 static void read_class(struct baton_reader *r, struct baton_chars *chars)
 {
     bool negated = baton_reader_take(r, "^");
@@ -171,7 +172,7 @@ static uint32_t parse_group(struct parser *p)
             r->at++;
         if (!named && !baton_reader_take(r, ":"))
             baton_reader_fail(r,
-                              "of groups that begin with (? only (?: and (?<name> are supported");
+                              "only (?: and (?<name> are supported of groups that begin with (?");
     }
     if (++r->depth > BATON_READER_MAX_DEPTH)
         baton_reader_fail(r, "groups are nested too deeply");
@@ -192,6 +193,7 @@ static uint32_t parse_atom(struct parser *p)
     if (baton_reader_take(r, "[")) {
         read_class(r, &chars);
     } else if (baton_reader_take(r, ".")) {
+        /* ECMA-262's line terminators, which "." excludes. */
         baton_chars_add(&chars, '\n', '\n');
         baton_chars_add(&chars, '\r', '\r');
         baton_chars_add(&chars, 0x2028, 0x2029);
@@ -251,7 +253,7 @@ static uint32_t parse_term(struct parser *p)
     return expr;
 }
 
-/* Any text at all. */
+/* Matches any text. */
 static uint32_t anything(struct parser *p)
 {
     struct baton_chars all = {0};
@@ -272,6 +274,7 @@ static uint32_t parse_sequence(struct parser *p, bool is_top)
     size_t n = r->n_list;
     bool searches = p->options->search && is_top;
     bool begins = is_top && baton_reader_take(r, "^"), ends = false;
+    /* A schema's pattern may match anywhere in the text, so other text surrounds it. */
     if (searches && !begins)
         baton_reader_push(r, anything(p));
     while (!ends_here(r) && !ends) {

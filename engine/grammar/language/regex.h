@@ -1,9 +1,9 @@
-/* Regular expressions into expressions; private to engine/grammar.
+/* Reads regular expressions; private to engine/grammar.
  *
- * The part of ECMA-262's and PCRE's syntax that describes a regular language: literals, ".",
- * classes, \d \w \s and their complements, groups, "|", * + ? {m,n} (also lazy, which is the same
- * language), and ^ $ at the ends of the pattern or of one of its alternatives. A class is ASCII's
- * where ECMA-262 says so. Look-around, back-references and \b are refused.
+ * It reads the part of ECMA-262's and PCRE's syntax that describes a regular language: literals,
+ * ".", classes, \d \w \s and their complements, groups, "|", * + ? {m,n} (also lazy, which is the
+ * same language), and ^ $ at the ends of the pattern or of one of its alternatives. Classes are
+ * ASCII's, as in ECMA-262. Look-around, back-references and \b are refused.
  *
  * Ownership: none.
  * Threading: pure.
@@ -15,15 +15,15 @@
 #include "engine/grammar/language/expr.h"
 
 struct baton_regex_options {
-    /* The characters stand inside a JSON string: a quote is \", a line's end \n. */
+    /* The text is inside a JSON string: a quote is \", a line end \n. */
     bool in_json;
-    /* Without ^ or $ there may be other text before or after. */
+    /* Without ^ or $ other text may come before or after. */
     bool search;
 };
 
-/* How many characters the matches have. */
+/* The number of characters of the matches. */
 struct baton_regex_length {
-    uint32_t min, max; /* max: BATON_NO_MAX, no bound */
+    uint32_t min, max; /* max BATON_NO_MAX: no bound */
 };
 
 enum baton_err baton_regex_parse(struct baton_exprs *exprs, const char *text, size_t n,
@@ -31,7 +31,7 @@ enum baton_err baton_regex_parse(struct baton_exprs *exprs, const char *text, si
                                  struct baton_regex_length *length,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* One character of the set as it stands inside a JSON string, in its shortest form. */
+/* Matches one character of the set inside a JSON string, in its shortest form. */
 uint32_t baton_expr_json_chars(struct baton_exprs *exprs, const struct baton_chars *chars);
 
 #endif

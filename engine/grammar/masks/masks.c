@@ -6,22 +6,22 @@
 #include "common/base/array.h"
 #include "engine/grammar/masks/plain_vocab.h"
 
-/* With more ways than these, or more nodes to go on from, one walk for all of them is less work
+/* Above these numbers of ways, or of nodes to continue from, one walk for all of them is less work
  * than one for each. */
 enum { MAX_LOCAL_WAYS = 8, MANY_EXITS = 1024, MAX_LOCALS = 1024 };
 
-/* What a state allows, whatever its rule returns to. */
+/* The tokens that a state allows, for any list to return to. */
 struct local {
     uint32_t state;
-    uint64_t used; /* when, counted in requests for masks */
+    uint64_t used; /* the request for a mask that used it last */
     uint64_t *mask;
     const struct baton_token_trie *trie;
-    uint32_t *exits; /* its nodes at which the rule may end */
+    uint32_t *exits; /* the trie's nodes at which the rule may end */
     size_t n_exits, cap_exits;
 };
 
 struct kept_mask {
-    uint32_t position; /* NOWHERE: none */
+    uint32_t position; /* NOWHERE: an empty slot */
     uint64_t used;
     uint64_t *mask;
 };
@@ -34,7 +34,7 @@ struct baton_masks {
     struct local *locals; /* [n_locals] */
     size_t n_locals, local_bytes;
     struct kept_mask kept[BATON_MAX_MASKS];
-    uint32_t path[BATON_TRIE_MAX_DEPTH + 1]; /* positions on the way to a node */
+    uint32_t path[BATON_TRIE_MAX_DEPTH + 1]; /* positions along the path to a node */
 };
 
 static void mark(const struct baton_token_trie *trie, uint32_t first, uint32_t end, uint64_t *mask)
@@ -57,8 +57,8 @@ static bool add_exit(struct local *local, uint32_t node)
     return true;
 }
 
-/* Marks the tokens below a node of a tree that go on from position; notes into local, if there is
- * one, where its rule ends. False: no memory. */
+/* Marks the tokens below a node of a trie that continue from position; adds to local, if given, the
+ * nodes where its rule ends. False without memory. */
 static bool walk(struct baton_masks *m, const struct baton_token_trie *trie, uint32_t node,
                  uint32_t position, uint64_t *mask, struct local *local)
 {
@@ -80,8 +80,9 @@ static bool walk(struct baton_masks *m, const struct baton_token_trie *trie, uin
     return true;
 }
 
-/* The positions after 0, 1, 2 ... plain characters, chain [n + 1], up to BATON_PLAIN_MAX_CHARS or
- * where none may come. False: plain characters are not alike there, or a local rule may end. */
+/* Finds the positions after 0, 1, 2 ... plain characters, chain [n + 1], up to
+ * BATON_PLAIN_MAX_CHARS or until none may follow. False when plain characters lead to different
+ * positions, or a local rule may end. */
 static bool find_chain(struct baton_masks *m, uint32_t position, bool is_local, uint32_t *chain,
                        size_t *n)
 {
@@ -98,7 +99,8 @@ static bool find_chain(struct baton_masks *m, uint32_t position, bool is_local, 
     return *n > 0;
 }
 
-/* As walk from the root, where plain characters are alike: then only tails are walked. */
+/* Does what walk does from the root, where plain characters lead to one position: then only tails
+ * are walked. */
 static bool walk_plain(struct baton_masks *m, const uint32_t *chain, size_t n, uint64_t *mask,
                        struct local *local)
 {
@@ -122,7 +124,7 @@ static bool walk_all(struct baton_masks *m, uint32_t position, uint64_t *mask, s
                     : walk(m, m->trie, 0, position, mask, local);
 }
 
-/* ---- of states ---- */
+/* ---- masks of states ---- */
 
 static size_t bytes_of(const struct baton_masks *m, const struct local *local)
 {
@@ -158,7 +160,7 @@ static const struct local *find_local(struct baton_masks *m, uint32_t state)
     return NULL;
 }
 
-/* NULL: no memory. Valid until the next call. */
+/* Returns the mask of a state, valid until the next call; NULL without memory. */
 static const struct local *local_of(struct baton_masks *m, uint32_t state)
 {
     const struct local *found = find_local(m, state);
@@ -167,6 +169,7 @@ static const struct local *local_of(struct baton_masks *m, uint32_t state)
         return found;
     make_room(m);
     uint32_t position = baton_automaton_local(m->automaton, state);
+    /* The walk's states are shared by all lists of returns, hence a position of its own. */
     made.mask = position ? calloc(m->n_words, sizeof *made.mask) : NULL;
     if (!made.mask || !walk_all(m, position, made.mask, &made)) {
         free(made.mask);
@@ -178,13 +181,14 @@ static const struct local *local_of(struct baton_masks *m, uint32_t state)
     return &m->locals[m->n_locals++];
 }
 
-/* ---- of positions ---- */
+/* ---- masks of positions ---- */
 
 static bool add_way(struct baton_masks *m, struct baton_way way, uint64_t *mask)
 {
     const struct local *local = local_of(m, way.state);
     if (!local)
         return false;
+    /* A walk from each exit would cost more than one walk with plain tails. */
     if (local->n_exits > MANY_EXITS && m->trie->plain)
         return false;
     add_mask(m, mask, local->mask);
@@ -201,6 +205,7 @@ static bool add_ways(struct baton_masks *m, uint32_t position, uint64_t *mask)
     const struct baton_way *open = baton_automaton_ways(m->automaton, position, &n);
     if (n > MAX_LOCAL_WAYS)
         return false;
+    /* A copy, because the walks below may move the automaton's tables. */
     memcpy(ways, open, n * sizeof ways[0]);
     for (size_t i = 0; i < n; i++)
         if (baton_automaton_is_deep(m->automaton, ways[i]) || !add_way(m, ways[i], mask))
@@ -223,6 +228,7 @@ static struct kept_mask *slot_for(struct baton_masks *m, uint32_t position)
 static void compute(struct baton_masks *m, uint32_t position, uint64_t *mask)
 {
     memset(mask, 0, m->n_words * sizeof *mask);
+    /* The failed attempt may have marked part of the tokens: clear them again. */
     if (add_ways(m, position, mask))
         return;
     memset(mask, 0, m->n_words * sizeof *mask);

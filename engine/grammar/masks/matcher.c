@@ -9,25 +9,25 @@
 #include "common/base/list.h"
 #include "engine/grammar/masks/forced.h"
 
-/* Beyond so many positions those that no sequence stands at are forgotten. */
+/* Above this number, positions that no sequence is at are dropped. */
 enum { MANY_POSITIONS = BATON_MAX_POSITIONS / 4 };
 
 struct baton_matcher {
     struct baton_node in_grammar;
     struct baton_grammar *grammar;
     uint32_t position;
-    uint32_t before[BATON_MATCHER_MAX_DROPS]; /* a ring: those of the last tokens */
+    uint32_t before[BATON_MATCHER_MAX_DROPS]; /* a ring: the positions before the last tokens */
     unsigned n_noted;
-    uint32_t *waiting; /* [n_waiting] tokens that came before the grammar was ready */
+    uint32_t *waiting; /* [n_waiting] tokens from before the grammar was ready */
     size_t n_waiting, cap_waiting;
-    bool has_lost; /* one of them, for want of memory */
+    bool has_lost; /* a waiting token was lost for lack of memory */
 };
 
 BATON_LIST(matcher_list, struct baton_matcher, in_grammar)
 
 struct baton_grammar {
     atomic_int state;     /* enum baton_err */
-    pthread_mutex_t lock; /* over all that follows */
+    pthread_mutex_t lock; /* protects all fields below */
     size_t n_holds;
     struct baton_network *network;
     const struct baton_token_trie *trie;
@@ -96,9 +96,9 @@ void baton_grammar_release(struct baton_grammar *grammar)
         destroy(grammar);
 }
 
-/* ---- notes; the lock is held ---- */
+/* ---- positions; the lock is held ---- */
 
-/* Every matcher's positions stay, under new names. */
+/* Drops unused positions. Every matcher's positions stay, under new numbers. */
 static void collect(struct baton_grammar *grammar)
 {
     size_t n = 0;
@@ -127,6 +127,7 @@ static void note(struct baton_matcher *matcher, uint32_t token)
     size_t n;
     const char *bytes = baton_token_trie_bytes(grammar->trie, token, &n);
     tidy(grammar);
+    /* A token without text, such as a special one, is in no grammar. */
     uint32_t position = n ? matcher->position : BATON_NOWHERE;
     for (size_t i = 0; i < n; i++)
         position = baton_automaton_step(grammar->automaton, position, (uint8_t)bytes[i]);
@@ -153,9 +154,9 @@ static void begin_text(struct baton_matcher *matcher)
     matcher->n_waiting = matcher->cap_waiting = 0;
 }
 
-/* ---- making ---- */
+/* ---- compiling ---- */
 
-/* All parts are there: matchers that were first find their place. */
+/* Moves the matchers that were created before the grammar was ready to their positions. */
 static void begin_texts(struct baton_grammar *grammar)
 {
     for (struct baton_matcher *m = matcher_list_first(&grammar->matchers); m;
@@ -173,6 +174,7 @@ enum baton_err baton_grammar_make(struct baton_grammar *grammar,
     struct baton_masks *masks = automaton ? baton_masks_create(automaton, trie) : NULL;
     if (!err && !masks)
         err = BATON_NO_MEMORY;
+    /* Only now: compiling takes long, and the lock would stop the matchers that wait. */
     lock(grammar);
     grammar->network = network;
     grammar->trie = trie;
@@ -180,6 +182,7 @@ enum baton_err baton_grammar_make(struct baton_grammar *grammar,
     grammar->masks = masks;
     if (!err)
         begin_texts(grammar);
+    /* The state is stored last and under the lock: who reads OK finds every part. */
     atomic_store(&grammar->state, err);
     unlock(grammar);
     return err;
@@ -247,7 +250,7 @@ void baton_matcher_note(struct baton_matcher *matcher, uint32_t token)
 
 void baton_matcher_drop(struct baton_matcher *matcher)
 {
-    lock(matcher->grammar); /* others may rename all positions */
+    lock(matcher->grammar); /* other matchers may renumber all positions */
     matcher->position = matcher->before[--matcher->n_noted % BATON_MATCHER_MAX_DROPS];
     unlock(matcher->grammar);
 }
@@ -260,6 +263,7 @@ int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_
     tidy(grammar);
     size_t n = baton_forced_bytes(grammar->automaton, matcher->position, bytes, sizeof bytes);
     unlock(grammar);
+    /* The trie is immutable, so this needs no lock. */
     return baton_forced_tokens(grammar->trie, bytes, n, tokens, n_max);
 }
 
@@ -301,6 +305,8 @@ void baton_matcher_mask(struct baton_matcher *matcher, const uint32_t *stops, si
     for (size_t i = 0; i < n; i++)
         if (stops[i] < n_vocab)
             mask[stops[i] / 64] &= ~((uint64_t)1 << (stops[i] % 64));
+    /* At a dead end the stop tokens are allowed, because a mask must leave the sampler
+     * something. */
     if (!ends && !is_empty(mask, n_words))
         return;
     for (size_t i = 0; i < n; i++)

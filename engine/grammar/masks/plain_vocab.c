@@ -6,7 +6,8 @@
 #include "engine/grammar/language/plain.h"
 #include "engine/grammar/masks/masks.h"
 
-/* How many plain characters a text begins with, at most BATON_PLAIN_MAX_CHARS, and their bytes. */
+/* Counts the plain characters at the start of a text, at most BATON_PLAIN_MAX_CHARS, and their
+ * bytes. */
 static size_t count_plain(const char *text, size_t n, size_t *n_bytes)
 {
     size_t n_chars = 0, length;
@@ -24,7 +25,7 @@ struct texts {
     char text[BATON_TRIE_MAX_DEPTH + 1];
 };
 
-/* NULL: a token that the masks have. */
+/* Returns a token's count and tail; NULL for a token that is in the masks. */
 static const char *tail_of(void *arg, uint32_t id, size_t *n)
 {
     struct texts *texts = arg;
@@ -50,6 +51,7 @@ static void fill_masks(struct baton_plain_vocab *vocab, const struct baton_token
         if (text && n_plain == n)
             vocab->masks[n_chars * vocab->n_words + id / 64] |= (uint64_t)1 << (id % 64);
     }
+    /* Each mask includes the shorter tokens: where n characters fit, fewer do too. */
     for (size_t i = vocab->n_words; i < (BATON_PLAIN_MAX_CHARS + 1) * vocab->n_words; i++)
         vocab->masks[i] |= vocab->masks[i - vocab->n_words];
 }

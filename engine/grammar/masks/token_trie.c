@@ -16,6 +16,7 @@ static enum baton_err copy_bytes(struct baton_token_trie *trie, baton_token_text
     trie->bytes = malloc(total + 1);
     trie->offsets = calloc(trie->n_vocab + 1, sizeof *trie->offsets);
     trie->tokens = calloc(trie->n_vocab + 1, sizeof *trie->tokens);
+    /* At most one node for each byte, the root, and the entry that ends the tokens. */
     trie->nodes = calloc(total + 2, sizeof *trie->nodes);
     if (!trie->bytes || !trie->offsets || !trie->tokens || !trie->nodes)
         return BATON_NO_MEMORY;
@@ -53,7 +54,8 @@ static size_t common_start(const char *a, size_t n_a, const char *b, size_t n_b)
     return n;
 }
 
-/* Tokens are sorted: each adds nodes for the bytes that the one before it has not. */
+/* Adds the nodes of sorted tokens: each token adds nodes for the bytes it does not share with the
+ * one before. */
 static void add_nodes(struct baton_token_trie *trie)
 {
     uint32_t path[BATON_TRIE_MAX_DEPTH + 1] = {0};
@@ -63,6 +65,7 @@ static void add_nodes(struct baton_token_trie *trie)
     for (size_t i = 0; i < trie->n_tokens; i++) {
         const char *bytes = baton_token_trie_bytes(trie, trie->tokens[i], &n);
         size_t n_same = common_start(before, n_before, bytes, n);
+        /* The nodes that this token leaves have got all their descendants. */
         for (size_t depth = n_before; depth > n_same; depth--)
             trie->nodes[path[depth]].end = (uint32_t)trie->n_nodes;
         for (size_t depth = n_same; depth < n; depth++) {

@@ -1,12 +1,12 @@
-/* The vocabulary as a tree over bytes, for walking all tokens that begin alike at once.
+/* The vocabulary as a trie over bytes, which walks all tokens with a common start at once.
  *
- * Nodes lie in the order of a depth-first walk, so that a walk is a scan forward and leaving out a
- * subtree is a jump. Tokens lie in the order of their nodes: a subtree's are neighbours.
+ * Nodes are in the order of a depth-first walk, so that a walk is a scan forward and a skipped
+ * subtree is a jump. Tokens are in the order of their nodes: a subtree's tokens are adjacent.
  *
- * Ownership: the tree is the caller's.
+ * Ownership: the trie is the caller's.
  * Threading: immutable once made.
- * Errors:    create: LIMIT (a token of more than BATON_TRIE_MAX_DEPTH bytes is left out, which is
- *            no error; more bytes than 32 bits count are one), NO_MEMORY.
+ * Errors:    create: LIMIT (more bytes than 32 bits can count), NO_MEMORY. A token of more than
+ *            BATON_TRIE_MAX_DEPTH bytes is left out.
  */
 #ifndef BATON_ENGINE_GRAMMAR_MASKS_TOKEN_TRIE_H
 #define BATON_ENGINE_GRAMMAR_MASKS_TOKEN_TRIE_H
@@ -20,8 +20,8 @@
 enum { BATON_TRIE_MAX_DEPTH = 1024 };
 
 struct baton_trie_node {
-    uint32_t end;   /* the first node that is not below this one */
-    uint32_t first; /* its first token; those of all nodes below follow */
+    uint32_t end;   /* the first node outside this subtree */
+    uint32_t first; /* its first token; those of its subtree follow */
     uint16_t depth; /* bytes from the root */
     uint8_t byte;
 };
@@ -33,22 +33,23 @@ struct baton_token_trie {
     size_t n_nodes;
     uint32_t *tokens; /* [n_tokens] */
     size_t n_tokens;
-    size_t n_vocab;                  /* one more than the highest id may be */
-    char *bytes;                     /* of all ids, one after the other */
-    uint32_t *offsets;               /* [n_vocab + 1] */
-    struct baton_plain_vocab *plain; /* of the same tokens (plain.h); NULL: not made */
+    size_t n_vocab;    /* ids are below it */
+    char *bytes;       /* of all ids, one after another */
+    uint32_t *offsets; /* [n_vocab + 1] */
+    /* the same tokens by plain characters (plain_vocab.h); NULL: not made */
+    struct baton_plain_vocab *plain;
 };
 
-/* The n bytes of an id's text; NULL: no text that may be generated under a grammar. */
+/* Returns the n bytes of an id's text; NULL for a token that a grammar never generates. */
 typedef const char *(*baton_token_text_fn)(void *arg, uint32_t id, size_t *n);
 
-/* Of ids below n_vocab; those without bytes are in no tree. */
+/* Creates a trie of the ids below n_vocab; those without bytes are left out. */
 enum baton_err baton_token_trie_create(size_t n_vocab, baton_token_text_fn text, void *arg,
                                        struct baton_token_trie **trie) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_token_trie_destroy(struct baton_token_trie *trie);
 
-/* A token's bytes; n is 0 for one that is not in the tree. */
+/* Returns a token's bytes; n is 0 for a token that is not in the trie. */
 static inline const char *baton_token_trie_bytes(const struct baton_token_trie *trie, uint32_t id,
                                                  size_t *n)
 {

@@ -1,4 +1,4 @@
-/* The keywords that are read, and which types a schema leaves. */
+/* The supported keywords, and the types that a schema allows. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static const struct {
     const char *name;
-    int types; /* that it says something about; 0: about any */
+    int types; /* the types that it constrains; 0: any */
 } keywords[] = {
     {"type", 0},
     {"enum", 0},
@@ -46,8 +46,8 @@ static const struct {
 
 enum { N_KEYWORDS = BATON_N_OF(keywords) };
 
-/* Keywords that say what is valid, and are not supported. Of an older draft, or an extension that
- * many write, some are. Any other word is an annotation, as the standard has it. */
+/* Keywords that constrain values and are not supported. Some are of an older draft or a common
+ * extension. Any other unknown word is an annotation, as the standard says. */
 static const char *const unsupported[] = {
     "if",          "contains",      "multipleOf", "unevaluatedItems", "unevaluatedProperties",
     "$dynamicRef", "$recursiveRef", "disallow",   "divisibleBy",      "extends",
@@ -108,7 +108,8 @@ int baton_schema_type_of(const struct baton_json *value)
     return 0;
 }
 
-/* A schema with properties and no type is meant for objects. */
+/* Returns the types that the keywords constrain: a schema with properties and no type is meant for
+ * objects. */
 static int suggested_types(const struct baton_json *schema)
 {
     int types = 0;
@@ -151,7 +152,8 @@ int baton_schema_types(struct baton_schema *s, const struct baton_json *schema)
     return types;
 }
 
-/* Other keywords would have to be checked against each value. */
+/* Refuses keywords beside listed values, because each value would have to be checked against
+ * them. */
 void baton_schema_check_beside(struct baton_schema *s, const struct baton_json *schema,
                                const char *name)
 {

@@ -1,4 +1,4 @@
-/* References and conjunctions, written out as one schema. */
+/* Writes references and conjunctions out as one schema. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,11 +56,11 @@ const struct baton_json *baton_schema_find_made(const struct baton_schema *s, co
     return NULL;
 }
 
-/* Merging again what was merged grows with the square of the schema. */
+/* Counts the work, because merging what was merged before grows with the square of the schema. */
 static enum baton_err count_merged(struct baton_schema *s, size_t n)
 {
     if (n > BATON_SCHEMA_MAX_MERGED - s->n_merged)
-        return baton_fail(s->why, BATON_LIMIT, "takes too much work to merge what allOf says");
+        return baton_fail(s->why, BATON_LIMIT, "allOf takes too much work to merge");
     s->n_merged += n;
     return BATON_OK;
 }
@@ -113,7 +113,7 @@ const struct baton_json *baton_schema_without(struct baton_schema *s,
 
 /* ---- references ---- */
 
-/* ~0, ~1 and %XX (RFC 6901). */
+/* Decodes ~0, ~1 and %XX (RFC 6901). */
 static bool unescape(const char *text, size_t n, char *out, size_t cap)
 {
     size_t used = 0;
@@ -150,7 +150,7 @@ static const struct baton_json *resolve(struct baton_schema *s, const struct bat
         baton_schema_fail(s,
                           "$ref: only references into the same schema are supported, such as "
                           "#/$defs/name, not %.80s",
-                          text ? text : "what is no text");
+                          text ? text : "another type");
         return at;
     }
     for (const char *part = text + 1; at && *part == '/';) {
@@ -159,7 +159,7 @@ static const struct baton_json *resolve(struct baton_schema *s, const struct bat
         part += 1 + n;
     }
     if (!at)
-        baton_schema_fail(s, "$ref: there is no %.80s", text);
+        baton_schema_fail(s, "$ref: %.80s does not exist", text);
     return at ? at : s->root;
 }
 
@@ -265,7 +265,7 @@ static void put_const(struct baton_schema *s, struct baton_json_out *out, const 
         baton_json_put_value(out, key, a);
         return;
     }
-    (void)s; /* nothing is equal to both */
+    (void)s; /* no value equals both */
     baton_json_put_value(out, key, a);
     baton_json_open(out, "enum", '[');
     baton_json_close(out, ']');
@@ -289,7 +289,7 @@ static void put_types(struct baton_json_out *out, int types)
     baton_json_close(out, ']');
 }
 
-/* Both as an allOf, which is looked into when its turn comes. */
+/* Writes both as an allOf, which is merged when it is reached. */
 static void put_all_of(struct baton_schema *s, struct baton_json_out *out, const char *key,
                        const struct baton_json *a, const struct baton_json *b)
 {
@@ -329,7 +329,7 @@ static const struct {
     {"propertyNames", put_all_of},
 };
 
-/* What the other side says of a property that it does not list. */
+/* Returns the schema that one side has for a property that it does not list. */
 static const struct baton_json *more_of(const struct baton_json *schema)
 {
     const struct baton_json *more = baton_json_get(schema, "additionalProperties");
@@ -376,7 +376,7 @@ static void put_both(struct baton_schema *s, struct baton_json_out *out, const c
     put_same(s, out, key, a, b);
 }
 
-/* Their items would say different things about the same places. */
+/* Refuses prefixItems on both sides: their items would constrain the same positions differently. */
 static void check_prefixes(struct baton_schema *s, const struct baton_json *a,
                            const struct baton_json *b)
 {
@@ -385,7 +385,8 @@ static void check_prefixes(struct baton_schema *s, const struct baton_json *a,
         baton_schema_unsupported(s, "prefixItems beside other items in allOf");
 }
 
-/* What one side says of names by a pattern, the other would say of all that it does not list. */
+/* Refuses a pattern beside additionalProperties: the names of the pattern are additional to the
+ * other side. */
 static void check_patterns(struct baton_schema *s, const struct baton_json *a,
                            const struct baton_json *b)
 {
@@ -415,7 +416,8 @@ static void put_keywords(struct baton_schema *s, struct baton_json_out *out,
     }
 }
 
-/* One of the two decides alone: true says nothing, false everything, and so does no keyword. */
+/* Returns the schema when one of the two decides alone: true and an empty schema allow everything,
+ * false nothing. */
 static const struct baton_json *of_one(const struct baton_json *a, const struct baton_json *b)
 {
     if (baton_json_kind(a) == BATON_JSON_BOOL)

@@ -1,4 +1,4 @@
-/* Numbers within bounds, digit by digit. */
+/* Matches numbers within bounds, digit by digit. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,13 @@
 
 #include "engine/grammar/schema/parts.h"
 
-/* 18 digits always fit an integer of 64 bits; fractions are as fine as a double. */
+/* 18 digits always fit in a 64-bit integer; a double has no finer fractions. */
 enum { MAX_DIGITS = 18, MAX_FRACTION = 16 };
 #define MOST 999999999999999999LL
 
 /* One end of a range. */
 struct bound {
-    bool is_open; /* the end itself is outside */
+    bool is_open; /* the bound itself is excluded */
     bool is_none;
     double value;
 };
@@ -48,8 +48,8 @@ static uint32_t digits(struct baton_exprs *x, uint32_t min, uint32_t max)
 
 /* ---- integers ---- */
 
-/* Numbers of n digits from low to high, from the i-th digit on, as far as the digits before were
- * those of low, of high. */
+/* Matches the numbers of n digits from low to high, from the i-th digit on. at_low and at_high: all
+ * digits so far are those of the bound. */
 static uint32_t same_length(struct baton_exprs *x, const char *low, const char *high, size_t i,
                             bool at_low, bool at_high)
 {
@@ -80,7 +80,7 @@ static uint32_t same_length(struct baton_exprs *x, const char *low, const char *
     return expr;
 }
 
-/* 0 <= low <= high, without leading zeros. */
+/* Matches 0 <= low <= high, without leading zeros. */
 static uint32_t naturals(struct baton_exprs *x, long long low, long long high)
 {
     char from[24], to[24];
@@ -93,6 +93,7 @@ static uint32_t naturals(struct baton_exprs *x, long long low, long long high)
             (void)snprintf(to, sizeof to, "%lld", b);
             expr = baton_expr_alt(x, same_length(x, from, to, 0, true, true), expr);
         }
+        /* The next length: 10..99 after 0..9, and so on. */
         least = most + 1;
         most = n + 1 < MAX_DIGITS ? most * 10 + 9 : MOST;
     }
@@ -111,10 +112,11 @@ static uint32_t integers(struct baton_exprs *x, long long low, long long high)
     return expr;
 }
 
-/* The least integer above a lower bound; sign -1 mirrors it. */
+/* Returns the least integer that satisfies a lower bound; sign -1 mirrors an upper one. */
 static long long whole(struct bound bound, double sign)
 {
     double value = bound.value * sign, least = ceil(value);
+    /* Bounds beyond 18 digits are no bounds: no longer number is ever written. */
     if (bound.is_none || value < -(double)MOST)
         return -MOST;
     if (value > (double)MOST)
@@ -155,6 +157,8 @@ static struct decimal decimal_of(struct baton_schema *s, struct bound bound)
         decimal.is_open = false;
         return decimal;
     }
+    /* The shortest decimals that read back as the same double are the ones that the schema's author
+     * wrote. */
     int n = 0;
     do
         (void)snprintf(text, sizeof text, "%.*f", n, value);
@@ -169,11 +173,11 @@ static struct decimal decimal_of(struct baton_schema *s, struct bound bound)
     return decimal;
 }
 
-/* Where digits of a fraction stand between two bounds. */
+/* A place in the fraction's digits, between two bounds. */
 struct place {
     const struct decimal *low, *high;
     size_t i;
-    bool at_low, at_high; /* so far the digits are those of the bound */
+    bool at_low, at_high; /* the digits so far are those of the bound */
 };
 
 static int digit_at(const struct decimal *decimal, size_t i)
@@ -181,7 +185,7 @@ static int digit_at(const struct decimal *decimal, size_t i)
     return i < strlen(decimal->fraction) ? decimal->fraction[i] - '0' : 0;
 }
 
-/* Whether digits may end here: those that are left out are zeros. */
+/* True when the digits may end here: omitted digits are zeros. */
 static bool may_end(const struct place *place)
 {
     bool low_left = place->i < strlen(place->low->fraction);
@@ -191,7 +195,7 @@ static bool may_end(const struct place *place)
     return !place->at_high || high_left || !place->high->is_open;
 }
 
-/* Behind the last digit of both bounds. */
+/* Matches the digits after the last digit of both bounds. */
 static uint32_t tail(struct baton_exprs *x, const struct place *place, uint32_t min)
 {
     uint32_t zeros = baton_expr_repeat(x, digit(x, 0, 0), min, MAX_FRACTION);
@@ -207,7 +211,7 @@ static uint32_t tail(struct baton_exprs *x, const struct place *place, uint32_t 
 
 static uint32_t fraction(struct baton_exprs *x, struct place place);
 
-/* A digit from first to last, and what may follow it. */
+/* Matches a digit from first to last and the digits after it. */
 static uint32_t then(struct baton_exprs *x, const struct place *place, int first, int last,
                      bool at_low, bool at_high)
 {
@@ -222,7 +226,7 @@ static uint32_t then(struct baton_exprs *x, const struct place *place, int first
     return baton_expr_seq(x, digit(x, first, last), rest);
 }
 
-/* The digits from here on; at least one at the first place. */
+/* Matches the digits from here on; at least one at the first place. */
 static uint32_t fraction(struct baton_exprs *x, struct place place)
 {
     uint32_t min = place.i == 0;
@@ -243,7 +247,7 @@ static uint32_t fraction(struct baton_exprs *x, struct place place)
     return baton_expr_alt(x, between, expr);
 }
 
-/* Numbers of one whole part, which is that of the bounds they are at. */
+/* Matches numbers with one whole part, which is that of the bounds they are at. */
 static uint32_t around(struct baton_exprs *x, long long part, const struct decimal *low,
                        const struct decimal *high, bool at_low, bool at_high)
 {
@@ -254,7 +258,7 @@ static uint32_t around(struct baton_exprs *x, long long part, const struct decim
     return baton_expr_seq(x, naturals(x, part, part), behind);
 }
 
-/* Numbers of 0 or more. */
+/* Matches numbers of 0 or more. */
 static uint32_t decimals(struct baton_exprs *x, struct decimal low, struct decimal high)
 {
     if (high.is_none)

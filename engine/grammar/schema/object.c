@@ -1,5 +1,5 @@
-/* Arrays and objects. Members come in the order of the schema's properties, those that are not
- * required may be left out, and others follow. */
+/* Arrays and objects. Members come in the order of the schema's properties, optional ones may be
+ * left out, and others follow. A fixed order keeps the automaton linear in the properties. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static uint32_t prefix_item(struct baton_schema *s, const struct baton_json *pre
     return baton_schema_value(s, baton_json_at(prefix, i), "prefixItems", index);
 }
 
-/* The items behind n others. */
+/* Matches the items after n others. */
 static uint32_t more_items(struct baton_schema *s, uint32_t item, size_t n, uint32_t min,
                            uint32_t max)
 {
@@ -72,6 +72,7 @@ uint32_t baton_schema_array(struct baton_schema *s, const struct baton_json *sch
     if (max < min || s->err)
         return baton_expr_never(x);
     uint32_t item = baton_schema_value(s, baton_json_get(schema, "items"), "items", NULL);
+    /* Prefix items beyond the maximum never occur. */
     n = n > max ? max : n;
     uint32_t expr = more_items(s, item, n, min, max);
     for (size_t i = n; i-- > 0 && !s->err;) {
@@ -87,13 +88,14 @@ uint32_t baton_schema_array(struct baton_schema *s, const struct baton_json *sch
 
 struct members {
     const struct baton_json *schema, *properties, *required;
-    const struct baton_json *more; /* of other members; NULL: none may be */
+    const struct baton_json *more; /* the schema of other members; NULL: any */
     bool has_more;
     const char **names; /* [n] in order: the properties, then other required members */
     size_t n;
-    const struct baton_json *of_pattern; /* of members with a name of the pattern; NULL: none */
+    /* the schema of members whose name matches the pattern; NULL: none */
+    const struct baton_json *of_pattern;
     const char *pattern;
-    struct baton_automaton *names_of_pattern; /* that it matches */
+    struct baton_automaton *names_of_pattern; /* matches the pattern */
     uint32_t other;                           /* one other member */
     uint32_t min, max;
 };
@@ -150,7 +152,7 @@ static uint32_t with_value(struct baton_schema *s, uint32_t key, uint32_t value)
         x, key, baton_expr_seq(x, baton_expr_text(x, ":"), baton_expr_seq(x, space(s), value)));
 }
 
-/* ---- names of a pattern ---- */
+/* ---- names by a pattern ---- */
 
 static bool matches(const struct members *m, const char *name)
 {
@@ -160,7 +162,8 @@ static bool matches(const struct members *m, const char *name)
     return baton_automaton_accepts(m->names_of_pattern, at);
 }
 
-/* Names by one pattern: by two it would have to be told which names are of both. */
+/* Reads patternProperties with one pattern: two might match the same name, and that would have to
+ * be decided. */
 static void read_pattern(struct baton_schema *s, struct members *m)
 {
     const struct baton_json *patterns = baton_json_get(m->schema, "patternProperties");
@@ -177,10 +180,12 @@ static void read_pattern(struct baton_schema *s, struct members *m)
     m->of_pattern = m->pattern ? baton_json_member(first) : NULL;
 }
 
-/* A member that is listed must not come again by the pattern, as another value. */
+/* Refuses a pattern that matches a listed property: the member could come twice, with different
+ * values. */
 static void check_pattern(struct baton_schema *s, struct members *m, struct baton_network **network)
 {
     static const struct baton_regex_options options = {.search = true};
+    /* An automaton of its own, because the pattern is only tested on names here. */
     struct baton_exprs exprs = {0};
     struct baton_regex_length length;
     struct baton_why why = {""};
@@ -222,10 +227,10 @@ static uint32_t member_named(struct baton_schema *s, const struct members *m, co
     return with_value(s, name_text(s, name), value);
 }
 
-/* ---- names that are not taken ---- */
+/* ---- names that are not listed ---- */
 
-/* The rest of a name, its quote included, that begins with the n bytes at start and is none of
- * names. Bytes at and above 0x80 come as they stand in the names. */
+/* Matches the rest of a name, with its quote, that begins with the n bytes at start and is none of
+ * the names. Bytes from 0x80 on are as in the names. */
 static uint32_t other_rest(struct baton_schema *s, const struct members *m, const char *start,
                            size_t n)
 {
@@ -241,7 +246,8 @@ static uint32_t other_rest(struct baton_schema *s, const struct members *m, cons
             continue;
         uint8_t next = (uint8_t)name[n];
         is_taken |= !next;
-        /* Of a character of several bytes the whole plane is left out: few names begin so. */
+        /* After a multi-byte character, all non-ASCII characters are excluded: few names begin
+         * so. */
         if (next >= 0x80) {
             baton_chars_remove(&free_chars, 0x80, BATON_LAST_CHAR);
             continue;
@@ -295,9 +301,10 @@ static uint32_t other_name(struct baton_schema *s, const struct members *m)
                : baton_expr_seq(s->exprs, baton_expr_text(s->exprs, "\""), other_rest(s, m, "", 0));
 }
 
-/* ---- members in a row ---- */
+/* ---- members in order ---- */
 
-/* The others, n at most and at least so many, behind a comma each; or the first without. */
+/* Matches the others, at most and at least so many, after a comma each; the first without one when
+ * is_first. */
 static uint32_t others(struct baton_schema *s, const struct members *m, bool is_first)
 {
     struct baton_exprs *x = s->exprs;
@@ -311,12 +318,13 @@ static uint32_t others(struct baton_schema *s, const struct members *m, bool is_
     return min ? some : baton_expr_maybe(x, some);
 }
 
-/* From the last member to the first. behind: what may follow when a member came before; first:
- * what may stand here when none did. Each is a rule, so that it is written out once. */
+/* Builds from the last member to the first. behind: what may follow when a member came before;
+ * first: what may come when none did. Each is a rule, so that it is built once. */
 static uint32_t in_a_row(struct baton_schema *s, const struct members *m)
 {
     struct baton_exprs *x = s->exprs;
     uint32_t behind = others(s, m, false), first = others(s, m, true);
+    /* What follows a member is known only when built from the end. */
     for (size_t i = m->n; i-- > 0 && !s->err;) {
         uint32_t own = baton_expr_rule_add(x, s->path);
         uint32_t rest = baton_expr_rule_add(x, s->path);
@@ -332,7 +340,7 @@ static uint32_t in_a_row(struct baton_schema *s, const struct members *m)
     return first;
 }
 
-/* Members that may be left out are not counted. */
+/* Refuses counts beside optional members, which the automaton does not count. */
 static void check_counts(struct baton_schema *s, const struct members *m)
 {
     size_t n_required = 0;

@@ -1,4 +1,4 @@
-/* Keywords that other keywords can say: dependencies, some of `not`, and draft 7's lists of
+/* Rewrites keywords that others can express: dependencies, some of `not`, and draft 7's lists of
  * items. */
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/schema/parts.h"
 
-static const char rewritten[] = "rewritten"; /* names what is made of a schema alone */
+static const char rewritten[] = "rewritten"; /* the key of a schema made from one schema alone */
 
 static void put_rest(struct baton_json_out *out, const struct baton_json *schema,
                      const char *keyword)
@@ -16,8 +16,8 @@ static void put_rest(struct baton_json_out *out, const struct baton_json *schema
             baton_json_put_value(out, baton_json_key(it), baton_json_member(it));
 }
 
-/* Without the member, and open where the schema beside it lists none: it would be closed by
- * this. */
+/* Writes a schema that excludes the member. It is open where the schema beside it lists no members,
+ * which it would otherwise close. */
 static void put_absent(struct baton_json_out *out, const struct baton_json *schema,
                        const char *name)
 {
@@ -30,7 +30,7 @@ static void put_absent(struct baton_json_out *out, const struct baton_json *sche
     baton_json_close(out, '}');
 }
 
-/* ---- what a member asks for ---- */
+/* ---- dependencies of a member ---- */
 
 static void put_required(struct baton_json_out *out, const char *name,
                          const struct baton_json *others)
@@ -45,7 +45,7 @@ static void put_required(struct baton_json_out *out, const char *name,
     baton_json_close(out, '}');
 }
 
-/* Either the member is absent, or what it asks for holds: other members, or a schema. */
+/* Writes a choice: the member is absent, or its condition holds: other members, or a schema. */
 static void put_dependent(struct baton_json_out *out, const struct baton_json *schema,
                           const char *name, const struct baton_json *asked)
 {
@@ -100,7 +100,7 @@ static void put_other_types(struct baton_schema *s, struct baton_json_out *out,
     baton_json_close(out, '}');
 }
 
-/* Of a schema of one keyword, what is not valid by it. */
+/* Writes the negation of a schema with one keyword. */
 static void put_not(struct baton_schema *s, struct baton_json_out *out,
                     const struct baton_json *schema, const char *keyword)
 {
@@ -149,7 +149,7 @@ static const struct {
                 {"dependencies", put_dependencies},
                 {"not", put_not}};
 
-/* The first that the schema has, as an allOf of what it means and of the rest. */
+/* Writes an allOf of the first such keyword's meaning and the rest of the schema. */
 static void put_schema(struct baton_schema *s, struct baton_json_out *out,
                        const struct baton_json *schema, size_t i)
 {

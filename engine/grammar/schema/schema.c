@@ -1,4 +1,4 @@
-/* The reader of JSON Schema (draft 2020-12): types, references, choices. */
+/* Reads JSON Schema (draft 2020-12): types, references, choices. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,9 +10,9 @@
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/schema/parts.h"
 
-enum { MAX_PART_BYTES = 65 }; /* of the path of a problem */
+enum { MAX_PART_BYTES = 65 }; /* of the path in a message */
 
-/* ---- where, and what is wrong there ---- */
+/* ---- paths and errors ---- */
 
 void baton_schema_fail(struct baton_schema *s, const char *fmt, ...)
 {
@@ -31,7 +31,7 @@ void baton_schema_unsupported(struct baton_schema *s, const char *keyword)
     baton_schema_fail(s, "%.64s is not supported", keyword);
 }
 
-/* As much of a part as fits, in whole characters, as RFC 6901 writes it. */
+/* Appends as much of a part as fits, in whole characters and RFC 6901's escapes. */
 static void append_part(struct baton_schema *s, const char *part)
 {
     size_t end = s->n_path + MAX_PART_BYTES, cap = sizeof s->path, left = strlen(part), skip;
@@ -85,9 +85,9 @@ uint32_t baton_schema_count(struct baton_schema *s, const struct baton_json *sch
     return (uint32_t)count;
 }
 
-/* ---- values that are listed ---- */
+/* ---- listed values ---- */
 
-/* The shortest text that reads back as the same number. */
+/* Writes the shortest text that reads back as the same number. */
 static void write_number(struct baton_buf *buf, double value)
 {
     char text[40];
@@ -172,7 +172,7 @@ static bool shares_value(const struct baton_json *a, const struct baton_json *b)
     return false;
 }
 
-/* A property that both require, with values that differ: what is often called a tag. */
+/* True when both require a property whose values differ, which is often called a tag. */
 static bool differ_in_tag(const struct baton_json *a, const struct baton_json *b)
 {
     const struct baton_json *required = baton_json_get(a, "required");
@@ -190,7 +190,7 @@ static bool differ_in_tag(const struct baton_json *a, const struct baton_json *b
     return false;
 }
 
-/* Whether no value that is written for a is valid by b, since b requires what a never has. */
+/* True when no value written for a is valid by b, because b requires a member that a never has. */
 static bool lacks_required(const struct baton_json *a, const struct baton_json *b)
 {
     const struct baton_json *more = baton_json_get(a, "additionalProperties");
@@ -223,7 +223,8 @@ static bool are_apart(struct baton_schema *s, const struct baton_json *a,
     return differ_in_tag(a, b) || (lacks_required(a, b) && lacks_required(b, a));
 }
 
-/* oneOf asks that the others do not match. */
+/* Checks that at most one branch of oneOf matches a value: the automaton can only try all of
+ * them. */
 static void check_apart(struct baton_schema *s, const struct baton_json *branches)
 {
     size_t n = baton_json_size(branches);
@@ -241,6 +242,7 @@ static uint32_t choice_of(struct baton_schema *s, const struct baton_json *schem
 {
     char index[24];
     const struct baton_json *branches = baton_json_get(schema, keyword);
+    /* Keywords beside the choice hold for each branch. */
     const struct baton_json *rest = baton_schema_without(s, schema, keyword);
     uint32_t expr = baton_expr_never(s->exprs);
     if (baton_json_kind(branches) != BATON_JSON_ARRAY || !baton_json_size(branches))
@@ -295,7 +297,7 @@ static uint32_t compile(struct baton_schema *s, const struct baton_json *schema)
     if (s->err)
         return 0;
     if (flat != schema)
-        return rule_of(s, flat);
+        return rule_of(s, flat); /* shared by all schemas that are written out alike */
     if (baton_json_get(schema, "oneOf"))
         check_apart(s, baton_json_get(schema, "oneOf"));
     if (baton_json_get(schema, "anyOf"))
@@ -317,7 +319,8 @@ static bool note_rule(struct baton_schema *s, const struct baton_json *schema, u
     return true;
 }
 
-/* The rule exists before what it stands for, so that this may refer to it. */
+/* Returns the schema's rule. The rule is added before it is compiled, so that the schema may refer
+ * to itself. */
 static uint32_t rule_of(struct baton_schema *s, const struct baton_json *schema)
 {
     if (baton_json_kind(schema) == BATON_JSON_BOOL)
@@ -374,6 +377,7 @@ enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, si
     enum baton_err err = baton_json_parse(text, n, &root, why);
     if (err)
         return err;
+    /* Rule 0 is the language; the schema's own rule may be shared by references to "#". */
     uint32_t rule = baton_expr_rule_add(exprs, "#");
     uint32_t expr = baton_schema_root(&s, root);
     if (!s.err)

@@ -1,4 +1,4 @@
-/* Strings: lengths, patterns, formats; and the text that any JSON value is made of. */
+/* Strings: lengths, patterns, formats; and the rules for any JSON value. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
     ":){1,5}(:" HEX16 "){1,2}|(" HEX16 ":){1,4}(:" HEX16 "){1,3}|(" HEX16 ":){1,3}(:" HEX16        \
     "){1,4}|(" HEX16 ":){1,2}(:" HEX16 "){1,5}|" HEX16 ":(:" HEX16 "){1,6}|:((:" HEX16             \
     "){1,7}|:)|((" HEX16 ":){6}|::(" HEX16 ":){0,5})" IPV4 ")"
-#define LABEL "[a-zA-Z0-9](-?[a-zA-Z0-9]){0,31}" /* two hyphens would say that it is Punycode */
+#define LABEL "[a-zA-Z0-9](-?[a-zA-Z0-9]){0,31}" /* two hyphens in a row would mean Punycode */
 #define PCHAR "([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9a-fA-F]{2})" /* RFC 3986 */
 #define YEAR  "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
 #define LEAP4 "(0[48]|[2468][048]|[13579][26])"
@@ -26,8 +26,9 @@
 #define CLOCK "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?"
 #define ZONE  "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 
-/* RFC 3339, 5321, 1123, 4291, 3986, 9562 and ISO 8601, of each what everybody takes for valid: no
- * leap seconds, names without Punycode, an e-mail address without quotes. */
+/* RFC 3339, 5321, 1123, 4291, 3986, 9562 and ISO 8601, each restricted to what every validator
+ * accepts: no leap seconds, no Punycode names, no quoted e-mail addresses. Lengths are bounded to
+ * keep the automaton small. */
 static const struct {
     const char *name, *pattern;
 } formats[] = {
@@ -51,7 +52,7 @@ static const struct {
      "(/" PCHAR "*)*|" PCHAR "+(/" PCHAR "*)*)(\\?(" PCHAR "|[/?])*)?(#(" PCHAR "|[/?])*)?$"},
 };
 
-/* Of the standard's others; a name that it does not have is an annotation. */
+/* The standard's other formats; any other name is an annotation. */
 static const char *const unsupported[] = {"regex",         "idn-email",    "idn-hostname",
                                           "uri-reference", "iri",          "iri-reference",
                                           "uri-template",  "json-pointer", "relative-json-pointer"};
@@ -76,7 +77,8 @@ static uint32_t quoted(struct baton_exprs *x, uint32_t expr)
     return baton_expr_seq(x, quote, baton_expr_seq(x, expr, quote));
 }
 
-/* A pattern's matches may not be counted one by one, only known to be short and long enough. */
+/* Checks a pattern beside lengths: its matches cannot be counted, so the pattern itself must be
+ * short and long enough. */
 static void check_lengths(struct baton_schema *s, const struct baton_json *schema,
                           struct baton_regex_length length, const char *keyword)
 {
@@ -156,7 +158,7 @@ static uint32_t regex(struct baton_schema *s, const char *pattern)
     return expr;
 }
 
-/* A character of a string: itself, or escaped in any way; no half of a surrogate pair. */
+/* A character of a string: itself, or escaped in any form; no half of a surrogate pair. */
 #define JSON_CHAR                                                                                  \
     "([^\"\\\\\\x00-\\x1f]|\\\\([\"\\\\/bfnrt]|u([0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7]"          \
     "[0-9a-fA-F]{2}|[dD][89abAB][0-9a-fA-F]{2}\\\\u[dD][c-fC-F][0-9a-fA-F]{2})))"
@@ -198,12 +200,13 @@ static uint32_t any_object(struct baton_schema *s)
 static uint32_t make_shared(struct baton_schema *s, enum baton_schema_shared which)
 {
     switch (which) {
-    case BATON_SHARED_SPACE: /* bounded: a model would write spaces for ever */
+    case BATON_SHARED_SPACE: /* bounded, because a model might write spaces forever */
         return regex(s, "( |\n[ \t]{0,20})?");
     case BATON_SHARED_CHAR:
         return regex(s, JSON_CHAR);
     case BATON_SHARED_STRING:
         return regex(s, "\"" JSON_CHAR "*\"");
+    /* Bounded as in number.c; two digits of exponent keep a double finite. */
     case BATON_SHARED_NUMBER:
         return regex(s,
                      "-?(0|[1-9]" DIGIT "{0,17})(\\." DIGIT "{1,16})?([eE][+-]?" DIGIT "{1,2})?");

@@ -171,7 +171,7 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
         {BATON_GRAMMAR_GBNF, "root ::= \"r\" b\nb ::= c? d\nc ::= \"c\"\nd ::= b \"x\" | \"y\"",
          "b refers to itself"},
         {BATON_GRAMMAR_GBNF, "root ::= \"a\" root", "no text matches"},
-        {BATON_GRAMMAR_GBNF, "root ::= x", "the rule x is not given"},
+        {BATON_GRAMMAR_GBNF, "root ::= x", "the rule x is not defined"},
         {BATON_GRAMMAR_REGEX, "a(?!b)", "(?:"},
         {BATON_GRAMMAR_REGEX, "a{3,2}", "below the lower"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"$ref\":\"#\"}", "circle"},
