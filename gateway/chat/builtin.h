@@ -1,5 +1,5 @@
-/* Chat templates that the program brings, for models without one:
- * gateway/chat/templates/NAME.jinja; private to gateway/chat.
+/* The built-in chat templates, for models without one: gateway/chat/templates/NAME.jinja; private
+ * to gateway/chat.
  *
  * Pure.
  */
@@ -13,7 +13,7 @@ struct baton_chat_builtin {
     size_t n;
 };
 
-/* Ends with a name that is NULL. */
+/* The last entry's name is NULL. */
 extern const struct baton_chat_builtin baton_chat_builtins[];
 
 #endif

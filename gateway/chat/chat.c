@@ -11,7 +11,7 @@
 
 enum { FILE_MAX_BYTES = 4 << 20 };
 
-/* "chatml, llama2, ..." */
+/* Writes "chatml, llama2, ...". */
 static void list_builtins(char *list, size_t size)
 {
     size_t n = 0;
@@ -33,8 +33,12 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
         return err;
     *template = (struct baton_chat_jinja){
         .jinja = jinja,
+        /* A template that never loops over content expects it as one text. */
         .takes_parts = baton_jinja_loops_over(jinja, "content"),
+        /* The template's text shows what it knows: a message role or a variable of that name. */
         .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
+        /* reasoning_content is the newer name: a template that has it needs no field called
+         * thinking. */
         .knows_thinking = memmem(source, n, "thinking", strlen("thinking")) &&
                           !memmem(source, n, "reasoning_content", strlen("reasoning_content")),
         .tool_format = baton_tool_format_of(source, n),
@@ -42,8 +46,9 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
     return BATON_OK;
 }
 
-/* The model's own: a template that cannot be read is a problem of chat, not of the gateway. */
-static void take_own(struct baton_chat *chat, const struct baton_chat_template *source)
+/* Uses the model's own template. One that cannot be read makes chat unavailable, not the
+ * gateway. */
+static void use_own(struct baton_chat *chat, const struct baton_chat_template *source)
 {
     char builtins[200];
     struct baton_why reason = {""};
@@ -67,7 +72,7 @@ static void take_own(struct baton_chat *chat, const struct baton_chat_template *
                        "this model's chat template for tools cannot be read (%.160s)", reason.text);
 }
 
-static enum baton_err take_file(struct baton_chat *chat, const char *path, struct baton_why *why)
+static enum baton_err use_file(struct baton_chat *chat, const char *path, struct baton_why *why)
 {
     struct baton_buf text;
     struct baton_why reason = {""};
@@ -80,7 +85,7 @@ static enum baton_err take_file(struct baton_chat *chat, const char *path, struc
     return err;
 }
 
-static enum baton_err take_builtin(struct baton_chat *chat, const char *name, struct baton_why *why)
+static enum baton_err use_builtin(struct baton_chat *chat, const char *name, struct baton_why *why)
 {
     char builtins[200];
     const struct baton_chat_builtin *builtin = baton_chat_builtins;
@@ -92,8 +97,8 @@ static enum baton_err take_builtin(struct baton_chat *chat, const char *name, st
     }
     list_builtins(builtins, sizeof builtins);
     return baton_fail(why, BATON_INVALID,
-                      "\"%.40s\" is no chat template: known are auto, %s; or a file with a / in "
-                      "its name",
+                      "\"%.40s\" is not a chat template (known: auto, %s, or a file with a / in "
+                      "its name)",
                       name, builtins);
 }
 
@@ -103,15 +108,15 @@ static bool is_file(const char *name)
     return strchr(name, '/') || (n > 6 && !strcmp(name + n - 6, ".jinja"));
 }
 
-static enum baton_err take_template(struct baton_chat *chat,
-                                    const struct baton_chat_template *source, const char *override,
-                                    struct baton_why *why)
+static enum baton_err choose_template(struct baton_chat *chat,
+                                      const struct baton_chat_template *source,
+                                      const char *override, struct baton_why *why)
 {
     if (is_file(override))
-        return take_file(chat, override, why);
+        return use_file(chat, override, why);
     if (strcmp(override, "auto") != 0)
-        return take_builtin(chat, override, why);
-    take_own(chat, source);
+        return use_builtin(chat, override, why);
+    use_own(chat, source);
     return BATON_OK;
 }
 
@@ -123,7 +128,7 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     struct baton_chat *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
-    enum baton_err err = take_template(made, source, override, why);
+    enum baton_err err = choose_template(made, source, override, why);
     if (err) {
         baton_chat_close(made);
         return err;
@@ -131,6 +136,8 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     made->bos = source->bos;
     made->eos = source->eos;
     source->bos = source->eos = NULL;
+    /* These render short conversations once, to learn the template's habits before the first
+     * request. */
     baton_chat_find_wants_content(made, &made->plain);
     baton_chat_find_wants_content(made, &made->with_tools);
     baton_chat_find_systems(made, &made->plain);
@@ -180,7 +187,7 @@ const char *baton_chat_problem(const struct baton_chat *chat)
     return chat->plain.jinja ? NULL : chat->problem;
 }
 
-/* Whether the message that is continued ends within reasoning. */
+/* True when the message that is continued ends within reasoning. */
 static bool continues_reasoning(const struct baton_reasoning_format *format,
                                 const struct baton_chat_input *input)
 {
@@ -197,6 +204,7 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
     const struct baton_chat_jinja *template = template_of(chat, input);
     const struct baton_tool_format *tools = template->tool_format;
     const char *prompt = baton_buf_text(&text->bytes);
+    /* The rendered prompt may end with the beginning of a call. */
     size_t n = text->bytes.len, n_begin = tools && tools->text_begin ? strlen(tools->begin) : 0;
     bool opens_call =
         n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, tools->begin, n_begin);
@@ -230,6 +238,7 @@ enum baton_err baton_chat_encode(const struct baton_chat *chat, struct baton_tok
 size_t baton_chat_stop_ids(const struct baton_chat *chat, const struct baton_tokenizer *tokenizer,
                            uint32_t *ids, size_t max)
 {
+    /* Other text may follow the special token: try shorter and shorter prefixes. */
     size_t n = strlen(chat->turn_end);
     for (; n && max; n--)
         if (baton_tokenizer_special_id(tokenizer, chat->turn_end, n, ids))

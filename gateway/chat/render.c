@@ -1,11 +1,11 @@
-/* A conversation through a template. */
+/* Renders a conversation with a template. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
 #include "gateway/chat/parts.h"
 
-/* Enough for conversations of many megabytes; a template that needs more does not end. */
+/* Enough for conversations of many megabytes; a template that needs more does not terminate. */
 static const struct baton_jinja_limits limits = {.max_steps = 5000000,
                                                  .max_depth = 800,
                                                  .max_text_bytes = 64 << 20,
@@ -23,6 +23,7 @@ static enum baton_err run_template(const struct baton_chat *chat,
                                    struct baton_why *why)
 {
     struct baton_chat_parsed *parsed = calloc(1, sizeof *parsed);
+    /* parsed outlives the run, whose values borrow its trees. */
     struct jinja_run *run = baton_jinja_begin(template->jinja, &limits, now);
     enum baton_err err = BATON_NO_MEMORY;
     *raised = false;
@@ -52,7 +53,7 @@ static bool is_blank(char c)
     return c && strchr(" \t\r\n", c);
 }
 
-/* Where bytes from .. to - 1 end without the blanks behind them. */
+/* Returns the end of bytes from .. to - 1 without trailing blanks. */
 static size_t trimmed_end(const char *bytes, size_t from, size_t to)
 {
     while (to > from && is_blank(bytes[to - 1]))
@@ -60,9 +61,9 @@ static size_t trimmed_end(const char *bytes, size_t from, size_t to)
     return to;
 }
 
-/* Where the last message's words end in the text; SIZE_MAX: they are not in it. Only text that is
- * not the template's is looked at: "end" is also in <|im_end|>. Of blanks behind the words those
- * stay that the template kept. */
+/* Finds the end of the last message's content in the text; SIZE_MAX when the text does not have it.
+ * Only foreign text is searched: "end" also occurs in <|im_end|>. Trailing blanks stay as far as
+ * the template kept them. */
 static size_t end_of_last(const struct baton_chat_input *input, const struct baton_chat_text *text)
 {
     const struct baton_json *last =
@@ -70,6 +71,7 @@ static size_t end_of_last(const struct baton_chat_input *input, const struct bat
     size_t n_given = 0, from, to = text->bytes.len;
     const char *words = baton_json_string(baton_json_get(last, "content"), &n_given);
     size_t n = words ? trimmed_end(words, 0, n_given) : 0, n_blanks = n_given - n;
+    /* A template may trim the content on both sides. */
     for (; n && is_blank(*words); n--)
         words++;
     for (size_t i = text->n_spans + 1; n && i-- > 0; to = i ? text->spans[i - 1].start : 0) {
@@ -96,11 +98,11 @@ static enum baton_err cut_last(const struct baton_chat_input *input, struct bato
 
 /* ---- a conversation ---- */
 
-static enum baton_err tell(enum baton_err err, bool raised, const struct baton_why *reason,
-                           struct baton_why *why)
+static enum baton_err fail_render(enum baton_err err, bool raised, const struct baton_why *reason,
+                                  struct baton_why *why)
 {
     if (err == BATON_NO_MEMORY)
-        return baton_fail(why, err, "no memory for the conversation");
+        return baton_fail(why, err, "out of memory");
     return baton_fail(why, BATON_INVALID, "this model's chat template %s: %.220s",
                       raised ? "refuses the conversation" : "fails", reason->text);
 }
@@ -114,7 +116,7 @@ enum baton_err baton_chat_run(const struct baton_chat *chat,
     return run_template(chat, template, input, now, true, text, &raised, NULL);
 }
 
-/* Of messages as the template takes them. */
+/* Renders messages that the template accepts. */
 static enum baton_err write_out(const struct baton_chat *chat,
                                 const struct baton_chat_jinja *template,
                                 const struct baton_chat_input *input, time_t now,
@@ -123,16 +125,16 @@ static enum baton_err write_out(const struct baton_chat *chat,
     bool raised, raised_again;
     struct baton_why reason = {""}, second = {""};
     enum baton_err err = run_template(chat, template, input, now, true, text, &raised, &reason);
-    /* Some templates want the arguments of calls as the text that they came in. */
+    /* Some templates expect the arguments of calls as text. */
     if (err == BATON_INVALID && !raised && has_calls(input->messages) &&
         !run_template(chat, template, input, now, false, text, &raised_again, &second))
         err = BATON_OK;
     if (err)
-        return tell(err, raised, &reason, why);
+        return fail_render(err, raised, &reason, why);
     if (input->continues && (err = cut_last(input, text, why)))
         return err;
     err = baton_buf_err(&text->bytes);
-    return err ? baton_fail(why, err, "no room for the conversation") : BATON_OK;
+    return err ? baton_fail(why, err, "the conversation is too long, or out of memory") : BATON_OK;
 }
 
 enum baton_err baton_chat_render(const struct baton_chat *chat,
@@ -148,7 +150,7 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
     struct baton_json *settled;
     struct baton_chat_input taken = *input;
     if (baton_chat_settle_systems(template, input->messages, &settled))
-        return baton_fail(why, BATON_NO_MEMORY, "no memory for the conversation");
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
     if (settled)
         taken.messages = settled;
     enum baton_err err = write_out(chat, template, &taken, now, text, why);
@@ -158,7 +160,8 @@ enum baton_err baton_chat_render(const struct baton_chat *chat,
 
 /* ---- the end of a turn ---- */
 
-/* What follows the answer in the text of this conversation, white space cut; "" for nothing. */
+/* Reads the text after the answer in a rendered conversation, without leading white space; "" when
+ * there is none. */
 static void read_end(struct baton_chat *chat, const char *conversation, const char *answer)
 {
     struct baton_json *messages = NULL;
@@ -181,18 +184,20 @@ static void read_end(struct baton_chat *chat, const char *conversation, const ch
 
 void baton_chat_find_turn_end(struct baton_chat *chat)
 {
+    /* An answer that no template contains, so that its place is certain. */
     static const char answer[] = "Yes, thirty.";
 #define TALK                                                                                       \
     "{\"role\":\"user\",\"content\":\"Is it ten?\"},"                                              \
     "{\"role\":\"assistant\",\"content\":\"Yes, thirty.\"}"
     read_end(chat, "[" TALK "]", answer);
+    /* Some templates close a turn only when another one follows. */
     if (!*chat->turn_end)
         read_end(chat, "[" TALK ",{\"role\":\"user\",\"content\":\"More?\"}]", answer);
 }
 
 /* ---- content beside calls ---- */
 
-/* How often the template writes None or null; -1: it fails. */
+/* Counts how often the template prints None or null; -1 when it fails. */
 static int count_nulls(const struct baton_chat *chat, struct baton_chat_jinja *template,
                        const struct baton_chat_input *input, bool wants_content)
 {
@@ -230,6 +235,7 @@ void baton_chat_find_wants_content(const struct baton_chat *chat, struct baton_c
     const struct baton_chat_input input = {.messages = messages};
     int n_null = count_nulls(chat, template, &input, false);
     int n_empty = count_nulls(chat, template, &input, true);
+    /* An empty text is better where null is printed, or where null makes the template fail. */
     template->wants_content = n_empty >= 0 && (n_null<0 || n_null> n_empty);
     baton_json_free(messages);
 }

@@ -1,18 +1,18 @@
-/* System messages where a template takes none. Most templates take one, the first message of all;
- * agents send several, and more in the middle of a conversation. What a template would refuse or
- * leave out is joined to the first one or, later, said by the user, where it stands: what was
- * before it stays as it was, so that prefix caches find it. */
+/* Adapts system messages to templates that refuse them. Most templates accept one, as the first
+ * message; agents send several, and more during a conversation. A message that a template would
+ * refuse or drop is joined to the first one or, later, given to the user's turn at its place. The
+ * text before it stays unchanged, so that prefix caches still match. */
 #include <string.h>
 
 #include "gateway/chat/parts.h"
 
-/* ---- what a template takes ---- */
+/* ---- probing a template ---- */
 
 #define SYSTEM(text)    "{\"role\":\"system\",\"content\":\"" text "\"}"
 #define USER(text)      "{\"role\":\"user\",\"content\":\"" text "\"}"
 #define ASSISTANT(text) "{\"role\":\"assistant\",\"content\":\"" text "\"}"
 
-/* Whether the words of both are in what the template writes of the conversation. */
+/* True when the rendered conversation contains both texts. */
 static bool writes(const struct baton_chat *chat, const struct baton_chat_jinja *template,
                    const char *conversation, const char *first, const char *second)
 {
@@ -38,6 +38,8 @@ void baton_chat_find_systems(const struct baton_chat *chat, struct baton_chat_ji
     template->takes_systems =
         writes(chat, template, "[" SYSTEM("Say ten.") "," SYSTEM("Say six.") "," USER("Go.") "]",
                "Say ten.", "Say six.");
+    /* Accepting one somewhere is not enough: some templates accept one only after the first
+     * turn. */
     template->takes_later_systems =
         writes(chat, template, "[" USER("Begin.") "," SYSTEM("Say six.") "]", "Begin.",
                "Say six.") &&
@@ -47,7 +49,7 @@ void baton_chat_find_systems(const struct baton_chat *chat, struct baton_chat_ji
                "Say six.", "Go.");
 }
 
-/* ---- a conversation as it takes it ---- */
+/* ---- adapting a conversation ---- */
 
 static bool has_role(const struct baton_json *message, const char *role)
 {
@@ -59,11 +61,11 @@ static bool is_system(const struct baton_json *message)
     return has_role(message, "system") || has_role(message, "developer");
 }
 
-/* The messages that are made; the last one is still open, NULL before the first one. */
+/* The messages made so far. The last one is still open; NULL before the first. */
 struct settling {
     struct baton_json *messages, *open;
-    struct baton_json *parts; /* the content of the open one, once something joined it */
-    bool is_made; /* a system message is in the open one, and what the user says next joins it */
+    struct baton_json *parts; /* the content of the open one, after something joined it */
+    bool is_made; /* the open one holds a system message, so the user's next text joins it */
     bool ok;
 };
 
@@ -73,6 +75,7 @@ static void begin(struct settling *settling, struct baton_json *message, bool is
         settling->ok = baton_json_push(settling->messages, settling->open) && settling->ok;
     settling->open = message;
     settling->parts = NULL;
+    /* Adjacent user messages would be refused by templates that demand alternating roles. */
     settling->is_made = is_made;
     settling->ok = settling->ok && message;
 }
@@ -85,7 +88,7 @@ static bool push_text(struct baton_json *parts, struct baton_json *text)
     return baton_json_push(parts, part) && ok;
 }
 
-/* A string or parts, as parts. */
+/* Appends a string or a list of parts, as parts. */
 static bool push_content(struct baton_json *parts, const struct baton_json *content)
 {
     bool ok = true;
@@ -113,7 +116,7 @@ static struct baton_json *with_content(const struct baton_json *message, const c
     return NULL;
 }
 
-/* From now on texts can be pushed to the open message. */
+/* Turns the open message's content into parts, so that more text can be added. */
 static bool open_parts(struct settling *settling)
 {
     struct baton_json *parts = baton_json_new_array();
@@ -125,7 +128,7 @@ static bool open_parts(struct settling *settling)
     return ok && made;
 }
 
-/* The message's text becomes more of the open one, a paragraph below. */
+/* Adds the message's text to the open one as a new paragraph. */
 static void join(struct settling *settling, const struct baton_json *message)
 {
     if (!settling->parts)
@@ -157,7 +160,7 @@ static void settle(struct settling *settling, const struct baton_json *message, 
     }
 }
 
-/* How many system messages the conversation begins with. */
+/* Counts the system messages at the beginning. */
 static size_t count_head(const struct baton_json *messages)
 {
     size_t n = 0;

@@ -27,7 +27,7 @@ static void push_span(struct baton_chat_text *text, struct baton_span span)
     text->spans[text->n_spans++] = span;
 }
 
-/* Texts of the template that touch are one span: a special token may begin in one and end in the
+/* Adjacent texts of the template become one span: a special token may begin in one and end in the
  * next. */
 void baton_chat_text_put(struct baton_chat_text *text, const char *bytes, size_t n, bool own)
 {
@@ -49,5 +49,5 @@ void baton_chat_text_cut(struct baton_chat_text *text, size_t n)
     if (text->n_spans && text->spans[text->n_spans - 1].end > n)
         text->spans[text->n_spans - 1].end = n;
     text->bytes.len = n;
-    text->bytes.data[n] = 0;
+    text->bytes.data[n] = 0; /* the buffer's text stays zero-terminated */
 }

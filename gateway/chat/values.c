@@ -1,4 +1,4 @@
-/* A conversation's JSON as the values that templates expect. */
+/* Converts a conversation's JSON to the values that templates expect. */
 #include <string.h>
 
 #include "gateway/chat/parts.h"
@@ -15,7 +15,7 @@ static struct jinja_value key(struct values *values, const char *name)
     return jinja_text_value(values->run, name, strlen(name), true);
 }
 
-/* A name that came with the request. */
+/* Makes a key from a name of the request. */
 static struct jinja_value foreign_key(struct values *values, const char *name)
 {
     return jinja_text_value(values->run, name, strlen(name), false);
@@ -34,12 +34,12 @@ static size_t joined_bytes(const struct baton_json *parts)
     return total;
 }
 
-/* The texts of all parts as one. */
+/* Joins the texts of all parts. */
 static struct jinja_value joined(struct values *values, const struct baton_json *parts)
 {
     size_t at = 0, total = joined_bytes(parts);
     struct jinja_value *room = jinja_items(values->run, total / sizeof *room + 1);
-    char *bytes = (char *)room;
+    char *bytes = (char *)room; /* aligned memory of the run's arena */
     if (!bytes)
         return jinja_undefined(NULL);
     for (size_t i = 0; i < baton_json_size(parts); i++) {
@@ -52,7 +52,7 @@ static struct jinja_value joined(struct values *values, const struct baton_json 
     return jinja_text_value(values->run, bytes, total, false);
 }
 
-/* Content that is missing is empty, but beside tool calls, where many templates ask for it. */
+/* Missing content becomes empty, except beside tool calls, where many templates test for it. */
 static struct jinja_value content_value(struct values *values, const struct baton_json *message)
 {
     const struct baton_json *content = baton_json_get(message, "content");
@@ -67,7 +67,7 @@ static struct jinja_value content_value(struct values *values, const struct bato
 
 /* ---- roles ---- */
 
-/* A role is one of a few words, which the template may join to a special token. */
+/* Converts a role, one of a few words, which the template may join to a special token. */
 static struct jinja_value role_value(struct values *values, const struct baton_json *role)
 {
     const char *name = baton_json_string(role, NULL);
@@ -78,7 +78,7 @@ static struct jinja_value role_value(struct values *values, const struct baton_j
 
 /* ---- tool calls ---- */
 
-/* The map that a text of JSON says; the text itself when it says none. */
+/* Parses arguments from JSON text to a map; keeps a text that is not a map. */
 static struct jinja_value arguments_value(struct values *values, const struct baton_json *json)
 {
     struct baton_json *tree = NULL;
@@ -134,7 +134,7 @@ static struct jinja_value calls_value(struct values *values, const struct baton_
 
 /* ---- messages ---- */
 
-/* Templates that say thinking take it beside calls or content, not beside both. */
+/* Templates that use the name thinking accept it beside calls or content, not beside both. */
 static bool wants_thinking(const struct values *values, const struct baton_json *message)
 {
     size_t n = 0;
@@ -193,6 +193,7 @@ void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
 {
     struct values values = {
         .run = run, .template = template, .parse_arguments = parse_arguments, .parsed = parsed};
+    /* First, so that kwargs cannot replace the variables below. */
     const struct baton_json *kwargs = input->kwargs;
     for (void *it = baton_json_first(kwargs); it; it = baton_json_next(kwargs, it))
         baton_jinja_set(run, baton_json_key(it), jinja_json_value(run, baton_json_member(it)));

@@ -10,9 +10,10 @@
 #include "gateway/chat/jinja/run/eval.h"
 #include "gateway/chat/jinja/value/text.h"
 
+/* The tree may take 64 bytes for each byte of the longest source. */
 enum { SOURCE_MAX_BYTES = 4 << 20, TREE_MAX_BYTES = 256 << 20 };
 
-/* Line breaks of all kinds become \n. */
+/* Copies the source and turns line breaks of all kinds into \n. */
 static size_t copy_source(char *to, const char *from, size_t n)
 {
     size_t length = 0;
@@ -48,6 +49,7 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
     struct baton_jinja *made = calloc(1, sizeof *made);
     if (made) {
         made->arena = baton_arena_create(TREE_MAX_BYTES);
+        /* A seed for the names, whose hash a client's template must not foresee. */
         made->seed = baton_random_id();
     }
     if (!made || !made->arena) {
@@ -70,9 +72,9 @@ void baton_jinja_free(struct baton_jinja *jinja)
     free(jinja);
 }
 
-/* ---- looking into a template ---- */
+/* ---- analysis of a template ---- */
 
-/* Whether an expression is a name or ends in an attribute or key of this name. */
+/* True when an expression is this name or ends in an attribute or key of this name. */
 static bool is_called(const struct jinja_node *node, const char *name)
 {
     if (node->kind == JINJA_N_NAME || node->kind == JINJA_N_ATTRIBUTE)
@@ -133,7 +135,7 @@ void baton_jinja_set(struct jinja_run *run, const char *name, struct jinja_value
         jinja_bind(run, &run->globals, known, value);
 }
 
-/* Bytes of one origin at a time. */
+/* Passes on the output in pieces of one origin each. */
 static void give(const struct jinja_string *text, baton_jinja_put put, void *arg)
 {
     for (size_t at = 0, end; at < text->n; at = end) {

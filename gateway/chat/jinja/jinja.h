@@ -1,15 +1,15 @@
-/* Jinja templates, run within bounds: what chat templates of language models are written in.
+/* Jinja templates, run within bounds: the language of language models' chat templates.
  *
  *     parse: text -> tokens (lexer) -> tree (parser)             once for a template
  *     begin, set values, render: tree + values -> text           once for a conversation
  *
- * The dialect is Jinja 3.1's as the transformers library sets it up: trim_blocks and lstrip_blocks
- * on, autoescape off, the immutable sandbox, break and continue, {% generation %} as a plain block,
- * a tojson that keeps the order of keys and all characters, raise_exception and strftime_now.
- * Refused are include, import, extends, block, recursive loops, and * and ** in calls. A template
- * reaches maps, lists and text only; nothing it does changes a value that it was given.
+ * The dialect is Jinja 3.1's with the settings of the transformers library: trim_blocks and
+ * lstrip_blocks on, autoescape off, the immutable sandbox, break and continue, {% generation %} as
+ * a plain block, a tojson that keeps the order of keys and all characters, raise_exception and
+ * strftime_now. Refused are include, import, extends, block, recursive loops, and * and ** in
+ * calls. A template reaches only maps, lists and text; it cannot change a value that it was given.
  *
- * Each byte of the output knows its origin: it is the template's own, or it comes from a value that
+ * Each byte of the output has an origin: it is the template's own, or it comes from a value that
  * was set as foreign. Text keeps its origin through every filter and method.
  *
  * Ownership: a template and a run own their memory; values belong to their run. JSON that a run
@@ -33,36 +33,36 @@ struct baton_jinja; /* a parsed template */
 struct jinja_run;   /* one rendering */
 
 struct baton_jinja_limits {
-    size_t max_steps;        /* nodes evaluated, and work on text by the cache line */
-    size_t max_depth;        /* of nested evaluation, macros that call themselves included */
+    size_t max_steps;        /* nodes evaluated, and work on text per cache line */
+    size_t max_depth;        /* of nested evaluation, including recursive macros */
     size_t max_text_bytes;   /* of the output */
-    size_t max_memory_bytes; /* of all values made */
+    size_t max_memory_bytes; /* of all values */
 };
 
-/* source is UTF-8. */
+/* Parses a template. source is UTF-8. */
 enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinja **jinja,
                                  struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_jinja_free(struct baton_jinja *jinja);
 
-/* Whether the template loops over something that it calls by this name or attribute: a template
- * that loops over "content" takes a message's content in parts. */
+/* True when the template loops over something with this name or attribute. A template that loops
+ * over "content" accepts a message's content as a list of parts. */
 bool baton_jinja_loops_over(const struct baton_jinja *jinja, const char *name);
 
-/* now is what strftime_now tells. NULL: no memory. */
+/* Begins a run. now is the time of strftime_now. NULL without memory. */
 struct jinja_run *baton_jinja_begin(const struct baton_jinja *jinja,
                                     const struct baton_jinja_limits *limits, time_t now);
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_jinja_end(struct jinja_run *run);
 
-/* A variable of the template; a name that the template does not use is left out. */
+/* Sets a variable of the template; a name that the template does not use is ignored. */
 void baton_jinja_set(struct jinja_run *run, const char *name, struct jinja_value value);
 
-/* Takes the pieces of the output in their order. */
+/* Receives the pieces of the output in order. */
 typedef void (*baton_jinja_put)(void *arg, const char *bytes, size_t n, bool own);
 
-/* Once for a run. *raised (may be NULL): the template itself refused its input, and why holds its
- * words. */
+/* Renders; call it once for a run. *raised (may be NULL) is true when the template itself refused
+ * its input; why then holds its message. */
 enum baton_err baton_jinja_render(struct jinja_run *run, baton_jinja_put put, void *arg,
                                   bool *raised, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Looking at bytes that come in pieces; private to gateway/chat/toolcall.
+/* Matching of bytes that arrive in pieces; private to gateway/chat/toolcall.
  *
  * Ownership: everything is borrowed.
  * Threading: pure.
@@ -12,10 +12,10 @@
 
 #include "common/base/buf.h"
 
-/* How much white space is held that is dropped if a call or the like follows. */
+/* The maximum of white space that waits, to be dropped if a call follows. */
 enum { BATON_TOOL_SPACE_MAX_BYTES = 4096 };
 
-/* MORE: what is there fits, and the next bytes decide. */
+/* MORE: it matches so far, and the next bytes decide. */
 enum baton_verdict { BATON_MORE, BATON_NO, BATON_YES };
 
 static inline bool baton_bytes_have(const char *bytes, size_t n, const char *text)
@@ -28,7 +28,7 @@ static inline bool baton_is_space(char c)
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/* Where the white space from at on ends. */
+/* Returns the end of the white space at at. */
 static inline size_t baton_skip_space(const struct baton_buf *held, size_t at)
 {
     while (at < held->len && baton_is_space(held->data[at]))
@@ -36,7 +36,7 @@ static inline size_t baton_skip_space(const struct baton_buf *held, size_t at)
     return at;
 }
 
-/* Whether the bytes from at on begin with text; MORE: as far as they go. */
+/* Compares the bytes at at with text; MORE: they match as far as they go. */
 static inline enum baton_verdict baton_begins_with(const struct baton_buf *held, size_t at,
                                                    const char *text)
 {
@@ -46,7 +46,7 @@ static inline enum baton_verdict baton_begins_with(const struct baton_buf *held,
     return left < n ? BATON_MORE : BATON_YES;
 }
 
-/* How many bytes at the end may be the first ones of text. */
+/* Returns how many bytes at the end may begin text. */
 static inline size_t baton_n_maybe_begin(const struct baton_buf *held, const char *text)
 {
     size_t n = strlen(text) - 1;

@@ -7,6 +7,7 @@ bool baton_call_tell(const char *name, size_t n_name, const struct baton_json *a
     if (!name || !n_name || n_name > BATON_TOOL_NAME_MAX_BYTES ||
         (arguments && baton_json_kind(arguments) != BATON_JSON_OBJECT))
         return false;
+    /* Escapes may lengthen the arguments, each byte to at most six. */
     baton_buf_init(&text, (size_t)BATON_TOOL_CALL_MAX_BYTES * 8);
     struct baton_json_out out = baton_json_out(&text);
     if (arguments)
@@ -29,11 +30,12 @@ void baton_call_free(struct baton_call *call)
     call->arguments = NULL;
 }
 
-/* ---- what stands before the body ---- */
+/* ---- the text before the body ---- */
 
-/* Moves *at behind text, if that is there; NO also for more white space than may be. */
+/* Moves *at past text; NO when it is not there, or after too much white space. */
 static enum baton_verdict pass(const struct baton_buf *held, size_t *at, const char *text)
 {
+    /* A marker that begins with a line break includes its white space. */
     size_t first = *text == '\n' ? *at : baton_skip_space(held, *at);
     enum baton_verdict met = baton_begins_with(held, first, text);
     if (first - *at > BATON_TOOL_SPACE_MAX_BYTES)
@@ -43,7 +45,7 @@ static enum baton_verdict pass(const struct baton_buf *held, size_t *at, const c
     return met;
 }
 
-/* The same of text that need not be there. */
+/* Moves *at past text that may be missing. */
 static enum baton_verdict pass_optional(const struct baton_buf *held, size_t *at, const char *text)
 {
     enum baton_verdict met = text ? pass(held, at, text) : BATON_YES;
@@ -66,7 +68,7 @@ static enum baton_verdict pass_word(const struct baton_buf *held, size_t *at, bo
     return *at == held->len ? BATON_MORE : *at > first ? BATON_YES : BATON_NO;
 }
 
-/* "functions.f:0" is f. */
+/* Cuts "functions.f:0" to f. */
 static void trim_name(const struct baton_tool_format *format, const struct baton_buf *held,
                       struct baton_call *call)
 {
@@ -101,7 +103,8 @@ static enum baton_verdict pass_name(const struct baton_tool_format *format,
     return met == BATON_YES && !call->n_name ? BATON_NO : met;
 }
 
-/* What lies before the end of the markers met so far is not looked at again, if it is no call. */
+/* Finds the head of a call. If it turns out to be no call, text before call->scanned is not
+ * searched again. */
 enum baton_verdict baton_call_find_head(const struct baton_tool_format *format,
                                         const struct baton_buf *held, struct baton_call *call)
 {

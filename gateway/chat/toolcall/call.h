@@ -1,12 +1,12 @@
-/* One call, as its bytes come; private to gateway/chat/toolcall.
+/* Parses one call while its bytes arrive; private to gateway/chat/toolcall.
  *
  *     begin --find_head--> name --scan--> the body's end --take--> calls
  *
- * Places are offsets into the bytes held. Each byte is looked at once, whatever pieces it comes in.
+ * Positions are offsets into the held bytes. Each byte is read once, in whatever pieces it arrives.
  *
- * Ownership: a call owns the arguments that it gathers; everything else is borrowed.
+ * Ownership: a call owns the arguments that it collects; everything else is borrowed.
  * Threading: one owner at a time.
- * Errors:    NO: it is none.
+ * Errors:    NO: it is not a call.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_CALL_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_CALL_H
@@ -15,21 +15,22 @@
 #include "gateway/chat/toolcall/bytes.h"
 #include "gateway/chat/toolcall/parser.h"
 
-/* Tells a call with these arguments; NULL: none. False: its name or arguments are none. */
+/* Passes a call with these arguments, or none when NULL, to the sink. False when the name or the
+ * arguments are invalid. */
 bool baton_call_tell(const char *name, size_t n_name, const struct baton_json *arguments,
                      const struct baton_tool_sink *sink);
 
-/* One that begins at; free forgets what it gathered. */
+/* Begins a call at at; free drops what it has collected. */
 void baton_call_init(struct baton_call *call, size_t at);
 void baton_call_free(struct baton_call *call);
 
-/* Finds where the body is: behind open, begin and what stands before the JSON or the tags. */
+/* Finds the body: after open, begin and the text before the JSON or the tags. */
 enum baton_verdict baton_call_find_head(const struct baton_tool_format *format,
                                         const struct baton_buf *held, struct baton_call *call);
 
 /* ---- the syntaxes ----
- * scan moves call->scanned to the end of the body. take tells the calls of a body that was scanned
- * to its end; false: there are none in it. */
+ * scan moves call->scanned to the end of the body. take passes the calls of a scanned body to the
+ * sink; false when it has none. */
 
 enum baton_verdict baton_json_call_scan(const struct baton_tool_format *format,
                                         const struct baton_buf *held, struct baton_call *call);
@@ -46,10 +47,10 @@ enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
 bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call *call,
                            const struct baton_tool_sink *sink);
 
-/* The value that all of the text is as a literal of Python's, NULL: none. */
+/* Returns the value of a text that is one Python literal; NULL when it is not. */
 struct baton_json *baton_python_literal(const char *text, size_t n);
 
-/* functions: an array of OpenAI's tools, or NULL. It tells strings from other values. */
+/* functions: an array of OpenAI's tools, or NULL. It distinguishes strings from other values. */
 enum baton_verdict baton_tag_call_scan(const struct baton_tool_format *format,
                                        const struct baton_json *functions,
                                        const struct baton_buf *held, struct baton_call *call);

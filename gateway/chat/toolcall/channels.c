@@ -7,7 +7,7 @@ enum { HEADER_MAX_BYTES = 1024, HELD_MAX_BYTES = 64 << 20 };
 
 static const char message_mark[] = "<|message|>", channel_mark[] = "<|channel|>";
 
-/* What ends a message. The last two begin the next one. */
+/* The markers that end a message. The last two begin the next one and are kept. */
 static const char *const ends[] = {"<|end|>", "<|call|>", "<|return|>", "<|start|>", channel_mark};
 enum { N_ENDS = BATON_N_OF(ends), N_DROPPED = 3 };
 
@@ -34,9 +34,10 @@ static void give(struct baton_channel_parser *parser, size_t n, const struct bat
 
 /* ---- headers ---- */
 
-/* Whether a header begins here, as far as can be told. */
+/* True when a header begins here, as far as the bytes show. */
 static enum baton_verdict begins_header(const struct baton_buf *held)
 {
+    /* The prompt may end after the role, so a receiver can come first. */
     static const char *const begins[] = {"<|start|>", channel_mark, " to=", "to="};
     enum baton_verdict met = BATON_NO;
     for (size_t i = 0; i < BATON_N_OF(begins) && met != BATON_YES; i++) {
@@ -46,7 +47,7 @@ static enum baton_verdict begins_header(const struct baton_buf *held)
     return met;
 }
 
-/* The word behind mark in the n bytes of a header; its length in *n_word. */
+/* Returns the word after mark in the n bytes of a header; its length in *n_word. */
 static const char *word_behind(const char *header, size_t n, const char *mark, size_t *n_word)
 {
     const char *met = memmem(header, n, mark, strlen(mark));
@@ -57,7 +58,7 @@ static const char *word_behind(const char *header, size_t n, const char *mark, s
     return word;
 }
 
-/* What the held header, whose body begins at, says. */
+/* Enters the state of the held header, whose body begins at at. */
 static void enter(struct baton_channel_parser *parser, size_t at,
                   const struct baton_tool_sink *sink)
 {
@@ -74,6 +75,7 @@ static void enter(struct baton_channel_parser *parser, size_t at,
         return;
     }
     bool is_reasoning = is_analysis && !n_name && parser->tells_reasoning;
+    /* A message to a receiver that is no function stays visible, with its header. */
     bool is_text = !is_analysis && !n_receiver;
     parser->state = is_reasoning ? BATON_CHANNEL_REASONING : BATON_CHANNEL_TEXT;
     if (is_reasoning || is_text)
@@ -98,20 +100,20 @@ static bool step_header(struct baton_channel_parser *parser, bool is_over,
     }
     if (met != BATON_NO && !is_over && held->len < HEADER_MAX_BYTES)
         return false;
-    if (met == BATON_YES && is_over) { /* cut within a header: it says nothing */
+    if (met == BATON_YES && is_over) { /* a header that is cut off has no content */
         baton_buf_reset(held);
         return false;
     }
     parser->state = BATON_CHANNEL_TEXT;
-    if (met == BATON_YES) /* or its first mark would end it */
+    if (met == BATON_YES) /* otherwise its first marker would end the text at once */
         give(parser, 1, sink);
     return true;
 }
 
 /* ---- bodies ---- */
 
-/* The place of the first mark from at on that ends a message, SIZE_MAX: none; *n: how much of it is
- * dropped. */
+/* Returns the position of the first marker from at on that ends a message, SIZE_MAX when there is
+ * none; *n: the bytes of it to drop. */
 static size_t find_end(const struct baton_buf *held, size_t at, size_t *n)
 {
     size_t first = SIZE_MAX;
@@ -125,7 +127,7 @@ static size_t find_end(const struct baton_buf *held, size_t at, size_t *n)
     return first;
 }
 
-/* How many bytes at the end may be the first ones of a mark. */
+/* Returns how many bytes at the end may begin a marker. */
 static size_t n_maybe_end(const struct baton_buf *held)
 {
     size_t most = 0;
@@ -173,11 +175,13 @@ static bool step_call(struct baton_channel_parser *parser, bool is_over,
     size_t n_mark = 0, end = find_end(held, parser->scanned, &n_mark);
     if (end == SIZE_MAX && !is_over && held->len < BATON_TOOL_CALL_MAX_BYTES) {
         size_t n = n_maybe_end(held);
+        /* Only a marker's possible beginning is searched again. */
         parser->scanned = held->len - n > parser->body ? held->len - n : parser->body;
         return false;
     }
     if (end == SIZE_MAX && is_over)
         end = held->len;
+    /* Text that is not a call keeps its header. */
     if (end == SIZE_MAX || !take_call(parser, end, sink)) {
         parser->state = BATON_CHANNEL_TEXT;
         give(parser, end == SIZE_MAX ? parser->body : end, sink);

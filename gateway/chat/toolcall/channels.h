@@ -1,12 +1,12 @@
-/* Answers in channels, as gpt-oss writes them (OpenAI's harmony format).
+/* Parses answers in channels, gpt-oss's form (OpenAI's harmony format).
  *
  *     <|channel|>analysis<|message|>reasoning<|end|>
  *     <|start|>assistant<|channel|>final<|message|>text<|return|>
  *     <|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>
  *
- * The prompt has written the first <|start|>assistant. commentary without a receiver is text that
- * comes before calls. Tokens that end the turn do not come; neither do the marks of the others go
- * into the text. A call whose arguments are no JSON object is text, and its header too.
+ * The prompt has written the first <|start|>assistant. commentary without a receiver is text before
+ * calls. Tokens that end the turn never arrive, and the markers of other messages do not become
+ * text. A call whose arguments are not a JSON object is text, with its header.
  *
  * Ownership: the parser owns what it holds; a sink borrows during its call.
  * Threading: one owner at a time.
@@ -24,7 +24,7 @@ enum { BATON_TOOL_CALL_MAX_BYTES = 1 << 20, BATON_TOOL_NAME_MAX_BYTES = 256 };
 struct baton_tool_sink;
 
 struct baton_channel_parser {
-    bool tells_reasoning, tells_calls; /* else their messages are text, with their headers */
+    bool tells_reasoning, tells_calls; /* false: such messages are text, with their headers */
     enum {
         BATON_CHANNEL_HEADER,
         BATON_CHANNEL_REASONING,
@@ -32,7 +32,7 @@ struct baton_channel_parser {
         BATON_CHANNEL_CALL,
     } state;
     struct baton_buf held;
-    size_t body, scanned; /* of a call: held begins with its header */
+    size_t body, scanned; /* of a call; held begins with its header */
 };
 
 void baton_channel_parser_init(struct baton_channel_parser *parser, bool tells_reasoning,
@@ -41,7 +41,7 @@ void baton_channel_parser_fini(struct baton_channel_parser *parser);
 
 void baton_channel_parser_push(struct baton_channel_parser *parser, const char *text, size_t n,
                                const struct baton_tool_sink *sink);
-/* No more text comes. */
+/* Ends the text. */
 void baton_channel_parser_end(struct baton_channel_parser *parser,
                               const struct baton_tool_sink *sink);
 

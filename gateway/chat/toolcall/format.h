@@ -1,4 +1,4 @@
-/* How models write the calls of tools: a table of formats, told apart by their chat templates.
+/* The forms of models' tool calls: a table of formats, recognised by their chat templates.
  *
  *     open  begin CALL end  separator  begin CALL end  close
  *
@@ -9,11 +9,11 @@
  *     GEMMA    f{a:1,b:<|"|>x<|"|>}
  *     CHANNELS see channels.h
  *
- * White space between the parts is the model's to choose. open and close are missing at times.
+ * White space between the parts is the model's choice. open and close may be missing.
  *
  * Ownership: formats are static.
  * Threading: pure.
- * Errors:    a template with calls of another form has no format.
+ * Errors:    a template with an unknown form of calls has no format.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
@@ -29,31 +29,31 @@ enum baton_tool_syntax {
     BATON_TOOL_CHANNELS
 };
 
-/* Around an argument. Strings are written as they are, all other values as JSON. */
+/* The tags around an argument. Strings are written as they are, all other values as JSON. */
 struct baton_tool_tags {
     const char *key_begin, *key_end;
     const char *value_begin;  /* NULL: the value follows the key */
-    const char *string_begin; /* in its place where a string follows; NULL: nothing tells */
+    const char *string_begin; /* replaces value_begin before a string; NULL: no difference */
     const char *value_end;
-    const char *pad; /* on both sides of a value, and not of it; "": nothing */
+    const char *pad; /* on both sides of a value and not part of it; "": none */
 };
 
 struct baton_tool_format {
     const char *name;
-    const char *mark;      /* in the source of every template of the format */
-    const char *unless[5]; /* in none of them; NULL: fewer */
+    const char *mark;      /* every template of the format contains it */
+    const char *unless[5]; /* no template of the format contains these; NULL: fewer */
     enum baton_tool_syntax syntax;
-    const char *open, *close;             /* around all calls; NULL: nothing is */
-    const char *begin;                    /* NULL: calls are all of the text */
-    const char *middle;                   /* behind the name; NULL: the name is in the JSON */
-    const char *end;                      /* NULL: nothing ends a call but its JSON */
-    const char *separator;                /* as templates write it; NULL: nothing */
+    const char *open, *close;             /* around all calls; NULL: none */
+    const char *begin;                    /* NULL: the whole text is calls */
+    const char *middle;                   /* after the name; NULL: the name is in the JSON */
+    const char *end;                      /* NULL: a call ends with its JSON */
+    const char *separator;                /* between calls, in templates; NULL: none */
     const char *name_key, *arguments_key; /* of JSON without middle */
-    bool is_list;                /* of JSON: calls stand in one list, between begin and end */
-    const char *name_prefix;     /* before the name, and not of it; NULL: nothing */
+    bool is_list;                /* JSON: all calls are in one list between begin and end */
+    const char *name_prefix;     /* before the name and not part of it; NULL: none */
     bool is_numbered;            /* ":0" and so on follows the name */
     const char *id_mark;         /* id_mark and an id may follow the name */
-    const char *text_begin;      /* says that text follows; NULL: nothing does */
+    const char *text_begin;      /* announces text; NULL: none */
     struct baton_tool_tags tags; /* of TAGS */
 };
 

@@ -1,7 +1,7 @@
-/* Calls as JSON. */
+/* Parses calls in JSON. */
 #include "gateway/chat/toolcall/call.h"
 
-/* Counts brackets; what is between them is the JSON parser's to judge. */
+/* Counts brackets; the JSON parser checks the text between them. */
 static void scan_byte(struct baton_call *call, char c)
 {
     if (call->in_string) {
@@ -47,12 +47,12 @@ static bool is_call(const struct baton_tool_format *format, const struct baton_j
     size_t n = 0;
     const char *name = baton_json_string(baton_json_get(value, format->name_key), &n);
     const struct baton_json *arguments = baton_json_get(value, format->arguments_key);
-    /* Where a call is all of the text, any object would do as a call without arguments. */
+    /* Any object would match a call without arguments, where a call is the whole text. */
     return name && n && n <= BATON_TOOL_NAME_MAX_BYTES &&
            (baton_json_kind(arguments) == BATON_JSON_OBJECT || (!arguments && format->begin));
 }
 
-static void tell(const struct baton_tool_format *format, const struct baton_json *value,
+static void emit(const struct baton_tool_format *format, const struct baton_json *value,
                  const struct baton_tool_sink *sink)
 {
     size_t n = 0;
@@ -60,17 +60,18 @@ static void tell(const struct baton_tool_format *format, const struct baton_json
     (void)baton_call_tell(name, n, baton_json_get(value, format->arguments_key), sink);
 }
 
-/* The value has names and arguments: one call, or a list of calls. */
+/* Passes on the value's named calls: one, or a list of them. */
 static bool take_named(const struct baton_tool_format *format, const struct baton_json *value,
                        const struct baton_tool_sink *sink)
 {
     bool is_list = baton_json_kind(value) == BATON_JSON_ARRAY;
     size_t n = is_list ? baton_json_size(value) : 1;
+    /* All are checked first: text that is partly calls must stay whole. */
     for (size_t i = 0; i < n; i++)
         if (!is_call(format, is_list ? baton_json_at(value, i) : value))
             return false;
     for (size_t i = 0; i < n; i++)
-        tell(format, is_list ? baton_json_at(value, i) : value, sink);
+        emit(format, is_list ? baton_json_at(value, i) : value, sink);
     return n > 0;
 }
 

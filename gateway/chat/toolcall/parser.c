@@ -26,6 +26,7 @@ static void init(struct baton_tool_parser *parser)
     baton_reasoning_parser_init(&parser->reasoning, form->reasoning, form->opens_reasoning);
     if (!form->opens_call)
         return;
+    /* The prompt's begin marker is parsed as if the model had written it. */
     baton_buf_puts(&parser->held, form->tools->begin);
     parser->n_opened = parser->held.len;
 }
@@ -57,7 +58,7 @@ static void drop(struct baton_tool_parser *parser, size_t n)
     parser->n_opened -= n < parser->n_opened ? n : parser->n_opened;
 }
 
-/* Shows the first n bytes, but those that the prompt has. */
+/* Shows the first n bytes, except those that belong to the prompt. */
 static void show(struct baton_tool_parser *parser, size_t n, const struct baton_tool_sink *sink)
 {
     if (n <= parser->n_opened) {
@@ -74,7 +75,7 @@ static void show(struct baton_tool_parser *parser, size_t n, const struct baton_
 
 /* ---- a call ---- */
 
-/* Behind n bytes of space, which are text again if it is no call. */
+/* Enters a call after n bytes of white space, which become text again if it is no call. */
 static void enter_call(struct baton_tool_parser *parser, size_t n)
 {
     parser->in_call = true;
@@ -102,12 +103,13 @@ static enum baton_verdict scan(struct baton_tool_parser *parser)
     }
 }
 
-/* Whether what follows the body ends a call, and where. */
+/* Finds the end of a call after its body. */
 static enum baton_verdict find_end(struct baton_tool_parser *parser, bool is_over, size_t *at)
 {
     const struct baton_buf *held = &parser->held;
     const char *end = format_of(parser)->end;
     *at = parser->call.scanned;
+    /* The JSON's last bracket ended the call. */
     if (format_of(parser)->begin && !end)
         return BATON_YES;
     size_t next = baton_skip_space(held, *at);
@@ -137,7 +139,7 @@ static bool take_calls(const struct baton_tool_parser *parser, const struct bato
     }
 }
 
-/* True: the call is over, one way or the other. */
+/* Returns true when the call is over, parsed or not. */
 static bool step_call(struct baton_tool_parser *parser, bool is_over,
                       const struct baton_tool_sink *sink)
 {
@@ -150,7 +152,7 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
     if (met == BATON_YES && take_calls(parser, sink)) {
         drop(parser, at);
         parser->trims = parser->behind_call = true;
-    } else { /* not looked at once more, so that no text costs more than its length */
+    } else { /* not parsed again, so that no text costs more than its length */
         bool is_cut = met == BATON_MORE || !format_of(parser)->begin;
         show(parser, is_cut ? parser->held.len : parser->call.scanned, sink);
     }
@@ -160,14 +162,14 @@ static bool step_call(struct baton_tool_parser *parser, bool is_over,
 
 /* ---- text ---- */
 
-/* Whether the first n bytes are dropped, if a call follows. */
+/* True when the first n bytes are dropped if a call follows. */
 static bool may_be_dropped(const struct baton_tool_parser *parser, size_t n)
 {
     return parser->trims && n <= BATON_TOOL_SPACE_MAX_BYTES &&
            baton_skip_space(&parser->held, 0) >= n;
 }
 
-/* True: a call begins here, which is all of the text. */
+/* Returns true when a call begins here; it is then the whole text. */
 static bool step_whole_text(struct baton_tool_parser *parser, bool is_over,
                             const struct baton_tool_sink *sink)
 {
@@ -188,7 +190,7 @@ static bool step_whole_text(struct baton_tool_parser *parser, bool is_over,
     return false;
 }
 
-/* Drops what closes calls, behind them; MORE: it may be that. */
+/* Drops the close marker after calls; MORE: it may be arriving. */
 static enum baton_verdict drop_close(struct baton_tool_parser *parser)
 {
     const char *close = format_of(parser)->close;
@@ -203,8 +205,8 @@ static enum baton_verdict drop_close(struct baton_tool_parser *parser)
     return met;
 }
 
-/* The first of the marks in the bytes held, NULL: none; *n_maybe: how many bytes at the end may be
- * the first ones of one. */
+/* Finds the first of the marks in the held bytes; NULL when there is none. *n_maybe: how many bytes
+ * at the end may begin one. */
 static const char *find_mark(const struct baton_buf *held, const char *const *marks, size_t n,
                              const char **mark, size_t *n_maybe)
 {
@@ -223,13 +225,13 @@ static const char *find_mark(const struct baton_buf *held, const char *const *ma
     return first;
 }
 
-/* True: there is more to look at. */
+/* Returns true when there is more to parse. */
 static bool step_text(struct baton_tool_parser *parser, bool is_over,
                       const struct baton_tool_sink *sink)
 {
     const struct baton_tool_format *format = format_of(parser);
     struct baton_buf *held = &parser->held;
-    /* That of text stands before that of calls, which it may begin with. */
+    /* The mark of text precedes the mark of calls, which is its prefix. */
     const char *const marks[] = {format->text_begin, format->open, format->begin};
     const char *mark = NULL;
     size_t n_maybe;
@@ -239,7 +241,7 @@ static bool step_text(struct baton_tool_parser *parser, bool is_over,
     const char *met = find_mark(held, marks, BATON_N_OF(marks), &mark, &n_maybe);
     if (met) {
         size_t n = (size_t)(met - held->data), n_kept = may_be_dropped(parser, n) ? n : 0;
-        /* ">>>al" may go on to say that text follows. */
+        /* ">>>al" may continue as ">>>all", which announces text. */
         if (format->text_begin && mark == format->begin && !is_over &&
             baton_begins_with(held, n, format->text_begin) == BATON_MORE)
             return false;
@@ -265,7 +267,7 @@ static void run(struct baton_tool_parser *parser, bool is_over, const struct bat
                                              : step_whole_text(parser, is_over, sink);
 }
 
-/* ---- behind the reasoning ---- */
+/* ---- after the reasoning ---- */
 
 struct rest {
     struct baton_tool_parser *parser;
@@ -318,6 +320,7 @@ void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_
 {
     struct rest rest = {parser, sink};
     const struct baton_reasoning_sink reasoning_sink = behind(&rest);
+    /* Channels order reasoning, text and calls themselves. */
     if (has_channels(parser)) {
         baton_channel_parser_end(&parser->channels, sink);
         return;
@@ -326,7 +329,7 @@ void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_
     if (!parser->form.tools)
         return;
     run(parser, true, sink);
-    /* Space behind a call is dropped, a text of space alone is not. */
+    /* White space after a call is dropped; a text of white space alone is not. */
     if (parser->held.len && !parser->begun && parser->trims)
         show(parser, parser->held.len, sink);
     baton_buf_reset(&parser->held);

@@ -1,16 +1,16 @@
-/* Takes reasoning and the calls of tools out of an answer that comes in pieces.
+/* Separates reasoning and tool calls from an answer that arrives in pieces.
  *
  *     answer --reasoning.h--> reasoning out
  *                 \--the rest, held while it may be a call--> text out, calls out, in its order
  *     answer --channels.h---> all three, of models that write channels
  *
- * What looks like a call and is none comes out as text, every byte of it; so does a call that the
- * text's end cuts, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls,
- * and what is around all calls, is dropped. A call comes out once all of it is there.
+ * Text that looks like a call but is none is passed on unchanged; so is a call that the end of the
+ * text cuts off, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls and
+ * the markers around them are dropped. A call is passed on when it is complete.
  *
  * Ownership: the parser owns what it holds; a sink borrows during its call.
  * Threading: one owner at a time.
- * Errors:    without memory text is lost, as of any buffer.
+ * Errors:    without memory text is lost, as in any buffer.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_PARSER_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_PARSER_H
@@ -24,31 +24,31 @@
 
 struct baton_json;
 
-/* How an answer is written. */
+/* The form of an answer. */
 struct baton_answer_form {
     const struct baton_tool_format *tools;          /* NULL: calls are text */
     const struct baton_reasoning_format *reasoning; /* NULL: reasoning is text */
-    bool opens_reasoning;                           /* the prompt did */
+    bool opens_reasoning;                           /* by the prompt */
     bool opens_call;                                /* the prompt ends with the begin of a call */
     const struct baton_json *functions; /* array of OpenAI's tools, of which some forms need the
                                            types of arguments; NULL: unknown */
 };
 
-/* Where the parts go. */
+/* The receiver of the parts. */
 struct baton_tool_sink {
     void *user;
     void (*text)(void *user, const char *text, size_t n);
-    /* In pieces; NULL only for a form without. All of it comes before everything else, but in
-     * channels, where a model may go on reasoning behind text or a call. */
+    /* Reasoning arrives in pieces; NULL only for a form without it. It precedes everything else,
+     * except in channels, where a model may continue reasoning after text or a call. */
     void (*reasoning)(void *user, const char *text, size_t n);
-    /* arguments: a JSON object. */
+    /* arguments is a JSON object. */
     void (*call)(void *user, const char *name, size_t n_name, const char *arguments, size_t n);
 };
 
 /* The call being read; see call.h. */
 struct baton_call {
     size_t at, body, scanned;
-    size_t name, n_name; /* where the name stands, if it stands before the body */
+    size_t name, n_name; /* the position of the name, if it precedes the body */
     size_t value;        /* JSON, Python: the body's first bracket; tags: a value's first byte */
     bool has_body, has_value, is_whole;
     int depth;
@@ -56,8 +56,8 @@ struct baton_call {
     bool in_string, escaped;
     enum { BATON_CALL_NEXT, BATON_CALL_KEY, BATON_CALL_VALUE_BEGIN, BATON_CALL_VALUE } state;
     size_t key, n_key;
-    bool is_string;               /* tags: the value is said to be one */
-    struct baton_json *arguments; /* of tags, so far */
+    bool is_string;               /* tags: the value is marked as a string */
+    struct baton_json *arguments; /* tags: the arguments so far */
 };
 
 struct baton_tool_parser {
@@ -66,25 +66,25 @@ struct baton_tool_parser {
     struct baton_channel_parser
         channels; /* in place of all that follows, for formats of channels */
     struct baton_buf held;
-    size_t n_opened; /* held begins with so many bytes of the prompt */
-    bool in_call;    /* held has a call's begin at call.at, and space before it */
+    size_t n_opened; /* held begins with this many bytes of the prompt */
+    bool in_call;    /* held has a call's begin at call.at, and white space before it */
     struct baton_call call;
-    bool begun;       /* text came out */
+    bool begun;       /* text has been shown */
     bool trims;       /* no text since the start, or since a call */
     bool behind_call; /* no text since a call */
 };
 
-/* What form points to has to live as long as the parser. */
+/* Starts a parser. The objects that form points to must outlive it. */
 void baton_tool_parser_init(struct baton_tool_parser *parser, const struct baton_answer_form *form);
 void baton_tool_parser_fini(struct baton_tool_parser *parser);
-/* Forgets every byte so far. */
+/* Drops every byte so far. */
 void baton_tool_parser_restart(struct baton_tool_parser *parser);
 
 void baton_tool_parser_push(struct baton_tool_parser *parser, const char *text, size_t n,
                             const struct baton_tool_sink *sink);
-/* Whether the next byte belongs to reasoning, as far as is known. */
+/* True when the next byte belongs to reasoning, as far as is known. */
 bool baton_tool_parser_in_reasoning(const struct baton_tool_parser *parser);
-/* No more text comes. */
+/* Ends the text. */
 void baton_tool_parser_end(struct baton_tool_parser *parser, const struct baton_tool_sink *sink);
 
 #endif

@@ -1,5 +1,5 @@
-/* Calls as a list of Python's: [f(a=1, b="x"), g()]. Arguments have names and are literals. Gemma's
- * literals are the same, but for names without quotes and strings between marks. */
+/* Parses calls as a Python list: [f(a=1, b="x"), g()]. Arguments have names and are literals.
+ * Gemma's literals differ only in names without quotes and in strings between markers. */
 #include "common/base/array.h"
 #include "gateway/chat/toolcall/call.h"
 
@@ -7,7 +7,7 @@
 
 enum { MAX_DEPTH = 64 };
 
-/* ---- where the list ends ---- */
+/* ---- the end of the list ---- */
 
 static void scan_byte(struct baton_call *call, char c)
 {
@@ -60,7 +60,7 @@ static void skip_space(struct reader *reader)
         reader->at++;
 }
 
-/* Whether the next byte is this one, which is passed. */
+/* Skips the next byte when it is c. */
 static bool take(struct reader *reader, char c)
 {
     skip_space(reader);
@@ -80,7 +80,7 @@ static size_t word_length(const struct reader *reader)
     return n;
 }
 
-/* What an escape of Python's is in JSON; escape: its letter. */
+/* Writes a Python escape as JSON; escape is its letter. */
 static void put_escape(struct baton_buf *json, char escape)
 {
     if (escape == '\'')
@@ -103,7 +103,7 @@ static void put_char(struct baton_buf *json, char c)
         baton_buf_putc(json, c);
 }
 
-/* By way of JSON's own strings. */
+/* Reads a string by converting it to a JSON string. */
 static struct baton_json *read_string(struct reader *reader)
 {
     struct baton_json *value = NULL;
@@ -125,7 +125,7 @@ static struct baton_json *read_string(struct reader *reader)
     return value;
 }
 
-/* True, False, None and numbers; JSON's words as well. */
+/* Reads True, False, None and numbers, and JSON's words. */
 static struct baton_json *read_word(struct reader *reader)
 {
     static const struct {
@@ -160,7 +160,7 @@ static struct baton_json *read_list(struct reader *reader, char end)
     return NULL;
 }
 
-/* Gemma's: nothing is escaped. NULL: none begins here, or it has no end. */
+/* Reads Gemma's string, in which nothing is escaped. NULL when there is none, or it has no end. */
 static struct baton_json *read_marked(struct reader *reader)
 {
     static const char mark[] = "<|\"|>";
@@ -191,12 +191,13 @@ static struct baton_json *read_key(struct reader *reader)
     return baton_json_new_text(reader->at - n, n);
 }
 
-/* One "key: value". */
+/* Reads one "key: value". */
 static bool read_member(struct reader *reader, struct baton_json *map)
 {
     struct baton_json *key = read_key(reader);
     size_t n = 0;
     const char *name = baton_json_string(key, &n);
+    /* A key with a zero byte cannot be a JSON key here. */
     bool is_member = name && strlen(name) == n && take(reader, ':');
     struct baton_json *value = is_member ? read_literal(reader) : NULL;
     bool is_good = value && baton_json_set(map, name, value);
@@ -219,7 +220,7 @@ static struct baton_json *read_map(struct reader *reader)
     return NULL;
 }
 
-/* NULL: it is none. */
+/* Reads a literal; NULL when there is none. */
 static struct baton_json *read_literal(struct reader *reader)
 {
     struct baton_json *value = NULL;
@@ -254,7 +255,7 @@ struct baton_json *baton_python_literal(const char *text, size_t n)
 
 /* ---- calls ---- */
 
-/* One "name=value". */
+/* Reads one "name=value". */
 static bool read_argument(struct reader *reader, struct baton_json *arguments)
 {
     char name[BATON_TOOL_NAME_MAX_BYTES + 1];
@@ -269,7 +270,7 @@ static bool read_argument(struct reader *reader, struct baton_json *arguments)
     return value && baton_json_set(arguments, name, value);
 }
 
-/* Reads a call; sink NULL: it is not told. */
+/* Reads a call and passes it to sink, if there is one. */
 static bool read_call(struct reader *reader, const struct baton_tool_sink *sink)
 {
     skip_space(reader);
@@ -288,7 +289,7 @@ static bool read_call(struct reader *reader, const struct baton_tool_sink *sink)
     return is_good;
 }
 
-/* Reads the list of calls; sink NULL: they are not told. */
+/* Reads the list of calls and passes them to sink, if there is one. */
 static bool read_calls(const char *text, size_t n, const struct baton_tool_sink *sink)
 {
     struct reader reader = {.at = text, .end = text + n};
@@ -298,7 +299,7 @@ static bool read_calls(const char *text, size_t n, const struct baton_tool_sink 
     return is_good && take(&reader, ']') && reader.at == reader.end;
 }
 
-/* Some templates write JSON between the same markers. */
+/* Takes a list of calls. Some templates write JSON between the same markers. */
 bool baton_python_call_take(const struct baton_tool_format *format, const struct baton_buf *held,
                             const struct baton_call *call, const struct baton_tool_sink *sink)
 {
@@ -306,6 +307,7 @@ bool baton_python_call_take(const struct baton_tool_format *format, const struct
     size_t n = call->scanned - call->value;
     if (format->name_key && baton_json_call_take(format, held, call, sink))
         return true;
+    /* Twice, so that a list with an error at its end calls nothing. */
     return read_calls(text, n, NULL) && read_calls(text, n, sink);
 }
 
@@ -327,6 +329,7 @@ enum baton_verdict baton_gemma_call_scan(const struct baton_tool_format *format,
         call->scanned = (size_t)(met - held->data);
         return BATON_YES;
     }
+    /* The end marker may be split between pieces. */
     if (held->len - call->scanned >= n_end)
         call->scanned = held->len - n_end + 1;
     return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;

@@ -84,12 +84,13 @@ static void drop_space(struct baton_reasoning_parser *parser)
     baton_buf_consume(&parser->held, baton_skip_space(&parser->held, 0));
 }
 
-/* Whether the answer begins with the marker; until that is known everything is held. */
+/* Checks whether the answer begins with the marker; until that is known everything is held. */
 static bool step_before(struct baton_reasoning_parser *parser, bool is_over)
 {
     const char *begin = parser->format->begin;
     size_t first = baton_skip_space(&parser->held, 0);
     enum baton_verdict met = baton_begins_with(&parser->held, first, begin);
+    /* Beyond that much white space the marker is no longer expected. */
     if (met == BATON_MORE && !is_over && first <= BATON_TOOL_SPACE_MAX_BYTES)
         return false;
     parser->state = met == BATON_YES ? BATON_REASONING_FIRST : BATON_REASONING_NONE;
@@ -98,7 +99,7 @@ static bool step_before(struct baton_reasoning_parser *parser, bool is_over)
     return true;
 }
 
-/* Gives what cannot be the end's beginning, nor the white space before it. */
+/* Passes on what cannot begin the end marker, without the white space before it. */
 static bool step_inside(struct baton_reasoning_parser *parser, bool is_over,
                         const struct baton_reasoning_sink *sink)
 {

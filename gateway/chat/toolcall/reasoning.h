@@ -1,14 +1,14 @@
-/* Takes the reasoning off the front of an answer that comes in pieces.
+/* Separates the reasoning at the start of an answer that arrives in pieces.
  *
  *     <think> reasoning </think> the answer        or, when the prompt ends with <think>,
  *             reasoning </think> the answer
  *
- * Only an answer that begins with reasoning has some: a marker further on is text. White space
- * beside the markers is dropped. Reasoning whose end never comes is reasoning to the last byte.
+ * Only an answer that begins with reasoning has any: a later marker is text. White space beside the
+ * markers is dropped. Reasoning whose end never comes lasts to the last byte.
  *
  * Ownership: formats are static; the parser owns what it holds; a sink borrows during its call.
  * Threading: formats: pure. A parser: one owner at a time.
- * Errors:    without memory text is lost, as of any buffer.
+ * Errors:    without memory text is lost, as in any buffer.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_REASONING_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_REASONING_H
@@ -19,8 +19,8 @@
 
 struct baton_reasoning_format {
     const char *name;
-    const char *begin, *end; /* a template of the format has one of them in its source */
-    bool has_channels;       /* channels.h reads it */
+    const char *begin, *end; /* a template of the format contains one of them */
+    bool has_channels;       /* channels.h parses it */
 };
 
 /* All formats that are known: [baton_n_reasoning_formats]. */
@@ -35,11 +35,11 @@ const struct baton_reasoning_format *baton_reasoning_format_of(const char *sourc
 void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
                                     void (*put)(void *user, const char *text), void *user);
 
-/* Whether the prompt's end has begun the reasoning of the answer. */
+/* True when the prompt's end has begun the reasoning of the answer. */
 bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,
                              size_t n);
 
-/* Where the parts go. */
+/* The receiver of the parts. */
 struct baton_reasoning_sink {
     void *user;
     void (*reasoning)(void *user, const char *text, size_t n);
@@ -47,13 +47,13 @@ struct baton_reasoning_sink {
 };
 
 struct baton_reasoning_parser {
-    const struct baton_reasoning_format *format; /* NULL: there is none */
+    const struct baton_reasoning_format *format; /* NULL: none */
     bool is_open;                                /* when the answer begins */
     enum {
-        BATON_REASONING_BEFORE, /* white space at most */
-        BATON_REASONING_FIRST,  /* inside, white space at most */
+        BATON_REASONING_BEFORE, /* only white space so far */
+        BATON_REASONING_FIRST,  /* inside, only white space so far */
         BATON_REASONING_INSIDE,
-        BATON_REASONING_BEHIND, /* white space at most */
+        BATON_REASONING_BEHIND, /* only white space since the end */
         BATON_REASONING_NONE,
     } state;
     struct baton_buf held;
@@ -65,7 +65,7 @@ void baton_reasoning_parser_fini(struct baton_reasoning_parser *parser);
 
 void baton_reasoning_parser_push(struct baton_reasoning_parser *parser, const char *text, size_t n,
                                  const struct baton_reasoning_sink *sink);
-/* No more text comes. */
+/* Ends the text. */
 void baton_reasoning_parser_end(struct baton_reasoning_parser *parser,
                                 const struct baton_reasoning_sink *sink);
 

@@ -7,7 +7,7 @@
 
 enum { MAX_NAME_JSON = 6 * BATON_TOOL_NAME_MAX_BYTES };
 
-/* ---- pieces of a structure: elements of the array that is open ---- */
+/* ---- elements of a structure, written to the open array ---- */
 
 static void open_format(struct baton_json_out *out, const char *key, const char *type)
 {
@@ -47,8 +47,8 @@ static void put_regex(struct baton_json_out *out, const char *pattern)
     put_one(out, "regex", "pattern", pattern, strlen(pattern));
 }
 
-/* How long the token is that the text begins with, by its brackets; 0: it begins with none. What
- * is no token after all may be written as text. */
+/* Returns the length of the token in brackets at the start of the text; 0 when there is none. If
+ * the vocabulary has no such token, the structure accepts it as text. */
 static size_t token_at(const char *text)
 {
     const char *end = *text == '<' ? strchr(text, '>') : *text == '[' ? strchr(text, ']') : NULL;
@@ -72,7 +72,7 @@ static void put_marker(struct baton_json_out *out, const char *marker)
     put_one(out, "const_string", "value", marker, n_text);
 }
 
-/* White space that templates write, or not. */
+/* Allows the white space of templates. */
 static void put_space(struct baton_json_out *out)
 {
     put_regex(out, "\\n?");
@@ -86,7 +86,7 @@ static void put_text_until(struct baton_json_out *out, const char *excluded)
     close_list(out);
 }
 
-/* None or one of what stands between open_maybe and close_maybe. */
+/* Makes the elements between open_maybe and close_maybe optional. */
 static void open_maybe(struct baton_json_out *out)
 {
     open_format(out, NULL, "repeat");
@@ -158,7 +158,7 @@ static bool is_plain_text(const struct baton_json *schema)
            !baton_json_get(schema, "enum") && !baton_json_get(schema, "const");
 }
 
-/* The values of enum, where each is a string. */
+/* Returns the values of enum, if all are strings. */
 static const struct baton_json *texts_of(const struct baton_json *schema)
 {
     const struct baton_json *values = baton_json_get(schema, "enum");
@@ -168,7 +168,7 @@ static const struct baton_json *texts_of(const struct baton_json *schema)
     return baton_json_size(values) ? values : NULL;
 }
 
-/* A property's schema, with the definitions that it may refer to. */
+/* Writes a property's schema with the definitions that it may refer to. */
 static void put_property_schema(struct baton_json_out *out, const struct baton_json *schema,
                                 const struct baton_json *root)
 {
@@ -181,6 +181,7 @@ static void put_property_schema(struct baton_json_out *out, const struct baton_j
         for (void *it = baton_json_first(schema); it; it = baton_json_next(schema, it))
             baton_json_put_value(out, baton_json_key(it),
                                  baton_json_get(schema, baton_json_key(it)));
+        /* References are into the root of a schema, which the property becomes. */
         for (size_t i = 0; i < BATON_N_OF(shared); i++)
             if (baton_json_get(root, shared[i]) && !baton_json_get(schema, shared[i]))
                 baton_json_put_value(out, shared[i], baton_json_get(root, shared[i]));
@@ -189,7 +190,7 @@ static void put_property_schema(struct baton_json_out *out, const struct baton_j
     baton_json_close(out, '}');
 }
 
-/* Strings are written as they are, all other values as JSON. */
+/* Writes a value: strings as they are, all other values as JSON. */
 static void put_value(struct baton_json_out *out, const struct baton_tool_tags *tags,
                       const struct baton_json *schema, const struct baton_json *root)
 {
@@ -252,7 +253,7 @@ static void put_properties(struct baton_json_out *out, const struct baton_tool_t
 
 /* ---- a call ---- */
 
-/* {"name": "f", "arguments": */
+/* Writes {"name": "f", "arguments": . */
 static void put_json_head(struct baton_json_out *out, const struct baton_tool_format *format,
                           const char *name)
 {
@@ -280,7 +281,8 @@ static void put_name(struct baton_json_out *out, const struct baton_tool_format 
     put_marker(out, format->middle);
 }
 
-/* Calls in one list share its begin and end. Tokens that end the turn end a channel's message. */
+/* Writes a call. Calls in one list share its begin and end. A channel's message is ended by the
+ * token that ends the turn. */
 static void put_call(struct baton_json_out *out, const struct baton_tool_format *format,
                      const struct baton_json *tool, const struct baton_json *schema, bool opens)
 {
@@ -325,6 +327,7 @@ static enum baton_err put_each(struct baton_json_out *out, const struct baton_to
         struct baton_json *schema = NULL;
         if (!may_call(wish, tool))
             continue;
+        /* Arguments in tags need the schema in any case, to know their keys. */
         if (wish->is_forced || baton_tool_is_strict(tool) || format->syntax == BATON_TOOL_TAGS)
             is_made = (schema = schema_of(tool)) != NULL;
         if (is_made)
@@ -335,12 +338,12 @@ static enum baton_err put_each(struct baton_json_out *out, const struct baton_to
     return is_made ? BATON_OK : BATON_NO_MEMORY;
 }
 
-/* One call, or several, with what stands around them. */
+/* Writes one or several calls with the markers around them. */
 static enum baton_err put_calls(struct baton_json_out *out, const struct baton_answer_form *form,
                                 const struct baton_call_wish *wish)
 {
     const struct baton_tool_format *format = form->tools;
-    /* Nothing begins a second call where nothing begins the first, or the prompt has. */
+    /* A second call needs its own begin marker, which is missing in these forms. */
     const bool is_single = wish->is_single || form->opens_call ||
                            format->syntax == BATON_TOOL_CHANNELS ||
                            (!format->begin && !format->is_list);
@@ -375,12 +378,13 @@ static enum baton_err put_calls(struct baton_json_out *out, const struct baton_a
     return err;
 }
 
-/* Text, and from the first marker of calls on, calls. */
+/* Writes text in which the first marker begins calls. */
 static enum baton_err put_text_and_calls(struct baton_json_out *out,
                                          const struct baton_answer_form *form,
                                          const struct baton_call_wish *wish)
 {
     const char *first = form->tools->close ? form->tools->open : form->tools->begin;
+    /* The grammar triggers on one token, which the model cannot write by accident. */
     size_t n = token_at(first);
     open_format(out, NULL, "triggered_tags");
     baton_json_put_bool(out, "stop_after_first", wish->is_single);
@@ -422,6 +426,7 @@ static void put_reasoning(struct baton_json_out *out, const struct baton_answer_
         }
         put_text_until(out, format->end);
         put_marker(out, format->end);
+        /* Models write up to two line breaks between reasoning and answer. */
         put_regex(out, "\\n{0,2}");
         if (!form->opens_reasoning)
             close_maybe(out);

@@ -1,13 +1,13 @@
-/* The structure (engine/grammar/grammar.h) of answers that call tools, in a model's form.
+/* Builds the structure (engine/grammar/grammar.h) of an answer that calls tools, in a model's form.
  *
  *     reasoning?  begin CALL end  separator  begin CALL end ...
  *
- * CALL is one of the wish's tools, its arguments held to its schema. Reasoning comes first where
- * the form has some.
+ * CALL is one of the wish's tools, with arguments that follow its schema. Reasoning comes first
+ * where the form has it.
  *
  * Ownership: the wish and the form are borrowed; the text goes to the caller's buffer.
  * Threading: pure.
- * Errors:    put: INVALID, calls of this form cannot be held to a grammar.
+ * Errors:    put: INVALID, a grammar cannot express calls of this form.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_STRUCTURE_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_STRUCTURE_H
@@ -15,25 +15,26 @@
 #include "common/base/json.h"
 #include "gateway/chat/toolcall/parser.h"
 
-/* What an answer must be. */
+/* The required form of an answer. */
 struct baton_call_wish {
-    const struct baton_json *tools;  /* array, as OpenAI's chat has it */
+    const struct baton_json *tools;  /* array, in the form of OpenAI's chat */
     const char *name;                /* the only tool that may be called; NULL: any */
-    bool is_forced;                  /* calls, and no text; else text, and calls after it */
+    bool is_forced;                  /* only calls; false: text, and calls after it */
     bool is_single;                  /* one call at most */
     const struct baton_json *answer; /* schema of an answer without calls, of a wish that is not
                                         forced; NULL: any text */
 };
 
-/* Whether calls can be forced; whether those that come after text can be held to schemas. */
+/* forces: true when calls can be forced. triggers: true when calls after text can follow
+ * schemas. */
 bool baton_call_structure_forces(const struct baton_tool_format *format);
 bool baton_call_structure_triggers(const struct baton_tool_format *format);
 
-/* Whether the tool's arguments are held to its schema also when no call is forced. */
+/* True when the tool's arguments follow its schema also when no call is forced. */
 bool baton_tool_is_strict(const struct baton_json *tool);
 
-/* The schema of what a tool takes, as its client gave it or NULL, made one of objects: to be freed
- * with baton_json_free. NULL without memory. */
+/* Returns the schema of a tool's arguments as one of objects; given is the client's, or NULL. The
+ * caller frees it with baton_json_free. NULL without memory. */
 struct baton_json *baton_tool_schema(const struct baton_json *given);
 
 enum baton_err baton_call_structure_put(struct baton_json_out *out,

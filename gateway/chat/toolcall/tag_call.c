@@ -1,4 +1,4 @@
-/* Calls whose arguments stand between tags. */
+/* Parses calls whose arguments are between tags. */
 #include "gateway/chat/toolcall/call.h"
 
 /* ---- values ---- */
@@ -25,7 +25,7 @@ static bool are_strings(const struct baton_json *array)
     return n > 0;
 }
 
-/* Whether nothing but a string is valid by the schema, as far as its face tells. */
+/* True when the schema plainly allows only a string. */
 static bool means_string(const struct baton_json *schema)
 {
     return baton_json_is(baton_json_get(schema, "type"), "string") ||
@@ -33,8 +33,8 @@ static bool means_string(const struct baton_json *schema)
            baton_json_kind(baton_json_get(schema, "const")) == BATON_JSON_STRING;
 }
 
-/* A value's text says a string unless it is the JSON of something else that may stand there, or
- * Python's: templates that print values with str write that. NULL for bytes that are no text. */
+/* Returns a value. Its text is a string unless it is JSON of another type, or a Python literal:
+ * templates that print values with str write these. NULL for bytes that are not text. */
 static struct baton_json *value_of(const struct baton_json *schema, bool is_string,
                                    const char *text, size_t n)
 {
@@ -60,7 +60,7 @@ static void drop_pad(const char *pad, const char **text, size_t *n)
         *n -= n_pad;
 }
 
-/* False: the key or the value is no text. */
+/* Adds an argument. False when the key or the value is not text. */
 static bool add_argument(const struct baton_tool_format *format, const struct baton_json *functions,
                          const struct baton_buf *held, struct baton_call *call, size_t value_end)
 {
@@ -81,7 +81,7 @@ static bool add_argument(const struct baton_tool_format *format, const struct ba
 
 /* ---- tags ---- */
 
-/* Whether behind white space the next argument begins, or the call ends. */
+/* Checks whether the next argument or the end of the call follows white space. */
 static enum baton_verdict find_next(const struct baton_tool_format *format,
                                     const struct baton_buf *held, size_t *at, bool *is_end)
 {
@@ -144,8 +144,8 @@ static enum baton_verdict step_value_begin(const struct baton_tool_format *forma
     return BATON_YES;
 }
 
-/* A value ends where its tag does and the next argument begins, or the call ends: what only looks
- * like the tag is a part of it. */
+/* A value ends where its tag is followed by the next argument or the end of the call; otherwise the
+ * tag is part of the value. */
 static enum baton_verdict step_value(const struct baton_tool_format *format,
                                      const struct baton_json *functions,
                                      const struct baton_buf *held, struct baton_call *call)
@@ -156,6 +156,7 @@ static enum baton_verdict step_value(const struct baton_tool_format *format,
         bool is_end = false;
         const char *met = memmem(held->data + call->scanned, held->len - call->scanned, end, n_end);
         if (!met) {
+            /* The tag may be split between pieces. */
             if (held->len - call->scanned >= n_end)
                 call->scanned = held->len - n_end + 1;
             return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
@@ -172,6 +173,7 @@ static enum baton_verdict step_value(const struct baton_tool_format *format,
             call->state = BATON_CALL_NEXT;
             return BATON_YES;
         }
+        /* It only looked like the end: search on behind its first byte. */
         call->scanned++;
     }
 }

@@ -71,7 +71,7 @@ FILTER(filter_wordcount)
     for (size_t at = 0; at < string->n && jinja_step(run, 1);
          at += jinja_char_bytes(string->bytes + at, string->n - at)) {
         uint32_t c = jinja_code_point(string->bytes + at, string->n - at);
-        bool word = c == '_' || jinja_is_letter_or_number(c); /* as \w of Python's re */
+        bool word = c == '_' || jinja_is_letter_or_number(c); /* \w of Python's re */
         n += word && !inside;
         inside = word;
     }
@@ -80,7 +80,7 @@ FILTER(filter_wordcount)
 
 /* ---- indent ---- */
 
-/* What each further line begins with: a text, or so many blanks. */
+/* Returns the indention of a further line: a text, or so many blanks. */
 static const struct jinja_string *indention(struct jinja_run *run, const struct jinja_args *args)
 {
     static const struct jinja_string blank = {.bytes = " ", .n = 1, .own = true};
@@ -91,7 +91,7 @@ static const struct jinja_string *indention(struct jinja_run *run, const struct 
     return text.kind == JINJA_STRING ? text.string : &blank;
 }
 
-/* Lines without text are left alone unless blank says otherwise. */
+/* Lines without text stay as they are, unless blank is true. */
 FILTER(filter_indent)
 {
     if (self.kind != JINJA_STRING)
@@ -103,6 +103,7 @@ FILTER(filter_indent)
     bool first = jinja_bool_arg(args, 1, false), blank = jinja_bool_arg(args, 2, false);
     struct jinja_text text = {0}, source = {0};
     jinja_text_put_string(run, &source, string);
+    /* As in Jinja: splitlines alone would drop a final line break. */
     jinja_text_puts(run, &source, "\n");
     struct jinja_value lines =
         jinja_call_builtin(run, jinja_find_builtin(jinja_split_methods, &name),
@@ -124,7 +125,8 @@ FILTER(filter_indent)
 
 /* ---- numbers ---- */
 
-/* Text without white space around it, ended by a zero; false when it is too long for a number. */
+/* Writes the text without white space around it, zero-terminated; false when it is too long for a
+ * number. An underscore between digits is left out, as in Python. */
 static bool number_text(struct jinja_run *run, const struct jinja_string *string, char out[64])
 {
     struct jinja_value trimmed = jinja_trim(run, string, NULL, JINJA_TRIM_BOTH);
@@ -154,13 +156,14 @@ static bool parse_real(const char *text, double *value)
     return !*end && end != text;
 }
 
-/* A base of 0 reads the prefix. */
+/* Parses an integer. A base of 0 reads the base from the prefix. */
 static bool parse_int(const char *text, int base, int64_t *value)
 {
     char *end;
     const char *digits = text + strspn(text, "+-");
     if (digits - text > 1 || !isalnum((unsigned char)*digits))
         return false;
+    /* Only some versions of glibc read 0b in base 2: no result may depend on that. */
     if (base == 2 && (!strncmp(digits, "0b", 2) || !strncmp(digits, "0B", 2)))
         return false;
     errno = 0;
@@ -170,6 +173,7 @@ static bool parse_int(const char *text, int base, int64_t *value)
 
 static bool real_to_int(double real, int64_t *value)
 {
+    /* Just within int64, because a double cannot hold its limits exactly. */
     if (!(real > -9.2e18 && real < 9.2e18))
         return false;
     *value = (int64_t)real;
@@ -186,7 +190,7 @@ FILTER(filter_int)
     if (self.kind == JINJA_UNDEFINED)
         return jinja_fail_undefined(run, self);
     if (base < 0 || base == 1 || base > 36)
-        return jinja_fail(run, "int: no such base");
+        return jinja_fail(run, "int: the base must be 0 or 2 to 36");
     if (self.kind == JINJA_STRING && number_text(run, self.string, text)) {
         if (parse_int(text, base, &value))
             return jinja_int(value);
@@ -221,11 +225,11 @@ FILTER(filter_abs)
     if (self.kind == JINJA_FLOAT)
         return jinja_real(fabs(self.real));
     if (!jinja_is_number(self))
-        return jinja_fail(run, "abs: '%s' is no number", jinja_type_name(self));
+        return jinja_fail(run, "abs: '%s' is not a number", jinja_type_name(self));
     return jinja_as_int(self) < 0 ? jinja_unary(run, '-', self) : jinja_int(jinja_as_int(self));
 }
 
-/* "common" rounds as Python's round: to the nearest, ties to even, of the decimal value. */
+/* "common" is Python's round: to the nearest decimal, ties to even. */
 static struct jinja_value round_common(double value, int64_t precision, bool was_int)
 {
     char text[400];
@@ -245,7 +249,7 @@ FILTER(filter_round)
     int64_t precision = jinja_int_arg(run, args, 0, 0);
     const struct jinja_string *method = jinja_string_arg(run, args, 1);
     if (!jinja_is_number(self) || precision > 300 || precision < -300)
-        return jinja_fail(run, "round: '%s' is no number", jinja_type_name(self));
+        return jinja_fail(run, "round: '%s' is not a number", jinja_type_name(self));
     double value = jinja_as_real(self), unit = pow(10, (double)precision);
     if (!method || jinja_string_is(method, "common"))
         return round_common(value, precision, self.kind != JINJA_FLOAT);
@@ -278,6 +282,7 @@ FILTER(filter_attr)
     const struct jinja_string *name = jinja_string_arg(run, args, 0);
     if (!name)
         return jinja_fail(run, "attr: needs a name");
+    /* attr reads attributes, never items, as in Jinja. */
     if (self.kind == JINJA_DICT && !jinja_find_builtin(jinja_dict_methods, name))
         return jinja_missing(run, self, args->items[0]);
     return jinja_attribute(run, self, name);

@@ -1,4 +1,4 @@
-/* Formats with % and with {}. */
+/* Formats values with % and with {}. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ struct percent {
     struct jinja_text text;
 };
 
-/* Flags, then a width, then a precision. */
+/* True for flags, then a width, then a precision: the spec is passed to snprintf. */
 static bool is_spec(const char *spec)
 {
     spec += strspn(spec, "-+ #0");
@@ -42,6 +42,7 @@ static void put_formatted_number(struct jinja_run *run, struct percent *percent,
     } else {
         int64_t whole =
             value.kind == JINJA_FLOAT ? (int64_t)jinja_as_real(value) : jinja_as_int(value);
+        /* C prints negative hexadecimal as two's complement, Python with a sign. */
         bool negative_hex = whole < 0 && strchr("xXo", letter);
         (void)snprintf(format, sizeof format, "%s%%%sl%c", negative_hex ? "-" : "", spec,
                        letter == 'u' || letter == 'i' ? 'd' : letter);
@@ -50,7 +51,7 @@ static void put_formatted_number(struct jinja_run *run, struct percent *percent,
     jinja_text_puts(run, &percent->text, text);
 }
 
-/* Text in at least the width of the spec, cut to its precision. */
+/* Writes text in at least the width of the spec, cut to its precision. */
 static void put_padded(struct jinja_run *run, struct percent *percent, const char *spec,
                        const struct jinja_string *string)
 {
@@ -112,6 +113,7 @@ struct jinja_value jinja_percent(struct jinja_run *run, const struct jinja_strin
             break;
         while (at < format->n && format->bytes[at] &&
                strchr("-+ #0123456789.", format->bytes[at])) {
+            /* 5 characters keep the number within its buffer of 400 bytes. */
             if (n == 5)
                 return jinja_fail(run, "a format is too wide");
             spec[n++] = format->bytes[at++];
@@ -143,10 +145,10 @@ static struct jinja_value field_value(struct jinja_run *run, const struct jinja_
     for (size_t i = 0; i < args->n_named; i++)
         if (args->named[i].name->n == n && !memcmp(args->named[i].name->bytes, name, n))
             return args->named[i].value;
-    return jinja_fail(run, "a format names no value that was given");
+    return jinja_fail(run, "a format names a value that was not given");
 }
 
-/* at is behind the opening brace. Returns the byte behind the closing one. */
+/* Writes the field after the opening brace at at. Returns the position after the closing brace. */
 static size_t put_field(struct jinja_run *run, struct jinja_text *text,
                         const struct jinja_string *format, size_t at, const struct jinja_args *args,
                         size_t *next)

@@ -1,4 +1,4 @@
-/* Functions that every template knows. */
+/* The functions that every template has. */
 #include <string.h>
 
 #include "gateway/chat/jinja/run/eval.h"
@@ -22,6 +22,7 @@ static struct jinja_value call_range(struct jinja_run *run, struct jinja_value s
             return jinja_fail(run, "a range is too big");
     int64_t stride = step < 0 ? -step : step;
     size_t n = (size_t)(span / stride) + (span % stride != 0);
+    /* Jinja's sandbox has the same limit (MAX_RANGE). */
     if (n > MAX_RANGE)
         return jinja_fail(run, "a range is too big: more than %d numbers", MAX_RANGE);
     struct jinja_value *items = jinja_items(run, n);
@@ -34,7 +35,7 @@ static struct jinja_value call_range(struct jinja_run *run, struct jinja_value s
     return (struct jinja_value){.kind = JINJA_RANGE, .list = list};
 }
 
-/* What namespace and dict take: a map or a list of pairs, then names. */
+/* Makes the map of namespace and dict: from a map or a list of pairs, then from named arguments. */
 static struct jinja_dict *make_dict(struct jinja_run *run, const struct jinja_args *args)
 {
     struct jinja_dict *dict = jinja_dict_new(run);
@@ -86,7 +87,8 @@ static struct jinja_value call_namespace(struct jinja_run *run, struct jinja_val
     return (struct jinja_value){.kind = JINJA_NAMESPACE, .space = space};
 }
 
-/* The template's words, as far as they fit, whole characters only, zero bytes as blanks. */
+/* Copies the template's message as far as it fits, in whole characters, with blanks for zero
+ * bytes. */
 static void copy_words(const struct jinja_string *text, char *words, size_t size)
 {
     size_t n = 0, length;
@@ -108,8 +110,10 @@ static struct jinja_value call_raise(struct jinja_run *run, struct jinja_value s
     if (jinja_failed(run))
         return jinja_undefined(NULL);
     copy_words(text, words, sizeof words);
+    /* The message is the template's answer to the client, without a line number. */
     run->raised = true;
-    run->err = baton_fail(&run->why, BATON_INVALID, "%s", *words ? words : "no reason is given");
+    run->err =
+        baton_fail(&run->why, BATON_INVALID, "%s", *words ? words : "the template gives no reason");
     return jinja_undefined(NULL);
 }
 
@@ -128,6 +132,7 @@ static struct jinja_value call_strftime(struct jinja_run *run, struct jinja_valu
         return jinja_fail(run, "strftime_now(): the clock has no date");
     size_t n = strftime(date, sizeof date, pattern, &local);
     struct jinja_text text = {0};
+    /* A date counts as the template's own text only when its format does. */
     jinja_text_put(run, &text, date, n, format->own && !format->marks);
     return jinja_text_end(run, &text);
 }

@@ -1,4 +1,4 @@
-/* Values as JSON, as Python's json.dumps writes them. */
+/* Writes values as JSON, in the form of Python's json.dumps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +108,7 @@ static int by_key(const void *a, const void *b, void *run)
 
 static void put_json_dict(struct jinja_run *run, struct json *json, const struct jinja_dict *dict)
 {
+    /* A copy is sorted: the map keeps its order. */
     struct jinja_entry *entries = jinja_alloc(run, dict->n, sizeof *entries);
     if (!entries)
         return;
@@ -178,6 +179,7 @@ struct jinja_value jinja_to_json(struct jinja_run *run, struct jinja_value value
 {
     struct json json = {.style = style};
     put_json(run, &json, value);
+    /* The JSON of a container is foreign text, because its values come from the request. */
     return jinja_is_container(value) ? jinja_text_foreign(run, &json.text)
                                      : jinja_text_end(run, &json.text);
 }

@@ -1,5 +1,5 @@
-/* Methods of maps and lists, and how a method is found. Those that would change a value are known
- * by name only: the sandbox refuses them. */
+/* Methods of maps and lists, and the search for a method. Methods that would change a value are
+ * known by name only: the sandbox refuses them. */
 #include "gateway/chat/jinja/run/eval.h"
 #include "gateway/chat/jinja/value/text.h"
 
@@ -27,6 +27,7 @@ static struct jinja_value dict_view(struct jinja_run *run, const struct jinja_di
             items[i] = part == KEYS ? dict->entries[i].key : dict->entries[i].value;
         }
     }
+    /* Unlike Python's, a view is a snapshot: maps never change. */
     if (jinja_failed(run))
         return jinja_undefined(NULL);
     *list = (struct jinja_list){.items = items, .n = dict->n, .name = names[part]};
@@ -59,6 +60,7 @@ METHOD(dict_get)
     return jinja_given(args, 1) ? args->items[1] : jinja_none();
 }
 
+/* A copy may be the value itself, because no template can change it. */
 METHOD(dict_copy)
 {
     (void)run;
@@ -103,7 +105,7 @@ const struct jinja_builtin jinja_list_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 static bool is_one_of(const struct jinja_string *name, const char *const *names)
 {

@@ -9,7 +9,7 @@
     static struct jinja_value name(struct jinja_run *run, struct jinja_value self,                 \
                                    const struct jinja_args *args)
 
-/* ---- parts of an item ---- */
+/* ---- attributes of an item ---- */
 
 struct jinja_value jinja_path_of(struct jinja_run *run, struct jinja_value item,
                                  struct jinja_value path)
@@ -22,6 +22,7 @@ struct jinja_value jinja_path_of(struct jinja_run *run, struct jinja_value item,
         size_t end = dot ? (size_t)(dot - text->bytes) : text->n;
         struct jinja_string part = {.bytes = text->bytes + at, .n = end - at, .own = true};
         struct jinja_value key = jinja_string_value(&part);
+        /* 9 digits always fit; a longer index is beyond any list. */
         if (part.n && part.n < 10 && strspn(part.bytes, "0123456789") >= part.n)
             key = jinja_int(strtoll(part.bytes, NULL, 10));
         item = jinja_subscript(run, item, key);
@@ -58,7 +59,7 @@ FILTER(filter_last)
 {
     (void)args;
     if (self.kind == JINJA_ITERATOR)
-        return jinja_fail(run, "last: a generator has no end to begin at");
+        return jinja_fail(run, "last: a generator has no last item");
     struct jinja_list list = jinja_elements(run, self);
     return list.n ? list.items[list.n - 1] : jinja_undefined("there is no last item");
 }
@@ -135,14 +136,14 @@ FILTER(filter_sum)
 
 /* ---- select, map ---- */
 
-/* Nothing of a value that is false, whatever its type. */
+/* Returns the elements of a value; none for any value that is false. */
 static struct jinja_list elements_if_any(struct jinja_run *run, struct jinja_value value)
 {
     return jinja_truth(value) ? jinja_elements(run, value) : (struct jinja_list){0};
 }
 
-/* Those items that a test lets through; without a name those that are true. args: [attribute,]
- * name, arguments of the test. */
+/* Selects the items that pass a test, or without a name the true ones. args: [attribute,] name,
+ * arguments of the test. */
 static struct jinja_value select_items(struct jinja_run *run, struct jinja_value self,
                                        const struct jinja_args *args, bool by_attribute,
                                        bool wanted)
@@ -198,7 +199,7 @@ static struct jinja_value named(const struct jinja_args *args, const char *name)
     return (struct jinja_value){.kind = JINJA_ABSENT};
 }
 
-/* map(attribute="a.b", default=x) or map("filter", arguments). */
+/* Maps by map(attribute="a.b", default=x) or map("filter", arguments). */
 FILTER(filter_map)
 {
     struct jinja_list list = elements_if_any(run, self);
@@ -225,7 +226,7 @@ FILTER(filter_map)
 
 /* ---- batch, slice ---- */
 
-/* Lists of so many items; the last is filled up when there is something to fill it with. */
+/* Makes lists of a given size; the last is filled up when a filler is given. */
 FILTER(filter_batch)
 {
     struct jinja_list list = jinja_elements(run, self);
@@ -233,7 +234,7 @@ FILTER(filter_batch)
     bool fills = jinja_given(args, 1) && args->items[1].kind != JINJA_NONE;
     size_t n_lists = 0;
     if (size < 1 || size > 100000)
-        return jinja_fail(run, "batch: no such size");
+        return jinja_fail(run, "batch: the size must be 1 to 100000");
     struct jinja_value *lists = jinja_items(run, list.n);
     for (size_t at = 0; at < list.n && !jinja_failed(run); at += (size_t)size) {
         size_t left = list.n - at, n = left < (size_t)size ? left : (size_t)size;
@@ -246,14 +247,14 @@ FILTER(filter_batch)
     return jinja_list_value(run, JINJA_ITERATOR, lists, n_lists);
 }
 
-/* So many lists of about the same length. */
+/* Makes a given number of lists of nearly equal length. */
 FILTER(filter_slice)
 {
     struct jinja_list list = jinja_elements(run, self);
     int64_t slices = jinja_int_arg(run, args, 0, 1);
     bool fills = jinja_given(args, 1) && args->items[1].kind != JINJA_NONE;
     if (slices < 1 || slices > 100000)
-        return jinja_fail(run, "slice: no such number");
+        return jinja_fail(run, "slice: the number must be 1 to 100000");
     struct jinja_value *lists = jinja_items(run, (size_t)slices);
     size_t each = list.n / (size_t)slices, longer = list.n % (size_t)slices, at = 0;
     for (size_t i = 0; i < (size_t)slices && !jinja_failed(run); i++) {

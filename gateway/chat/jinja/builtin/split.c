@@ -1,4 +1,4 @@
-/* Methods of text that take it apart. */
+/* Methods that split text. */
 #include <string.h>
 
 #include "gateway/chat/jinja/run/eval.h"
@@ -19,6 +19,7 @@ static void push(struct jinja_run *run, struct growing *list, struct jinja_value
 {
     if (list->n == list->cap) {
         size_t cap = list->cap ? 2 * list->cap : 8;
+        /* The old items stay in the arena until the run ends. */
         struct jinja_value *items = jinja_items(run, cap);
         if (!items)
             return;
@@ -42,7 +43,7 @@ static struct jinja_value reversed_list(struct jinja_run *run, struct growing *l
 
 /* ---- splitting ---- */
 
-/* At runs of white space, at most max times; what is left over keeps its end. */
+/* Splits at runs of white space, at most max times; the rest keeps its inner white space. */
 static struct jinja_value split_words(struct jinja_run *run, const struct jinja_string *string,
                                       int64_t max)
 {
@@ -132,7 +133,8 @@ METHOD(string_rsplit)
     return reversed_list(run, &parts);
 }
 
-/* The bytes of the line break at p; 0: none. */
+/* Returns the bytes of the line break at p; 0 when there is none. The breaks are those of Python's
+ * str.splitlines. */
 static size_t line_break(const char *p, size_t n)
 {
     if (n > 1 && p[0] == '\r' && p[1] == '\n')

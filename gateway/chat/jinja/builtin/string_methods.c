@@ -1,4 +1,4 @@
-/* Methods of text, but for those that take it apart (split.c). */
+/* Methods of text, except for those that split it (split.c). */
 #include <string.h>
 
 #include <utf8proc.h>
@@ -49,7 +49,7 @@ static bool ends_with(const struct jinja_string *string, const struct jinja_stri
            !memcmp(string->bytes + string->n - part->n, part->bytes, part->n);
 }
 
-/* The argument is a text or a tuple of some. */
+/* Tests an argument that is a text or a tuple of texts. */
 static struct jinja_value any_affix(struct jinja_run *run, struct jinja_value self,
                                     const struct jinja_args *args, const char *name,
                                     bool (*has)(const struct jinja_string *string,
@@ -97,13 +97,13 @@ METHOD(string_removesuffix)
 
 /* ---- searching ---- */
 
-/* The character at which the argument is found; -1: nowhere. */
+/* Returns the index of the character at which the argument is found; -1: nowhere. */
 static int64_t find_argument(struct jinja_run *run, struct jinja_value self,
                              const struct jinja_args *args, bool last)
 {
     const struct jinja_string *part = jinja_string_arg(run, args, 0);
     if (!part || !jinja_step_bytes(run, self.string->n)) {
-        jinja_fail(run, "a text is looked for in a text");
+        jinja_fail(run, "the argument must be text");
         return -1;
     }
     size_t found = last ? jinja_rfind(run, self.string, part, self.string->n)
@@ -134,6 +134,7 @@ METHOD(string_count)
     int64_t n = 0;
     if (!part || !jinja_step_bytes(run, self.string->n))
         return jinja_fail(run, "count() needs text");
+    /* Python counts an empty text at every position. */
     if (!part->n)
         return jinja_int((int64_t)jinja_count_chars(self.string) + 1);
     for (size_t at = 0; (at = jinja_find(self.string, part, at)) != SIZE_MAX; at += part->n)
@@ -193,7 +194,7 @@ bool jinja_is_letter_or_number(uint32_t c)
     return is_letter(c) || (category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO);
 }
 
-/* Whether there are characters, all of this kind. */
+/* True when there are characters, all of this kind. */
 static struct jinja_value all_are(struct jinja_run *run, const struct jinja_string *string,
                                   bool (*is)(uint32_t c))
 {
@@ -267,7 +268,7 @@ METHOD(string_format)
     return jinja_braces(run, self.string, args);
 }
 
-/* Between left and right times the fill. */
+/* Puts the fill left and right times around the text. */
 static struct jinja_value padded(struct jinja_run *run, const struct jinja_string *string,
                                  const struct jinja_string *fill, size_t left, size_t right)
 {
@@ -281,7 +282,7 @@ static struct jinja_value padded(struct jinja_run *run, const struct jinja_strin
     return jinja_text_end(run, &text);
 }
 
-/* How many characters are missing to the width that was given. */
+/* Returns the number of characters missing to the given width. */
 static size_t missing(struct jinja_run *run, const struct jinja_string *string,
                       const struct jinja_args *args)
 {
@@ -305,6 +306,7 @@ METHOD(string_rjust)
 METHOD(string_center)
 {
     size_t n = missing(run, self.string, args);
+    /* Python puts the odd blank on the left only when the width is odd. */
     bool odd_width = jinja_int_arg(run, args, 0, 0) & 1;
     size_t left = n / 2 + (n & 1 && odd_width);
     return padded(run, self.string, jinja_string_arg(run, args, 1), left, n - left);

@@ -1,4 +1,4 @@
-/* Tests: what stands behind "is". */
+/* The tests of the operator "is". */
 #include <string.h>
 #include <utf8proc.h>
 
@@ -14,7 +14,7 @@
         return jinja_bool(expression);                                                             \
     }
 
-/* Whether there are letters, all of one case. */
+/* True when there are letters, all of one case. */
 static bool has_case(struct jinja_run *run, struct jinja_value value, bool upper)
 {
     const struct jinja_string *string = jinja_str(run, value);
@@ -86,6 +86,7 @@ static struct jinja_value is_sameas(struct jinja_run *run, struct jinja_value se
         return jinja_bool(false);
     if (self.kind <= JINJA_FLOAT)
         return jinja_bool(jinja_equal(run, self, other));
+    /* Containers and texts are the same when they are one object; all pointers share a union. */
     return jinja_bool(self.list == other.list);
 }
 

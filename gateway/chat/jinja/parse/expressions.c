@@ -1,4 +1,4 @@
-/* Expressions, by Jinja's order of precedence. */
+/* Parses expressions, by Jinja's order of precedence. */
 #include "common/base/array.h"
 #include "gateway/chat/jinja/parse/parser.h"
 
@@ -13,8 +13,8 @@ static struct jinja_node *node_of(struct jinja_parser *parser, enum jinja_node_k
 
 typedef const struct jinja_node *(*parse_operand)(struct jinja_parser *parser);
 
-/* Operands of the next higher precedence with one of these operators between, from the left. A tree
- * of many operators is deep on its left side only, and counts as nested. */
+/* Parses operands of the next higher precedence with one of these operators in between, from the
+ * left. A chain of operators is deep on its left side, so it counts as nested. */
 static const struct jinja_node *parse_binary(struct jinja_parser *parser, parse_operand next,
                                              const int *ops, size_t n_ops)
 {
@@ -68,7 +68,7 @@ static const struct jinja_node *parse_sum(struct jinja_parser *parser)
     return parse_binary(parser, parse_concat, ops, 2);
 }
 
-/* The comparison that the parser is on, left behind; 0: none. */
+/* Skips the comparison operator at the parser and returns it; 0 when there is none. */
 static int take_comparison(struct jinja_parser *parser)
 {
     static const int ops[] = {
@@ -78,6 +78,7 @@ static int take_comparison(struct jinja_parser *parser)
             return ops[i];
     if (jinja_take_word(parser, "in"))
         return JINJA_OP_IN;
+    /* Two tokens form one operator: "not" alone begins another expression. */
     if (jinja_at_word(parser, "not") && jinja_token(parser)[1].kind == JINJA_T_NAME) {
         parser->at++;
         if (jinja_take_word(parser, "in"))

@@ -1,4 +1,4 @@
-/* Text and tags: where they end, and what they cut of the text around them. */
+/* Splits a template into text and tags, and cuts the white space around tags. */
 #include "gateway/chat/jinja/parse/lexer_parts.h"
 
 #include <string.h>
@@ -52,6 +52,7 @@ static void skip_space(struct jinja_lexer *lexer)
 
 struct jinja_token *jinja_lex_push(struct jinja_lexer *lexer, enum jinja_token_kind kind)
 {
+    /* A static token keeps callers free of checks after a failure. */
     static struct jinja_token nowhere;
     struct jinja_tokens *tokens = lexer->tokens;
     if (tokens->n == tokens->cap) {
@@ -81,7 +82,7 @@ void jinja_lex_push_text(struct jinja_lexer *lexer, enum jinja_token_kind kind, 
 
 /* ---- tags ---- */
 
-/* The bytes of the tag's end that lexer is on, with its sign; 0: none. */
+/* Returns the bytes of the tag's end at the lexer, with its sign; 0 when there is none. */
 static size_t tag_end(const struct jinja_lexer *lexer, bool is_print, char *sign)
 {
     *sign = jinja_lex_peek(lexer, 0) == '-' || (jinja_lex_peek(lexer, 0) == '+' && !is_print)
@@ -93,7 +94,7 @@ static size_t tag_end(const struct jinja_lexer *lexer, bool is_print, char *sign
                : 0;
 }
 
-/* Behind a tag: - cuts all white space, a block without a sign the line break. */
+/* Cuts after a tag: - cuts all white space, a block without a sign cuts the line break. */
 static void cut_after(struct jinja_lexer *lexer, bool is_print, char sign)
 {
     size_t start = lexer->at;
@@ -116,6 +117,7 @@ static void lex_tag(struct jinja_lexer *lexer, bool is_print)
             jinja_lex_fail(lexer, is_print ? "{{ has no end" : "{% has no end");
             return;
         }
+        /* Inside brackets }} may close two maps. */
         if (!lexer->n_brackets && (n = tag_end(lexer, is_print, &sign))) {
             jinja_lex_push(lexer, is_print ? JINJA_T_PRINT_END : JINJA_T_BLOCK_END);
             jinja_lex_skip(lexer, n);
@@ -140,9 +142,9 @@ static void skip_comment(struct jinja_lexer *lexer)
     cut_after(lexer, false, before);
 }
 
-/* ---- between tags ---- */
+/* ---- text between tags ---- */
 
-/* Where the text from start to the tag at end ends, once the tag has cut it. */
+/* Returns where the text from start to the tag at end ends, after the tag's cut. */
 static size_t cut_before(const struct jinja_lexer *lexer, size_t start, size_t end, char sign,
                          bool is_print)
 {
@@ -161,8 +163,8 @@ static size_t cut_before(const struct jinja_lexer *lexer, size_t start, size_t e
     return jinja_trimmed_bytes(&text) ? end : line;
 }
 
-/* The bytes of {%- WORD -%} at the lexer; 0: something else stands there. *before and *after are
- * its signs. */
+/* Returns the bytes of {%- WORD -%} at the lexer; 0 when it is something else. *before and *after
+ * are its signs. */
 static size_t word_tag(const struct jinja_lexer *lexer, const char *word, char *before, char *after)
 {
     size_t n = 2, n_word = strlen(word), space;
@@ -188,7 +190,7 @@ static size_t word_tag(const struct jinja_lexer *lexer, const char *word, char *
     return jinja_lex_peek(lexer, n) == '%' && jinja_lex_peek(lexer, n + 1) == '}' ? n + 2 : 0;
 }
 
-/* lexer is on {% raw %}, which has n bytes. */
+/* Lexes {% raw %} at the lexer, which has n bytes. */
 static void lex_raw(struct jinja_lexer *lexer, size_t n, char sign)
 {
     char before, after;
@@ -223,6 +225,7 @@ static void lex_opening(struct jinja_lexer *lexer, size_t start)
 {
     char kind = jinja_lex_peek(lexer, 1), sign = jinja_lex_peek(lexer, 2), after;
     size_t raw = word_tag(lexer, "raw", &sign, &after);
+    /* word_tag may have overwritten it. */
     sign = jinja_lex_peek(lexer, 2);
     bool signed_tag = sign == '-' || sign == '+';
     size_t end = cut_before(lexer, start, lexer->at, sign, kind == '{');
@@ -256,7 +259,7 @@ static void lex_all(struct jinja_lexer *lexer)
 enum baton_err jinja_lex(struct baton_arena *arena, const char *source, size_t n,
                          struct jinja_tokens *tokens, struct baton_why *why)
 {
-    /* One line break at the very end is dropped. */
+    /* Jinja drops one line break at the very end. */
     n -= n && source[n - 1] == '\n';
     struct jinja_lexer lexer = {.arena = arena,
                                 .source = source,

@@ -1,8 +1,8 @@
 /* A template's source as tokens; private to gateway/chat/jinja.
  *
- * White space around tags is cut here, as Jinja does with trim_blocks and lstrip_blocks: a line
- * break right behind a block goes, and so does what stands before a block on its line, unless a
- * sign says otherwise.
+ * The lexer cuts white space around tags as Jinja does with trim_blocks and lstrip_blocks: a line
+ * break right after a block is cut, and so is white space before a block on its line, unless a sign
+ * says otherwise.
  *
  * Ownership: the arena's; texts without escapes point into the source.
  * Threading: pure.
@@ -45,7 +45,7 @@ struct jinja_tokens {
     size_t n, cap;
 };
 
-/* source outlives the tokens. */
+/* Splits a source, which must outlive the tokens. */
 enum baton_err jinja_lex(struct baton_arena *arena, const char *source, size_t n,
                          struct jinja_tokens *tokens, struct baton_why *why) BATON_MUST_CHECK;
 

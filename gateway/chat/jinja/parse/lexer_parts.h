@@ -1,4 +1,4 @@
-/* What the two files of the lexer share; private to them.
+/* The state that the two files of the lexer share; private to them.
  *
  * Ownership: the lexer is embedded; tokens are the arena's.
  * Threading: pure.
@@ -18,7 +18,7 @@ struct jinja_lexer {
     const char *source;
     size_t n, at;
     int line;
-    bool line_start; /* the tag before ended with a line break */
+    bool line_start; /* the previous tag ended with a line break */
     char brackets[JINJA_MAX_BRACKETS];
     size_t n_brackets;
     struct jinja_tokens *tokens;
@@ -29,17 +29,17 @@ struct jinja_lexer {
 void jinja_lex_fail(struct jinja_lexer *lexer, const char *what);
 void *jinja_lex_alloc(struct jinja_lexer *lexer, size_t n);
 
-/* The byte so far ahead; 0 behind the end. */
+/* Returns the byte that far ahead; 0 after the end. */
 char jinja_lex_peek(const struct jinja_lexer *lexer, size_t ahead);
 bool jinja_lex_at(const struct jinja_lexer *lexer, const char *text);
-/* Leaves n bytes behind and counts their lines. */
+/* Skips n bytes and counts their lines. */
 void jinja_lex_skip(struct jinja_lexer *lexer, size_t n);
 
 struct jinja_token *jinja_lex_push(struct jinja_lexer *lexer, enum jinja_token_kind kind);
 void jinja_lex_push_text(struct jinja_lexer *lexer, enum jinja_token_kind kind, const char *text,
                          size_t n);
 
-/* The text, number, name or operator that the lexer is on becomes a token. */
+/* Adds a token for the text, number, name or operator at the lexer. */
 void jinja_lex_piece(struct jinja_lexer *lexer);
 
 #endif

@@ -1,4 +1,4 @@
-/* What stands inside tags: texts, numbers, names, operators. */
+/* Lexes the parts of tags: texts, numbers, names, operators. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static size_t put_code_point(char *out, uint32_t c)
     return n;
 }
 
-/* The hexadecimal or octal digits of an escape. Returns how many bytes the character has. */
+/* Reads the hexadecimal or octal digits of an escape. Returns the bytes of the character. */
 static size_t put_number(struct jinja_lexer *lexer, const char **from, const char *end,
                          size_t n_digits, int base, char *out)
 {
@@ -45,13 +45,13 @@ static size_t put_number(struct jinja_lexer *lexer, const char **from, const cha
     unsigned long c = strtoul(digits, NULL, base);
     *from += n;
     if ((base == 16 && n < n_digits) || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
-        jinja_lex_fail(lexer, "an escape in a text is no character");
+        jinja_lex_fail(lexer, "an escape in a text is not a character");
         return 0;
     }
     return put_code_point(out, (uint32_t)c);
 }
 
-/* from is behind the backslash, before end. */
+/* Reads an escape after the backslash, before end. Returns the bytes written. */
 static size_t put_escape(struct jinja_lexer *lexer, const char **from, const char *end, char *out)
 {
     static const char letters[] = "ntrabfv\\'\"", meant[] = "\n\t\r\a\b\f\v\\'\"";
@@ -61,6 +61,7 @@ static size_t put_escape(struct jinja_lexer *lexer, const char **from, const cha
         out[0] = meant[found - letters];
         return 1;
     }
+    /* A backslash before a line break continues the text, as in Python. */
     if (letter == '\n')
         return 0;
     if (letter == 'x' || letter == 'u' || letter == 'U')
@@ -76,8 +77,8 @@ static size_t put_escape(struct jinja_lexer *lexer, const char **from, const cha
     return 2;
 }
 
-/* A string is never longer than its source, which has an escape of 4 bytes or more for each
- * character beyond ASCII. */
+/* Adds a text. It is never longer than its source, where each character beyond ASCII is an escape
+ * of 4 bytes or more. */
 static void push_string(struct jinja_lexer *lexer, const char *from, size_t n)
 {
     const char *end = from + n;
@@ -124,7 +125,7 @@ static size_t count_digits(const struct jinja_lexer *lexer, size_t from)
     return n;
 }
 
-/* The bytes of a fraction and an exponent behind n digits; 0: it is an integer. */
+/* Returns the bytes of a fraction and an exponent after n digits; 0: it is an integer. */
 static size_t float_tail(const struct jinja_lexer *lexer, size_t n)
 {
     size_t tail = 0, digits;
@@ -149,6 +150,7 @@ static void lex_number(struct jinja_lexer *lexer)
         if (jinja_lex_peek(lexer, i) != '_')
             text[length++] = jinja_lex_peek(lexer, i);
     text[length] = 0;
+    /* As in Python 3, where a leading 0 would look octal. */
     if (!tail && length > 1 && text[0] == '0' && strspn(text, "0") < length) {
         jinja_lex_fail(lexer, "a number begins with 0");
         return;
@@ -179,7 +181,7 @@ static void lex_name(struct jinja_lexer *lexer)
     jinja_lex_skip(lexer, n);
 }
 
-/* Keeps the open brackets, within which }} and %} end nothing. */
+/* Keeps track of open brackets, inside which }} and %} end nothing. */
 static void balance(struct jinja_lexer *lexer, char c)
 {
     static const char open[] = "([{", close[] = ")]}";

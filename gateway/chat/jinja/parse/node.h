@@ -1,4 +1,4 @@
-/* A template as a tree; private to gateway/chat/jinja.
+/* A template as a syntax tree; private to gateway/chat/jinja.
  *
  * Ownership: the template's arena.
  * Threading: immutable once parsed.
@@ -10,7 +10,7 @@
 #include "common/base/arena.h"
 #include "gateway/chat/jinja/value/value.h"
 
-/* An operator of one or two characters as a number. */
+/* An operator of one or two characters as one number. */
 #define JINJA_OP(a, b) ((a) | (b) << 8)
 
 enum jinja_node_kind {
@@ -36,7 +36,7 @@ enum jinja_node_kind {
     JINJA_N_FILTER,     /* a|name(items) */
     JINJA_N_TEST,       /* a is name(items) */
     JINJA_N_KEYWORD,    /* name=a, in the items of a call */
-    JINJA_N_BLOCK_TEXT, /* what a filter of a block works on */
+    JINJA_N_BLOCK_TEXT, /* the text that a block's filter works on */
     /* statements */
     JINJA_N_DATA,      /* value: text */
     JINJA_N_PRINT,     /* {{ a }} */
@@ -55,7 +55,7 @@ enum jinja_node_kind {
 };
 
 enum {
-    JINJA_OP_IN = 1, /* of a comparison, besides those that are written as characters */
+    JINJA_OP_IN = 1, /* comparisons without characters of their own */
     JINJA_OP_NOT_IN
 };
 
@@ -69,9 +69,9 @@ struct jinja_node {
     struct jinja_value value;
 };
 
-/* One spelling of a name. */
+/* One spelling of a name, stored once. */
 struct jinja_name {
-    struct jinja_string string; /* first: a name's pointer is its string's */
+    struct jinja_string string; /* first: a pointer to a name is a pointer to its string */
     uint64_t hash;
     struct jinja_name *next; /* of the same slot */
 };
@@ -81,10 +81,10 @@ struct baton_jinja {
     const struct jinja_node *root;
     struct jinja_name **slots; /* [n_slots], a power of 2, at least as many as names; NULL: none */
     size_t n_slots, n_names;
-    uint64_t seed; /* random, so that no template chooses names that share a slot */
+    uint64_t seed; /* random, so that no template can choose names that share a slot */
 };
 
-/* The interned name of this spelling; NULL: the template does not have it. */
+/* Returns the interned name of this spelling; NULL: the template does not have it. */
 const struct jinja_string *jinja_find_name(const struct baton_jinja *jinja, const char *text,
                                            size_t n);
 

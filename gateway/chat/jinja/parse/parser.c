@@ -1,4 +1,4 @@
-/* What the parts of the parser share. */
+/* The helpers that the parts of the parser share. */
 #include "gateway/chat/jinja/parse/parser.h"
 
 #include <stdarg.h>
@@ -20,6 +20,7 @@ void jinja_parse_fail(struct jinja_parser *parser, const char *fmt, ...)
     (void)vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
     parser->err = baton_fail(parser->why, BATON_INVALID, "line %d: %s", line, reason);
+    /* At the end of the tokens, every loop of the parser stops. */
     parser->at = parser->tokens.n - 1;
 }
 
@@ -134,7 +135,7 @@ void jinja_node_add(struct jinja_parser *parser, struct jinja_node *node,
                     const struct jinja_node *item)
 {
     size_t n = node->n_items;
-    if (!(n & (n - 1))) { /* full: the room is a power of 2 */
+    if (!(n & (n - 1))) { /* full: the capacity is a power of 2 */
         const struct jinja_node **items = alloc(parser, (n ? 2 * n : 1) * sizeof *items);
         if (!items)
             return;
@@ -145,7 +146,7 @@ void jinja_node_add(struct jinja_parser *parser, struct jinja_node *node,
     node->items[node->n_items++] = item;
 }
 
-/* FNV-1a. */
+/* FNV-1a, from a random start. */
 static uint64_t name_hash(const struct baton_jinja *jinja, const char *text, size_t n)
 {
     uint64_t hash = jinja->seed;
@@ -154,7 +155,7 @@ static uint64_t name_hash(const struct baton_jinja *jinja, const char *text, siz
     return hash;
 }
 
-/* By the upper half, on which all bytes and the whole seed bear. */
+/* Uses the upper half, which depends on all bytes and on the whole seed. */
 static struct jinja_name **slot_of(struct jinja_name **slots, size_t n_slots, uint64_t hash)
 {
     return &slots[(hash >> 32) & (n_slots - 1)];
@@ -202,6 +203,7 @@ const struct jinja_string *jinja_intern(struct jinja_parser *parser, const char 
     struct jinja_name *name = find_name(jinja, hash, text, n);
     if (name)
         return &name->string;
+    /* One name a slot on average. */
     if (jinja->n_names == jinja->n_slots && !grow_names(parser))
         return NULL;
     name = alloc(parser, sizeof *name);

@@ -1,4 +1,5 @@
-/* The operands of expressions: constants, names, lists; attributes, calls, filters and tests. */
+/* Parses the operands of expressions: constants, names, lists; attributes, calls, filters and
+ * tests. */
 #include <string.h>
 
 #include "gateway/chat/jinja/parse/parser.h"
@@ -33,11 +34,12 @@ static struct jinja_value text_constant(struct jinja_parser *parser, const char 
 
 /* ---- primaries ---- */
 
-/* Strings in a row are one. */
+/* Joins adjacent strings into one. */
 static const struct jinja_node *parse_strings(struct jinja_parser *parser)
 {
     const struct jinja_token *first = jinja_next(parser);
     size_t n = first->n, n_more = 0;
+    /* The tokens stay in memory, so the texts are copied in a second pass. */
     while (jinja_token(parser)->kind == JINJA_T_STRING) {
         n += jinja_next(parser)->n;
         n_more++;
@@ -87,7 +89,7 @@ static const struct jinja_node *parse_dict(struct jinja_parser *parser)
     return dict;
 }
 
-/* Behind '(': () is an empty tuple. */
+/* Parses after '(': () is an empty tuple. */
 static const struct jinja_node *parse_brackets(struct jinja_parser *parser)
 {
     if (jinja_take_op(parser, ')'))
@@ -134,7 +136,7 @@ static const struct jinja_node *parse_primary(struct jinja_parser *parser)
     }
 }
 
-/* ---- behind a primary ---- */
+/* ---- suffixes of a primary ---- */
 
 static bool is_keyword(const struct jinja_parser *parser)
 {
@@ -161,7 +163,7 @@ static void parse_argument(struct jinja_parser *parser, struct jinja_node *call)
     }
 }
 
-/* Behind '('. */
+/* Parses arguments after '('. */
 static void parse_arguments(struct jinja_parser *parser, struct jinja_node *call)
 {
     while (!parser->err && !jinja_at_op(parser, ')')) {
@@ -188,7 +190,7 @@ static const struct jinja_node *parse_slice(struct jinja_parser *parser,
     return slice;
 }
 
-/* Behind '['. */
+/* Parses a subscript or a slice after '['. */
 static const struct jinja_node *parse_subscript(struct jinja_parser *parser,
                                                 const struct jinja_node *of)
 {
@@ -203,7 +205,7 @@ static const struct jinja_node *parse_subscript(struct jinja_parser *parser,
     return node;
 }
 
-/* Behind '.': a name, or an index as in a.0 */
+/* Parses an attribute after '.': a name, or an index as in a.0. */
 static const struct jinja_node *parse_attribute(struct jinja_parser *parser,
                                                 const struct jinja_node *of)
 {
@@ -229,7 +231,7 @@ static bool at_any_op(const struct jinja_parser *parser, const char *ops)
     return *ops;
 }
 
-/* Each suffix nests what is before it: a.b.c is (a.b).c. */
+/* Parses suffixes. Each nests the expression before it: a.b.c is (a.b).c. */
 static const struct jinja_node *parse_postfix(struct jinja_parser *parser,
                                               const struct jinja_node *node)
 {
@@ -257,7 +259,7 @@ static const struct jinja_node *parse_filter(struct jinja_parser *parser,
     return filter;
 }
 
-/* An argument of a test may stand without brackets: x is divisibleby 3. */
+/* True at an argument of a test, which needs no brackets: x is divisibleby 3. */
 static bool at_test_argument(const struct jinja_parser *parser)
 {
     const struct jinja_token *token = jinja_token(parser);
@@ -268,7 +270,7 @@ static bool at_test_argument(const struct jinja_parser *parser)
            jinja_at_op(parser, '[') || jinja_at_op(parser, '{');
 }
 
-/* Behind "is". */
+/* Parses a test after "is". */
 static const struct jinja_node *parse_test(struct jinja_parser *parser, const struct jinja_node *of)
 {
     bool negated = jinja_take_word(parser, "not");
@@ -312,6 +314,7 @@ const struct jinja_node *jinja_parse_block_filter(struct jinja_parser *parser)
 
 static const struct jinja_node *parse_unary(struct jinja_parser *parser, bool with_filter)
 {
+    /* The sign binds tighter than a filter, looser than a suffix: -a.b|f is (-(a.b))|f. */
     const struct jinja_node *node;
     int op = jinja_at_op(parser, '-') ? '-' : jinja_at_op(parser, '+') ? '+' : 0;
     if (op) {

@@ -1,4 +1,4 @@
-/* Text, printed expressions and blocks. */
+/* Parses text, printed expressions and blocks. */
 #include "common/base/array.h"
 #include "gateway/chat/jinja/parse/parser.h"
 
@@ -9,7 +9,7 @@
 static const struct jinja_node *parse_body(struct jinja_parser *parser, const char *const *ends,
                                            size_t n_ends);
 
-/* A body up to one of the words, which is left behind together with nothing else of its tag. */
+/* Parses a body up to one of the words, at which the parser then is. */
 #define BODY(parser, ...)                                                                          \
     parse_body(parser, (const char *const[]){__VA_ARGS__},                                         \
                sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *))
@@ -22,7 +22,7 @@ static void end_block(struct jinja_parser *parser)
     (void)jinja_next(parser);
 }
 
-/* The body behind the tag that the parser stands in, up to and with {% end %}. */
+/* Parses the body after the tag that the parser is in, including its {% end %}. */
 static const struct jinja_node *parse_block_body(struct jinja_parser *parser, const char *end)
 {
     end_block(parser);
@@ -33,10 +33,12 @@ static const struct jinja_node *parse_block_body(struct jinja_parser *parser, co
 
 /* ---- blocks ---- */
 
-/* Behind "if" or "elif". */
+/* Parses after "if" or "elif". */
 static const struct jinja_node *parse_if(struct jinja_parser *parser)
 {
     struct jinja_node *node = jinja_node_new(parser, JINJA_N_IF);
+    /* Each elif nests in the one before, so a long chain is refused before it exhausts the
+     * stack. */
     if (!jinja_parse_enter(parser))
         return node;
     node->a = jinja_parse_tuple(parser, false);
@@ -90,7 +92,7 @@ static const struct jinja_node *parse_set(struct jinja_parser *parser)
     return node;
 }
 
-/* break and continue leave no macro. */
+/* Parses a macro's body, in which break and continue cannot leave the macro. */
 static const struct jinja_node *parse_macro_body(struct jinja_parser *parser, const char *end)
 {
     size_t n_loops = parser->n_loops;
@@ -200,7 +202,7 @@ static const struct {
     {"continue", parse_continue},
 };
 
-/* Behind {%. */
+/* Parses a statement after {%. */
 static const struct jinja_node *parse_statement(struct jinja_parser *parser)
 {
     const struct jinja_token *token = jinja_token(parser);
@@ -252,8 +254,8 @@ static bool at_end_word(const struct jinja_parser *parser, const char *const *en
     return false;
 }
 
-/* Up to a block that begins with one of the words, on which the parser then stands; without words
- * up to the end of the template. */
+/* Parses up to a block that begins with one of the words, at which the parser then is; without
+ * words up to the end of the template. */
 static const struct jinja_node *parse_body(struct jinja_parser *parser, const char *const *ends,
                                            size_t n_ends)
 {

@@ -1,4 +1,4 @@
-/* Functions, and the arguments that they are given. */
+/* Calls functions and binds their arguments. */
 #include <string.h>
 
 #include "common/base/array.h"
@@ -28,7 +28,7 @@ struct jinja_args jinja_eval_args(struct jinja_run *run, struct jinja_scope *sco
     return args;
 }
 
-/* The place of a parameter among "width first blank"; SIZE_MAX: there is none. */
+/* Returns the index of a parameter in "width first blank"; SIZE_MAX when there is none. */
 static size_t parameter_index(const char *parameters, const struct jinja_string *name)
 {
     size_t i = 0;
@@ -56,6 +56,7 @@ static bool bind_arguments(struct jinja_run *run, const struct jinja_builtin *bu
     size_t n = count_parameters(builtin->parameters);
     for (size_t i = 0; i < n; i++)
         bound[i] = (struct jinja_value){.kind = JINJA_ABSENT};
+    /* Before anything is copied: bound has room for the parameters only. */
     if (args->n > n) {
         jinja_fail(run, "%s() takes at most %zu arguments, not %zu", builtin->name, n, args->n);
         return false;
@@ -94,8 +95,8 @@ struct jinja_value jinja_call_builtin(struct jinja_run *run, const struct jinja_
         &(struct jinja_args){.items = bound, .n = count_parameters(builtin->parameters)});
 }
 
-/* A method or filter may read all of the text that it works on. Reading is faster than writing,
- * which counts by itself: long conversations are not to pay twice. */
+/* Counts the reading of the text that a method or filter works on. Reading is faster than writing,
+ * which is counted separately: long conversations must not pay twice. */
 static bool step_over(struct jinja_run *run, struct jinja_value self)
 {
     return jinja_step(run, self.kind == JINJA_STRING ? 1 + self.string->n / 256 : 1);

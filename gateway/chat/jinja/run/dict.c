@@ -1,4 +1,4 @@
-/* Maps in the order of insertion; a larger one finds its keys by their hashes. */
+/* Maps in the order of insertion. A large one finds its keys by hash. */
 #include <string.h>
 
 #include "gateway/chat/jinja/run/eval.h"
@@ -18,7 +18,7 @@ static uint32_t mix(uint32_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/* Equal keys have equal hashes: 1, 1.0 and true are one key. */
+/* Returns a key's hash. Equal keys have equal hashes: 1, 1.0 and true are one key. */
 static uint32_t hash_key(struct jinja_value key)
 {
     uint32_t hash = 2166136261u;
@@ -29,7 +29,7 @@ static uint32_t hash_key(struct jinja_value key)
     case JINJA_BOOL:
     case JINJA_INT:
     case JINJA_FLOAT:
-        real = jinja_as_real(key) + 0.0; /* -0 is 0 */
+        real = jinja_as_real(key) + 0.0; /* -0 equals 0 */
         return mix(hash, &real, sizeof real);
     case JINJA_TUPLE:
         for (size_t i = 0; i < key.list->n; i++) {
@@ -48,7 +48,7 @@ static bool can_be_key(struct jinja_value key)
            key.kind == JINJA_NAMESPACE;
 }
 
-/* Whether the key can be one, with all that is in it. Counts the work of its hash. */
+/* True when the key and all its parts can be keys. Counts the work of hashing it. */
 static bool check_key(struct jinja_run *run, struct jinja_value key)
 {
     if (!jinja_step_bytes(run, key.kind == JINJA_STRING ? key.string->n : 0))
@@ -65,6 +65,7 @@ static bool check_key(struct jinja_run *run, struct jinja_value key)
 
 static void fill_slots(struct jinja_run *run, struct jinja_dict *dict)
 {
+    /* At most a quarter full, so that probes are short. */
     size_t n_slots = 4 * dict->cap;
     dict->slots = jinja_alloc(run, n_slots, sizeof *dict->slots);
     dict->n_slots = dict->slots ? n_slots : 0;
@@ -101,6 +102,8 @@ static struct jinja_entry *find_entry(struct jinja_run *run, const struct jinja_
         return NULL;
     }
     size_t slot = hash_key(key) % dict->n_slots;
+    /* Each probe counts as a step, because the hash is not seeded and keys may collide by
+     * design. */
     for (; dict->slots[slot]; slot = (slot + 1) % dict->n_slots)
         if (jinja_step(run, 1) && jinja_equal(run, dict->entries[dict->slots[slot] - 1].key, key))
             return &dict->entries[dict->slots[slot] - 1];

@@ -1,4 +1,4 @@
-/* Names, attributes and expressions. */
+/* Evaluates names, attributes and expressions. */
 #include "gateway/chat/jinja/run/eval.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ bool jinja_enter(struct jinja_run *run)
 
 /* ---- names ---- */
 
-/* Many names in one scope are work to look through. */
+/* Finds a name in a scope. The search through many names counts as work. */
 static const struct jinja_binding *find(struct jinja_run *run, const struct jinja_binding *binding,
                                         const struct jinja_string *name)
 {
@@ -69,6 +69,7 @@ struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope 
         if (binding)
             return binding->value;
     }
+    /* Last, so that a variable may have the name of a function. */
     const struct jinja_builtin *builtin = jinja_find_builtin(jinja_globals, name);
     return builtin ? function_value(run, builtin, jinja_none()) : absent(run, NULL, name);
 }
@@ -102,7 +103,7 @@ static struct jinja_value space_attribute(const struct jinja_namespace *space,
     return binding ? binding->value : (struct jinja_value){.kind = JINJA_ABSENT};
 }
 
-/* What of.name means before items are looked at; ABSENT: nothing. */
+/* Returns of.name as far as it is not an item; ABSENT when there is no such attribute. */
 static struct jinja_value own_attribute(struct jinja_run *run, struct jinja_value of,
                                         const struct jinja_string *name)
 {
@@ -127,7 +128,7 @@ struct jinja_value jinja_attribute(struct jinja_run *run, struct jinja_value of,
     return item ? *item : jinja_missing(run, of, key);
 }
 
-/* An element by its number, negative ones from the end; ABSENT: there is none. */
+/* Returns an element by its index, negative ones from the end; ABSENT when there is none. */
 static struct jinja_value element(struct jinja_run *run, struct jinja_value of, int64_t i)
 {
     size_t n = jinja_length(run, of);
@@ -196,7 +197,7 @@ static struct jinja_value eval_concat(struct jinja_run *run, struct jinja_scope 
     return jinja_text_end(run, &text);
 }
 
-/* a < b < c: each operand is evaluated once, and only as far as it is needed. */
+/* Evaluates a < b < c: each operand once, and only as far as needed. */
 static struct jinja_value eval_compare(struct jinja_run *run, struct jinja_scope *scope,
                                        const struct jinja_node *node)
 {
@@ -230,7 +231,7 @@ static struct jinja_value eval_cond(struct jinja_run *run, struct jinja_scope *s
     return jinja_undefined("the condition is false and there is no else");
 }
 
-/* Nodes that have two operands, both of which are evaluated. */
+/* Evaluates nodes with two operands, both of which are always needed. */
 static struct jinja_value eval_pair(struct jinja_run *run, struct jinja_scope *scope,
                                     const struct jinja_node *node)
 {
@@ -238,12 +239,13 @@ static struct jinja_value eval_pair(struct jinja_run *run, struct jinja_scope *s
     struct jinja_value b = jinja_eval(run, scope, node->b);
     if (jinja_failed(run))
         return jinja_undefined(NULL);
+    /* The operands may have moved it to another line. */
     run->line = node->line;
     return node->kind == JINJA_N_SUBSCRIPT ? jinja_subscript(run, a, b)
                                            : jinja_binary(run, node->op, a, b);
 }
 
-/* Nodes that call something. */
+/* Evaluates nodes that call a function. */
 static struct jinja_value eval_call(struct jinja_run *run, struct jinja_scope *scope,
                                     const struct jinja_node *node)
 {
@@ -308,7 +310,7 @@ static struct jinja_value eval_node(struct jinja_run *run, struct jinja_scope *s
     case JINJA_N_BLOCK_TEXT:
         return run->block_text;
     default:
-        return jinja_fail(run, "a statement is no expression");
+        return jinja_fail(run, "a statement is not an expression");
     }
 }
 

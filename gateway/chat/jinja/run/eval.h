@@ -1,4 +1,4 @@
-/* The tree at work: expressions, statements, calls; private to gateway/chat/jinja.
+/* Evaluates a template's tree: expressions, statements, calls; private to gateway/chat/jinja.
  *
  *     exec.c  statements, scopes, macros  loop.c  for, and its loop
  *     eval.c  expressions                operators.c  + - * / % in < [] ...
@@ -9,7 +9,7 @@
  *
  * Ownership: the run's arena.
  * Threading: that of the run.
- * Errors:    sticky in the run; what is returned after a failure is undefined.
+ * Errors:    sticky in the run; results after a failure are undefined.
  */
 #ifndef BATON_GATEWAY_CHAT_JINJA_RUN_EVAL_H
 #define BATON_GATEWAY_CHAT_JINJA_RUN_EVAL_H
@@ -30,7 +30,8 @@ struct jinja_args {
 };
 
 /* A filter, test, method or global function. With parameters ("width first blank") the call gets
- * one argument for each, ABSENT where it was not given; without (NULL) what the caller wrote. */
+ * one argument for each, ABSENT where it is missing; without (NULL) it gets the caller's
+ * arguments. */
 struct jinja_builtin {
     const char *name, *parameters;
     size_t n_required;
@@ -38,7 +39,7 @@ struct jinja_builtin {
                                const struct jinja_args *args);
 };
 
-/* A built-in with what it belongs to, or a macro with the scope that it was defined in. */
+/* A built-in with the value it belongs to, or a macro with the scope of its definition. */
 struct jinja_function {
     const struct jinja_builtin *builtin;
     struct jinja_value self;
@@ -50,16 +51,16 @@ struct jinja_namespace {
     struct jinja_binding *first;
 };
 
-/* A for under way. Elements are taken as they are needed, so that its filter sees what the body
- * changed. */
+/* A running for. Elements are taken when they are needed, so that its filter sees the changes of
+ * the body. */
 struct jinja_loop {
     struct jinja_list source;
     size_t at;
     const struct jinja_node *node;
     struct jinja_scope *around;
-    struct jinja_value previous, current, next; /* ABSENT: none; next: taken ahead */
-    struct jinja_value changed;                 /* what changed() was last given */
-    int64_t index0, n, depth;                   /* n: -1: not counted */
+    struct jinja_value previous, current, next; /* ABSENT: none; next: an element taken ahead */
+    struct jinja_value changed;                 /* the last argument of changed() */
+    int64_t index0, n, depth;                   /* n: -1: not counted yet */
 };
 
 /* ---- evaluation ---- */
@@ -70,12 +71,12 @@ struct jinja_value jinja_call(struct jinja_run *run, struct jinja_value function
                               const struct jinja_args *args);
 struct jinja_value jinja_call_builtin(struct jinja_run *run, const struct jinja_builtin *builtin,
                                       struct jinja_value self, const struct jinja_args *args);
-/* With a caller, for {% call %}; ABSENT: none. */
+/* Calls a macro, with a caller for {% call %}. */
 struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_function *function,
                                     const struct jinja_args *args);
 struct jinja_value jinja_run_template(struct jinja_run *run);
 
-/* True unless there are too many levels; to be paired with jinja_leave. */
+/* True unless there are too many levels; pair it with jinja_leave. */
 bool jinja_enter(struct jinja_run *run);
 static inline void jinja_leave(struct jinja_run *run)
 {
@@ -86,7 +87,7 @@ struct jinja_value jinja_lookup(struct jinja_run *run, const struct jinja_scope 
                                 const struct jinja_string *name);
 void jinja_bind(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_string *name,
                 struct jinja_value value);
-/* The arguments of a CALL, FILTER or TEST. */
+/* Evaluates the arguments of a CALL, FILTER or TEST. */
 struct jinja_args jinja_eval_args(struct jinja_run *run, struct jinja_scope *scope,
                                   const struct jinja_node *node);
 
@@ -95,9 +96,9 @@ struct jinja_scope *jinja_scope_new(struct jinja_run *run, struct jinja_scope *p
 void jinja_assign(struct jinja_run *run, struct jinja_scope *scope, const struct jinja_node *target,
                   struct jinja_value value);
 
-/* The next element, which becomes the current one; ABSENT: there is none. */
+/* Advances to the next element and returns it; ABSENT when there is none. */
 struct jinja_value jinja_loop_advance(struct jinja_run *run, struct jinja_loop *loop);
-/* loop.name; ABSENT: it has no such attribute. */
+/* Returns loop.name; ABSENT when there is no such attribute. */
 struct jinja_value jinja_loop_attribute(struct jinja_run *run, struct jinja_loop *loop,
                                         const struct jinja_string *name);
 
@@ -108,22 +109,22 @@ struct jinja_value jinja_binary(struct jinja_run *run, int op, struct jinja_valu
 struct jinja_value jinja_unary(struct jinja_run *run, int op, struct jinja_value a);
 bool jinja_compare_op(struct jinja_run *run, int op, struct jinja_value a, struct jinja_value b);
 bool jinja_contains(struct jinja_run *run, struct jinja_value in, struct jinja_value item);
-/* of.name and of[key]. */
+/* Return of.name and of[key]. */
 struct jinja_value jinja_attribute(struct jinja_run *run, struct jinja_value of,
                                    const struct jinja_string *name);
 struct jinja_value jinja_subscript(struct jinja_run *run, struct jinja_value of,
                                    struct jinja_value key);
 struct jinja_value jinja_slice(struct jinja_run *run, struct jinja_value of,
                                const struct jinja_value bounds[3]);
-/* The undefined that a missing attribute or key is. */
+/* Returns the undefined value of a missing attribute or key. */
 struct jinja_value jinja_missing(struct jinja_run *run, struct jinja_value of,
                                  struct jinja_value key);
 
 /* ---- values as text ---- */
 
-/* As {{ }} prints it; undefined is "". */
+/* Returns the text that {{ }} prints; "" for undefined. */
 const struct jinja_string *jinja_str(struct jinja_run *run, struct jinja_value value);
-/* As it stands in a list; INT and FLOAT as digits. */
+/* Append the text of a value inside a list; INT and FLOAT as digits. */
 struct jinja_text;
 void jinja_put_repr(struct jinja_run *run, struct jinja_text *out, struct jinja_value value);
 void jinja_put_number(struct jinja_run *run, struct jinja_text *out, struct jinja_value value);
@@ -135,16 +136,16 @@ struct jinja_json_style {
 };
 struct jinja_value jinja_to_json(struct jinja_run *run, struct jinja_value value,
                                  const struct jinja_json_style *style);
-/* format % args, as Python has it: %s %d %i %f %r %x and %%. */
+/* Returns format % args with Python's meaning: %s %d %i %f %r %x and %%. */
 struct jinja_value jinja_percent(struct jinja_run *run, const struct jinja_string *format,
                                  const struct jinja_args *args);
-/* "{} {0} {name}".format(...) without format specifications. */
+/* Returns "{} {0} {name}".format(...), without format specifications. */
 struct jinja_value jinja_braces(struct jinja_run *run, const struct jinja_string *format,
                                 const struct jinja_args *args);
 
 /* ---- built in ---- */
 
-/* Methods of text that are filters of any value as well. */
+/* Methods of text that are also filters of any value. */
 struct jinja_value jinja_strip(struct jinja_run *run, struct jinja_value self,
                                const struct jinja_args *args);
 struct jinja_value jinja_upper(struct jinja_run *run, struct jinja_value self,
@@ -153,36 +154,38 @@ struct jinja_value jinja_lower(struct jinja_run *run, struct jinja_value self,
                                const struct jinja_args *args);
 struct jinja_value jinja_capitalize(struct jinja_run *run, struct jinja_value self,
                                     const struct jinja_args *args);
-/* By its Unicode category. */
+/* True by the Unicode category. */
 bool jinja_is_letter_or_number(uint32_t c);
 
-/* Ends with a name that is NULL. */
+/* The last entry's name is NULL. */
 extern const struct jinja_builtin jinja_filters[], jinja_sequence_filters[], jinja_order_filters[],
     jinja_tests[], jinja_globals[], jinja_string_methods[], jinja_split_methods[],
     jinja_dict_methods[], jinja_list_methods[];
 
 const struct jinja_builtin *jinja_find_builtin(const struct jinja_builtin *table,
                                                const struct jinja_string *name);
-/* In all tables of filters. */
+/* Searches all tables of filters. */
 const struct jinja_builtin *jinja_find_filter(const struct jinja_string *name);
-/* By name, with the usual failure when there is none. */
+/* Apply a filter or test by name; fail when there is none. */
 struct jinja_value jinja_apply_filter(struct jinja_run *run, const struct jinja_string *name,
                                       struct jinja_value value, const struct jinja_args *args);
 bool jinja_apply_test(struct jinja_run *run, const struct jinja_string *name,
                       struct jinja_value value, const struct jinja_args *args);
-/* The method of a value; NULL when it has none of this name. *unsafe: it would change the value. */
+/* Returns the method of a value; NULL when it has none of this name. *unsafe: the method would
+ * change the value. */
 const struct jinja_builtin *jinja_find_method(struct jinja_value of,
                                               const struct jinja_string *name, bool *unsafe);
 
 /* ---- items of lists, for filters ---- */
 
-/* "a.b.0" of an item: each part is a key, digits are an index. */
+/* Returns "a.b.0" of an item: each part is a key, digits are an index. */
 struct jinja_value jinja_path_of(struct jinja_run *run, struct jinja_value item,
                                  struct jinja_value path);
-/* The value that an item is judged by: an attribute of it, in lower case unless said otherwise. */
+/* Returns the value by which an item is compared: an attribute of it, in lower case unless
+ * case_sensitive. */
 struct jinja_value jinja_key_of(struct jinja_run *run, struct jinja_value item,
                                 struct jinja_value attribute, bool case_sensitive);
-/* The (key, value) pairs of a dict, as a list. */
+/* Returns the (key, value) pairs of a dict as a list. */
 struct jinja_value jinja_pairs_of(struct jinja_run *run, struct jinja_value dict);
 
 /* ---- arguments of built-ins ---- */
@@ -191,11 +194,11 @@ static inline bool jinja_given(const struct jinja_args *args, size_t i)
 {
     return i < args->n && args->items[i].kind != JINJA_ABSENT;
 }
-/* The defaults are taken when the argument was not given; other types fail. */
+/* Return an argument, or the default when it is missing; another type fails. */
 int64_t jinja_int_arg(struct jinja_run *run, const struct jinja_args *args, size_t i,
                       int64_t fallback);
 bool jinja_bool_arg(const struct jinja_args *args, size_t i, bool fallback);
-/* NULL when it was not given, is none, or failed. */
+/* Returns NULL when the argument is missing, none, or of another type. */
 const struct jinja_string *jinja_string_arg(struct jinja_run *run, const struct jinja_args *args,
                                             size_t i);
 

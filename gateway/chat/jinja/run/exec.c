@@ -1,4 +1,4 @@
-/* Statements: they write to a text. */
+/* Executes statements, which write to a text. */
 #include <string.h>
 
 #include "gateway/chat/jinja/run/eval.h"
@@ -17,7 +17,7 @@ struct jinja_scope *jinja_scope_new(struct jinja_run *run, struct jinja_scope *p
     return scope;
 }
 
-/* A body in a scope of its own, as a text. */
+/* Executes a body in a new scope and returns its text. */
 static struct jinja_value body_text(struct jinja_run *run, struct jinja_scope *around,
                                     const struct jinja_node *body)
 {
@@ -28,13 +28,14 @@ static struct jinja_value body_text(struct jinja_run *run, struct jinja_scope *a
     return jinja_text_end(run, &text);
 }
 
-/* The text of a block through its filter. */
+/* Returns the text of a block after its filter. */
 static struct jinja_value filtered_text(struct jinja_run *run, struct jinja_scope *scope,
                                         const struct jinja_node *node)
 {
     struct jinja_value text = body_text(run, scope, node->b);
     if (!node->c)
         return text;
+    /* Blocks nest, so the outer text is restored. */
     struct jinja_value around = run->block_text;
     run->block_text = text;
     text = jinja_eval(run, scope, node->c);
@@ -95,6 +96,7 @@ void jinja_assign(struct jinja_run *run, struct jinja_scope *scope, const struct
 static enum flow exec_for(struct jinja_run *run, struct jinja_scope *scope,
                           const struct jinja_node *node, struct jinja_text *out)
 {
+    /* The name is bound only when the template has it. */
     const struct jinja_string *loop_name = jinja_find_name(run->jinja, "loop", 4);
     const struct jinja_value absent = {.kind = JINJA_ABSENT};
     struct jinja_loop *loop = jinja_alloc(run, 1, sizeof *loop);
@@ -112,7 +114,7 @@ static enum flow exec_for(struct jinja_run *run, struct jinja_scope *scope,
                                 .n = -1};
     struct jinja_value value;
     enum flow flow = NEXT;
-    bool completed = false; /* an iteration ran to its end: else is not for this loop */
+    bool completed = false; /* an iteration ran to its end, so else is not executed */
     while (flow != BREAK && !jinja_failed(run) &&
            (value = jinja_loop_advance(run, loop)).kind != JINJA_ABSENT) {
         struct jinja_scope *inner = jinja_scope_new(run, scope);
@@ -143,7 +145,7 @@ static void define_macro(struct jinja_run *run, struct jinja_scope *scope, struc
                (struct jinja_value){.kind = JINJA_FUNCTION, .function = function});
 }
 
-/* The value that was given for parameter i; ABSENT: none. */
+/* Returns the value given for parameter i; ABSENT when it is missing. */
 static struct jinja_value given(const struct jinja_args *args, size_t i,
                                 const struct jinja_string *name)
 {
@@ -204,6 +206,7 @@ struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_fu
     struct jinja_text text = {0};
     if (!check_arguments(run, function->macro, args) || !jinja_enter(run))
         return jinja_undefined(NULL);
+    /* Macros see the scope of their definition, not that of their call, as in Jinja. */
     struct jinja_scope *scope = jinja_scope_new(run, function->scope);
     if (scope)
         bind_parameters(run, scope, function->macro, args);
@@ -213,13 +216,14 @@ struct jinja_value jinja_call_macro(struct jinja_run *run, const struct jinja_fu
     return jinja_text_end(run, &text);
 }
 
-/* {% call f(x) %}body{% endcall %}: f gets the body as a macro caller. */
+/* Executes {% call f(x) %}body{% endcall %}: f gets the body as a macro caller. */
 static void exec_caller(struct jinja_run *run, struct jinja_scope *scope,
                         const struct jinja_node *node, struct jinja_text *out)
 {
     struct jinja_scope *inner = jinja_scope_new(run, scope);
     if (!inner)
         return;
+    /* The macro's home is the outer scope: the body must not see the name caller. */
     define_macro(run, inner, scope, node);
     struct jinja_value function = jinja_eval(run, scope, node->a->a);
     struct jinja_args args = jinja_eval_args(run, scope, node->a);
@@ -310,7 +314,7 @@ static enum flow exec_node(struct jinja_run *run, struct jinja_scope *scope,
     case JINJA_N_CONTINUE:
         return CONTINUE;
     default:
-        jinja_fail(run, "an expression is no statement");
+        jinja_fail(run, "an expression is not a statement");
         return NEXT;
     }
 }
@@ -323,6 +327,7 @@ static enum flow exec(struct jinja_run *run, struct jinja_scope *scope,
     run->line = node->line;
     enum flow flow = exec_node(run, scope, node, out);
     jinja_leave(run);
+    /* Checked after each statement, because one statement adds little. */
     if (out->n > run->limits.max_text_bytes)
         jinja_fail_limit(run, "bytes of text", run->limits.max_text_bytes);
     return flow;

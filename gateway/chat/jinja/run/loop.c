@@ -1,8 +1,8 @@
-/* A for under way: its elements, and what the name loop tells of them. */
+/* A running for: its elements, and the attributes of the name loop. */
 #include "gateway/chat/jinja/run/eval.h"
 #include "gateway/chat/jinja/value/text.h"
 
-/* The next element that the loop's filter lets through; ABSENT: there is none. */
+/* Takes the next element that passes the loop's filter; ABSENT when there is none. */
 static struct jinja_value take(struct jinja_run *run, struct jinja_loop *loop)
 {
     while (loop->at < loop->source.n && jinja_step(run, 1)) {
@@ -35,7 +35,7 @@ struct jinja_value jinja_loop_advance(struct jinja_run *run, struct jinja_loop *
     return loop->current;
 }
 
-/* Of all elements; the filter is asked about those that are left. */
+/* Counts all elements. The filter must be evaluated for those that are left. */
 static int64_t count(struct jinja_run *run, struct jinja_loop *loop)
 {
     if (loop->n < 0 && !loop->node->c) {
@@ -50,6 +50,7 @@ static int64_t count(struct jinja_run *run, struct jinja_loop *loop)
         loop->source = (struct jinja_list){.items = rest, .n = n};
         loop->at = 0;
         loop->next = (struct jinja_value){.kind = JINJA_ABSENT};
+        /* These elements passed the filter already; it must not run twice. */
         struct jinja_node *unfiltered = jinja_alloc(run, 1, sizeof *unfiltered);
         if (unfiltered) {
             *unfiltered = *loop->node;

@@ -1,4 +1,4 @@
-/* Operators, with Python's meaning. */
+/* Operators with Python's meaning. */
 #include <math.h>
 #include <string.h>
 
@@ -27,10 +27,11 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* b is not negative. */
+/* Computes a power. b is not negative. */
 static bool power(int64_t a, int64_t b, int64_t *result)
 {
     *result = 1;
+    /* Powers of -1, 0 and 1 never overflow, so a huge exponent must not loop. */
     if (a >= -1 && a <= 1)
         b = b < 2 ? b : 2 - (b & 1);
     while (b--)
@@ -71,6 +72,7 @@ static struct jinja_value int_binary(struct jinja_run *run, int op, int64_t a, i
 static double floor_mod(double a, double b)
 {
     double rest = fmod(a, b);
+    /* As in Python's float_divmod, a zero has the sign of the divisor. */
     if (rest == 0)
         return copysign(0, b);
     return (rest < 0) != (b < 0) ? rest + b : rest;
@@ -261,7 +263,7 @@ bool jinja_compare_op(struct jinja_run *run, int op, struct jinja_value a, struc
 
 /* ---- slices ---- */
 
-/* As Python's slice.indices: the first index, and how many follow in steps. */
+/* A range like Python's slice.indices: the first index, the step, and the number of elements. */
 struct range {
     int64_t start, step;
     size_t n;
@@ -280,6 +282,7 @@ static int64_t bound(struct jinja_value value, int64_t n, int64_t step, int64_t 
 static struct range slice_range(const struct jinja_value bounds[3], size_t length)
 {
     int64_t n = (int64_t)length, step = bounds[2].kind == JINJA_NONE ? 1 : jinja_as_int(bounds[2]);
+    /* A larger step selects the same elements, and cannot overflow below. */
     step = step > SLICE_MAX ? SLICE_MAX : step < -SLICE_MAX ? -SLICE_MAX : step;
     int64_t start = bound(bounds[0], n, step, step < 0 ? n - 1 : 0);
     int64_t stop = bound(bounds[1], n, step, step < 0 ? -1 : n);
@@ -314,7 +317,7 @@ struct jinja_value jinja_slice(struct jinja_run *run, struct jinja_value of,
     for (int i = 0; i < 3; i++)
         sliced = sliced && (bounds[i].kind == JINJA_NONE || is_whole(bounds[i]));
     if (!sliced || (bounds[2].kind != JINJA_NONE && !jinja_as_int(bounds[2])))
-        return jinja_fail(run, "'%s' object cannot be sliced so", jinja_type_name(of));
+        return jinja_fail(run, "'%s' object cannot be sliced like this", jinja_type_name(of));
     struct range range = slice_range(bounds, jinja_length(run, of));
     if (!jinja_step(run, range.n))
         return jinja_undefined(NULL);

@@ -16,7 +16,7 @@ static struct jinja_value extreme(struct jinja_run *run, struct jinja_value self
     struct jinja_list list = jinja_elements(run, self);
     bool sensitive = jinja_bool_arg(args, 0, false);
     if (!list.n)
-        return jinja_undefined("no item, so no smallest and no largest");
+        return jinja_undefined("an empty list has no smallest or largest item");
     size_t best = 0;
     struct jinja_value best_key = jinja_key_of(run, list.items[0], args->items[1], sensitive);
     for (size_t i = 1; i < list.n && !jinja_failed(run); i++) {
@@ -45,7 +45,8 @@ struct sorted {
     struct jinja_value key, item;
 };
 
-/* Keeps the order of equal items. */
+/* Sorts stably, as Python's sort: equal items keep their order. A failure in a comparison ends it
+ * early, which qsort could not. */
 static void merge_sort(struct jinja_run *run, struct sorted *items, struct sorted *space, size_t n,
                        int sign)
 {
@@ -74,7 +75,7 @@ static struct jinja_value sort(struct jinja_run *run, struct sorted *items, size
     return jinja_list_value(run, JINJA_LIST, values, n);
 }
 
-/* An item's keys for "a,b": compared one after the other, those that are equal not at all. */
+/* Returns an item's keys for "a,b" as a tuple, which compares them one after another. */
 static struct jinja_value sort_key(struct jinja_run *run, struct jinja_value item,
                                    struct jinja_value attribute, bool sensitive)
 {
@@ -153,7 +154,7 @@ FILTER(filter_unique)
     return jinja_list_value(run, JINJA_ITERATOR, items, n);
 }
 
-/* Pairs of a key and the items that have it, by key. */
+/* Returns pairs of a key and its items, ordered by key. */
 FILTER(filter_groupby)
 {
     struct jinja_value attribute = args->items[0];
@@ -173,6 +174,7 @@ FILTER(filter_groupby)
         struct jinja_value *pair = jinja_items(run, 2);
         if (!pair)
             break;
+        /* The group's name keeps its case; only the grouping ignores it. */
         pair[0] = jinja_key_of(run, sorted.list->items[i], attribute, true);
         pair[1] = jinja_list_value(run, JINJA_LIST, sorted.list->items + i, end - i);
         groups[n++] = jinja_list_value(run, JINJA_TUPLE, pair, 2);

@@ -1,4 +1,4 @@
-/* Values as Python writes them: str and repr. */
+/* Writes values as Python's str and repr do. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 /* ---- numbers ---- */
 
-/* The shortest digits that read back as the same number, as Python's repr: with an exponent below
- * 1e-4 and from 1e16 on. */
+/* Writes the shortest digits that read back as the same number, as Python's repr does: with an
+ * exponent below 1e-4 and from 1e16 on. */
 static void format_real(char out[40], double value)
 {
     char digits[32] = "";
@@ -198,7 +198,7 @@ const struct jinja_string *jinja_str(struct jinja_run *run, struct jinja_value v
     if (value.kind == JINJA_UNDEFINED)
         return &empty;
     jinja_put_repr(run, &text, value);
-    /* How a list or a map is written is the work of whoever sent it. */
+    /* The spelling of a list or map depends on the values of the request. */
     struct jinja_value made =
         jinja_is_container(value) ? jinja_text_foreign(run, &text) : jinja_text_end(run, &text);
     return made.kind == JINJA_STRING ? made.string : &empty;

@@ -13,6 +13,7 @@ struct jinja_value jinja_fail(struct jinja_run *run, const char *fmt, ...)
     va_start(args, fmt);
     (void)vsnprintf(reason, sizeof reason, fmt, args);
     va_end(args);
+    /* The line is that of the node evaluated last. */
     run->err = baton_fail(&run->why, BATON_INVALID, "line %d: %s", run->line, reason);
     return jinja_undefined(NULL);
 }

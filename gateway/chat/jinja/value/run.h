@@ -1,8 +1,8 @@
-/* One rendering under way; private to gateway/chat/jinja.
+/* One rendering of a template; private to gateway/chat/jinja.
  *
  * Ownership: the run owns its arena and everything in it.
  * Threading: one thread.
- * Errors:    the first failure stays in err and why, and jinja_failed tells of it.
+ * Errors:    the first failure stays in err and why; jinja_failed reports it.
  */
 #ifndef BATON_GATEWAY_CHAT_JINJA_VALUE_RUN_H
 #define BATON_GATEWAY_CHAT_JINJA_VALUE_RUN_H
@@ -10,14 +10,14 @@
 #include "common/base/arena.h"
 #include "gateway/chat/jinja/jinja.h"
 
-/* A name or a value that a scope holds. Names are interned: one pointer for one spelling. */
+/* A name and its value in a scope. Names are interned: one pointer for each spelling. */
 struct jinja_binding {
     const struct jinja_string *name;
     struct jinja_value value;
     struct jinja_binding *next;
 };
 
-/* Loops, macros and blocks of text have one of their own; if has none. */
+/* The variables of a loop, macro or text block; an if has no scope of its own. */
 struct jinja_scope {
     struct jinja_scope *parent;
     struct jinja_binding *first;
@@ -34,7 +34,7 @@ struct jinja_run {
     bool raised;
     struct baton_why why;
     struct jinja_scope globals;
-    struct jinja_value block_text; /* of the block that is being filtered */
+    struct jinja_value block_text; /* of the block being filtered */
 };
 
 static inline bool jinja_failed(const struct jinja_run *run)
@@ -42,16 +42,16 @@ static inline bool jinja_failed(const struct jinja_run *run)
     return run->err != BATON_OK;
 }
 
-/* Records the first failure, with the line. Returns undefined, so that a caller can return it. */
+/* Records the first failure with its line. Returns undefined, so that a caller can return it. */
 struct jinja_value jinja_fail(struct jinja_run *run, const char *fmt, ...) BATON_PRINTF(2, 3);
 struct jinja_value jinja_fail_limit(struct jinja_run *run, const char *what, size_t max);
 
-/* NULL after a failure. */
+/* Allocates zeroed memory from the run's arena; NULL after a failure. */
 void *jinja_alloc(struct jinja_run *run, size_t n, size_t size);
 
-/* Counts work; false once a bound is passed or something failed. */
+/* Counts work; false after a bound is passed or a failure. */
 bool jinja_step(struct jinja_run *run, size_t n);
-/* Work on n bytes of text. */
+/* Counts work on n bytes of text: a step for each cache line. */
 static inline bool jinja_step_bytes(struct jinja_run *run, size_t n)
 {
     return jinja_step(run, 1 + n / 64);

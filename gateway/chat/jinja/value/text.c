@@ -5,7 +5,7 @@
 
 #include "common/base/utf8.h"
 
-/* ---- growing ---- */
+/* ---- growth ---- */
 
 static bool reserve(struct jinja_run *run, struct jinja_text *text, size_t n)
 {
@@ -16,6 +16,7 @@ static bool reserve(struct jinja_run *run, struct jinja_text *text, size_t n)
         jinja_fail_limit(run, "bytes of values", run->limits.max_memory_bytes);
         return false;
     }
+    /* Doubling keeps the copies of a long text linear in its length. */
     while (cap - text->n < n)
         cap *= 2;
     char *bytes = jinja_alloc(run, cap, 1);
@@ -32,7 +33,7 @@ static bool reserve(struct jinja_run *run, struct jinja_text *text, size_t n)
     return true;
 }
 
-/* From here on bytes may differ in their origin. */
+/* Prepares for bytes of different origins. */
 static bool mark_each(struct jinja_run *run, struct jinja_text *text)
 {
     if (text->marks)
@@ -40,6 +41,7 @@ static bool mark_each(struct jinja_run *run, struct jinja_text *text)
     text->marks = jinja_alloc(run, text->cap, 1);
     if (text->marks)
         memset(text->marks, text->own, text->n);
+    /* All bytes so far have one origin. */
     return text->marks != NULL;
 }
 
@@ -109,7 +111,7 @@ struct jinja_value jinja_text_foreign(struct jinja_run *run, struct jinja_text *
     return jinja_text_end(run, text);
 }
 
-/* ---- cutting and joining ---- */
+/* ---- parts and joins ---- */
 
 struct jinja_value jinja_part(struct jinja_run *run, const struct jinja_string *string,
                               size_t start, size_t n)
@@ -117,6 +119,7 @@ struct jinja_value jinja_part(struct jinja_run *run, const struct jinja_string *
     struct jinja_string *part = jinja_alloc(run, 1, sizeof *part);
     if (!part)
         return jinja_undefined(NULL);
+    /* The bytes are shared, because text never changes. */
     *part = *string;
     part->bytes += start;
     part->n = n;
@@ -172,7 +175,7 @@ const struct jinja_string *jinja_escape(struct jinja_run *run, const struct jinj
     return value.kind == JINJA_STRING ? value.string : string;
 }
 
-/* ---- comparing and searching ---- */
+/* ---- comparison and search ---- */
 
 int jinja_string_compare(const struct jinja_string *a, const struct jinja_string *b)
 {
@@ -203,7 +206,7 @@ size_t jinja_find(const struct jinja_string *string, const struct jinja_string *
     return found ? (size_t)(found - string->bytes) : SIZE_MAX;
 }
 
-/* Backwards there is no memmem: what is compared in vain counts as work. */
+/* Searches backwards, for which there is no memmem. Vain comparisons count as work. */
 size_t jinja_rfind(struct jinja_run *run, const struct jinja_string *string,
                    const struct jinja_string *part, size_t end)
 {
@@ -254,7 +257,8 @@ uint32_t jinja_code_point(const char *p, size_t n)
     return value;
 }
 
-/* Unicode's White_Space and the four separators U+001C .. U+001F. */
+/* Matches Unicode's White_Space and the separators U+001C .. U+001F, as Python's str.isspace
+ * does. */
 size_t jinja_space_bytes(const char *p, size_t n)
 {
     if (!n)
@@ -268,7 +272,7 @@ size_t jinja_space_bytes(const char *p, size_t n)
     return space ? jinja_char_bytes(p, n) : 0;
 }
 
-/* The bytes of the character at p, if it is one of chars. */
+/* Returns the bytes of the character at p if it is one of chars, otherwise 0. */
 static size_t member_bytes(const char *p, size_t n, const struct jinja_string *chars)
 {
     if (!chars)
@@ -278,7 +282,7 @@ static size_t member_bytes(const char *p, size_t n, const struct jinja_string *c
     return jinja_find(chars, &one, 0) != SIZE_MAX ? length : 0;
 }
 
-/* The bytes of the last of the n bytes' characters. */
+/* Returns the bytes of the last character in the n bytes. */
 static size_t last_char_bytes(const char *p, size_t n)
 {
     size_t length = 1;
@@ -316,7 +320,7 @@ size_t jinja_trimmed_bytes(const struct jinja_string *string)
     return end;
 }
 
-/* Puts to before each character and at the end. */
+/* Inserts to before each character and at the end, which is Python's replace of an empty text. */
 static struct jinja_value replace_nothing(struct jinja_run *run, const struct jinja_string *string,
                                           const struct jinja_string *to, int64_t max)
 {
@@ -369,7 +373,7 @@ static int32_t change_char(int32_t c, enum jinja_case to, bool begins_word)
     }
 }
 
-/* Whether a word begins behind this character. */
+/* True when a word begins after this character. */
 static bool ends_word(int32_t c, enum jinja_case to)
 {
     if (to == JINJA_TITLE)

@@ -1,4 +1,4 @@
-/* Text with the origin of each byte: growing, cutting, searching; private to gateway/chat/jinja.
+/* Text with the origin of each byte: growth, parts, search; private to gateway/chat/jinja.
  *
  * Ownership: the run's arena.
  * Threading: that of the run.
@@ -9,7 +9,7 @@
 
 #include "gateway/chat/jinja/value/run.h"
 
-/* Text that grows. Zeroed it is empty. */
+/* A growing text. A zeroed one is empty. */
 struct jinja_text {
     char *bytes;
     uint8_t *marks; /* NULL while all bytes have the origin `own` */
@@ -22,60 +22,61 @@ void jinja_text_put(struct jinja_run *run, struct jinja_text *text, const char *
 void jinja_text_puts(struct jinja_run *run, struct jinja_text *text, const char *bytes);
 void jinja_text_put_string(struct jinja_run *run, struct jinja_text *text,
                            const struct jinja_string *string);
-/* Bytes start .. start + n - 1 of a string. */
+/* Appends bytes start .. start + n - 1 of a string. */
 void jinja_text_put_part(struct jinja_run *run, struct jinja_text *text,
                          const struct jinja_string *string, size_t start, size_t n);
-/* All bytes are written as foreign. */
+/* Ends the text with all bytes foreign. */
 struct jinja_value jinja_text_foreign(struct jinja_run *run, struct jinja_text *text);
-/* The text as a value; the struct is not to be used afterwards. */
+/* Ends the text and returns it as a value; the struct must not be used afterwards. */
 struct jinja_value jinja_text_end(struct jinja_run *run, struct jinja_text *text);
 
-/* Bytes start .. start + n - 1, without a copy. */
+/* Returns bytes start .. start + n - 1, without a copy. */
 struct jinja_value jinja_part(struct jinja_run *run, const struct jinja_string *string,
                               size_t start, size_t n);
 struct jinja_value jinja_concat(struct jinja_run *run, const struct jinja_string *a,
                                 const struct jinja_string *b);
-/* & < > ' " as references; what is safe already stays as it is. The result is safe. */
+/* Escapes & < > ' " as character references, except in a safe text. The result is safe. */
 const struct jinja_string *jinja_escape(struct jinja_run *run, const struct jinja_string *string);
 
-/* The same text, marked as safe. */
+/* Returns the same text, marked as safe. */
 struct jinja_value jinja_safe(struct jinja_run *run, const struct jinja_string *string);
 
 bool jinja_string_equal(const struct jinja_string *a, const struct jinja_string *b);
 bool jinja_string_is(const struct jinja_string *string, const char *text);
-/* Byte-wise, which is by code points. */
+/* Compares bytes, which orders by code points. */
 int jinja_string_compare(const struct jinja_string *a, const struct jinja_string *b);
 
-/* The byte at which part begins, at or after start; SIZE_MAX: nowhere. rfind: before end. */
+/* Return the byte position of part at or after start; SIZE_MAX when it is not found. rfind searches
+ * before end. */
 size_t jinja_find(const struct jinja_string *string, const struct jinja_string *part, size_t start);
 size_t jinja_rfind(struct jinja_run *run, const struct jinja_string *string,
                    const struct jinja_string *part, size_t end);
 
-/* The bytes of the character at p, at least 1, at most n. */
+/* Returns the bytes of the character at p, at least 1, at most n. */
 size_t jinja_char_bytes(const char *p, size_t n);
 size_t jinja_count_chars(const struct jinja_string *string);
-/* The byte at which character i begins; the end when there are fewer. */
+/* Returns the byte position of character i; the end when there are fewer. */
 size_t jinja_char_at(const struct jinja_string *string, size_t i);
 uint32_t jinja_code_point(const char *p, size_t n);
 
-/* The length of the white space character (as Python's str.isspace has it) that the n bytes at p
- * begin with; 0: none. */
+/* Returns the bytes of the white space character at the start of the n bytes at p, by Python's
+ * str.isspace; 0 when there is none. */
 size_t jinja_space_bytes(const char *p, size_t n);
 
 enum { JINJA_TRIM_START = 1, JINJA_TRIM_END = 2, JINJA_TRIM_BOTH = 3 };
-/* Without the characters of chars at its sides; NULL: white space. */
+/* Removes the characters of chars on its sides; chars NULL: white space. */
 struct jinja_value jinja_trim(struct jinja_run *run, const struct jinja_string *string,
                               const struct jinja_string *chars, int sides);
 
-/* The bytes that are left without the white space at its end. */
+/* Returns the number of bytes without the white space at the end. */
 size_t jinja_trimmed_bytes(const struct jinja_string *string);
 
-/* Every from by to, at most max times. */
+/* Replaces every from by to, at most max times. */
 struct jinja_value jinja_replace(struct jinja_run *run, const struct jinja_string *string,
                                  const struct jinja_string *from, const struct jinja_string *to,
                                  int64_t max);
 
-/* TITLE: as Python's str.title; WORDS: as the filter title, which begins words elsewhere. */
+/* TITLE is Python's str.title; WORDS is the filter title, which begins words at other places. */
 enum jinja_case {
     JINJA_UPPER,
     JINJA_LOWER,

@@ -7,7 +7,7 @@
 
 enum { MAX_NESTING = 200 };
 
-/* ---- making ---- */
+/* ---- construction ---- */
 
 struct jinja_value jinja_text_value(struct jinja_run *run, const char *bytes, size_t n, bool own)
 {
@@ -60,6 +60,7 @@ static struct jinja_value json_dict(struct jinja_run *run, const struct baton_js
     struct jinja_dict *dict = jinja_dict_new(run);
     for (void *it = baton_json_first(json); it; it = baton_json_next(json, it)) {
         const char *key = baton_json_key(it);
+        /* Keys are foreign too: clients choose the names of a schema's properties. */
         jinja_dict_put(run, dict, jinja_text_value(run, key, strlen(key), false),
                        json_nested(run, baton_json_member(it), depth + 1));
     }
@@ -97,7 +98,7 @@ struct jinja_value jinja_json_value(struct jinja_run *run, const struct baton_js
     return json_nested(run, json, 0);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 int64_t jinja_as_int(struct jinja_value value)
 {
@@ -182,7 +183,7 @@ static bool equal_deep(struct jinja_run *run, struct jinja_value a, struct jinja
         return equal_lists(run, a.list, b.list);
     case JINJA_DICT:
         return equal_dicts(run, a.dict, b.dict);
-    default: /* one and the same object */
+    default: /* the same object */
         return a.list == b.list;
     }
 }
@@ -198,6 +199,7 @@ bool jinja_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value
     }
     if (a.kind != b.kind)
         return false;
+    /* Nested lists recurse. */
     if (run->depth >= run->limits.max_depth)
         return jinja_fail_limit(run, "levels", run->limits.max_depth).kind != JINJA_UNDEFINED;
     run->depth++;

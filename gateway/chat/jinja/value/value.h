@@ -1,7 +1,7 @@
 /* The values that a template computes with.
  *
- * A value is a kind and what belongs to it. Lists, maps and text never change once they are made.
- * Text carries the origin of each byte: own (the template's) or foreign.
+ * A value is a kind and its content. Lists, maps and text never change after they are made. Text
+ * carries the origin of each byte: own (the template's) or foreign.
  *
  * Ownership: everything lives in the run's arena, or is borrowed from the JSON it was made of.
  * Threading: that of the run.
@@ -28,36 +28,37 @@ enum jinja_kind {
     JINJA_LIST,
     JINJA_TUPLE,
     JINJA_RANGE,    /* a list that prints as range(a, b) */
-    JINJA_VIEW,     /* a list: what items(), keys() and values() return */
-    JINJA_ITERATOR, /* a list that is read once: what map, select and others return */
+    JINJA_VIEW,     /* a list: the result of items(), keys() and values() */
+    JINJA_ITERATOR, /* a list that is read once: the result of map, select and others */
     JINJA_DICT,
     JINJA_NAMESPACE,
     JINJA_LOOP,
     JINJA_FUNCTION,
-    JINJA_ABSENT /* an argument that was not given; never a value of the template */
+    JINJA_ABSENT /* a missing argument; never a value of the template */
 };
 
-/* UTF-8. marks[i] tells whether byte i is the template's own; NULL: all bytes are as `own` says. */
+/* UTF-8. marks[i] is nonzero when byte i is the template's own; marks NULL: all bytes are as
+ * `own`. */
 struct jinja_string {
     const char *bytes;
     const uint8_t *marks;
     size_t n;
     bool own;
-    bool safe; /* marked by the filter "safe": + escapes what is added to it */
+    bool safe; /* marked by the filter "safe": + escapes text that is added to it */
 };
 
-/* A name that means nothing. Its message is written only when it is wanted: templates ask all the
- * time whether something is defined. */
+/* The reason of an undefined value. Its message is written only when needed, because templates
+ * often test whether something is defined. */
 struct jinja_absence {
-    const char *type; /* of what has no such attribute or key; NULL: it is no variable */
+    const char *type; /* the type without such an attribute or key; NULL: a missing variable */
     struct jinja_string name;
 };
 
 struct jinja_value {
     enum jinja_kind kind;
-    bool has_absence; /* UNDEFINED: absence tells why, not why */
+    bool has_absence; /* UNDEFINED: absence holds the reason instead of why */
     union {
-        const char *why; /* UNDEFINED: what is undefined, for messages; may be NULL */
+        const char *why; /* UNDEFINED: the reason for messages; may be NULL */
         const struct jinja_absence *absence;
         bool boolean;
         int64_t integer;
@@ -88,15 +89,15 @@ struct jinja_entry {
     struct jinja_value key, value;
 };
 
-/* In the order of insertion. */
+/* A map in the order of insertion. */
 struct jinja_dict {
     struct jinja_entry *entries;
     size_t n, cap;
-    uint32_t *slots; /* [n_slots] index + 1 of an entry by its key's hash; NULL while it is small */
+    uint32_t *slots; /* [n_slots] an entry's index + 1 by its key's hash; NULL in a small map */
     size_t n_slots;
 };
 
-/* ---- making ---- */
+/* ---- construction ---- */
 
 static inline struct jinja_value jinja_undefined(const char *why)
 {
@@ -123,20 +124,20 @@ static inline struct jinja_value jinja_real(double value)
     return (struct jinja_value){.kind = JINJA_FLOAT, .real = value};
 }
 
-/* The n bytes are borrowed. */
+/* Makes a text. The n bytes are borrowed. */
 struct jinja_value jinja_text_value(struct jinja_run *run, const char *bytes, size_t n, bool own);
 static inline struct jinja_value jinja_string_value(const struct jinja_string *string)
 {
     return (struct jinja_value){.kind = JINJA_STRING, .string = string};
 }
 
-/* kind is LIST, TUPLE, VIEW or ITERATOR; the n items are taken. */
+/* Makes a LIST, TUPLE, VIEW or ITERATOR, which borrows the n items. */
 struct jinja_value jinja_list_value(struct jinja_run *run, enum jinja_kind kind,
                                     const struct jinja_value *items, size_t n);
 struct jinja_value *jinja_items(struct jinja_run *run, size_t n);
 
 struct jinja_dict *jinja_dict_new(struct jinja_run *run);
-/* Replaces the value of a key that is there. A key that cannot be one (a list, a map) fails. */
+/* Adds a key, or replaces its value. A list or a map as a key fails. */
 void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja_value key,
                     struct jinja_value value);
 static inline struct jinja_value jinja_dict_value(const struct jinja_dict *dict)
@@ -144,15 +145,15 @@ static inline struct jinja_value jinja_dict_value(const struct jinja_dict *dict)
     return (struct jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-/* All text of it is foreign, and borrowed. NULL is none. */
+/* Converts JSON, whose texts become foreign and stay borrowed. NULL becomes none. */
 struct jinja_value jinja_json_value(struct jinja_run *run, const struct baton_json *json);
 
-/* Fails on behalf of an undefined value; returns undefined. */
+/* Fails with the reason of an undefined value; returns undefined. */
 struct jinja_value jinja_fail_undefined(struct jinja_run *run, struct jinja_value value);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* The value of a key; NULL when there is none. */
+/* Returns the value of a key; NULL when there is none. */
 const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
                                           struct jinja_value key);
 
@@ -161,7 +162,7 @@ static inline bool jinja_is_number(struct jinja_value value)
     return value.kind == JINJA_INT || value.kind == JINJA_FLOAT || value.kind == JINJA_BOOL;
 }
 
-/* LIST, TUPLE, RANGE or VIEW: value.list is set. */
+/* True for LIST, TUPLE, RANGE and VIEW: value.list is set. */
 static inline bool jinja_is_listed(struct jinja_value value)
 {
     return value.kind >= JINJA_LIST && value.kind <= JINJA_VIEW;
@@ -172,22 +173,22 @@ static inline bool jinja_is_container(struct jinja_value value)
     return jinja_is_listed(value) || value.kind == JINJA_DICT;
 }
 
-/* BOOL and INT as an integer, numbers as a double. */
+/* Convert BOOL and INT to an integer, numbers to a double. */
 int64_t jinja_as_int(struct jinja_value value);
 double jinja_as_real(struct jinja_value value);
 
 bool jinja_truth(struct jinja_value value);
 bool jinja_equal(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
-/* -1, 0 or 1; fails for two values that have no order. */
+/* Returns -1, 0 or 1; fails for two values without an order. */
 int jinja_compare(struct jinja_run *run, struct jinja_value a, struct jinja_value b);
-/* As Python calls its type: "str", "dict", ... */
+/* Returns Python's name of the type: "str", "dict", ... */
 const char *jinja_type_name(struct jinja_value value);
 
-/* How many elements; fails, naming the type, for what has no length. */
+/* Returns the number of elements; fails with the type when it has no length. */
 size_t jinja_length(struct jinja_run *run, struct jinja_value value);
 
-/* What a loop over the value sees: elements, keys of a map, characters of text; nothing of
- * undefined. An iterator is read to its end. Fails for what has no elements. */
+/* Returns the elements that a loop over the value visits: elements, keys of a map, characters of
+ * text; none of undefined. An iterator is read to its end. Fails for other values. */
 struct jinja_list jinja_elements(struct jinja_run *run, struct jinja_value value);
 
 #endif

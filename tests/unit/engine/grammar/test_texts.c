@@ -198,7 +198,7 @@ TEST(what_matches_nothing_or_refers_to_itself_is_refused)
          "#/elements/0: value: must be a string"},
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"json_schema\",\"json_schema\":{\"not\":{}}}",
          "#/json_schema: not is not supported"},
-        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"excludes\":[\"\"]}", "not empty"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"excludes\":[\"\"]}", "non-empty"},
         {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"any_text\",\"more\":1}", "more is not supported"},
     };
     for (size_t i = 0; i < BATON_N_OF(bad); i++) {

@@ -244,7 +244,7 @@ TEST(unsupported_parts_are_named)
         decoder,
         "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Fuse\"},{\"type\":\"Strip\",\"content\":"
         "\" \",\"start\":0,\"stop\":1}]}",
-        "decoder: Strip other than");
+        "decoder: only one Strip");
     {
         struct parts parts = small;
         parts.pre_tokenizer = "null";
