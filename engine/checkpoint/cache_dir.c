@@ -8,15 +8,18 @@
 
 #include "common/base/os/file.h"
 
+/* A user's own cache is private, as the XDG specification asks. One beside a model is shared with
+ * every user that may read the model. */
 enum { PRIVATE = 0700, SHARED = 0755 };
 
 static uid_t owner_of(const char *path)
 {
     struct stat info;
+    /* Without a stat the current user counts as owner, which trusts nobody else. */
     return stat(path, &info) ? geteuid() : info.st_uid;
 }
 
-/* Adds parent/name, or parent itself, which is created when only that is missing. */
+/* Adds parent/name, or parent itself when name is NULL. Only the last directory is created. */
 static void add(struct baton_cache_dirs *dirs, const char *parent, const char *name, mode_t mode)
 {
     char *path = dirs->paths[dirs->n];
@@ -26,11 +29,12 @@ static void add(struct baton_cache_dirs *dirs, const char *parent, const char *n
     if (n < 0 || n >= PATH_MAX)
         return;
     (void)mkdir(path, mode);
+    /* A cache inside parent is trusted to parent's owner, who may replace the model anyway. */
     if (!stat(path, &info) && S_ISDIR(info.st_mode))
         dirs->owners[dirs->n++] = owner_of(name ? parent : path);
 }
 
-/* As the XDG Base Directory Specification has it: a relative path is ignored. */
+/* Adds the user's cache directory. The XDG Base Directory Specification ignores relative paths. */
 static void add_users(struct baton_cache_dirs *dirs)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -44,7 +48,7 @@ static void add_users(struct baton_cache_dirs *dirs)
     add(dirs, cache, "baton", PRIVATE);
 }
 
-/* Of a model that is a file, its directory's. */
+/* Adds .baton in the model's directory, or in the directory of a model that is a file. */
 static void add_beside(struct baton_cache_dirs *dirs, const char *model_path)
 {
     struct stat info;

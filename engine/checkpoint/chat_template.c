@@ -9,6 +9,7 @@
 #include "engine/checkpoint/gguf/model.h"
 #include "engine/checkpoint/hf/json_text.h"
 
+/* A template is below 100 KB; a tokenizer_config.json with thousands of added tokens about 1 MB. */
 enum { FILE_MAX_BYTES = 4 << 20 };
 
 void baton_chat_template_fini(struct baton_chat_template *source)
@@ -20,8 +21,8 @@ void baton_chat_template_fini(struct baton_chat_template *source)
     *source = (struct baton_chat_template){0};
 }
 
-/* A value that is no text is as good as none: fields that other software invents are not ours to
- * judge. */
+/* A value that is not a text counts as absent: fields that other software invents are not
+ * refused. */
 static enum baton_err copy_string(const struct baton_json *value, char **text, size_t *n,
                                   struct baton_why *why)
 {
@@ -38,7 +39,7 @@ static enum baton_err copy_string(const struct baton_json *value, char **text, s
     return BATON_OK;
 }
 
-/* "<s>", or {"content": "<s>", ...}. */
+/* The value is "<s>" or {"content": "<s>", ...}. */
 static enum baton_err copy_token(const struct baton_json *value, char **text, struct baton_why *why)
 {
     size_t n;
@@ -46,7 +47,7 @@ static enum baton_err copy_token(const struct baton_json *value, char **text, st
     return copy_string(content ? content : value, text, &n, why);
 }
 
-/* The template of this name in a list of named ones; NULL when there is none. */
+/* Finds a template by name in a list of named ones; NULL when there is none. */
 static const struct baton_json *named_template(const struct baton_json *value, const char *wanted)
 {
     for (size_t i = 0; i < baton_json_size(value); i++) {
@@ -58,7 +59,7 @@ static const struct baton_json *named_template(const struct baton_json *value, c
     return NULL;
 }
 
-/* A text, or a list of which one is for plain conversations and one may be for tools. */
+/* The value is a text, or a list with one for plain conversations and perhaps one for tools. */
 static enum baton_err copy_templates(const struct baton_json *value,
                                      struct baton_chat_template *source, struct baton_why *why)
 {
@@ -90,7 +91,7 @@ static enum baton_err read_config(const char *model_path, struct baton_chat_temp
     return err;
 }
 
-/* A file of its own, which may be absent. */
+/* Reads an optional file. */
 static enum baton_err read_file(const char *model_path, const char *name, char **jinja, size_t *n,
                                 struct baton_why *why)
 {

@@ -16,19 +16,21 @@
 
 #include "common/base/error.h"
 
-/* A text is NULL where the model says nothing. */
+/* A text is NULL where the model's files have none. */
 struct baton_chat_template {
     char *jinja; /* n_jinja bytes */
     size_t n_jinja;
-    char *tools_jinja; /* n_tools_jinja bytes: the one named tool_use, for requests with tools */
+    /* n_tools_jinja bytes: the template named tool_use, for requests with tools */
+    char *tools_jinja;
     size_t n_tools_jinja;
     char *bos, *eos;
 };
 
-/* From the model at model_path into an empty struct, which is to be freed whatever the result. */
+/* Reads the template of the model at model_path into an empty struct. The caller frees the struct,
+ * also after an error. */
 enum baton_err baton_chat_template_read(const char *model_path, struct baton_chat_template *source,
                                         struct baton_why *why) BATON_MUST_CHECK;
-/* Leaves an empty struct. */
+/* Frees the texts and leaves an empty struct. */
 void baton_chat_template_fini(struct baton_chat_template *source);
 
 #endif

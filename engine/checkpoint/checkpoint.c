@@ -9,7 +9,7 @@
 #include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/checkpoint/weights/weights.h"
 
-/* Where the part of a file's name begins that only says what it is: "-00001-of-00002.gguf". */
+/* Length of a file's name without the ending that only names its format, "-00001-of-00002.gguf". */
 static int name_length(const char *name)
 {
     static const char end[] = ".gguf";
@@ -19,8 +19,9 @@ static int name_length(const char *name)
     return n > n_end && !strcmp(name + n - n_end, end) ? n - n_end : n;
 }
 
-/* The last part of the path: of a directory's real one, so that "." and links have the name that
- * people know; of a file's as given, for caches keep files under other names behind links. */
+/* Takes the last part of the path. A directory's path is resolved first, so that "." and links show
+ * the name that people know; a file's is not, because caches keep files under other names behind
+ * links. */
 static void set_name(struct baton_checkpoint *checkpoint)
 {
     bool is_file = baton_gguf_model_is_at(checkpoint->path);

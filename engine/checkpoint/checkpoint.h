@@ -29,44 +29,46 @@ struct baton_tokenizer_tables;
 struct baton_weights;
 
 struct baton_checkpoint {
-    char path[PATH_MAX];        /* as it was given to open */
-    char config_path[PATH_MAX]; /* the file that config is from, for messages about it */
+    char path[PATH_MAX];        /* the path that open was given */
+    char config_path[PATH_MAX]; /* the file of config, for messages about it */
     struct baton_model_config config;
     struct baton_model_facts facts;
 };
 
-/* path is a directory in the layout of a Hugging Face checkout (model_files.h) or a GGUF file
- * (gguf/model.h). A config without a vocabulary or a context size is INVALID. */
+/* Opens the model at path: a directory in the layout of a Hugging Face checkout (model_files.h) or
+ * a GGUF file (gguf/model.h). A config without a vocabulary or a context size is INVALID. */
 enum baton_err baton_checkpoint_open(const char *path, struct baton_checkpoint **checkpoint,
                                      struct baton_why *why) BATON_MUST_CHECK;
-/* NULL is fine. */
+/* Accepts NULL. */
 void baton_checkpoint_close(struct baton_checkpoint *checkpoint);
 
-/* Whether its tensors are ggml's blocks, as a GGUF file's are. */
+/* True when the model's tensors are ggml's blocks, as a GGUF file's are. */
 bool baton_checkpoint_has_blocks(const struct baton_checkpoint *checkpoint);
 
-/* The digests of its parts. with_weights false leaves that of the weights empty; true without
- * weight files is NOT_FOUND. The weights' digest is taken from cache while the files are the same;
- * NULL: hashed in any case. */
+/* Computes the digests of the model's parts. with_weights false leaves the weights' digest empty;
+ * true without weight files is NOT_FOUND. The weights' digest is taken from cache while the files
+ * are the same; cache NULL hashes them in any case. */
 enum baton_err baton_checkpoint_fingerprint(const struct baton_checkpoint *checkpoint,
                                             const struct baton_cache_dirs *cache, bool with_weights,
                                             struct baton_fingerprint *fingerprint,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
-/* Maps all tensors; to be closed with baton_weights_close. */
+/* Maps all tensors. The caller closes them with baton_weights_close. */
 enum baton_err baton_checkpoint_weights(const struct baton_checkpoint *checkpoint,
                                         struct baton_weights **weights,
                                         struct baton_why *why) BATON_MUST_CHECK;
 
-/* What the files say of the tokenizer; to be freed with baton_tokenizer_tables_free. With a cache,
- * a large one is parsed once; digest is then that of the fingerprint. NULL: parsed in any case. */
+/* Reads the tokenizer's tables. The caller frees them with baton_tokenizer_tables_free. With a
+ * cache, a large tokenizer is parsed once; digest is then the tokenizer's of the fingerprint. cache
+ * NULL parses in any case. */
 enum baton_err baton_checkpoint_tokenizer(const struct baton_checkpoint *checkpoint,
                                           const struct baton_cache_dirs *cache,
                                           const char digest[BATON_SHA256_HEX],
                                           struct baton_tokenizer_tables **tables,
                                           struct baton_why *why) BATON_MUST_CHECK;
 
-/* Into an empty struct, which is to be freed with baton_chat_template_fini whatever the result. */
+/* Reads the chat template into an empty struct. The caller frees it with baton_chat_template_fini,
+ * also after an error. */
 enum baton_err baton_checkpoint_chat_template(const struct baton_checkpoint *checkpoint,
                                               struct baton_chat_template *source,
                                               struct baton_why *why) BATON_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* What a process without weights needs to know of a model (checkpoint.h fills it in).
+/* The facts of a model that a process without weights needs (checkpoint.h fills them in).
  *
  * Pure.
  */
@@ -11,17 +11,18 @@
 #include "engine/checkpoint/config/model_config.h"
 
 struct baton_model_facts {
-    char name[128];           /* of the directory, or of the file without its ending */
+    char name[128];           /* the directory's name, or the file's without its ending */
     char family[64];          /* model_type of the config */
-    bool has_blocks;          /* of ggml's formats, as a GGUF file's tensors are */
+    bool has_blocks;          /* the tensors have ggml's formats, as a GGUF file's do */
     int64_t n_vocab;          /* V */
-    int64_t n_embd;           /* C; 0: the config does not say it */
+    int64_t n_embd;           /* C; 0: not in the config */
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
-    int64_t bos_id;                          /* what an empty prompt stands for; -1: none */
-    enum baton_pooling pooling;              /* of embeddings, where its files say it */
-    struct baton_sampling_defaults sampling; /* what the model's authors sample with */
+    /* the token that an empty prompt is replaced by; -1: none */
+    int64_t bos_id;
+    enum baton_pooling pooling;              /* the pooling of embeddings; NONE: not in the files */
+    struct baton_sampling_defaults sampling; /* the authors' recommendation */
 };
 
 #endif

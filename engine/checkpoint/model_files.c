@@ -24,8 +24,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The distinct file names in an index's weight_map, sorted; they are borrowed from the index.
- * A name may not leave the model's directory: the index may come from anywhere. */
+/* Lists the distinct file names of an index's weight_map, sorted and borrowed from the index. A
+ * name may not leave the model's directory, because the index may come from anywhere. */
 static enum baton_err shard_names(const char *model_path, const struct baton_json *index,
                                   const char *names[MAX_SHARDS], size_t *n_names,
                                   struct baton_why *why)
@@ -36,8 +36,8 @@ static enum baton_err shard_names(const char *model_path, const struct baton_jso
         const char *name = baton_json_string(baton_json_member(it), NULL);
         if (!name || !*name || strchr(name, '/') || name[0] == '.')
             return baton_fail(why, BATON_INVALID,
-                              "%s: weight_map: \"%s\" must name a file beside it", model_path,
-                              baton_json_key(it));
+                              "%s: weight_map: \"%s\" must name a file in the model's directory",
+                              model_path, baton_json_key(it));
         size_t i = 0;
         while (i < n && strcmp(names[i], name) != 0)
             i++;
@@ -68,7 +68,7 @@ static enum baton_err read_index(const char *model_path, struct baton_json **ind
     return shard_names(model_path, *index, names, n_names, why);
 }
 
-/* All files of a GGUF model. */
+/* Visits all files of a GGUF model. */
 static enum baton_err visit_gguf(const char *model_path,
                                  enum baton_err (*visit)(void *arg, const char *path,
                                                          struct baton_why *why),
@@ -82,7 +82,7 @@ static enum baton_err visit_gguf(const char *model_path,
     enum baton_err err = visit(arg, model_path, why);
     for (int i = 2; i <= n && !err; i++) {
         if (!baton_gguf_shard_path(model_path, i, path))
-            return baton_fail(why, BATON_INVALID, "%s: must be the first of the model's files",
+            return baton_fail(why, BATON_INVALID, "%s: must be the path of the model's first file",
                               model_path);
         err = visit(arg, path, why);
     }

@@ -1,6 +1,6 @@
 /* A tensor of a weight file, whatever the file's format.
  *
- * Pure: plain data; name and data are borrowed from the file that it is of.
+ * Pure: plain data; name and data are borrowed from the tensor's file.
  */
 #ifndef BATON_ENGINE_CHECKPOINT_TENSOR_H
 #define BATON_ENGINE_CHECKPOINT_TENSOR_H
@@ -12,9 +12,9 @@ enum { BATON_TENSOR_MAX_DIMS = 8 };
 struct baton_tensor {
     const char *name;
     enum baton_element dtype;
-    enum baton_block_type block_type; /* of a GGUF file's tensor (blocks.h) */
+    enum baton_block_type block_type; /* for a tensor of a GGUF file (blocks.h) */
     int n_dims;
-    int64_t shape[BATON_TENSOR_MAX_DIMS]; /* the slowest first; of a GGUF file without leading 1s */
+    int64_t shape[BATON_TENSOR_MAX_DIMS]; /* slowest first; without leading 1s in a GGUF file */
     const uint8_t *data;                  /* any alignment */
     size_t n_bytes;
 };

@@ -13,6 +13,7 @@ static uint32_t hash_of(const struct baton_token_index *index, const char *text,
 enum baton_err baton_token_index_init(struct baton_token_index *index, size_t n_tokens)
 {
     index->key = baton_hash_key_draw();
+    /* At most half full, a search by linear probing takes two or three steps. */
     index->n_slots = 16;
     while (index->n_slots / 2 < n_tokens)
         index->n_slots *= 2;

@@ -24,11 +24,12 @@ enum {
     SINGLE_WORD = 16 /* of an added token */
 };
 
-/* All numbers are the host's. Sections follow in the order of the counts, scores first. */
+/* Numbers have the host's byte order: the file never leaves it. Sections follow in the order of the
+ * counts, scores first. */
 struct header {
     char magic[8];
     uint32_t version;
-    uint32_t crc; /* CRC-32C of everything behind this field */
+    uint32_t crc; /* CRC-32C of everything after this field */
     char digest[DIGEST_CHARS];
     uint32_t model, unk_id, flags, reserved;
     uint64_t n_scores, n_tokens, n_merges, n_added, n_texts, n_json;
@@ -46,7 +47,7 @@ struct cached_added {
 
 /* ---- writing ---- */
 
-/* Each text is followed by a zero. */
+/* Writes a text's place. Each text is followed by a zero. */
 static void put_place(struct baton_buf *out, size_t *offset, const char *text, size_t n)
 {
     struct cached_text place = {.offset = BATON_NO_TOKEN};
@@ -149,10 +150,10 @@ struct reading {
 
 static enum baton_err corrupt(const struct reading *reading, const char *what)
 {
-    return baton_fail(reading->why, BATON_CORRUPT, "a kept tokenizer: %s", what);
+    return baton_fail(reading->why, BATON_CORRUPT, "the kept tokenizer %s", what);
 }
 
-/* The next section, of n items; NULL when that many are not left. */
+/* Returns the next section of n items; NULL when it does not fit in the file. */
 static const char *take(struct reading *reading, uint64_t n, size_t item_bytes)
 {
     const char *section = reading->at;
@@ -162,7 +163,8 @@ static const char *take(struct reading *reading, uint64_t n, size_t item_bytes)
     return section;
 }
 
-/* A copy of the next section, as an array; NULL when it is not there, or no memory is. */
+/* Copies the next section into an array; NULL when it does not fit in the file or without
+ * memory. */
 static void *take_copy(struct reading *reading, uint64_t n, size_t item_bytes)
 {
     const char *section = take(reading, n, item_bytes);
@@ -172,6 +174,8 @@ static void *take_copy(struct reading *reading, uint64_t n, size_t item_bytes)
     return copy;
 }
 
+/* The zero after a text is checked too, because the file may be damaged and texts are used as C
+ * strings. */
 static bool has_place(const struct reading *reading, struct cached_text place)
 {
     return place.n_bytes < reading->header.n_texts &&
@@ -193,7 +197,7 @@ static enum baton_err set_tokens(const struct reading *reading, const char *sect
             continue;
         if (!has_place(reading, place) || (reading->header.model == BATON_TOKENIZER_UNIGRAM &&
                                            place.n_bytes > BATON_UNIGRAM_PIECE_MAX_BYTES))
-            return corrupt(reading, "a token lies outside");
+            return corrupt(reading, "has a token outside its texts");
         tables->tokens[id] = (struct baton_token_row){.text = reading->texts + place.offset,
                                                       .n_bytes = place.n_bytes};
     }
@@ -211,7 +215,7 @@ static enum baton_err set_added(const struct reading *reading, const char *secti
         memcpy(&added, section + i * sizeof added, sizeof added);
         if (!added.text.n_bytes || added.text.n_bytes > BATON_ADDED_TOKEN_MAX_BYTES ||
             !has_place(reading, added.text) || added.id >= BATON_MAX_TOKEN_IDS)
-            return corrupt(reading, "an added token lies outside");
+            return corrupt(reading, "has an added token outside its texts");
         tables->added[tables->n_added++] =
             (struct baton_added_row){.text = reading->texts + added.text.offset,
                                      .n_bytes = added.text.n_bytes,
@@ -237,7 +241,7 @@ static enum baton_err check_merges(const struct reading *reading)
         const struct baton_merge_row *row = &tables->merges[i];
         if (!is_token(tables, row->left) || !is_token(tables, row->right) ||
             !is_token(tables, row->merged))
-            return corrupt(reading, "a merge names no token");
+            return corrupt(reading, "has a merge without a token");
     }
     return BATON_OK;
 }
@@ -249,7 +253,7 @@ static enum baton_err set_flags(const struct reading *reading)
     if (header->model > BATON_TOKENIZER_UNIGRAM ||
         (header->model == BATON_TOKENIZER_UNIGRAM) != (header->n_scores > 0) ||
         (header->unk_id != BATON_NO_TOKEN && !is_token(tables, header->unk_id)))
-        return corrupt(reading, "its model");
+        return corrupt(reading, "has an unknown model");
     tables->model = (enum baton_tokenizer_model)header->model;
     tables->unk_id = header->unk_id;
     tables->fuse_unk = header->flags & FUSE_UNK;
@@ -258,14 +262,14 @@ static enum baton_err set_flags(const struct reading *reading)
     return BATON_OK;
 }
 
-/* Copies what must be aligned and borrows the texts. */
+/* Copies the sections that must be aligned and borrows the texts. */
 static enum baton_err read_sections(struct reading *reading)
 {
     const struct header *header = &reading->header;
     struct baton_tokenizer_tables *tables = reading->tables;
     if (header->n_tokens > BATON_MAX_TOKEN_IDS ||
         (header->n_scores && header->n_scores != header->n_tokens))
-        return corrupt(reading, "its sizes");
+        return corrupt(reading, "has wrong sizes");
     tables->scores =
         header->n_scores ? take_copy(reading, header->n_scores, sizeof *tables->scores) : NULL;
     const char *tokens = take(reading, header->n_tokens, sizeof(struct cached_text));
@@ -275,7 +279,7 @@ static enum baton_err read_sections(struct reading *reading)
     reading->texts = added ? take(reading, header->n_texts, 1) : NULL;
     tables->steps_json = reading->texts ? take_copy(reading, header->n_json, 1) : NULL;
     if (!tables->steps_json || (header->n_scores && !tables->scores) || reading->at != reading->end)
-        return corrupt(reading, "its sizes");
+        return corrupt(reading, "has wrong sizes");
     tables->n_steps_json = header->n_json;
     tables->n_merges = header->n_merges;
     enum baton_err err = set_tokens(reading, tokens);
@@ -294,14 +298,14 @@ enum baton_err baton_tokenizer_cache_parse(const void *bytes, size_t n,
     struct reading reading = {.tables = tables, .why = why};
     const char *start = bytes;
     if (n < sizeof reading.header)
-        return corrupt(&reading, "too short");
+        return corrupt(&reading, "is too short");
     memcpy(&reading.header, start, sizeof reading.header);
     if (memcmp(reading.header.magic, magic, sizeof magic) != 0 ||
         reading.header.version != VERSION ||
         memcmp(reading.header.digest, digest, sizeof reading.header.digest) != 0)
-        return corrupt(&reading, "of another version or model");
+        return corrupt(&reading, "is of another version or model");
     if (baton_crc32c(0, start + checked_from, n - checked_from) != reading.header.crc)
-        return corrupt(&reading, "its checksum");
+        return corrupt(&reading, "has a wrong checksum");
     reading.at = start + sizeof reading.header;
     reading.end = start + n;
     return read_sections(&reading);

@@ -18,16 +18,17 @@
 #include "engine/checkpoint/cache_dir.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 
-/* The tables that were kept for digest, but for file and steps; NULL when there are none. */
+/* Returns the tables that were kept for digest, without file and steps; NULL when there are
+ * none. */
 struct baton_tokenizer_tables *baton_tokenizer_cache_find(const struct baton_cache_dirs *dirs,
                                                           const char digest[BATON_SHA256_HEX]);
 
-/* Keeps the tables. */
+/* Keeps the tables under digest. A failure is logged and otherwise ignored. */
 void baton_tokenizer_cache_keep(const struct baton_cache_dirs *dirs,
                                 const char digest[BATON_SHA256_HEX],
                                 const struct baton_tokenizer_tables *tables);
 
-/* The file's form, to and from memory. */
+/* Write the tables in the file's form into memory, and read them back. */
 void baton_tokenizer_cache_write(const struct baton_tokenizer_tables *tables,
                                  const char digest[BATON_SHA256_HEX], struct baton_buf *out);
 enum baton_err baton_tokenizer_cache_parse(const void *bytes, size_t n,

@@ -33,19 +33,19 @@ struct baton_step_text {
 
 struct baton_step_pattern {
     struct baton_step_text text;
-    bool is_regex; /* in Oniguruma's syntax; else the text itself is searched */
+    bool is_regex; /* in Oniguruma's syntax; otherwise the text itself is searched */
 };
 
 enum baton_normalizer_kind {
-    BATON_NORMALIZER_PREPEND, /* content, unless the text is empty */
-    BATON_NORMALIZER_REPLACE, /* each match of pattern by content */
+    BATON_NORMALIZER_PREPEND, /* puts content before a text that is not empty */
+    BATON_NORMALIZER_REPLACE, /* replaces each match of pattern by content */
     BATON_NORMALIZER_NFC,     /* Unicode's four forms (UAX 15) */
     BATON_NORMALIZER_NFD,
     BATON_NORMALIZER_NFKC,
     BATON_NORMALIZER_NFKD,
     BATON_NORMALIZER_LOWERCASE,
     BATON_NORMALIZER_STRIP_ACCENTS, /* drops characters of the category Mark */
-    BATON_NORMALIZER_STRIP,         /* drops white space at the left, at the right */
+    BATON_NORMALIZER_STRIP,         /* drops white space on the left, on the right */
     BATON_NORMALIZER_PRECOMPILED,   /* content: SentencePiece's character map in base64 */
     BATON_NORMALIZER_NMT            /* drops control characters, other spaces become U+0020 */
 };
@@ -58,13 +58,13 @@ struct baton_normalizer_step {
 };
 
 enum baton_pretokenizer_kind {
-    BATON_PRETOKENIZER_PREFIX_SPACE, /* before a piece that does not begin with one */
+    BATON_PRETOKENIZER_PREFIX_SPACE, /* a space before a piece that does not begin with one */
     BATON_PRETOKENIZER_SPLIT,
     BATON_PRETOKENIZER_BYTE_LEVEL, /* bytes become characters (model/byte_level.h) */
     BATON_PRETOKENIZER_METASPACE   /* spaces become replacement, which may also be prepended */
 };
 
-/* What becomes of the matches of a pattern. */
+/* The treatment of a pattern's matches by a split. */
 enum baton_split_behavior {
     BATON_SPLIT_ISOLATED,
     BATON_SPLIT_REMOVED,
@@ -83,14 +83,15 @@ struct baton_pretokenizer_step {
     enum baton_pretokenizer_kind kind;
     struct baton_step_pattern pattern;  /* split */
     enum baton_split_behavior behavior; /* split */
-    bool invert;                        /* split: what lies between the matches counts as one */
+    /* split: the text between the matches counts as the match */
+    bool invert;
     struct baton_step_text replacement; /* metaspace: one character */
     enum baton_prepend_scheme prepend;  /* metaspace */
 };
 
 enum baton_decoder_kind {
     BATON_DECODER_BYTE_LEVEL,
-    BATON_DECODER_REPLACE,       /* pattern, a plain text, by content */
+    BATON_DECODER_REPLACE,       /* replaces pattern, a plain text, by content */
     BATON_DECODER_BYTE_FALLBACK, /* <0x0A> becomes that byte */
     BATON_DECODER_FUSE,          /* steps after it see the whole text */
     BATON_DECODER_STRIP,         /* up to n_start times content at the start, n_stop at the end */
@@ -101,7 +102,7 @@ struct baton_decoder_step {
     enum baton_decoder_kind kind;
     struct baton_step_text pattern, content;
     int n_start, n_stop;
-    bool drops_first; /* metaspace: in the first token replacement becomes nothing */
+    bool drops_first; /* metaspace: in the first token replacement is dropped */
 };
 
 struct baton_tokenizer_steps {
@@ -111,7 +112,7 @@ struct baton_tokenizer_steps {
     int n_pretokenizer;
     struct baton_decoder_step decoder[BATON_TOKENIZER_MAX_STEPS];
     int n_decoder;
-    /* What the post-processor puts around a text. */
+    /* The ids that the post-processor puts around a text. */
     uint32_t first_ids[BATON_TOKENIZER_MAX_ENDS], last_ids[BATON_TOKENIZER_MAX_ENDS];
     int n_first, n_last;
 };

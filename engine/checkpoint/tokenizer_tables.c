@@ -10,7 +10,7 @@
 #include "engine/checkpoint/hf/vocab_file.h"
 #include "engine/checkpoint/tokenizer_cache.h"
 
-/* Smaller files are parsed in a few hundredths of a second. */
+/* Smaller files are parsed in less than a tenth of a second. */
 enum { KEPT_FROM_BYTES = 4 << 20 };
 
 static struct baton_tokenizer_tables *create(const char *file)
@@ -88,7 +88,7 @@ enum baton_err baton_tokenizer_tables_read(const char *model_path,
     if (!read)
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
     enum baton_err err = baton_tokenizer_json_read(model_path, read, why);
-    /* When neither is there, the pair's error names the missing files. */
+    /* When both are missing, the pair's error names the missing files. */
     if (err == BATON_NOT_FOUND)
         err = baton_tokenizer_pair_read(model_path, read, why);
     if (!err)
@@ -106,7 +106,7 @@ static bool is_large(const char *path)
     return !stat(path, &info) && info.st_size >= KEPT_FROM_BYTES;
 }
 
-/* Completes tables from the cache. */
+/* Adds to tables from the cache the parts that it does not keep. */
 static enum baton_err complete(const char *model_path, const char *path,
                                struct baton_tokenizer_tables *tables, struct baton_why *why)
 {

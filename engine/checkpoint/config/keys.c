@@ -1,4 +1,4 @@
-/* The keys of a config.json that have one value each, and what is said about them. */
+/* The keys of a config.json that have one value each, and their texts for messages. */
 #include <stdio.h>
 #include <string.h>
 
@@ -111,6 +111,8 @@ static const struct baton_config_row rows[] = {
 
 enum { N_ROWS = BATON_N_OF(rows) };
 
+/* The neutral values are those under which an architecture computes what it would without the key,
+ * so only a differing value becomes a choice. */
 const CONFIG baton_model_config_unsaid = {
     .mlp_type = "default",
     .norm_type = "layer_norm",
@@ -134,7 +136,7 @@ const CONFIG baton_model_config_unsaid = {
 const struct baton_config_table baton_model_config_keys = {rows, N_ROWS,
                                                            &baton_model_config_unsaid};
 
-/* "num_hidden_layers (n_layer, num_layers)" */
+/* Writes "num_hidden_layers (n_layer, num_layers)". */
 static void put_names(const struct baton_config_row *row, char *text, size_t max)
 {
     int n = snprintf(text, max, "%s", row->names[0]);
@@ -158,7 +160,7 @@ enum baton_err baton_model_config_require(const struct baton_model_config *confi
         return baton_fail(why, BATON_INVALID, "%s: must be given, a whole number in %.0f..%.0f",
                           names, rows[i].min, rows[i].max);
     }
-    return baton_fail(why, BATON_INTERNAL, "a size of no config");
+    return baton_fail(why, BATON_INTERNAL, "not a size of a config");
 }
 
 static void put_field(const struct baton_config_row *row, const CONFIG *config, char *text)

@@ -1,4 +1,4 @@
-/* What a config.json says layer by layer. */
+/* The lists of a config.json that have an entry for each layer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static const struct {
 } types[] = {
     {"full_attention", BATON_LAYER_FULL},
     {"sliding_attention", BATON_LAYER_SLIDING},
-    {"global", BATON_LAYER_FULL}, /* GPT-Neo's words */
+    {"global", BATON_LAYER_FULL}, /* GPT-Neo's names */
     {"local", BATON_LAYER_SLIDING},
 };
 
@@ -43,7 +43,7 @@ static enum baton_err check_length(const CONFIG *config, const char *prefix, con
                       prefix, name, config->n_layers, n);
 }
 
-/* layer_types: ["sliding_attention", "full_attention", ..] */
+/* Reads layer_types: ["sliding_attention", "full_attention", ..]. */
 static enum baton_err read_types(const struct baton_json *list, const char *prefix,
                                  const char *name, CONFIG *config, struct baton_why *why)
 {
@@ -51,12 +51,14 @@ static enum baton_err read_types(const struct baton_json *list, const char *pref
     if (baton_json_kind(list) != BATON_JSON_ARRAY)
         return baton_config_refuse(prefix, name, list, "a list", why);
     config->n_layer_types = 0;
+    /* One entry over the maximum is read, so that check_length can report a list that is too
+     * long. */
     for (size_t i = 0; i < baton_json_size(list) && i <= BATON_MAX_LAYERS && !err; i++)
         err = add_type(config, prefix, name, baton_json_at(list, i), why);
     return err ? err : check_length(config, prefix, name, config->n_layer_types, why);
 }
 
-/* attention_types: [[["global", "local"], 12]], each list repeated so often. */
+/* Reads attention_types: [[["global", "local"], 12]], where each list is repeated 12 times. */
 static enum baton_err read_repeated(const struct baton_json *list, const char *prefix,
                                     const char *name, CONFIG *config, struct baton_why *why)
 {
@@ -102,7 +104,8 @@ static enum baton_err read_all_types(const struct baton_json *object, const char
 
 /* ---- layers without rotation, layers without experts ---- */
 
-/* no_rope_layers: [1, 1, 1, 0, ..]; 0: no rotation. An empty list says nothing. */
+/* Reads no_rope_layers: [1, 1, 1, 0, ..], where 0 means no rotation. An empty list counts as
+ * absent. */
 static enum baton_err read_no_rope(const struct baton_json *object, const char *prefix,
                                    CONFIG *config, struct baton_why *why)
 {
@@ -127,7 +130,7 @@ static enum baton_err read_no_rope(const struct baton_json *object, const char *
     return BATON_OK;
 }
 
-/* mlp_only_layers: [0, 3], by number. */
+/* Reads mlp_only_layers: [0, 3], the numbers of the layers without experts. */
 static enum baton_err read_dense(const struct baton_json *object, const char *prefix,
                                  CONFIG *config, struct baton_why *why)
 {

@@ -9,6 +9,8 @@
 #include "engine/checkpoint/config/parts.h"
 #include "engine/checkpoint/model_files.h"
 
+/* A config.json is a few KB, and up to 1 MB with its label lists; the defaults are this program's
+ * own. */
 enum { FILE_MAX_BYTES = 16 << 20, DEFAULTS_MAX_BYTES = 2048 };
 
 /* ---- texts ---- */
@@ -28,7 +30,7 @@ static enum baton_err parse_object(const void *text, size_t n, struct baton_json
     return baton_fail(why, BATON_INVALID, "must hold one JSON object");
 }
 
-/* Keys whose presence is what counts. */
+/* Reads the keys whose presence is what matters. */
 static void read_presence(const struct baton_json *object, struct baton_model_config *config)
 {
     const struct baton_json *quantized = baton_json_get(object, "quantization_config");
@@ -79,8 +81,8 @@ static enum baton_err read_defaults(const char *model_type, struct baton_model_c
     return err;
 }
 
-/* The model type whose defaults count: that of text_config, of the file, or what a wrapper holds
- * when it says nothing. */
+/* Returns the model type whose defaults apply: text_config's, or the file's, or the one that a
+ * wrapper of the file's type holds. */
 static const char *model_type(const struct baton_json *root, const struct baton_json *inner)
 {
     const char *type = baton_json_string(baton_json_get(inner, "model_type"), NULL);
@@ -90,7 +92,7 @@ static const char *model_type(const struct baton_json *root, const struct baton_
     return outer ? baton_model_wrapped(outer) : "";
 }
 
-/* What a wrapper says outside of text_config. */
+/* Reads the keys that a wrapper has outside of text_config. */
 static void read_wrapper(const struct baton_json *root, const struct baton_json *inner,
                          struct baton_model_config *config)
 {
@@ -109,6 +111,8 @@ static enum baton_err read_root(const struct baton_json *root, struct baton_mode
     bool wrapped = baton_json_kind(text) == BATON_JSON_OBJECT;
     const struct baton_json *inner = wrapped ? text : root;
     const char *type = model_type(root, inner);
+    /* The order is the priority: neutral values, then the family's defaults, then the file's own
+     * keys. */
     *config = baton_model_config_unsaid;
     (void)snprintf(config->model_type, sizeof config->model_type, "%s", type);
     enum baton_err err = read_defaults(type, config, why);
@@ -118,6 +122,8 @@ static enum baton_err read_root(const struct baton_json *root, struct baton_mode
         return err;
     if (wrapped)
         read_wrapper(root, inner, config);
+    /* The wrapper's ids go before text_config's, as in transformers'
+     * GenerationConfig.from_model_config. */
     config->bos_id = baton_model_config_id(config, baton_json_get(root, "bos_token_id"));
     if (wrapped && config->bos_id < 0)
         config->bos_id = baton_model_config_id(config, baton_json_get(inner, "bos_token_id"));

@@ -1,19 +1,5 @@
-/* How a model is built, as its files say it: sizes, variants, the ids that begin and end a text.
- *
- * This is the only reader of those files: one table of keys gives what the gateway tells its
- * clients and what the engine computes. A key that is absent has its model type's default
- * (defaults.h), or else its field's neutral value, which baton_model_config_unsaid states.
- * The range of a field is checked here; whether an architecture computes its value is engine/arch's
- * to say.
- *
- * A model of pictures and text keeps its language model's keys in text_config. They are read from
- * there, and model_type is the language model's.
- *
- * Ownership: plain data in the caller's struct.
- * Threading: any thread.
- * Errors:    INVALID with the key, its value and the rule; read also NOT_FOUND, IO and LIMIT with
- *            the file. Outputs are untouched.
- */
+/* How a model is built, as its files state it: sizes, variants, the ids that begin and end a
+ * text. */
 #ifndef BATON_ENGINE_CHECKPOINT_CONFIG_MODEL_CONFIG_H
 #define BATON_ENGINE_CHECKPOINT_CONFIG_MODEL_CONFIG_H
 
@@ -25,7 +11,7 @@
 #include "common/base/error.h"
 #include "engine/checkpoint/config/pooling.h"
 
-/* The largest sizes that are accepted: products of two of them stay far below 2^63. */
+/* The largest sizes that are accepted. Products of two of them stay far below 2^63. */
 enum {
     BATON_MAX_LAYERS = 1024,
     BATON_MAX_WIDTH = 1 << 17,
@@ -96,18 +82,18 @@ enum baton_model_feature {
 /* An entry of layer_types. */
 enum baton_layer_type { BATON_LAYER_FULL, BATON_LAYER_SLIDING };
 
-/* The numbers of a rotary embedding. 0: not given. */
+/* The parameters of a rotary embedding; 0: not given. */
 struct baton_rope_config {
     char type[32]; /* "default", "linear", "dynamic", "llama3", "yarn", "longrope", "su" */
     double theta;
-    double partial_rotary_factor; /* the share of a head that turns */
+    double partial_rotary_factor; /* the share of a head that is rotated */
     double factor;
-    int original_context; /* positions of the model's first training */
+    int original_context; /* positions of the model's original training */
     double low_freq_factor, high_freq_factor;
     double beta_fast, beta_slow;
     double attention_factor, mscale, mscale_all_dim;
     double query_scaling_beta;
-    bool truncate; /* yarn's range begins and ends at whole pairs; true when not given */
+    bool truncate; /* yarn's range begins and ends at whole pairs; default true */
     int n_short, n_long;
     double short_factor[BATON_MAX_ROTARY_PAIRS], long_factor[BATON_MAX_ROTARY_PAIRS];
 };
@@ -138,7 +124,7 @@ struct baton_model_config {
 
     double rms_norm_eps, layer_norm_eps, layer_norm_epsilon, norm_epsilon; /* 0: not given */
     char activation_function[64], hidden_act[64], hidden_activation[64];   /* "": not given */
-    char quantization[64];            /* quant_method; "": the weights are stored as they are */
+    char quantization[64];            /* quant_method; "": the weights are not quantised */
     char mlp_type[64], norm_type[64]; /* "default", "layer_norm" */
 
     bool tied_head; /* the output matrix is the token embedding unless tensors say otherwise */
@@ -156,10 +142,10 @@ struct baton_model_config {
     double embedding_multiplier, residual_multiplier, logits_scaling, logit_scale, scale_emb;
     double attention_multiplier, scale_depth, dim_model_base; /* 0: not given */
 
-    struct baton_rope_config rope;       /* of all layers, or of those without a window */
-    struct baton_rope_config local_rope; /* of layers with a window; theta 0: as the others */
+    struct baton_rope_config rope;       /* for all layers, or for those without a window */
+    struct baton_rope_config local_rope; /* for layers with a window; theta 0: as the others */
     int rotary_dim;                      /* 0: not given */
-    int no_rope_interval;                /* each such layer is without rotation; 0: none */
+    int no_rope_interval;                /* every such layer is without rotation; 0: none */
     int n_no_rope;                       /* 0: not given, else L */
     bool no_rope[BATON_MAX_LAYERS];
 
@@ -176,13 +162,13 @@ struct baton_model_config {
     struct baton_sampling_defaults sampling;
     enum baton_pooling pooling; /* NONE: not given */
 
-    bool gguf_names; /* tensors are called, and Q and K ordered, as in GGUF files */
+    bool gguf_names; /* tensors are named, and Q and K ordered, as in GGUF files */
 };
 
-/* The neutral values: those of an empty config.json. */
+/* The neutral values, which an empty config.json has. */
 extern const struct baton_model_config baton_model_config_unsaid;
 
-/* The text of a config.json. */
+/* Parses the text of a config.json. */
 enum baton_err baton_model_config_parse(const void *text, size_t n,
                                         struct baton_model_config *config,
                                         struct baton_why *why) BATON_MUST_CHECK;
@@ -192,14 +178,14 @@ enum baton_err baton_model_config_parse_generation(const void *text, size_t n,
                                                    struct baton_model_config *config,
                                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* From the model at model_path: its config.json and, if present, its generation_config.json and
- * what says how embeddings are pooled. source receives the path of the file that the sizes are
- * from, for messages about them. */
+/* Reads the model at model_path: its config.json and, if present, its generation_config.json and
+ * the files that state the pooling of embeddings. source receives the path of the file with the
+ * sizes, for messages about them. */
 enum baton_err baton_model_config_read(const char *model_path, struct baton_model_config *config,
                                        char source[PATH_MAX],
                                        struct baton_why *why) BATON_MUST_CHECK;
 
-/* INVALID, with the key and its range, when *size, one of config's own sizes, is not given. */
+/* INVALID, with the key and its range, when *size, a size field of config, is not given. */
 enum baton_err baton_model_config_require(const struct baton_model_config *config, const int *size,
                                           struct baton_why *why) BATON_MUST_CHECK;
 

@@ -27,7 +27,7 @@ static enum baton_err read_file(const char *model_path, const char *name, struct
     return err ? err : baton_json_read_file(path, FILE_MAX_BYTES, root, why);
 }
 
-/* Whether nothing but pooling and normalising follows the transformer. */
+/* True when nothing but pooling and normalising follows the transformer. */
 static bool are_usual(const struct baton_json *modules)
 {
     static const char *const usual[] = {".Transformer", ".Pooling", ".Normalize"};
@@ -44,7 +44,8 @@ static bool are_usual(const struct baton_json *modules)
     return baton_json_size(modules) > 0;
 }
 
-/* The one mode that is switched on. */
+/* Returns the one mode that is switched on; NONE when several are, for their vectors would be
+ * joined. */
 static enum baton_pooling mode_of(const struct baton_json *config)
 {
     static const char prefix[] = "pooling_mode_";

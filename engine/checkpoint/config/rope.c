@@ -1,5 +1,5 @@
-/* rope_scaling, and rope_parameters in its place since transformers 5. Both hold numbers of rotary
- * embeddings; the latter may hold an object for each type of layer. */
+/* Reads rope_scaling, and rope_parameters, which replaces it since transformers 5. Both hold the
+ * parameters of rotary embeddings; rope_parameters may hold an object for each type of layer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define AT(field) offsetof(ROPE, field)
 
 enum { MAX_PAIRS = BATON_MAX_ROTARY_PAIRS };
-static const double smallest = 1e-9, largest = 1e6; /* of factors */
+static const double smallest = 1e-9, largest = 1e6; /* the range of factors */
 
 /* clang-format off: one key a line */
 static const struct baton_config_row rows[] = {
@@ -37,7 +37,7 @@ static const struct baton_config_row rows[] = {
 };
 /* clang-format on */
 
-/* The other keys: lists, which are read apart, and keys that change no result. */
+/* The other known keys: lists, which read_factors reads, and keys that change no result. */
 static const char *const others[] = {"short_factor", "long_factor", "finetuned",
                                      "max_position_embeddings"};
 
@@ -53,6 +53,8 @@ static bool is_known(const char *key)
     return false;
 }
 
+/* An unknown key is refused rather than ignored: it may scale positions in a way that would give
+ * wrong tokens without an error. */
 static enum baton_err check_keys(const struct baton_json *object, const char *prefix,
                                  struct baton_why *why)
 {
@@ -85,7 +87,7 @@ static enum baton_err read_factors(const struct baton_json *object, const char *
     return BATON_OK;
 }
 
-/* Into *rope, of which theta and the rotated share stay where the object has none. */
+/* Reads *rope, whose theta and rotated share stay where the object has none. */
 static enum baton_err read_rope(const struct baton_json *object, const char *prefix, ROPE *rope,
                                 struct baton_why *why)
 {
@@ -107,7 +109,7 @@ static enum baton_err read_rope(const struct baton_json *object, const char *pre
     return err;
 }
 
-/* An object for each type of layer. */
+/* Reads an object that holds one object for each type of layer. */
 static enum baton_err read_by_layer(const struct baton_json *object, const char *prefix,
                                     struct baton_model_config *config, struct baton_why *why)
 {
@@ -139,7 +141,7 @@ static enum baton_err read_object(const struct baton_json *object, const char *p
     enum baton_json_kind kind = baton_json_kind(object);
     static const struct baton_json *const nothing = NULL;
     (void)snprintf(within, sizeof within, "%s%s.", prefix, name);
-    if (kind == BATON_JSON_NULL) /* given as null: no scaling, whatever the default */
+    if (kind == BATON_JSON_NULL) /* an explicit null: no scaling, whatever the default */
         return read_rope(nothing, within, &config->rope, why);
     if (kind != BATON_JSON_OBJECT)
         return baton_config_refuse(prefix, name, object, "an object", why);
@@ -164,6 +166,8 @@ enum baton_err baton_model_config_read_ropes(const struct baton_json *object, co
     for (int i = 0; i < 2 && !err; i++) {
         const struct baton_json *value = baton_json_get(object, names[i]);
         bool other = baton_json_kind(baton_json_get(object, names[1 - i])) != BATON_JSON_NULL;
+        /* A null beside the other name's object is a leftover; alone it removes the default's
+         * scaling. */
         if (value && (baton_json_kind(value) != BATON_JSON_NULL || !other))
             err = read_object(value, prefix, names[i], config, why);
     }

@@ -87,7 +87,7 @@ static size_t field_bytes(const struct baton_config_row *row)
     return (size_t)row->max;
 }
 
-/* A text that the field has no room for is cut: it is longer than any that has a meaning. */
+/* A text that is too long for the field is cut: every name with a meaning is shorter. */
 static void store(const struct baton_config_row *row, const struct baton_json *value, void *field)
 {
     int size = (int)baton_json_int(value);
@@ -102,6 +102,7 @@ static void store(const struct baton_config_row *row, const struct baton_json *v
     else if (row->kind == BATON_CONFIG_FLAG)
         memcpy(field, &flag, sizeof flag);
     else {
+        /* memset first, because read_value compares whole fields. */
         memset(field, 0, (size_t)row->max);
         memcpy(field, text, n < (size_t)row->max ? n : (size_t)row->max - 1);
     }
@@ -126,7 +127,7 @@ static enum baton_err read_value(const struct baton_config_table *table,
     return BATON_OK;
 }
 
-/* Of several names the first that has a value counts, else the first that is null. */
+/* Of several names, the first with a value counts, otherwise the first that is null. */
 static const char *present_name(const struct baton_config_row *row, const struct baton_json *object)
 {
     const char *found = NULL;

@@ -1,8 +1,8 @@
 /* Fields of a JSON object as a table: a row names a key, its kind, its range and its place in a
  * struct.
  *
- * A key that is absent leaves its field as it is. null gives the field its neutral value, which the
- * table's struct `unsaid` holds: that is how a config says "no window" where its family has one.
+ * A key that is absent leaves its field as it is. null gives the field its neutral value, from the
+ * table's struct `unsaid`: so a config says "no window" where its family has one.
  *
  * Ownership: tables are constants; the struct is the caller's.
  * Threading: pure.
@@ -28,7 +28,7 @@ enum baton_config_kind {
 
 /* A key and its field. */
 struct baton_config_row {
-    const char *names[BATON_CONFIG_MAX_NAMES]; /* the first that is present counts */
+    const char *names[BATON_CONFIG_MAX_NAMES]; /* the first with a value counts */
     enum baton_config_kind kind;
     size_t at;        /* of the field in the struct */
     double min, max;  /* SIZE and REAL: what is accepted; TEXT: max is the bytes of the field */
@@ -48,10 +48,10 @@ enum baton_err baton_config_read_table(const struct baton_config_table *table,
                                        void *fields, uint64_t *features,
                                        struct baton_why *why) BATON_MUST_CHECK;
 
-/* A value as messages show it, cut where it is long. */
+/* Writes a value for a message, and cuts a long one. */
 const char *baton_config_value(const struct baton_json *value, char text[BATON_CONFIG_VALUE_BYTES]);
 
-/* INVALID: "PREFIX NAME: must be RULE, not VALUE". */
+/* Returns INVALID: "PREFIX NAME: must be RULE, not VALUE". */
 enum baton_err baton_config_refuse(const char *prefix, const char *name,
                                    const struct baton_json *value, const char *rule,
                                    struct baton_why *why);

@@ -1,4 +1,4 @@
-/* The ids that begin and end a text, and what a model's authors sample with. */
+/* The ids that begin and end a text, and the sampling that a model's authors recommend. */
 #include "common/base/array.h"
 #include "engine/checkpoint/config/parts.h"
 #include "engine/checkpoint/config/table.h"

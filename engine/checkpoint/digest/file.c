@@ -12,7 +12,8 @@
 #include "common/base/os/cpu_quota.h"
 #include "common/base/os/file.h"
 
-/* The size of a piece is part of the digest: another size would be another fingerprint. */
+/* The size of a piece is part of the digest: another size would give another fingerprint. Beyond 16
+ * threads the memory or the disk is the limit. */
 enum { PIECE_BYTES = 8 << 20, MAX_HELPERS = 15 };
 
 struct piece_loop {
@@ -29,7 +30,7 @@ static size_t piece_bytes(const struct piece_loop *loop, size_t piece)
     return n_left < PIECE_BYTES ? n_left : PIECE_BYTES;
 }
 
-/* Lets the disk start on a piece before a thread waits for its first byte. */
+/* Starts the disk on a piece before a thread waits for its first byte. */
 static void read_ahead(const struct piece_loop *loop, size_t piece)
 {
     if (piece < loop->n_pieces)
@@ -42,6 +43,7 @@ static void hash_pieces(struct piece_loop *loop)
     size_t piece;
     while ((piece = atomic_fetch_add(&loop->n_taken, 1)) < loop->n_pieces) {
         read_ahead(loop, piece);
+        /* The next piece too, so that the disk works while this thread hashes. */
         read_ahead(loop, piece + 1);
         if (baton_sha256_of(loop->file.data + piece * PIECE_BYTES, piece_bytes(loop, piece),
                             loop->digests[piece]))
@@ -65,6 +67,7 @@ static size_t n_helpers_for(size_t n_pieces)
     size_t n = (size_t)baton_cpu_quota_cores(&quota, n_allowed);
     n = n < n_pieces ? n : n_pieces;
     n = n < MAX_HELPERS + 1 ? n : MAX_HELPERS + 1;
+    /* The caller hashes as well. */
     return n ? n - 1 : 0;
 }
 

@@ -13,10 +13,10 @@
 #include "common/base/fingerprint.h"
 #include "engine/checkpoint/cache_dir.h"
 
-/* Over every byte of the model's files (file.h), but of a GGUF file's metadata as
- * gguf/digest.h has it. with_weights false leaves `weights` empty;
- * true without weight files is NOT_FOUND. The weights' digest is taken from cache while the files
- * are the same (model.h); NULL: hashed in any case. */
+/* Computes the fingerprint over every byte of the model's files (file.h); for a GGUF file's
+ * metadata gguf/digest.h states the bytes. with_weights false leaves `weights` empty; true without
+ * weight files is NOT_FOUND. The weights' digest is taken from cache while the files are the same
+ * (model.h); cache NULL hashes them in any case. */
 enum baton_err baton_fingerprint_take(const char *model_path, const struct baton_cache_dirs *cache,
                                       bool with_weights, struct baton_fingerprint *fingerprint,
                                       struct baton_why *why) BATON_MUST_CHECK;

@@ -15,17 +15,17 @@
 #include "engine/checkpoint/digest/file.h"
 
 enum { MAX_MEMORY_BYTES = 1 << 20, SETTLED_S = 2, NAME_DIGITS = 16 };
-/* Another process that digests them is waited for so long, and longer by their size. */
+/* The wait for another process that hashes the same files: this long, and longer by their size. */
 enum { WAIT_S = 60, WAIT_BYTES_PER_S = 16 << 20 };
-/* Smaller files take no time worth a line in the log. */
+/* Smaller files are hashed too fast for a line in the log. */
 enum { TELL_FROM_BYTES = 1 << 30 };
 
 #define DIGEST_KEY "sha256="
 
-/* What the weight files are, without reading them. */
+/* The identity of the weight files, taken without reading them. */
 struct identity {
     struct baton_buf text;
-    time_t newest; /* of all their times */
+    time_t newest; /* the latest of all their times */
     int64_t n_bytes;
 };
 
@@ -51,7 +51,7 @@ static enum baton_err identify_file(void *arg, const char *path, struct baton_wh
     return BATON_OK;
 }
 
-/* identity is to be freed whatever the result. */
+/* Describes the weight files. The caller frees identity, also after an error. */
 static enum baton_err identify(const char *model_path, struct identity *identity,
                                struct baton_why *why)
 {
@@ -66,14 +66,14 @@ static enum baton_err identify(const char *model_path, struct identity *identity
     return err;
 }
 
-/* Whether the files are older than a tick of their clock: a second change within one tick would
+/* True when the files are older than a tick of their clock: a second change within one tick would
  * leave the same times. */
 static bool is_settled(const struct identity *identity)
 {
     return identity->newest < time(NULL) - SETTLED_S;
 }
 
-/* Whether text is the identity and then a digest, which hex receives. */
+/* True when text is the identity and then a digest, which is copied to hex. */
 static bool parse(const struct identity *identity, const struct baton_buf *text,
                   char hex[BATON_SHA256_HEX])
 {
@@ -102,10 +102,10 @@ static bool recall(const char *path, uid_t owner, const struct identity *identit
     return found;
 }
 
-/* The hash of files that follow each other. */
+/* The hash of a sequence of files. */
 struct hash {
     struct baton_sha256 *sha;
-    int64_t n_all, n_done, begin_ns; /* bytes; n_all 0: nothing is told of it */
+    int64_t n_all, n_done, begin_ns; /* bytes; n_all 0: no progress is logged */
 };
 
 static enum baton_err hash_file(void *arg, const char *path, struct baton_why *why)
@@ -144,7 +144,7 @@ enum baton_err baton_model_digest(const char *model_path, enum baton_model_part 
     return hash_files(model_path, part, 0, hex, why);
 }
 
-/* Remembers the digest only if the files were the same before and after they were read. */
+/* Remembers the digest only if the files were the same before and after they were hashed. */
 static void remember(const char *model_path, struct baton_once_file *file,
                      const struct identity *identity, const char *hex)
 {
@@ -162,7 +162,7 @@ static void remember(const char *model_path, struct baton_once_file *file,
     baton_buf_fini(&now.text);
 }
 
-/* Hashes under the memory's lock and remembers; AGAIN when it cannot be written. */
+/* Hashes under the lock of the remembered file and remembers; AGAIN when it cannot be written. */
 static enum baton_err hash_once(const char *model_path, const char *path, uid_t owner,
                                 const struct identity *identity, char hex[BATON_SHA256_HEX],
                                 struct baton_why *why)
@@ -171,6 +171,7 @@ static enum baton_err hash_once(const char *model_path, const char *path, uid_t 
     double wait_s = WAIT_S + (double)identity->n_bytes / WAIT_BYTES_PER_S;
     if (baton_once_file_begin(path, wait_s, &file, NULL))
         return BATON_AGAIN;
+    /* Another process may have hashed while this one waited for the lock. */
     if (recall(path, owner, identity, hex)) {
         baton_once_file_abort(&file);
         return BATON_OK;
@@ -183,7 +184,7 @@ static enum baton_err hash_once(const char *model_path, const char *path, uid_t 
     return err;
 }
 
-/* DIR/<digest of the model's real path>.digest, in each of dirs. */
+/* Writes DIR/<digest of the model's real path>.digest for each of dirs. */
 static enum baton_err name_memories(const char *model_path, const struct baton_cache_dirs *dirs,
                                     char paths[BATON_CACHE_MAX_DIRS][PATH_MAX],
                                     struct baton_why *why)
@@ -215,7 +216,7 @@ static enum baton_err find(const char *model_path, const struct baton_cache_dirs
     for (int i = 0; i < dirs->n; i++)
         if (recall(paths[i], dirs->owners[i], identity, hex))
             return BATON_OK;
-    /* The first directory that can be written keeps it; AGAIN means that this one cannot. */
+    /* The first writable directory keeps the digest; AGAIN means that this one is not writable. */
     for (int i = 0; i < dirs->n && is_settled(identity); i++) {
         err = hash_once(model_path, paths[i], dirs->owners[i], identity, hex, why);
         if (err != BATON_AGAIN)

@@ -35,7 +35,7 @@ static enum baton_err read_template(const struct baton_gguf *gguf, const char *k
     return copy(text, jinja, why);
 }
 
-/* An id of none has no text. */
+/* Copies the text of a token; without an id there is none. */
 static enum baton_err read_token(const struct baton_gguf *gguf, int64_t id, char **to,
                                  struct baton_why *why)
 {

@@ -12,7 +12,7 @@
 #include "engine/checkpoint/chat_template.h"
 #include "engine/checkpoint/gguf/gguf.h"
 
-/* Into an empty struct, which is to be freed whatever the result. */
+/* Reads the template into an empty struct. The caller frees the struct, also after an error. */
 enum baton_err baton_gguf_chat_template_read(const struct baton_gguf *gguf,
                                              struct baton_chat_template *source,
                                              struct baton_why *why) BATON_MUST_CHECK;

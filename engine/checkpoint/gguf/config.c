@@ -28,8 +28,7 @@ enum {
     GRANITE = BATON_GGUF_GRANITE
 };
 
-/* The first row of an architecture is its plain one; choose_family knows when another one is meant.
- */
+/* The first row of an architecture is its default; choose_family knows when another row applies. */
 static const struct baton_gguf_family families[] = {
     {"llama", "llama", RMS, BIAS | MLP_BIAS},
     {"llama", "mixtral", RMS, ONE_WIDTH},
@@ -89,6 +88,7 @@ static enum baton_err put_all(READING *reading)
         baton_gguf_put_sizes,   baton_gguf_put_epsilon, baton_gguf_put_mlp,    baton_gguf_put_ropes,
         baton_gguf_put_windows, baton_gguf_put_caps,    baton_gguf_put_scales, put_parallel,
     };
+    /* Sizes are the first part: the others read them from *reading. */
     enum baton_err err = baton_gguf_check_neutral(reading);
     baton_json_open(&reading->out, NULL, '{');
     baton_json_put_string(&reading->out, "model_type", reading->family->model_type);
@@ -100,7 +100,7 @@ static enum baton_err put_all(READING *reading)
     return err;
 }
 
-/* ---- which family ---- */
+/* ---- choice of the family ---- */
 
 static const struct baton_gguf_family *find_family(const char *model_type,
                                                    struct baton_gguf_text arch)
@@ -119,7 +119,8 @@ static bool is_set(const READING *reading, const char *name)
     return number != 0;
 }
 
-/* Llama's files are those of Mistral and Mixtral too, and Mistral 3's are of two generations. */
+/* Llama's architecture is also Mistral's and Mixtral's, and Mistral 3's has two generations. One
+ * key of each tells them apart. */
 static const struct baton_gguf_family *choose_family(const READING *reading,
                                                      struct baton_gguf_text arch)
 {
@@ -158,7 +159,8 @@ static enum baton_err set_family(READING *reading)
     return BATON_OK;
 }
 
-/* Heads turn by whole elements, which a share of them may miss. */
+/* Sets the rotated width from the file: partial_rotary_factor, a share of a head, may round to
+ * another width. */
 static enum baton_err set_rotated(const READING *reading, struct baton_model_config *config)
 {
     int64_t n = 0;
@@ -168,7 +170,8 @@ static enum baton_err set_rotated(const READING *reading, struct baton_model_con
     return err;
 }
 
-/* The reader of config.json names its keys; an operator knows the file's. */
+/* Names the file's key in a message: the reader of config.json names its own, which an operator of
+ * a GGUF file has never seen. */
 static void name_key(const READING *reading, struct baton_why *why)
 {
     static const struct {
@@ -197,7 +200,7 @@ static void name_key(const READING *reading, struct baton_why *why)
                              baton_gguf_key(reading, keys[i].key, key), said.text);
 }
 
-/* What the model's authors sample with, as a generation_config.json says it. */
+/* Reads the authors' sampling by way of a generation_config.json. */
 static enum baton_err read_sampling(const READING *reading, struct baton_model_config *config)
 {
     static const struct {
@@ -228,7 +231,8 @@ static enum baton_err read_sampling(const READING *reading, struct baton_model_c
     return err ? baton_fail(reading->why, err, "general.sampling: %s", reason.text) : BATON_OK;
 }
 
-/* llama.cpp's LLAMA_POOLING_TYPE; the others (CLS, rank) are not of decoders. */
+/* The values of llama.cpp's LLAMA_POOLING_TYPE. The others (CLS, rank) are for models that are not
+ * decoders. */
 static void read_pooling(const READING *reading, struct baton_model_config *config)
 {
     enum { MEAN = 1, LAST = 3 };
@@ -248,7 +252,8 @@ static enum baton_err read_metadata(READING *reading, struct baton_buf *json,
     if (!err)
         err = put_all(reading);
     if (!err && baton_buf_err(json))
-        err = baton_fail(reading->why, baton_buf_err(json), "metadata: cannot be written down");
+        err =
+            baton_fail(reading->why, baton_buf_err(json), "metadata: too large, or out of memory");
     if (err)
         return err;
     err = baton_model_config_parse(baton_buf_text(json), json->len, &made, reading->why);

@@ -1,10 +1,10 @@
-/* How a GGUF model is built: its metadata as a config.json, and thereby as a model_config.
+/* The config of a GGUF model: its metadata is written as a config.json and read as that.
  *
  * A GGUF file names its architecture and gives its numbers under keys of that name
- * ("llama.block_count"). They are written down as the config.json of the family and read by its one
- * reader, so that ranges, defaults and refusals are the same for both formats. What the file leaves
- * to its reader (a family's constants) is added as llama.cpp takes it for granted, or as the
- * model's own config has it where that is known to differ (docs/design/models.md).
+ * ("llama.block_count"). They are written as the config.json of the family and read by its one
+ * reader, so that ranges, defaults and refusals are the same for both formats. A constant that the
+ * file leaves to its reader is added as llama.cpp has it, or as the model's own config has it where
+ * the two are known to differ (docs/design/models.md).
  *
  * Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py, conversion/, src/models/.
  *
@@ -23,7 +23,8 @@ enum baton_err baton_gguf_config_read(const struct baton_gguf_model *model,
                                       struct baton_model_config *config,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* general.architecture of files that hold models of this type; NULL: there are no such files. */
+/* Returns general.architecture of files that hold models of this type; NULL when there are no such
+ * files. */
 const char *baton_gguf_arch_of(const char *model_type);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the parts of config.c share: a model that is being written down as a config.json.
+/* The state that the parts of config.c share: a model whose config.json is being written.
  *
  * Ownership: borrowed.
  * Threading: one owner.
@@ -12,18 +12,20 @@
 
 enum { BATON_GGUF_KEY_BYTES = 128 };
 
-/* What an architecture's files hold, or leave unsaid. */
+/* The traits of an architecture: facts that its files contain or omit. */
 enum baton_gguf_trait {
-    BATON_GGUF_ATTENTION_BIAS = 1, /* attention_bias by the tensors that are there */
+    BATON_GGUF_ATTENTION_BIAS = 1, /* attention_bias is true when the tensors are present */
     BATON_GGUF_MLP_BIAS = 2,
     BATON_GGUF_USE_BIAS = 4,
     BATON_GGUF_QKV_BIAS = 8,
-    BATON_GGUF_HEAD_NORM = 16,      /* use_qk_norm */
-    BATON_GGUF_ONE_WIDTH = 32,      /* experts' width is intermediate_size */
-    BATON_GGUF_RENORMALISES = 64,   /* norm_topk_prob, unless the file says it */
-    BATON_GGUF_WHOLE_PAIRS = 128,   /* YaRN's range does not end at whole pairs */
-    BATON_GGUF_LOCAL_ROPE = 256,    /* rope.freq_base_swa is for layers with a window */
-    BATON_GGUF_OPEN = 512,          /* without attention.sliding_window there is none */
+    BATON_GGUF_HEAD_NORM = 16,    /* use_qk_norm is true when the tensors are present */
+    BATON_GGUF_ONE_WIDTH = 32,    /* the experts' width is intermediate_size */
+    BATON_GGUF_RENORMALISES = 64, /* norm_topk_prob is true unless the file states it */
+    /* YaRN's range does not end at whole pairs: truncate is false */
+    BATON_GGUF_WHOLE_PAIRS = 128,
+    BATON_GGUF_LOCAL_ROPE = 256, /* rope.freq_base_swa is for layers with a window */
+    /* no attention.sliding_window means no window, whatever the family's default */
+    BATON_GGUF_OPEN = 512,
     BATON_GGUF_QUERY_SCALAR = 1024, /* query_pre_attn_scalar */
     BATON_GGUF_GRANITE = 2048       /* logit_scale divides; its shared expert has no gate */
 };
@@ -31,7 +33,7 @@ enum baton_gguf_trait {
 struct baton_gguf_family {
     const char *arch, *model_type;
     const char *epsilon; /* the key of its norms' epsilon, after the architecture */
-    unsigned traits;     /* of baton_gguf_trait */
+    unsigned traits;     /* bits of baton_gguf_trait */
 };
 
 struct baton_gguf_reading {
@@ -42,36 +44,36 @@ struct baton_gguf_reading {
     int64_t n_layers, n_embd, n_heads, head_dim; /* head_dim 0: not known */
 };
 
-/* "llama.block_count" of "block_count". */
+/* Writes the full key: "llama.block_count" for "block_count". */
 const char *baton_gguf_key(const struct baton_gguf_reading *reading, const char *name,
                            char key[BATON_GGUF_KEY_BYTES]);
 
-/* The value of the architecture's key; NULL: there is none. */
+/* Returns the value of the architecture's key; NULL when the file has none. */
 const struct baton_gguf_value *baton_gguf_value(const struct baton_gguf_reading *reading,
                                                 const char *name);
 
 bool baton_gguf_has(const struct baton_gguf_reading *reading, const char *tensor);
 
-/* INVALID: "llama.NAME: must be RULE". */
+/* Returns INVALID: "llama.NAME: must be RULE". */
 enum baton_err baton_gguf_refuse(const struct baton_gguf_reading *reading, const char *name,
                                  const char *rule);
 
-/* Refuses keys that change the result unless they have the value that they have in every model
- * here. */
+/* Refuses keys that change the result unless they have the one value that every supported model
+ * has. */
 enum baton_err baton_gguf_check_neutral(const struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 
-/* Numbers; *number keeps its value where the key is not given. A list of whole numbers must have
+/* Read numbers. *number keeps its value where the key is absent. A list of whole numbers must have
  * one value throughout. */
 enum baton_err baton_gguf_get_int(const struct baton_gguf_reading *reading, const char *name,
                                   int64_t *number) BATON_MUST_CHECK;
 enum baton_err baton_gguf_get_real(const struct baton_gguf_reading *reading, const char *name,
                                    double *number) BATON_MUST_CHECK;
 
-/* The shortest decimal that rounds to this float: the number that the model's config.json had, so
- * that both formats compute with the same. */
+/* Returns the shortest decimal that rounds to this float. This is the number that the model's
+ * config.json had, so both formats compute with the same. */
 double baton_gguf_decimal(float number);
 
-/* Parts of the config.json. Sizes come first: the others take them from *reading. */
+/* Write the parts of the config.json. Sizes come first: the others take them from *reading. */
 enum baton_err baton_gguf_put_sizes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 enum baton_err baton_gguf_put_epsilon(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 enum baton_err baton_gguf_put_mlp(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
@@ -80,10 +82,10 @@ enum baton_err baton_gguf_put_caps(struct baton_gguf_reading *reading) BATON_MUS
 enum baton_err baton_gguf_put_scales(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 void baton_gguf_put_query_scalar(struct baton_gguf_reading *reading);
 
-/* Biases, norms and the head, by the tensors that are there. */
+/* Writes the flags for biases, norms and the head, by the tensors that are present. */
 void baton_gguf_put_flags(struct baton_gguf_reading *reading);
 
-/* rope_theta, rope_scaling and what else says how heads turn. */
+/* Writes rope_theta, rope_scaling and the other parameters of rotation. */
 enum baton_err baton_gguf_put_ropes(struct baton_gguf_reading *reading) BATON_MUST_CHECK;
 
 #endif

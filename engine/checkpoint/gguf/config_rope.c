@@ -9,7 +9,7 @@
 
 #define READING struct baton_gguf_reading
 
-/* ---- factors for each pair, which are tensors ---- */
+/* ---- factors for each pair, stored as tensors ---- */
 
 static float factor_at(const struct baton_tensor *tensor, int64_t i)
 {
@@ -45,13 +45,15 @@ static void put_factors(struct baton_json_out *out, const char *name,
     baton_json_close(out, ']');
 }
 
-/* LongRoPE has two lists. Llama 3's scaling is one divisor for each pair: LongRoPE with one list
- * for all lengths. */
+/* Writes lists as LongRoPE, which has two. Llama 3's scaling is one divisor for each pair: LongRoPE
+ * with the same list for short and long texts. */
 static enum baton_err put_listed(READING *reading, const struct baton_tensor *shorter,
                                  const struct baton_tensor *longer)
 {
     struct baton_json_out *out = &reading->out;
     int64_t original = 0;
+    /* One list is Llama 3's, which leaves sine and cosine alone; two are LongRoPE's, whose factor
+     * is derived from the lengths unless the file gives it. */
     double attention_factor = shorter == longer;
     enum baton_err err =
         baton_gguf_get_int(reading, "rope.scaling.original_context_length", &original);
@@ -71,7 +73,7 @@ static enum baton_err put_listed(READING *reading, const struct baton_tensor *sh
     return BATON_OK;
 }
 
-/* ---- kinds of scaling by numbers ---- */
+/* ---- scaling by numbers ---- */
 
 static void put_some(struct baton_json_out *out, const char *name, double number)
 {
@@ -79,8 +81,8 @@ static void put_some(struct baton_json_out *out, const char *name, double number
         baton_json_put_exact(out, name, number);
 }
 
-/* The factor on sine and cosine as the file gives it whole, or as llama.cpp multiplies it; 0: not
- * given. */
+/* Reads the factor on sine and cosine, which the file gives whole or as llama.cpp's multiplier; 0:
+ * not given. */
 static enum baton_err get_attention_factor(const READING *reading, double factor, double *attention)
 {
     double more = 1;
@@ -88,6 +90,7 @@ static enum baton_err get_attention_factor(const READING *reading, double factor
     enum baton_err err = baton_gguf_get_real(reading, "rope.scaling.yarn_attn_factor", attention);
     if (!err)
         err = baton_gguf_get_real(reading, "rope.scaling.attn_factor", &more);
+    /* llama.cpp multiplies YaRN's own factor, 0.1 ln(factor) + 1. */
     if (!err && *attention == 0 && more != 1)
         *attention = factor > 1 ? 0.1 * log(factor) + 1 : 1;
     *attention *= more;
@@ -118,6 +121,7 @@ static enum baton_err put_yarn(READING *reading, double factor)
     baton_json_put_exact(out, "factor", factor);
     if (original)
         baton_json_put_int(out, "original_max_position_embeddings", original);
+    /* mscale_all_dim counts only beside mscale (engine/arch/rope.c). */
     put_some(out, "attention_factor", attention);
     put_some(out, "mscale", multiplier != 0);
     for (size_t i = 0; i < BATON_N_OF(numbers) && !err; i++) {
@@ -131,7 +135,7 @@ static enum baton_err put_yarn(READING *reading, double factor)
     return err;
 }
 
-/* A factor on sine and cosine belongs to YaRN and LongRoPE. */
+/* Refuses a factor on sine and cosine where the scaling is neither YaRN nor LongRoPE. */
 static enum baton_err refuse_attention_factor(const READING *reading)
 {
     double factor = 1;
@@ -163,7 +167,7 @@ static enum baton_err get_type(const READING *reading, struct baton_gguf_text *t
                       baton_gguf_key(reading, "rope.scaling.type", key));
 }
 
-/* By type and factor. A factor without a type scales linearly. */
+/* Writes the scaling by type and factor. A factor without a type scales linearly. */
 static enum baton_err put_computed(READING *reading)
 {
     struct baton_gguf_text type;
@@ -195,7 +199,8 @@ static enum baton_err put_computed(READING *reading)
     return BATON_OK;
 }
 
-/* Divisors and a scaling by numbers at once are in no model. */
+/* Refuses divisors beside a scaling by numbers: no model has both, and their order would be a
+ * guess. */
 static enum baton_err refuse_both(const READING *reading)
 {
     struct baton_gguf_text type;
@@ -232,9 +237,10 @@ static enum baton_err put_scaling(READING *reading)
     return err ? err : put_listed(reading, divisors, divisors);
 }
 
-/* ---- all of them ---- */
+/* ---- all parts ---- */
 
 static enum baton_err put_local(READING *reading, double theta)
+/* Gemma 3's files leave the local base out: llama.cpp has 10000 for its layers with a window. */
 {
     double local = reading->family->traits & BATON_GGUF_LOCAL_ROPE ? 10000 : theta;
     enum baton_err err = baton_gguf_get_real(reading, "rope.freq_base_swa", &local);

@@ -10,7 +10,7 @@
 
 /* ---- windows ---- */
 
-/* A list of flags, true where a layer has a window. */
+/* Writes a list of flags, true where a layer has a window. */
 static enum baton_err put_layer_types(READING *reading, const struct baton_gguf_value *flags)
 {
     static const char name[] = "attention.sliding_window_pattern";
@@ -28,7 +28,7 @@ static enum baton_err put_layer_types(READING *reading, const struct baton_gguf_
     return BATON_OK;
 }
 
-/* All but each n-th layer. */
+/* Writes a pattern: every n-th layer is without a window. */
 static enum baton_err put_pattern(READING *reading)
 {
     static const char name[] = "attention.sliding_window_pattern";
@@ -67,7 +67,7 @@ enum baton_err baton_gguf_put_windows(READING *reading)
 
 /* ---- scales and caps ---- */
 
-/* Numbers by their names in both formats; 0 is none. */
+/* Writes numbers that both formats have under these names; 0 means none. */
 enum baton_err baton_gguf_put_caps(READING *reading)
 {
     static const struct {
@@ -89,7 +89,8 @@ enum baton_err baton_gguf_put_caps(READING *reading)
     return err;
 }
 
-/* MiniCPM's own numbers are what older files of it leave out. */
+/* Writes MiniCPM's scales. The constants are those of its config.json, which its older files leave
+ * out. */
 static enum baton_err put_minicpm_scales(READING *reading)
 {
     double depth = sqrt((double)reading->n_layers), embedding = 12, residual = 1.4 / depth;
@@ -122,14 +123,14 @@ enum baton_err baton_gguf_put_scales(READING *reading)
         err = baton_gguf_get_real(reading, scales[i].key, &scale);
         if (scale != 0)
             baton_json_put_exact(&reading->out, scales[i].name, scale);
-        else if (divides)
+        else if (divides) /* Granite's family has defaults, which an absent key switches off */
             baton_json_put_null(&reading->out, scales[i].name);
     }
     return err;
 }
 
-/* Of Gemma 2 and 3 only the 27B models, which their layers tell, scale by another size than that of
- * a head. */
+/* Writes the divisor of Gemma's scores. Only the 27B models of Gemma 2 and 3, known by their number
+ * of layers, scale by a size other than a head's. */
 void baton_gguf_put_query_scalar(READING *reading)
 {
     bool is_27b = reading->n_layers == (reading->family->traits & BATON_GGUF_LOCAL_ROPE ? 62 : 46);

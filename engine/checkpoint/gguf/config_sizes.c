@@ -1,4 +1,4 @@
-/* Sizes of a GGUF model, and what its tensors tell of it. */
+/* Sizes of a GGUF model, and the flags that its tensors imply. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ static enum baton_err need(const READING *reading, const char *name, int64_t max
     return err;
 }
 
-/* Keys and values of one size: key_length, or what the width leaves for each head. */
+/* Writes the one size of keys and values: key_length, or the width divided by the heads. */
 static enum baton_err put_head_dim(READING *reading)
 {
     int64_t values;
@@ -42,7 +42,7 @@ static enum baton_err put_head_dim(READING *reading)
     return err;
 }
 
-/* As many as there are embeddings: a tokenizer may have fewer. */
+/* Writes the number of embeddings: a tokenizer may have fewer tokens. */
 static enum baton_err put_vocabulary(READING *reading)
 {
     const struct baton_tensor *embedding =
@@ -91,6 +91,7 @@ enum baton_err baton_gguf_put_epsilon(READING *reading)
     if (!baton_gguf_value(reading, reading->family->epsilon))
         return baton_gguf_refuse(reading, reading->family->epsilon, "given");
     enum baton_err err = baton_gguf_get_real(reading, reading->family->epsilon, &epsilon);
+    /* A family reads one of these names; the others are ignored. */
     for (size_t i = 0; i < BATON_N_OF(names); i++)
         baton_json_put_exact(&reading->out, names[i], epsilon);
     return err;
@@ -98,14 +99,14 @@ enum baton_err baton_gguf_put_epsilon(READING *reading)
 
 /* ---- feed-forward ---- */
 
-/* The rows of an expert's matrices, where the key for their number is missing. */
+/* Returns the rows of an expert's matrices; 0 when the tensor is missing. */
 static int64_t width_of(const READING *reading, const char *name)
 {
     const struct baton_tensor *tensor = baton_gguf_model_find(reading->model, name);
     return tensor && tensor->n_dims >= 2 ? tensor->shape[tensor->n_dims - 2] : 0;
 }
 
-/* Layers of a mixture that are dense have a gate of their own. */
+/* Lists the dense layers of a mixture, which have a gate of their own. */
 static void put_dense_layers(READING *reading)
 {
     char name[64];
@@ -121,6 +122,7 @@ static void put_dense_layers(READING *reading)
 static enum baton_err put_experts(READING *reading, int64_t n_experts)
 {
     struct baton_json_out *out = &reading->out;
+    /* The tensors' widths are the defaults: older files lack the keys. */
     int64_t n_chosen = 0, n_shared = width_of(reading, "blk.0.ffn_up_shexp.weight");
     bool renormalises = reading->family->traits & BATON_GGUF_RENORMALISES;
     enum baton_err err = baton_gguf_get_int(reading, "expert_used_count", &n_chosen);
@@ -166,7 +168,7 @@ enum baton_err baton_gguf_put_mlp(READING *reading)
     return n_experts ? put_experts(reading, n_experts) : BATON_OK;
 }
 
-/* ---- what tensors tell ---- */
+/* ---- flags by the tensors present ---- */
 
 void baton_gguf_put_flags(READING *reading)
 {

@@ -1,4 +1,4 @@
-/* The values of an architecture's keys, and those that no model here has. */
+/* The values of an architecture's keys, and the keys that no supported model sets. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ enum baton_err baton_gguf_refuse(const READING *reading, const char *name, const
                       baton_gguf_key(reading, name, key), rule);
 }
 
-/* One number, or a list of the same for every layer. */
+/* Reads one number, or a list with the same number for every layer. */
 enum baton_err baton_gguf_get_int(const READING *reading, const char *name, int64_t *number)
 {
     const struct baton_gguf_value *value = baton_gguf_value(reading, name);
@@ -57,6 +57,8 @@ enum baton_err baton_gguf_get_int(const READING *reading, const char *name, int6
 double baton_gguf_decimal(float number)
 {
     char text[32];
+    /* A float needs 6 to 9 digits; the first that round back to it are the ones its author
+     * wrote. */
     for (int n_digits = 6; n_digits < 9; n_digits++) {
         (void)snprintf(text, sizeof text, "%.*g", n_digits, (double)number);
         if (strtof(text, NULL) == number)
@@ -82,10 +84,9 @@ bool baton_gguf_has(const READING *reading, const char *tensor)
     return baton_gguf_model_find(reading->model, tensor);
 }
 
-/* ---- what is not computed ---- */
+/* ---- keys that are not supported ---- */
 
-/* Keys that change the result unless they have one of the values that they have in every model
- * here. */
+/* Keys that change the result unless they have one of the values that every supported model has. */
 static const struct {
     const char *name;
     double accepted[3];
@@ -101,10 +102,10 @@ static const struct {
     {"n_deepstack_layers", {0, 0, 0}},
     {"expert_group_count", {0, 1, 1}},
     {"expert_weights_scale", {1, 0, 0}},
-    {"expert_gating_func", {1, 3, 0}}, /* a softmax over all experts, or over the chosen */
+    {"expert_gating_func", {1, 3, 0}}, /* a softmax over all experts, or over the chosen ones */
     {"router_logit_softcapping", {0, 0, 0}},
     {"rope.scaling.alpha", {0, 0, 0}},
-    {"rope.scaling.yarn_ext_factor", {1, -1, -1}}, /* -1: as the kind of scaling has it */
+    {"rope.scaling.yarn_ext_factor", {1, -1, -1}}, /* -1: the default of the kind of scaling */
     {"rope.dimension_sections", {0, 0, 0}},
     {"swiglu_clamp_exp", {0, 0, 0}},
     {"swiglu_clamp_shexp", {0, 0, 0}},

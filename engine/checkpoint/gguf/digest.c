@@ -15,6 +15,7 @@ static void add_number(struct baton_sha256 *sha, uint64_t number)
     baton_sha256_update(sha, &number, sizeof number);
 }
 
+/* Every part is preceded by its length, so that no two lists of parts have the same bytes. */
 static void add_bytes(struct baton_sha256 *sha, const void *bytes, size_t n)
 {
     add_number(sha, n);
@@ -43,7 +44,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-/* In the order of their names, whichever files they are in. */
+/* Adds the tensors in the order of their names, whichever files they are in. */
 static enum baton_err add_tensors(struct baton_sha256 *sha, const struct baton_gguf_model *model,
                                   struct baton_why *why)
 {
@@ -64,7 +65,8 @@ static enum baton_err add_tensors(struct baton_sha256 *sha, const struct baton_g
     return BATON_OK;
 }
 
-/* The tokenizer's reading goes by the architecture too (merges.c, vocab.c). */
+/* True for a key of the part. The tokenizer's part includes the architecture, which merges.c and
+ * vocab.c read. */
 static bool is_of(struct baton_gguf_text key, enum baton_model_part part)
 {
     if (part == BATON_PART_TOKENIZER)

@@ -1,8 +1,8 @@
-/* The digests of a GGUF model's metadata, as parts of its fingerprint: of the tokenizer, which are
- * the entries "tokenizer.*" and the architecture, and of how the model is built, which are all but
- * those of the tokenizer and what its tensors are.
+/* The digests of a GGUF model's metadata, for its fingerprint. The tokenizer's covers the entries
+ * "tokenizer.*" and the architecture. The config's covers all entries but the tokenizer's, and the
+ * name, type and shape of each tensor.
  *
- * How the model is split into files changes neither.
+ * The split of a model into files changes neither.
  *
  * Ownership: the caller's array.
  * Threading: any thread.
@@ -15,7 +15,7 @@
 #include "engine/checkpoint/gguf/model.h"
 #include "engine/checkpoint/model_files.h"
 
-/* part: CONFIG or TOKENIZER. */
+/* part is CONFIG or TOKENIZER. */
 enum baton_err baton_gguf_digest(const struct baton_gguf_model *model, enum baton_model_part part,
                                  char hex[BATON_SHA256_HEX],
                                  struct baton_why *why) BATON_MUST_CHECK;

@@ -6,9 +6,11 @@
 
 #include "engine/checkpoint/gguf/reader.h"
 
-/* Far more than any file has: they bound what a file of any size can cost in memory. */
+/* Far more than any real file has. These limits bound the memory that a file of any size can
+ * cost. */
 enum { MAX_ENTRIES = 1 << 16, MAX_TENSORS = 1 << 20, MAX_KEY_BYTES = 65535 };
-/* The least that one of them takes in a file. */
+/* The smallest size of one of them in a file. A count that cannot fit is refused before memory is
+ * allocated for it. */
 enum { ENTRY_BYTES = 8 + 1 + 4 + 1, TENSOR_BYTES = 8 + 4 + 4 + 8 };
 
 static const uint8_t magic[4] = {'G', 'G', 'U', 'F'};
@@ -29,7 +31,7 @@ static enum baton_err check_version(const struct baton_gguf_reader *reader, uint
 {
     if (version == 2 || version == 3)
         return BATON_OK;
-    if (version && !(version & 0xffff)) /* 3 is 0x03000000 then */
+    if (version && !(version & 0xffff)) /* a big-endian 3 reads as 0x03000000 */
         return baton_fail(reader->why, BATON_INVALID,
                           "numbers are big-endian, which is not supported");
     return baton_fail(reader->why, BATON_INVALID, "version: must be 2 or 3, not %" PRIu32, version);
@@ -142,6 +144,7 @@ static enum baton_err read_entries(struct baton_gguf_reader *reader, uint64_t n,
                                    struct baton_gguf *gguf)
 {
     enum baton_err err = BATON_OK;
+    /* One more, because calloc of 0 bytes may return NULL. */
     gguf->entries = calloc((size_t)n + 1, sizeof gguf->entries[0]);
     if (!gguf->entries)
         return baton_fail(reader->why, BATON_NO_MEMORY, "metadata: out of memory");
@@ -152,7 +155,7 @@ static enum baton_err read_entries(struct baton_gguf_reader *reader, uint64_t n,
     qsort(gguf->entries, gguf->n_entries, sizeof gguf->entries[0], baton_gguf_by_key);
     for (size_t i = 1; i < gguf->n_entries; i++)
         if (!compare(gguf->entries[i - 1].key, gguf->entries[i].key))
-            return baton_fail(reader->why, BATON_CORRUPT, "%.*s: is there twice",
+            return baton_fail(reader->why, BATON_CORRUPT, "%.*s: appears twice",
                               BATON_GGUF_SHOWN(gguf->entries[i].key));
     return BATON_OK;
 }

@@ -27,7 +27,7 @@
 
 #include "common/base/error.h"
 
-/* As the file numbers them. */
+/* The numbers are those of the file. */
 enum baton_gguf_type {
     BATON_GGUF_U8,
     BATON_GGUF_I8,
@@ -45,17 +45,17 @@ enum baton_gguf_type {
     BATON_N_GGUF_TYPES
 };
 
-/* Not ended by a zero. */
+/* A text does not end with a zero. */
 struct baton_gguf_text {
     const char *bytes;
     size_t n;
 };
 
 struct baton_gguf_value {
-    enum baton_gguf_type type; /* of the items, if it is an array; never ARRAY */
+    enum baton_gguf_type type; /* of the items, for an array; never ARRAY */
     bool is_array;
-    uint64_t n;          /* items of an array; else 1 */
-    const uint8_t *data; /* the items, one behind the other, at any alignment */
+    uint64_t n;          /* items of an array; otherwise 1 */
+    const uint8_t *data; /* the items, contiguous, at any alignment */
     size_t n_bytes;
 };
 
@@ -71,23 +71,23 @@ struct baton_gguf {
     size_t n_entries;
     struct baton_tensor *tensors; /* tensor.h; sorted by name */
     size_t n_tensors;
-    char *names; /* what the tensors' names lie in */
+    char *names; /* the memory of the tensors' names */
 };
 
-/* bytes stays borrowed while the result is in use. */
+/* Parses a file. bytes stays borrowed while the result is in use. */
 enum baton_err baton_gguf_parse(const uint8_t *bytes, size_t n_bytes, struct baton_gguf *gguf,
                                 struct baton_why *why) BATON_MUST_CHECK;
 /* Frees entries, tensors and names, not the bytes. */
 void baton_gguf_fini(struct baton_gguf *gguf);
 
-/* NULL when there is no such key. */
+/* Returns NULL when there is no such key. */
 const struct baton_gguf_value *baton_gguf_find(const struct baton_gguf *gguf, const char *key);
 
-/* NULL when there is no such tensor. */
+/* Returns NULL when there is no such tensor. */
 const struct baton_tensor *baton_gguf_find_tensor(const struct baton_gguf *gguf, const char *name);
 
-/* The value as a number, a flag or a text; false when it is none, an array or NULL. A whole number
- * of any type is an int64 if it fits, and a real one. */
+/* Read the value as a number, a flag or a text; false for a value of another kind, an array or
+ * NULL. A whole number of any type is an int64 if it fits, and also a real one. */
 bool baton_gguf_int(const struct baton_gguf_value *value, int64_t *number);
 bool baton_gguf_real(const struct baton_gguf_value *value, double *number);
 bool baton_gguf_flag(const struct baton_gguf_value *value, bool *flag);
@@ -95,18 +95,18 @@ bool baton_gguf_text(const struct baton_gguf_value *value, struct baton_gguf_tex
 
 bool baton_gguf_text_is(struct baton_gguf_text text, const char *wanted);
 
-/* The index-th item of an array of anything but texts. */
+/* Returns the index-th item of an array of anything but texts. */
 struct baton_gguf_value baton_gguf_item(const struct baton_gguf_value *array, uint64_t index);
 
-/* The texts of an array, in order: n_left of them are still to come. */
+/* An iterator over the texts of an array, in order: n_left of them are still to come. */
 struct baton_gguf_texts {
     const uint8_t *next;
     uint64_t n_left;
 };
 
-/* None for a value that is no array of texts. */
+/* Returns an empty iterator for a value that is not an array of texts. */
 struct baton_gguf_texts baton_gguf_texts(const struct baton_gguf_value *array);
-/* False after the last. */
+/* Returns false after the last text. */
 bool baton_gguf_next(struct baton_gguf_texts *texts, struct baton_gguf_text *text);
 
 #endif

@@ -5,7 +5,7 @@
 #include "common/base/array.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 
-/* What some writers put for "none". */
+/* Some writers put -1 as an unsigned number for "none". */
 static const int64_t no_id = UINT32_MAX;
 
 /* ---- ids ---- */
@@ -26,7 +26,7 @@ static enum baton_err count_tokens(const struct baton_gguf *gguf, size_t *n, str
     return BATON_OK;
 }
 
-/* *id is the one by custom to begin with. */
+/* Reads an id. On entry *id is the default. */
 static enum baton_err read_id(const struct baton_gguf *gguf, const char *key, size_t n_tokens,
                               int64_t *id, struct baton_why *why)
 {
@@ -49,7 +49,7 @@ static enum baton_err read_id(const struct baton_gguf *gguf, const char *key, si
     return BATON_OK;
 }
 
-/* SentencePiece's defaults: <unk> <s> </s>, and T5's: <pad> </s> <unk>. */
+/* Returns the defaults of SentencePiece, <unk> <s> </s>, and of T5, <pad> </s> <unk>. */
 static struct baton_gguf_ids ids_by_custom(const struct baton_gguf *gguf)
 {
     struct baton_gguf_ids ids = {.bos = -1, .eos = -1, .eot = -1, .eom = -1, .unk = -1};
@@ -127,8 +127,8 @@ static enum baton_err add_end(struct ends *ends, int64_t id)
         return BATON_OK;
     if (id >= ends->n_vocab)
         return baton_fail(ends->why, BATON_INVALID,
-                          "tokenizer.ggml.tokens: number %" PRId64
-                          " ends a text, but the model has only %" PRId64,
+                          "tokenizer.ggml.tokens: token %" PRId64
+                          " ends a text, but the model has only %" PRId64 " ids",
                           id, ends->n_vocab);
     for (int i = 0; i < ends->n; i++)
         if (ends->ids[i] == id)
@@ -146,6 +146,7 @@ static enum baton_err add_by_text(struct ends *ends, const struct baton_gguf *gg
         baton_gguf_texts(baton_gguf_find(gguf, "tokenizer.ggml.tokens"));
     struct baton_gguf_text text;
     enum baton_err err = BATON_OK;
+    /* Writers often name only one of several end tokens, so their well-known texts count too. */
     for (int64_t id = 0; !err && baton_gguf_next(&texts, &text); id++) {
         if (!baton_gguf_is_end(text))
             continue;
@@ -160,7 +161,8 @@ static enum baton_err add_by_text(struct ends *ends, const struct baton_gguf *gg
     return err;
 }
 
-/* In gpt-oss's format <|end|> closes one of several messages of an answer. */
+/* Drops <|end|> where <|return|> and <|call|> show that the format is gpt-oss's: there it closes
+ * one of several messages of an answer. */
 static void drop_end_of_message(struct ends *ends)
 {
     int n = 0;

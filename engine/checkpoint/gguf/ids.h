@@ -1,9 +1,10 @@
-/* The tokens of a GGUF file's vocabulary that have a meaning of their own: those that begin a text,
- * end one, or stand for what is unknown.
+/* The tokens of a GGUF file's vocabulary with a special role: the ones that begin or end a text, or
+ * replace unknown characters.
  *
  *     tokenizer.ggml.bos_token_id, .eos_token_id, .eot_token_id, .eom_token_id, .unknown_token_id
  *
- * Files name one or two of the tokens that end a generation. The others are known by their texts.
+ * Files name one or two of the tokens that end a generation. The others are recognised by their
+ * texts.
  *
  * Ownership: plain data; texts are borrowed from the file.
  * Threading: any thread.
@@ -16,19 +17,20 @@
 #include "engine/checkpoint/gguf/gguf.h"
 
 struct baton_gguf_ids {
-    size_t n_tokens;                 /* of tokenizer.ggml.tokens; 0: the file holds no vocabulary */
+    /* the size of tokenizer.ggml.tokens; 0: the file has no vocabulary */
+    size_t n_tokens;
     int64_t bos, eos, eot, eom, unk; /* -1: none */
 };
 
-/* An id that the file does not name is the one that its kind of tokenizer has by custom. */
+/* Reads the ids. An id that the file does not name has the default of its kind of tokenizer. */
 enum baton_err baton_gguf_ids_read(const struct baton_gguf *gguf, struct baton_gguf_ids *ids,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* Whether a token of this text ends a generation, whatever model it belongs to. Such a token is a
- * special one, whatever type the file gives it. */
+/* True when a token of this text ends a generation, in any model. Such a token is special, whatever
+ * type the file gives it. */
 bool baton_gguf_is_end(struct baton_gguf_text text);
 
-/* The text of token id; n == 0 for an id of none. */
+/* Returns the text of token id; n == 0 when there is no such token. */
 struct baton_gguf_text baton_gguf_token(const struct baton_gguf *gguf, int64_t id);
 
 /* Sets bos_id, eos_ids and n_eos of a config whose n_vocab is known. */

@@ -1,17 +1,17 @@
-/* The merges of a GGUF file: listed ("gpt2"), or made of the pieces' scores ("llama").
+/* The merges of a GGUF file: listed ("gpt2"), or derived from the pieces' scores ("llama").
  *
  * SentencePiece joins the two neighbours whose piece has the highest score. That is BPE with a
- * merge for each way to cut a piece in two pieces, in the order of the scores: what Hugging Face's
- * converter writes into a tokenizer.json. Equal scores, those of one piece's cuts, it has put in
- * two orders: by ids for Llama and Mistral, by lengths for Gemma. */
+ * merge for each way to cut a piece in two pieces, in the order of the scores, which is the list
+ * that Hugging Face's converter writes into a tokenizer.json. It orders the cuts of one piece,
+ * which have the same score, by ids for Llama and Mistral and by lengths for Gemma. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/array.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
-/* SentencePiece's own limit is 16 characters unless its trainer says otherwise; real vocabularies
- * have two ways to cut a piece. */
+/* SentencePiece's default limit is 16 characters a piece; real vocabularies have two cuts for each
+ * piece on average. */
 enum { PIECE_MAX_BYTES = 256, MAX_MERGES = 16 << 20 };
 
 /* ---- listed ---- */
@@ -26,6 +26,7 @@ enum baton_err baton_gguf_merges_read(struct baton_gguf_tokenizer *reading)
         return baton_gguf_tokenizer_wrong(reading, key, "must be an array of texts");
     if (array->n > MAX_MERGES)
         return baton_gguf_tokenizer_wrong(reading, key, "must have at most 16777216 items");
+    /* No merge is longer than the whole array. */
     struct baton_gguf_texts texts = baton_gguf_texts(array);
     enum baton_err err = baton_merges_begin(&merges, &reading->vocab, array->n_bytes);
     while (!err && baton_gguf_next(&texts, &text))
@@ -34,7 +35,7 @@ enum baton_err baton_gguf_merges_read(struct baton_gguf_tokenizer *reading)
     return err;
 }
 
-/* ---- made of scores ---- */
+/* ---- derived from scores ---- */
 
 struct candidate {
     struct baton_merge_row merge;
@@ -61,7 +62,7 @@ static enum baton_err add(const struct baton_gguf_tokenizer *reading, struct can
     return BATON_OK;
 }
 
-/* Whether text may become this token by merging: special tokens are made by nobody's text. */
+/* True when merging may make this token: control and unknown tokens never come from text. */
 static bool is_piece(const struct baton_gguf_tokenizer *reading, size_t id)
 {
     return reading->tables->tokens[id].text && reading->types[id] != BATON_GGUF_TOKEN_CONTROL &&
@@ -76,7 +77,7 @@ static uint16_t count_characters(const char *text, size_t n)
     return (uint16_t)count;
 }
 
-/* All ways to cut a piece between characters such that both parts are pieces. */
+/* Adds every cut of a piece between characters whose two parts are pieces too. */
 static enum baton_err cut(const struct baton_gguf_tokenizer *reading, uint32_t id,
                           struct candidates *candidates)
 {
@@ -104,6 +105,7 @@ static enum baton_err cut(const struct baton_gguf_tokenizer *reading, uint32_t i
     return err;
 }
 
+/* Compares by score, the highest first, then by ids. */
 static int by_ids(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
@@ -114,7 +116,7 @@ static int by_ids(const void *a, const void *b)
     return (x->merge.left > y->merge.left) - (x->merge.left < y->merge.left);
 }
 
-/* Long parts come first. */
+/* Compares by score, then by the parts' lengths, the longer first. */
 static int by_lengths(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;

@@ -10,7 +10,7 @@
 
 #define MODEL struct baton_gguf_model
 
-/* ---- names of files: "-00001-of-00012.gguf" ---- */
+/* ---- file names: "-00001-of-00012.gguf" ---- */
 
 enum { DIGITS = 5, SUFFIX_CHARS = sizeof "-00001-of-00012.gguf" - 1 };
 
@@ -52,7 +52,7 @@ bool baton_gguf_model_is_at(const char *path)
     return !stat(path, &s) && S_ISREG(s.st_mode);
 }
 
-/* ---- files that belong together ---- */
+/* ---- the files of a model ---- */
 
 static enum baton_err get_count(const struct baton_gguf *file, const char *key, int64_t otherwise,
                                 int64_t max, int64_t *count, struct baton_why *why)
@@ -66,7 +66,7 @@ static enum baton_err get_count(const struct baton_gguf *file, const char *key, 
     return BATON_OK;
 }
 
-/* What a file says of itself and the others. */
+/* Compares the position that a file states with its name. */
 static enum baton_err check_place(const struct baton_gguf *file, int index, int n_shards,
                                   struct baton_why *why)
 {
@@ -78,12 +78,11 @@ static enum baton_err check_place(const struct baton_gguf *file, int index, int 
         return err;
     if (no != index)
         return baton_fail(why, BATON_INVALID, "split.no: %" PRId64 " must be %d: %s", no, index,
-                          index ? "the file is not the one of its name"
-                                : "give the first of the model's files");
-    if ((count ? count : 1) != n_shards) /* gguf-split writes 0 where it merged */
+                          index ? "the file's name has another number"
+                                : "give the path of the model's first file");
+    if ((count ? count : 1) != n_shards) /* gguf-split writes 0 after merging */
         return baton_fail(why, BATON_INVALID,
-                          "split.count: %" PRId64 " files, but the name is one of %d", count,
-                          n_shards);
+                          "split.count: %" PRId64 " files, but its name says %d", count, n_shards);
     return BATON_OK;
 }
 
@@ -129,7 +128,7 @@ static enum baton_err open_shards(MODEL *model, struct baton_why *why)
     enum baton_err err = add_shard(model, model->path, n_shards, why);
     for (int i = 2; i <= n_shards && !err; i++) {
         if (!baton_gguf_shard_path(model->path, i, path))
-            return baton_fail(why, BATON_INVALID, "%s: give the first of the model's files",
+            return baton_fail(why, BATON_INVALID, "%s: give the path of the model's first file",
                               model->path);
         err = add_shard(model, path, n_shards, why);
     }

@@ -9,7 +9,7 @@ struct split {
     enum baton_split_behavior behavior;
 };
 
-/* Splits of the text, then of what ByteLevel made of it. */
+/* A scheme splits the text, and then the characters that ByteLevel maps it to. */
 struct baton_gguf_scheme {
     struct split before[8], after[2];
 };
@@ -18,10 +18,10 @@ struct baton_gguf_scheme {
 
 #define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define SPACES      "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-/* GPT-4's pattern (tiktoken's cl100k), with so many digits in a word. */
+/* GPT-4's pattern (tiktoken's cl100k); digits is the pattern of a number. */
 #define CL100K(digits)                                                                             \
     CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" SPACES
-/* GPT-4o's (o200k): a word begins where small letters are followed by a capital one. */
+/* GPT-4o's pattern (o200k): a word also begins where a capital letter follows small ones. */
 #define BIG   "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define SMALL "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
 #define O200K(contraction, digits)                                                                 \
@@ -38,7 +38,7 @@ struct baton_gguf_scheme {
 #define CHINESE          "\\x{4e00}-\\x{9fa5}"
 #define CHINESE_JAPANESE "[" CHINESE "\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+"
 #define ASIAN            "[" CHINESE "\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+"
-/* The letters with two cases that DeepSeek LLM's own pattern lists. */
+/* The cased letters that DeepSeek LLM's own pattern lists. */
 #define CASED_LETTERS                                                                              \
     "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}"                 \
     "\\x{1c4}-\\x{293}\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}-\\x{377}\\x{37b}-\\x{37d}"        \
@@ -97,7 +97,7 @@ static const struct baton_gguf_scheme deepseek_coder = {
 static const struct baton_gguf_scheme falcon = {
     .before = {RUNS("[\\p{P}$+<=>^`|~]"), EACH(BATON_GPT2_PATTERN)},
     .after = {RUNS("\\p{N}"), EACH("[0-9][0-9][0-9]")}};
-/* llama.cpp's own, for files from before there were names. */
+/* llama.cpp's default, for files older than tokenizer.ggml.pre. */
 static const struct baton_gguf_scheme unnamed = {
     .before = {EACH("[\\p{P}$+<=>^~|]+"), EACH(BATON_GPT2_PATTERN), EACH("\\p{N}+"),
                EACH("[0-9][0-9][0-9]")}};

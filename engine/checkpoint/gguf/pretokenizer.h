@@ -1,11 +1,12 @@
-/* How a text is cut into words by the name that a GGUF file gives (tokenizer.ggml.pre); private to
+/* The division of a text into words by the name in a GGUF file (tokenizer.ggml.pre); private to
  * engine/checkpoint.
  *
- * A file says neither the patterns nor the normalizer of a byte-level tokenizer. Writers recognise
- * a tokenizer.json and write a name for it; here are the steps that stand in those tokenizer.json.
+ * A file contains neither the patterns nor the normalizer of a byte-level tokenizer. Its writer
+ * recognises a tokenizer.json and writes a name for it; this table has the steps of those
+ * tokenizer.json.
  *
- * Source: the models' own files, and ggml-org/llama.cpp, src/llama-vocab.cpp, for the names and for
- * what is only known from there.
+ * Source: the models' own files; ggml-org/llama.cpp, src/llama-vocab.cpp, for the names and for the
+ * steps that no other file states.
  *
  * Pure.
  */
@@ -18,15 +19,15 @@
 struct baton_gguf_pretokenizer {
     const char *name;
     const struct baton_gguf_scheme *scheme;
-    bool composes;      /* NFC comes first */
-    bool ignore_merges; /* as in tokenizer/tables.h */
-    bool adds_bos;      /* unless the file says otherwise */
+    bool composes;      /* NFC is applied first */
+    bool ignore_merges; /* as in tokenizer_tables.h */
+    bool adds_bos;      /* the default of add_bos_token */
 };
 
-/* NULL for a name that is not known. */
+/* Returns NULL for an unknown name. */
 const struct baton_gguf_pretokenizer *baton_gguf_pretokenizer_find(struct baton_gguf_text name);
 
-/* Sets normalizer, pre-tokenizer and decoder of steps that are empty. */
+/* Sets normalizer, pre-tokenizer and decoder of empty steps. */
 void baton_gguf_pretokenizer_apply(const struct baton_gguf_pretokenizer *pretokenizer,
                                    struct baton_tokenizer_steps *steps);
 

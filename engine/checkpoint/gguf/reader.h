@@ -1,9 +1,8 @@
-/* Reading a GGUF file forward, within its bounds; private to gguf.c, tensors.c and
- * value.c.
+/* Reads a GGUF file forward, within its bounds; private to gguf.c, tensors.c and value.c.
  *
- * Ownership: what is read is borrowed from the file.
+ * Ownership: results are borrowed from the file.
  * Threading: one owner.
- * Errors:    false where the file ends before what is to be read; nothing is read then.
+ * Errors:    false where the file ends too early; the reader does not move then.
  */
 #ifndef BATON_ENGINE_CHECKPOINT_GGUF_READER_H
 #define BATON_ENGINE_CHECKPOINT_GGUF_READER_H
@@ -15,7 +14,7 @@ struct baton_gguf_reader {
     struct baton_why *why;
 };
 
-/* n bytes, little-endian. */
+/* Reads a little-endian number of n bytes. */
 static inline uint64_t gguf_number_at(const uint8_t *bytes, size_t n)
 {
     uint64_t number = 0;
@@ -66,21 +65,22 @@ static inline bool gguf_read_text(struct baton_gguf_reader *reader, struct baton
     return true;
 }
 
-/* CORRUPT: the file ends within what. */
+/* Returns CORRUPT: the file ends within what. */
 static inline enum baton_err gguf_fail_short(const struct baton_gguf_reader *reader,
                                              const char *what)
 {
     return baton_fail(reader->why, BATON_CORRUPT, "%s: runs past the end of the file", what);
 }
 
-/* The tensors of a file whose n entries are read, into its empty list; the file begins at bytes. */
+/* Reads the list of n tensors, which follows the entries, into gguf's empty list. The file begins
+ * at bytes. */
 enum baton_err baton_gguf_read_tensors(struct baton_gguf_reader *reader, const uint8_t *bytes,
                                        uint64_t n, struct baton_gguf *gguf) BATON_MUST_CHECK;
 
-/* The order of entries, for qsort and bsearch. */
+/* Orders entries by key, for qsort and bsearch. */
 int baton_gguf_by_key(const void *a, const void *b);
 
-/* A name as messages show it, for %.*s. */
+/* A name for %.*s in messages, cut where it is long. */
 enum { BATON_GGUF_SHOWN_BYTES = 64 };
 #define BATON_GGUF_SHOWN(text)                                                                     \
     (int)((text).n < BATON_GGUF_SHOWN_BYTES ? (text).n : BATON_GGUF_SHOWN_BYTES), (text).bytes

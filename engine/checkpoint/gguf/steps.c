@@ -1,4 +1,4 @@
-/* The steps around a GGUF file's model. */
+/* The steps around the model of a GGUF file's tokenizer. */
 #include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static void decode(struct baton_tokenizer_steps *steps, struct baton_decoder_ste
 
 /* ---- SentencePiece's BPE ---- */
 
-/* As Hugging Face's converter wrote it for LlamaTokenizer: the space is put before each part of a
- * text that lies between added tokens, as llama.cpp does too. */
+/* Reads the steps that Hugging Face's converter writes for LlamaTokenizer: a space precedes each
+ * part of a text between added tokens, as in llama.cpp. */
 static enum baton_err read_sentencepiece(struct baton_gguf_tokenizer *reading)
 {
     struct baton_tokenizer_steps *steps = &reading->tables->steps;
@@ -54,7 +54,7 @@ static enum baton_err read_sentencepiece(struct baton_gguf_tokenizer *reading)
 
 /* ---- Unigram ---- */
 
-/* The map of characters in base64, as a tokenizer.json has it; the tables keep it. */
+/* Encodes the character map in base64, the form of tokenizer.json. The tables keep it. */
 static enum baton_err read_charsmap(struct baton_gguf_tokenizer *reading)
 {
     static const char key[] = "tokenizer.ggml.precompiled_charsmap";
@@ -110,7 +110,7 @@ static enum baton_err read_unigram(struct baton_gguf_tokenizer *reading)
     return BATON_OK;
 }
 
-/* ---- around a prompt ---- */
+/* ---- special tokens around a prompt ---- */
 
 static enum baton_err read_ends(struct baton_gguf_tokenizer *reading)
 {

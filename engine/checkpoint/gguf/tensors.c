@@ -1,4 +1,4 @@
-/* The list of a GGUF file's tensors, and where their data lie. */
+/* The list of a GGUF file's tensors, and the positions of their data. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "engine/checkpoint/gguf/reader.h"
 #include "engine/checkpoint/tensor.h"
 
-/* ggml knows four dimensions and names of 63 bytes; converters once wrote 64. */
+/* ggml allows four dimensions and names of 63 bytes; some converters have written 64. */
 enum { MAX_DIMS = 4, MAX_NAME_BYTES = 64, MAX_ALIGNMENT = 1 << 20 };
 
 static enum baton_err read_alignment(const struct baton_gguf_reader *reader,
@@ -26,10 +26,10 @@ static enum baton_err read_alignment(const struct baton_gguf_reader *reader,
                       number);
 }
 
-/* What stands behind a tensor's list entry: names follow each other in *names, each with a zero. */
+/* The state of the list: names are stored one after another in *names, each with a zero. */
 struct listing {
     char *names;
-    uint64_t offset; /* from the beginning of data */
+    uint64_t offset; /* from the beginning of the data */
 };
 
 static enum baton_err read_name(struct baton_gguf_reader *reader, struct baton_tensor *tensor,
@@ -49,7 +49,7 @@ static enum baton_err read_name(struct baton_gguf_reader *reader, struct baton_t
     return BATON_OK;
 }
 
-/* Lengths stand the fastest first; a shape has it last. */
+/* Reads the lengths. The file has the fastest first, a shape has it last. */
 static enum baton_err read_shape(struct baton_gguf_reader *reader, struct baton_tensor *tensor)
 {
     uint32_t n_dims;
@@ -74,7 +74,7 @@ static enum baton_err read_shape(struct baton_gguf_reader *reader, struct baton_
     return BATON_OK;
 }
 
-/* Its type and how many bytes that makes. */
+/* Reads the type and computes the number of bytes. */
 static enum baton_err read_blocks(struct baton_gguf_reader *reader, struct baton_tensor *tensor)
 {
     struct baton_why reason;
@@ -93,7 +93,7 @@ static enum baton_err read_blocks(struct baton_gguf_reader *reader, struct baton
                           tensor->name, n, baton_block_type_name(tensor->block_type), n_values);
     n /= n_values;
     for (int i = 0; i < tensor->n_dims - 1; i++)
-        n *= (uint64_t)tensor->shape[i]; /* read_shape saw to it that all of them fit */
+        n *= (uint64_t)tensor->shape[i]; /* read_shape checked that the product fits */
     if (__builtin_mul_overflow(n, baton_block_bytes(tensor->block_type), &tensor->n_bytes))
         return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: size overflows", tensor->name);
     return BATON_OK;
@@ -120,7 +120,7 @@ static enum baton_err read_tensor(struct baton_gguf_reader *reader, uint64_t ali
     return BATON_OK;
 }
 
-/* Where data begins and how much there is, behind the last tensor's entry. */
+/* Moves the reader to the data, behind the last tensor's entry. */
 static enum baton_err begin_data(struct baton_gguf_reader *reader, const uint8_t *bytes,
                                  uint64_t alignment, size_t n_tensors)
 {
@@ -129,6 +129,7 @@ static enum baton_err begin_data(struct baton_gguf_reader *reader, const uint8_t
     if (gguf_skip(reader, padding))
         return BATON_OK;
     reader->next = reader->end;
+    /* A file without tensors may end without padding. */
     return n_tensors ? gguf_fail_short(reader, "padding before the tensors' data") : BATON_OK;
 }
 
@@ -144,7 +145,7 @@ static enum baton_err check_apart(const struct baton_gguf_reader *reader,
     for (size_t i = 1; i < gguf->n_tensors; i++) {
         const struct baton_tensor *tensor = &gguf->tensors[i - 1];
         if (tensor->data + tensor->n_bytes > tensor[1].data)
-            return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: data overlaps that of %s",
+            return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: data overlaps the data of %s",
                               tensor->name, tensor[1].name);
     }
     return BATON_OK;
@@ -161,12 +162,12 @@ static enum baton_err check_names(const struct baton_gguf_reader *reader,
 {
     for (size_t i = 1; i < gguf->n_tensors; i++)
         if (!by_name(&gguf->tensors[i - 1], &gguf->tensors[i]))
-            return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: is there twice",
+            return baton_fail(reader->why, BATON_CORRUPT, "tensor %s: appears twice",
                               gguf->tensors[i].name);
     return BATON_OK;
 }
 
-/* reader stands at the data. */
+/* Places the tensors' data. reader is at the data. */
 static enum baton_err place(const struct baton_gguf_reader *reader, const struct listing *listings,
                             struct baton_gguf *gguf)
 {
@@ -180,6 +181,7 @@ static enum baton_err place(const struct baton_gguf_reader *reader, const struct
                               tensor->name, tensor->n_bytes, offset, gguf_n_left(reader));
         tensor->data = reader->next + offset;
     }
+    /* Sorted by data, only neighbours can overlap; searches need them by name. */
     qsort(gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_data);
     enum baton_err err = check_apart(reader, gguf);
     qsort(gguf->tensors, gguf->n_tensors, sizeof gguf->tensors[0], by_name);

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
-/* Smaller vocabularies are read in a few hundredths of a second. */
+/* Smaller vocabularies are read in less than a tenth of a second. */
 enum { LARGE_FROM_TOKENS = 1 << 16 };
 
 enum baton_err baton_gguf_tokenizer_wrong(const struct baton_gguf_tokenizer *reading,
@@ -25,7 +25,7 @@ enum baton_err baton_gguf_tokenizer_flag(const struct baton_gguf_tokenizer *read
     return BATON_OK;
 }
 
-/* A text, n == 0 where it is not given. */
+/* Gets a text; n is 0 when it is absent. */
 static enum baton_err get_text(const struct baton_gguf_tokenizer *reading, const char *key,
                                struct baton_gguf_text *text)
 {
@@ -36,7 +36,7 @@ static enum baton_err get_text(const struct baton_gguf_tokenizer *reading, const
     return BATON_OK;
 }
 
-/* ---- which tokenizer it is ---- */
+/* ---- kind of tokenizer ---- */
 
 static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
 {
@@ -53,9 +53,10 @@ static enum baton_err read_kind(struct baton_gguf_tokenizer *reading)
             reading->kind = (enum baton_gguf_tokenizer_kind)i;
             return BATON_OK;
         }
-    return baton_fail(reading->why, BATON_INVALID,
-                      "%s: tokenizer.ggml.model: \"%.*s\" is not supported, but gpt2, llama and t5",
-                      file, (int)(model.n < 60 ? model.n : 60), model.bytes);
+    return baton_fail(
+        reading->why, BATON_INVALID,
+        "%s: tokenizer.ggml.model: \"%.*s\" is not supported (supported: gpt2, llama, t5)", file,
+        (int)(model.n < 60 ? model.n : 60), model.bytes);
 }
 
 static enum baton_err read_pretokenizer(struct baton_gguf_tokenizer *reading)
@@ -106,6 +107,7 @@ static void set_model(struct baton_gguf_tokenizer *reading)
         tables->ignore_merges = reading->pretokenizer->ignore_merges;
         return;
     }
+    /* As in llama.cpp for both of SentencePiece's models: no key of a file states it. */
     if (reading->kind == BATON_GGUF_UNIGRAM)
         tables->model = BATON_TOKENIZER_UNIGRAM;
     tables->fuse_unk = true;
@@ -126,7 +128,7 @@ static enum baton_err read_model(struct baton_gguf_tokenizer *reading)
     return err;
 }
 
-/* BPE has no use for scores once its merges are made. */
+/* Frees the scores, which BPE does not need after its merges are made. */
 static void drop_scores(struct baton_tokenizer_tables *tables)
 {
     if (tables->model == BATON_TOKENIZER_UNIGRAM)

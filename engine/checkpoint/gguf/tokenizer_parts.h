@@ -1,4 +1,4 @@
-/* What the parts of tokenizer.c share: a tokenizer that is being read.
+/* The state that the parts of tokenizer.c share: a tokenizer that is being read.
  *
  * Ownership: owns the types; the rest is borrowed.
  * Threading: one owner.
@@ -11,7 +11,7 @@
 #include "engine/checkpoint/gguf/pretokenizer.h"
 #include "engine/checkpoint/hf/vocab_file.h"
 
-/* As the file numbers them. A file without types has only normal tokens. */
+/* The numbers are those of the file. A file without types has only normal tokens. */
 enum baton_gguf_token_type {
     BATON_GGUF_TOKEN_NORMAL = 1,
     BATON_GGUF_TOKEN_UNKNOWN,
@@ -38,18 +38,18 @@ struct baton_gguf_tokenizer {
     struct baton_why *why;
 };
 
-/* INVALID: "FILE: KEY RULE". */
+/* Returns INVALID: "FILE: KEY RULE". */
 enum baton_err baton_gguf_tokenizer_wrong(const struct baton_gguf_tokenizer *reading,
                                           const char *key, const char *rule) BATON_MUST_CHECK;
 
-/* A flag that keeps its value where the file does not give it. */
+/* Reads a flag, which keeps its value where the file does not have it. */
 enum baton_err baton_gguf_tokenizer_flag(const struct baton_gguf_tokenizer *reading,
                                          const char *key, bool *flag) BATON_MUST_CHECK;
 
 /* Fills tokens, scores, added tokens, types and the index. */
 enum baton_err baton_gguf_vocab_read(struct baton_gguf_tokenizer *reading) BATON_MUST_CHECK;
 
-/* Fill merges, from the file's list or from the pieces and their scores. */
+/* Fill the merges: from the file's list, or from the pieces and their scores. */
 enum baton_err baton_gguf_merges_read(struct baton_gguf_tokenizer *reading) BATON_MUST_CHECK;
 enum baton_err baton_gguf_merges_make(struct baton_gguf_tokenizer *reading) BATON_MUST_CHECK;
 

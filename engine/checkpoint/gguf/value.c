@@ -14,6 +14,7 @@ const struct baton_gguf_value *baton_gguf_find(const struct baton_gguf *gguf, co
 
 static uint64_t bits_of(const struct baton_gguf_value *value)
 {
+    /* Every type is at most 8 bytes wide; bits of a wider number than the type are 0. */
     return gguf_number_at(value->data, value->n_bytes);
 }
 
@@ -110,7 +111,7 @@ struct baton_gguf_texts baton_gguf_texts(const struct baton_gguf_value *array)
     return (struct baton_gguf_texts){.next = array->data, .n_left = array->n};
 }
 
-/* The lengths were checked when the file was parsed. */
+/* Needs no bound checks: gguf.c checked the lengths when it parsed the file. */
 bool baton_gguf_next(struct baton_gguf_texts *texts, struct baton_gguf_text *text)
 {
     if (!texts->n_left)

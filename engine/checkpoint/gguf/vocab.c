@@ -18,7 +18,7 @@ static enum baton_err out_of_memory(const struct baton_gguf_tokenizer *reading)
 
 /* ---- types ---- */
 
-/* An array of as many numbers as there are tokens; NULL when there is none. */
+/* Finds an array with a number for each token; NULL when there is none. */
 static enum baton_err find_numbers(const struct baton_gguf_tokenizer *reading, const char *key,
                                    const struct baton_gguf_value **array)
 {
@@ -73,7 +73,7 @@ static enum baton_err read_scores(struct baton_gguf_tokenizer *reading)
         struct baton_gguf_value item = baton_gguf_item(array, id);
         if (!baton_gguf_real(&item, &tables->scores[id]) || !isfinite(tables->scores[id]))
             return baton_gguf_tokenizer_wrong(reading, key, "must hold finite numbers");
-        /* SentencePiece's own score of such a piece, which writers overwrite. */
+        /* SentencePiece scores such a piece 0; writers overwrite it. */
         if (reading->types[id] == BATON_GGUF_TOKEN_USER_DEFINED)
             tables->scores[id] = 0;
     }
@@ -82,7 +82,7 @@ static enum baton_err read_scores(struct baton_gguf_tokenizer *reading)
 
 /* ---- texts ---- */
 
-/* Rows that fill a model's vocabulary up to a round number: "[PAD151669]". */
+/* True for rows that pad a vocabulary to a round size: "[PAD151669]". */
 static bool is_padding(const struct baton_gguf_tokenizer *reading, size_t id,
                        struct baton_gguf_text text)
 {
@@ -102,7 +102,7 @@ static bool are_spaces(struct baton_gguf_text text)
     return text.n > 0;
 }
 
-/* Writers put plain spaces into the user-defined pieces that are made of them. */
+/* True for the user-defined pieces of spaces, which writers store as plain spaces. */
 static bool has_plain_spaces(const struct baton_gguf_tokenizer *reading, size_t id,
                              struct baton_gguf_text text)
 {
@@ -110,7 +110,7 @@ static bool has_plain_spaces(const struct baton_gguf_tokenizer *reading, size_t 
            reading->types[id] == BATON_GGUF_TOKEN_USER_DEFINED && are_spaces(text);
 }
 
-/* Each text is followed by a zero. */
+/* Counts each text with its final zero. */
 static size_t count_text_bytes(const struct baton_gguf_tokenizer *reading,
                                struct baton_gguf_texts texts)
 {
@@ -170,7 +170,8 @@ static enum baton_err read_texts(struct baton_gguf_tokenizer *reading)
 
 /* ---- added tokens ---- */
 
-/* A token whose text ends a generation is a control token, whatever its writer took it for. */
+/* True for special tokens. A token whose text ends a generation is one, whatever type its writer
+ * gave it. */
 static bool is_special(const struct baton_gguf_tokenizer *reading, size_t id)
 {
     const struct baton_token_row *row = &reading->tables->tokens[id];
@@ -179,7 +180,8 @@ static bool is_special(const struct baton_gguf_tokenizer *reading, size_t id)
            baton_gguf_is_end((struct baton_gguf_text){row->text, row->n_bytes});
 }
 
-/* Phi-3's tokens take the white space behind them, but for three; no key says so. */
+/* True for Phi-3's added tokens but three: they include the white space behind them, and no key
+ * says so. */
 static bool takes_spaces(const struct baton_gguf_tokenizer *reading, size_t id)
 {
     static const char *const others[] = {"<unk>", "<s>", "<|endoftext|>"};

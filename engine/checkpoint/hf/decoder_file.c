@@ -49,7 +49,7 @@ static enum baton_err read_count(const struct baton_steps_reader *reader,
     const struct baton_json *given = baton_json_get(value, name);
     if (baton_json_kind(given) != BATON_JSON_INT || baton_json_int(given) < 0 ||
         baton_json_int(given) > INT32_MAX)
-        return baton_steps_wrong(reader, "Strip: start and stop must be integers from 0 on");
+        return baton_steps_wrong(reader, "Strip: start and stop must be integers of at least 0");
     *count = (int)baton_json_int(given);
     return BATON_OK;
 }
@@ -95,7 +95,7 @@ enum baton_err baton_steps_read_decoder(const struct baton_steps_reader *reader,
 
 /* ---- post_processor ---- */
 
-/* ByteLevel moves offsets and no ids. */
+/* ByteLevel as a post-processor changes offsets, not ids. */
 static enum baton_err read_nothing(const struct baton_steps_reader *reader,
                                    const struct baton_json *value)
 {
@@ -116,7 +116,7 @@ static enum baton_err add_end(const struct baton_steps_reader *reader, const str
     return BATON_OK;
 }
 
-/* The ids of the special token that a piece of the template names. */
+/* Adds the ids of the special token that a piece of the template names. */
 static enum baton_err add_special(const struct baton_steps_reader *reader,
                                   const struct baton_json *template, const struct baton_json *piece,
                                   uint32_t *ids, int *n)
@@ -133,7 +133,7 @@ static enum baton_err add_special(const struct baton_steps_reader *reader,
     return err;
 }
 
-/* Special tokens before the one sequence, and behind it. */
+/* Reads the special tokens before and after the one sequence. */
 static enum baton_err read_template(const struct baton_steps_reader *reader,
                                     const struct baton_json *value)
 {
@@ -158,7 +158,7 @@ static enum baton_err read_template(const struct baton_steps_reader *reader,
         return baton_steps_unsupported(reader, "a template without exactly one sequence");
     if (n_first + steps->n_first > BATON_TOKENIZER_MAX_ENDS)
         return baton_steps_unsupported(reader, "more than 8 special tokens at an end");
-    /* Of two templates in a sequence the later one is the outer one. */
+    /* Of two templates in a chain, the later one is the outer one. */
     memmove(steps->first_ids + n_first, steps->first_ids,
             (size_t)steps->n_first * sizeof *steps->first_ids);
     memcpy(steps->first_ids, first, (size_t)n_first * sizeof *first);

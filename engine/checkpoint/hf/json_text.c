@@ -36,7 +36,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Four hexadecimal digits; -1 when they are not there. */
+/* Reads four hexadecimal digits; -1 when they are not there. */
 static int32_t take_unit(struct baton_json_text *text)
 {
     int32_t unit = 0;
@@ -51,7 +51,8 @@ static int32_t take_unit(struct baton_json_text *text)
     return unit;
 }
 
-/* Behind \u: a character, of two units where the first is a high surrogate; -1 when there is none.
+/* Reads the character after \u, two units where the first is a high surrogate; -1 when it is
+ * invalid.
  */
 static int32_t take_escaped(struct baton_json_text *text)
 {
@@ -79,7 +80,8 @@ static size_t put_character(char *out, int32_t c)
     return n;
 }
 
-/* Behind a backslash. Returns how many bytes it wrote; 0 when that is no escape. */
+/* Reads the escape after a backslash. Returns the number of bytes written; 0 when it is no
+ * escape. */
 static size_t take_escape(struct baton_json_text *text, char *out)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -98,6 +100,7 @@ static size_t take_escape(struct baton_json_text *text, char *out)
 bool baton_json_text_string(struct baton_json_text *text, char *out, size_t *n)
 {
     size_t written = 0;
+    /* A string of ASCII, as most tokens are, needs no check of its UTF-8. */
     unsigned char all = 0;
     if (!baton_json_text_take(text, '"'))
         return false;
@@ -145,6 +148,7 @@ static bool skip_string(struct baton_json_text *text)
 
 bool baton_json_text_skip(struct baton_json_text *text, struct baton_json_span *value)
 {
+    /* Kinds of brackets are not compared: the value is parsed or read later. */
     size_t depth = 0;
     pass_space(text);
     value->start = text->at;
@@ -165,7 +169,8 @@ bool baton_json_text_skip(struct baton_json_text *text, struct baton_json_span *
     return !depth && value->n;
 }
 
-/* Whether the string at text is the name, which has no escapes; passes it in any case. */
+/* True when the string at text is the name, compared without escapes. Skips the string in any
+ * case. */
 static bool is_named(struct baton_json_text *text, const char *name)
 {
     size_t n = strlen(name);
@@ -197,6 +202,7 @@ static enum baton_err parse_members(struct baton_json_span file, const char *con
                                     struct baton_why *why)
 {
     struct baton_buf text;
+    /* 64 bytes are enough for a name with its quotes, colon and comma. */
     baton_buf_init(&text, file.n + 64 * (n_names + 1));
     baton_buf_putc(&text, '{');
     for (size_t i = 0; i < n_names; i++) {

@@ -25,7 +25,7 @@ static enum baton_err reserve_merge(struct baton_merges *merges)
                                                                             : BATON_OK;
 }
 
-/* Of left and right, which stand in text without a gap. */
+/* Adds the merge of left and right, which are adjacent in text. */
 static enum baton_err add_merge(struct baton_merges *merges, const char *text, size_t n_left,
                                 size_t n_right)
 {
@@ -44,7 +44,7 @@ static enum baton_err add_merge(struct baton_merges *merges, const char *text, s
     return err;
 }
 
-/* "left right", whose space is taken out of text. */
+/* Adds "left right", and removes the space from text. */
 static enum baton_err add_spaced(struct baton_merges *merges, char *text, size_t n)
 {
     char *space = memchr(text, ' ', n);
@@ -104,12 +104,12 @@ enum baton_err baton_merges_read(struct baton_vocab_reader *reader, struct baton
         err = err ? err : read_merge(&merges, &text);
     while (!err && baton_json_text_take(&text, ','));
     if (!err && (!baton_json_text_take(&text, ']') || !baton_json_text_ends(&text)))
-        err = bad_merge(&merges, "must be behind a comma");
+        err = bad_merge(&merges, "must follow a comma");
     baton_merges_end(&merges);
     return err;
 }
 
-/* Its heading is no merge, but a merge may begin with #. */
+/* Adds a line of merges.txt. Its first line is a heading, but a merge may begin with # too. */
 static enum baton_err add_line(struct baton_merges *merges, const char *line, size_t n)
 {
     static const char heading[] = "#version";

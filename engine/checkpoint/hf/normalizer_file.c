@@ -13,7 +13,7 @@ static enum baton_err add(const struct baton_steps_reader *reader,
     return BATON_OK;
 }
 
-/* The steps that have no fields. */
+/* Reads a step without fields. */
 static enum baton_err read_bare(const struct baton_steps_reader *reader,
                                 const struct baton_json *value)
 {
@@ -61,7 +61,7 @@ static enum baton_err read_strip(const struct baton_steps_reader *reader,
     return err ? err : add(reader, step);
 }
 
-/* A map of no bytes changes nothing; some files have one. */
+/* Reads a character map. Some files have an empty one, which changes nothing. */
 static enum baton_err read_precompiled(const struct baton_steps_reader *reader,
                                        const struct baton_json *value)
 {

@@ -1,5 +1,5 @@
-/* tokenizer.json's "pre_tokenizer". Each splitter becomes a split by the pattern of its characters,
- * in Oniguruma's syntax. */
+/* Reads "pre_tokenizer" of tokenizer.json. Each splitter becomes a split by the pattern of its
+ * characters, in Oniguruma's syntax. */
 #include "common/base/array.h"
 #include "engine/checkpoint/hf/steps_file.h"
 
@@ -63,7 +63,7 @@ static enum baton_err read_digits(const struct baton_steps_reader *reader,
     return err ? err : add(reader, step);
 }
 
-/* Unicode's punctuation, and ASCII's, of which some are symbols to Unicode. */
+/* Splits at Unicode's punctuation and at ASCII's, part of which Unicode calls symbols. */
 static enum baton_err read_punctuation(const struct baton_steps_reader *reader,
                                        const struct baton_json *value)
 {
@@ -73,7 +73,7 @@ static enum baton_err read_punctuation(const struct baton_steps_reader *reader,
     return err ? err : add(reader, step);
 }
 
-/* The word characters of Rust's regular expressions, which Whitespace is written in. */
+/* The word characters of Rust's regular expressions, in which Whitespace is written. */
 #define RUST_WORD                                                                                  \
     "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                       \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
@@ -108,6 +108,7 @@ static enum baton_err read_byte_level(const struct baton_steps_reader *reader,
             add(reader, (struct baton_pretokenizer_step){.kind = BATON_PRETOKENIZER_PREFIX_SPACE});
     if (!err && regex)
         err = add(reader, gpt2);
+    /* Mapping bytes to characters twice would change every id. */
     for (int i = 0; i < reader->steps->n_pretokenizer && !err; i++)
         if (reader->steps->pretokenizer[i].kind == BATON_PRETOKENIZER_BYTE_LEVEL)
             err = baton_steps_unsupported(reader, "ByteLevel twice");
@@ -116,7 +117,7 @@ static enum baton_err read_byte_level(const struct baton_steps_reader *reader,
     return add(reader, (struct baton_pretokenizer_step){.kind = BATON_PRETOKENIZER_BYTE_LEVEL});
 }
 
-/* Files before prepend_scheme say the same by add_prefix_space. */
+/* Reads the scheme. Older files state it by add_prefix_space. */
 static enum baton_err read_prepend_scheme(const struct baton_steps_reader *reader,
                                           const struct baton_json *value,
                                           enum baton_prepend_scheme *scheme)

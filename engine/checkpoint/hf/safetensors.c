@@ -5,9 +5,10 @@
 
 #include "common/base/json.h"
 
+/* The reference implementation has this limit, which bounds the memory of the parsed header. */
 enum { LENGTH_BYTES = 8, HEADER_MAX_BYTES = 100000000 };
 
-/* The length comes first and is checked against the file before a byte of the header is read. */
+/* Finds the header. Its length is checked against the file before a byte of it is read. */
 static enum baton_err find_header(const uint8_t *bytes, size_t n_bytes, size_t *n_header,
                                   struct baton_why *why)
 {
@@ -84,6 +85,7 @@ static enum baton_err read_tensor(const char *name, const struct baton_json *val
 {
     const char *dtype = baton_json_string(baton_json_get(value, "dtype"), NULL);
     *tensor = (struct baton_tensor){.name = name};
+    /* The reference implementation refuses unknown fields, hence the count. */
     if (baton_json_kind(value) != BATON_JSON_OBJECT || baton_json_size(value) != 3)
         return baton_fail(why, BATON_CORRUPT, "%s: must have dtype, shape and data_offsets", name);
     if (!dtype || !baton_element_parse(dtype, &tensor->dtype))
@@ -93,16 +95,16 @@ static enum baton_err read_tensor(const char *name, const struct baton_json *val
     return err ? err : read_shape(baton_json_get(value, "shape"), tensor, why);
 }
 
-/* In order of their data, so that neighbours show gaps and overlaps. */
+/* Orders tensors by their data, so that neighbours show gaps and overlaps. */
 static int by_data(const void *a, const void *b)
 {
     const struct baton_tensor *x = a, *y = b;
     if (x->data != y->data)
         return x->data < y->data ? -1 : 1;
-    return (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes); /* the empty ones first */
+    return (x->n_bytes > y->n_bytes) - (x->n_bytes < y->n_bytes); /* empty tensors first */
 }
 
-/* Every byte of data belongs to exactly one tensor: no room for anything hidden. */
+/* Checks that every byte of data belongs to exactly one tensor, so that nothing can be hidden. */
 static enum baton_err check_tiling(const struct baton_safetensors *file, const uint8_t *data,
                                    size_t n_data, struct baton_why *why)
 {

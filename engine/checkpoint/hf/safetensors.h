@@ -1,4 +1,4 @@
-/* safetensors: one JSON header naming tensors, then their bytes.
+/* The safetensors format: a JSON header that names the tensors, then their bytes.
  *
  *     u64 little-endian n | n bytes of JSON | data
  *     {"__metadata__": {"key": "text"}, "name": {"dtype": "F16", "shape": [2, 3],
@@ -23,11 +23,11 @@
 
 struct baton_safetensors {
     struct baton_json *header;
-    struct baton_tensor *tensors; /* in order of their data */
+    struct baton_tensor *tensors; /* in the order of their data */
     size_t n_tensors;
 };
 
-/* bytes stays borrowed while the result is in use. */
+/* Parses a file. bytes stays borrowed while the result is in use. */
 enum baton_err baton_safetensors_parse(const uint8_t *bytes, size_t n_bytes,
                                        struct baton_safetensors *file,
                                        struct baton_why *why) BATON_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* The steps around the model as tokenizer.json writes them; private to engine/checkpoint.
+/* The steps around the model in tokenizer.json; private to engine/checkpoint.
  *
  * Ownership: texts are borrowed from the JSON.
  * Threading: any thread.
@@ -18,41 +18,41 @@ struct baton_steps_reader {
     struct baton_why *why;
 };
 
-/* INVALID: "FILE: PART: WHAT is not supported", "FILE: PART: RULE". */
+/* Return INVALID: "FILE: PART: WHAT is not supported", "FILE: PART: RULE". */
 enum baton_err baton_steps_unsupported(const struct baton_steps_reader *reader,
                                        const char *what) BATON_MUST_CHECK;
 enum baton_err baton_steps_wrong(const struct baton_steps_reader *reader,
                                  const char *rule) BATON_MUST_CHECK;
 
-/* The value's "type", or a phrase that says that it has none. */
+/* Returns the value's "type", or a phrase for messages when it has none. */
 const char *baton_steps_type(const struct baton_json *value);
 
-/* A flag that may be left out, and text that may not. rule says what it must be. */
+/* Read a flag, which may be absent, and a text, which may not. */
 enum baton_err baton_steps_bool(const struct baton_steps_reader *reader,
                                 const struct baton_json *step, const char *name, bool fallback,
                                 bool *value) BATON_MUST_CHECK;
 enum baton_err baton_steps_text(const struct baton_steps_reader *reader,
                                 const struct baton_json *step, const char *name,
                                 struct baton_step_text *text) BATON_MUST_CHECK;
-/* {"String": text} or {"Regex": text}. */
+/* Reads {"String": text} or {"Regex": text}. */
 enum baton_err baton_steps_pattern(const struct baton_steps_reader *reader,
                                    const struct baton_json *step,
                                    struct baton_step_pattern *pattern) BATON_MUST_CHECK;
 
-/* A step read into reader->steps by a function of its type. */
+/* A type of step and the function that reads it into reader->steps. */
 struct baton_steps_type {
     const char *name;
     enum baton_err (*read)(const struct baton_steps_reader *reader, const struct baton_json *step);
 };
 
-/* Reads one step, or the Sequence whose steps are under key; a type that is not one of the n is
- * not supported. Absent means no step. */
+/* Reads one step, or the Sequence whose steps are under key. A type that is not one of the n is not
+ * supported. An absent value has no steps. */
 enum baton_err baton_steps_read_chain(const struct baton_steps_reader *reader,
                                       const struct baton_steps_type *types, size_t n,
                                       const char *key,
                                       const struct baton_json *value) BATON_MUST_CHECK;
 
-/* The parts of a tokenizer.json. */
+/* Read the parts of a tokenizer.json. */
 enum baton_err baton_steps_read_normalizer(const struct baton_steps_reader *reader,
                                            const struct baton_json *value) BATON_MUST_CHECK;
 enum baton_err baton_steps_read_pretokenizer(const struct baton_steps_reader *reader,
@@ -62,7 +62,7 @@ enum baton_err baton_steps_read_postprocessor(const struct baton_steps_reader *r
 enum baton_err baton_steps_read_decoder(const struct baton_steps_reader *reader,
                                         const struct baton_json *value) BATON_MUST_CHECK;
 
-/* GPT-2's: ByteLevel with its pattern, and nothing else. */
+/* Adds GPT-2's steps: ByteLevel with its pattern. */
 void baton_steps_gpt2(struct baton_tokenizer_steps *steps);
 
 #endif

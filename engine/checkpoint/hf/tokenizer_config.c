@@ -1,7 +1,7 @@
-/* tokenizer_config.json's word on the tokens around a prompt.
+/* The special tokens around a prompt, as tokenizer_config.json states them.
  *
- * For some classes Hugging Face's transformers makes the post-processor anew from add_bos_token and
- * add_eos_token, whatever tokenizer.json says. */
+ * For some classes Hugging Face's transformers builds the post-processor from add_bos_token and
+ * add_eos_token and ignores tokenizer.json's. */
 #include <string.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ static bool makes_its_ends(const char *class)
     return false;
 }
 
-/* BATON_NO_TOKEN when no token is written so. */
+/* Returns BATON_NO_TOKEN when no token has this text. */
 static uint32_t id_of(const struct baton_tokenizer_tables *tables, const char *text, size_t n)
 {
     for (size_t i = 0; i < tables->n_added; i++)
@@ -38,7 +38,8 @@ static uint32_t id_of(const struct baton_tokenizer_tables *tables, const char *t
     return BATON_NO_TOKEN;
 }
 
-/* The token that config names as "<s>" or {"content": "<s>"}, if it is wanted and there is one. */
+/* Finds the token that config names as "<s>" or {"content": "<s>"}; returns the number of ids: 1 if
+ * it is wanted and exists, otherwise 0. */
 static int find_end(const struct baton_tokenizer_tables *tables, const struct baton_json *token,
                     bool wanted, uint32_t ids[BATON_TOKENIZER_MAX_ENDS])
 {
@@ -62,6 +63,7 @@ static void apply(struct baton_tokenizer_tables *tables, const struct baton_json
     const char *class = baton_json_string(baton_json_get(config, "tokenizer_class"), NULL);
     if (!makes_its_ends(class) || (!says_bos && !says_eos))
         return;
+    /* The defaults are those of transformers' classes: add_bos_token true, add_eos_token false. */
     steps->n_first = find_end(tables, baton_json_get(config, "bos_token"),
                               !says_bos || baton_json_bool(add_bos), steps->first_ids);
     steps->n_last = find_end(tables, baton_json_get(config, "eos_token"),

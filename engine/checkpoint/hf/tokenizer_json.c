@@ -1,5 +1,6 @@
-/* tokenizer.json: reads the supported parts, and refuses unsupported parts that would change ids.
- * "truncation" and "padding" are ignored, as Hugging Face's transformers sets both anew per call.
+/* Reads tokenizer.json: the supported parts, while unsupported parts that would change ids are
+ * refused. "truncation" and "padding" are ignored, because transformers sets both anew for each
+ * call.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 #include "engine/checkpoint/hf/steps_file.h"
 #include "engine/checkpoint/hf/vocab_file.h"
 
-/* The large parts of the file, which are read as text. */
+/* The large parts of the file, which are read with a cursor. */
 struct large_parts {
     struct baton_json_span vocab, merges, added;
 };
 
-/* Where the parts go, and where the reason for a failure goes. */
+/* The destination of the parts and of the reason for a failure. */
 struct reader {
     struct baton_tokenizer_tables *tables;
     struct large_parts parts;
@@ -83,8 +84,8 @@ static enum baton_err read_flags(const struct reader *reader, const struct baton
     return err;
 }
 
-/* A token that is not in the vocabulary cannot stand for others: encode then refuses a text that
- * would need it. */
+/* Reads unk_token. One that is not in the vocabulary cannot replace unknown characters: encoding
+ * then refuses a text that has some. */
 static enum baton_err read_unk_token(const struct reader *reader, const struct baton_json *model)
 {
     const struct baton_json *value = baton_json_get(model, "unk_token");
@@ -114,7 +115,7 @@ static enum baton_err read_bpe(const struct reader *reader, const struct baton_j
     return err ? err : read_unk_token(reader, model);
 }
 
-/* Unknown characters beside each other are always one token to Unigram. */
+/* Reads a Unigram model, where adjacent unknown characters always become one token. */
 static enum baton_err read_unigram(const struct reader *reader, const struct baton_json *model)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
@@ -138,7 +139,7 @@ static enum baton_err read_model(const struct reader *reader, const struct baton
     const struct baton_json *type = baton_json_get(model, "type");
     if (baton_json_kind(model) != BATON_JSON_OBJECT)
         return wrong(reader, "model", "must be an object");
-    /* The files of the first years name no type: merges tell that it is BPE. */
+    /* Early files have no type: with merges the model is BPE. */
     if (is_absent(type) || !strcmp(baton_steps_type(model), "BPE"))
         return read_bpe(reader, model);
     if (!strcmp(baton_steps_type(model), "Unigram"))
@@ -156,7 +157,7 @@ static bool has_byte_level(const struct baton_tokenizer_steps *steps)
     return false;
 }
 
-/* A file with bytes in its vocabulary may leave out their decoder. */
+/* Adds the decoder that a byte-level file may leave out. */
 static enum baton_err require_decoder(const struct reader *reader)
 {
     struct baton_tokenizer_steps *steps = &reader->tables->steps;
@@ -222,7 +223,7 @@ static enum baton_err read_row(const struct reader *reader, const struct baton_j
     return read_added_flags(reader, token, row);
 }
 
-/* An added token may repeat one of the vocabulary's, under the same id. */
+/* Checks that an added token which repeats a token of the vocabulary has its id. */
 static enum baton_err check_row(const struct reader *reader, const struct baton_added_row *row)
 {
     const struct baton_tokenizer_tables *tables = reader->tables;
@@ -230,15 +231,14 @@ static enum baton_err check_row(const struct reader *reader, const struct baton_
         row->id < tables->n_tokens ? &tables->tokens[row->id] : NULL;
     uint32_t in_vocab = baton_token_index_get(&reader->vocab->index, row->text, row->n_bytes);
     if (in_vocab != BATON_NO_TOKEN && in_vocab != row->id)
-        return baton_fail(
-            reader->why, BATON_INVALID,
-            "%s: added_tokens: \"%.40s\" has id %u, but another one in the vocabulary",
-            tables->file, row->text, (unsigned)row->id);
+        return baton_fail(reader->why, BATON_INVALID,
+                          "%s: added_tokens: \"%.40s\" has id %u, but another id in the vocabulary",
+                          tables->file, row->text, (unsigned)row->id);
     if (token && token->text &&
         (token->n_bytes != row->n_bytes || memcmp(token->text, row->text, row->n_bytes) != 0))
         return baton_fail(reader->why, BATON_INVALID,
-                          "%s: added_tokens: \"%.40s\": id %u stands for other text", tables->file,
-                          row->text, (unsigned)row->id);
+                          "%s: added_tokens: \"%.40s\": id %u has another text in the vocabulary",
+                          tables->file, row->text, (unsigned)row->id);
     return BATON_OK;
 }
 
@@ -284,7 +284,7 @@ static int by_position(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-/* The file with null for its large parts: what is left is small, and is read as a tree. */
+/* Copies the file with null for its large parts. The rest is small and is parsed into a tree. */
 static enum baton_err cut_out(const struct reader *reader, struct baton_json_span file)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
@@ -306,7 +306,9 @@ static enum baton_err cut_out(const struct reader *reader, struct baton_json_spa
     enum baton_err err = baton_buf_err(&rest);
     tables->steps_json = baton_buf_take(&rest);
     baton_buf_fini(&rest);
-    return err ? baton_fail(reader->why, err, "%s: no room for the file", tables->file) : BATON_OK;
+    return err ? baton_fail(reader->why, err, "%s: the file is too large, or out of memory",
+                            tables->file)
+               : BATON_OK;
 }
 
 enum baton_err baton_tokenizer_json_read_steps(struct baton_tokenizer_tables *tables,

@@ -1,4 +1,4 @@
-/* A model from before tokenizer.json: vocab.json and merges.txt. */
+/* Reads a model older than tokenizer.json: vocab.json and merges.txt. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +9,8 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
-/* GPT-2's one special token is an ordinary member of vocab.json; no file says that it is special.
+/* Marks GPT-2's one special token: it is an ordinary member of vocab.json, and no file says that it
+ * is special.
  */
 static enum baton_err mark_end_of_text(struct baton_vocab_reader *reader)
 {
@@ -60,15 +61,16 @@ enum baton_err baton_tokenizer_pair_read(const char *model_path,
     if (err)
         return err;
     if (access(vocab_path, F_OK) != 0)
-        return baton_fail(why, BATON_NOT_FOUND,
-                          "%s: neither tokenizer.json nor vocab.json is there", model_path);
+        return baton_fail(why, BATON_NOT_FOUND, "%s: has neither tokenizer.json nor vocab.json",
+                          model_path);
     if (!access(added_path, F_OK))
         return baton_fail(why, BATON_INVALID,
-                          "%s: is supported only as a part of tokenizer.json, which is missing",
+                          "%s: is supported only as part of a tokenizer.json, which is missing",
                           added_path);
     struct baton_vocab_reader reader = {.tables = tables, .why = why};
     err = read_vocab_and_merges(&reader, vocab_path, merges_path);
     baton_token_index_fini(&reader.index);
+    /* These files describe no steps: every model of this form is GPT-2's kind. */
     baton_steps_gpt2(&tables->steps);
     return err;
 }

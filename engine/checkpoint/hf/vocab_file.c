@@ -20,15 +20,15 @@ static enum baton_err wrong(const struct baton_vocab_reader *reader, const char 
 
 /* ---- vocab ---- */
 
-/* The texts of all tokens lie in one block, each ending with a zero: decoded, a string is shorter
- * than with its quotes. */
+/* Allocates one block for the texts of all tokens, each ending with a zero. It suffices, because a
+ * decoded string is shorter than with its quotes. */
 static enum baton_err begin(struct baton_vocab_reader *reader, struct baton_json_span vocab)
 {
     reader->tables->texts = malloc(vocab.n + 1);
     return reader->tables->texts ? BATON_OK : out_of_memory(reader);
 }
 
-/* Makes ids 0 .. n - 1 valid places to put a token; *cap says for how many there is memory. */
+/* Makes ids 0 .. n - 1 valid; *cap is the number that has memory. */
 static enum baton_err reserve(struct baton_vocab_reader *reader, size_t n, size_t *cap)
 {
     struct baton_tokenizer_tables *tables = reader->tables;
@@ -46,7 +46,9 @@ static enum baton_err put_token(struct baton_vocab_reader *reader, const char *t
 {
     const char *file = reader->tables->file;
     if (n > BATON_TOKEN_MAX_BYTES)
-        return baton_fail(reader->why, BATON_LIMIT, "%s: vocab: a token of %zu bytes", file, n);
+        return baton_fail(reader->why, BATON_LIMIT,
+                          "%s: vocab: a token has %zu bytes, more than %d", file, n,
+                          BATON_TOKEN_MAX_BYTES);
     enum baton_err err = reserve(reader, (size_t)id + 1, cap);
     if (err)
         return err;
@@ -76,10 +78,11 @@ enum baton_err baton_vocab_index(struct baton_vocab_reader *reader, bool unique)
     return BATON_OK;
 }
 
-/* BATON_NO_TOKEN when the number is no id. */
+/* Returns BATON_NO_TOKEN when the number is not an id. */
 static uint32_t id_of_number(struct baton_json_span number)
 {
     uint32_t id = 0;
+    /* The largest id, 1048575, has seven digits. */
     bool is_long = number.n > 7, has_lead = number.n > 1 && number.start[0] == '0';
     if (!number.n || is_long || has_lead)
         return BATON_NO_TOKEN;
@@ -159,11 +162,11 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
 
 /* ---- both ---- */
 
-/* How the tokens stand in a vocabulary. */
+/* The form of a vocabulary's tokens. */
 struct vocab_form {
     char open, close;
-    const char *not_empty, *items; /* the rules that a refusal tells */
-    bool is_unique;                /* each text once: it is a key */
+    const char *not_empty, *items; /* rules for error texts */
+    bool is_unique;                /* each text appears once, because it is a key */
     enum baton_err (*read)(struct baton_vocab_reader *reader, struct baton_json_text *text,
                            char **to, size_t *cap);
 };

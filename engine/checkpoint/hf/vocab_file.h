@@ -1,5 +1,5 @@
-/* A vocabulary and its merges as Hugging Face writes them, and the two kinds of files that hold
- * them; private to engine/checkpoint.
+/* A vocabulary and its merges in Hugging Face's form, and the two kinds of files that hold them;
+ * private to engine/checkpoint.
  *
  *     vocab:  {"h": 71, "\u0120the": 262, ...}       token -> id (BPE)
  *             [["the", -3.5], ...]                   token, score; in order of id (Unigram)
@@ -18,7 +18,7 @@
 
 enum { BATON_TOKENIZER_FILE_MAX_BYTES = 256 << 20 };
 
-/* Where a vocabulary goes. index finds its tokens again; zero it to begin with, and end it with
+/* The destination of a vocabulary. index finds its tokens by text: zero it first, and end it with
  * baton_token_index_fini. */
 struct baton_vocab_reader {
     struct baton_tokenizer_tables *tables;
@@ -33,27 +33,28 @@ enum baton_err baton_vocab_read(struct baton_vocab_reader *reader,
 enum baton_err baton_vocab_read_scores(struct baton_vocab_reader *reader,
                                        struct baton_json_span vocab) BATON_MUST_CHECK;
 
-/* Makes the index of tokens that were filled otherwise. unique: a text that two ids have is
- * INVALID, as in an object, whose keys they are. */
+/* Builds the index of tokens that other code filled. unique makes a text with two ids INVALID, as
+ * in an object, whose keys are the texts. */
 enum baton_err baton_vocab_index(struct baton_vocab_reader *reader, bool unique) BATON_MUST_CHECK;
 
-/* Merges that are added one by one. */
+/* A list of merges to which merges are added one by one. */
 struct baton_merges {
     struct baton_vocab_reader *reader;
     char *text; /* of one merge: left and right, joined */
     size_t cap;
 };
 
-/* Once the index is there: makes room for texts of up to n bytes; to be ended whatever the result.
+/* Begins a list for merges of up to n bytes, after the index is built. The caller ends it with
+ * baton_merges_end, also after an error.
  */
 enum baton_err baton_merges_begin(struct baton_merges *merges, struct baton_vocab_reader *reader,
                                   size_t n) BATON_MUST_CHECK;
-/* The next one in order of rank, as "left right". */
+/* Adds the next merge in order of rank, as "left right". */
 enum baton_err baton_merges_add(struct baton_merges *merges, const char *line,
                                 size_t n) BATON_MUST_CHECK;
 void baton_merges_end(struct baton_merges *merges);
 
-/* Fill merges, once the index is there: from an array, from merges.txt's content. */
+/* Fill the merges, after the index is built: from an array, or from the content of merges.txt. */
 enum baton_err baton_merges_read(struct baton_vocab_reader *reader,
                                  struct baton_json_span merges) BATON_MUST_CHECK;
 enum baton_err baton_merges_read_text(struct baton_vocab_reader *reader, const char *text,
@@ -63,15 +64,15 @@ enum baton_err baton_merges_read_text(struct baton_vocab_reader *reader, const c
 enum baton_err baton_tokenizer_json_read_steps(struct baton_tokenizer_tables *tables,
                                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* Lets the tokenizer_config.json of the model, if there is one, say which special tokens stand
- * around a prompt. */
+/* Applies the model's tokenizer_config.json, if it has one: it may state the special tokens around
+ * a prompt. */
 enum baton_err baton_tokenizer_config_apply(const char *model_path,
                                             struct baton_tokenizer_tables *tables,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
-/* Each fills tables that are empty but for their file: from the text of a tokenizer.json, from that
- * file of a model, or from its vocab.json and merges.txt. The caller frees the tables whatever the
- * result. */
+/* Fill tables in which only file is set: from the text of a tokenizer.json, from a model's
+ * tokenizer.json, or from its vocab.json and merges.txt. The caller frees the tables, also after an
+ * error. */
 enum baton_err baton_tokenizer_json_parse(const void *json, size_t n,
                                           struct baton_tokenizer_tables *tables,
                                           struct baton_why *why) BATON_MUST_CHECK;

@@ -16,7 +16,7 @@ static const struct {
 #undef X
 };
 
-/* What files may hold and Baton does not read; ggml itself removed the ones in the second half. */
+/* Types that files may have and Baton does not read. ggml itself removed the ones from Q4_2 on. */
 static const struct {
     const char *name;
     uint32_t id;
@@ -56,7 +56,7 @@ enum baton_err baton_block_type_of_id(uint32_t id, enum baton_block_type *type,
     }
     for (size_t i = 0; i < BATON_N_OF(other_types); i++)
         if (other_types[i].id == id)
-            return baton_fail(why, BATON_INVALID, "type %s (%u) is not among those that are read",
+            return baton_fail(why, BATON_INVALID, "type %s (%u) is not supported",
                               other_types[i].name, id);
     return baton_fail(why, BATON_INVALID, "type %u is unknown", id);
 }
@@ -71,8 +71,8 @@ size_t baton_block_bytes(enum baton_block_type type)
     return types[type].n_bytes;
 }
 
-/* Where some bits of each code stand: in runs of n_bytes bytes. Bits n_bits * k and following of
- * byte i of a run belong to code n_bytes * k + i of that run. */
+/* The position of some bits of each code, in runs of n_bytes bytes. Bits n_bits * k and following
+ * of byte i of a run belong to code n_bytes * k + i of that run. */
 struct plane {
     int at, n_bytes, n_bits;
 };
@@ -83,7 +83,7 @@ struct layout {
     bool is_exponent;       /* d is a byte of exponent */
     bool adds_min;          /* the number at min_at is -min */
     struct plane low, high; /* high: n_bits may be 0 */
-    /* NULL: one scale of 1. */
+    /* NULL: one scale, which is 1 */
     void (*get_scales)(const uint8_t *block, struct baton_block_codes *codes);
     void (*put_scales)(const struct baton_block_codes *codes, uint8_t *block);
 };
@@ -104,7 +104,7 @@ static void put_q2_k(const struct baton_block_codes *codes, uint8_t *block)
 
 enum { Q3_K_SCALES = 96 };
 
-/* Four low bits of each: 8 bytes of nibbles; two high bits: 4 bytes. */
+/* Each scale has four low bits in 8 bytes of nibbles and two high bits in 4 bytes. */
 static void get_q3_k(const uint8_t *block, struct baton_block_codes *codes)
 {
     const uint8_t *low = block + Q3_K_SCALES, *high = low + 8;
@@ -127,8 +127,8 @@ static void put_q3_k(const struct baton_block_codes *codes, uint8_t *block)
 
 enum { Q4_K_SCALES = 4 };
 
-/* Scales 0..3 and mins 0..3 fill six bits of a byte each, whose two other bits are the high ones of
- * scales and mins 4..7; their low bits share the last four bytes. */
+/* Scales 0..3 and mins 0..3 take six bits of a byte each. The other two bits of that byte are the
+ * high bits of scales and mins 4..7, whose low bits share the last four bytes. */
 static void get_q4_k(const uint8_t *block, struct baton_block_codes *codes)
 {
     const uint8_t *first = block + Q4_K_SCALES, *mins = first + 4, *low = first + 8;
@@ -184,9 +184,10 @@ static void put_iq4_xs(const struct baton_block_codes *codes, uint8_t *block)
     }
 }
 
+/* The non-linear levels of ggml's kvalues_iq4nl. */
 static const int8_t iq4_levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                       1,    13,   25,  38,  53,  69,  89,  113};
-/* Twice E2M1's, so that they are whole. */
+/* Twice E2M1's values, so that they are whole numbers. */
 static const int8_t fp4_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /* clang-format off */
@@ -257,7 +258,7 @@ static void put_f16(uint8_t *bytes, float number)
     bytes[1] = (uint8_t)(bits >> 8);
 }
 
-/* 2^(exponent - 128), the two least of which are subnormal floats. */
+/* Returns 2^(exponent - 128). The two smallest results are subnormal floats. */
 float baton_mxfp4_half_scale(uint8_t exponent)
 {
     uint32_t bits = exponent < 2 ? UINT32_C(1) << (21 + exponent) : (exponent - 1U) << 23;
@@ -296,7 +297,7 @@ static void put_plane(const struct plane *plane, const uint8_t *codes, size_t n_
                 run[i] = (uint8_t)(run[i] | (codes[i] >> shift & mask) << plane->n_bits * k);
 }
 
-/* Q8_0 stores the difference to its zero. */
+/* Q8_0 stores the difference to its zero, 128: the same bits but for the sign bit. */
 static void turn_signs(uint8_t *codes, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -1,4 +1,4 @@
-/* ggml's tensor types: blocks of values that share scales, and their exact decoding to float.
+/* The tensor types of ggml: blocks of values that share scales, and their exact decoding to float.
  *
  * A block is its bytes below in this order; f16 and u16 are little-endian, nothing is aligned.
  * "nibbles" are bytes whose low halves are the first half of the codes and whose high halves are
@@ -22,7 +22,7 @@
  *     MXFP4    32     17    u8 e, 16 nibbles                                  2^(e - 128) T[q]
  *
  * Source: ggml's ggml-common.h and ggml-quants.c (the blocks); OCP Microscaling Formats
- * Specification 1.0 (MXFP4; its scale 255 is no NaN in ggml, and its code 8 is +0).
+ * Specification 1.0 (MXFP4; in ggml its scale 255 is not NaN, and its code 8 is +0).
  *
  * Ownership: nothing is kept.
  * Threading: pure.
@@ -65,21 +65,21 @@ enum baton_block_type {
 
 enum { BATON_BLOCK_MAX_VALUES = 256, BATON_BLOCK_MAX_BYTES = 210, BATON_BLOCK_MAX_GROUPS = 16 };
 
-/* ggml's name: "Q4_K". */
+/* Returns ggml's name: "Q4_K". */
 const char *baton_block_type_name(enum baton_block_type type);
-/* False for a name that is not in the table; upper case as above. */
+/* Returns false for a name that is not in the table; names are upper case, as above. */
 bool baton_block_type_parse(const char *name, enum baton_block_type *type);
-/* The type of ggml's number; INVALID with the name of a type that Baton does not serve, or with a
- * number that nobody knows. The caller adds file and tensor. */
+/* Returns the type of ggml's number; INVALID with the name of an unsupported type, or with an
+ * unknown number. The caller adds file and tensor. */
 enum baton_err baton_block_type_of_id(uint32_t id, enum baton_block_type *type,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* Values and bytes of one block. */
+/* Return the number of values and bytes of one block. */
 size_t baton_block_values(enum baton_block_type type);
 size_t baton_block_bytes(enum baton_block_type type);
 
-/* n_blocks blocks (any alignment) as float [n_blocks][values], exactly what ggml makes of them;
- * only a NaN's bits may differ. */
+/* Decodes n_blocks blocks (any alignment) to float [n_blocks][values], bit for bit as ggml does,
+ * except for a NaN's bits. */
 void baton_blocks_decode(enum baton_block_type type, const uint8_t *blocks, size_t n_blocks,
                          float *floats);
 
@@ -91,35 +91,35 @@ struct baton_block_codes_form {
     int n_group;              /* values that share a scale and a min: 16 or 32 */
     int zero;                 /* the code of value 0, where there are no levels */
     const int8_t *levels;     /* [16]; NULL: values are evenly spaced */
-    bool has_min;             /* else min and mins are 0 */
-    int min_scale, max_scale; /* of a group; mins reach from 0 to max_scale. 0, 0: always 1 */
+    bool has_min;             /* otherwise min and mins are 0 */
+    int min_scale, max_scale; /* of a group; mins are in 0..max_scale. 0, 0: always 1 */
 };
 
-/* NULL for F32, F16, BF16. */
+/* Returns NULL for F32, F16, BF16. */
 const struct baton_block_codes_form *baton_block_codes_form(enum baton_block_type type);
 
-/* One block taken apart. Types of 32 values have one group, whose scale is 1; Q4_1 and Q5_1 have
- * min = -m and mins 1. */
+/* One block, unpacked. Types of 32 values have one group, whose scale is 1; Q4_1 and Q5_1 have min
+ * = -m and mins 1. */
 struct baton_block_codes {
-    float d, min; /* f16 numbers, but MXFP4's d is a power of two */
+    float d, min; /* f16 numbers; MXFP4's d is a power of two */
     int8_t scales[BATON_BLOCK_MAX_GROUPS];
     uint8_t mins[BATON_BLOCK_MAX_GROUPS];
     uint8_t codes[BATON_BLOCK_MAX_VALUES]; /* in the order of the values */
 };
 
-/* n codes of a group as float: its scale is d scales[g], its min min mins[g]. */
+/* Decodes n codes of a group to float. scale is d scales[g], min is min mins[g]. */
 void baton_block_decode_group(const struct baton_block_codes_form *form, float scale, float min,
                               const uint8_t *codes, size_t n, float *floats);
 
-/* Takes a block of a type of codes apart, and puts one together: of codes, scales and mins in their
- * ranges and finite d and min, which are rounded to f16. MXFP4's d is a power of two. */
+/* Unpack a block of a type with codes, and pack one. pack needs codes, scales and mins in their
+ * ranges and finite d and min, which it rounds to f16. MXFP4's d must be a power of two. */
 void baton_block_unpack(enum baton_block_type type, const uint8_t *block,
                         struct baton_block_codes *codes);
 void baton_block_pack(enum baton_block_type type, const struct baton_block_codes *codes,
                       uint8_t *block);
 
-/* Half an MXFP4 block's scale, 2^(exponent - 128), which goes with its doubled levels;
- * and back. */
+/* Convert half of an MXFP4 block's scale, 2^(exponent - 128), from its exponent and back. Half,
+ * because the levels are doubled. */
 float baton_mxfp4_half_scale(uint8_t exponent);
 uint8_t baton_mxfp4_exponent(float half_scale);
 

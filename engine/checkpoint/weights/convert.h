@@ -11,7 +11,7 @@
 
 #include "engine/checkpoint/weights/blocks.h"
 
-/* safetensors' names; bytes of one element. */
+/* safetensors' names, and the bytes of one element. */
 #define BATON_ELEMENTS(X)                                                                          \
     X(BOOL, 1)                                                                                     \
     X(U8, 1)                                                                                       \
@@ -33,22 +33,22 @@ enum baton_element {
 #define X(name, bytes) BATON_ELEMENT_##name,
     BATON_ELEMENTS(X)
 #undef X
-        BATON_ELEMENT_BLOCKS /* no single elements: blocks of values (blocks.h) */
+        BATON_ELEMENT_BLOCKS /* blocks of values instead of single elements (blocks.h) */
 };
 
-/* False for a name that is not in the table. */
+/* Returns false for a name that is not in the table. */
 bool baton_element_parse(const char *name, enum baton_element *dtype);
-/* The name and the size of one element; "blocks" and 0 for BLOCKS. */
+/* Return the name and the size of one element; "blocks" and 0 for BLOCKS. */
 const char *baton_element_name(enum baton_element dtype);
 size_t baton_element_bytes(enum baton_element dtype);
 
-/* What tensors of a type of blocks hold: F32, F16, BF16 or BLOCKS. */
+/* Returns the element type of tensors of a block type: F32, F16, BF16 or BLOCKS. */
 enum baton_element baton_element_of_block(enum baton_block_type type);
 
-/* Whether baton_convert takes it: F32, F16 and BF16. */
+/* True for the types that baton_convert accepts: F32, F16 and BF16. */
 bool baton_element_converts(enum baton_element dtype);
 
-/* n elements at source (any alignment, little-endian) as float, exactly. */
+/* Converts n elements at source (any alignment, little-endian) to float, exactly. */
 void baton_convert(enum baton_element dtype, const uint8_t *source, size_t n, float *floats);
 
 #endif

@@ -1,5 +1,5 @@
-/* MXFP4 as gpt-oss checkpoints keep it: 4-bit floats (E2M1), 32 of which share a scale. ggml's
- * MXFP4 (blocks.h) has the same values, which stand in another order.
+/* MXFP4 in gpt-oss checkpoints: 4-bit floats (E2M1), 32 of which share a scale. ggml's MXFP4
+ * (blocks.h) has the same values in another order.
  *
  *     blocks   16 bytes a block: values 2i and 2i + 1 are the low and the high half of byte i
  *     scales   one byte a block, E8M0: 2^(byte - 127); 255 is NaN
@@ -19,7 +19,7 @@
 
 enum { BATON_MXFP4_BLOCK = 32, BATON_MXFP4_BLOCK_BYTES = 16 };
 
-/* n_blocks blocks and their scales as float [n_blocks][32], exactly. */
+/* Decodes n_blocks blocks and their scales to float [n_blocks][32], exactly. */
 void baton_mxfp4_decode(const uint8_t *blocks, const uint8_t *scales, size_t n_blocks,
                         float *floats);
 

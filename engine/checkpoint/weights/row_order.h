@@ -1,13 +1,13 @@
-/* In which order a tensor holds the rows that the model wants.
+/* The order in which a tensor stores the rows of a matrix.
  *
  * Pure.
  */
 #ifndef BATON_ENGINE_CHECKPOINT_WEIGHTS_ROW_ORDER_H
 #define BATON_ENGINE_CHECKPOINT_WEIGHTS_ROW_ORDER_H
 
-/* Wanted row r is row d = r % head_dim of head r / head_dim. It stands at first + head * step + d,
- * where pairs are (2i, 2i + 1) for the wanted (i, i + n_rotated / 2). head_dim 0: it stands at
- * first + r. */
+/* Row r of the matrix is row d = r % head_dim of head r / head_dim. The tensor stores it at first +
+ * head * step + d, with rotary pairs at (2i, 2i + 1) that the matrix has at (i, i + n_rotated / 2).
+ * head_dim 0: it is stored at first + r. */
 struct baton_row_order {
     int first, head_dim, step, n_rotated;
 };

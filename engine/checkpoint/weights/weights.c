@@ -12,6 +12,7 @@
 #include "engine/checkpoint/model_files.h"
 #include "engine/checkpoint/weights/mxfp4.h"
 
+/* 16 floats fill a cache line of 64 bytes, so a tile writes whole lines of its rows. */
 enum { TILE_LINES = 16 };
 
 struct shard {
@@ -20,9 +21,9 @@ struct shard {
 };
 
 struct baton_weights {
-    struct shard *shards; /* of safetensors */
+    struct shard *shards; /* of a safetensors model */
     size_t n_shards;
-    struct baton_gguf_model *gguf;       /* or of GGUF; else NULL */
+    struct baton_gguf_model *gguf;       /* of a GGUF model; otherwise NULL */
     const struct baton_tensor **by_name; /* sorted */
     size_t n_tensors;
 };
@@ -75,8 +76,8 @@ static void list_all(struct baton_weights *weights)
                  weights->gguf->shards[i].file.n_tensors);
 }
 
-/* Sorts all tensors by name, for bsearch. A name in two shards is refused: either tensor
- * could be the one that is meant. */
+/* Sorts all tensors by name, for bsearch. A name in two shards is refused, because either tensor
+ * could be the right one. */
 static enum baton_err index_names(struct baton_weights *weights, const char *path,
                                   struct baton_why *why)
 {
@@ -156,7 +157,7 @@ static void write_shape(char *text, size_t n_text, int n_dims, const int64_t *sh
         n += (size_t)snprintf(text + n, n_text - n, "%s%lld", i ? ", " : "", (long long)shape[i]);
 }
 
-/* The lengths of a shape behind its leading 1s, of which the last stays. */
+/* Skips the leading 1s of a shape, but not the last dimension. Returns the number that is left. */
 static int strip(int n_dims, const int64_t **shape)
 {
     for (; n_dims > 1 && (*shape)[0] == 1; n_dims--)
@@ -169,6 +170,7 @@ static bool is_shape(const struct baton_weights *weights, const struct baton_ten
 {
     const int64_t *given = tensor->shape;
     int n_given = tensor->n_dims;
+    /* GGUF files do not store leading 1s. */
     if (weights->gguf) {
         n_dims = strip(n_dims, &shape);
         n_given = strip(n_given, &given);
@@ -197,7 +199,7 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
     if (!baton_element_converts(found->dtype) && found->dtype != BATON_ELEMENT_BLOCKS)
-        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; F32, F16 or BF16 is wanted",
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype must be F32, F16 or BF16, not %s",
                           name, baton_element_name(found->dtype));
     enum baton_err err = check_shape(weights, found, n_dims, shape, why);
     if (!err)
@@ -213,7 +215,7 @@ static enum baton_err find_bytes(const struct baton_weights *weights, const char
     if (!found)
         return baton_fail(why, BATON_INVALID, "tensor %s is missing", name);
     if (found->dtype != BATON_ELEMENT_U8)
-        return baton_fail(why, BATON_INVALID, "tensor %s: dtype %s; U8 is wanted", name,
+        return baton_fail(why, BATON_INVALID, "tensor %s: dtype must be U8, not %s", name,
                           baton_element_name(found->dtype));
     *tensor = found;
     return check_shape(weights, found, n_dims, shape, why);
@@ -236,7 +238,7 @@ enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, con
     return err ? err : find_bytes(weights, scales, n_dims, stored, scales_tensor, why);
 }
 
-/* How many rows from r on, n at most, stand behind each other. */
+/* Counts the rows from r on, at most n, that are adjacent in the tensor. */
 static int count_run(const struct baton_row_order *order, int r, int n)
 {
     int first = baton_row_order_at(order, r), run = 1;
@@ -245,7 +247,7 @@ static int count_run(const struct baton_row_order *order, int r, int n)
     return run;
 }
 
-/* n elements of a line, of the rows from r on. */
+/* Reads n elements of a line: those of the rows from r on. */
 static void read_line(const struct baton_weights_part *part, size_t line, int r, int n,
                       float *floats)
 {
@@ -259,8 +261,8 @@ static void read_line(const struct baton_weights_part *part, size_t line, int r,
     }
 }
 
-/* Reads n lines from k on and transposes them. A tile of lines is small enough to stay in the
- * cache, and its columns fill whole cache lines. */
+/* Reads n lines from k on and transposes them. The tile stays in the cache, and its columns fill
+ * whole cache lines. */
 static void read_tile(const struct baton_weights_part *part, size_t k, size_t n, int r, int n_rows,
                       float *rows, size_t n_in)
 {
@@ -272,7 +274,7 @@ static void read_tile(const struct baton_weights_part *part, size_t k, size_t n,
             rows[o * n_in + k + i] = tile[i][o];
 }
 
-/* Bytes of so many elements of a part's tensor. */
+/* Returns the bytes of a number of elements of a part's tensor. */
 static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
 {
     if (part->scales)
@@ -283,7 +285,7 @@ static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
     return n_elements * baton_element_bytes(part->tensor->dtype);
 }
 
-/* n elements of a tensor that lie behind each other, from `at` on: multiples of a block where the
+/* Reads n adjacent elements of a tensor from `at` on. Both are multiples of a block where the
  * tensor has blocks. */
 static void read_run(const struct baton_weights_part *part, size_t at, size_t n, float *floats)
 {
@@ -299,7 +301,7 @@ static void read_run(const struct baton_weights_part *part, size_t at, size_t n,
         baton_convert(tensor->dtype, data, n, floats);
 }
 
-/* n rows of a part, from its r-th on. */
+/* Reads n rows of a part, from its r-th on. */
 static void read_part(const struct baton_weights_part *part, int r, int n, float *rows, size_t n_in)
 {
     if (part->transposed) {
@@ -336,7 +338,7 @@ const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, i
     return part->tensor->data + bytes_of(part, part->skip + row * (size_t)source->n_in);
 }
 
-/* Of a tensor that other matrices share, this matrix's part only. */
+/* Releases only this matrix's part of a tensor that it shares with others. */
 void baton_weights_release(const struct baton_weights_source *source)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -345,7 +347,8 @@ void baton_weights_release(const struct baton_weights_source *source)
         uintptr_t data = (uintptr_t)part->tensor->data + bytes_of(part, part->skip);
         size_t n_bytes = bytes_of(part, (size_t)part->n_stored * (size_t)source->n_in);
         uintptr_t begin = (data + page - 1) / page * page, end = (data + n_bytes) / page * page;
-        /* Whole pages of a mapped file that is only read. Advice: failing costs memory alone. */
+        /* Only whole pages, of a mapping that is never written. It is advice: a failure costs
+         * memory alone. */
         if (begin < end)
             (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
     }

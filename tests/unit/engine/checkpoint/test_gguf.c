@@ -262,7 +262,7 @@ TEST(malformed_metadata_is_refused)
     put_gguf_u32(&file, "twice", 7);
     put_gguf_u32(&file, "once", 7);
     put_gguf_u32(&file, "twice", 8);
-    assert_refused(BATON_CORRUPT, "twice: is there twice");
+    assert_refused(BATON_CORRUPT, "twice: appears twice");
     put_gguf_head(&file, 3, 0, 1);
     put_number(&file, UINT64_MAX, 8);
     put_number(&file, 0, 8);
@@ -343,12 +343,12 @@ TEST(tensors_that_share_a_name_or_bytes_are_refused)
     put_gguf_tensor(&file, "t", 8, 0, F32, 0);
     put_gguf_tensor(&file, "t", 8, 0, F32, 32);
     put_gguf_data(&file, 32, 64);
-    assert_refused(BATON_CORRUPT, "tensor t: is there twice");
+    assert_refused(BATON_CORRUPT, "tensor t: appears twice");
     put_gguf_head(&file, 3, 2, 0);
     put_gguf_tensor(&file, "t", 16, 0, F32, 0);
     put_gguf_tensor(&file, "u", 8, 0, F32, 32);
     put_gguf_data(&file, 32, 64);
-    assert_refused(BATON_CORRUPT, "tensor t: data overlaps that of u");
+    assert_refused(BATON_CORRUPT, "tensor t: data overlaps the data of u");
 }
 
 EACH_TEST(begin_file, end_file)

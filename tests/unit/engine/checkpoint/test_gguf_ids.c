@@ -47,7 +47,7 @@ TEST(a_token_beyond_the_models_vocabulary_ends_nothing)
     struct file file = byte_file("gpt-2");
     assert_int_equal(apply(&file, &config, &why), BATON_INVALID);
     assert_string_equal(why.text,
-                        "tokenizer.ggml.tokens: number 4 ends a text, but the model has only 4");
+                        "tokenizer.ggml.tokens: token 4 ends a text, but the model has only 4 ids");
     file = begin_file("none"); /* without a vocabulary */
     put_id(&file, KEY "eos_token_id", 3);
     assert_int_equal(apply(&file, &config, &why), BATON_OK);

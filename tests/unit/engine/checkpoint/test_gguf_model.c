@@ -104,12 +104,13 @@ TEST(files_that_do_not_belong_together_are_refused)
     assert_refused("m-00001-of-00002.gguf", BATON_INVALID,
                    "m-00002-of-00002.gguf: split.no: 0 must be 1");
     write_split(1, 2, "output.weight", "m-00002-of-00002.gguf");
-    assert_refused("m-00002-of-00002.gguf", BATON_INVALID, "give the first of the model's files");
+    assert_refused("m-00002-of-00002.gguf", BATON_INVALID,
+                   "give the path of the model's first file");
     write_split(1, 3, "output.weight", "m-00002-of-00002.gguf");
     assert_refused("m-00001-of-00002.gguf", BATON_INVALID,
-                   "split.count: 3 files, but the name is one of 2");
+                   "split.count: 3 files, but its name says 2");
     write_split(0, 2, "token_embd.weight", "single.gguf");
-    assert_refused("single.gguf", BATON_INVALID, "split.count: 2 files, but the name is one of 1");
+    assert_refused("single.gguf", BATON_INVALID, "split.count: 2 files, but its name says 1");
     write_split(0, 3, "token_embd.weight", "n-00001-of-00003.gguf");
     write_split(1, 3, "a", "n-00002-of-00003.gguf");
     write_split(2, 3, "b", "n-00003-of-00003.gguf");

@@ -81,13 +81,13 @@ TEST(two_files_give_the_same_tables_and_the_end_of_text)
 
 TEST(a_model_that_lacks_its_files_is_refused_by_their_names)
 {
-    assert_refused(BATON_NOT_FOUND, "neither tokenizer.json nor vocab.json is there");
+    assert_refused(BATON_NOT_FOUND, "has neither tokenizer.json nor vocab.json");
     write_scratch("vocab.json", "{\"a\":0}");
     assert_refused(BATON_NOT_FOUND, "/merges.txt");
     write_scratch("merges.txt", "a");
     assert_refused(BATON_INVALID, "merges: number 1 must be two tokens");
     write_scratch("added_tokens.json", "{}");
-    assert_refused(BATON_INVALID, "/added_tokens.json: is supported only as a part");
+    assert_refused(BATON_INVALID, "/added_tokens.json: is supported only as part");
     write_scratch("tokenizer.json", "{");
     assert_refused(BATON_INVALID, "/tokenizer.json: line 1");
 }

@@ -271,7 +271,7 @@ TEST(wrong_parts_are_named)
     REFUSED(merges, "[[\"a\",\"b\",\"b\"]]", "merges: number 1 must be a string or an array");
     REFUSED(merges, "[[\"a\\u0000\",\"b\"]]", "merges: number 1 has a token");
     REFUSED(merges, "[[\"\",\"b\"]]", "merges: number 1 must name two tokens");
-    REFUSED(merges, "[\"a b\" \"a b\"]", "merges: number 2 must be behind a comma");
+    REFUSED(merges, "[\"a b\" \"a b\"]", "merges: number 2 must follow a comma");
     REFUSED(vocab, "{\"a\":0}x", "vocab: must hold");
     REFUSED(vocab, "{\"a\":00}", "\"a\" must be an integer");
     REFUSED(vocab, "{\"\\ud800\":0}", "vocab: must hold");
@@ -282,8 +282,9 @@ TEST(wrong_parts_are_named)
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"\"}]", "content must be");
     REFUSED(added_tokens, "[{\"id\":-9,\"content\":\"x\"}]", "id must be");
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"x\",\"special\":1}]", "must be true or false");
-    REFUSED(added_tokens, "[{\"id\":9,\"content\":\"a\"}]", "another one in the vocabulary");
-    REFUSED(added_tokens, "[{\"id\":0,\"content\":\"x\"}]", "id 0 stands for other text");
+    REFUSED(added_tokens, "[{\"id\":9,\"content\":\"a\"}]", "another id in the vocabulary");
+    REFUSED(added_tokens, "[{\"id\":0,\"content\":\"x\"}]",
+            "id 0 has another text in the vocabulary");
     REFUSED(normalizer, "{\"type\":\"Prepend\"}", "normalizer: Prepend: prepend must be a string");
     REFUSED(normalizer, "{\"type\":\"Sequence\"}", "normalizer: normalizers must be an array");
     REFUSED(normalizer, "{\"type\":\"Strip\",\"strip_left\":1}",
