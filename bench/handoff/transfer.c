@@ -8,6 +8,7 @@
 #include "bench/handoff/lane.h"
 #include "common/base/clock.h"
 #include "common/base/random.h"
+#include "common/base/ticket.h"
 #include "common/wire/handoff.h"
 
 enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
@@ -23,6 +24,8 @@ static enum baton_err send(const struct ho_lane *lane, baton_envelope *envelope,
 
 static enum baton_err send_begin(const struct ho_lane *lane, int n_blocks)
 {
+    static const char layout[] = "0000000000000000000000000000000000000000000000000000000000000000";
+    uint8_t ticket[BATON_TICKET_BYTES] = {0};
     Baton__V1__KvBegin begin = BATON__V1__KV_BEGIN__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     begin.reply_url = baton_envelope_text(baton_inbox_url(lane->sender.inbox));
@@ -31,6 +34,9 @@ static enum baton_err send_begin(const struct ho_lane *lane, int n_blocks)
     begin.block_tokens = BLOCK_TOKENS;
     begin.total_bytes = begin.n_layers * (uint64_t)n_blocks * (uint64_t)lane->geometry.block_bytes;
     begin.kv_dtype = baton_envelope_text("f32");
+    /* No worker is at the other end, but every message passes the checks of the wire. */
+    begin.kv_layout = baton_envelope_text(layout);
+    begin.ticket = (ProtobufCBinaryData){.len = sizeof ticket, .data = ticket};
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
     envelope.kv_begin = &begin;
     return send(lane, &envelope, NULL, 0);
