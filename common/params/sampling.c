@@ -25,7 +25,13 @@
 static const struct baton_sampling_field fields[] = {
     REAL(temperature, .max = 100,
          .words = "Divide the logits by this; 0 takes the most probable token"),
+    REAL(top_n_sigma, .min = -1, .max = INFINITY,
+         .words = "Keep tokens at most this many standard deviations of the logits below the "
+                  "highest; 0 is off"),
     COUNT(top_k, .max = INT32_MAX, .words = "Keep this many of the most probable tokens; 0 is off"),
+    REAL(typical_p, .above_min = true, .max = 1, .zero_is_default = true,
+         .words = "Keep the tokens of the most typical information content with this "
+                  "probability together; 1 is off"),
     REAL(top_p, .above_min = true, .max = 1,
          .words = "Keep the smallest set of tokens with this probability together; 1 is off"),
     REAL(min_p, .max = 1,

@@ -36,7 +36,13 @@ struct baton_logit_bias {
 
 struct baton_sampling_params {
     double temperature; /* 0: greedy, the lowest id wins ties; the filters do not run */
+    double top_n_sigma; /* 0 and below: off; keeps logits that are at most so many standard
+                           deviations of all logits below the highest (Tang et al., Top-n-sigma,
+                           2024) */
     uint32_t top_k;     /* 0: off; ties at the k-th are kept */
+    double typical_p;   /* (0, 1]; 1: off; smallest set that reaches p of tokens whose -log p is
+                           closest to the entropy, ties kept (Meister et al., Locally typical
+                           sampling, 2022) */
     double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
     double min_p;       /* [0, 1]; 0: off; drops tokens below min_p x the highest probability */
     double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
@@ -59,7 +65,8 @@ struct baton_sampling_params {
 };
 
 /* What a client gets that says nothing: the model's own distribution. */
-#define BATON_SAMPLING_DEFAULTS .temperature = 1, .top_p = 1, .repetition_penalty = 1
+#define BATON_SAMPLING_DEFAULTS                                                                    \
+    .temperature = 1, .typical_p = 1, .top_p = 1, .repetition_penalty = 1
 
 /* With a bias and a grammar of its own; to is untouched on an error. */
 enum baton_err
@@ -71,7 +78,9 @@ void baton_sampling_params_fini(struct baton_sampling_params *params);
  * parameter's default a filter is off. A place in the list is a number on the wire, so a release
  * whose list differs from the last one's has another BATON_WIRE_VERSION. */
 #define BATON_FILTERS(X)                                                                           \
+    X(TOP_N_SIGMA, top_n_sigma)                                                                    \
     X(TOP_K, top_k)                                                                                \
+    X(TYPICAL_P, typical_p)                                                                        \
     X(TOP_P, top_p)                                                                                \
     X(MIN_P, min_p)
 

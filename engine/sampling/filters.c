@@ -6,7 +6,7 @@
 
 #include "engine/sampling/pipeline.h"
 
-enum { GROUP = 256, GROUP_MAXIMA = 16 };
+enum { GROUP = 256, GROUP_MAXIMA = 16, LANES = 8 };
 
 /* Gathers the tokens that are left. -infinity keeps all of them, even NaN. */
 static void keep_from(struct baton_sampler *sampler, float least, struct baton_shaped *shaped)
@@ -113,18 +113,127 @@ static void keep_top_p(struct baton_sampler *sampler, const struct baton_samplin
         keep_first_equals(sampler, n_needed, shaped, cut);
 }
 
-/* In logits: probability >= min_p x the highest  <=>  logit >= max + temperature ln(min_p). */
-static void keep_min_p(struct baton_sampler *sampler, const struct baton_sampling_params *params,
-                       struct baton_shaped *shaped, struct baton_cut *cut)
+/* Keeps the logits that are at most this far below the highest. */
+static void keep_near(struct baton_sampler *sampler, double distance, struct baton_shaped *shaped,
+                      struct baton_cut *cut)
 {
-    if (!(params->min_p > 0))
-        return;
-    double exact = shaped->max + shaped->temperature * log(params->min_p);
+    double exact = shaped->max - distance;
     float least = (float)exact;
     if (least < exact) /* rounded up: no token below the exact border is kept */
         least = nextafterf(least, INFINITY);
     cut->least = fminf(least, shaped->max); /* rounding up must not remove the highest */
     keep_from(sampler, cut->least, shaped);
+}
+
+/* In logits: probability >= min_p x the highest  <=>  logit >= max + temperature ln(min_p). */
+static void keep_min_p(struct baton_sampler *sampler, const struct baton_sampling_params *params,
+                       struct baton_shaped *shaped, struct baton_cut *cut)
+{
+    if (params->min_p > 0)
+        keep_near(sampler, -shaped->temperature * log(params->min_p), shaped, cut);
+}
+
+/* The standard deviation of the finite logits [n], from their differences to max: equal logits
+ * deviate by exactly 0. The sums are in lanes, for an addition does not wait for the last one. */
+static double deviation(const float *logits, size_t n, float max)
+{
+    double sums[LANES] = {0}, squares[LANES] = {0}, counts[LANES] = {0};
+    double sum = 0, square = 0, count = 0, centre = isfinite(max) ? max : 0;
+    for (size_t i = 0; i < n; i++) {
+        bool counts_in = isfinite(logits[i]);
+        double difference = counts_in ? logits[i] - centre : 0;
+        sums[i % LANES] += difference;
+        squares[i % LANES] += difference * difference;
+        counts[i % LANES] += counts_in;
+    }
+    for (int i = 0; i < LANES; i++) {
+        sum += sums[i];
+        square += squares[i];
+        count += counts[i];
+    }
+    return count > 0 ? sqrt(fmax(0, square / count - sum / count * (sum / count))) : 0;
+}
+
+/* As the first filter it sees all logits that a mask left finite. Temperature would divide both sides
+ * of the comparison, so it does not matter. */
+static void keep_top_n_sigma(struct baton_sampler *sampler,
+                             const struct baton_sampling_params *params,
+                             struct baton_shaped *shaped, struct baton_cut *cut)
+{
+    if (!(params->top_n_sigma > 0))
+        return;
+    double sigma = deviation(shaped->logits, shaped->n, shaped->max);
+    keep_near(sampler, params->top_n_sigma * sigma, shaped, cut);
+}
+
+/* With z = logit / temperature, -log p - H is the mean of z less z: the logit closest to the mean of
+ * the logits, each weighed by its probability, is the most typical. */
+static double mean_logit(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
+                         double total)
+{
+    double sum = 0;
+    for (size_t i = 0; i < shaped->n; i++)
+        if (sampler->weights[i] > 0 && shaped->logits[i] != shaped->max)
+            sum += sampler->weights[i] * ((double)shaped->logits[i] - shaped->max);
+    return shaped->max + sum / total;
+}
+
+/* A float, for it is the key of a selection. Infinity has no distance from itself. */
+static float distance_to(double mean, float logit)
+{
+    return logit == mean ? 0 : (float)fabs(logit - mean);
+}
+
+/* The greatest distance from the mean among the closest tokens that have p of the total. */
+static float typical_distance(struct baton_sampler *sampler, const struct baton_shaped *shaped,
+                              double mean, double wanted)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < shaped->n; i++) {
+        float weight = sampler->weights[i], distance = distance_to(mean, shaped->logits[i]);
+        if (weight > 0)
+            sampler->items[n++] = (struct baton_item){baton_select_key(-distance), weight};
+    }
+    return -baton_select_value(baton_select(sampler->items, n, wanted).key);
+}
+
+/* Removes the tokens above cut->most; keep_from gathered the others. */
+static void drop_above(struct baton_sampler *sampler, struct baton_shaped *shaped,
+                       const struct baton_cut *cut)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < shaped->n; i++) {
+        float logit = sampler->kept_logits[i];
+        sampler->kept_logits[n] = logit;
+        sampler->kept_ids[n] = sampler->kept_ids[i];
+        n += logit <= cut->most;
+    }
+    shaped->n = n;
+    shaped->max = cut->most;
+}
+
+static void keep_typical_p(struct baton_sampler *sampler,
+                           const struct baton_sampling_params *params, struct baton_shaped *shaped,
+                           struct baton_cut *cut)
+{
+    double p = params->typical_p;
+    float least = INFINITY, most = -INFINITY;
+    if (!(p > 0 && p < 1))
+        return;
+    double total =
+        baton_pipeline_weigh(sampler, shaped->logits, shaped->n, shaped->max, shaped->temperature);
+    double mean = mean_logit(sampler, shaped, total);
+    float furthest = typical_distance(sampler, shaped, mean, p * total);
+    for (size_t i = 0; i < shaped->n; i++) {
+        float logit = shaped->logits[i];
+        bool is_typical = distance_to(mean, logit) <= furthest;
+        least = is_typical ? fminf(least, logit) : least;
+        most = is_typical ? fmaxf(most, logit) : most;
+    }
+    cut->least = least;
+    cut->most = most;
+    keep_from(sampler, least, shaped);
+    drop_above(sampler, shaped, cut);
 }
 
 typedef void filter_fn(struct baton_sampler *sampler, const struct baton_sampling_params *params,

@@ -25,6 +25,8 @@ def prompt_text(rng):
 
 OPTIONAL = {
     "temperature": lambda rng: rng.choice([0, 0, 0.3, 0.7, 1, 1.5, 20, 100, rng.uniform(0.01, 2)]),
+    "top_n_sigma": lambda rng: rng.choice([0, -1, 1, 0.01, 1e9, rng.uniform(0, 4)]),
+    "typical_p": lambda rng: rng.choice([1, 0.95, 0.2, 1e-9, rng.uniform(0.001, 1)]),
     "top_k": lambda rng: rng.choice([0, 1, 2, 10, 40, N_VOCAB - 1, N_VOCAB, 10**6]),
     "top_p": lambda rng: rng.choice([1, 0.95, 0.5, 0.01, rng.uniform(0.001, 1)]),
     "min_p": lambda rng: rng.choice([0, 0.05, 0.3, 1, rng.random()]),
@@ -166,6 +168,7 @@ PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)
           lambda rng: "a " * rng.randint(2000, 9000)]
 
 SAMPLING = {
+    "top_n_sigma": real(-1), "typical_p": real(0, 1, low_is_out=True),
     "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True),
     "min_p": real(0, 1),
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),

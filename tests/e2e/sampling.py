@@ -1,5 +1,6 @@
 """The sampling pipeline in float64, from its description, as the judge of `explain`."""
 import math
+import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -51,6 +52,23 @@ def keep_top_k(logits, k, _temperature):
     return [i for i in ranked if logits[i] >= lowest]
 
 
+def keep_top_n_sigma(logits, n, _temperature):
+    least = max(logits.values()) - n * statistics.pstdev(logits.values())
+    return [i for i in by_rank(logits) if n <= 0 or logits[i] >= least]
+
+
+def keep_typical_p(logits, p, temperature):
+    probs = softmax(logits, temperature)
+    entropy = entropy_bits(probs) * math.log(2)
+    distance = {i: abs(-math.log(q) - entropy) if q else math.inf for i, q in probs.items()}
+    border, mass = 0.0, 0.0
+    for i in sorted(probs, key=distance.get):
+        if mass >= p:
+            break
+        border, mass = distance[i], mass + probs[i]
+    return [i for i in by_rank(logits) if distance[i] <= border + 1e-9]
+
+
 def keep_top_p(logits, p, temperature):
     probs, left, mass = softmax(logits, temperature), [], 0.0
     for i in by_rank(logits):
@@ -68,7 +86,8 @@ def keep_min_p(logits, p, temperature):
 
 
 # {name: (the value that is off, what is left of {id: logit} by rank)}, in the order they run.
-FILTERS = {"top_k": (0, keep_top_k), "top_p": (1, keep_top_p), "min_p": (0, keep_min_p)}
+FILTERS = {"top_n_sigma": (0, keep_top_n_sigma), "top_k": (0, keep_top_k),
+           "typical_p": (1, keep_typical_p), "top_p": (1, keep_top_p), "min_p": (0, keep_min_p)}
 
 
 @dataclass

@@ -1,6 +1,8 @@
 """The test computes each choice again from what `explain` says of the step."""
 import json
 import math
+import re
+import statistics
 import sys
 
 import pytest
@@ -25,6 +27,9 @@ LISTED = [
     {"top_k": 20, "temperature": 0.7, "top_p": 0.9},
     {"top_k": 15, "temperature": 1.8, "min_p": 0.1},
     {"top_k": 20, "temperature": 1.2, "top_p": 0.8, "min_p": 0.05},
+    {"top_k": 20, "typical_p": 0.6},
+    {"top_k": 20, "temperature": 1.5, "typical_p": 0.8, "top_p": 0.9, "min_p": 0.2},
+    {"top_k": 18, "temperature": 2, "typical_p": 0.05},
     {"top_k": 20, "repetition_penalty": 1.3},
     {"top_k": 20, "presence_penalty": 1.0, "frequency_penalty": 0.7, "temperature": 1.1},
     {"top_k": 10, "repetition_penalty": 0.8, "frequency_penalty": -0.3,
@@ -40,11 +45,16 @@ UNLISTED = [
     {"top_p": 0.3, "temperature": 1.4},
     {"min_p": 0.02},
     {"top_k": 200, "top_p": 0.7, "min_p": 0.01, "repetition_penalty": 1.2},
+    {"top_n_sigma": 1.5},
+    {"top_n_sigma": 2, "temperature": 1.7, "top_k": 100, "min_p": 0.01},
+    {"typical_p": 0.5},
+    {"top_n_sigma": 2.5, "temperature": 3, "typical_p": 0.9, "repetition_penalty": 1.2},
     {"temperature": 100},
 ]
 GREEDY = [
     {"temperature": 0},
-    {"temperature": 0, "top_k": 3, "top_p": 0.1, "min_p": 0.5},  # which then do not run
+    {"temperature": 0, "top_n_sigma": 0.1, "top_k": 3, "typical_p": 0.1, "top_p": 0.1,
+     "min_p": 0.5},  # which then do not run
     {"temperature": 0, "repetition_penalty": 1.5, "presence_penalty": 0.5,
      "frequency_penalty": 0.5},
     {"temperature": 0, "logit_bias": {"5": 12.5, "11": -100}},
@@ -142,7 +152,7 @@ def test_the_choice_is_computed_again_from_the_candidates(runs, prompt):
                   for c in step["candidates"]}
         shaped, where = shape(logits, sampling), (sampling, step["index"])
         assert step["strategy"] == "sample", where
-        assert step["kept"] == shaped.kept(), where
+        assert step["kept"] == {**shaped.kept(), "after_top_n_sigma": N_VOCAB}, where
         for c in step["candidates"]:
             assert_candidate_is(c, shaped)
         draw = uniform(sampling["seed"], len(prompt) + step["index"])
@@ -202,11 +212,13 @@ def test_probabilities_are_those_of_the_logits(runs, prompt):
             assert sum(c[name] for c in step["candidates"]) <= 1 + 1e-6
 
 
-def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
+def test_filters_but_typical_p_keep_a_prefix_of_the_ranking(runs, prompt):
     for sampling, step, _ in steps_with_history(runs, prompt, LISTED + UNLISTED):
         kept, mass = step["kept"], 0.0
         counts = [N_VOCAB, *(kept[f"after_{name}"] for name in FILTERS), 1]
         assert counts == sorted(counts, reverse=True)
+        if "typical_p" in sampling:
+            continue
         for rank, c in enumerate(step["candidates"], 1):
             removed_by = next((name for name in FILTERS if rank > kept[f"after_{name}"]), None)
             assert c["removed_by"] == removed_by, (sampling, step["index"], c)
@@ -214,6 +226,35 @@ def test_filters_keep_a_prefix_of_the_ranking(runs, prompt):
             if "top_p" in sampling and "top_k" not in sampling and rank == kept["after_top_p"]:
                 assert mass - c["prob_shaped"] < sampling["top_p"] + 1e-6
                 assert mass > sampling["top_p"] - 1e-6
+
+
+def test_typical_p_keeps_an_interval_of_the_ranking(runs, prompt):
+    n = 0
+    for _, step, _ in steps_with_history(runs, prompt, LISTED + UNLISTED):
+        left = [c["removed_by"] != "typical_p" for c in step["candidates"]
+                if c["removed_by"] not in ("top_n_sigma", "top_k")]
+        n += left[0] is False
+        assert str(left).count("True, False") + str(left).count("False, True") <= 2
+    assert n  # the most probable one was not typical
+
+
+def test_top_n_sigma_looks_at_all_logits(runs, prompt):
+    judge, n = reference.Model(MODEL), 0
+    for sampling, step, output in steps_with_history(runs, prompt, UNLISTED):
+        if "top_n_sigma" not in sampling or step["index"] % 5:
+            continue
+        raw = enumerate(judge.logits(prompt + output)[-1])
+        logits = {i: penalized(x, i, sampling, prompt, output) for i, x in raw}
+        border = max(logits.values()) - sampling["top_n_sigma"] * statistics.pstdev(logits.values())
+        for c in step["candidates"]:
+            if abs(c["logit_penalized"] - border) > 2 * TOLERANCE:
+                is_left = c["logit_penalized"] > border
+                assert (c["removed_by"] != "top_n_sigma") == is_left, (sampling, step["index"], c)
+                n += not is_left
+        sure = sum(x > border + 2 * TOLERANCE for x in logits.values())
+        maybe = sum(x > border - 2 * TOLERANCE for x in logits.values())
+        assert sure <= step["kept"]["after_top_n_sigma"] <= maybe, (sampling, step["index"])
+    assert n
 
 
 def test_the_logits_are_the_models_own(runs, prompt):
@@ -288,6 +329,32 @@ def test_each_prompt_of_a_batch_has_its_own_steps(fleet, prompt):
         steps = fleet.generate(prompt=ids, **body)["steps"]
         assert [s["token_id"] for s in result["steps"]] == [s["token_id"] for s in steps]
         assert [s["draw"] for s in result["steps"]] == [s["draw"] for s in steps]
+
+
+CHAT = [{"role": "user", "content": STORY}]
+# A body of every API. The last member, if it is an object, has the sampling fields.
+APIS = {
+    "/generate": {"prompt": STORY, "max_new_tokens": 1},
+    "/v1/completions": {"prompt": STORY, "max_tokens": 1},
+    "/v1/chat/completions": {"messages": CHAT, "max_tokens": 1},
+    "/v1/responses": {"input": STORY, "max_output_tokens": 1},
+    "/v1/messages": {"messages": CHAT, "max_tokens": 1},
+    "/completion": {"prompt": STORY, "n_predict": 1},
+    "/api/generate": {"prompt": STORY, "stream": False, "options": {"num_predict": 1}},
+    "/": {"inputs": STORY, "parameters": {"do_sample": True, "max_new_tokens": 1}},
+}
+
+
+@pytest.mark.parametrize("path", APIS)
+def test_every_api_has_the_filters(fleet, path):
+    for name, value, most in (("top_n_sigma", 1e-6, 1), ("typical_p", 1e-6, 99), ("top_k", 7, 7)):
+        body = json.loads(json.dumps(APIS[path]))
+        last = list(body.values())[-1]
+        (last if isinstance(last, dict) else body).update({name: value, "explain": 1})
+        status, answer, _ = fleet.request("POST", path, body)
+        assert status == 200, answer
+        kept = int(re.search(rf'"after_{name}": (\d+)', json.dumps(answer))[1])
+        assert 1 <= kept <= most, (name, kept)
 
 
 # The OpenAI routes

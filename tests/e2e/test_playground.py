@@ -212,7 +212,7 @@ def test_a_click_shows_the_candidates_and_the_reason(fleet, open_page):
 
 def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
     page = open_page(fleet)
-    sampling = {"temperature": 1.3, "top_k": 12, "top_p": 0.9, "min_p": 0.04}
+    sampling = {"temperature": 1.3, "top_k": 12, "typical_p": 0.9, "top_p": 0.9, "min_p": 0.04}
     generate(page, prompt=STORY, seed=5, max_new_tokens=12, repetition_penalty=1.2, **sampling)
     answer = fleet.generate(prompt=STORY, seed=5, max_new_tokens=12, repetition_penalty=1.2,
                             explain=20, **sampling)
@@ -220,9 +220,10 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
     step = answer["steps"][9]
     logits = {c["token_id"]: c["logit_penalized"] for c in step["candidates"]}
     on = {"temperature": 1.3}
-    for stage in FILTERS:
+    assert page.text("#strip .stop:has([value=top_n_sigma]) span") == "off"
+    for stage in [stage for stage in FILTERS if stage in sampling]:
         choose(page, stage)
-        on |= {stage: sampling[stage]} if stage in sampling else {}
+        on[stage] = sampling[stage]
         expected = shape(logits, on)
         listed, others = rows(page)
         assert others[1] < 1e-6
@@ -237,7 +238,8 @@ def test_each_stage_shows_what_it_made_of_them(fleet, open_page):
         assert all(close(listed[c["token_id"]][0], c[key]) for c in step["candidates"])
 
 
-FILTERED = {"top_k": 200, "top_p": 0.9, "min_p": 0.02}  # tokens that are not listed pass each
+# Tokens that are not listed pass each.
+FILTERED = {"top_n_sigma": 3.5, "top_k": 200, "typical_p": 0.97, "top_p": 0.9, "min_p": 0.02}
 
 
 def test_a_stage_holds_the_truth_where_tokens_are_not_listed(fleet, open_page):
@@ -316,6 +318,8 @@ def test_a_greedy_step_says_so(fleet, open_page):
     ({"temperature": 1.5, "top_k": 20, "min_p": 0.1},
      {"temperature": 0.5, "top_k": 8, "top_p": 0.8, "min_p": 0.02}),
     ({"temperature": 0, "top_k": 0}, {"temperature": 1, "top_k": 5, "top_p": 0.9}),
+    ({"temperature": 1.5, "top_k": 20}, {"temperature": 1.2, "typical_p": 0.4}),
+    ({"temperature": 1.5, "top_k": 20, "typical_p": 0.7}, {"typical_p": 0.9, "top_p": 0.9}),
 ])
 def test_what_if_is_what_the_reference_computes(fleet, open_page, sampling, asked):
     page = open_page(fleet)
@@ -343,6 +347,24 @@ def test_what_if_is_what_the_reference_computes(fleet, open_page, sampling, aske
     assert page.js("$('#strip :checked').value") != "if"
 
 
+def test_what_if_knows_what_top_n_sigma_left_at_any_temperature(fleet, open_page):
+    """It has no slider there; with few left all of them are listed, so the answer is exact."""
+    page = open_page(fleet)
+    asked = dict(prompt=STORY + " there was a", seed=3, max_new_tokens=1, top_n_sigma=0.8, top_k=0)
+    generate(page, **asked, temperature=1)
+    page.click(OPTIONS, 0)
+    assert page.count("#if-top_n_sigma") == 0
+    page.set("#if-temperature", 1.7)
+    truth = fleet.generate(**asked, explain=20, temperature=1.7, top_p=0.95)["steps"][0]
+    listed, others = rows(page)
+    assert 1 < truth["kept"]["after_top_n_sigma"] <= 20 and others == (0, 0)
+    assert all(close(listed[c["token_id"]][0], c["prob"], 1e-5) for c in truth["candidates"])
+    generate(page, **asked, temperature=0)
+    page.click(OPTIONS, 0)
+    page.set("#if-temperature", 1)
+    assert page.text("#if-verdict").startswith("Ranges")
+
+
 def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_page):
     """The same context under other settings, asked of the server itself."""
     page = open_page(fleet)
@@ -355,7 +377,8 @@ def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_pa
                       {"temperature": 0.7, "top_p": 0.5}, {"top_k": 200},
                       {"temperature": 1.4, "top_k": 60, "top_p": 0.97},
                       {"temperature": 2, "min_p": 0.001},
-                      {"temperature": 1.1, "top_p": 0.99, "min_p": 0.01}):
+                      {"temperature": 1.1, "top_p": 0.99, "min_p": 0.01},
+                      {"temperature": 0.9, "typical_p": 0.8}):
             settings = {"temperature": 1, "top_k": 0, "top_p": 1, "min_p": 0, **asked}
             truth = fleet.generate(**listing, **settings)["steps"][0]
             answer = page.js(f"""import("/web/whatif.js").then(({{ whatIf }}) => whatIf(
@@ -369,7 +392,7 @@ def test_where_it_cannot_be_exact_the_truth_lies_within_the_range(fleet, open_pa
             others = answer["others"]
             assert others["low"] - 1e-5 <= rest <= others["high"] + 1e-5, (t, asked)
             widths.append(answer["rows"][0]["high"] - answer["rows"][0]["low"])
-    assert n == 600 and sorted(widths)[len(widths) // 2] < 0.2  # ranges that say something
+    assert n == 660 and sorted(widths)[len(widths) // 2] < 0.2  # ranges that say something
 
 
 # Times, workers, errors

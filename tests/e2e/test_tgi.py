@@ -124,7 +124,7 @@ def test_an_answer_is_held_to_a_schema(fleet):
     ({"truncate": 0}, "truncate: must be"),
     ({"best_of": 2}, "best_of: is not supported"),
     ({"watermark": True}, "watermark: is not supported"),
-    ({"typical_p": 0.5}, "typical_p"),
+    ({"typical_p": 1.5}, "typical_p: must be"),
     ({"grammar": {"type": "xml", "value": ""}}, "grammar: must have the type"),
     ({"grammar": 7}, "grammar: must be"), ({"stop": ["a"], "stop_sequences": ["a"]}, "stop"),
 ])

@@ -58,14 +58,14 @@ def test_unknown_fields_are_ignored_and_told(fleet, path):
 
 
 @pytest.mark.parametrize("name,value",
-                         [("typical_p", 0.9), ("top_n_sigma", 1), ("mirostat", 2), ("num_beams", 4),
+                         [("tfs_z", 0.9), ("xtc_probability", 1), ("mirostat", 2), ("num_beams", 4),
                           ("use_beam_search", True), ("dry_multiplier", "much")])
 def test_a_sampler_that_is_not_here_is_refused_with_what_there_is(fleet, name, value):
     for path, body in (*PATHS.items(), ("/generate", {"prompt": "a"})):
         status, answer, _ = fleet.request("POST", path, {**body, name: value})
         assert status == 400
         assert answer["error"]["param"] == name and answer["error"]["code"] == "unsupported_field"
-        assert "there are temperature, top_k, top_p" in answer["error"]["message"]
+        assert "there are temperature, top_n_sigma, top_k, typical_p, top_p" in answer["error"]["message"]
 
 
 def test_more_tokens_than_the_context_has_are_cut(fleet):

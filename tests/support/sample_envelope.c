@@ -65,6 +65,8 @@ static void init_sampling(struct sample_envelope *s)
     s->sampling.temperature = 0.8;
     s->sampling.top_p = 0.95;
     s->sampling.min_p = 0.05;
+    s->sampling.top_n_sigma = -1;
+    s->sampling.typical_p = 0.9;
     s->sampling.repetition_penalty = 1.1;
     s->sampling.presence_penalty = -2;
     s->sampling.frequency_penalty = 2;

@@ -8,12 +8,10 @@ static const struct {
     const char *name;
     double off;
 } samplers[] = {
-    {"typical_p", 1},
     {"typical", 1},
     {"tfs_z", 1},
     {"tfs", 1},
     {"top_a", 0},
-    {"top_n_sigma", 0},
     {"xtc_probability", 0},
     {"dry_multiplier", 0},
     {"mirostat", 0},

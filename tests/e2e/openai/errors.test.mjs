@@ -32,7 +32,7 @@ test('the key is accepted', async () => {
 const BAD = [
   ['a value out of range', { temperature: -1 }, 'temperature', 'out_of_range'],
   ['a value of the wrong type', { top_p: 'most' }, 'top_p', 'invalid_type'],
-  ['a sampler that is not here', { typical_p: 0.5 }, 'typical_p', 'unsupported_field'],
+  ['a sampler that is not here', { tfs_z: 0.5 }, 'tfs_z', 'unsupported_field'],
 ];
 for (const [what, fields, param, code] of BAD) {
   for (const [kind, create] of Object.entries({ completion: complete, chat })) {

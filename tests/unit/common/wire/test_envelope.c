@@ -127,6 +127,8 @@ static const struct broken {
     {KIND(DECODE_START), "decode_start.output", {SET(body.decode_start.n_output, 2)}},
     {KIND(DECODE_START), "decode_start.sampling.temperature", {SET(sampling.temperature, 101)}},
     {KIND(DECODE_START), "decode_start.sampling.min_p", {SET(sampling.min_p, 1.01)}},
+    {KIND(DECODE_START), "decode_start.sampling.top_n_sigma", {SET(sampling.top_n_sigma, -1.5)}},
+    {KIND(DECODE_START), "decode_start.sampling.typical_p", {SET(sampling.typical_p, 1.5)}},
     {KIND(DECODE_START),
      "decode_start.sampling.repetition_penalty",
      {SET(sampling.repetition_penalty, -1)}},

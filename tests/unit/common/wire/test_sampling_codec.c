@@ -101,7 +101,7 @@ TEST(a_message_from_before_penalties_has_none)
     assert_int_equal(baton_sampling_decode(&params, &message), BATON_OK);
     assert_true(params.top_p == 0.5);
     assert_true(params.temperature == 0); /* greedy is said with 0 */
-    assert_true(params.repetition_penalty == 1);
+    assert_true(params.repetition_penalty == 1 && params.typical_p == 1);
 }
 
 TEST(a_copy_has_a_bias_of_its_own)

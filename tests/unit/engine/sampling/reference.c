@@ -41,6 +41,10 @@ static void fill_settings(struct sample_case *c, struct dice *dice)
         sampling->temperature = throw_real(dice, 0.3, 2);
     if (throw_dice(dice, 2))
         sampling->top_k = 1 + throw_dice(dice, throw_dice(dice, 2) ? 50 : c->n_vocab + 2);
+    if (throw_dice(dice, 3) == 0)
+        sampling->top_n_sigma = throw_real(dice, -1, throw_dice(dice, 2) ? 2 : 6);
+    if (throw_dice(dice, 3) == 0)
+        sampling->typical_p = throw_real(dice, 0.01, 1);
     if (throw_dice(dice, 2))
         sampling->top_p = throw_real(dice, 0.01, 1);
     if (throw_dice(dice, 3) == 0)
@@ -138,6 +142,27 @@ static void remove_one(struct reference_token *token, enum baton_removal removal
         token->removed_by = removal;
 }
 
+static void cut_top_n_sigma(struct reference *r, const struct baton_sampling_params *sampling)
+{
+    double mean = 0, variance = 0, n = 0, n_sigma = sampling->top_n_sigma;
+    for (uint32_t i = 0; i < r->n_vocab; i++)
+        if (isfinite(r->sorted[i].penalized)) {
+            mean += r->sorted[i].penalized;
+            n++;
+        }
+    mean /= fmax(n, 1);
+    for (uint32_t i = 0; i < r->n_vocab; i++)
+        if (isfinite(r->sorted[i].penalized))
+            variance += pow(r->sorted[i].penalized - mean, 2) / n;
+    double border = r->sorted[0].penalized - n_sigma * sqrt(variance);
+    for (uint32_t i = 0; n_sigma > 0 && i < r->n_vocab; i++) {
+        double logit = r->sorted[i].penalized;
+        r->close = r->close || (logit != border && fabs(logit - border) < 1e-9 * fabs(border));
+        if (logit < border)
+            r->sorted[i].removed_by = BATON_REMOVED_BY_TOP_N_SIGMA;
+    }
+}
+
 static void cut_top_k(struct reference *r, const struct baton_sampling_params *sampling)
 {
     uint32_t n = 0, k = sampling->top_k;
@@ -149,6 +174,71 @@ static void cut_top_k(struct reference *r, const struct baton_sampling_params *s
         else if (token->penalized < last)
             remove_one(token, BATON_REMOVED_BY_TOP_K);
     }
+}
+
+static double entropy_of(const struct reference *r, double total)
+{
+    double entropy = 0;
+    for (uint32_t i = 0; i < r->n_vocab; i++) {
+        double share = r->sorted[i].weight / total;
+        if (r->sorted[i].removed_by == BATON_KEPT && share > 0)
+            entropy -= share * log(share);
+    }
+    return entropy;
+}
+
+/* How far each token's information is from the entropy; infinity for those that are out. */
+static void fill_distances(const struct reference *r, double *distances)
+{
+    double total = kept_weight(r), entropy = entropy_of(r, total);
+    for (uint32_t i = 0; i < r->n_vocab; i++) {
+        const struct reference_token *token = &r->sorted[i];
+        bool is_in = token->removed_by == BATON_KEPT && token->weight > 0;
+        distances[i] = is_in ? fabs(-log(token->weight / total) - entropy) : INFINITY;
+    }
+}
+
+static double weight_within(const struct reference *r, const double *distances, double border)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < r->n_vocab; i++)
+        sum += distances[i] <= border ? r->sorted[i].weight : 0;
+    return sum;
+}
+
+/* The least distance within which the tokens weigh as much as wanted, by bisection. */
+static double find_border(const struct reference *r, const double *distances, double wanted)
+{
+    double low = -1, high = 1e6;
+    for (int i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+        bool reaches = weight_within(r, distances, middle) >= wanted;
+        low = reaches ? low : middle;
+        high = reaches ? middle : high;
+    }
+    return high;
+}
+
+static void cut_typical_p(struct reference *r, const struct baton_sampling_params *sampling)
+{
+    const double tie = 1e-9, near = 2e-5;
+    double wanted = sampling->typical_p * kept_weight(r);
+    if (sampling->typical_p >= 1)
+        return;
+    double *distances = calloc(r->n_vocab, sizeof *distances);
+    assert_non_null(distances);
+    fill_distances(r, distances);
+    double border = find_border(r, distances, wanted);
+    double sum = weight_within(r, distances, border),
+           less = weight_within(r, distances, border - tie);
+    r->close = r->close || fmin(fabs(sum - wanted), fabs(less - wanted)) < rounding * sum;
+    for (uint32_t i = 0; i < r->n_vocab; i++) {
+        double off = fabs(distances[i] - border);
+        r->close = r->close || (off > tie && off < near);
+        if (!(distances[i] <= border + tie))
+            remove_one(&r->sorted[i], BATON_REMOVED_BY_TYPICAL_P);
+    }
+    free(distances);
 }
 
 static void cut_top_p(struct reference *r, const struct baton_sampling_params *sampling)

@@ -106,11 +106,27 @@ TEST(draws_follow_what_min_p_keeps)
     draw_many(sampling, POSITIONS);
 }
 
+TEST(draws_follow_what_top_n_sigma_keeps)
+{
+    struct baton_sampling_params sampling = plain(9);
+    sampling.top_n_sigma = 1.3;
+    draw_many(sampling, POSITIONS);
+}
+
+TEST(draws_follow_what_typical_p_keeps)
+{
+    struct baton_sampling_params sampling = plain(10);
+    sampling.typical_p = 0.5;
+    draw_many(sampling, POSITIONS);
+}
+
 TEST(draws_follow_all_filters_together)
 {
     struct baton_sampling_params sampling = plain(8);
     sampling.temperature = 1.4;
+    sampling.top_n_sigma = 2.5;
     sampling.top_k = 150;
+    sampling.typical_p = 0.95;
     sampling.top_p = 0.9;
     sampling.min_p = 0.1;
     draw_many(sampling, POSITIONS);
