@@ -353,7 +353,8 @@ def test_the_message_object_and_its_events(fleet, calling):
 
 
 def test_the_response_object_and_its_events(fleet, calling):
-    body = {"input": "Tell me a story", "max_output_tokens": 4, "explain": 1, "top_logprobs": 1}
+    body = {"input": "Tell me a story", "max_output_tokens": 4, "temperature": 0, "explain": 1,
+            "top_logprobs": 1}
     whole = fleet.post("/v1/responses", body)
     call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}],
             "text": {"format": PARTS["response_format"]}}
