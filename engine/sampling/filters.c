@@ -154,8 +154,8 @@ static double deviation(const float *logits, size_t n, float max)
     return count > 0 ? sqrt(fmax(0, square / count - sum / count * (sum / count))) : 0;
 }
 
-/* As the first filter it sees all logits that a mask left finite. Temperature would divide both sides
- * of the comparison, so it does not matter. */
+/* As the first filter it sees all logits that a mask left finite. Temperature would divide both
+ * sides of the comparison, so it does not matter. */
 static void keep_top_n_sigma(struct baton_sampler *sampler,
                              const struct baton_sampling_params *params,
                              struct baton_shaped *shaped, struct baton_cut *cut)
@@ -166,8 +166,8 @@ static void keep_top_n_sigma(struct baton_sampler *sampler,
     keep_near(sampler, params->top_n_sigma * sigma, shaped, cut);
 }
 
-/* With z = logit / temperature, -log p - H is the mean of z less z: the logit closest to the mean of
- * the logits, each weighed by its probability, is the most typical. */
+/* With z = logit / temperature, -log p - H is the mean of z less z: the logit closest to the mean
+ * of the logits, each weighed by its probability, is the most typical. */
 static double mean_logit(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
                          double total)
 {

@@ -65,7 +65,8 @@ def test_a_sampler_that_is_not_here_is_refused_with_what_there_is(fleet, name, v
         status, answer, _ = fleet.request("POST", path, {**body, name: value})
         assert status == 400
         assert answer["error"]["param"] == name and answer["error"]["code"] == "unsupported_field"
-        assert "there are temperature, top_n_sigma, top_k, typical_p, top_p" in answer["error"]["message"]
+        message = answer["error"]["message"]
+        assert "there are temperature, top_n_sigma, top_k, typical_p, top_p" in message
 
 
 def test_more_tokens_than_the_context_has_are_cut(fleet):

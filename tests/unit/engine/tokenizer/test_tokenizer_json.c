@@ -440,7 +440,7 @@ TEST(a_directory_without_a_tokenizer_is_not_found)
     struct baton_tokenizer *tokenizer = NULL;
     struct baton_why why;
     assert_int_equal(baton_tokenizer_open("tests/unit", &tokenizer, &why), BATON_NOT_FOUND);
-    assert_non_null(strstr(why.text, "tests/unit: neither tokenizer.json nor vocab.json"));
+    assert_non_null(strstr(why.text, "tests/unit: has neither tokenizer.json nor vocab.json"));
     assert_null(tokenizer);
 }
 
