@@ -24,6 +24,8 @@ DECODED = {
     "greedy": ("/generate", LONG),
     "sampled": ("/generate", {**LONG, "temperature": 0.9, "top_k": 40, "top_p": 0.95, "min_p": 0.01,
                               "seed": 11}),
+    "other filters": ("/generate", {**LONG, "temperature": 1.2, "top_n_sigma": 3,
+                                    "typical_p": 0.9, "seed": 14}),
     "penalties": ("/generate", {**LONG, "temperature": 0.7, "presence_penalty": 0.6,
                                 "frequency_penalty": 0.4, "repetition_penalty": 1.2, "seed": 12}),
     "output penalties alone": ("/generate",
