@@ -5,6 +5,8 @@
 #ifndef BATON_GATEWAY_API_ROUTE_H
 #define BATON_GATEWAY_API_ROUTE_H
 
+#include <string.h>
+
 #include "gateway/api/api.h"
 
 /* What a route answers with when all is well; several go together. None: 204, without a body. */
@@ -50,8 +52,17 @@ struct gw_route_table {
     size_t n_dialects;
 };
 
-bool gw_route_is_below(const char *path, const char *top);
+/* Whether the path is top or below it. */
+static inline bool gw_route_is_below(const char *path, const char *top)
+{
+    size_t n = strlen(top);
+    return !strncmp(path, top, n) && (!path[n] || path[n] == '/');
+}
+
 /* Whether the endpoint reads the request's body. */
-bool gw_route_takes_body(const struct gw_route *route);
+static inline bool gw_route_takes_body(const struct gw_route *route)
+{
+    return !strcmp(route->method, "POST") && !(route->answers & GW_TAKES_NO_BODY);
+}
 
 #endif

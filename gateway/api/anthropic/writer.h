@@ -14,8 +14,13 @@
 #define BATON_GATEWAY_API_ANTHROPIC_WRITER_H
 
 #include "gateway/api/completion/writer.h"
+#include "gateway/api/route.h"
 
 extern const struct gw_answer_writer gw_anthropic_writer;
 extern const struct gw_stream_format gw_anthropic_format;
+
+/* {"type":"error","error":{"type","message"}}, with the code and the field at fault beside. Every
+ * answer says its id as Anthropic does. */
+extern const struct gw_error_shape gw_anthropic_errors;
 
 #endif

@@ -13,6 +13,7 @@
 #define BATON_GATEWAY_API_OLLAMA_WRITER_H
 
 #include "gateway/api/completion/writer.h"
+#include "gateway/api/route.h"
 
 struct gw_ollama_options {
     bool chat; /* the shapes of /api/chat */
@@ -24,5 +25,8 @@ extern const struct gw_stream_format gw_ollama_format;
 /* The answer to a request without words: the model is loaded, or counts as unloaded. */
 void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchange, bool chat,
                            bool unloads);
+
+/* {"error":"message"}, with the code and the field at fault beside. */
+extern const struct gw_error_shape gw_ollama_errors;
 
 #endif

@@ -1,17 +1,17 @@
 #include "gateway/api/routes/table.h"
 
 #include "common/base/array.h"
-#include "gateway/api/anthropic/error.h"
 #include "gateway/api/anthropic/messages.h"
+#include "gateway/api/anthropic/writer.h"
 #include "gateway/api/llamacpp/completion.h"
 #include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
 #include "gateway/api/llamacpp/slots.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
-#include "gateway/api/ollama/error.h"
 #include "gateway/api/ollama/generate.h"
 #include "gateway/api/ollama/models.h"
+#include "gateway/api/ollama/writer.h"
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
@@ -24,9 +24,8 @@
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
 #include "gateway/api/streams/resume.h"
-#include "gateway/api/tgi/error.h"
 #include "gateway/api/tgi/generate.h"
-#include "gateway/api/tgi/info.h"
+#include "gateway/api/tgi/writer.h"
 
 static const struct gw_route routes[] = {
     {"POST", "/generate", gw_generate, GW_ANSWERS_JSON,

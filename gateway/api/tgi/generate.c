@@ -1,11 +1,12 @@
 #include "gateway/api/tgi/generate.h"
 
 #include "common/base/array.h"
+#include "common/base/version.h"
+#include "engine/tokenizer/stream.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
-#include "gateway/api/tgi/body.h"
-#include "gateway/api/tgi/error.h"
 #include "gateway/api/tgi/writer.h"
+#include "gateway/api/trees.h"
 
 enum { DEFAULT_NEW_TOKENS = 100 };
 
@@ -76,7 +77,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         gw_field_bool(fields, "stream", &ask.options.streaming);
     else
         (void)gw_field(fields, "stream"); /* the path tells */
-    gw_tgi_read_parameters(fields);
+    /* An object has become members of the body. */
+    (void)gw_field_of(fields, "parameters", GW_IS_OBJECT, "an object");
     gw_params_read(api, fields, &ask.params);
     read_sampling(fields, &ask.params.shared.sampling);
     read_details(&ask, &own);
@@ -88,10 +90,26 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_start(&ask, &gw_tgi_writer, "max_new_tokens", max_new_tokens, DEFAULT_NEW_TOKENS);
 }
 
+/* The body with the members of its `parameters` beside its own, which stay: what the readers of all
+ * routes take. It shares what it can; NULL without memory. What is wrong stays, for the readers. */
+static struct baton_json *lift_parameters(const struct baton_json *body)
+{
+    const struct baton_json *parameters = baton_json_get(body, "parameters");
+    bool has_object = gw_tree_is_object(parameters);
+    if (!gw_tree_is_object(body))
+        return baton_json_share(body);
+    struct baton_json *made = baton_json_new_object();
+    if (gw_tree_add_members(made, body, has_object ? "parameters" : NULL) &&
+        (!has_object || gw_tree_add_members(made, parameters, NULL)))
+        return made;
+    baton_json_free(made);
+    return NULL;
+}
+
 static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
                 const struct gw_completion_options *shape)
 {
-    struct baton_json *own = gw_tgi_body(body);
+    struct baton_json *own = lift_parameters(body);
     if (exchange)
         gw_tgi_errors.mark(exchange);
     if (own)
@@ -123,4 +141,22 @@ void gw_tgi_compatible(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *body)
 {
     run(api, exchange, body, &(struct gw_completion_options){.batch = true});
+}
+
+void gw_tgi_info(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused)
+{
+    struct gw_answer answer;
+    (void)unused;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "model_id", api->names->list[0]);
+    baton_json_put_string(&answer.out, "model_pipeline_tag", "text-generation");
+    baton_json_put_int(&answer.out, "max_best_of", 1);
+    baton_json_put_int(&answer.out, "max_stop_sequences", BATON_STOP_MAX);
+    baton_json_put_int(&answer.out, "max_input_tokens", api->max_prompt_tokens);
+    baton_json_put_int(&answer.out, "max_total_tokens", gw_fleet_context_tokens(api->fleet));
+    baton_json_put_int(&answer.out, "max_client_batch_size", 1);
+    baton_json_put_string(&answer.out, "router", "baton");
+    baton_json_put_string(&answer.out, "version", baton_release);
+    baton_json_put_string(&answer.out, "sha", baton_commit);
+    gw_answer_close(&answer, exchange, 200);
 }

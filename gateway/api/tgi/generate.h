@@ -1,5 +1,5 @@
-/* POST /generate_stream, POST / and, of a body with `inputs`, POST /generate: the routes of Hugging
- * Face's text-generation-inference (docs/http-api.md).
+/* POST /generate_stream, POST /, of a body with `inputs` POST /generate, and GET /info: the routes of
+ * Hugging Face's text-generation-inference (docs/http-api.md).
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
@@ -20,5 +20,8 @@ void gw_tgi_generate_stream(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);
 void gw_tgi_compatible(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *body);
+
+/* GET /info: the model and the bounds of requests. */
+void gw_tgi_info(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
 
 #endif

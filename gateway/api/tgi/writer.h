@@ -12,11 +12,15 @@
 #define BATON_GATEWAY_API_TGI_WRITER_H
 
 #include "gateway/api/completion/writer.h"
+#include "gateway/api/route.h"
 
 struct gw_tgi_options {
     bool details; /* what is known of the tokens */
 };
 
 extern const struct gw_answer_writer gw_tgi_writer;
+
+/* {"error":"message","error_type":"validation"}, with the code and the field at fault beside. */
+extern const struct gw_error_shape gw_tgi_errors;
 
 #endif
