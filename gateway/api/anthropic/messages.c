@@ -6,7 +6,6 @@
 #include "gateway/api/anthropic/writer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/params/grammar.h"
-#include "gateway/api/params/model_name.h"
 
 enum { MAX_COUNTED_TOKENS = 1 << 20 };
 
@@ -20,7 +19,7 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_conversation conversation;
     int64_t max_tokens = 0;
     gw_ask_init(&ask, api, exchange, body, &dialect);
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
     gw_field_bool(&ask.fields, "stream", &ask.options.streaming);
     gw_field_int(&ask.fields, "max_tokens", 1, gw_ask_most_tokens(api), &max_tokens);
@@ -55,7 +54,7 @@ void gw_anthropic_count_tokens(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_conversation conversation;
     struct baton_tokens tokens = {0};
     gw_ask_init(&ask, api, exchange, body, NULL);
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_conversation_read(&ask.fields, &conversation);
     gw_ask_end_fields(&ask);
     if (gw_prompts_encode_chat(api, &ask.fields, &conversation.input, MAX_COUNTED_TOKENS, &tokens,

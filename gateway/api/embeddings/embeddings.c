@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "gateway/api/params/priority.h"
 
 /* ---- fields ---- */
 
@@ -40,7 +39,7 @@ void gw_embeddings_read(struct gw_ask *ask, struct gw_embeddings_options *option
     ask->options.own = options;
     gw_field_bool(&ask->fields, "cache_prompt", &shared->cache_prompt);
     shared->cache_prompt &= api->prefix_cache;
-    gw_priority_read(&ask->fields, &shared->priority);
+    gw_params_read_priority(&ask->fields, &shared->priority);
     gw_field_real(&ask->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &ask->params.timeout_s);
 }
 

@@ -3,7 +3,6 @@
 #include "common/base/array.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/llamacpp/writer.h"
-#include "gateway/api/params/model_name.h"
 
 static const struct gw_alias aliases[] = {
     {"repetition_penalty", "repeat_penalty"},
@@ -53,7 +52,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_llamacpp_options own = {0};
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.own = &own;
-    gw_model_name_read(api, fields);
+    gw_params_read_model(api, fields);
     gw_params_read(api, fields, &ask.params);
     read_probabilities(&ask);
     gw_field_bool(fields, "stream", &ask.options.streaming);

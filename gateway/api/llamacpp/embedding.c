@@ -1,7 +1,6 @@
 #include "gateway/api/llamacpp/embedding.h"
 
 #include "gateway/api/embeddings/embeddings.h"
-#include "gateway/api/params/model_name.h"
 
 /* ---- the answer ---- */
 
@@ -46,7 +45,7 @@ void gw_llamacpp_embedding(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_embeddings_options own = {0};
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.batch = true;
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_embeddings_read(&ask, &own);
     read_norm(&ask.fields, &own.is_raw);
     (void)gw_field(&ask.fields, "content");

@@ -4,7 +4,6 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/ollama/body.h"
-#include "gateway/api/params/model_name.h"
 
 /* ---- the answers ---- */
 
@@ -42,7 +41,7 @@ static const struct gw_answer_writer embeddings_writer = {
 
 static void read_shared(struct gw_ask *ask, struct gw_embeddings_options *own)
 {
-    gw_model_name_read(ask->api, &ask->fields);
+    gw_params_read_model(ask->api, &ask->fields);
     gw_embeddings_read(ask, own);
     gw_ollama_read_options(&ask->fields);
     (void)gw_field(&ask->fields, "keep_alive"); /* the model is always there */

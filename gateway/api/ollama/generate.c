@@ -7,7 +7,6 @@
 #include "gateway/api/ollama/writer.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/params/grammar.h"
-#include "gateway/api/params/model_name.h"
 
 static const struct gw_alias aliases[] = {{"repetition_penalty", "repeat_penalty"}};
 static const char *const off_at_minus_one[] = {"top_k", "seed"};
@@ -51,7 +50,7 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
     struct gw_fields *fields = &ask->fields;
     ask->options.streaming = true;
     ask->options.own = &own->options;
-    gw_model_name_read(ask->api, fields);
+    gw_params_read_model(ask->api, fields);
     gw_ollama_read_options(fields);
     gw_params_read(ask->api, fields, &ask->params);
     gw_grammar_read_format(fields, &ask->params.shared);

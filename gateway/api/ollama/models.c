@@ -8,7 +8,6 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/ollama/body.h"
-#include "gateway/api/params/model_name.h"
 
 /* The release of Ollama whose API these routes follow: clients ask for it before they use what came
  * with a release. */
@@ -160,7 +159,7 @@ void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange, const stru
         return;
     }
     gw_ask_init(&ask, api, exchange, own, &dialect);
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_field_bool(&ask.fields, "verbose", &verbose);
     gw_ask_end_fields(&ask);
     if (ask.fields.failed)

@@ -4,8 +4,6 @@
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/writer.h"
-#include "gateway/api/params/model_name.h"
-#include "gateway/api/params/priority.h"
 
 enum { COMPLETION_NEW_TOKENS = 16 };
 
@@ -48,7 +46,7 @@ static void read_rest(struct gw_ask *ask, bool is_chat)
     int64_t best_of = ask->options.n;
     for (size_t i = 0; i < BATON_N_OF(ignored); i++)
         (void)gw_field(fields, ignored[i]);
-    gw_priority_read_tier(fields, &ask->params.shared.priority);
+    gw_params_read_tier(fields, &ask->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     if (!is_chat)
         gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
@@ -109,7 +107,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.own = &own;
     ask.options.batch = true; /* of choices */
-    gw_model_name_read(api, fields);
+    gw_params_read_model(api, fields);
     read_n(api, fields, &ask.options);
     read_stream(&ask, &own);
     gw_params_read(api, fields, &ask.params);
@@ -160,7 +158,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.own = &own;
     ask.options.batch = true;
-    gw_model_name_read(api, fields);
+    gw_params_read_model(api, fields);
     read_n(api, fields, &ask.options);
     read_stream(&ask, &own);
     gw_params_read(api, fields, &ask.params);

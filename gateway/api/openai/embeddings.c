@@ -1,7 +1,6 @@
 #include "gateway/api/openai/embeddings.h"
 
 #include "gateway/api/embeddings/embeddings.h"
-#include "gateway/api/params/model_name.h"
 
 /* ---- the answer ---- */
 
@@ -58,7 +57,7 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_embeddings_options own = {0};
     gw_ask_init(&ask, api, exchange, body, NULL);
     ask.options.batch = true;
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_embeddings_read(&ask, &own);
     read_format(&ask.fields, &own.base64);
     (void)gw_field(&ask.fields, "user"); /* OpenAI's, for its own watch over abuse */

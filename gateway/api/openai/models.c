@@ -4,7 +4,6 @@
 
 #include "gateway/api/answer.h"
 #include "gateway/api/embeddings/embeddings.h"
-#include "gateway/api/params/model_name.h"
 
 static void put_known(struct baton_json_out *out, const char *key, double value)
 {
@@ -92,7 +91,7 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_answer answer;
     (void)none;
     if (!gw_model_names_has(api->names, name)) {
-        gw_model_name_refuse(api, name, &problem);
+        gw_params_refuse_model(api, name, &problem);
         gw_answer_problem(exchange, &problem);
         return;
     }

@@ -7,9 +7,7 @@
 
 #include "common/base/random.h"
 #include "gateway/api/params/grammar.h"
-#include "gateway/api/params/priority.h"
 #include "gateway/api/params/samplers.h"
-#include "gateway/api/params/speculation.h"
 
 /* Seeds we choose are echoed as JSON numbers that every client reads exactly. */
 #define OWN_SEED_MASK (((uint64_t)1 << 53) - 1)
@@ -157,6 +155,86 @@ static void read_bias(const struct gw_api *api, struct gw_fields *fields,
         read_one_bias(api, fields, it, &params->bias[params->n_bias++]);
 }
 
+/* ---- fields that routes share ---- */
+
+void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
+{
+    problem->status = 404;
+    problem->code = "model_not_found";
+    (void)snprintf(problem->param, sizeof problem->param, "model");
+    (void)snprintf(problem->message, sizeof problem->message,
+                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->names->list[0]);
+}
+
+void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields)
+{
+    const struct baton_json *model = gw_field_of(fields, "model", GW_IS_STRING, "a string");
+    const char *name = baton_json_string(model, NULL);
+    if (!model || fields->failed)
+        return;
+    if (!gw_model_names_has(api->names, name)) {
+        gw_fields_fail(fields, "model", "model_not_found", "model: unknown");
+        gw_params_refuse_model(api, name, &fields->problem);
+    }
+}
+
+void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *priority)
+{
+    static const char wanted[] =
+        "\"interactive\", \"batch\" or an integer, of which those above 0 are batch";
+    const struct baton_json *value =
+        gw_field_of(fields, "priority", GW_IS_STRING | GW_IS_INT, wanted);
+    if (!value)
+        return;
+    if (baton_json_kind(value) == BATON_JSON_INT) {
+        *priority =
+            baton_json_number(value) > 0 ? BATON_PRIORITY_BATCH : BATON_PRIORITY_INTERACTIVE;
+        return;
+    }
+    for (int i = 0; i < BATON_N_PRIORITIES; i++)
+        if (baton_json_is(value, baton_priority_name((enum baton_priority)i))) {
+            *priority = (enum baton_priority)i;
+            return;
+        }
+    gw_fields_fail(fields, "priority", "invalid_value", "priority: must be %s", wanted);
+}
+
+void gw_params_read_tier(struct gw_fields *fields, enum baton_priority *priority)
+{
+    const struct baton_json *tier = gw_field(fields, "service_tier");
+    if (tier && baton_json_is(tier, "flex") && !gw_field(fields, "priority"))
+        *priority = BATON_PRIORITY_BATCH;
+}
+
+static void read_mode(struct gw_fields *members, struct baton_speculation *speculation)
+{
+    static const char *words[BATON_N_SPECULATION_MODES];
+    for (int i = 0; i < BATON_N_SPECULATION_MODES; i++)
+        words[i] = baton_speculation_mode_name((enum baton_speculation_mode)i);
+    int mode = gw_field_word(members, "mode", words, BATON_N_SPECULATION_MODES);
+    if (mode >= 0)
+        speculation->mode = (enum baton_speculation_mode)mode;
+}
+
+/* What the body leaves open stays the server's. */
+static void read_speculation(struct gw_fields *fields, struct baton_speculation *speculation)
+{
+    const struct baton_json *value =
+        gw_field_of(fields, "speculation", GW_IS_OBJECT,
+                    "an object {\"mode\": string, \"max_tokens\": int, \"min_tokens\": int}");
+    int64_t max_tokens = speculation->max_tokens, min_tokens = speculation->min_tokens;
+    if (!value && !fields->notes)
+        return;
+    struct gw_fields members = gw_fields_enter(fields, "speculation", value);
+    read_mode(&members, speculation);
+    gw_field_int(&members, "max_tokens", 1, BATON_MAX_DRAFTS, &max_tokens);
+    gw_field_int(&members, "min_tokens", 0, max_tokens, &min_tokens);
+    gw_fields_refuse_unknown(&members);
+    speculation->max_tokens = (int)max_tokens;
+    speculation->min_tokens = (int)min_tokens;
+    gw_fields_leave(fields, "speculation", &members);
+}
+
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params)
 {
@@ -168,11 +246,11 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     gw_samplers_refuse(fields);
     read_bias(api, fields, &shared->sampling);
     shared->speculation = api->speculation;
-    gw_speculation_read(fields, &shared->speculation);
+    read_speculation(fields, &shared->speculation);
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
     gw_grammar_read(fields, &shared->sampling, shared->ignore_eos);
-    gw_priority_read(fields, &shared->priority);
+    gw_params_read_priority(fields, &shared->priority);
     params->seed = -1;
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;

@@ -5,11 +5,12 @@
  *
  * Ownership: stop strings are borrowed from the body; the rest belongs to the params.
  * Threading: loop thread.
- * Errors:    in fields->problem.
+ * Errors:    in fields->problem; 404 model_not_found for a model that is not served.
  */
 #ifndef BATON_GATEWAY_API_PARAMS_PARAMS_H
 #define BATON_GATEWAY_API_PARAMS_PARAMS_H
 
+#include "common/policy/priority.h"
 #include "gateway/api/api.h"
 
 /* The rest of a request's stop ids is reserved for those of the model and its chat template. */
@@ -37,6 +38,18 @@ void gw_params_fini(struct gw_completion_params *params);
  * the length and those that only one kind of route has. */
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
+
+/* The field "model", which may name the served model only; that there is no model called name. */
+void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields);
+void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem);
+
+/* "priority": the name of a class, or an integer as vLLM has it, where a lower one goes first:
+ * above 0 it is batch. gw_params_read reads it too. */
+void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *priority);
+
+/* "service_tier": flex is batch, any other text changes nothing. For routes that have it; after
+ * "priority", which goes before it. */
+void gw_params_read_tier(struct gw_fields *fields, enum baton_priority *priority);
 
 /* "logprobs" and "top_logprobs" as chats have them. */
 void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params);

@@ -7,8 +7,6 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/ask.h"
 #include "gateway/api/openai/messages.h"
-#include "gateway/api/params/model_name.h"
-#include "gateway/api/params/priority.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/responses/turn.h"
 #include "gateway/api/responses/writer.h"
@@ -80,7 +78,7 @@ static void read_rest(struct gw_ask *ask, struct gw_turn *turn)
     read_truncation(fields);
     for (size_t i = 0; i < BATON_N_OF(without_effect); i++)
         (void)gw_field(fields, without_effect[i]);
-    gw_priority_read_tier(fields, &ask->params.shared.priority);
+    gw_params_read_tier(fields, &ask->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     sampling->logprobs |= n_top > 0;
     sampling->top_logprobs = turn->top_logprobs = (uint32_t)n_top;
@@ -107,7 +105,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct baton_json *kwargs = NULL;
     gw_ask_init(&ask, api, exchange, body, &dialect);
     ask.options.own = turn;
-    gw_model_name_read(api, &ask.fields);
+    gw_params_read_model(api, &ask.fields);
     gw_params_read(api, &ask.fields, &ask.params);
     gw_messages_read(&ask.fields, &input, &choice);
     choice.schema = "parameters";
