@@ -1,11 +1,11 @@
 #include "gateway/admission/admission.h"
-#include "gateway/routing/servable.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "gateway/routing/needs.h"
 
 /* Estimates err. A request counts as in time only if its predicted time, multiplied by this, still
  * fits before the deadline. */
@@ -160,7 +160,7 @@ bool gw_admission_admit(const struct gw_admission *admission, const struct gw_re
                         const struct gw_load *load, struct gw_verdict *verdict)
 {
     static const struct gw_failure draining = {503, "draining", "the gateway is stopping"};
-    const struct gw_failure *unservable = gw_servable_failure(admission->routing, first);
+    const struct gw_failure *unservable = gw_needs_unmet(admission->routing, first);
     if (unservable || admission->draining) {
         verdict->failure = unservable ? *unservable : draining;
         verdict->reason = unservable ? GW_REJECTION_no_worker : GW_REJECTION_draining;

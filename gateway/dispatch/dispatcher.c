@@ -2,7 +2,7 @@
 
 #include "common/base/clock.h"
 #include "gateway/lifecycle/hedge.h"
-#include "gateway/routing/servable.h"
+#include "gateway/routing/needs.h"
 
 /* The longest time before a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
@@ -125,7 +125,7 @@ static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     const struct gw_request *first =
         gw_request_list_first(gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED));
-    return first && !gw_servable_awaits_worker(&dispatcher->routing, first)
+    return first && !gw_needs_awaits_worker(&dispatcher->routing, first)
                ? baton_seconds(now_ns - first->queued_ns)
                : 0;
 }
@@ -153,7 +153,7 @@ static struct gw_standstill standstill(const struct gw_dispatcher *dispatcher, i
     const struct gw_request *first =
         gw_request_list_first(gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED));
     return (struct gw_standstill){
-        .routing = first && !gw_servable_may_move(&dispatcher->routing, first, now_ns),
+        .routing = first && !gw_needs_may_move(&dispatcher->routing, first, now_ns),
         .compute = !any_moves(dispatcher, GW_PREFILLING, now_ns),
         .output = !any_moves(dispatcher, GW_DECODING, now_ns)};
 }

@@ -258,7 +258,7 @@ static void take_embedding(struct gw_dispatcher *dispatcher, struct gw_request *
 static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_request *request)
 {
     const struct gw_attempt *attempt = &request->attempt;
-    gw_routing_path_works(&dispatcher->routing, attempt->prefill, attempt->decode);
+    gw_cut_paths_arrived(&dispatcher->routing.cut_paths, attempt->prefill, attempt->decode);
     if (attempt->prefill)
         gw_routing_note_handoff(&dispatcher->routing,
                                 baton_seconds(attempt->decode_began_ns - attempt->first_token_ns) -
@@ -411,7 +411,7 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
     bool is_helper = /* it reaches for no decode worker */
         worker != request->attempt.prefill && worker != request->attempt.decode;
     if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE && !is_helper)
-        gw_routing_path_cut(&dispatcher->routing, request->attempt.prefill,
+        gw_cut_paths_report(&dispatcher->routing.cut_paths, request->attempt.prefill,
                             request->attempt.decode);
     if (is_deadline || failed->code == BATON__V1__FAILED__CODE__INVALID)
         gw_lifecycle_fail(&dispatcher->lifecycle, request,
@@ -493,7 +493,7 @@ static void take_of_successor(struct gw_dispatcher *dispatcher, struct gw_reques
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
         if (envelope->failed->code == BATON__V1__FAILED__CODE__UNREACHABLE)
-            gw_routing_path_cut(&dispatcher->routing, request->attempt.decode,
+            gw_cut_paths_report(&dispatcher->routing.cut_paths, request->attempt.decode,
                                 request->successor.decode);
         gw_hand_over_broke(&dispatcher->lifecycle, request, envelope->failed->message);
         break;

@@ -1,6 +1,7 @@
 #include "gateway/routing/cut_paths.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 
 /* The first time that a pair is avoided, and the longest: a client's request finds out whether the
  * path is whole again. */
@@ -64,4 +65,45 @@ bool gw_cut_paths_has(const struct gw_cut_paths *cut, uint32_t prefill, uint32_t
 {
     size_t i = cut->n ? find(cut, prefill, decode) : 0;
     return i < cut->n && now_ns < cut->paths[i].until_ns;
+}
+
+/* ---- of workers ---- */
+
+void gw_cut_paths_report(struct gw_cut_paths *cut, const struct gw_worker *from,
+                         const struct gw_worker *to)
+{
+    if (!from || !to || to->state == GW_WORKER_SUSPECT) /* it is silent to us too */
+        return;
+    int64_t now_ns = baton_now_ns();
+    bool is_news = !gw_cut_paths_has(cut, from->tag, to->tag, now_ns);
+    int64_t avoid_ns = gw_cut_paths_note(cut, from->tag, to->tag, now_ns);
+    if (is_news)
+        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("from", from->id), BATON_S("to", to->id),
+                  BATON_F("avoided_s", baton_seconds(avoid_ns)));
+}
+
+void gw_cut_paths_arrived(struct gw_cut_paths *cut, const struct gw_worker *from,
+                          const struct gw_worker *to)
+{
+    if (from && to && gw_cut_paths_mend(cut, from->tag, to->tag))
+        baton_log(BATON_LOG_INFO, "path_mended", BATON_S("from", from->id), BATON_S("to", to->id));
+}
+
+bool gw_cut_paths_reach(const struct gw_cut_paths *cut, const struct gw_worker *from,
+                        const struct gw_worker *to)
+{
+    return !cut->n || !gw_cut_paths_has(cut, from->tag, to->tag, baton_now_ns());
+}
+
+bool gw_cut_paths_reach_any(const struct gw_cut_paths *cut, const struct gw_fleet *fleet,
+                            const struct gw_worker *prefill)
+{
+    if (!cut->n)
+        return true;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY &&
+            gw_cut_paths_reach(cut, prefill, worker))
+            return true;
+    return false;
 }

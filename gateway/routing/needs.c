@@ -1,5 +1,9 @@
 #include "gateway/routing/needs.h"
 
+#include "common/base/clock.h"
+
+/* ---- who could ---- */
+
 bool gw_needs_capable(const struct gw_worker *worker, const struct gw_request *request)
 {
     return !request->params.pooling || worker->embeds;
@@ -79,4 +83,136 @@ bool gw_needs_decode(const struct gw_routing *routing, const struct gw_request *
 {
     return request->params.kv_cache &&
            (gw_request_n_more(request) > 1 || gw_needs_must_colocate(routing, request));
+}
+
+/* ---- why nobody can ---- */
+
+static const struct gw_failure no_prefill = {503, "no_worker",
+                                             "no prefill worker is ready; try again shortly"};
+static const struct gw_failure no_decode = {503, "no_worker",
+                                            "no decode worker is ready; try again shortly"};
+static const struct gw_failure no_path = {
+    503, "no_worker", "no prefill worker reaches a decode worker; try again shortly"};
+static const struct gw_failure no_class = {
+    503, "no_worker",
+    "no numeric class has a prefill and a decode worker (--strict-class); try again shortly"};
+static const struct gw_failure no_class_left = {
+    503, "no_worker", "no worker of its numeric class is left (--strict-class)"};
+static const struct gw_failure no_memory = {
+    400, "context_length_exceeded",
+    "prompt and output are more tokens than any worker's KV cache holds"};
+static const struct gw_failure no_embedder = {
+    503, "no_worker", "no prefill worker makes embeddings: all are of an earlier version"};
+
+/* The role that the request needs and that has no worker in the classes where it may go. */
+static Baton__V1__Role missing_role(const struct gw_routing *routing,
+                                    const struct gw_request *request)
+{
+    gw_class_set classes = gw_needs_classes(routing, request);
+    if (!(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL) & classes) &&
+        !gw_needs_must_colocate(routing, request))
+        return BATON__V1__ROLE__ROLE_PREFILL;
+    if (gw_needs_decode(routing, request) &&
+        !(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE) & classes))
+        return BATON__V1__ROLE__ROLE_DECODE;
+    return BATON__V1__ROLE__ROLE_UNSPECIFIED;
+}
+
+/* Whether both roles are there, but in no class together, and classes are strict. */
+static bool is_divided(const struct gw_routing *routing, const struct gw_request *request)
+{
+    return routing->options.strict_class && gw_needs_decode(routing, request) &&
+           !gw_needs_may_colocate(routing, request, 0) &&
+           !(gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL) &
+             gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE) &
+             gw_needs_classes(routing, request));
+}
+
+/* Whether workers of both roles are ready, but none of one reaches any of the other. */
+static bool is_cut_off(const struct gw_routing *routing, const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    bool any = false;
+    if (!routing->cut_paths.n || !gw_needs_decode(routing, request) ||
+        gw_needs_may_colocate(routing, request, 0))
+        return false;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        if (worker->role != BATON__V1__ROLE__ROLE_PREFILL || worker->state != GW_WORKER_READY)
+            continue;
+        if (gw_cut_paths_reach_any(&routing->cut_paths, routing->fleet, worker))
+            return false;
+        any = true;
+    }
+    return any && gw_fleet_n(fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
+}
+
+bool gw_needs_awaits_worker(const struct gw_routing *routing, const struct gw_request *request)
+{
+    int64_t now_ns = baton_now_ns();
+    Baton__V1__Role role = missing_role(routing, request);
+    gw_class_set classes = gw_needs_classes(routing, request);
+    if (role)
+        return classes == gw_any_class ? gw_fleet_awaits(routing->fleet, role, now_ns)
+                                       : gw_fleet_expects(routing->fleet, role, now_ns) & classes;
+    return is_divided(routing, request) &&
+           gw_fleet_expects(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL, now_ns) &
+               gw_fleet_expects(routing->fleet, BATON__V1__ROLE__ROLE_DECODE, now_ns) & classes;
+}
+
+static const struct gw_failure *absent(const struct gw_routing *routing,
+                                       const struct gw_request *request, Baton__V1__Role missing)
+{
+    if (gw_needs_classes(routing, request) != gw_any_class)
+        return &no_class_left;
+    return missing == BATON__V1__ROLE__ROLE_PREFILL  ? &no_prefill
+           : missing == BATON__V1__ROLE__ROLE_DECODE ? &no_decode
+                                                     : &no_class;
+}
+
+static bool hears_any(const struct gw_routing *routing, Baton__V1__Role role, int64_t now_ns)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (worker->role == role && worker->state == GW_WORKER_READY &&
+            gw_fleet_hears(fleet, worker, now_ns))
+            return true;
+    return false;
+}
+
+bool gw_needs_may_move(const struct gw_routing *routing, const struct gw_request *request,
+                       int64_t now_ns)
+{
+    return (gw_needs_must_colocate(routing, request) ||
+            hears_any(routing, BATON__V1__ROLE__ROLE_PREFILL, now_ns)) &&
+           (!gw_needs_decode(routing, request) ||
+            hears_any(routing, BATON__V1__ROLE__ROLE_DECODE, now_ns));
+}
+
+static bool any_capable(const struct gw_routing *routing, const struct gw_request *request)
+{
+    const struct gw_fleet *fleet = routing->fleet;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker))
+        if (gw_needs_capable(worker, request))
+            return true;
+    return false;
+}
+
+const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
+                                        const struct gw_request *request)
+{
+    Baton__V1__Role missing = missing_role(routing, request);
+    gw_class_set classes = gw_needs_classes(routing, request);
+    if (!missing && is_cut_off(routing, request))
+        return &no_path;
+    if (missing || is_divided(routing, request))
+        return gw_needs_awaits_worker(routing, request) ? NULL : absent(routing, request, missing);
+    if ((!gw_needs_must_colocate(routing, request) &&
+         !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL, request, classes)) ||
+        (gw_needs_decode(routing, request) &&
+         !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_DECODE, request, classes)))
+        return any_capable(routing, request) ? &no_memory : &no_embedder;
+    return NULL;
 }

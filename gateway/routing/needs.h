@@ -1,7 +1,7 @@
-/* What a request needs of the fleet, and which workers and numeric classes could give it, whether
- * or not they have capacity now.
+/* What a request needs of the fleet, which workers and numeric classes could give it, whether or
+ * not they have capacity now, and why nobody can.
  *
- * Ownership: nothing is kept.
+ * Ownership: nothing is kept; failures are constants.
  * Threading: loop thread.
  * Errors:    none.
  */
@@ -41,5 +41,18 @@ bool gw_needs_must_colocate(const struct gw_routing *routing, const struct gw_re
 /* Whether it needs a decode worker: only when more than one token is wanted, or when that worker
  * must run the prompt itself. */
 bool gw_needs_decode(const struct gw_routing *routing, const struct gw_request *request);
+
+/* Whether the request waits for a role whose workers have only just left, or are only joining. */
+bool gw_needs_awaits_worker(const struct gw_routing *routing, const struct gw_request *request);
+
+/* Whether a worker of each role that the request needs is heard, so that it could be routed once
+ * there is capacity. */
+bool gw_needs_may_move(const struct gw_routing *routing, const struct gw_request *request,
+                       int64_t now_ns);
+
+/* The reason why a request could not be routed even by an idle fleet, or NULL. A role that is
+ * awaited is no reason. */
+const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
+                                        const struct gw_request *request);
 
 #endif

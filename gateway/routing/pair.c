@@ -67,7 +67,7 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
             !(gw_class_set_of(worker->numeric_class) & classes) ||
             is_backlogged(worker, request->params.priority) ||
             !gw_needs_fit(routing, worker, request) ||
-            (is_handed_off && !gw_routing_reaches_any(routing, worker)))
+            (is_handed_off && !gw_cut_paths_reach_any(&routing->cut_paths, routing->fleet, worker)))
             continue;
         routing->candidates[n] = worker;
         routing->prefill_views[n++] = (struct baton_routing_prefill_view){
@@ -103,7 +103,8 @@ static bool may_send(const struct gw_routing *routing, const struct gw_worker *s
     if (!sender)
         return true;
     bool is_hand_over = sender->role == BATON__V1__ROLE__ROLE_DECODE;
-    return gw_routing_reaches(routing, sender, worker) && (!is_hand_over || worker->hands_over);
+    return gw_cut_paths_reach(&routing->cut_paths, sender, worker) &&
+           (!is_hand_over || worker->hands_over);
 }
 
 static int64_t n_free_blocks(const struct gw_worker *worker)

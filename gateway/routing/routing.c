@@ -10,7 +10,6 @@
 #include "gateway/request/commands.h"
 #include "gateway/routing/needs.h"
 #include "gateway/routing/pair.h"
-#include "gateway/routing/servable.h"
 #include "gateway/routing/split.h"
 
 /* The weight of the newest hand-off in the running mean. */
@@ -60,48 +59,6 @@ void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worke
     if (routing->decode_table)
         gw_prefix_table_forget(routing->decode_table, worker->tag);
     gw_cut_paths_forget(&routing->cut_paths, worker->tag);
-}
-
-/* ---- paths between workers ---- */
-
-void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
-                         const struct gw_worker *to)
-{
-    if (!from || !to || to->state == GW_WORKER_SUSPECT) /* it is silent to us too */
-        return;
-    int64_t now_ns = baton_now_ns();
-    bool is_news = !gw_cut_paths_has(&routing->cut_paths, from->tag, to->tag, now_ns);
-    int64_t avoid_ns = gw_cut_paths_note(&routing->cut_paths, from->tag, to->tag, now_ns);
-    if (is_news)
-        baton_log(BATON_LOG_WARN, "path_cut", BATON_S("from", from->id), BATON_S("to", to->id),
-                  BATON_F("avoided_s", baton_seconds(avoid_ns)));
-}
-
-void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,
-                           const struct gw_worker *to)
-{
-    if (from && to && gw_cut_paths_mend(&routing->cut_paths, from->tag, to->tag))
-        baton_log(BATON_LOG_INFO, "path_mended", BATON_S("from", from->id), BATON_S("to", to->id));
-}
-
-bool gw_routing_reaches(const struct gw_routing *routing, const struct gw_worker *from,
-                        const struct gw_worker *to)
-{
-    return !routing->cut_paths.n ||
-           !gw_cut_paths_has(&routing->cut_paths, from->tag, to->tag, baton_now_ns());
-}
-
-bool gw_routing_reaches_any(const struct gw_routing *routing, const struct gw_worker *prefill)
-{
-    const struct gw_fleet *fleet = routing->fleet;
-    if (!routing->cut_paths.n)
-        return true;
-    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
-         worker = gw_worker_list_next(&fleet->workers, worker))
-        if (worker->role == BATON__V1__ROLE__ROLE_DECODE && worker->state == GW_WORKER_READY &&
-            gw_routing_reaches(routing, prefill, worker))
-            return true;
-    return false;
 }
 
 /* ---- colocated prefill ---- */
@@ -264,7 +221,7 @@ static bool route_first(struct gw_routing *routing, enum baton_priority priority
 {
     const struct gw_requests *requests = routing->lifecycle->core->requests;
     struct gw_request *request = gw_request_queue_first(&requests->queued[priority]);
-    const struct gw_failure *failure = request ? gw_servable_failure(routing, request) : NULL;
+    const struct gw_failure *failure = request ? gw_needs_unmet(routing, request) : NULL;
     bool batch_waits = requests->queued[BATON_PRIORITY_BATCH].n > 0;
     if (failure)
         fail(routing, request, failure);

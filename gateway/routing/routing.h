@@ -10,8 +10,8 @@
  * there, and a request that goes on elsewhere does so in the class that made its last token. It
  * leaves that class when nobody there can take it, unless classes are strict.
  *
- * Who could take a request is told by needs.h, who is chosen by pair.h, and why nobody can by
- * servable.h.
+ * needs.h tells who could take a request and why nobody can, pair.h chooses, split.h divides a
+ * prompt; cut_paths.h and prefix_table.h remember what was learnt of the workers.
  *
  * Ownership: owns its tables of prefixes; borrows lifecycle and fleet.
  * Threading: loop thread.
@@ -72,19 +72,6 @@ void gw_routing_note_handoff(struct gw_routing *routing, double seconds);
 
 /* Gives the requests that decode at draining workers receivers, as far as there is capacity. */
 void gw_routing_hand_over(struct gw_routing *routing);
-
-/* A hand-off between these workers found no way; or one arrived. NULL: nothing is known. A worker
- * that is suspect may only stand still, so nothing is known of the path to it either. */
-void gw_routing_path_cut(struct gw_routing *routing, const struct gw_worker *from,
-                         const struct gw_worker *to);
-void gw_routing_path_works(struct gw_routing *routing, const struct gw_worker *from,
-                           const struct gw_worker *to);
-
-/* Whether a context gets from one worker to the other, as far as is known; and whether it gets from
- * a prefill worker to any decode worker that is ready. */
-bool gw_routing_reaches(const struct gw_routing *routing, const struct gw_worker *from,
-                        const struct gw_worker *to);
-bool gw_routing_reaches_any(const struct gw_routing *routing, const struct gw_worker *prefill);
 
 /* The worker died: removes it from the tables of prefixes. */
 void gw_routing_forget(struct gw_routing *routing, const struct gw_worker *worker);

@@ -28,8 +28,9 @@ static bool may_help(const struct gw_routing *routing, const struct gw_request *
     return worker != first && worker->role == BATON__V1__ROLE__ROLE_PREFILL && *worker->bulk_url &&
            worker->numeric_class == first->numeric_class && gw_worker_is_there(worker) &&
            !worker->n_active && !work.n_queued_tokens && !work.n_requests &&
-           gw_needs_fit(routing, worker, request) && gw_routing_reaches(routing, first, worker) &&
-           gw_routing_reaches(routing, worker, first);
+           gw_needs_fit(routing, worker, request) &&
+           gw_cut_paths_reach(&routing->cut_paths, first, worker) &&
+           gw_cut_paths_reach(&routing->cut_paths, worker, first);
 }
 
 void gw_split_choose(struct gw_routing *routing, struct gw_request *request)

@@ -6,7 +6,7 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "gateway/api/answer.h"
-#include "gateway/routing/servable.h"
+#include "gateway/routing/needs.h"
 
 /* A tick comes every 25 ms; one that is so much later says that the loop is busy or starved. */
 static const double late_tick_s = 0.5;
@@ -79,7 +79,7 @@ static struct check check_queue(const struct gw_api *api, int64_t now_ns)
 {
     const struct gw_request *first =
         gw_request_list_first(gw_lifecycle_list(&api->dispatcher->lifecycle, GW_QUEUED));
-    bool is_awaiting = first && gw_servable_awaits_worker(&api->dispatcher->routing, first);
+    bool is_awaiting = first && gw_needs_awaits_worker(&api->dispatcher->routing, first);
     return (struct check){"queue", !is_awaiting,
                           first ? baton_seconds(now_ns - first->queued_ns) : 0};
 }
