@@ -54,7 +54,7 @@ struct gw_api {
     struct gw_response_store *responses; /* those that are kept */
     struct gw_streams *streams;          /* that clients may go on with */
     const struct gw_openapi *openapi;    /* what all of this is called */
-    struct gw_notes *notes; /* of the one endpoint that runs for them (notes.h); else NULL */
+    struct gw_body_schema *schema;       /* what the endpoint runs to record; else NULL */
 };
 
 /* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
@@ -62,8 +62,8 @@ struct gw_api {
  * that it may go on with (streams/stream.h), or what workers say (debug_kv.c). */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
-/* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->notes it
- * is empty, and the exchange is NULL. */
+/* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->schema
+ * it is empty, and the exchange is NULL. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);
 

@@ -34,63 +34,64 @@ static const char *as_written(const struct gw_fields *fields, const char *name)
     return name;
 }
 
-/* ---- notes ---- */
+/* ---- what a body may hold, recorded ---- */
 
-/* NULL when none are taken. */
-static struct gw_note *note_of(const struct gw_fields *fields, const char *name)
+/* NULL when none is recorded. */
+static struct gw_field_schema *schema_of(const struct gw_fields *fields, const char *name)
 {
-    return fields->notes ? gw_notes_of(fields->notes, fields->within ? fields->within : "", name)
-                         : NULL;
+    return fields->schema
+               ? gw_body_schema_field(fields->schema, fields->within ? fields->within : "", name)
+               : NULL;
 }
 
-static void note_name(const struct gw_fields *fields, const char *name)
+static void record_name(const struct gw_fields *fields, const char *name)
 {
     const struct gw_dialect *dialect = fields->dialect;
     const char *alias;
-    struct gw_note *note = note_of(fields, name);
-    for (size_t i = 0; note && dialect && i < dialect->n_off; i++)
-        note->off_at_minus_one |= !strcmp(dialect->off_at_minus_one[i], name);
-    for (size_t i = 0; note && (alias = next_alias(fields, name, &i));)
-        if ((note = note_of(fields, alias)) != NULL)
-            (void)snprintf(note->same_as, sizeof note->same_as, "%s", name);
+    struct gw_field_schema *schema = schema_of(fields, name);
+    for (size_t i = 0; schema && dialect && i < dialect->n_off; i++)
+        schema->off_at_minus_one |= !strcmp(dialect->off_at_minus_one[i], name);
+    for (size_t i = 0; schema && (alias = next_alias(fields, name, &i));)
+        if ((schema = schema_of(fields, alias)) != NULL)
+            (void)snprintf(schema->same_as, sizeof schema->same_as, "%s", name);
 }
 
-static struct gw_note *note_kinds(const struct gw_fields *fields, const char *name, unsigned kinds,
-                                  const char *wanted)
+static struct gw_field_schema *record_kinds(const struct gw_fields *fields, const char *name,
+                                            unsigned kinds, const char *wanted)
 {
-    struct gw_note *note = note_of(fields, name);
-    if (note) {
-        note->kinds = kinds;
-        (void)snprintf(note->wanted, sizeof note->wanted, "%s", wanted);
+    struct gw_field_schema *schema = schema_of(fields, name);
+    if (schema) {
+        schema->kinds = kinds;
+        (void)snprintf(schema->wanted, sizeof schema->wanted, "%s", wanted);
     }
-    return note;
+    return schema;
 }
 
-static void note_int(const struct gw_fields *fields, const char *name, int64_t min, int64_t max,
-                     int64_t fallback)
+static void record_int(const struct gw_fields *fields, const char *name, int64_t min, int64_t max,
+                       int64_t fallback)
 {
-    struct gw_note *note = note_kinds(fields, name, GW_IS_INT, "");
-    if (!note)
+    struct gw_field_schema *schema = record_kinds(fields, name, GW_IS_INT, "");
+    if (!schema)
         return;
-    note->has_range = true;
-    note->min_int = min;
-    note->max_int = max;
-    note->fallback = (double)fallback;
-    note->has_default = fallback >= min && fallback <= max;
+    schema->has_range = true;
+    schema->min_int = min;
+    schema->max_int = max;
+    schema->fallback = (double)fallback;
+    schema->has_default = fallback >= min && fallback <= max;
 }
 
-static void note_real(const struct gw_fields *fields, const char *name, double min, bool open_min,
-                      double max, double fallback)
+static void record_real(const struct gw_fields *fields, const char *name, double min, bool open_min,
+                        double max, double fallback)
 {
-    struct gw_note *note = note_kinds(fields, name, GW_IS_NUMBER, "");
-    if (!note)
+    struct gw_field_schema *schema = record_kinds(fields, name, GW_IS_NUMBER, "");
+    if (!schema)
         return;
-    note->has_range = true;
-    note->min = min;
-    note->max = max;
-    note->above_min = open_min;
-    note->fallback = fallback;
-    note->has_default = fallback >= min && fallback <= max && (!open_min || fallback > min);
+    schema->has_range = true;
+    schema->min = min;
+    schema->max = max;
+    schema->above_min = open_min;
+    schema->fallback = fallback;
+    schema->has_default = fallback >= min && fallback <= max && (!open_min || fallback > min);
 }
 
 /* ---- problems ---- */
@@ -102,9 +103,10 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
     const char *written = as_written(fields, param);
     size_t n = strlen(param);
     va_list args;
-    struct gw_note *note = strcmp(code, "missing_field") ? NULL : note_of(fields, param);
-    if (note)
-        note->is_required = true;
+    struct gw_field_schema *schema =
+        strcmp(code, "missing_field") ? NULL : schema_of(fields, param);
+    if (schema)
+        schema->is_required = true;
     if (fields->failed)
         return;
     fields->failed = true;
@@ -149,7 +151,7 @@ static bool is_off(const struct gw_fields *fields, const char *name, const struc
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name)
 {
     const char *alias;
-    note_name(fields, name);
+    record_name(fields, name);
     if (fields->failed)
         return NULL;
     know(fields, name);
@@ -196,7 +198,7 @@ const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name,
                                      const char *wanted)
 {
     const struct baton_json *member = gw_field(fields, name);
-    (void)note_kinds(fields, name, kinds, wanted);
+    (void)record_kinds(fields, name, kinds, wanted);
     if (!member || (kind_bit(member) & kinds))
         return member;
     wrong_kind(fields, name, wanted, member);
@@ -219,10 +221,10 @@ int gw_field_word(struct gw_fields *fields, const char *name, const char *const 
 {
     char list[200];
     const struct baton_json *member = gw_field(fields, name);
-    struct gw_note *note = note_kinds(fields, name, GW_IS_STRING, "");
-    if (note) {
-        note->words = words;
-        note->n_words = n;
+    struct gw_field_schema *schema = record_kinds(fields, name, GW_IS_STRING, "");
+    if (schema) {
+        schema->words = words;
+        schema->n_words = n;
     }
     for (size_t i = 0; member && i < n; i++)
         if (baton_json_is(member, words[i]))
@@ -236,7 +238,7 @@ int gw_field_word(struct gw_fields *fields, const char *name, const char *const 
 struct gw_fields gw_fields_enter(const struct gw_fields *fields, const char *name,
                                  const struct baton_json *object)
 {
-    struct gw_fields members = {.body = object, .notes = fields->notes, .within = name};
+    struct gw_fields members = {.body = object, .schema = fields->schema, .within = name};
     return members;
 }
 
@@ -255,7 +257,7 @@ void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64
 {
     char wanted[80];
     const struct baton_json *member = gw_field(fields, name);
-    note_int(fields, name, min, max, *value);
+    record_int(fields, name, min, max, *value);
     if (!member)
         return;
     (void)snprintf(wanted, sizeof wanted, "an integer from %" PRId64 " to %" PRId64, min, max);
@@ -274,7 +276,7 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 {
     char wanted[80];
     const struct baton_json *member = gw_field(fields, name);
-    note_real(fields, name, min, open_min, max, *value);
+    record_real(fields, name, min, open_min, max, *value);
     if (!member)
         return;
     int n = snprintf(wanted, sizeof wanted, "a number %s %g", open_min ? "above" : "from", min);
@@ -293,10 +295,10 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value)
 {
     const struct baton_json *member = gw_field(fields, name);
-    struct gw_note *note = note_kinds(fields, name, GW_IS_BOOL, "");
-    if (note) {
-        note->has_default = true;
-        note->fallback = *value;
+    struct gw_field_schema *schema = record_kinds(fields, name, GW_IS_BOOL, "");
+    if (schema) {
+        schema->has_default = true;
+        schema->fallback = *value;
     }
     if (!member)
         return;
@@ -308,9 +310,9 @@ void gw_field_bool(struct gw_fields *fields, const char *name, bool *value)
 
 void gw_field_may_be_absent(struct gw_fields *fields, const char *name)
 {
-    struct gw_note *note = note_of(fields, name);
-    if (note)
-        note->is_required = false;
+    struct gw_field_schema *schema = schema_of(fields, name);
+    if (schema)
+        schema->is_required = false;
 }
 
 size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct baton_json *array,
@@ -363,9 +365,9 @@ void gw_fields_refuse(struct gw_fields *fields, const char *const *names, size_t
 {
     for (size_t i = 0; i < n; i++) {
         const struct baton_json *value = gw_field(fields, names[i]);
-        struct gw_note *note = note_of(fields, names[i]);
-        if (note)
-            note->is_refused = true;
+        struct gw_field_schema *schema = schema_of(fields, names[i]);
+        if (schema)
+            schema->is_refused = true;
         if (value && !asks_for_nothing(value))
             gw_fields_fail(fields, names[i], "unsupported_field", "%s: is not supported", names[i]);
     }
@@ -388,10 +390,10 @@ static bool switches_off(const struct baton_json *value, double off)
 void gw_field_off(struct gw_fields *fields, const char *name, double off, const char *there_are)
 {
     const struct baton_json *value = gw_field(fields, name);
-    struct gw_note *note = note_of(fields, name);
-    if (note) {
-        note->is_refused = note->has_off = true;
-        note->off = off;
+    struct gw_field_schema *schema = schema_of(fields, name);
+    if (schema) {
+        schema->is_refused = schema->has_off = true;
+        schema->off = off;
     }
     if (value && !switches_off(value, off))
         gw_fields_fail(fields, name, "unsupported_field",
@@ -409,8 +411,8 @@ static bool is_known(const struct gw_fields *fields, const char *key)
 
 void gw_fields_refuse_unknown(struct gw_fields *fields)
 {
-    if (fields->notes && !fields->within)
-        fields->notes->is_closed = true;
+    if (fields->schema && !fields->within)
+        fields->schema->is_closed = true;
     for (void *it = fields->failed ? NULL : baton_json_first(fields->body); it;
          it = baton_json_next(fields->body, it)) {
         const char *key = baton_json_key(it);

@@ -6,7 +6,7 @@
  *     if (fields.failed) ... fields.problem
  *
  * A field that is absent or null leaves its target alone, so the target holds the default.
- * With notes the readers write down what they ask for, also after a problem (notes.h).
+ * With a schema the readers record in it what they ask for, also after a problem (body_schema.h).
  *
  * Ownership: borrowed from the body.
  * Threading: one owner at a time.
@@ -16,7 +16,7 @@
 #define BATON_GATEWAY_API_FIELDS_H
 
 #include "common/base/json.h"
-#include "gateway/api/notes.h"
+#include "gateway/api/body_schema.h"
 
 enum { GW_MAX_FIELDS = 128 };
 
@@ -42,8 +42,8 @@ struct gw_fields {
     const struct gw_dialect *dialect; /* NULL: none */
     const char *known[GW_MAX_FIELDS];
     int n_known;
-    struct gw_notes *notes; /* NULL: none are taken */
-    const char *within;     /* the member of the body that this is an object of; NULL: the body */
+    struct gw_body_schema *schema; /* NULL: none is recorded */
+    const char *within; /* the member of the body that this is an object of; NULL: the body */
     bool failed;
     struct gw_problem problem;
 };
@@ -70,7 +70,7 @@ int gw_field_word(struct gw_fields *fields, const char *name, const char *const 
 
 /* The members of a field that is an object, which gw_fields_leave ends: a problem with one of them
  * is one with the field, told as FIELD.MEMBER. Without the field there is nothing to read, but for
- * the notes. */
+ * the schema. */
 struct gw_fields gw_fields_enter(const struct gw_fields *fields, const char *name,
                                  const struct baton_json *object);
 void gw_fields_leave(struct gw_fields *fields, const char *name, const struct gw_fields *members);
@@ -84,7 +84,7 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
 /* true or false. */
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
 
-/* Of a field that a reader missed, where the route goes without: its note says so. */
+/* Of a field that a reader missed, where the route goes without: its schema says so. */
 void gw_field_may_be_absent(struct gw_fields *fields, const char *name);
 
 /* An array of token ids 0..n_vocab-1, at most max_ids of them. Returns how many; 0 when absent. */

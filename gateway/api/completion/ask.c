@@ -12,7 +12,7 @@ void gw_ask_init(struct gw_ask *ask, struct gw_api *api, struct gw_exchange *exc
     *ask = (struct gw_ask){
         .api = api, .exchange = exchange, .fields = gw_fields(body), .options.n = 1};
     ask->fields.dialect = dialect;
-    ask->fields.notes = api->notes;
+    ask->fields.schema = api->schema;
 }
 
 int64_t gw_ask_most_tokens(const struct gw_api *api)

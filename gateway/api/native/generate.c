@@ -29,7 +29,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_native_options own = {0};
     struct gw_completion_options options = {.streaming = streaming, .n = 1, .own = &own};
     int64_t max_new_tokens = 0, *lengths = NULL;
-    fields.notes = api->notes;
+    fields.schema = api->schema;
     gw_params_read(api, &fields, &params);
     read_own(api, &fields, &params, &own, &max_new_tokens);
     params.parsed_ns = baton_now_ns();

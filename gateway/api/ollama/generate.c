@@ -170,7 +170,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
                  (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
     gw_ask_init(&ask, api, exchange, body, &dialect);
     read_shared(&ask, &own);
-    if (empty && !api->notes) /* notes are of all the fields */
+    if (empty && !api->schema) /* a schema has all the fields */
         (void)gw_field(&ask.fields, "messages");
     else
         gw_messages_read(&ask.fields, &input, &choice);

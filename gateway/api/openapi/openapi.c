@@ -21,30 +21,30 @@ struct gw_openapi {
 
 /* ---- bodies ---- */
 
-static void put_request(struct baton_json_out *out, const struct gw_notes *notes)
+static void put_request(struct baton_json_out *out, const struct gw_body_schema *schema)
 {
     baton_json_open(out, "requestBody", '{');
     baton_json_put_bool(out, "required", true);
     baton_json_open(out, "content", '{');
     baton_json_open(out, "application/json", '{');
-    gw_schema_put_body(out, "schema", notes);
+    gw_schema_put_body(out, "schema", schema);
     baton_json_close(out, '}');
     baton_json_close(out, '}');
     baton_json_close(out, '}');
 }
 
 /* What the endpoint reads; false without memory. */
-static bool take_notes(const struct gw_api *api, const struct gw_route *route,
-                       struct gw_notes *notes)
+static bool record_schema(const struct gw_api *api, const struct gw_route *route,
+                          struct gw_body_schema *schema)
 {
-    struct gw_api noting = *api;
+    struct gw_api recording = *api;
     struct baton_json *body = baton_json_new_object();
-    noting.notes = notes;
+    recording.schema = schema;
     if (!body)
         return false;
-    route->endpoint(&noting, NULL, body);
+    route->endpoint(&recording, NULL, body);
     baton_json_free(body);
-    return !notes->is_short;
+    return !schema->is_short;
 }
 
 /* ---- answers ---- */
@@ -151,11 +151,11 @@ static void put_parameter(struct baton_json_out *out, const char *path)
 static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
                           const struct gw_route_table *table, const struct gw_route *route)
 {
-    struct gw_notes notes = {0};
+    struct gw_body_schema schema = {0};
     char method[16];
     size_t n = 0;
     bool takes_body = gw_route_takes_body(route);
-    bool ok = !takes_body || take_notes(api, route, &notes);
+    bool ok = !takes_body || record_schema(api, route, &schema);
     for (const char *c = route->method; *c && n + 1 < sizeof method; c++)
         method[n++] = (char)tolower((unsigned char)*c);
     method[n] = '\0';
@@ -164,10 +164,10 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     put_operation_id(out, route);
     put_parameter(out, route->path);
     if (takes_body)
-        put_request(out, &notes);
+        put_request(out, &schema);
     put_responses(out, table, route);
     baton_json_close(out, '}');
-    gw_notes_fini(&notes);
+    gw_body_schema_fini(&schema);
     return ok;
 }
 

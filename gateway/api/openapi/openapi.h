@@ -1,5 +1,5 @@
 /* GET /openapi.json: this API in OpenAPI 3.1, made at the start out of the table of routes
- * (route.h) and what their own readers check (notes.h).
+ * (route.h) and what their own readers check (body_schema.h).
  *
  * Ownership: the caller destroys what create gives; the api borrows it.
  * Threading: loop thread.
@@ -12,7 +12,7 @@
 
 struct gw_openapi;
 
-/* Runs each endpoint that takes a body once, for its notes. The api must be whole but for this. */
+/* Runs each endpoint that takes a body once, to record its schema. The api must be whole but for this. */
 struct gw_openapi *gw_openapi_create(const struct gw_api *api, const struct gw_route_table *table);
 /* NULL is fine. */
 void gw_openapi_destroy(struct gw_openapi *openapi);

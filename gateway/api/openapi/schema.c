@@ -25,30 +25,30 @@ static void put_types(struct baton_json_out *out, unsigned kinds)
     baton_json_close(out, ']');
 }
 
-static void put_range(struct baton_json_out *out, const struct gw_note *note)
+static void put_range(struct baton_json_out *out, const struct gw_field_schema *field)
 {
-    if (note->kinds == GW_IS_INT) {
-        baton_json_put_int(out, "minimum", note->min_int);
-        baton_json_put_int(out, "maximum", note->max_int);
+    if (field->kinds == GW_IS_INT) {
+        baton_json_put_int(out, "minimum", field->min_int);
+        baton_json_put_int(out, "maximum", field->max_int);
         return;
     }
-    baton_json_put_real(out, note->above_min ? "exclusiveMinimum" : "minimum", note->min);
-    if (isfinite(note->max))
-        baton_json_put_real(out, "maximum", note->max);
+    baton_json_put_real(out, field->above_min ? "exclusiveMinimum" : "minimum", field->min);
+    if (isfinite(field->max))
+        baton_json_put_real(out, "maximum", field->max);
 }
 
 /* Other servers' clients switch some integers off with -1, which the range may leave out. */
-static void put_range_or_off(struct baton_json_out *out, const struct gw_note *note)
+static void put_range_or_off(struct baton_json_out *out, const struct gw_field_schema *field)
 {
     static const char off[] = "[-1,null]";
-    bool is_within = note->min_int <= -1;
-    if (!note->off_at_minus_one || note->kinds != GW_IS_INT || is_within) {
-        put_range(out, note);
+    bool is_within = field->min_int <= -1;
+    if (!field->off_at_minus_one || field->kinds != GW_IS_INT || is_within) {
+        put_range(out, field);
         return;
     }
     baton_json_open(out, "anyOf", '[');
     baton_json_open(out, NULL, '{');
-    put_range(out, note);
+    put_range(out, field);
     baton_json_close(out, '}');
     baton_json_open(out, NULL, '{');
     baton_json_put_raw(out, "enum", off, sizeof off - 1);
@@ -56,52 +56,52 @@ static void put_range_or_off(struct baton_json_out *out, const struct gw_note *n
     baton_json_close(out, ']');
 }
 
-static void put_default(struct baton_json_out *out, const struct gw_note *note)
+static void put_default(struct baton_json_out *out, const struct gw_field_schema *field)
 {
-    if (note->kinds == GW_IS_BOOL)
-        baton_json_put_bool(out, "default", note->fallback != 0);
-    else if (note->kinds == GW_IS_INT)
-        baton_json_put_int(out, "default", (int64_t)note->fallback);
+    if (field->kinds == GW_IS_BOOL)
+        baton_json_put_bool(out, "default", field->fallback != 0);
+    else if (field->kinds == GW_IS_INT)
+        baton_json_put_int(out, "default", (int64_t)field->fallback);
     else
-        baton_json_put_real(out, "default", note->fallback);
+        baton_json_put_real(out, "default", field->fallback);
 }
 
-static void put_words(struct baton_json_out *out, const struct gw_note *note)
+static void put_words(struct baton_json_out *out, const struct gw_field_schema *field)
 {
     baton_json_open(out, "enum", '[');
-    for (size_t i = 0; i < note->n_words; i++)
-        baton_json_put_string(out, NULL, note->words[i]);
+    for (size_t i = 0; i < field->n_words; i++)
+        baton_json_put_string(out, NULL, field->words[i]);
     baton_json_put_null(out, NULL);
     baton_json_close(out, ']');
 }
 
 /* Of a field that is not supported: what asks for nothing (fields.h). */
-static void put_nothing(struct baton_json_out *out, const struct gw_note *note)
+static void put_nothing(struct baton_json_out *out, const struct gw_field_schema *field)
 {
     static const char nothing[] =
         "[[],{},\"\",\"none\",\"auto\",false,[\"text\"],{\"type\":\"text\"},null]";
     static const char below[] = "[{\"type\":\"number\",\"maximum\":0},{\"enum\":[false,null]}]";
-    if (!note->has_off) {
+    if (!field->has_off) {
         baton_json_put_raw(out, "enum", nothing, sizeof nothing - 1);
-    } else if (note->off == 0) {
+    } else if (field->off == 0) {
         baton_json_put_raw(out, "anyOf", below, sizeof below - 1);
     } else {
         baton_json_open(out, "enum", '[');
-        baton_json_put_real(out, NULL, note->off);
+        baton_json_put_real(out, NULL, field->off);
         baton_json_put_null(out, NULL);
         baton_json_close(out, ']');
     }
 }
 
-static void put_description(struct baton_json_out *out, const struct gw_note *note,
-                            const struct gw_note *shape)
+static void put_description(struct baton_json_out *out, const struct gw_field_schema *field,
+                            const struct gw_field_schema *shape)
 {
     char text[DESCRIPTION_BYTES] = "";
     size_t n = 0;
-    const char *words = gw_schema_words(note->within, shape->name);
-    const char *own = *note->same_as ? gw_schema_words(note->within, note->name) : NULL;
-    if (*note->same_as)
-        n += (size_t)snprintf(text, sizeof text, "Another name of %s. ", note->same_as);
+    const char *words = gw_schema_words(field->within, shape->name);
+    const char *own = *field->same_as ? gw_schema_words(field->within, field->name) : NULL;
+    if (*field->same_as)
+        n += (size_t)snprintf(text, sizeof text, "Another name of %s. ", field->same_as);
     if (shape->is_refused)
         n += (size_t)snprintf(text + n, sizeof text - n,
                               "Not supported: only a neutral value is accepted. ");
@@ -114,19 +114,20 @@ static void put_description(struct baton_json_out *out, const struct gw_note *no
     baton_json_put_text(out, "description", text, n ? n - 1 : 0);
 }
 
-static void put_members(struct baton_json_out *out, const struct gw_notes *notes,
+static void put_members(struct baton_json_out *out, const struct gw_body_schema *body,
                         const char *within);
 
 /* Another name has the shape of the field's own, unless its reader gave it one. */
-static void put_field(struct baton_json_out *out, const struct gw_notes *notes,
-                      const struct gw_note *note)
+static void put_field(struct baton_json_out *out, const struct gw_body_schema *body,
+                      const struct gw_field_schema *field)
 {
-    const struct gw_note *shape =
-        *note->same_as && !note->kinds ? gw_notes_find(notes, note->within, note->same_as) : note;
+    const struct gw_field_schema *shape =
+        *field->same_as && !field->kinds ? gw_body_schema_find(body, field->within, field->same_as)
+                                         : field;
     if (!shape)
-        shape = note;
-    baton_json_open(out, note->name, '{');
-    put_description(out, note, shape);
+        shape = field;
+    baton_json_open(out, field->name, '{');
+    put_description(out, field, shape);
     if (shape->is_refused)
         put_nothing(out, shape);
     else if (shape->kinds)
@@ -137,49 +138,50 @@ static void put_field(struct baton_json_out *out, const struct gw_notes *notes,
         put_default(out, shape);
     if (shape->n_words)
         put_words(out, shape);
-    if (!*note->within)
-        put_members(out, notes, note->name);
+    if (!*field->within)
+        put_members(out, body, field->name);
     baton_json_close(out, '}');
 }
 
 /* ---- a body ---- */
 
-static void put_members(struct baton_json_out *out, const struct gw_notes *notes,
+static void put_members(struct baton_json_out *out, const struct gw_body_schema *body,
                         const char *within)
 {
     bool any = false;
-    for (size_t i = 0; i < notes->n; i++) {
-        if (strcmp(notes->items[i].within, within) != 0)
+    for (size_t i = 0; i < body->n; i++) {
+        if (strcmp(body->fields[i].within, within) != 0)
             continue;
         if (!any)
             baton_json_open(out, "properties", '{');
         any = true;
-        put_field(out, notes, &notes->items[i]);
+        put_field(out, body, &body->fields[i]);
     }
     if (any)
         baton_json_close(out, '}');
 }
 
 /* A field with several names is required under none of them. */
-static bool is_required(const struct gw_notes *notes, const struct gw_note *note)
+static bool is_required(const struct gw_body_schema *body, const struct gw_field_schema *field)
 {
-    bool has_others = *note->same_as;
-    for (size_t i = 0; i < notes->n; i++)
-        has_others |= !strcmp(notes->items[i].same_as, note->name);
-    return note->is_required && !has_others;
+    bool has_others = *field->same_as;
+    for (size_t i = 0; i < body->n; i++)
+        has_others |= !strcmp(body->fields[i].same_as, field->name);
+    return field->is_required && !has_others;
 }
 
-void gw_schema_put_body(struct baton_json_out *out, const char *key, const struct gw_notes *notes)
+void gw_schema_put_body(struct baton_json_out *out, const char *key,
+                        const struct gw_body_schema *body)
 {
     baton_json_open(out, key, '{');
     baton_json_put_string(out, "type", "object");
-    put_members(out, notes, "");
+    put_members(out, body, "");
     baton_json_open(out, "required", '[');
-    for (size_t i = 0; i < notes->n; i++)
-        if (is_required(notes, &notes->items[i]))
-            baton_json_put_string(out, NULL, notes->items[i].name);
+    for (size_t i = 0; i < body->n; i++)
+        if (is_required(body, &body->fields[i]))
+            baton_json_put_string(out, NULL, body->fields[i].name);
     baton_json_close(out, ']');
-    baton_json_put_bool(out, "additionalProperties", !notes->is_closed);
+    baton_json_put_bool(out, "additionalProperties", !body->is_closed);
     baton_json_close(out, '}');
 }
 

@@ -223,7 +223,7 @@ static void read_speculation(struct gw_fields *fields, struct baton_speculation 
         gw_field_of(fields, "speculation", GW_IS_OBJECT,
                     "an object {\"mode\": string, \"max_tokens\": int, \"min_tokens\": int}");
     int64_t max_tokens = speculation->max_tokens, min_tokens = speculation->min_tokens;
-    if (!value && !fields->notes)
+    if (!value && !fields->schema)
         return;
     struct gw_fields members = gw_fields_enter(fields, "speculation", value);
     read_mode(&members, speculation);

@@ -125,11 +125,11 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
 void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
-    fields.notes = api->notes;
+    fields.schema = api->schema;
     struct gw_turn turn;
     gw_turn_init(&turn, api, exchange, &fields);
     struct baton_json *made = gw_responses_body(&fields, turn.conversation, !api->refuses_unknown);
-    if (made || api->notes) { /* notes are of both halves */
+    if (made || api->schema) { /* a schema has both halves */
         respond(api, exchange, made ? made : body, &turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);

@@ -52,7 +52,7 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
     struct gw_fields fields = gw_fields(body);
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
-    fields.notes = api->notes;
+    fields.schema = api->schema;
     const struct baton_json *text = gw_field_of(&fields, "text", GW_IS_STRING, "a string");
     bool add_special = true;
     size_t n = 0;
@@ -86,7 +86,7 @@ static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, 
 void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_fields fields = gw_fields(body);
-    fields.notes = api->notes;
+    fields.schema = api->schema;
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;

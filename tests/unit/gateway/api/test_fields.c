@@ -118,16 +118,16 @@ TEST(a_problem_with_a_member_is_one_with_its_field)
     assert_string_equal(fields.problem.message, "o.k: must be an integer from 0 to 10, not 11");
 }
 
-TEST(readers_note_what_they_check_after_a_problem_too)
+TEST(readers_record_what_they_check_after_a_problem_too)
 {
     static const struct gw_alias aliases[] = {{"k", "kay"}};
     static const char *const off[] = {"k"};
     const struct gw_dialect dialect = {
         .aliases = aliases, .n_aliases = 1, .off_at_minus_one = off, .n_off = 1};
-    struct gw_notes notes = {0};
+    struct gw_body_schema schema = {0};
     struct gw_fields fields = fields_of("{}");
     int64_t k = 5, none = -1;
-    fields.notes = &notes;
+    fields.schema = &schema;
     fields.dialect = &dialect;
     gw_fields_fail(&fields, "prompt", "missing_field", "prompt: required");
     gw_field_int(&fields, "k", 0, 10, &k);
@@ -136,16 +136,16 @@ TEST(readers_note_what_they_check_after_a_problem_too)
     struct gw_fields members = gw_fields_enter(&fields, "o", NULL);
     (void)gw_field_word(&members, "k", words, 3);
     gw_fields_refuse_unknown(&fields);
-    assert_true(gw_notes_find(&notes, "", "prompt")->is_required);
-    const struct gw_note *note = gw_notes_find(&notes, "", "k");
-    assert_true(note->kinds == GW_IS_INT && note->off_at_minus_one && note->has_default);
-    assert_true(note->min_int == 0 && note->max_int == 10 && note->fallback == 5);
-    assert_string_equal(gw_notes_find(&notes, "", "kay")->same_as, "k");
-    assert_false(gw_notes_find(&notes, "", "none")->has_default);
-    assert_true(gw_notes_find(&notes, "", "mirostat")->is_refused);
-    assert_true(gw_notes_find(&notes, "o", "k")->words == words && notes.is_closed);
-    assert_null(gw_notes_find(&notes, "", "o.k"));
-    gw_notes_fini(&notes);
+    assert_true(gw_body_schema_find(&schema, "", "prompt")->is_required);
+    const struct gw_field_schema *field = gw_body_schema_find(&schema, "", "k");
+    assert_true(field->kinds == GW_IS_INT && field->off_at_minus_one && field->has_default);
+    assert_true(field->min_int == 0 && field->max_int == 10 && field->fallback == 5);
+    assert_string_equal(gw_body_schema_find(&schema, "", "kay")->same_as, "k");
+    assert_false(gw_body_schema_find(&schema, "", "none")->has_default);
+    assert_true(gw_body_schema_find(&schema, "", "mirostat")->is_refused);
+    assert_true(gw_body_schema_find(&schema, "o", "k")->words == words && schema.is_closed);
+    assert_null(gw_body_schema_find(&schema, "", "o.k"));
+    gw_body_schema_fini(&schema);
 }
 
 EACH_TEST(NULL, release)
