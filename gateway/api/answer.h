@@ -1,6 +1,7 @@
 /* Answers that all endpoints share: a JSON body, an error object.
  *
- * Without an exchange, when an endpoint runs to record its schema (body_schema.h), nobody is answered.
+ * Without an exchange, when an endpoint runs to record its schema (body_schema.h), nobody is
+ * answered.
  *
  * Ownership: texts and bodies are borrowed during the call; the exchange is gone after it.
  * Threading: loop thread.

@@ -12,7 +12,8 @@
 
 struct gw_openapi;
 
-/* Runs each endpoint that takes a body once, to record its schema. The api must be whole but for this. */
+/* Runs each endpoint that takes a body once, to record its schema. The api must be whole but for
+ * this. */
 struct gw_openapi *gw_openapi_create(const struct gw_api *api, const struct gw_route_table *table);
 /* NULL is fine. */
 void gw_openapi_destroy(struct gw_openapi *openapi);

@@ -1,5 +1,5 @@
-/* POST /generate_stream, POST /, of a body with `inputs` POST /generate, and GET /info: the routes of
- * Hugging Face's text-generation-inference (docs/http-api.md).
+/* POST /generate_stream, POST /, of a body with `inputs` POST /generate, and GET /info: the routes
+ * of Hugging Face's text-generation-inference (docs/http-api.md).
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
