@@ -34,7 +34,7 @@ struct gw_tool_calls {
 };
 
 /* What becomes of the parts. reasoning comes first, in pieces, on a route that takes it
- * (gw_ask_take_reasoning). */
+ * (gw_builder_extract_reasoning). */
 struct gw_parts {
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
     void (*reasoning)(struct gw_choice *choice, const char *text, size_t n);

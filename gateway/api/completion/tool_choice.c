@@ -87,70 +87,73 @@ static bool is_held(const struct baton_call_wish *wish, const struct baton_json 
 
 /* Schemas are checked each on its own, so that an error names the tool. Those that are not held
  * count as well: then all that are were looked at ahead of the loop. */
-static void check_schemas(struct gw_ask *ask, const struct baton_call_wish *wish, const char *where)
+static void check_schemas(struct gw_completion_builder *builder, const struct baton_call_wish *wish,
+                          const char *where)
 {
     struct gw_grammar_sum sum = {0};
-    for (size_t i = 0; i < baton_json_size(wish->tools) && !ask->fields.failed; i++) {
+    for (size_t i = 0; i < baton_json_size(wish->tools) && !builder->fields.failed; i++) {
         const struct baton_json *tool = baton_json_at(wish->tools, i);
-        struct gw_fields others = gw_fields(ask->fields.body);
+        struct gw_fields others = gw_fields(builder->fields.body);
         struct baton_json *schema = baton_tool_schema(parameters_of(tool));
         char name[48];
         (void)snprintf(name, sizeof name, "tools[%zu].%s", i, where);
-        gw_grammar_check_schema(is_held(wish, tool) ? &ask->fields : &others, "tools", name, schema,
-                                &sum);
+        gw_grammar_check_schema(is_held(wish, tool) ? &builder->fields : &others, "tools", name,
+                                schema, &sum);
         baton_json_free(schema);
     }
 }
 
-static void hold(struct gw_ask *ask, const struct baton_call_wish *wish, const char *where)
+static void hold(struct gw_completion_builder *builder, const struct baton_call_wish *wish,
+                 const char *where)
 {
     struct baton_buf text;
-    check_schemas(ask, wish, where);
-    if (ask->fields.failed)
+    check_schemas(builder, wish, where);
+    if (builder->fields.failed)
         return;
     baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&text);
-    enum baton_err err = baton_call_structure_put(&out, &ask->options.form, wish);
+    enum baton_err err = baton_call_structure_put(&out, &builder->options.form, wish);
     if (err == BATON_LIMIT)
-        gw_fields_fail(&ask->fields, "tools", "out_of_range",
+        gw_fields_fail(&builder->fields, "tools", "out_of_range",
                        "tools: their schemas are longer than %d bytes together",
                        BATON_GRAMMAR_MAX_BYTES);
     else if (err)
-        gw_fields_fail(&ask->fields, "tools", "internal_error", "tools: %s", baton_err_text(err));
+        gw_fields_fail(&builder->fields, "tools", "internal_error", "tools: %s",
+                       baton_err_text(err));
     else
-        gw_grammar_hold_to_structure(&ask->fields, &ask->params.shared, &text);
+        gw_grammar_hold_to_structure(&builder->fields, &builder->params.shared, &text);
     baton_buf_fini(&text);
 }
 
 /* Whether calls of the model's form can be held; where they must be, it is a problem if not. */
-static bool can_hold(struct gw_ask *ask, bool is_forced)
+static bool can_hold(struct gw_completion_builder *builder, bool is_forced)
 {
-    const struct baton_tool_format *format = ask->options.form.tools;
-    const enum baton_grammar_kind given = ask->params.shared.sampling.grammar.kind;
+    const struct baton_tool_format *format = builder->options.form.tools;
+    const enum baton_grammar_kind given = builder->params.shared.sampling.grammar.kind;
     if (!is_forced)
         return given != BATON_GRAMMAR_NONE
                    ? given == BATON_GRAMMAR_JSON_SCHEMA && baton_call_structure_forces(format)
                    : baton_call_structure_triggers(format);
     if (given != BATON_GRAMMAR_NONE && given != BATON_GRAMMAR_JSON_SCHEMA)
-        gw_fields_fail(&ask->fields, "tool_choice", "invalid_value",
+        gw_fields_fail(&builder->fields, "tool_choice", "invalid_value",
                        "tool_choice: a forced call leaves no place for grammar, regex or "
                        "structural_tag");
     else if (!format)
-        gw_fields_fail(&ask->fields, "tool_choice", "unsupported_field",
+        gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
                        "tool_choice: how this model writes calls is not known from its chat "
                        "template, so none can be forced; \"auto\" and \"none\" are served");
     else if (!baton_call_structure_forces(format))
-        gw_fields_fail(&ask->fields, "tool_choice", "unsupported_field",
+        gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
                        "tool_choice: calls as this model writes them (%s) cannot be forced; "
                        "\"auto\" and \"none\" are served",
                        format->name);
-    return !ask->fields.failed;
+    return !builder->fields.failed;
 }
 
-void gw_ask_hold_to_tools(struct gw_ask *ask, const struct baton_json *tools,
-                          const struct gw_tool_choice *choice)
+void gw_builder_constrain_tools(struct gw_completion_builder *builder,
+                                const struct baton_json *tools, const struct gw_tool_choice *choice)
 {
-    const struct baton_grammar_text *given = &ask->params.shared.sampling.grammar;
+    const struct baton_grammar_text *given = &builder->params.shared.sampling.grammar;
     struct baton_call_wish wish = {.tools = tools,
                                    .name = choice->name,
                                    .is_forced = choice->is_forced,
@@ -158,14 +161,14 @@ void gw_ask_hold_to_tools(struct gw_ask *ask, const struct baton_json *tools,
     struct baton_json *answer = NULL;
     const bool is_wanted =
         choice->is_forced || given->kind == BATON_GRAMMAR_JSON_SCHEMA || any_is_strict(tools);
-    if (!tools || choice->is_none || ask->fields.failed || !is_wanted ||
-        !can_hold(ask, choice->is_forced))
+    if (!tools || choice->is_none || builder->fields.failed || !is_wanted ||
+        !can_hold(builder, choice->is_forced))
         return;
     if (!choice->is_forced && given->kind == BATON_GRAMMAR_JSON_SCHEMA &&
         baton_json_parse(given->bytes, given->n, &answer, NULL))
         return; /* it was read before: there is no memory, and it alone holds the answer */
     wish.answer = answer;
-    hold(ask, &wish, choice->schema);
+    hold(builder, &wish, choice->schema);
     baton_json_free(answer);
 }
 

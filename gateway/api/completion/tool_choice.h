@@ -14,7 +14,7 @@
 #ifndef BATON_GATEWAY_API_COMPLETION_TOOL_CHOICE_H
 #define BATON_GATEWAY_API_COMPLETION_TOOL_CHOICE_H
 
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 
 struct gw_tool_choice {
     bool is_none;       /* tools are not shown */
@@ -28,9 +28,11 @@ struct gw_tool_choice {
  * NULL. */
 struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct baton_json *tools);
 
-/* After gw_ask_take_tools and gw_ask_take_reasoning. tools: as OpenAI's chat has them. */
-void gw_ask_hold_to_tools(struct gw_ask *ask, const struct baton_json *tools,
-                          const struct gw_tool_choice *choice);
+/* After gw_builder_extract_tools and gw_builder_extract_reasoning. tools: as OpenAI's chat has
+ * them. */
+void gw_builder_constrain_tools(struct gw_completion_builder *builder,
+                                const struct baton_json *tools,
+                                const struct gw_tool_choice *choice);
 
 /* Whether a body's tools may have to be held to their schemas, in any API; looks at these, whose
  * verdicts are kept (params/grammar.h). */

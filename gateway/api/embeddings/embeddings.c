@@ -24,59 +24,62 @@ static void read_pooling(struct gw_fields *fields, enum baton_pooling *pooling)
         *pooling = poolings[i];
 }
 
-void gw_embeddings_read(struct gw_ask *ask, struct gw_embeddings_options *options)
+void gw_embeddings_read(struct gw_completion_builder *builder,
+                        struct gw_embeddings_options *options)
 {
-    struct gw_params *shared = &ask->params.shared;
-    const struct gw_api *api = ask->api;
+    struct gw_params *shared = &builder->params.shared;
+    const struct gw_api *api = builder->api;
     int64_t dimensions = 0;
     int64_t width = api->facts->n_embd ? api->facts->n_embd : BATON_MAX_EMBEDDING;
     shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
     shared->pooling = gw_embeddings_pooling(api);
     shared->kv_cache = shared->cache_prompt = true;
-    read_pooling(&ask->fields, &shared->pooling);
-    gw_field_int(&ask->fields, "dimensions", 1, width, &dimensions);
+    read_pooling(&builder->fields, &shared->pooling);
+    gw_field_int(&builder->fields, "dimensions", 1, width, &dimensions);
     options->n_dimensions = (int)dimensions;
-    ask->options.own = options;
-    gw_field_bool(&ask->fields, "cache_prompt", &shared->cache_prompt);
+    builder->options.own = options;
+    gw_field_bool(&builder->fields, "cache_prompt", &shared->cache_prompt);
     shared->cache_prompt &= api->prefix_cache;
-    gw_params_read_priority(&ask->fields, &shared->priority);
-    gw_field_real(&ask->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &ask->params.timeout_s);
+    gw_params_read_priority(&builder->fields, &shared->priority);
+    gw_field_real(&builder->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S,
+                  &builder->params.timeout_s);
 }
 
-void gw_embeddings_read_input(struct gw_ask *ask, const char *field, enum gw_batch batch,
-                              bool are_cut)
+void gw_embeddings_read_input(struct gw_completion_builder *builder, const char *field,
+                              enum gw_batch batch, bool are_cut)
 {
-    ask->prompts.field = field;
-    ask->prompts.are_cut = are_cut;
-    gw_prompts_read(ask->api, &ask->fields, batch, GW_MAX_EMBEDDINGS, &ask->prompts);
+    builder->prompts.field = field;
+    builder->prompts.are_cut = are_cut;
+    gw_prompts_read(builder->api, &builder->fields, batch, GW_MAX_EMBEDDINGS, &builder->prompts);
 }
 
 /* ---- start ---- */
 
 /* Each text asks for one step and no place for an output, which is what max_new_tokens 1 means. */
-static int64_t *lengths_of(struct gw_ask *ask)
+static int64_t *lengths_of(struct gw_completion_builder *builder)
 {
-    int64_t *lengths = malloc(ask->prompts.n * sizeof *lengths);
-    for (size_t i = 0; lengths && i < ask->prompts.n; i++)
+    int64_t *lengths = malloc(builder->prompts.n * sizeof *lengths);
+    for (size_t i = 0; lengths && i < builder->prompts.n; i++)
         lengths[i] = 1;
     if (!lengths)
-        gw_fields_fail(&ask->fields, ask->prompts.field, "out_of_memory", "%s: no memory for it",
-                       ask->prompts.field);
+        gw_fields_fail(&builder->fields, builder->prompts.field, "out_of_memory",
+                       "%s: no memory for it", builder->prompts.field);
     return lengths;
 }
 
-void gw_embeddings_start(struct gw_ask *ask, const struct gw_answer_writer *writer)
+void gw_embeddings_start(struct gw_completion_builder *builder,
+                         const struct gw_answer_writer *writer)
 {
-    int64_t *lengths = ask->fields.failed ? NULL : lengths_of(ask);
-    ask->params.tokenized_ns = baton_now_ns();
-    ask->options.n_at_once = GW_EMBEDDINGS_AT_ONCE;
-    if (ask->fields.failed)
-        gw_completion_refuse(ask->api, ask->exchange, &ask->fields.problem);
+    int64_t *lengths = builder->fields.failed ? NULL : lengths_of(builder);
+    builder->params.tokenized_ns = baton_now_ns();
+    builder->options.n_at_once = GW_EMBEDDINGS_AT_ONCE;
+    if (builder->fields.failed)
+        gw_completion_refuse(builder->api, builder->exchange, &builder->fields.problem);
     else
-        gw_completion_start(ask->api, ask->exchange, writer, &ask->options, &ask->params,
-                            &ask->prompts, lengths);
+        gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
+                            &builder->params, &builder->prompts, lengths);
     free(lengths);
-    gw_ask_fini(ask);
+    gw_builder_fini(builder);
 }
 
 /* ---- one embedding ---- */

@@ -1,7 +1,7 @@
 #include "gateway/api/llamacpp/completion.h"
 
 #include "common/base/array.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/llamacpp/writer.h"
 
 static const struct gw_alias aliases[] = {
@@ -19,11 +19,11 @@ static const struct gw_dialect dialect = {
 static const char *const unsupported[] = {"image_data", "lora", "input_prefix"};
 
 /* Those of what tokens are drawn from are what explained steps have. */
-static void read_probabilities(struct gw_ask *ask)
+static void read_probabilities(struct gw_completion_builder *builder)
 {
-    struct gw_fields *fields = &ask->fields;
-    struct gw_completion_options *options = &ask->options;
-    struct baton_sampling_params *params = &ask->params.shared.sampling;
+    struct gw_fields *fields = &builder->fields;
+    struct gw_completion_options *options = &builder->options;
+    struct baton_sampling_params *params = &builder->params.shared.sampling;
     int64_t n = 0;
     gw_field_int(fields, "n_probs", 0, BATON_MAX_LISTED, &n);
     gw_field_bool(fields, "post_sampling_probs", &options->post_sampling_probs);
@@ -36,35 +36,35 @@ static void read_probabilities(struct gw_ask *ask)
 }
 
 /* How many tokens: llama.cpp's -1 and -2 mean as many as fit; 0 computes the prompt alone. */
-static int64_t read_length(struct gw_ask *ask)
+static int64_t read_length(struct gw_completion_builder *builder)
 {
     int64_t n = -1;
-    gw_field_int(&ask->fields, "n_predict", -2, gw_ask_most_tokens(ask->api), &n);
-    ask->options.no_output = !n; /* one token is made all the same, and not shown */
+    gw_field_int(&builder->fields, "n_predict", -2, gw_builder_max_tokens(builder->api), &n);
+    builder->options.no_output = !n; /* one token is made all the same, and not shown */
     return n < 0 ? 0 : n;
 }
 
 void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body)
 {
-    struct gw_ask ask;
-    struct gw_fields *fields = &ask.fields;
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
     struct gw_llamacpp_options own = {0};
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.own = &own;
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = &own;
     gw_params_read_model(api, fields);
-    gw_params_read(api, fields, &ask.params);
-    read_probabilities(&ask);
-    gw_field_bool(fields, "stream", &ask.options.streaming);
+    gw_params_read(api, fields, &builder.params);
+    read_probabilities(&builder);
+    gw_field_bool(fields, "stream", &builder.options.streaming);
     gw_field_bool(fields, "return_tokens", &own.return_tokens);
-    gw_ask_read_progress(&ask);
-    gw_field_bool(fields, "timings_per_token", &ask.options.timings_per_token);
-    int64_t wanted = read_length(&ask);
+    gw_builder_read_progress(&builder);
+    gw_field_bool(fields, "timings_per_token", &builder.options.timings_per_token);
+    int64_t wanted = read_length(&builder);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
-    gw_ask_end_fields(&ask);
-    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);
-    ask.options.batch = ask.prompts.is_batch;
-    gw_ask_start(&ask, &gw_llamacpp_writer, "n_predict", wanted,
-                 ask.options.no_output ? 1 : api->facts->n_context_tokens);
+    gw_builder_end_fields(&builder);
+    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
+    builder.options.batch = builder.prompts.is_batch;
+    gw_builder_start(&builder, &gw_llamacpp_writer, "n_predict", wanted,
+                     builder.options.no_output ? 1 : api->facts->n_context_tokens);
 }

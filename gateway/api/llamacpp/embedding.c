@@ -41,15 +41,15 @@ void gw_llamacpp_embedding(struct gw_api *api, struct gw_exchange *exchange,
 {
     static const struct gw_alias aliases[] = {{"content", "input"}};
     static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct gw_embeddings_options own = {0};
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.batch = true;
-    gw_params_read_model(api, &ask.fields);
-    gw_embeddings_read(&ask, &own);
-    read_norm(&ask.fields, &own.is_raw);
-    (void)gw_field(&ask.fields, "content");
-    gw_ask_end_fields(&ask);
-    gw_embeddings_read_input(&ask, "content", GW_BATCH_ANY, false);
-    gw_embeddings_start(&ask, &writer);
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.batch = true;
+    gw_params_read_model(api, &builder.fields);
+    gw_embeddings_read(&builder, &own);
+    read_norm(&builder.fields, &own.is_raw);
+    (void)gw_field(&builder.fields, "content");
+    gw_builder_end_fields(&builder);
+    gw_embeddings_read_input(&builder, "content", GW_BATCH_ANY, false);
+    gw_embeddings_start(&builder, &writer);
 }

@@ -5,7 +5,7 @@
 #include "common/base/version.h"
 #include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/openai/messages.h"
 
@@ -59,26 +59,26 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
 void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange,
                                 const struct baton_json *body)
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice; /* it changes no prompt */
     struct gw_answer answer;
     struct baton_buf text;
-    gw_ask_init(&ask, api, exchange, body, NULL);
-    gw_messages_read(&ask.fields, &input, &choice);
-    gw_ask_end_fields(&ask);
-    gw_ask_take_chat(&ask, &input);
-    if (ask.fields.failed) {
-        gw_answer_problem(exchange, &ask.fields.problem);
-        gw_ask_fini(&ask);
+    gw_builder_init(&builder, api, exchange, body, NULL);
+    gw_messages_read(&builder.fields, &input, &choice);
+    gw_builder_end_fields(&builder);
+    gw_builder_set_chat(&builder, &input);
+    if (builder.fields.failed) {
+        gw_answer_problem(exchange, &builder.fields.problem);
+        gw_builder_fini(&builder);
         return;
     }
     baton_buf_init(&text, PROMPT_MAX_BYTES);
     gw_answer_open(&answer);
-    const struct baton_tokens *tokens = &ask.prompts.items[0].tokens;
+    const struct baton_tokens *tokens = &builder.prompts.items[0].tokens;
     baton_detokenize(api->tokenizer, tokens->ids, tokens->n, false, &text);
     baton_json_put_text(&answer.out, "prompt", baton_buf_text(&text), text.len);
     gw_answer_close(&answer, exchange, 200);
     baton_buf_fini(&text);
-    gw_ask_fini(&ask);
+    gw_builder_fini(&builder);
 }

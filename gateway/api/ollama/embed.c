@@ -39,24 +39,24 @@ static const struct gw_answer_writer embeddings_writer = {
 
 /* ---- the routes ---- */
 
-static void read_shared(struct gw_ask *ask, struct gw_embeddings_options *own)
+static void read_shared(struct gw_completion_builder *builder, struct gw_embeddings_options *own)
 {
-    gw_params_read_model(ask->api, &ask->fields);
-    gw_embeddings_read(ask, own);
-    gw_ollama_read_options(&ask->fields);
-    (void)gw_field(&ask->fields, "keep_alive"); /* the model is always there */
+    gw_params_read_model(builder->api, &builder->fields);
+    gw_embeddings_read(builder, own);
+    gw_ollama_read_options(&builder->fields);
+    (void)gw_field(&builder->fields, "keep_alive"); /* the model is always there */
 }
 
 /* Without a text the client means to load the model: key is of an empty array. */
-static void answer_nothing(struct gw_ask *ask, const char *key)
+static void answer_nothing(struct gw_completion_builder *builder, const char *key)
 {
     struct gw_answer answer;
     gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "model", ask->api->names->list[0]);
+    baton_json_put_string(&answer.out, "model", builder->api->names->list[0]);
     baton_json_open(&answer.out, key, '[');
     baton_json_close(&answer.out, ']');
-    gw_answer_close(&answer, ask->exchange, 200);
-    gw_ask_fini(ask);
+    gw_answer_close(&answer, builder->exchange, 200);
+    gw_builder_fini(builder);
 }
 
 static bool is_empty(const struct baton_json *input)
@@ -65,51 +65,52 @@ static bool is_empty(const struct baton_json *input)
            (baton_json_kind(input) == BATON_JSON_ARRAY && !baton_json_size(input));
 }
 
-static void embed(struct gw_ask *ask)
+static void embed(struct gw_completion_builder *builder)
 {
     struct gw_embeddings_options own = {0};
     bool truncate = true;
-    ask->options.batch = true;
-    read_shared(ask, &own);
-    gw_field_bool(&ask->fields, "truncate", &truncate);
+    builder->options.batch = true;
+    read_shared(builder, &own);
+    gw_field_bool(&builder->fields, "truncate", &truncate);
     const struct baton_json *input =
-        gw_field_of(&ask->fields, "input", GW_IS_STRING | GW_IS_ARRAY,
+        gw_field_of(&builder->fields, "input", GW_IS_STRING | GW_IS_ARRAY,
                     "a string, an array of token ids or an array of either");
-    gw_ask_end_fields(ask);
-    if (!ask->fields.failed && is_empty(input)) {
-        answer_nothing(ask, "embeddings");
+    gw_builder_end_fields(builder);
+    if (!builder->fields.failed && is_empty(input)) {
+        answer_nothing(builder, "embeddings");
         return;
     }
-    gw_embeddings_read_input(ask, "input", GW_BATCH_ANY, truncate);
-    gw_embeddings_start(ask, &embed_writer);
+    gw_embeddings_read_input(builder, "input", GW_BATCH_ANY, truncate);
+    gw_embeddings_start(builder, &embed_writer);
 }
 
-static void embeddings(struct gw_ask *ask)
+static void embeddings(struct gw_completion_builder *builder)
 {
     struct gw_embeddings_options own = {.is_raw = true};
-    read_shared(ask, &own);
-    const struct baton_json *prompt = gw_field_of(
-        &ask->fields, "prompt", GW_IS_STRING | GW_IS_ARRAY, "a string or an array of token ids");
-    gw_ask_end_fields(ask);
-    if (!ask->fields.failed && is_empty(prompt)) {
-        answer_nothing(ask, "embedding");
+    read_shared(builder, &own);
+    const struct baton_json *prompt =
+        gw_field_of(&builder->fields, "prompt", GW_IS_STRING | GW_IS_ARRAY,
+                    "a string or an array of token ids");
+    gw_builder_end_fields(builder);
+    if (!builder->fields.failed && is_empty(prompt)) {
+        answer_nothing(builder, "embedding");
         return;
     }
-    gw_embeddings_read_input(ask, "prompt", GW_BATCH_NONE, true);
-    gw_embeddings_start(ask, &embeddings_writer);
+    gw_embeddings_read_input(builder, "prompt", GW_BATCH_NONE, true);
+    gw_embeddings_start(builder, &embeddings_writer);
 }
 
 static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
-                void (*route)(struct gw_ask *ask))
+                void (*route)(struct gw_completion_builder *builder))
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct baton_json *own = gw_ollama_body(api, body);
     if (!own) {
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
-    gw_ask_init(&ask, api, exchange, own, NULL);
-    route(&ask);
+    gw_builder_init(&builder, api, exchange, own, NULL);
+    route(&builder);
     baton_json_free(own);
 }
 

@@ -2,7 +2,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/ollama/body.h"
 #include "gateway/api/ollama/writer.h"
 #include "gateway/api/openai/messages.h"
@@ -45,18 +45,18 @@ static void read_think(struct gw_fields *fields, struct fields *own)
 }
 
 /* Ollama's -1 and -2 mean as many as fit, as 0 does. */
-static void read_shared(struct gw_ask *ask, struct fields *own)
+static void read_shared(struct gw_completion_builder *builder, struct fields *own)
 {
-    struct gw_fields *fields = &ask->fields;
-    ask->options.streaming = true;
-    ask->options.own = &own->options;
-    gw_params_read_model(ask->api, fields);
+    struct gw_fields *fields = &builder->fields;
+    builder->options.streaming = true;
+    builder->options.own = &own->options;
+    gw_params_read_model(builder->api, fields);
     gw_ollama_read_options(fields);
-    gw_params_read(ask->api, fields, &ask->params);
-    gw_grammar_read_format(fields, &ask->params.shared);
-    gw_params_read_logprobs(fields, &ask->params.shared.sampling);
-    gw_field_bool(fields, "stream", &ask->options.streaming);
-    gw_field_int(fields, "num_predict", -2, gw_ask_most_tokens(ask->api), &own->n_predict);
+    gw_params_read(builder->api, fields, &builder->params);
+    gw_grammar_read_format(fields, &builder->params.shared);
+    gw_params_read_logprobs(fields, &builder->params.shared.sampling);
+    gw_field_bool(fields, "stream", &builder->options.streaming);
+    gw_field_int(fields, "num_predict", -2, gw_builder_max_tokens(builder->api), &own->n_predict);
     own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
     (void)gw_field(fields, "keep_alive"); /* the model is always there */
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
@@ -64,19 +64,19 @@ static void read_shared(struct gw_ask *ask, struct fields *own)
 }
 
 /* A request without words is meant to load or unload the model, which is always there. */
-static void answer_load(struct gw_ask *ask, const struct fields *own)
+static void answer_load(struct gw_completion_builder *builder, const struct fields *own)
 {
-    const struct baton_json *keep = baton_json_get(ask->fields.body, "keep_alive");
+    const struct baton_json *keep = baton_json_get(builder->fields.body, "keep_alive");
     bool unloads = baton_json_kind(keep) == BATON_JSON_INT && !baton_json_int(keep);
-    gw_ollama_answer_load(ask->api, ask->exchange, own->options.chat, unloads);
-    gw_ask_fini(ask);
+    gw_ollama_answer_load(builder->api, builder->exchange, own->options.chat, unloads);
+    gw_builder_fini(builder);
 }
 
-static void start(struct gw_ask *ask, const struct fields *own)
+static void start(struct gw_completion_builder *builder, const struct fields *own)
 {
-    gw_ask_take_reasoning(ask);
-    gw_ask_start(ask, &gw_ollama_writer, "num_predict", own->n_predict,
-                 ask->api->facts->n_context_tokens);
+    gw_builder_extract_reasoning(builder);
+    gw_builder_start(builder, &gw_ollama_writer, "num_predict", own->n_predict,
+                     builder->api->facts->n_context_tokens);
 }
 
 /* ---- generate ---- */
@@ -96,54 +96,56 @@ static bool push_message(struct baton_json *messages, const char *role,
 }
 
 /* The prompt as what a user says. */
-static void take_turn(struct gw_ask *ask, const struct fields *own, const struct baton_json *system,
-                      const struct baton_json *prompt)
+static void take_turn(struct gw_completion_builder *builder, const struct fields *own,
+                      const struct baton_json *system, const struct baton_json *prompt)
 {
     struct baton_json *messages = baton_json_new_array();
     bool ok = (!is_given(system) || push_message(messages, "system", system)) &&
               push_message(messages, "user", prompt);
     if (!ok)
-        gw_fields_fail(&ask->fields, "prompt", "out_of_memory", "prompt: no memory for it");
-    gw_ask_take_chat(ask, &(struct baton_chat_input){.messages = messages,
-                                                     .kwargs = own->kwargs,
-                                                     .reasoning_effort = own->effort});
+        gw_fields_fail(&builder->fields, "prompt", "out_of_memory", "prompt: no memory for it");
+    gw_builder_set_chat(builder, &(struct baton_chat_input){.messages = messages,
+                                                            .kwargs = own->kwargs,
+                                                            .reasoning_effort = own->effort});
     baton_json_free(messages);
 }
 
 /* A model without a chat template continues the prompt, whether raw or not. */
-static void take_prompt(struct gw_ask *ask, const struct fields *own, bool raw,
+static void take_prompt(struct gw_completion_builder *builder, const struct fields *own, bool raw,
                         const struct baton_json *system, const struct baton_json *prompt)
 {
-    struct gw_fields *fields = &ask->fields;
-    bool plain = raw || baton_chat_problem(ask->api->chat);
+    struct gw_fields *fields = &builder->fields;
+    bool plain = raw || baton_chat_problem(builder->api->chat);
     if (plain && is_given(system))
         gw_fields_fail(fields, "system", raw ? "invalid_value" : "no_chat_template", "system: %s",
-                       raw ? "not together with raw" : baton_chat_problem(ask->api->chat));
+                       raw ? "not together with raw" : baton_chat_problem(builder->api->chat));
     if (fields->failed)
         return;
     if (plain)
-        gw_prompts_read(ask->api, fields, GW_BATCH_NONE, 1, &ask->prompts);
+        gw_prompts_read(builder->api, fields, GW_BATCH_NONE, 1, &builder->prompts);
     else
-        take_turn(ask, own, system, prompt);
+        take_turn(builder, own, system, prompt);
 }
 
 static void generate(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body)
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct fields own = {0};
     bool raw = false;
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    read_shared(&ask, &own);
-    gw_field_bool(&ask.fields, "raw", &raw);
-    const struct baton_json *system = gw_field_of(&ask.fields, "system", GW_IS_STRING, "a string");
-    const struct baton_json *prompt = gw_field_of(&ask.fields, "prompt", GW_IS_STRING, "a string");
-    gw_ask_end_fields(&ask);
-    if (!ask.fields.failed && !is_given(prompt)) {
-        answer_load(&ask, &own);
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    read_shared(&builder, &own);
+    gw_field_bool(&builder.fields, "raw", &raw);
+    const struct baton_json *system =
+        gw_field_of(&builder.fields, "system", GW_IS_STRING, "a string");
+    const struct baton_json *prompt =
+        gw_field_of(&builder.fields, "prompt", GW_IS_STRING, "a string");
+    gw_builder_end_fields(&builder);
+    if (!builder.fields.failed && !is_given(prompt)) {
+        answer_load(&builder, &own);
     } else {
-        take_prompt(&ask, &own, raw, system, prompt);
-        start(&ask, &own);
+        take_prompt(&builder, &own, raw, system, prompt);
+        start(&builder, &own);
     }
     baton_json_free(own.kwargs);
 }
@@ -161,33 +163,33 @@ static void refuse_images(struct gw_fields *fields)
 
 static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct fields own = {.options.chat = true};
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice = {0};
     const struct baton_json *messages = baton_json_get(body, "messages");
     bool empty = baton_json_kind(messages) == BATON_JSON_NULL ||
                  (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    read_shared(&ask, &own);
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    read_shared(&builder, &own);
     if (empty && !api->schema) /* a schema has all the fields */
-        (void)gw_field(&ask.fields, "messages");
+        (void)gw_field(&builder.fields, "messages");
     else
-        gw_messages_read(&ask.fields, &input, &choice);
-    gw_field_may_be_absent(&ask.fields, "messages");
-    refuse_images(&ask.fields);
-    gw_ask_end_fields(&ask);
+        gw_messages_read(&builder.fields, &input, &choice);
+    gw_field_may_be_absent(&builder.fields, "messages");
+    refuse_images(&builder.fields);
+    gw_builder_end_fields(&builder);
     if (!input.kwargs)
         input.kwargs = own.kwargs;
     if (!input.reasoning_effort)
         input.reasoning_effort = own.effort;
-    if (empty && !ask.fields.failed) {
-        answer_load(&ask, &own);
+    if (empty && !builder.fields.failed) {
+        answer_load(&builder, &own);
     } else {
-        gw_ask_take_chat(&ask, &input);
-        gw_ask_take_tools(&ask);
-        gw_ask_hold_to_tools(&ask, input.tools, &choice);
-        start(&ask, &own);
+        gw_builder_set_chat(&builder, &input);
+        gw_builder_extract_tools(&builder);
+        gw_builder_constrain_tools(&builder, input.tools, &choice);
+        start(&builder, &own);
     }
     baton_json_free(own.kwargs);
 }

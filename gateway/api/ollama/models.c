@@ -6,7 +6,7 @@
 
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/ollama/body.h"
 
 /* The release of Ollama whose API these routes follow: clients ask for it before they use what came
@@ -151,21 +151,21 @@ void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange, const stru
 {
     static const struct gw_alias aliases[] = {{"model", "name"}};
     static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     bool verbose = false; /* there is no more to tell */
     struct baton_json *own = gw_ollama_body(api, body);
     if (!own) {
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
-    gw_ask_init(&ask, api, exchange, own, &dialect);
-    gw_params_read_model(api, &ask.fields);
-    gw_field_bool(&ask.fields, "verbose", &verbose);
-    gw_ask_end_fields(&ask);
-    if (ask.fields.failed)
-        gw_answer_problem(exchange, &ask.fields.problem);
+    gw_builder_init(&builder, api, exchange, own, &dialect);
+    gw_params_read_model(api, &builder.fields);
+    gw_field_bool(&builder.fields, "verbose", &verbose);
+    gw_builder_end_fields(&builder);
+    if (builder.fields.failed)
+        gw_answer_problem(exchange, &builder.fields.problem);
     else
         answer_show(api, exchange);
-    gw_ask_fini(&ask);
+    gw_builder_fini(&builder);
     baton_json_free(own);
 }

@@ -40,32 +40,32 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-static void read_rest(struct gw_ask *ask, bool is_chat)
+static void read_rest(struct gw_completion_builder *builder, bool is_chat)
 {
-    struct gw_fields *fields = &ask->fields;
-    int64_t best_of = ask->options.n;
+    struct gw_fields *fields = &builder->fields;
+    int64_t best_of = builder->options.n;
     for (size_t i = 0; i < BATON_N_OF(ignored); i++)
         (void)gw_field(fields, ignored[i]);
-    gw_params_read_tier(fields, &ask->params.shared.priority);
+    gw_params_read_tier(fields, &builder->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     if (!is_chat)
         gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
-    if (best_of != ask->options.n)
+    if (best_of != builder->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, but for the value of n");
-    gw_ask_end_fields(ask);
+    gw_builder_end_fields(builder);
 }
 
 /* ---- fields that both routes share ---- */
 
-static void read_stream(struct gw_ask *ask, struct gw_openai_options *own)
+static void read_stream(struct gw_completion_builder *builder, struct gw_openai_options *own)
 {
-    struct gw_fields *fields = &ask->fields;
-    struct gw_completion_options *options = &ask->options;
+    struct gw_fields *fields = &builder->fields;
+    struct gw_completion_options *options = &builder->options;
     gw_field_bool(fields, "stream", &options->streaming);
     gw_field_bool(fields, "timings_per_token", &options->timings_per_token);
-    gw_ask_read_progress(ask);
+    gw_builder_read_progress(builder);
     const struct baton_json *value =
         gw_field_of(fields, "stream_options", GW_IS_OBJECT, "an object {\"include_usage\": bool}");
     if (value && !options->streaming)
@@ -100,27 +100,27 @@ static void read_completion_logprobs(struct gw_fields *fields,
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
-    struct gw_ask ask;
-    struct gw_fields *fields = &ask.fields;
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
     struct gw_openai_options own = {0};
     int64_t max_tokens = -1; /* not given */
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.own = &own;
-    ask.options.batch = true; /* of choices */
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = &own;
+    builder.options.batch = true; /* of choices */
     gw_params_read_model(api, fields);
-    read_n(api, fields, &ask.options);
-    read_stream(&ask, &own);
-    gw_params_read(api, fields, &ask.params);
-    gw_field_bool(fields, "echo", &ask.options.echo);
-    gw_field_int(fields, "max_tokens", ask.options.echo ? 0 : 1, gw_ask_most_tokens(api),
+    read_n(api, fields, &builder.options);
+    read_stream(&builder, &own);
+    gw_params_read(api, fields, &builder.params);
+    gw_field_bool(fields, "echo", &builder.options.echo);
+    gw_field_int(fields, "max_tokens", builder.options.echo ? 0 : 1, gw_builder_max_tokens(api),
                  &max_tokens);
-    read_completion_logprobs(fields, &ask.options, &ask.params.shared);
+    read_completion_logprobs(fields, &builder.options, &builder.params.shared);
     (void)gw_field(fields, "prompt");
-    read_rest(&ask, false);
-    ask.options.no_output = !max_tokens; /* one token is made all the same, and not shown */
-    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &ask.prompts);
-    gw_ask_start(&ask, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
-                 ask.options.no_output ? 1 : COMPLETION_NEW_TOKENS);
+    read_rest(&builder, false);
+    builder.options.no_output = !max_tokens; /* one token is made all the same, and not shown */
+    gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
+    gw_builder_start(&builder, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
+                     builder.options.no_output ? 1 : COMPLETION_NEW_TOKENS);
 }
 
 /* ---- chat ---- */
@@ -130,8 +130,8 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
                                 const char **name)
 {
     int64_t max_tokens = 0, max_completion_tokens = 0;
-    gw_field_int(fields, "max_tokens", 1, gw_ask_most_tokens(api), &max_tokens);
-    gw_field_int(fields, "max_completion_tokens", 1, gw_ask_most_tokens(api),
+    gw_field_int(fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
+    gw_field_int(fields, "max_completion_tokens", 1, gw_builder_max_tokens(api),
                  &max_completion_tokens);
     if (max_tokens && max_completion_tokens && max_tokens != max_completion_tokens)
         gw_fields_fail(fields, "max_completion_tokens", "invalid_value",
@@ -149,28 +149,29 @@ static bool read_reasoning_format(struct gw_fields *fields)
 
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_ask ask;
-    struct gw_fields *fields = &ask.fields;
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
     struct gw_openai_options own = {.chat = true};
     const char *length_name;
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.own = &own;
-    ask.options.batch = true;
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = &own;
+    builder.options.batch = true;
     gw_params_read_model(api, fields);
-    read_n(api, fields, &ask.options);
-    read_stream(&ask, &own);
-    gw_params_read(api, fields, &ask.params);
+    read_n(api, fields, &builder.options);
+    read_stream(&builder, &own);
+    gw_params_read(api, fields, &builder.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
-    gw_params_read_logprobs(fields, &ask.params.shared.sampling);
+    gw_params_read_logprobs(fields, &builder.params.shared.sampling);
     gw_messages_read(fields, &input, &choice);
     bool has_reasoning = read_reasoning_format(fields);
-    read_rest(&ask, true);
-    gw_ask_take_chat(&ask, &input);
-    gw_ask_take_tools(&ask);
+    read_rest(&builder, true);
+    gw_builder_set_chat(&builder, &input);
+    gw_builder_extract_tools(&builder);
     if (has_reasoning)
-        gw_ask_take_reasoning(&ask);
-    gw_ask_hold_to_tools(&ask, input.tools, &choice);
-    gw_ask_start(&ask, &gw_openai_writer, length_name, wanted, api->facts->n_context_tokens);
+        gw_builder_extract_reasoning(&builder);
+    gw_builder_constrain_tools(&builder, input.tools, &choice);
+    gw_builder_start(&builder, &gw_openai_writer, length_name, wanted,
+                     api->facts->n_context_tokens);
 }

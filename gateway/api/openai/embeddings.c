@@ -53,16 +53,16 @@ static void read_format(struct gw_fields *fields, bool *base64)
 void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
                           const struct baton_json *body)
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct gw_embeddings_options own = {0};
-    gw_ask_init(&ask, api, exchange, body, NULL);
-    ask.options.batch = true;
-    gw_params_read_model(api, &ask.fields);
-    gw_embeddings_read(&ask, &own);
-    read_format(&ask.fields, &own.base64);
-    (void)gw_field(&ask.fields, "user"); /* OpenAI's, for its own watch over abuse */
-    (void)gw_field(&ask.fields, "input");
-    gw_ask_end_fields(&ask);
-    gw_embeddings_read_input(&ask, "input", GW_BATCH_ANY, false);
-    gw_embeddings_start(&ask, &writer);
+    gw_builder_init(&builder, api, exchange, body, NULL);
+    builder.options.batch = true;
+    gw_params_read_model(api, &builder.fields);
+    gw_embeddings_read(&builder, &own);
+    read_format(&builder.fields, &own.base64);
+    (void)gw_field(&builder.fields, "user"); /* OpenAI's, for its own watch over abuse */
+    (void)gw_field(&builder.fields, "input");
+    gw_builder_end_fields(&builder);
+    gw_embeddings_read_input(&builder, "input", GW_BATCH_ANY, false);
+    gw_embeddings_start(&builder, &writer);
 }

@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/responses/turn.h"
@@ -65,20 +65,20 @@ static void read_truncation(struct gw_fields *fields)
                        "truncation: is not supported, but for \"disabled\"");
 }
 
-static void read_rest(struct gw_ask *ask, struct gw_turn *turn)
+static void read_rest(struct gw_completion_builder *builder, struct gw_turn *turn)
 {
-    struct gw_fields *fields = &ask->fields;
-    struct baton_sampling_params *sampling = &ask->params.shared.sampling;
+    struct gw_fields *fields = &builder->fields;
+    struct baton_sampling_params *sampling = &builder->params.shared.sampling;
     int64_t n_top = 0;
-    gw_field_bool(fields, "stream", &ask->options.streaming);
-    gw_field_int(fields, "max_output_tokens", 1, gw_ask_most_tokens(ask->api),
+    gw_field_bool(fields, "stream", &builder->options.streaming);
+    gw_field_int(fields, "max_output_tokens", 1, gw_builder_max_tokens(builder->api),
                  &turn->max_output_tokens);
     gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n_top);
     read_include(fields, sampling);
     read_truncation(fields);
     for (size_t i = 0; i < BATON_N_OF(without_effect); i++)
         (void)gw_field(fields, without_effect[i]);
-    gw_params_read_tier(fields, &ask->params.shared.priority);
+    gw_params_read_tier(fields, &builder->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     sampling->logprobs |= n_top > 0;
     sampling->top_logprobs = turn->top_logprobs = (uint32_t)n_top;
@@ -99,26 +99,26 @@ static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort
 static void respond(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
                     struct gw_turn *turn)
 {
-    struct gw_ask ask;
+    struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
     struct baton_json *kwargs = NULL;
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.own = turn;
-    gw_params_read_model(api, &ask.fields);
-    gw_params_read(api, &ask.fields, &ask.params);
-    gw_messages_read(&ask.fields, &input, &choice);
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = turn;
+    gw_params_read_model(api, &builder.fields);
+    gw_params_read(api, &builder.fields, &builder.params);
+    gw_messages_read(&builder.fields, &input, &choice);
     choice.schema = "parameters";
-    read_rest(&ask, turn);
-    gw_ask_end_fields(&ask);
+    read_rest(&builder, turn);
+    gw_builder_end_fields(&builder);
     if (input.reasoning_effort && !input.kwargs)
-        input.kwargs = kwargs = kwargs_of(&ask.fields, input.reasoning_effort);
-    gw_ask_take_chat(&ask, &input);
-    gw_ask_take_tools(&ask);
-    gw_ask_take_reasoning(&ask);
-    gw_ask_hold_to_tools(&ask, input.tools, &choice);
-    gw_ask_start(&ask, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
-                 api->facts->n_context_tokens);
+        input.kwargs = kwargs = kwargs_of(&builder.fields, input.reasoning_effort);
+    gw_builder_set_chat(&builder, &input);
+    gw_builder_extract_tools(&builder);
+    gw_builder_extract_reasoning(&builder);
+    gw_builder_constrain_tools(&builder, input.tools, &choice);
+    gw_builder_start(&builder, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
+                     api->facts->n_context_tokens);
     baton_json_free(kwargs);
 }
 

@@ -4,7 +4,7 @@
 #include "common/base/version.h"
 #include "engine/tokenizer/stream.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/completion/ask.h"
+#include "gateway/api/completion/builder.h"
 #include "gateway/api/tgi/writer.h"
 #include "gateway/api/trees.h"
 
@@ -31,63 +31,64 @@ static void read_sampling(struct gw_fields *fields, struct baton_sampling_params
 }
 
 /* What is told of the tokens. */
-static void read_details(struct gw_ask *ask, struct gw_tgi_options *own)
+static void read_details(struct gw_completion_builder *builder, struct gw_tgi_options *own)
 {
-    struct gw_fields *fields = &ask->fields;
-    struct gw_params *params = &ask->params.shared;
+    struct gw_fields *fields = &builder->fields;
+    struct gw_params *params = &builder->params.shared;
     int64_t n_top = 0;
     gw_field_bool(fields, "details", &own->details);
     gw_field_bool(fields, "decoder_input_details", &params->prompt_logprobs);
     gw_field_int(fields, "top_n_tokens", 0, BATON_MAX_LISTED, &n_top);
-    if (params->prompt_logprobs && ask->options.streaming)
+    if (params->prompt_logprobs && builder->options.streaming)
         gw_fields_fail(fields, "decoder_input_details", "invalid_value",
                        "decoder_input_details: not of a stream");
     own->details |= params->prompt_logprobs || n_top;
-    params->sampling.logprobs = own->details || ask->options.streaming;
+    params->sampling.logprobs = own->details || builder->options.streaming;
     params->sampling.top_logprobs = (uint32_t)n_top;
 }
 
-static void read_prompt(struct gw_ask *ask)
+static void read_prompt(struct gw_completion_builder *builder)
 {
-    struct gw_fields *fields = &ask->fields;
+    struct gw_fields *fields = &builder->fields;
     int64_t n_last = 0, best_of = 1;
-    gw_field_bool(fields, "return_full_text", &ask->options.echo);
-    gw_field_int(fields, "truncate", 1, ask->api->max_prompt_tokens, &n_last);
+    gw_field_bool(fields, "return_full_text", &builder->options.echo);
+    gw_field_int(fields, "truncate", 1, builder->api->max_prompt_tokens, &n_last);
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != 1)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, but for 1");
-    ask->prompts.field = "inputs";
-    ask->prompts.n_last = (size_t)n_last;
+    builder->prompts.field = "inputs";
+    builder->prompts.n_last = (size_t)n_last;
     (void)gw_field(fields, "inputs"); /* known; read once everything else is right */
 }
 
 static void generate(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body, const struct gw_completion_options *shape)
 {
-    struct gw_ask ask;
-    struct gw_fields *fields = &ask.fields;
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
     struct gw_tgi_options own = {0};
     int64_t max_new_tokens = 0;
-    gw_ask_init(&ask, api, exchange, body, &dialect);
-    ask.options.own = &own;
-    ask.options.streaming = shape->streaming;
-    ask.options.batch = shape->batch;
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = &own;
+    builder.options.streaming = shape->streaming;
+    builder.options.batch = shape->batch;
     if (shape->batch)
-        gw_field_bool(fields, "stream", &ask.options.streaming);
+        gw_field_bool(fields, "stream", &builder.options.streaming);
     else
         (void)gw_field(fields, "stream"); /* the path tells */
     /* An object has become members of the body. */
     (void)gw_field_of(fields, "parameters", GW_IS_OBJECT, "an object");
-    gw_params_read(api, fields, &ask.params);
-    read_sampling(fields, &ask.params.shared.sampling);
-    read_details(&ask, &own);
-    read_prompt(&ask);
-    gw_field_int(fields, "max_new_tokens", 1, gw_ask_most_tokens(api), &max_new_tokens);
+    gw_params_read(api, fields, &builder.params);
+    read_sampling(fields, &builder.params.shared.sampling);
+    read_details(&builder, &own);
+    read_prompt(&builder);
+    gw_field_int(fields, "max_new_tokens", 1, gw_builder_max_tokens(api), &max_new_tokens);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
-    gw_ask_end_fields(&ask);
-    gw_prompts_read(api, fields, GW_BATCH_NONE, 1, &ask.prompts);
-    gw_ask_start(&ask, &gw_tgi_writer, "max_new_tokens", max_new_tokens, DEFAULT_NEW_TOKENS);
+    gw_builder_end_fields(&builder);
+    gw_prompts_read(api, fields, GW_BATCH_NONE, 1, &builder.prompts);
+    gw_builder_start(&builder, &gw_tgi_writer, "max_new_tokens", max_new_tokens,
+                     DEFAULT_NEW_TOKENS);
 }
 
 /* The body with the members of its `parameters` beside its own, which stay: what the readers of all

@@ -1,0 +1,161 @@
+#include "gateway/api/completion/builder.h"
+
+#include <string.h>
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+
+void gw_builder_init(struct gw_completion_builder *builder, struct gw_api *api,
+                     struct gw_exchange *exchange, const struct baton_json *body,
+                     const struct gw_dialect *dialect)
+{
+    *builder = (struct gw_completion_builder){
+        .api = api, .exchange = exchange, .fields = gw_fields(body), .options.n = 1};
+    builder->fields.dialect = dialect;
+    builder->fields.schema = api->schema;
+}
+
+int64_t gw_builder_max_tokens(const struct gw_api *api)
+{
+    return api->refuses_overlong ? api->facts->n_context_tokens : INT32_MAX;
+}
+
+void gw_builder_read_progress(struct gw_completion_builder *builder)
+{
+    bool wanted = false;
+    gw_field_bool(&builder->fields, "return_progress", &wanted);
+    builder->params.shared.prompt_progress = wanted && builder->options.streaming;
+}
+
+/* Ignored fields are told, so that nobody wonders why one has no effect. */
+static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
+{
+    char list[512];
+    if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
+        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list); /* or it is not told */
+}
+
+void gw_builder_end_fields(struct gw_completion_builder *builder)
+{
+    if (builder->api->refuses_unknown)
+        gw_fields_refuse_unknown(&builder->fields);
+    else
+        tell_ignored(&builder->fields, builder->exchange);
+    builder->params.parsed_ns = baton_now_ns();
+}
+
+/* The assistant's turn ends where its template says so. */
+static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
+{
+    struct baton_sampling_params *sampling = &params->sampling;
+    if (!params->ignore_eos)
+        sampling->n_stop_ids +=
+            baton_chat_stop_ids(api->chat, api->tokenizer,
+                                sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
+}
+
+void gw_builder_set_chat(struct gw_completion_builder *builder,
+                         const struct baton_chat_input *input)
+{
+    add_chat_stops(builder->api, &builder->params.shared);
+    gw_prompts_read_chat(builder->api, &builder->fields, input, &builder->prompts);
+}
+
+static void show_id(struct gw_params *params, uint32_t id)
+{
+    for (int i = 0; i < params->n_shown_ids; i++)
+        if (params->shown_ids[i] == id)
+            return;
+    if (params->n_shown_ids < GW_MAX_SHOWN_IDS)
+        params->shown_ids[params->n_shown_ids++] = id;
+}
+
+/* Special tokens of markers are shown, or the parser would not see them. */
+static void show_marker(void *user, const char *marker)
+{
+    struct gw_completion_builder *builder = user;
+    struct baton_tokenizer *tokenizer = builder->api->tokenizer;
+    struct baton_tokens tokens = {0};
+    struct baton_why why;
+    const struct baton_span all = {.start = 0, .end = strlen(marker)};
+    if (!baton_tokenizer_encode_spans(tokenizer, marker, strlen(marker), &all, 1, strlen(marker),
+                                      &tokens, &why))
+        for (size_t i = 0; i < tokens.n; i++)
+            if (baton_tokenizer_is_special(tokenizer, tokens.ids[i]))
+                show_id(&builder->params.shared, tokens.ids[i]);
+    baton_tokens_fini(&tokens);
+}
+
+void gw_builder_extract_tools(struct gw_completion_builder *builder)
+{
+    struct baton_answer_form *form = &builder->options.form;
+    const struct baton_answer_form *of_prompt =
+        builder->prompts.n ? &builder->prompts.items[0].form : NULL;
+    if (!of_prompt || !of_prompt->tools)
+        return;
+    form->tools = of_prompt->tools;
+    form->opens_call = of_prompt->opens_call;
+    builder->options.functions = baton_json_share(of_prompt->functions);
+    form->functions = builder->options.functions;
+    baton_tool_format_markers(form->tools, show_marker, builder);
+}
+
+void gw_builder_extract_reasoning(struct gw_completion_builder *builder)
+{
+    struct baton_answer_form *form = &builder->options.form;
+    const struct baton_answer_form *of_prompt =
+        builder->prompts.n ? &builder->prompts.items[0].form : NULL;
+    bool is_json = builder->params.shared.sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA;
+    /* A schema begins with the answer: the model cannot end the reasoning that its prompt opens. */
+    if (!of_prompt || !of_prompt->reasoning || (of_prompt->opens_reasoning && is_json))
+        return;
+    form->reasoning = of_prompt->reasoning;
+    form->opens_reasoning = of_prompt->opens_reasoning;
+    baton_reasoning_format_markers(form->reasoning, show_marker, builder);
+}
+
+/* The number of choices is known once the prompts are. */
+static void check_choices(struct gw_completion_builder *builder)
+{
+    size_t n = builder->prompts.n;
+    if ((int64_t)n * builder->options.n > builder->api->max_batch)
+        gw_fields_fail(&builder->fields, "n", "out_of_range",
+                       "n: %zu prompts x %d are more than the %lld choices that are allowed", n,
+                       builder->options.n, (long long)builder->api->max_batch);
+}
+
+void gw_builder_start(struct gw_completion_builder *builder, const struct gw_answer_writer *writer,
+                      const char *length_name, int64_t wanted, int64_t fallback)
+{
+    struct gw_fields *fields = &builder->fields;
+    int64_t *lengths = NULL;
+    if (wanted &&
+        !builder->api->refuses_overlong) { /* a fallback is cut to what the context has left */
+        fallback = wanted;
+        wanted = 0;
+    }
+    builder->params.tokenized_ns = baton_now_ns();
+    if (!fields->failed)
+        check_choices(builder);
+    if (!fields->failed)
+        lengths = gw_prompts_lengths(builder->api, fields, &builder->prompts, length_name, wanted,
+                                     fallback);
+    if (fields->failed) {
+        gw_completion_refuse(builder->api, builder->exchange, &fields->problem);
+        gw_completion_options_fini(&builder->options, writer);
+    } else {
+        gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
+                            &builder->params, &builder->prompts, lengths);
+    }
+    builder->options.functions = NULL; /* it is freed, or the completion's */
+    free(lengths);
+    gw_builder_fini(builder);
+}
+
+void gw_builder_fini(struct gw_completion_builder *builder)
+{
+    gw_prompts_fini(&builder->prompts);
+    gw_params_fini(&builder->params);
+    baton_json_free(builder->options.functions);
+}
