@@ -2,19 +2,19 @@
 
 #include <stdio.h>
 
-#include "gateway/api/trees.h"
+#include "gateway/api/json_util.h"
 
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
 
 static bool is_text_block(const struct baton_json *block)
 {
-    return gw_tree_is_type(block, "text") && gw_tree_is_string(baton_json_get(block, "text"));
+    return gw_json_is_type(block, "text") && gw_json_is_string(baton_json_get(block, "text"));
 }
 
 /* A string, or an array of text blocks. */
 static bool is_plain(const struct baton_json *content)
 {
-    if (gw_tree_is_string(content))
+    if (gw_json_is_string(content))
         return true;
     bool plain = baton_json_kind(content) == BATON_JSON_ARRAY;
     for (size_t i = 0; plain && i < baton_json_size(content); i++)
@@ -37,43 +37,43 @@ struct parts {
 static void add_result(struct parts *parts, const struct baton_json *block)
 {
     const struct baton_json *content = baton_json_get(block, "content");
-    struct baton_json *message = gw_tree_message(parts->fields, "tool");
+    struct baton_json *message = gw_json_message(parts->fields, "tool");
     if (content && !is_plain(content))
         gw_fields_fail(parts->fields, "messages", "unsupported_field",
                        "messages[%zu]: a tool_result's content must be a string or text blocks",
                        parts->i);
-    gw_tree_set(parts->fields, message, "tool_call_id",
+    gw_json_set(parts->fields, message, "tool_call_id",
                 baton_json_share(baton_json_get(block, "tool_use_id")));
-    gw_tree_set(parts->fields, message, "content",
+    gw_json_set(parts->fields, message, "content",
                 content ? baton_json_share(content) : baton_json_new_string(""));
-    gw_tree_push(parts->fields, parts->results, message);
+    gw_json_push(parts->fields, parts->results, message);
 }
 
 static void add_call(struct parts *parts, const struct baton_json *block)
 {
     struct baton_json *function;
     struct baton_json *call =
-        gw_tree_function(parts->fields, baton_json_get(block, "name"), &function);
+        gw_json_function(parts->fields, baton_json_get(block, "name"), &function);
     if (!parts->calls)
         parts->calls = baton_json_new_array();
-    gw_tree_set(parts->fields, function, "arguments",
+    gw_json_set(parts->fields, function, "arguments",
                 baton_json_share(baton_json_get(block, "input")));
-    gw_tree_set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
-    gw_tree_push(parts->fields, parts->calls, call);
+    gw_json_set(parts->fields, call, "id", baton_json_share(baton_json_get(block, "id")));
+    gw_json_push(parts->fields, parts->calls, call);
 }
 
 static bool is_call(const struct baton_json *block)
 {
-    return gw_tree_is_type(block, "tool_use") && gw_tree_is_string(baton_json_get(block, "id")) &&
-           gw_tree_is_string(baton_json_get(block, "name")) &&
+    return gw_json_is_type(block, "tool_use") && gw_json_is_string(baton_json_get(block, "id")) &&
+           gw_json_is_string(baton_json_get(block, "name")) &&
            baton_json_kind(baton_json_get(block, "input")) == BATON_JSON_OBJECT;
 }
 
 static bool is_thinking(const struct baton_json *block)
 {
-    return gw_tree_is_type(block, "redacted_thinking") ||
-           (gw_tree_is_type(block, "thinking") &&
-            gw_tree_is_string(baton_json_get(block, "thinking")));
+    return gw_json_is_type(block, "redacted_thinking") ||
+           (gw_json_is_type(block, "thinking") &&
+            gw_json_is_string(baton_json_get(block, "thinking")));
 }
 
 static void refuse_block(const struct parts *parts, const struct baton_json *block)
@@ -93,9 +93,9 @@ static void add_block(struct parts *parts, const struct baton_json *block)
     if (is_text_block(block)) {
         if (!parts->texts)
             parts->texts = baton_json_new_array();
-        gw_tree_push(parts->fields, parts->texts, baton_json_share(block));
-    } else if (of_user && gw_tree_is_type(block, "tool_result") &&
-               gw_tree_is_string(baton_json_get(block, "tool_use_id"))) {
+        gw_json_push(parts->fields, parts->texts, baton_json_share(block));
+    } else if (of_user && gw_json_is_type(block, "tool_result") &&
+               gw_json_is_string(baton_json_get(block, "tool_use_id"))) {
         add_result(parts, block);
     } else if (!of_user && is_call(block)) {
         add_call(parts, block);
@@ -113,15 +113,15 @@ static void add_rest(struct parts *parts, bool has_results)
     if (empty && has_results)
         return;
     struct baton_json *message =
-        gw_tree_message(parts->fields, parts->of_user ? "user" : "assistant");
+        gw_json_message(parts->fields, parts->of_user ? "user" : "assistant");
     if (parts->texts || !parts->calls)
-        gw_tree_set(parts->fields, message, "content",
+        gw_json_set(parts->fields, message, "content",
                     empty ? baton_json_new_string("") : parts->texts);
     if (parts->calls)
-        gw_tree_set(parts->fields, message, "tool_calls", parts->calls);
+        gw_json_set(parts->fields, message, "tool_calls", parts->calls);
     if (parts->thinking)
-        gw_tree_set(parts->fields, message, "reasoning_content", baton_json_share(parts->thinking));
-    gw_tree_push(parts->fields, parts->results, message);
+        gw_json_set(parts->fields, message, "reasoning_content", baton_json_share(parts->thinking));
+    gw_json_push(parts->fields, parts->results, message);
 }
 
 /* Agents give the model more instructions in the middle of a conversation. */
@@ -135,9 +135,9 @@ static void add_later_system(struct gw_fields *fields, size_t i, const struct ba
                        i);
         return;
     }
-    struct baton_json *message = gw_tree_message(fields, "system");
-    gw_tree_set(fields, message, "content", baton_json_share(content));
-    gw_tree_push(fields, messages, message);
+    struct baton_json *message = gw_json_message(fields, "system");
+    gw_json_set(fields, message, "content", baton_json_share(content));
+    gw_json_push(fields, messages, message);
 }
 
 static void add_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
@@ -153,10 +153,10 @@ static void add_message(struct gw_fields *fields, size_t i, const struct baton_j
     } else if (!parts.of_user && !baton_json_is(role, "assistant")) {
         gw_fields_fail(fields, "messages", "invalid_value",
                        "messages[%zu].role: must be user, assistant or system", i);
-    } else if (gw_tree_is_string(content)) {
-        struct baton_json *plain = gw_tree_message(fields, parts.of_user ? "user" : "assistant");
-        gw_tree_set(fields, plain, "content", baton_json_share(content));
-        gw_tree_push(fields, messages, plain);
+    } else if (gw_json_is_string(content)) {
+        struct baton_json *plain = gw_json_message(fields, parts.of_user ? "user" : "assistant");
+        gw_json_set(fields, plain, "content", baton_json_share(content));
+        gw_json_push(fields, messages, plain);
     } else if (baton_json_kind(content) != BATON_JSON_ARRAY) {
         gw_fields_fail(fields, "messages", content ? "invalid_type" : "missing_field",
                        "messages[%zu].content: must be a string or an array of blocks", i);
@@ -178,9 +178,9 @@ static void add_system(struct gw_fields *fields, struct baton_json *messages)
                        "system: must be a string or an array of text blocks");
         return;
     }
-    struct baton_json *message = gw_tree_message(fields, "system");
-    gw_tree_set(fields, message, "content", baton_json_share(system));
-    gw_tree_push(fields, messages, message);
+    struct baton_json *message = gw_json_message(fields, "system");
+    gw_json_set(fields, message, "content", baton_json_share(system));
+    gw_json_push(fields, messages, message);
 }
 
 static struct baton_json *read_messages(struct gw_fields *fields)
@@ -217,7 +217,7 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
     const struct baton_json *description = baton_json_get(tool, "description");
     const struct baton_json *strict = baton_json_get(tool, "strict");
     if ((type && !baton_json_is(type, "custom")) ||
-        !gw_tree_is_string(baton_json_get(tool, "name")) ||
+        !gw_json_is_string(baton_json_get(tool, "name")) ||
         baton_json_kind(baton_json_get(tool, "input_schema")) != BATON_JSON_OBJECT) {
         gw_fields_fail(fields, "tools", "unsupported_field",
                        "tools[%zu]: must be {\"name\":...,\"input_schema\":{...}}; the server runs "
@@ -226,14 +226,14 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
         return;
     }
     struct baton_json *function;
-    struct baton_json *made = gw_tree_function(fields, baton_json_get(tool, "name"), &function);
+    struct baton_json *made = gw_json_function(fields, baton_json_get(tool, "name"), &function);
     if (description)
-        gw_tree_set(fields, function, "description", baton_json_share(description));
-    gw_tree_set(fields, function, "parameters",
+        gw_json_set(fields, function, "description", baton_json_share(description));
+    gw_json_set(fields, function, "parameters",
                 baton_json_share(baton_json_get(tool, "input_schema")));
     if (strict)
-        gw_tree_set(fields, function, "strict", baton_json_share(strict));
-    gw_tree_push(fields, tools, made);
+        gw_json_set(fields, function, "strict", baton_json_share(strict));
+    gw_json_push(fields, tools, made);
 }
 
 /* tools: as they were given, and checked. */
@@ -259,15 +259,15 @@ static struct gw_tool_choice read_tool_choice(struct gw_fields *fields,
     const struct baton_json *given = gw_field_of(fields, "tool_choice", GW_IS_OBJECT, wanted);
     struct gw_tool_choice choice = {
         .schema = "input_schema",
-        .is_none = gw_tree_is_type(given, "none"),
+        .is_none = gw_json_is_type(given, "none"),
         .is_single = baton_json_bool(baton_json_get(given, "disable_parallel_tool_use"))};
-    if (!given || choice.is_none || gw_tree_is_type(given, "auto"))
+    if (!given || choice.is_none || gw_json_is_type(given, "auto"))
         return choice;
     choice.is_forced = true;
-    if (gw_tree_is_type(given, "tool")) {
+    if (gw_json_is_type(given, "tool")) {
         choice.name = read_tool_name(fields, given, tools);
         choice.is_single = true;
-    } else if (!gw_tree_is_type(given, "any")) {
+    } else if (!gw_json_is_type(given, "any")) {
         gw_fields_fail(fields, "tool_choice", "invalid_value", "tool_choice: must be %s", wanted);
     } else if (!baton_json_size(tools)) {
         gw_fields_fail(fields, "tool_choice", "invalid_value",
@@ -300,16 +300,16 @@ static struct baton_json *read_thinking(struct gw_fields *fields)
 {
     const struct baton_json *thinking = gw_field_of(
         fields, "thinking", GW_IS_OBJECT, "an object with the type enabled, disabled or adaptive");
-    bool off = gw_tree_is_type(thinking, "disabled");
+    bool off = gw_json_is_type(thinking, "disabled");
     if (!thinking)
         return NULL;
-    if (!off && !gw_tree_is_type(thinking, "enabled") && !gw_tree_is_type(thinking, "adaptive")) {
+    if (!off && !gw_json_is_type(thinking, "enabled") && !gw_json_is_type(thinking, "adaptive")) {
         gw_fields_fail(fields, "thinking", "invalid_value",
                        "thinking: must be an object with the type enabled, disabled or adaptive");
         return NULL;
     }
     struct baton_json *kwargs = baton_json_new_object();
-    gw_tree_set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
+    gw_json_set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
     return kwargs;
 }
 
@@ -318,7 +318,7 @@ static const char *read_effort(struct gw_fields *fields, const struct baton_json
     const struct baton_json *effort = baton_json_get(config, "effort");
     if (!effort || baton_json_kind(effort) == BATON_JSON_NULL)
         return NULL;
-    if (!gw_tree_is_string(effort))
+    if (!gw_json_is_string(effort))
         gw_fields_fail(fields, "output_config", "invalid_type",
                        "output_config.effort: must be a string");
     return baton_json_string(effort, NULL);
@@ -331,7 +331,7 @@ static const struct baton_json *read_schema(struct gw_fields *fields,
     const struct baton_json *schema = baton_json_get(format, "schema");
     if (!format || baton_json_kind(format) == BATON_JSON_NULL)
         return NULL;
-    if (!gw_tree_is_type(format, "json_schema") || !gw_tree_is_object(schema))
+    if (!gw_json_is_type(format, "json_schema") || !gw_json_is_object(schema))
         gw_fields_fail(fields, "output_config", "invalid_value",
                        "output_config.format: must be {\"type\":\"json_schema\",\"schema\":{...}}");
     return schema;

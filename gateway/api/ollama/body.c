@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gateway/api/trees.h"
+#include "gateway/api/json_util.h"
 
 #define LATEST ":latest"
 
@@ -26,7 +26,7 @@ static struct baton_json *model_of(const struct gw_api *api, const struct baton_
 
 static struct baton_json *call_of(const struct baton_json *call)
 {
-    if (!gw_tree_is_object(call) || baton_json_get(call, "type"))
+    if (!gw_json_is_object(call) || baton_json_get(call, "type"))
         return baton_json_share(call);
     struct baton_json *made = baton_json_new_object();
     bool ok = baton_json_set(made, "type", baton_json_new_string("function"));
@@ -61,7 +61,7 @@ static const char *our_name(const char *key)
 
 static struct baton_json *message_of(const struct baton_json *message)
 {
-    if (!gw_tree_is_object(message))
+    if (!gw_json_is_object(message))
         return baton_json_share(message);
     struct baton_json *made = baton_json_new_object();
     bool ok = made;
@@ -104,15 +104,15 @@ static struct baton_json *member_of(const struct gw_api *api, const char *key,
 struct baton_json *gw_ollama_body(const struct gw_api *api, const struct baton_json *body)
 {
     const struct baton_json *options = baton_json_get(body, "options");
-    if (!gw_tree_is_object(body))
+    if (!gw_json_is_object(body))
         return baton_json_share(body);
     struct baton_json *made = baton_json_new_object();
     bool ok = made;
     for (void *it = baton_json_first(body); ok && it; it = baton_json_next(body, it))
-        if (!gw_tree_is_object(options) || baton_json_member(it) != options)
+        if (!gw_json_is_object(options) || baton_json_member(it) != options)
             ok = baton_json_set(made, baton_json_key(it),
                                 member_of(api, baton_json_key(it), baton_json_member(it)));
-    if (ok && (!gw_tree_is_object(options) || gw_tree_add_members(made, options, NULL)))
+    if (ok && (!gw_json_is_object(options) || gw_json_add_members(made, options, NULL)))
         return made;
     baton_json_free(made);
     return NULL;

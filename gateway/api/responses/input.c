@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "gateway/api/json_util.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/responses/tools.h"
-#include "gateway/api/trees.h"
 
 enum {
     MAX_ITEMS = 4096,
@@ -46,19 +46,19 @@ static const struct baton_json *text_of(const struct baton_json *part)
 {
     static const char *const types[] = {"input_text", "output_text", "text", "summary_text",
                                         "reasoning_text"};
-    const char *key = gw_tree_is_type(part, "refusal") ? "refusal" : NULL;
+    const char *key = gw_json_is_type(part, "refusal") ? "refusal" : NULL;
     for (size_t i = 0; i < BATON_N_OF(types) && !key; i++)
-        if (gw_tree_is_type(part, types[i]))
+        if (gw_json_is_type(part, types[i]))
             key = "text";
     const struct baton_json *text = key ? baton_json_get(part, key) : NULL;
-    return gw_tree_is_string(text) ? text : NULL;
+    return gw_json_is_string(text) ? text : NULL;
 }
 
 /* A string, or parts with text, as chats take them. */
 static struct baton_json *content_of(struct walk *walk, const struct baton_json *content,
                                      const char *wrong)
 {
-    if (gw_tree_is_string(content))
+    if (gw_json_is_string(content))
         return baton_json_share(content);
     if (baton_json_kind(content) != BATON_JSON_ARRAY)
         fail(walk, content ? "invalid_type" : "missing_field", wrong);
@@ -66,7 +66,7 @@ static struct baton_json *content_of(struct walk *walk, const struct baton_json 
     for (size_t i = 0; i < baton_json_size(content); i++) {
         const struct baton_json *part = baton_json_at(content, i), *text = text_of(part);
         if (text)
-            gw_tree_push(walk->fields, parts, gw_tree_text(walk->fields, text));
+            gw_json_push(walk->fields, parts, gw_json_text(walk->fields, text));
         else
             refuse_part(walk, part);
     }
@@ -75,10 +75,10 @@ static struct baton_json *content_of(struct walk *walk, const struct baton_json 
 
 static struct baton_json *new_message(struct walk *walk, const char *role)
 {
-    struct baton_json *message = gw_tree_message(walk->fields, role);
+    struct baton_json *message = gw_json_message(walk->fields, role);
     walk->assistant = walk->calls = NULL;
     if (walk->reasoning && !strcmp(role, "assistant")) {
-        gw_tree_set(walk->fields, message, "reasoning_content", walk->reasoning);
+        gw_json_set(walk->fields, message, "reasoning_content", walk->reasoning);
         walk->reasoning = NULL;
     }
     return message;
@@ -92,10 +92,10 @@ static void add_message(struct walk *walk, const struct baton_json *item)
         if (!baton_json_is(role, roles[i]))
             continue;
         struct baton_json *message = new_message(walk, roles[i]);
-        gw_tree_set(walk->fields, message, "content",
+        gw_json_set(walk->fields, message, "content",
                     content_of(walk, baton_json_get(item, "content"),
                                ".content: must be a string or an array of parts"));
-        gw_tree_push(walk->fields, walk->messages, message);
+        gw_json_push(walk->fields, walk->messages, message);
         if (!walk->fields->failed && !strcmp(roles[i], "assistant"))
             walk->assistant = message;
         return;
@@ -109,14 +109,14 @@ static void open_calls(struct walk *walk)
     struct baton_json *message = walk->assistant, *calls = baton_json_new_array();
     if (!message) {
         message = new_message(walk, "assistant");
-        gw_tree_set(walk->fields, message, "content", baton_json_new_string(""));
-        gw_tree_push(walk->fields, walk->messages, message);
+        gw_json_set(walk->fields, message, "content", baton_json_new_string(""));
+        gw_json_push(walk->fields, walk->messages, message);
     }
     if (walk->fields->failed) {
         baton_json_free(calls);
         return;
     }
-    gw_tree_set(walk->fields, message, "tool_calls", calls);
+    gw_json_set(walk->fields, message, "tool_calls", calls);
     walk->assistant = message;
     walk->calls = walk->fields->failed ? NULL : calls;
 }
@@ -142,9 +142,9 @@ static struct baton_json *arguments_of(const struct baton_json *item)
     struct baton_json *made = NULL;
     struct baton_buf text;
     size_t n = 0;
-    if (!gw_tree_is_type(item, "custom_tool_call"))
-        return gw_tree_is_string(arguments) ? baton_json_share(arguments) : NULL;
-    if (!gw_tree_is_string(input))
+    if (!gw_json_is_type(item, "custom_tool_call"))
+        return gw_json_is_string(arguments) ? baton_json_share(arguments) : NULL;
+    if (!gw_json_is_string(input))
         return NULL;
     baton_buf_init(&text, INPUT_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&text);
@@ -166,21 +166,21 @@ static void push_call(struct walk *walk, const struct baton_json *id, const stru
         return;
     if (!walk->calls)
         open_calls(walk);
-    struct baton_json *call = gw_tree_function(walk->fields, name, &function);
-    gw_tree_set(walk->fields, function, "arguments", baton_json_share(arguments));
-    gw_tree_set(walk->fields, call, "id", baton_json_share(id));
-    gw_tree_push(walk->fields, walk->calls, call);
+    struct baton_json *call = gw_json_function(walk->fields, name, &function);
+    gw_json_set(walk->fields, function, "arguments", baton_json_share(arguments));
+    gw_json_set(walk->fields, call, "id", baton_json_share(id));
+    gw_json_push(walk->fields, walk->calls, call);
 }
 
 static void add_call(struct walk *walk, const struct baton_json *item)
 {
     const struct baton_json *id = baton_json_get(item, "call_id");
     struct baton_json *name = gw_response_tool_name(item), *arguments = arguments_of(item);
-    if (gw_tree_is_string(id) && name && arguments)
+    if (gw_json_is_string(id) && name && arguments)
         push_call(walk, id, name, arguments);
     else
         fail(walk, "invalid_value",
-             gw_tree_is_type(item, "custom_tool_call")
+             gw_json_is_type(item, "custom_tool_call")
                  ? ": a custom_tool_call has the strings call_id, name and input"
                  : ": a function_call has the strings call_id, name and arguments");
     baton_json_free(name);
@@ -190,16 +190,16 @@ static void add_call(struct walk *walk, const struct baton_json *item)
 static void add_output(struct walk *walk, const struct baton_json *item)
 {
     const struct baton_json *id = baton_json_get(item, "call_id");
-    if (!gw_tree_is_string(id)) {
+    if (!gw_json_is_string(id)) {
         fail(walk, "missing_field", ".call_id: must be a string");
         return;
     }
     struct baton_json *message = new_message(walk, "tool");
-    gw_tree_set(walk->fields, message, "tool_call_id", baton_json_share(id));
-    gw_tree_set(walk->fields, message, "content",
+    gw_json_set(walk->fields, message, "tool_call_id", baton_json_share(id));
+    gw_json_set(walk->fields, message, "content",
                 content_of(walk, baton_json_get(item, "output"),
                            ".output: must be a string or an array of parts"));
-    gw_tree_push(walk->fields, walk->messages, message);
+    gw_json_push(walk->fields, walk->messages, message);
 }
 
 static void add_reasoning(struct walk *walk, const struct baton_json *item)
@@ -255,7 +255,7 @@ static void add_reference(struct walk *walk, const struct baton_json *item)
     if (message == walk->referred)
         return;
     walk->referred = message;
-    gw_tree_push(fields, walk->messages, baton_json_share(message));
+    gw_json_push(fields, walk->messages, baton_json_share(message));
 }
 
 static void add_item(struct walk *walk, const struct baton_json *item)
@@ -272,7 +272,7 @@ static void add_item(struct walk *walk, const struct baton_json *item)
                  {"item_reference", add_reference}};
     const struct baton_json *type = baton_json_get(item, "type");
     const char *name = type ? baton_json_string(type, NULL) : "message";
-    if (!gw_tree_is_object(item)) {
+    if (!gw_json_is_object(item)) {
         fail(walk, "invalid_type", ": must be an object");
         return;
     }
@@ -295,10 +295,10 @@ static void add_input(struct walk *walk)
     const struct baton_json *input =
         gw_field_of(walk->fields, "input", GW_IS_STRING | GW_IS_ARRAY, wanted);
     size_t n = baton_json_size(input);
-    if (gw_tree_is_string(input)) {
+    if (gw_json_is_string(input)) {
         struct baton_json *message = new_message(walk, "user");
-        gw_tree_set(walk->fields, message, "content", baton_json_share(input));
-        gw_tree_push(walk->fields, walk->messages, message);
+        gw_json_set(walk->fields, message, "content", baton_json_share(input));
+        gw_json_push(walk->fields, walk->messages, message);
         return;
     }
     if (!n || n > MAX_ITEMS)
@@ -316,7 +316,7 @@ static void add_messages(struct walk *walk, const struct baton_json *messages)
         gw_fields_fail(walk->fields, "input", "invalid_value",
                        "input: means messages, which is given already; give one of them");
     for (size_t i = 0; i < baton_json_size(messages); i++)
-        gw_tree_push(walk->fields, walk->messages, baton_json_share(baton_json_at(messages, i)));
+        gw_json_push(walk->fields, walk->messages, baton_json_share(baton_json_at(messages, i)));
 }
 
 struct baton_json *gw_responses_conversation(struct gw_fields *fields,
@@ -328,7 +328,7 @@ struct baton_json *gw_responses_conversation(struct gw_fields *fields,
     (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
     const struct baton_json *messages = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
     for (size_t i = 0; i < baton_json_size(before); i++)
-        gw_tree_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));
+        gw_json_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));
     if (messages)
         add_messages(&walk, messages);
     else
@@ -347,11 +347,11 @@ static struct baton_json *format_of(struct gw_fields *fields, const struct baton
     const struct baton_json *format = baton_json_get(text, "format");
     if (baton_json_kind(format) == BATON_JSON_NULL || fields->failed)
         return NULL;
-    if (!gw_tree_is_type(format, "json_schema") || baton_json_get(format, "json_schema"))
+    if (!gw_json_is_type(format, "json_schema") || baton_json_get(format, "json_schema"))
         return baton_json_share(format);
     struct baton_json *made = baton_json_new_object();
-    gw_tree_set(fields, made, "type", baton_json_new_string("json_schema"));
-    gw_tree_set(fields, made, "json_schema", baton_json_share(format));
+    gw_json_set(fields, made, "type", baton_json_new_string("json_schema"));
+    gw_json_set(fields, made, "json_schema", baton_json_share(format));
     return made;
 }
 
@@ -383,12 +383,12 @@ static struct baton_json *input_of(struct gw_fields *fields, const struct baton_
     const struct baton_json *instructions = gw_field(fields, "instructions");
     struct baton_json *input = baton_json_new_array();
     if (instructions) {
-        struct baton_json *message = gw_tree_message(fields, "system");
-        gw_tree_set(fields, message, "content", baton_json_share(instructions));
-        gw_tree_push(fields, input, message);
+        struct baton_json *message = gw_json_message(fields, "system");
+        gw_json_set(fields, message, "content", baton_json_share(instructions));
+        gw_json_push(fields, input, message);
     }
     for (size_t i = 0; i < baton_json_size(conversation); i++)
-        gw_tree_push(fields, input, baton_json_share(baton_json_at(conversation, i)));
+        gw_json_push(fields, input, baton_json_share(baton_json_at(conversation, i)));
     return input;
 }
 
@@ -409,9 +409,9 @@ struct baton_json *gw_responses_body(struct gw_fields *fields,
                                         ? gw_response_tools(fields, given, leaves_out ? made : NULL)
                                         : member_of(fields, key, given);
         if (member)
-            gw_tree_set(fields, made, key, member);
+            gw_json_set(fields, made, key, member);
     }
-    gw_tree_set(fields, made, input, input_of(fields, conversation));
+    gw_json_set(fields, made, input, input_of(fields, conversation));
     if (!fields->failed)
         return made;
     baton_json_free(made);

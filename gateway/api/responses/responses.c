@@ -6,11 +6,11 @@
 #include "common/base/array.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
+#include "gateway/api/json_util.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/responses/input.h"
 #include "gateway/api/responses/turn.h"
 #include "gateway/api/responses/writer.h"
-#include "gateway/api/trees.h"
 
 /* ---- POST ---- */
 
@@ -49,7 +49,7 @@ static void read_include(struct gw_fields *fields, struct baton_sampling_params 
     bool wrong = false;
     for (size_t i = 0; i < baton_json_size(include) && !wrong; i++) {
         const struct baton_json *name = baton_json_at(include, i);
-        wrong = !gw_tree_is_string(name);
+        wrong = !gw_json_is_string(name);
         if (baton_json_is(name, "message.output_text.logprobs"))
             sampling->logprobs = true;
     }
@@ -90,7 +90,7 @@ static void read_rest(struct gw_completion_builder *builder, struct gw_turn *tur
 static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort)
 {
     struct baton_json *kwargs = baton_json_new_object();
-    gw_tree_set(fields, kwargs, "enable_thinking",
+    gw_json_set(fields, kwargs, "enable_thinking",
                 baton_json_new_bool(strcmp(effort, "none") != 0));
     return kwargs;
 }

@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 #include "common/base/buf.h"
-#include "gateway/api/trees.h"
+#include "gateway/api/json_util.h"
 
 enum { MAX_TOOLS = 1024, NAME_MAX_BYTES = 1024, DESCRIPTION_MAX_BYTES = 1 << 20, PLACE_BYTES = 48 };
 
@@ -43,9 +43,9 @@ struct baton_json *gw_response_tool_name(const struct baton_json *item)
 {
     const struct baton_json *space = baton_json_get(item, "namespace"),
                             *name = baton_json_get(item, "name");
-    if (!gw_tree_is_string(name))
+    if (!gw_json_is_string(name))
         return NULL;
-    return gw_tree_is_string(space) ? joined(space, name) : baton_json_share(name);
+    return gw_json_is_string(space) ? joined(space, name) : baton_json_share(name);
 }
 
 /* Whether a tool, of that namespace or of none, became the function of the name. */
@@ -58,7 +58,7 @@ static bool became(const struct baton_json *tool, const char *space, const char 
         memcmp(name + n_prefix, own, n) != 0)
         return false;
     *found = (struct gw_response_tool){
-        .space = space, .name = own, .n_name = n, .is_custom = gw_tree_is_type(tool, "custom")};
+        .space = space, .name = own, .n_name = n, .is_custom = gw_json_is_type(tool, "custom")};
     return true;
 }
 
@@ -84,7 +84,7 @@ struct gw_response_tool gw_response_tool_find(const struct baton_json *tools, co
     struct gw_response_tool found = {.name = name, .n_name = n_name};
     for (size_t i = 0; i < baton_json_size(tools); i++) {
         const struct baton_json *tool = baton_json_at(tools, i);
-        if (gw_tree_is_type(tool, "namespace") ? became_within(tool, name, n_name, &found)
+        if (gw_json_is_type(tool, "namespace") ? became_within(tool, name, n_name, &found)
                                                : became(tool, NULL, "", 0, name, n_name, &found))
             break;
     }
@@ -126,7 +126,7 @@ static void add_members(const struct walk *walk, struct baton_json *function,
     for (size_t m = 0; m < BATON_N_OF(members); m++) {
         const struct baton_json *member = baton_json_get(tool, members[m]);
         if (baton_json_kind(member) != BATON_JSON_NULL)
-            gw_tree_set(walk->fields, function, members[m], baton_json_share(member));
+            gw_json_set(walk->fields, function, members[m], baton_json_share(member));
     }
 }
 
@@ -155,9 +155,9 @@ static void add_input(const struct walk *walk, struct baton_json *function,
     if (baton_json_parse(schema, strlen(schema), &parameters, NULL))
         parameters = NULL; /* no memory, which setting it tells */
     if (text.len)
-        gw_tree_set(walk->fields, function, "description",
+        gw_json_set(walk->fields, function, "description",
                     baton_json_new_text(baton_buf_text(&text), text.len));
-    gw_tree_set(walk->fields, function, "parameters", parameters);
+    gw_json_set(walk->fields, function, "parameters", parameters);
     baton_buf_fini(&text);
 }
 
@@ -165,18 +165,18 @@ static void add_function(const struct walk *walk, const char *place, const struc
 {
     const struct baton_json *own = baton_json_get(tool, "name");
     struct baton_json *function, *made,
-        *name = gw_tree_is_string(own) ? joined(walk->space, own) : NULL;
+        *name = gw_json_is_string(own) ? joined(walk->space, own) : NULL;
     if (!name) {
         refuse(walk, place, tool);
         return;
     }
-    made = gw_tree_function(walk->fields, name, &function);
+    made = gw_json_function(walk->fields, name, &function);
     baton_json_free(name);
-    if (function && gw_tree_is_type(tool, "custom"))
+    if (function && gw_json_is_type(tool, "custom"))
         add_input(walk, function, tool);
     else if (function)
         add_members(walk, function, tool);
-    gw_tree_push(walk->fields, walk->functions, made);
+    gw_json_push(walk->fields, walk->functions, made);
 }
 
 static void add_tools(struct walk *walk, const struct baton_json *tools);
@@ -187,7 +187,7 @@ static void add_space(const struct walk *walk, const char *place, size_t i,
     struct walk inner = *walk;
     inner.space = baton_json_get(space, "name");
     inner.outer = i;
-    if (gw_tree_is_string(inner.space) &&
+    if (gw_json_is_string(inner.space) &&
         baton_json_kind(baton_json_get(space, "tools")) == BATON_JSON_ARRAY)
         add_tools(&inner, baton_json_get(space, "tools"));
     else
@@ -200,13 +200,13 @@ static void add_tool(struct walk *walk, size_t i, const struct baton_json *tool)
     char place[PLACE_BYTES];
     name_place(walk, i, place);
     if (baton_json_get(tool, "function")) /* as chats write it, and checked there */
-        gw_tree_push(walk->fields, walk->functions, baton_json_share(tool));
-    else if (gw_tree_is_type(tool, "function") || gw_tree_is_type(tool, "custom"))
+        gw_json_push(walk->fields, walk->functions, baton_json_share(tool));
+    else if (gw_json_is_type(tool, "function") || gw_json_is_type(tool, "custom"))
         add_function(walk, place, tool);
-    else if (gw_tree_is_type(tool, "namespace") && !walk->space)
+    else if (gw_json_is_type(tool, "namespace") && !walk->space)
         add_space(walk, place, i, tool);
-    else if (walk->left_out && gw_tree_is_string(baton_json_get(tool, "type")))
-        gw_tree_set(walk->fields, walk->left_out, place, baton_json_share(tool));
+    else if (walk->left_out && gw_json_is_string(baton_json_get(tool, "type")))
+        gw_json_set(walk->fields, walk->left_out, place, baton_json_share(tool));
     else
         refuse(walk, place, tool);
 }
@@ -240,12 +240,12 @@ struct baton_json *gw_response_tool_choice(struct gw_fields *fields,
                                            const struct baton_json *choice)
 {
     const char *type = baton_json_string(baton_json_get(choice, "type"), NULL);
-    bool is_named = gw_tree_is_type(choice, "function") || gw_tree_is_type(choice, "custom");
-    if (!gw_tree_is_object(choice) || baton_json_get(choice, "function"))
+    bool is_named = gw_json_is_type(choice, "function") || gw_json_is_type(choice, "custom");
+    if (!gw_json_is_object(choice) || baton_json_get(choice, "function"))
         return baton_json_share(choice);
     struct baton_json *made = NULL, *function, *name = gw_response_tool_name(choice);
     if (is_named && name)
-        made = gw_tree_function(fields, name, &function);
+        made = gw_json_function(fields, name, &function);
     else
         gw_fields_fail(fields, "tool_choice", "unsupported_field",
                        "tool_choice: an object must be {\"type\":\"function\",\"name\":...}, not "

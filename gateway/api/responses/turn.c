@@ -4,8 +4,8 @@
 
 #include "common/base/array.h"
 #include "gateway/api/access/access.h"
+#include "gateway/api/json_util.h"
 #include "gateway/api/responses/input.h"
-#include "gateway/api/trees.h"
 #include "gateway/http/sse.h"
 
 /* What a client is told again of its body goes out in every event that has the response object. */

@@ -5,8 +5,8 @@
 #include "engine/tokenizer/stream.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/builder.h"
+#include "gateway/api/json_util.h"
 #include "gateway/api/tgi/writer.h"
-#include "gateway/api/trees.h"
 
 enum { DEFAULT_NEW_TOKENS = 100 };
 
@@ -96,12 +96,12 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
 static struct baton_json *lift_parameters(const struct baton_json *body)
 {
     const struct baton_json *parameters = baton_json_get(body, "parameters");
-    bool has_object = gw_tree_is_object(parameters);
-    if (!gw_tree_is_object(body))
+    bool has_object = gw_json_is_object(parameters);
+    if (!gw_json_is_object(body))
         return baton_json_share(body);
     struct baton_json *made = baton_json_new_object();
-    if (gw_tree_add_members(made, body, has_object ? "parameters" : NULL) &&
-        (!has_object || gw_tree_add_members(made, parameters, NULL)))
+    if (gw_json_add_members(made, body, has_object ? "parameters" : NULL) &&
+        (!has_object || gw_json_add_members(made, parameters, NULL)))
         return made;
     baton_json_free(made);
     return NULL;
