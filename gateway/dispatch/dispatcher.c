@@ -6,7 +6,7 @@
 
 /* The longest time before a worker hears that its tokens arrived. */
 #define ACK_EVERY_NS (50 * BATON_MS)
-enum { LOOKS_A_TICK = 1024 };
+enum { CHECKS_A_TICK = 1024 };
 
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
                                                   "the request's time was up"};
@@ -93,8 +93,8 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
 static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     struct gw_request_list *queued = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED);
-    struct gw_request **next = &dispatcher->core->requests->looked_at_next;
-    for (size_t n = queued->n < LOOKS_A_TICK ? queued->n : LOOKS_A_TICK; n && queued->n; n--) {
+    struct gw_request **next = &dispatcher->core->requests->checked_next;
+    for (size_t n = queued->n < CHECKS_A_TICK ? queued->n : CHECKS_A_TICK; n && queued->n; n--) {
         struct gw_request *request = *next ? *next : gw_request_list_first(queued);
         *next = gw_request_list_next(queued, request);
         const struct gw_failure *failure = must_end(dispatcher, request, now_ns);

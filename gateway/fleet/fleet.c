@@ -185,7 +185,7 @@ static void drop_hello(struct gw_fleet *fleet, const struct baton_message *messa
     baton_inbox_reject(fleet->options.inbox, message);
 }
 
-/* On NNG's threads. The tick looks at the links only after it. */
+/* On NNG's threads. The tick checks the links only after it. */
 static void on_link_changed(void *arg)
 {
     struct gw_fleet *fleet = arg;
@@ -390,7 +390,7 @@ static int64_t dead_after_ns(const struct gw_fleet *fleet, const struct gw_worke
 }
 
 /* When there is something to do about the worker, if nothing is heard of it until then. */
-static int64_t next_look_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
+static int64_t next_check_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     bool may_be_suspect = worker->state == GW_WORKER_READY;
     int64_t patience_ns = dead_after_ns(fleet, worker) / (may_be_suspect ? 2 : 1);
@@ -398,8 +398,8 @@ static int64_t next_look_ns(const struct gw_fleet *fleet, const struct gw_worker
     return silent_ns < worker->beat_due_ns ? silent_ns : worker->beat_due_ns;
 }
 
-static void look_at(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
-                    bool heard_all)
+static void check_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
+                         bool heard_all)
 {
     int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
     int64_t dead_ns = dead_after_ns(fleet, worker);
@@ -413,7 +413,7 @@ static void look_at(struct gw_fleet *fleet, struct gw_worker *worker, int64_t no
     }
     if (now_ns >= worker->beat_due_ns)
         beat(fleet, worker, now_ns);
-    gw_timing_wheel_put(&fleet->due, worker, next_look_ns(fleet, worker));
+    gw_timing_wheel_put(&fleet->due, worker, next_check_ns(fleet, worker));
 }
 
 static bool lose_if_down(struct gw_fleet *fleet, struct gw_worker *worker)
@@ -459,10 +459,10 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
     fleet->ticked_ns = now_ns;
     if (atomic_exchange(&fleet->links_changed, false))
         lose_all_down(fleet);
-    /* A link that does not come up in time changes unnoticed, so each is looked at when due. */
+    /* A link that does not come up in time changes unnoticed, so each is checked when due. */
     for (struct gw_worker *worker; (worker = gw_timing_wheel_take(&fleet->due, now_ns));)
         if (!lose_if_down(fleet, worker))
-            look_at(fleet, worker, now_ns, heard_all);
+            check_worker(fleet, worker, now_ns, heard_all);
     close_one(fleet, now_ns);
 }
 

@@ -54,7 +54,7 @@ struct gw_fleet {
     struct gw_worker_list workers;
     struct gw_worker_census census;
     struct gw_worker_bucket by_link[GW_WORKER_BUCKETS]; /* the same, by the id of their link */
-    struct gw_timing_wheel due;                         /* the same, by when they are looked at */
+    struct gw_timing_wheel due;                         /* the same, by when they are checked */
     atomic_bool links_changed;                          /* some worker's link may be down */
     struct gw_worker_list refused;                      /* links that still carry a Refused */
     struct gw_worker_list leaving; /* lost ones, whose links are still to be closed */

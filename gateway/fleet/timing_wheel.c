@@ -31,7 +31,7 @@ void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *wor
 }
 
 /* Slots are shared by rounds of the wheel, so a slot may hold workers of a later one. After a pause
- * longer than a round each slot is looked at once. */
+ * longer than a round each slot is checked once. */
 static void turn(struct gw_timing_wheel *wheel, int64_t now_ns)
 {
     int64_t from = wheel->turned_to, end = now_ns / wheel->slot_ns;

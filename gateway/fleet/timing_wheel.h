@@ -1,4 +1,4 @@
-/* When each worker of the fleet is to be looked at next: a hashed timing wheel, so that a tick
+/* When each worker of the fleet is to be checked next: a hashed timing wheel, so that a tick
  * costs what is due and not what is there (G. Varghese, T. Lauck: "Hashed and Hierarchical Timing
  * Wheels", 1987, scheme 6).
  *
@@ -24,14 +24,14 @@ struct gw_timing_wheel {
     int64_t turned_to; /* number of the first slot that has not ended */
 };
 
-/* slot_ns: > 0, how late a worker may be looked at. */
+/* slot_ns: > 0, how late a worker may be checked. */
 void gw_timing_wheel_init(struct gw_timing_wheel *wheel, int64_t slot_ns, int64_t now_ns);
 
-/* The worker, which is in no slot, is to be looked at at due_ns; a time that is over counts as
+/* The worker, which is in no slot, is to be checked at due_ns; a time that is over counts as
  * now. */
 void gw_timing_wheel_put(struct gw_timing_wheel *wheel, struct gw_worker *worker, int64_t due_ns);
 
-/* It is to be looked at no more; harmless when it is in no slot. */
+/* It is to be checked no more; harmless when it is in no slot. */
 void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *worker);
 
 /* Takes a worker that is due out of the wheel; NULL: there is none. */

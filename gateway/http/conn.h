@@ -176,7 +176,7 @@ struct gw_exchange {
 void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
 /* Has the sweep call on_resume, for one connection a turn. */
 void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn);
-/* Has the timer look at the connection until gw_conn_look says that it need not. */
+/* Has the timer look at the connection until gw_conn_check says that it need not. */
 void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn);
 /* The last handle of a stopped server is gone: frees it. */
 void gw_server_release(struct gw_http_server *server);
@@ -216,9 +216,9 @@ void gw_conn_ended(struct gw_conn *conn);
 void gw_conn_attend(struct gw_conn *conn);
 /* For the sweep: calls on_resume. */
 void gw_conn_resume(struct gw_conn *conn);
-/* For the timer: closes the connection when its client left; false: it is to be looked at no
+/* For the timer: closes the connection when its client left; false: it is to be checked no
  * longer. */
-bool gw_conn_look(struct gw_conn *conn);
+bool gw_conn_check(struct gw_conn *conn);
 
 /* ---- limits.c ---- */
 

@@ -261,7 +261,7 @@ static bool must_be_watched(const struct gw_conn *conn)
            (conn->saw_eof || conn->paused);
 }
 
-bool gw_conn_look(struct gw_conn *conn)
+bool gw_conn_check(struct gw_conn *conn)
 {
     struct pollfd polled = {.events = POLLRDHUP};
     if (!must_be_watched(conn))

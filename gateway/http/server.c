@@ -118,7 +118,7 @@ static void on_watch(uv_timer_t *timer)
     struct gw_http_server *server = timer->data;
     for (size_t n = server->watched.n; n && server->watched.n; n--) {
         struct gw_conn *conn = gw_watched_list_pop_front(&server->watched);
-        if (gw_conn_look(conn))
+        if (gw_conn_check(conn))
             gw_watched_list_push_back(&server->watched, conn);
     }
     if (!server->watched.n)

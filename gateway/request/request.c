@@ -86,8 +86,8 @@ void gw_request_take_id(struct gw_requests *requests, struct gw_request *request
 static void leave_state(struct gw_requests *requests, struct gw_request *request)
 {
     struct gw_request_list *list = &requests->by_state[request->state];
-    if (requests->looked_at_next == request)
-        requests->looked_at_next = gw_request_list_next(list, request);
+    if (requests->checked_next == request)
+        requests->checked_next = gw_request_list_next(list, request);
     gw_request_list_remove(list, request);
     if (request->state == GW_QUEUED)
         gw_request_queue_remove(&requests->queued[request->params.priority], request);

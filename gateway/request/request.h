@@ -108,7 +108,7 @@ struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
     struct gw_request_queue queued[BATON_N_PRIORITIES]; /* by_state[GW_QUEUED], by class */
     struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
-    struct gw_request *looked_at_next; /* of those that are QUEUED; NULL: the first */
+    struct gw_request *checked_next; /* of those that are QUEUED; NULL: the first */
     uint64_t n_arrived;
 };
 

@@ -86,7 +86,7 @@ static bool is_held(const struct baton_call_wish *wish, const struct baton_json 
 }
 
 /* Schemas are checked each on its own, so that an error names the tool. Those that are not held
- * count as well: then all that are were looked at ahead of the loop. */
+ * count as well: then all that are were checked ahead of the loop. */
 static void check_schemas(struct gw_completion_builder *builder, const struct baton_call_wish *wish,
                           const char *where)
 {
@@ -198,8 +198,8 @@ bool gw_tool_choice_is_given(const struct baton_json *body)
 }
 
 /* Of a namespace, also its tools. */
-static void look_at(const struct baton_json *body, const struct baton_json *tools,
-                    struct gw_grammar_sum *sum)
+static void check_all(const struct baton_json *body, const struct baton_json *tools,
+                      struct gw_grammar_sum *sum)
 {
     for (size_t i = 0; i < baton_json_size(tools); i++) {
         const struct baton_json *tool = baton_json_at(tools, i);
@@ -207,12 +207,12 @@ static void look_at(const struct baton_json *body, const struct baton_json *tool
         struct baton_json *schema = baton_tool_schema(parameters_of(tool));
         gw_grammar_check_schema(&fields, "tools", "tools", schema, sum);
         baton_json_free(schema);
-        look_at(body, baton_json_get(tool, "tools"), sum);
+        check_all(body, baton_json_get(tool, "tools"), sum);
     }
 }
 
-void gw_tool_choice_look_ahead(const struct baton_json *body)
+void gw_tool_choice_check_ahead(const struct baton_json *body)
 {
     struct gw_grammar_sum sum = {0};
-    look_at(body, baton_json_get(body, "tools"), &sum);
+    check_all(body, baton_json_get(body, "tools"), &sum);
 }

@@ -7,7 +7,7 @@
  * Where nothing of this is asked for, nothing is held, and calls are what the model makes of them.
  *
  * Ownership: a choice borrows from the body.
- * Threading: loop thread; look_ahead: any.
+ * Threading: loop thread; check_ahead: any.
  * Errors:    in fields->problem: a tool that is not there, a form that cannot be held, a keyword of
  *            a schema that is not supported, with the path to it.
  */
@@ -34,9 +34,9 @@ void gw_builder_constrain_tools(struct gw_completion_builder *builder,
                                 const struct baton_json *tools,
                                 const struct gw_tool_choice *choice);
 
-/* Whether a body's tools may have to be held to their schemas, in any API; looks at these, whose
+/* Whether a body's tools may have to be held to their schemas, in any API; checks these, whose
  * verdicts are kept (params/grammar.h). */
 bool gw_tool_choice_is_given(const struct baton_json *body);
-void gw_tool_choice_look_ahead(const struct baton_json *body);
+void gw_tool_choice_check_ahead(const struct baton_json *body);
 
 #endif

@@ -265,7 +265,7 @@ bool gw_grammar_is_given(const struct baton_json *body)
     return is_given;
 }
 
-static void look_at(const struct baton_json *object)
+static void check_fields(const struct baton_json *object)
 {
     struct gw_fields fields = gw_fields(object);
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
@@ -278,12 +278,12 @@ static void look_at(const struct baton_json *object)
     baton_sampling_params_fini(&params);
 }
 
-void gw_grammar_look_ahead(const struct baton_json *body)
+void gw_grammar_check_ahead(const struct baton_json *body)
 {
-    look_at(body);
+    check_fields(body);
     for (size_t i = 0; i < N_LIFTED; i++)
         if (has_any(baton_json_get(body, lifted[i])))
-            look_at(baton_json_get(body, lifted[i]));
+            check_fields(baton_json_get(body, lifted[i]));
 }
 
 /* What is held to a grammar ends by a token. */

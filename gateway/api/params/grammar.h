@@ -2,7 +2,7 @@
  * a body, of which one may be given.
  *
  * A large schema takes a good part of a second to read. So what is found out about a text is kept,
- * and a body with one of these fields has them looked at on libuv's pool before its turn comes.
+ * and a body with one of these fields has them checked on libuv's pool before its turn comes.
  *
  * Ownership: the params own the grammar's text.
  * Threading: any; what is kept is the process's.
@@ -45,6 +45,6 @@ void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *pa
 bool gw_grammar_is_given(const struct baton_json *body);
 
 /* Reads the fields of a body for what is kept of them. */
-void gw_grammar_look_ahead(const struct baton_json *body);
+void gw_grammar_check_ahead(const struct baton_json *body);
 
 #endif

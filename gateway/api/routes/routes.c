@@ -48,7 +48,7 @@ static bool needs_no_type(const struct gw_exchange *exchange)
 
 /* ---- bodies ---- */
 
-/* A body that is parsed on libuv's pool, or has a grammar looked at there, and then waits for its
+/* A body that is parsed on libuv's pool, or has a grammar checked there, and then waits for its
  * client's turn. The client may leave meanwhile: exchange is then NULL. */
 struct parse_work {
     enum gw_exchange_user user; /* first: its exchange's data is this */
@@ -84,9 +84,9 @@ static void parse_on_pool(uv_work_t *work)
         parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
     if (parse->err)
         return;
-    gw_grammar_look_ahead(parse->body);
+    gw_grammar_check_ahead(parse->body);
     if (gw_tool_choice_is_given(parse->body))
-        gw_tool_choice_look_ahead(parse->body);
+        gw_tool_choice_check_ahead(parse->body);
 }
 
 static void free_parse(struct parse_work *parse)

@@ -76,7 +76,7 @@ void gw_stream_get(struct gw_api *api, struct gw_exchange *exchange, const struc
                "Last-Event-ID: must be the id of an event of this stream: its name, '-', a number");
         return;
     }
-    switch (gw_stream_look(stream, after)) {
+    switch (gw_stream_has_after(stream, after)) {
     case GW_STREAM_HAS:
         resume(exchange, stream, after);
         break;

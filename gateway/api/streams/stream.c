@@ -242,7 +242,7 @@ void gw_stream_end(struct gw_stream *stream)
 
 /* ---- for its client ---- */
 
-enum gw_stream_has gw_stream_look(const struct gw_stream *stream, uint64_t after)
+enum gw_stream_has gw_stream_has_after(const struct gw_stream *stream, uint64_t after)
 {
     if (after > stream->n_events)
         return GW_STREAM_NEVER_HAD;

@@ -77,7 +77,7 @@ enum gw_stream_has { GW_STREAM_HAS, GW_STREAM_HAS_ALL, GW_STREAM_HAD, GW_STREAM_
 
 /* What there is of the events after that number: some, or some to come; the client has seen the
  * last one; they are gone; there is no event of that number. */
-enum gw_stream_has gw_stream_look(const struct gw_stream *stream, uint64_t after);
+enum gw_stream_has gw_stream_has_after(const struct gw_stream *stream, uint64_t after);
 /* "ID-NUMBER", as an event's id is written. False: it is none of this stream. */
 bool gw_stream_read_event_id(const struct gw_stream *stream, const char *text, uint64_t *number);
 /* The exchange, whose answer has begun, takes the events after that number, which are there. */

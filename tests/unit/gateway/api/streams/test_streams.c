@@ -190,15 +190,15 @@ TEST(what_there_is_after_an_event_is_known)
     start(MAX_BYTES, N_PLACES * MAX_BYTES);
     int fd = client_open(&f, 0);
     struct gw_stream *stream = open_stream(&source, fd);
-    assert_int_equal(gw_stream_look(stream, 0), GW_STREAM_HAS); /* it will have */
-    assert_int_equal(gw_stream_look(stream, 1), GW_STREAM_NEVER_HAD);
+    assert_int_equal(gw_stream_has_after(stream, 0), GW_STREAM_HAS); /* it will have */
+    assert_int_equal(gw_stream_has_after(stream, 1), GW_STREAM_NEVER_HAD);
     write_events(stream, 3);
     for (uint64_t after = 0; after <= 3; after++)
-        assert_int_equal(gw_stream_look(stream, after), GW_STREAM_HAS);
+        assert_int_equal(gw_stream_has_after(stream, after), GW_STREAM_HAS);
     gw_stream_end(stream);
-    assert_int_equal(gw_stream_look(stream, 2), GW_STREAM_HAS);
-    assert_int_equal(gw_stream_look(stream, 3), GW_STREAM_HAS_ALL);
-    assert_int_equal(gw_stream_look(stream, 4), GW_STREAM_NEVER_HAD);
+    assert_int_equal(gw_stream_has_after(stream, 2), GW_STREAM_HAS);
+    assert_int_equal(gw_stream_has_after(stream, 3), GW_STREAM_HAS_ALL);
+    assert_int_equal(gw_stream_has_after(stream, 4), GW_STREAM_NEVER_HAD);
     close(fd);
     stop();
 }
@@ -232,11 +232,11 @@ TEST(without_a_client_the_source_is_paused_and_then_the_stream_is_lost)
     assert_in_range(stream->held_bytes, MAX_BYTES / 2, MAX_BYTES / 2 + 2 * EVENT_BYTES);
     while (!stream->is_lost) { /* it does not stand still */
         assert_in_range(stream->held_bytes, 1, MAX_BYTES);
-        assert_int_equal(gw_stream_look(stream, 0), GW_STREAM_HAS);
+        assert_int_equal(gw_stream_has_after(stream, 0), GW_STREAM_HAS);
         write_events(stream, 1);
     }
     assert_int_equal(stream->held_bytes, 0);
-    assert_int_equal(gw_stream_look(stream, 0), GW_STREAM_HAD);
+    assert_int_equal(gw_stream_has_after(stream, 0), GW_STREAM_HAD);
     write_events(stream, 1); /* nobody is called from inside its own write */
     assert_int_equal(source.n_abandoned, 0);
     gw_streams_tick(&streams, baton_now_ns());
@@ -261,8 +261,8 @@ TEST(a_client_that_reads_never_pauses_the_source)
         }
     }
     assert_int_equal(source.n_pauses, 0);
-    assert_int_equal(gw_stream_look(stream, N_EVENTS - N_HELD), GW_STREAM_HAS);
-    assert_int_equal(gw_stream_look(stream, 0), GW_STREAM_HAD);
+    assert_int_equal(gw_stream_has_after(stream, N_EVENTS - N_HELD), GW_STREAM_HAS);
+    assert_int_equal(gw_stream_has_after(stream, 0), GW_STREAM_HAD);
     close(fd);
     stop();
 }
@@ -279,7 +279,7 @@ TEST(what_a_client_has_not_taken_stays)
         fixture_settle(&f);
         assert_in_range(stream->held_bytes, 0, MAX_BYTES);
     }
-    assert_int_equal(gw_stream_look(stream, 8), GW_STREAM_HAS);
+    assert_int_equal(gw_stream_has_after(stream, 8), GW_STREAM_HAS);
     drain_client(fd, stream, &source.n_goes_on, 1);
     write_events(stream, 1);
     close(fd);
@@ -327,7 +327,7 @@ TEST(a_source_that_stands_still_when_it_is_told_to_loses_nothing)
             case 0:
                 leave(fd);
                 fd = client_open(&f, 4096);
-                while (gw_stream_look(stream, after) == GW_STREAM_HAD)
+                while (gw_stream_has_after(stream, after) == GW_STREAM_HAD)
                     after++;
                 resume(stream, fd, after);
                 break;
