@@ -85,7 +85,7 @@ static void wake(void *arg)
 
 /* Receives messages for TURN_NS at most, because clients and heartbeats need the loop as well.
  * False: more messages are there. */
-static bool take_messages(struct gateway *gateway)
+static bool handle_messages(struct gateway *gateway)
 {
     struct baton_message message;
     int64_t begin_ns = baton_now_ns(), now_ns = begin_ns;
@@ -104,7 +104,7 @@ static void on_wake(uv_async_t *async)
 {
     struct gateway *gateway = of((uv_handle_t *)async);
     gw_dispatcher_wake(&gateway->dispatcher, baton_now_ns());
-    bool heard_all = take_messages(gateway);
+    bool heard_all = handle_messages(gateway);
     if (gateway->closing)
         return;
     if (!heard_all)
@@ -125,11 +125,11 @@ static void on_worker_message(void *arg, struct gw_worker *worker, const baton_e
 {
     struct gateway *gateway = arg;
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_ACCOUNT) {
-        gw_kv_debug_take(gateway->api.kv_debug, worker, envelope->kv_account);
+        gw_kv_debug_handle(gateway->api.kv_debug, worker, envelope->kv_account);
         return;
     }
     gw_http_gather(gateway->server);
-    gw_worker_messages_take(&gateway->dispatcher, worker, envelope);
+    gw_worker_messages_handle(&gateway->dispatcher, worker, envelope);
     gw_http_flush(gateway->server);
 }
 

@@ -15,8 +15,8 @@
  * (dispatcher.c) if that comes first. */
 enum { ACKS_A_CREDIT = 8 };
 
-static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                          const Baton__V1__Reserved *reserved)
+static void handle_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                            const Baton__V1__Reserved *reserved)
 {
     static const struct gw_failure unasked = {502, "worker_failed",
                                               "blocks are said to be cached that have no hash"};
@@ -28,12 +28,12 @@ static void take_reserved(struct gw_dispatcher *dispatcher, struct gw_request *r
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &unasked);
         return;
     }
-    gw_attempt_take_ticket(&request->attempt, reserved);
+    gw_attempt_set_ticket(&request->attempt, reserved);
     gw_routing_reserved(&dispatcher->routing, request, reserved->n_cached_blocks);
 }
 
-static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                          const Baton__V1__Rejected *rejected)
+static void handle_rejected(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                            const Baton__V1__Rejected *rejected)
 {
     if (request->state != GW_RESERVING)
         return;
@@ -51,8 +51,8 @@ static void take_rejected(struct gw_dispatcher *dispatcher, struct gw_request *r
                            rejected->batch_full ? "the batch is full" : "no free blocks");
 }
 
-static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                                 const Baton__V1__PromptLogprobs *scores)
+static void handle_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                                   const Baton__V1__PromptLogprobs *scores)
 {
     static const struct gw_failure gap = {502, "worker_failed", "prompt logprobs were lost"};
     if (request->state != GW_PREFILLING || !request->params.prompt_logprobs)
@@ -67,8 +67,8 @@ static void take_prompt_logprobs(struct gw_dispatcher *dispatcher, struct gw_req
     request->writer->prompt_logprobs(request->choice, scores);
 }
 
-static void take_prompt_progress(struct gw_request *request,
-                                 const Baton__V1__PromptProgress *progress)
+static void handle_prompt_progress(struct gw_request *request,
+                                   const Baton__V1__PromptProgress *progress)
 {
     if (request->state == GW_PREFILLING && request->params.prompt_progress &&
         progress->n_tokens < request->params.prompt.n)
@@ -184,8 +184,8 @@ static const struct gw_failure *first_token_contradicts(const struct gw_dispatch
     return NULL;
 }
 
-static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                             const Baton__V1__FirstToken *first)
+static void handle_first_token(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                               const Baton__V1__FirstToken *first)
 {
     if (request->state != GW_PREFILLING)
         return;
@@ -206,7 +206,7 @@ static void take_first_token(struct gw_dispatcher *dispatcher, struct gw_request
         request->writer->first(request->choice);
     const struct gw_made_token made = {
         .id = first->token, .decision = first->decision, .logprobs = first->logprobs};
-    if (gw_request_take_token(request, &dispatcher->core->detokenizer, &made)) {
+    if (gw_request_add_token(request, &dispatcher->core->detokenizer, &made)) {
         gw_lifecycle_finish(&dispatcher->lifecycle, request);
     } else if (!more && request->params.kv_cache) { /* naive mode ends with Finished instead */
         gw_request_end_output(request, &dispatcher->core->detokenizer, first->stopped);
@@ -231,8 +231,8 @@ static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher
     return n_embd && embedding->n_values != (uint64_t)n_embd ? &width : NULL;
 }
 
-static void take_embedding(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                           const Baton__V1__Embedding *embedding)
+static void handle_embedding(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                             const Baton__V1__Embedding *embedding)
 {
     if (request->state != GW_PREFILLING || !request->params.pooling)
         return;
@@ -274,8 +274,8 @@ static void note_moved(struct gw_metrics *metrics, struct gw_request *request, i
         note_migration_gap(metrics, request, baton_seconds(now_ns - last_ns));
 }
 
-static void take_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                       const Baton__V1__Tokens *tokens, double sample_s, int64_t now_ns)
+static void handle_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                         const Baton__V1__Tokens *tokens, double sample_s, int64_t now_ns)
 {
     const struct gw_attempt *attempt = &request->attempt;
     /* The message came at the end of the first step, which began so long before it. */
@@ -321,8 +321,8 @@ static size_t note_drafts(struct gw_metrics *metrics, struct gw_request *request
 }
 
 /* sample_s: how long the worker chose tokens after the step; 0: step_s tells both. */
-static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const Baton__V1__StepEvent *event, double sample_s)
+static void handle_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          const Baton__V1__StepEvent *event, double sample_s)
 {
     const Baton__V1__Tokens *tokens = event->tokens;
     int64_t now_ns = baton_now_ns();
@@ -337,7 +337,7 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
                request->attempt.decode ? request->attempt.decode : request->attempt.prefill);
     gw_output_handle(&request->output, now_ns);
     if (!request->attempt.decode_began)
-        take_began(dispatcher, request, tokens, sample_s, now_ns);
+        handle_began(dispatcher, request, tokens, sample_s, now_ns);
     /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
@@ -355,7 +355,7 @@ static void take_tokens(struct gw_dispatcher *dispatcher, struct gw_request *req
             .decision = tokens->n_decisions ? tokens->decisions[i] : NULL,
             .logprobs = tokens->n_logprobs ? tokens->logprobs[i] : NULL,
             .draft = i < n_drafts ? &event->drafts[i] : NULL};
-        if (gw_request_take_token(request, &dispatcher->core->detokenizer, &made)) {
+        if (gw_request_add_token(request, &dispatcher->core->detokenizer, &made)) {
             gw_lifecycle_finish(&dispatcher->lifecycle, request);
             return;
         }
@@ -382,8 +382,8 @@ static const struct gw_failure *finished_contradicts(const struct gw_request *re
     return is_right ? NULL : &false_end;
 }
 
-static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                          const Baton__V1__Finished *finished)
+static void handle_finished(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                            const Baton__V1__Finished *finished)
 {
     if (request->state != GW_DECODING)
         return;
@@ -400,8 +400,8 @@ static void take_finished(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
-static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const struct gw_worker *worker, const Baton__V1__Failed *failed)
+static void handle_failed(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                          const struct gw_worker *worker, const Baton__V1__Failed *failed)
 {
     char message[BATON_MAX_TEXT_BYTES + 128];
     bool is_deadline = failed->code == BATON__V1__FAILED__CODE__DEADLINE;
@@ -421,8 +421,8 @@ static void take_failed(struct gw_dispatcher *dispatcher, struct gw_request *req
 }
 
 /* What a worker says that computes a part of the prompt: that it has blocks for it, or not. */
-static void take_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
-                         struct gw_request *request, const baton_envelope *envelope)
+static void handle_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+                           struct gw_request *request, const baton_envelope *envelope)
 {
     static const struct gw_failure false_answer = {
         502, "worker_failed", "a part's worker says what contradicts the prompt"};
@@ -435,7 +435,7 @@ static void take_of_part(struct gw_dispatcher *dispatcher, const struct gw_worke
         gw_split_give_up(&dispatcher->routing, request, worker);
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
-        take_failed(dispatcher, request, worker, envelope->failed);
+        handle_failed(dispatcher, request, worker, envelope->failed);
         break;
     default: /* the first part alone tells of the prompt */
         break;
@@ -465,24 +465,24 @@ static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw
     return concerns ? request : NULL;
 }
 
-static void take_step(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
-                      const Baton__V1__StepEvents *step)
+static void handle_step(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+                        const Baton__V1__StepEvents *step)
 {
     for (size_t i = 0; i < step->n_events; i++) {
         const Baton__V1__StepEvent *event = step->events[i];
         struct gw_request *request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->tokens)
-            take_tokens(dispatcher, request, event, step->sample_s);
+            handle_tokens(dispatcher, request, event, step->sample_s);
         /* Look the request up again: its tokens may have ended it, for example by a stop string. */
         request = find(dispatcher, worker, event->request_id, event->attempt);
         if (request && event->finished)
-            take_finished(dispatcher, request, event->finished);
+            handle_finished(dispatcher, request, event->finished);
     }
 }
 
 /* What a worker says of an attempt that the request does not have yet. */
-static void take_of_successor(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                              const baton_envelope *envelope)
+static void handle_of_successor(struct gw_dispatcher *dispatcher, struct gw_request *request,
+                                const baton_envelope *envelope)
 {
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
@@ -502,40 +502,40 @@ static void take_of_successor(struct gw_dispatcher *dispatcher, struct gw_reques
     }
 }
 
-static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
-                            struct gw_request *request, const baton_envelope *envelope)
+static void handle_of_request(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
+                              struct gw_request *request, const baton_envelope *envelope)
 {
     static struct baton_log_limit unexpected;
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
-        take_reserved(dispatcher, request, envelope->reserved);
+        handle_reserved(dispatcher, request, envelope->reserved);
         break;
     case BATON__V1__ENVELOPE__BODY_REJECTED:
-        take_rejected(dispatcher, request, envelope->rejected);
+        handle_rejected(dispatcher, request, envelope->rejected);
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_LOGPROBS:
-        take_prompt_logprobs(dispatcher, request, envelope->prompt_logprobs);
+        handle_prompt_logprobs(dispatcher, request, envelope->prompt_logprobs);
         break;
     case BATON__V1__ENVELOPE__BODY_PROMPT_PROGRESS:
-        take_prompt_progress(request, envelope->prompt_progress);
+        handle_prompt_progress(request, envelope->prompt_progress);
         break;
     case BATON__V1__ENVELOPE__BODY_FIRST_TOKEN:
-        take_first_token(dispatcher, request, envelope->first_token);
+        handle_first_token(dispatcher, request, envelope->first_token);
         break;
     case BATON__V1__ENVELOPE__BODY_EMBEDDING:
-        take_embedding(dispatcher, request, envelope->embedding);
+        handle_embedding(dispatcher, request, envelope->embedding);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKENS:
-        take_tokens(dispatcher, request, &(Baton__V1__StepEvent){.tokens = envelope->tokens}, 0);
+        handle_tokens(dispatcher, request, &(Baton__V1__StepEvent){.tokens = envelope->tokens}, 0);
         break;
     case BATON__V1__ENVELOPE__BODY_FINISHED:
-        take_finished(dispatcher, request, envelope->finished);
+        handle_finished(dispatcher, request, envelope->finished);
         break;
     case BATON__V1__ENVELOPE__BODY_HANDED_OVER:
         gw_hand_over_done(&dispatcher->lifecycle, request, envelope->handed_over);
         break;
     case BATON__V1__ENVELOPE__BODY_FAILED:
-        take_failed(dispatcher, request, worker, envelope->failed);
+        handle_failed(dispatcher, request, worker, envelope->failed);
         break;
     default:
         baton_log_limited(&unexpected, BATON_LOG_WARN, "unexpected_message",
@@ -545,21 +545,21 @@ static void take_of_request(struct gw_dispatcher *dispatcher, const struct gw_wo
     }
 }
 
-void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
-                             const baton_envelope *envelope)
+void gw_worker_messages_handle(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
+                               const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STEP_EVENTS) {
-        take_step(dispatcher, worker, envelope->step_events);
+        handle_step(dispatcher, worker, envelope->step_events);
         return;
     }
     struct gw_request *request = gw_request_find(dispatcher->core->requests, envelope->request_id);
     if (request && gw_hand_over_concerns(request, worker, envelope->attempt)) {
-        take_of_successor(dispatcher, request, envelope);
+        handle_of_successor(dispatcher, request, envelope);
         return;
     }
     request = find(dispatcher, worker, envelope->request_id, envelope->attempt);
     if (request && is_of_part(request, worker, envelope))
-        take_of_part(dispatcher, worker, request, envelope);
+        handle_of_part(dispatcher, worker, request, envelope);
     else if (request)
-        take_of_request(dispatcher, worker, request, envelope);
+        handle_of_request(dispatcher, worker, request, envelope);
 }

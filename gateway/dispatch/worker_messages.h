@@ -10,7 +10,7 @@
 
 #include "gateway/dispatch/dispatcher.h"
 
-void gw_worker_messages_take(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
-                             const baton_envelope *envelope);
+void gw_worker_messages_handle(struct gw_dispatcher *dispatcher, struct gw_worker *worker,
+                               const baton_envelope *envelope);
 
 #endif

@@ -294,10 +294,10 @@ static void judge(struct gw_fleet *fleet, struct gw_worker *worker)
         gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
 }
 
-static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
-                        const Baton__V1__Status *status)
+static void handle_status(struct gw_fleet *fleet, struct gw_worker *worker,
+                          const Baton__V1__Status *status)
 {
-    gw_worker_take_status(worker, status);
+    gw_worker_set_status(worker, status);
     if (status->draining)
         drain(fleet, worker, "it drains");
     else if (worker->state != GW_WORKER_DRAINING)
@@ -308,8 +308,8 @@ static void take_status(struct gw_fleet *fleet, struct gw_worker *worker,
 }
 
 /* A worker whose token changes shows the new one before the old one is withdrawn. */
-static void take_token(struct gw_fleet *fleet, struct gw_worker *worker,
-                       const Baton__V1__Hello *hello)
+static void handle_token(struct gw_fleet *fleet, struct gw_worker *worker,
+                         const Baton__V1__Hello *hello)
 {
     if (!gw_handshake_has_token(&fleet->options.identity, hello)) {
         lose(fleet, worker, "the cluster token that it shows is not this fleet's");
@@ -333,9 +333,9 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
                      const baton_envelope *envelope)
 {
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_STATUS) {
-        take_status(fleet, worker, envelope->status);
+        handle_status(fleet, worker, envelope->status);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
-        take_token(fleet, worker, envelope->hello);
+        handle_token(fleet, worker, envelope->hello);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
         beat(fleet, worker, baton_now_ns()); /* it leaves when this is acknowledged */

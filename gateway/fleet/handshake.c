@@ -129,7 +129,7 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
     copy(worker->fingerprint.config, BATON_SHA256_HEX, hello->fingerprint->config);
     copy(worker->fingerprint.tokenizer, BATON_SHA256_HEX, hello->fingerprint->tokenizer);
     copy(worker->fingerprint.weights, BATON_SHA256_HEX, hello->fingerprint->weights);
-    gw_worker_take_status(worker, hello->status);
+    gw_worker_set_status(worker, hello->status);
     return worker;
 }
 

@@ -53,7 +53,7 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
     worker->state_ns = now_ns;
 }
 
-void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status)
+void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *status)
 {
     worker->status = *status;
     worker->status.base.n_unknown_fields = 0; /* a newer worker's; their memory is the message's */

@@ -96,7 +96,7 @@ BATON_LIST(gw_worker_bucket, struct gw_worker, in_bucket)
 void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, const char *reason);
 
 /* Keeps the Status that the worker sent, and derives its load from it. */
-void gw_worker_take_status(struct gw_worker *worker, const Baton__V1__Status *status);
+void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *status);
 
 /* It rejected a reservation for a request of the class: it has less for batch requests than for
  * interactive ones. And: it may have room again. */

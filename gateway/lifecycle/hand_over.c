@@ -42,7 +42,7 @@ void gw_hand_over_reserved(struct gw_lifecycle *lifecycle, struct gw_request *re
         gw_hand_over_broke(lifecycle, request, "blocks are said to be cached that have no hash");
         return;
     }
-    gw_attempt_take_ticket(successor, reserved);
+    gw_attempt_set_ticket(successor, reserved);
     successor->n_cached_blocks = reserved->n_cached_blocks;
     gw_command_hand_over(request);
 }

@@ -42,7 +42,7 @@ void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *work
     assign(worker, turn, attempt->decode_id);
 }
 
-void gw_attempt_take_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved)
+void gw_attempt_set_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved)
 {
     memcpy(attempt->ticket.bytes, reserved->ticket.data, sizeof attempt->ticket.bytes);
 }

@@ -92,7 +92,7 @@ void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *work
                               int64_t n_blocks);
 
 /* Keeps the ticket that Reserved gives. */
-void gw_attempt_take_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved);
+void gw_attempt_set_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved);
 
 /* KV blocks for prompt and output but for the last token, which is never an input; 0 while
  * block_tokens is 0. */

@@ -74,7 +74,7 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
     return request;
 }
 
-void gw_request_take_id(struct gw_requests *requests, struct gw_request *request, uint64_t id)
+void gw_request_set_id(struct gw_requests *requests, struct gw_request *request, uint64_t id)
 {
     if (!id || gw_request_find(requests, id))
         return;
@@ -203,8 +203,8 @@ static bool is_shown(const struct gw_params *params, uint32_t id)
     return false;
 }
 
-bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
-                           const struct gw_made_token *made)
+bool gw_request_add_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                          const struct gw_made_token *made)
 {
     struct gw_output *output = &request->output;
     bool silent = baton_sampling_params_is_stop(&request->params.sampling, made->id) ||

@@ -119,7 +119,7 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
                                      const struct gw_response_writer *writer,
                                      struct gw_choice *choice, int64_t arrived_ns);
 /* Gives it the id that its client is told, unless another request has it. */
-void gw_request_take_id(struct gw_requests *requests, struct gw_request *request, uint64_t id);
+void gw_request_set_id(struct gw_requests *requests, struct gw_request *request, uint64_t id);
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request);
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id);
 
@@ -146,8 +146,8 @@ struct gw_made_token {
 /* Keeps one more token of the request and tells the writer the token and the text that it made
  * showable. True when a stop string was met: the request is then over for its client, and finish is
  * set. */
-bool gw_request_take_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
-                           const struct gw_made_token *made);
+bool gw_request_add_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
+                          const struct gw_made_token *made);
 
 /* The worker makes the next token, before the request takes it. True when the token before was made
  * in another numeric class. */

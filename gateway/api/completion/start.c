@@ -108,7 +108,7 @@ static void name_request(struct gw_request *request, const struct gw_choice *cho
 {
     const struct gw_exchange *exchange = choice->completion->exchange;
     uint64_t number = choice->index ? 0 : gw_exchange_number(exchange);
-    gw_request_take_id(choice->completion->api->requests, request, number);
+    gw_request_set_id(choice->completion->api->requests, request, number);
     request->trace = *gw_exchange_trace(exchange);
     baton_request_tag_set(&request->tag,
                           number && request->id == number ? "" : gw_exchange_id(exchange),

@@ -178,8 +178,8 @@ static struct asked *find_asked(struct question *question, const struct gw_worke
     return NULL;
 }
 
-void gw_kv_debug_take(struct gw_kv_debug *debug, const struct gw_worker *worker,
-                      const Baton__V1__KvAccount *account)
+void gw_kv_debug_handle(struct gw_kv_debug *debug, const struct gw_worker *worker,
+                        const Baton__V1__KvAccount *account)
 {
     struct question *question = question_list_first(&debug->open);
     while (question && question->id != account->query)

@@ -23,8 +23,8 @@ void gw_kv_debug_destroy(struct gw_kv_debug *debug);
 void gw_debug_kv(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
 
 /* A worker's answer. */
-void gw_kv_debug_take(struct gw_kv_debug *debug, const struct gw_worker *worker,
-                      const Baton__V1__KvAccount *account);
+void gw_kv_debug_handle(struct gw_kv_debug *debug, const struct gw_worker *worker,
+                        const Baton__V1__KvAccount *account);
 /* It will not answer any more. */
 void gw_kv_debug_worker_lost(struct gw_kv_debug *debug, const struct gw_worker *worker);
 /* Answers those whose time is up. */

@@ -21,7 +21,7 @@ bool workers_lie;
 static void on_message(void *arg, struct gw_worker *worker, const baton_envelope *envelope)
 {
     (void)arg;
-    gw_worker_messages_take(&dispatcher, worker, envelope);
+    gw_worker_messages_handle(&dispatcher, worker, envelope);
 }
 
 static void on_lost(void *arg, struct gw_worker *worker, const char *reason)

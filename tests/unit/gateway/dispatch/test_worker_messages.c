@@ -99,8 +99,8 @@ static struct gw_request *decoding(struct gw_choice *choice)
     for (size_t i = 0; i < BATON_N_OF(path); i++)
         gw_request_set_state(&requests, request, path[i], "");
     request->output.first_ns = request->output.last_token_ns = baton_now_ns();
-    (void)gw_request_take_token(request, &core.detokenizer,
-                                &(struct gw_made_token){.id = FIRST_TOKEN});
+    (void)gw_request_add_token(request, &core.detokenizer,
+                               &(struct gw_made_token){.id = FIRST_TOKEN});
     return request;
 }
 
@@ -171,7 +171,7 @@ static void tell(struct gw_worker *from, const struct event *told, size_t n)
     step.n_events = n;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_STEP_EVENTS;
     envelope.step_events = &step;
-    gw_worker_messages_take(&dispatcher, from, &envelope);
+    gw_worker_messages_handle(&dispatcher, from, &envelope);
 }
 
 TEST(every_event_of_a_step_reaches_its_request)
