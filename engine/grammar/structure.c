@@ -286,16 +286,5 @@ static uint32_t read_format(struct baton_schema *s, const struct baton_json *for
 enum baton_err baton_structure_read(struct baton_exprs *exprs, const char *text, size_t n,
                                     struct baton_why *why)
 {
-    struct baton_json *root;
-    struct baton_schema s = {.exprs = exprs, .why = why, .path = "#", .n_path = 1};
-    enum baton_err err = baton_json_parse(text, n, &root, why);
-    if (err)
-        return err;
-    uint32_t rule = baton_expr_rule_add(exprs, "#");
-    uint32_t expr = read_format(&s, root);
-    if (!s.err)
-        baton_expr_rule_set(exprs, rule, expr);
-    baton_schema_fini(&s);
-    baton_json_free(root);
-    return s.err ? s.err : exprs->err;
+    return baton_schema_read_with(exprs, text, n, read_format, why);
 }

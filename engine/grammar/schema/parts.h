@@ -69,10 +69,16 @@ struct baton_schema {
     uint32_t shared[BATON_N_SHARED];   /* rules, plus one */
 };
 
+/* Parses the text and sets the rule "#" to what `read` makes of its root. Errors as
+ * baton_schema_read. */
+enum baton_err baton_schema_read_with(struct baton_exprs *exprs, const char *text, size_t n,
+                                      uint32_t (*read)(struct baton_schema *s,
+                                                       const struct baton_json *root),
+                                      struct baton_why *why) BATON_MUST_CHECK;
+
 /* Matches the values of a whole schema, the root of references in it. Several roots may share the
  * struct. */
 uint32_t baton_schema_root(struct baton_schema *s, const struct baton_json *schema);
-void baton_schema_fini(struct baton_schema *s);
 
 /* Fails with a problem of a keyword, after the path of the schema. */
 void baton_schema_fail(struct baton_schema *s, const char *fmt, ...) BATON_PRINTF(2, 3);

@@ -361,7 +361,7 @@ uint32_t baton_schema_root(struct baton_schema *s, const struct baton_json *sche
     return s->err ? 0 : rule_of(s, schema);
 }
 
-void baton_schema_fini(struct baton_schema *s)
+static void fini(struct baton_schema *s)
 {
     for (size_t i = 0; i < s->n_made; i++)
         baton_json_free(s->made[i].tree);
@@ -369,8 +369,10 @@ void baton_schema_fini(struct baton_schema *s)
     free(s->rules);
 }
 
-enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, size_t n,
-                                 struct baton_why *why)
+enum baton_err baton_schema_read_with(struct baton_exprs *exprs, const char *text, size_t n,
+                                      uint32_t (*read)(struct baton_schema *s,
+                                                       const struct baton_json *root),
+                                      struct baton_why *why)
 {
     struct baton_json *root;
     struct baton_schema s = {.exprs = exprs, .why = why, .path = "#", .n_path = 1};
@@ -379,10 +381,16 @@ enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, si
         return err;
     /* Rule 0 is the language; the schema's own rule may be shared by references to "#". */
     uint32_t rule = baton_expr_rule_add(exprs, "#");
-    uint32_t expr = baton_schema_root(&s, root);
+    uint32_t expr = read(&s, root);
     if (!s.err)
         baton_expr_rule_set(exprs, rule, expr);
-    baton_schema_fini(&s);
+    fini(&s);
     baton_json_free(root);
     return s.err ? s.err : exprs->err;
+}
+
+enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, size_t n,
+                                 struct baton_why *why)
+{
+    return baton_schema_read_with(exprs, text, n, baton_schema_root, why);
 }
