@@ -1,8 +1,7 @@
 #include "gateway/api/completion/builder.h"
 
-#include <string.h>
-
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 
@@ -38,7 +37,7 @@ static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exc
 
 void gw_builder_end_fields(struct gw_completion_builder *builder)
 {
-    if (builder->api->refuses_unknown)
+    if (builder->is_strict || builder->api->refuses_unknown)
         gw_fields_refuse_unknown(&builder->fields);
     else
         tell_ignored(&builder->fields, builder->exchange);
@@ -130,8 +129,8 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
 {
     struct gw_fields *fields = &builder->fields;
     int64_t *lengths = NULL;
-    if (wanted &&
-        !builder->api->refuses_overlong) { /* a fallback is cut to what the context has left */
+    bool refuses_overlong = builder->is_strict || builder->api->refuses_overlong;
+    if (wanted && !refuses_overlong) { /* a fallback is cut to what the context has left */
         fallback = wanted;
         wanted = 0;
     }

@@ -1,5 +1,4 @@
-/* A completion in the making, on the routes of other servers' APIs: the fields of its body, and
- * what was read out of them so far.
+/* A completion in the making: the fields of its body, and what was read out of them so far.
  *
  *     gw_builder_init --> the route reads its fields --> gw_builder_end_fields --> the prompt -->
  *     gw_builder_start
@@ -19,6 +18,7 @@
 struct gw_completion_builder {
     struct gw_api *api;
     struct gw_exchange *exchange;
+    bool is_strict; /* unknown fields and too long outputs are refused, whatever the options say */
     struct gw_fields fields;
     struct gw_completion_params params;
     struct gw_prompts prompts;
