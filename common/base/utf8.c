@@ -62,6 +62,27 @@ size_t baton_utf8_count(const char *text, size_t n)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
-        count += ((unsigned char)text[i] & 0xc0) != 0x80; /* continuation bytes begin nothing */
+        count += !baton_utf8_continues(text[i]);
     return count;
+}
+
+size_t baton_utf8_before(const char *text, size_t at)
+{
+    do
+        at--;
+    while (at && baton_utf8_continues(text[at]));
+    return at;
+}
+
+size_t baton_utf8_encode(uint32_t c, char text[4])
+{
+    if (c < 0x80) {
+        text[0] = (char)c;
+        return 1;
+    }
+    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        text[i] = (char)(0x80 | (c & 0x3f));
+    text[0] = (char)((0xf00u >> n) | c); /* as many ones as bytes, and a zero */
+    return n;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tokenizer/character.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/model/byte_level.h"
 
 enum { TEXTS_MAX_BYTES = 512 << 20 };
@@ -152,7 +152,7 @@ static void find_fallback(const struct builder *b, uint32_t ids[256])
 static bool is_one_character(struct key key)
 {
     size_t n;
-    (void)baton_character_at(key.bytes, &n);
+    (void)baton_utf8_at(key.bytes, &n);
     return n == key.n;
 }
 

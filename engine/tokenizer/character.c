@@ -2,32 +2,6 @@
 
 #include <utf8proc.h>
 
-uint32_t baton_character_at(const char *text, size_t *n)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    size_t length = s[0] < 0x80 ? 1 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    uint32_t c = length == 1 ? s[0] : s[0] & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; i++)
-        c = c << 6 | (s[i] & 0x3fu);
-    if (n)
-        *n = length;
-    return c;
-}
-
-size_t baton_character_before(const char *text, size_t at)
-{
-    do
-        at--;
-    while (at && ((unsigned char)text[at] & 0xc0) == 0x80);
-    return at;
-}
-
-size_t baton_character_put(uint32_t c, char text[4])
-{
-    utf8proc_ssize_t n = utf8proc_encode_char((utf8proc_int32_t)c, (utf8proc_uint8_t *)text);
-    return (size_t)n;
-}
-
 bool baton_character_is_space(uint32_t c)
 {
     if (c < 0x80)

@@ -147,20 +147,19 @@ static const struct baton_added_token *next_added(const struct run *run,
 static bool is_alone(const struct baton_text_view *text, size_t from, size_t to)
 {
     if (from) {
-        size_t before = baton_character_before(text->bytes, from);
-        if (baton_character_is_word(baton_character_at(text->bytes + before, NULL)))
+        size_t before = baton_utf8_before(text->bytes, from);
+        if (baton_character_is_word(baton_utf8_at(text->bytes + before, NULL)))
             return false;
     }
-    return to == text->n || !baton_character_is_word(baton_character_at(text->bytes + to, NULL));
+    return to == text->n || !baton_character_is_word(baton_utf8_at(text->bytes + to, NULL));
 }
 
 /* Returns the start of the white space that ends at at, but at least low. */
 static size_t spaces_before(const struct baton_text_view *text, size_t low, size_t at)
 {
     while (at > low) {
-        size_t before = baton_character_before(text->bytes, at);
-        if (before < low ||
-            !baton_character_is_space(baton_character_at(text->bytes + before, NULL)))
+        size_t before = baton_utf8_before(text->bytes, at);
+        if (before < low || !baton_character_is_space(baton_utf8_at(text->bytes + before, NULL)))
             break;
         at = before;
     }
@@ -171,7 +170,7 @@ static size_t spaces_before(const struct baton_text_view *text, size_t low, size
 static size_t spaces_after(const struct baton_text_view *text, size_t at)
 {
     size_t n;
-    while (at < text->n && baton_character_is_space(baton_character_at(text->bytes + at, &n)))
+    while (at < text->n && baton_character_is_space(baton_utf8_at(text->bytes + at, &n)))
         at += n;
     return at;
 }

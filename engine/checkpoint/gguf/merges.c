@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 #include "engine/checkpoint/gguf/tokenizer_parts.h"
 
 /* SentencePiece's default limit is 16 characters a piece; real vocabularies have two cuts for each
@@ -69,24 +70,16 @@ static bool is_piece(const struct baton_gguf_tokenizer *reading, size_t id)
            reading->types[id] != BATON_GGUF_TOKEN_UNKNOWN;
 }
 
-static uint16_t count_characters(const char *text, size_t n)
-{
-    unsigned count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return (uint16_t)count;
-}
-
 /* Adds every cut of a piece between characters whose two parts are pieces too. */
 static enum baton_err cut(const struct baton_gguf_tokenizer *reading, uint32_t id,
                           struct candidates *candidates)
 {
     const struct baton_token_row *row = &reading->tables->tokens[id];
     const struct baton_token_index *index = &reading->vocab.index;
-    uint16_t n_characters = count_characters(row->text, row->n_bytes), n_left = 0;
+    uint16_t n_characters = (uint16_t)baton_utf8_count(row->text, row->n_bytes), n_left = 0;
     enum baton_err err = BATON_OK;
     for (size_t at = 1; at < row->n_bytes && !err; at++) {
-        if (((unsigned char)row->text[at] & 0xc0) == 0x80)
+        if (baton_utf8_continues(row->text[at]))
             continue;
         n_left++;
         struct baton_merge_row merge = {.left = baton_token_index_get(index, row->text, at),

@@ -66,20 +66,6 @@ static int32_t take_escaped(struct baton_json_text *text)
     return low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00) : -1;
 }
 
-static size_t put_character(char *out, int32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    size_t n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = n - 1; i > 0; i--, c >>= 6)
-        out[i] = (char)(0x80 | (c & 0x3f));
-    out[0] = (char)(leads[n] | c);
-    return n;
-}
-
 /* Reads the escape after a backslash. Returns the number of bytes written; 0 when it is no
  * escape. */
 static size_t take_escape(struct baton_json_text *text, char *out)
@@ -88,7 +74,7 @@ static size_t take_escape(struct baton_json_text *text, char *out)
     char name = text->at < text->end ? *text->at++ : 0;
     if (name == 'u') {
         int32_t c = take_escaped(text);
-        return c < 0 ? 0 : put_character(out, c);
+        return c < 0 ? 0 : baton_utf8_encode((uint32_t)c, out);
     }
     const char *found = name ? strchr(names, name) : NULL;
     if (!found)

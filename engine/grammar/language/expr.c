@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 
 void baton_exprs_fini(struct baton_exprs *exprs)
 {
@@ -147,29 +148,17 @@ uint32_t baton_expr_rule(struct baton_exprs *exprs, uint32_t rule)
 
 /* ---- characters ---- */
 
-static int encode(uint32_t c, uint8_t *bytes)
-{
-    if (c < 0x80) {
-        bytes[0] = (uint8_t)c;
-        return 1;
-    }
-    int n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    for (int i = n; i-- > 1; c >>= 6)
-        bytes[i] = (uint8_t)(0x80 | (c & 0x3f));
-    bytes[0] = (uint8_t)((0xf00 >> n) | c);
-    return n;
-}
-
 /* Makes a product of byte ranges. The codes of low and high have the same length, and each byte
  * that differs covers its whole range in the bytes after it. */
 static uint32_t of_bytes(struct baton_exprs *exprs, uint32_t low, uint32_t high)
 {
-    uint8_t from[4], to[4];
-    int n = encode(low, from);
-    (void)encode(high, to);
+    char from[4], to[4];
+    size_t n = baton_utf8_encode(low, from);
+    (void)baton_utf8_encode(high, to);
     uint32_t expr = baton_expr_empty(exprs);
     while (n--)
-        expr = baton_expr_seq(exprs, baton_expr_byte(exprs, from[n], to[n]), expr);
+        expr =
+            baton_expr_seq(exprs, baton_expr_byte(exprs, (uint8_t)from[n], (uint8_t)to[n]), expr);
     return expr;
 }
 

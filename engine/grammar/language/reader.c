@@ -40,11 +40,8 @@ uint32_t baton_reader_char(struct baton_reader *reader)
         baton_reader_fail(reader, "not UTF-8");
         return 0;
     }
-    uint32_t c = n == 1 ? (uint8_t)*at : (uint8_t)*at & (0x7fu >> n);
-    for (int i = 1; i < n; i++)
-        c = c << 6 | ((uint8_t)at[i] & 0x3f);
     reader->at += (size_t)n;
-    return c;
+    return baton_utf8_decode(at, (size_t)n);
 }
 
 uint32_t baton_reader_hex(struct baton_reader *reader, int n)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tokenizer/character.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/model/vocab.h"
 #include "engine/tokenizer/tokens.h"
 
@@ -205,7 +205,7 @@ static enum baton_err refuse(const struct filling *filling, const char *unit, st
 {
     if (filling->bpe->by_characters)
         return baton_fail(why, BATON_INVALID, "the vocabulary has no token for U+%04X",
-                          (unsigned)baton_character_at(unit, NULL));
+                          (unsigned)baton_utf8_at(unit, NULL));
     return baton_fail(why, BATON_INVALID, "the vocabulary has no token for byte 0x%02x",
                       (unsigned)(uint8_t)unit[0]);
 }
@@ -241,7 +241,7 @@ static enum baton_err set_symbols(struct baton_bpe *bpe, const char *word, size_
     struct filling filling = {.bpe = bpe};
     for (size_t i = 0, length = 1; i < n; i += length) {
         if (bpe->by_characters)
-            (void)baton_character_at(word + i, &length);
+            (void)baton_utf8_at(word + i, &length);
         enum baton_err err = put_unit(&filling, word + i, length, why);
         if (err)
             return err;

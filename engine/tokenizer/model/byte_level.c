@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 /* The bytes without a character of their own form three runs: 00..20, 7f..a0 and ad. Their
  * characters follow U+0100 in that order. */
 enum {
@@ -43,14 +45,9 @@ static int byte_of(unsigned c)
 
 size_t baton_byte_level_encode(uint8_t byte, char text[BATON_BYTE_LEVEL_MAX + 1])
 {
-    unsigned c = code_point_of(byte);
-    size_t n = 0;
-    if (c < 0x80) {
-        text[n++] = (char)c;
-    } else {
-        text[n++] = (char)(0xc0 | c >> 6);
-        text[n++] = (char)(0x80 | (c & 0x3f));
-    }
+    char character[4];
+    size_t n = baton_utf8_encode(code_point_of(byte), character); /* two bytes at most */
+    memcpy(text, character, n);
     text[n] = 0;
     return n;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/tokenizer/character.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/tokens.h"
 
 enum { WORD_MAX_BYTES = 64 << 20, KEEP_NODES = 16384 };
@@ -94,7 +94,7 @@ static enum baton_err fill_nodes(struct baton_unigram *unigram, const char *word
     for (size_t i = 1; i <= n; i++)
         unigram->nodes[i].id = BATON_NO_TOKEN;
     for (size_t start = 0, n_character; start < n; start += n_character) {
-        uint32_t c = baton_character_at(word + start, &n_character);
+        uint32_t c = baton_utf8_at(word + start, &n_character);
         if (offer_tokens(unigram, word, n, start, n_character))
             continue;
         if (unigram->unk_id == BATON_NO_TOKEN)

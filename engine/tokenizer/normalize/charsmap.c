@@ -6,7 +6,6 @@
 #include <utf8proc.h>
 
 #include "common/base/utf8.h"
-#include "engine/tokenizer/character.h"
 
 /* Hugging Face's library looks up graphemes of fewer bytes as a whole. */
 enum { MAX_BYTES = 64 << 20, WHOLE_GRAPHEME_BYTES = 6 };
@@ -116,8 +115,7 @@ static const char *look_up(const struct baton_charsmap *map, const char *bytes, 
             continue;
         size_t at = node < map->n_units ? unit_at(map, node) & INT32_MAX : map->n_texts;
         /* An offset inside a character is no text. */
-        return at < map->n_texts && ((unsigned char)map->texts[at] & 0xc0) != 0x80 ? map->texts + at
-                                                                                   : NULL;
+        return at < map->n_texts && !baton_utf8_continues(map->texts[at]) ? map->texts + at : NULL;
     }
     return NULL;
 }
@@ -138,9 +136,9 @@ static size_t grapheme_end(const struct baton_text_view *text, size_t from)
 {
     utf8proc_int32_t state = 0;
     size_t n;
-    uint32_t c = baton_character_at(text->bytes + from, &n);
+    uint32_t c = baton_utf8_at(text->bytes + from, &n);
     for (from += n; from < text->n; from += n) {
-        uint32_t next = baton_character_at(text->bytes + from, &n);
+        uint32_t next = baton_utf8_at(text->bytes + from, &n);
         if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)c, (utf8proc_int32_t)next, &state))
             break;
         c = next;
@@ -156,7 +154,7 @@ void baton_charsmap_apply(const struct baton_charsmap *map, const struct baton_t
         if (end - at < WHOLE_GRAPHEME_BYTES && put_mapped(map, text, at, end, out))
             continue;
         for (size_t n; at < end; at += n) {
-            (void)baton_character_at(text->bytes + at, &n);
+            (void)baton_utf8_at(text->bytes + at, &n);
             if (!put_mapped(map, text, at, at + n, out))
                 baton_mapped_text_copy(out, text, at, at + n);
         }

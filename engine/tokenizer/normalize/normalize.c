@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
 #include "engine/tokenizer/normalize/charsmap.h"
 #include "engine/tokenizer/normalize/unicode_form.h"
@@ -130,11 +131,11 @@ static bool strip(const struct step *step, const struct baton_text_view *text,
 {
     size_t from = 0, to = text->n, n;
     while (step->left && from < to &&
-           baton_character_is_space(baton_character_at(text->bytes + from, &n)))
+           baton_character_is_space(baton_utf8_at(text->bytes + from, &n)))
         from += n;
     while (step->right && to > from) {
-        size_t before = baton_character_before(text->bytes, to);
-        if (!baton_character_is_space(baton_character_at(text->bytes + before, NULL)))
+        size_t before = baton_utf8_before(text->bytes, to);
+        if (!baton_character_is_space(baton_utf8_at(text->bytes + before, NULL)))
             break;
         to = before;
     }
@@ -176,13 +177,12 @@ static bool map_characters(const struct baton_text_view *text, struct baton_mapp
 {
     bool changed = false;
     for (size_t at = 0, n; at < text->n; at += n) {
-        uint32_t made[2], c = baton_character_at(text->bytes + at, &n);
+        uint32_t made[2], c = baton_utf8_at(text->bytes + at, &n);
         int n_made = of(c, made);
         changed |= n_made != 1 || made[0] != c;
         for (int i = 0; i < n_made; i++) {
             char bytes[4];
-            baton_mapped_text_put(out, bytes, baton_character_put(made[i], bytes), text, at,
-                                  at + n);
+            baton_mapped_text_put(out, bytes, baton_utf8_encode(made[i], bytes), text, at, at + n);
         }
     }
     return changed;

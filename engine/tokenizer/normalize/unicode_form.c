@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
 
 struct range {
@@ -57,7 +58,7 @@ static size_t find(struct baton_unicode_form form, const struct baton_text_view 
 {
     while (start < text->n) {
         size_t n;
-        if (is_inert(form, baton_character_at(text->bytes + start, &n)) == inert)
+        if (is_inert(form, baton_utf8_at(text->bytes + start, &n)) == inert)
             return start;
         start += n;
     }
@@ -75,9 +76,9 @@ static bool begins_cluster(uint32_t c)
 static size_t cluster_end(const struct baton_text_view *text, size_t from)
 {
     size_t n;
-    (void)baton_character_at(text->bytes + from, &n);
+    (void)baton_utf8_at(text->bytes + from, &n);
     for (from += n; from < text->n; from += n)
-        if (begins_cluster(baton_character_at(text->bytes + from, &n)))
+        if (begins_cluster(baton_utf8_at(text->bytes + from, &n)))
             break;
     return from;
 }
@@ -128,7 +129,7 @@ bool baton_unicode_form_apply(struct baton_unicode_form form, const struct baton
     bool differs = false;
     while (at < text->n) {
         /* Characters after the inert one may join it. */
-        size_t from = at > done ? baton_character_before(text->bytes, at) : at;
+        size_t from = at > done ? baton_utf8_before(text->bytes, at) : at;
         size_t to = find(form, text, at, true);
         baton_mapped_text_copy(out, text, done, from);
         differs |= apply_run(form, text, from, to, out);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 
 /* Unicode's White_Space. */
 #define SPACE "\\p{Z}\\x{9}-\\x{d}\\x{85}"
@@ -53,7 +54,7 @@ static void copy(struct rewriter *r, size_t n)
 static size_t character_bytes(const struct rewriter *r)
 {
     size_t n = 1;
-    while (r->at + n < r->n && ((unsigned char)r->in[r->at + n] & 0xc0) == 0x80)
+    while (r->at + n < r->n && baton_utf8_continues(r->in[r->at + n]))
         n++;
     return n;
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/array.h"
 #include "common/base/buf.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/split/oniguruma.h"
 
 enum {
@@ -184,7 +185,7 @@ static size_t end_of_window(const char *text, size_t n, size_t start, size_t win
     if (window >= n - start)
         return n;
     size_t end = start + window;
-    while (end < n && ((unsigned char)text[end] & 0xc0) == 0x80)
+    while (end < n && baton_utf8_continues(text[end]))
         end++;
     return end;
 }
@@ -218,7 +219,7 @@ static int match_at(struct baton_pattern *pattern, const char *text, size_t n, s
 static size_t after_character(const char *text, size_t n, size_t at)
 {
     at++;
-    while (at < n && ((unsigned char)text[at] & 0xc0) == 0x80)
+    while (at < n && baton_utf8_continues(text[at]))
         at++;
     return at;
 }

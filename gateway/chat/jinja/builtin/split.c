@@ -1,6 +1,7 @@
 /* Methods that split text. */
 #include <string.h>
 
+#include "common/base/utf8.h"
 #include "gateway/chat/jinja/run/eval.h"
 #include "gateway/chat/jinja/value/text.h"
 
@@ -100,7 +101,7 @@ static struct jinja_value rsplit_words(struct jinja_run *run, const struct jinja
         }
         while (start) {
             size_t n = 1;
-            while (n < start && ((unsigned char)left.bytes[start - n] & 0xc0) == 0x80)
+            while (n < start && baton_utf8_continues(left.bytes[start - n]))
                 n++;
             if (jinja_space_bytes(left.bytes + start - n, n))
                 break;

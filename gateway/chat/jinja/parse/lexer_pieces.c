@@ -6,30 +6,13 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 #include "gateway/chat/jinja/parse/lexer_parts.h"
 #include "gateway/chat/jinja/parse/node.h"
 
 enum { NUMBER_MAX_BYTES = 64 };
 
 /* ---- strings ---- */
-
-static size_t put_code_point(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        out[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        out[0] = (char)(0xc0 | c >> 6);
-        out[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    size_t n = c < 0x10000 ? 3 : 4;
-    out[0] = (char)(n == 3 ? 0xe0 | c >> 12 : 0xf0 | c >> 18);
-    for (size_t i = 1; i < n; i++)
-        out[i] = (char)(0x80 | (c >> 6 * (n - 1 - i) & 0x3f));
-    return n;
-}
 
 /* Reads the hexadecimal or octal digits of an escape. Returns the bytes of the character. */
 static size_t put_number(struct jinja_lexer *lexer, const char **from, const char *end,
@@ -48,7 +31,7 @@ static size_t put_number(struct jinja_lexer *lexer, const char **from, const cha
         jinja_lex_fail(lexer, "an escape in a text is not a character");
         return 0;
     }
-    return put_code_point(out, (uint32_t)c);
+    return baton_utf8_encode((uint32_t)c, out);
 }
 
 /* Reads an escape after the backslash, before end. Returns the bytes written. */

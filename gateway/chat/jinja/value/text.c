@@ -249,12 +249,7 @@ size_t jinja_char_at(const struct jinja_string *string, size_t i)
 
 uint32_t jinja_code_point(const char *p, size_t n)
 {
-    static const unsigned char first_bits[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-    size_t length = jinja_char_bytes(p, n);
-    uint32_t value = (unsigned char)*p & first_bits[length];
-    for (size_t i = 1; i < length; i++)
-        value = value << 6 | ((unsigned char)p[i] & 0x3f);
-    return value;
+    return baton_utf8_decode(p, jinja_char_bytes(p, n));
 }
 
 /* Matches Unicode's White_Space and the separators U+001C .. U+001F, as Python's str.isspace
@@ -286,7 +281,7 @@ static size_t member_bytes(const char *p, size_t n, const struct jinja_string *c
 static size_t last_char_bytes(const char *p, size_t n)
 {
     size_t length = 1;
-    while (length < n && length < 4 && ((unsigned char)p[n - length] & 0xc0) == 0x80)
+    while (length < n && length < 4 && baton_utf8_continues(p[n - length]))
         length++;
     return length;
 }
@@ -390,15 +385,15 @@ struct jinja_value jinja_change_case(struct jinja_run *run, const struct jinja_s
     struct jinja_text text = {0};
     bool begins_word = true;
     for (size_t at = 0, n; at < string->n && !jinja_failed(run); at += n) {
-        utf8proc_uint8_t changed[4];
+        char changed[4];
         n = jinja_char_bytes(string->bytes + at, string->n - at);
         int32_t c = (int32_t)jinja_code_point(string->bytes + at, string->n - at);
         bool own = string->marks ? string->marks[at] : string->own;
-        utf8proc_ssize_t length = utf8proc_encode_char(change_char(c, to, begins_word), changed);
+        size_t length = baton_utf8_encode((uint32_t)change_char(c, to, begins_word), changed);
         if (c == 0xdf && to == JINJA_UPPER) /* the German sharp s has two capital letters */
             jinja_text_put(run, &text, "SS", 2, own);
         else
-            jinja_text_put(run, &text, (const char *)changed, (size_t)length, own);
+            jinja_text_put(run, &text, changed, length, own);
         begins_word = ends_word(c, to);
     }
     return jinja_text_end(run, &text);

@@ -55,3 +55,27 @@ TEST(a_whole_text_is_valid_or_not)
     assert_true(baton_utf8_valid("a\0\xc3\xa9", 4));
     assert_false(baton_utf8_valid("a\xc3", 2));
 }
+
+TEST(every_character_is_encoded_and_decoded_alike)
+{
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        char text[4];
+        size_t n = baton_utf8_encode(c, text), length = 0;
+        assert_int_equal(baton_utf8_at(text, &length), c);
+        assert_int_equal(length, n);
+        assert_int_equal(baton_utf8_decode(text, n), c);
+        bool is_surrogate = c >= 0xd800 && c < 0xe000;
+        assert_int_equal(baton_utf8_valid(text, n), !is_surrogate);
+        assert_int_equal(baton_utf8_count(text, n), 1);
+        assert_int_equal(baton_utf8_before(text, n), 0);
+    }
+}
+
+TEST(the_character_before_a_place_is_found)
+{
+    const char *text = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\xa6\x84";
+    assert_int_equal(baton_utf8_before(text, 10), 6);
+    assert_int_equal(baton_utf8_before(text, 6), 3);
+    assert_int_equal(baton_utf8_before(text, 3), 1);
+    assert_int_equal(baton_utf8_before(text, 1), 0);
+}
