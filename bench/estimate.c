@@ -17,14 +17,14 @@ struct options {
 
 static const struct baton_option table[] = {
     BATON_ROW_REAL(struct options, params, "params", "7e9", 1, 1e15, "", "weights of the model"),
-    BATON_ROW_INT(struct options, prompt, "prompt", "512", 1, 1e9, "tokens", "in the prompt"),
-    BATON_ROW_INT(struct options, new, "new", "128", 1, 1e9, "tokens", "to generate"),
+    BATON_ROW_INT(struct options, prompt, "prompt", "512", 1, 1e9, "tokens", "prompt length"),
+    BATON_ROW_INT(struct options, new, "new", "128", 1, 1e9, "tokens", "tokens to generate"),
     BATON_ROW_REAL(struct options, weight_bytes, "weight-bytes", "2", 0.01, 64, "bytes",
-                   "of one weight"),
+                   "size of one weight"),
     BATON_ROW_REAL(struct options, flops, "flops", "312e12", 1, 1e21, "FLOP/s",
                    "the machine's peak"),
     BATON_ROW_REAL(struct options, bandwidth, "bandwidth", "2e12", 1, 1e18, "bytes/s",
-                   "of the machine's memory"),
+                   "the machine's memory bandwidth"),
     {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
      "one JSON object instead of a table"},
 };

@@ -20,8 +20,8 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 
 static const struct baton_option table[] = {
-    {"texts", BATON_OPTION_INT, AT(texts), "40", 1, 10000, "", "texts drawn of each grammar"},
-    {"tokens", BATON_OPTION_INT, AT(tokens), "100", 1, 10000, "", "the longest text"},
+    {"texts", BATON_OPTION_INT, AT(texts), "40", 1, 10000, "", "texts drawn per grammar"},
+    {"tokens", BATON_OPTION_INT, AT(tokens), "100", 1, 10000, "", "length of the longest text"},
 };
 
 #define TEXT(of_kind, of_name, of_text)                                                            \

@@ -28,17 +28,18 @@ struct options {
 };
 
 static const struct baton_option table[] = {
-    BATON_ROW_INT(struct options, n_in, "inputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
-    BATON_ROW_INT(struct options, n_out, "outputs", "2048", 1, MAX_SIZE, "", "of the matrix"),
+    BATON_ROW_INT(struct options, n_in, "inputs", "2048", 1, MAX_SIZE, "", "inputs of the matrix"),
+    BATON_ROW_INT(struct options, n_out, "outputs", "2048", 1, MAX_SIZE, "",
+                  "outputs of the matrix"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", "bf16",
-                   "of the weights: f32, bf16, q8, f16, q4_0, q4_k, ..."),
-    BATON_ROW_TEXT(struct options, kernels, "kernels", "all", "or the name of one set"),
-    BATON_ROW_TEXT(struct options, rows, "rows", "1,8,16,64,512", "of the input"),
+                   "weight format: f32, bf16, q8, f16, q4_0, q4_k, ..."),
+    BATON_ROW_TEXT(struct options, kernels, "kernels", "all", "all, or the name of one kernel set"),
+    BATON_ROW_TEXT(struct options, rows, "rows", "1,8,16,64,512", "rows of the input"),
     BATON_ROW_INT(struct options, memory, "memory", "256", 1, 1 << 20, "MiB",
-                  "of copies of the matrix, which follow each other"),
+                  "size of all copies of the matrix, which are used in turn"),
     BATON_ROW_INT(struct options, threads, "threads", "1", 1, 256, "", "compute threads"),
     BATON_ROW_INT(struct options, runs, "runs", "11", 1, MAX_RUNS, "",
-                  "of each set, in turn, that a figure is the median of"),
+                  "runs per figure, which is their median; kernel sets alternate"),
 };
 
 /* A kernel set and what it multiplies. */

@@ -21,9 +21,10 @@ struct options {
 #define AT(field) offsetof(struct options, field)
 
 static const struct baton_option table[] = {
-    {"runs", BATON_OPTION_INT, AT(runs), "7", 1, MAX_RUNS, "", "the median of so many is shown"},
-    {"picks", BATON_OPTION_INT, AT(picks), "400", 1, 1000000, "", "choices timed in a run"},
-    {"json", BATON_OPTION_BOOL, AT(json), "false", 0, 0, "", "one JSON object, not a table"},
+    {"runs", BATON_OPTION_INT, AT(runs), "7", 1, MAX_RUNS, "",
+     "runs per figure, which is their median"},
+    {"picks", BATON_OPTION_INT, AT(picks), "400", 1, 1000000, "", "choices timed per run"},
+    {"json", BATON_OPTION_BOOL, AT(json), "false", 0, 0, "", "one JSON object instead of a table"},
 };
 
 enum task { PICK, EXPLAIN, LOGPROBS };

@@ -16,22 +16,24 @@ struct options {
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
     BATON_ROW_TEXT(struct options, bulk, "bulk", "tcp://127.0.0.1:0",
-                   "where contexts arrive; port 0 takes a free one"),
-    BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
-                   "bulk url told to others; host * is the address they see"),
-    BATON_KV_OPTIONS(struct options, kv,
-                     "KV cache for every running request; 0: sixteen contexts, or fewer as memory "
-                     "allows"),
-    BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
-                  "in one step"),
-    BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
-                  "tokens", "of prompts that run here, in a step beside running sequences"),
-    BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
+                   "URL to listen on for contexts; port 0 takes a free one"),
     BATON_ROW_TEXT(
-        struct options, draft_model, "draft-model", "",
-        "small model of the same vocabulary that drafts tokens for requests that ask for "
-        "it: as --model; \"\": none"),
-    BATON_ROW_TEXT(struct options, draft_dtype, "draft-dtype", "", "of its weights: as --dtype"),
+        struct options, bulk_advertise, "bulk-advertise", NULL,
+        "bulk URL that other workers use, if not --bulk; a host of * is the address they see"),
+    BATON_KV_OPTIONS(struct options, kv,
+                     "KV cache for the requests of this worker; 0 = sixteen contexts, or fewer as "
+                     "memory allows"),
+    BATON_ROW_INT(struct options, max_batch, "max-batch", "64", 1, 1024, "sequences",
+                  "most sequences per step"),
+    BATON_ROW_INT(struct options, colocated_prefill_chunk, "colocated-prefill-chunk", "16", 1, 4096,
+                  "tokens",
+                  "prompt tokens per step of prompts that run here, beside running sequences"),
+    BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
+    BATON_ROW_TEXT(struct options, draft_model, "draft-model", "",
+                   "small model of the same vocabulary that drafts tokens for requests that ask "
+                   "for it: as --model; \"\": none"),
+    BATON_ROW_TEXT(struct options, draft_dtype, "draft-dtype", "",
+                   "weight format of --draft-model: as --dtype"),
 };
 
 static enum baton_err run(void *arg, struct baton_why *why)

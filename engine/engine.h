@@ -33,8 +33,9 @@ struct baton_model;
 
 /* What --dtype may say, wherever a model is loaded. */
 #define BATON_DTYPE_HELP                                                                           \
-    "of the weights: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits " \
-    "a weight) or native (the formats of a GGUF file); default: native for a GGUF file, else f32"
+    "weight format: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits "  \
+    "per weight) or native (the formats of a GGUF file); default: native for a GGUF file, else "   \
+    "f32"
 
 /* How a model is kept. Zeroed: in its default dtype, by the best kernels, packed by one thread,
  * private to the process. */

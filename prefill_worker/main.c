@@ -18,25 +18,25 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BATON_WORKER_OPTIONS(struct options, worker),
-    BATON_KV_OPTIONS(struct options, kv,
-                     "KV cache for prompts running, being handed over, or kept; 0: eight contexts, "
-                     "or fewer as memory allows"),
+    BATON_KV_OPTIONS(
+        struct options, kv,
+        "KV cache for prompts that run, are handed over or are kept; 0 = eight contexts, "
+        "or fewer as memory allows"),
     BATON_ROW_INT(
         struct options, chunk, "chunk", "0", 0, 1 << 16, "tokens",
-        "of all prompts that one step computes, 16 or more, the KV cache at most; rounded "
-        "down to whole blocks of 16; 0: 128, or more for a mixture of experts"),
+        "prompt tokens computed per step, all prompts together: 16 or more, rounded down to whole "
+        "KV blocks of 16, at most the KV cache; 0 = 128, more for a mixture of experts"),
     BATON_ROW_CHOICE(struct options, overlap, "overlap", "auto", "on|off|auto",
-                     "contexts leave while their prompts are computed; auto: long ones"),
+                     "send contexts while their prompts are computed; auto: long prompts only"),
     BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
     BATON_KV_DISK_OPTIONS(struct options, kv_disk),
     BATON_ROW_TEXT(
         struct options, bulk, "bulk", "auto",
-        "where KV of prompts arrives that other workers compute with this one "
-        "(--prefill-split of the gateway); port 0 takes a free one; \"\": nowhere; auto: "
-        "a free port beside --inbox"),
+        "URL to listen on for KV of prompts that several workers compute (--prefill-split of the "
+        "gateway); port 0 takes a free one; auto: a free port beside --inbox; \"\": none"),
     BATON_ROW_TEXT(struct options, bulk_advertise, "bulk-advertise", NULL,
-                   "bulk url told to others; host * is the address they see; with auto the host of "
-                   "--advertise"),
+                   "bulk URL that other workers use, if not --bulk; a host of * is the address "
+                   "they see; default with auto: the host of --advertise"),
 };
 
 /* The url with another port. */

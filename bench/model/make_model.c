@@ -24,21 +24,23 @@ struct options {
 };
 
 static const struct baton_option table[] = {
-    BATON_ROW_TEXT(struct options, shape, "shape", "distilgpt2", "as in --model shape:NAME"),
+    BATON_ROW_TEXT(struct options, shape, "shape", "distilgpt2",
+                   "shape of the model, as in --model shape:NAME"),
     BATON_ROW_TEXT(struct options, out, "out", NULL,
-                   "directory to write, which holds no weights; with --gguf the file"),
+                   "directory to write, which must hold no weights; with --gguf the file"),
     BATON_ROW_INT(struct options, seed, "seed", "1", 0, 9.0e15, "",
-                  "of the weights; that of shape:NAME is 1"),
+                  "seed of the weights; shape:NAME has 1"),
     BATON_ROW_TEXT(struct options, dtype, "dtype", NULL,
-                   "of a directory's file: f32 (unless told) or bf16"),
-    BATON_ROW_TEXT(
-        struct options, gguf, "gguf", NULL,
-        "one file in GGUF, of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a mix: "
-        "Q4_K_M, Q5_K_M, MXFP4_MOE"),
+                   "weight format of a directory: f32 (the default) or bf16"),
+    BATON_ROW_TEXT(struct options, gguf, "gguf", NULL,
+                   "write one GGUF file of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a "
+                   "mix: Q4_K_M, Q5_K_M, MXFP4_MOE"),
     {"encode", BATON_OPTION_BOOL, offsetof(struct options, encode), "false", 0, 0, "",
-     "with --gguf: blocks of the shape's weights in place of random ones, which takes longer"},
-    BATON_ROW_TEXT(struct options, tokenizer, "tokenizer", NULL,
-                   "model directory whose tokenizer is copied; none: one of bytes and words"),
+     "with --gguf: encode the shape's weights instead of drawing random blocks, which takes "
+     "longer"},
+    BATON_ROW_TEXT(
+        struct options, tokenizer, "tokenizer", NULL,
+        "model directory whose tokenizer is copied; unset: a tokenizer of bytes and words"),
 };
 
 /* A missing file is no error: the tokenizer's loader says which files it needs. */

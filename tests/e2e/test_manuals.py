@@ -121,7 +121,7 @@ def zsh_shows(line, text, env):
     ("baton stat", "baton status"),
     ("baton up --chat-", "baton up --chat-template"),
     ("baton-gateway --prefill-policy pre", "--prefill-policy prefix-aware"),
-    ("baton up --decode", "the same of decode workers"),
+    ("baton up --decode", "CPUs of every decode worker"),
 ])
 def test_zsh_completes(line, text, tmp_path):
     env = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path), "TERM": "dumb",

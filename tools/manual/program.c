@@ -10,7 +10,7 @@ enum { ANSWER_MAX_BYTES = 4 << 20 };
 
 const struct mn_extra mn_extras[] = {
     {"config", "FILE", "a JSON object with any of these options"},
-    {"print-config", NULL, "print what is in force as such a file, and exit"},
+    {"print-config", NULL, "print the options in force as such a file, and exit"},
     {"help", NULL, "list the options, and exit (also -h)"},
     {"version", NULL, "print the version, and exit"},
 };

@@ -33,14 +33,16 @@ struct baton_kv_options {
  * the cache is for, and how much of it is the default. */
 #define BATON_KV_OPTIONS(type, in, what)                                                           \
     BATON_ROW_INT(type, in.tokens, "kv-tokens", "0", 0, 1 << 28, "tokens", what),                  \
-        BATON_ROW_INT(type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                      \
-                      "the same in bytes instead; 0: as kv-tokens says"),                          \
         BATON_ROW_INT(                                                                             \
-            type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28, "tokens",      \
-            "of it, kept for prompts with the same prefix; -1: whatever is free, 0: none"),        \
+            type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                                \
+            "size of the KV cache in bytes instead of --kv-tokens; 0 = as --kv-tokens says"),      \
+        BATON_ROW_INT(type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28,      \
+                      "tokens",                                                                    \
+                      "part of the KV cache that is kept for prompts with a common prefix; -1 = "  \
+                      "all that is free, 0 = none"),                                               \
         BATON_ROW_CHOICE(type, in.path, "kv-path", "auto", "auto|shared|wire",                     \
-                         "of contexts between workers: shared memory, the wire; auto: shared "     \
-                         "between workers of one host and user")
+                         "transport of contexts between workers: shared memory or the wire; "      \
+                         "auto: shared memory between workers of one host and user")
 
 /* What the options are measured against. */
 struct baton_kv_needs {

@@ -35,10 +35,10 @@ struct baton_kv_disk_options {
 /* Rows of a worker's option table; in is the struct baton_kv_disk_options inside its struct. */
 #define BATON_KV_DISK_OPTIONS(type, in)                                                            \
     BATON_ROW_TEXT(type, in.dir, "kv-disk", "",                                                    \
-                   "directory for KV blocks of earlier prompts that memory has no room for; "      \
-                   "workers of a host and user may share it; \"\": none"),                         \
+                   "directory for KV blocks of earlier prompts that do not fit in memory; "        \
+                   "workers of one host and user may share it; \"\": none"),                       \
         BATON_ROW_INT(type, in.bytes, "kv-disk-bytes", "17179869184", 1, 1LL << 48, "bytes",       \
-                      "that the files in this directory take, at most")
+                      "most bytes of files in --kv-disk")
 
 /* One reading. Zeroed there is none. The caller may change it when it is over. */
 struct baton_kv_load {

@@ -28,9 +28,9 @@ void baton_config_print_help(const struct baton_config *config)
         (void)printf(option->fallback ? " [%s]\n" : "\n", option->fallback);
     }
     (void)printf("  %-28s a JSON object with any of these options\n"
-                 "  %-28s print what is in force as such a file, and exit\n"
+                 "  %-28s print the options in force as such a file, and exit\n"
                  "  %-28s print the version, and exit\n\n"
-                 "A flag wins over the environment (%s_PORT for --port), that over the file.\n",
+                 "Precedence: flag, environment (%s_PORT for --port), file, default.\n",
                  "--config FILE", "--print-config", "--version", config->env_prefix);
 }
 

@@ -29,20 +29,21 @@ struct options {
 };
 
 static const struct baton_option option_table[] = {
-    BATON_ROW_TEXT(struct options, out, "out", NULL, "the file that answers are appended to"),
+    BATON_ROW_TEXT(struct options, out, "out", NULL, "file to which answers are appended"),
     BATON_ROW_TEXT(struct options, ask.url, "url", NULL,
-                   "the server: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "
+                   "server URL: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "
                    "--state, else http://127.0.0.1:8000"),
     BATON_ROW_TEXT(struct options, ask.state, "state", NULL,
-                   "the state directory of the fleet, as `up` was told"),
+                   "state directory of the fleet, as given to `baton up`"),
     BATON_ROW_TEXT(struct options, ask.api_keys, "api-keys", NULL,
                    "file whose first API key is sent; unset: the fleet's own"),
     BATON_ROW_INT(struct options, max_in_flight, "max-in-flight", "64", 1, MOST_IN_FLIGHT,
-                  "requests", "at once at most; fewer when the server refuses some"),
+                  "requests", "most requests at once; fewer when the server rejects some"),
     BATON_ROW_REAL(struct options, timeout_s, "timeout-s", "3600", 1, 86400, "s",
-                   "without a byte of an answer, before it is asked for again"),
-    BATON_ROW_REAL(struct options, patience_s, "patience-s", "600", 0, 86400, "s",
-                   "in which a server that is away, or refuses everything, may come back"),
+                   "time without a byte of a response after which a request is sent again"),
+    BATON_ROW_REAL(
+        struct options, patience_s, "patience-s", "600", 0, 86400, "s",
+        "time that an absent server, or one that rejects everything, may take to come back"),
 };
 
 static const char *operand[1];

@@ -17,7 +17,7 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BATON_ROW_TEXT(struct options, state, "state", NULL,
-                   "the state directory of the fleet, as `up` was told"),
+                   "state directory of the fleet, as given to `baton up`"),
 };
 
 static void pause_ms(long ms)

@@ -23,9 +23,9 @@ static struct baton_config config;
 
 static const struct baton_option option_table[] = {
     BATON_ROW_TEXT(struct options, state, "state", NULL,
-                   "the state directory of the fleet, as `up` was told"),
+                   "state directory of the fleet, as given to `baton up`"),
     {"follow", BATON_OPTION_BOOL, offsetof(struct options, follow), "false", 0, 0, "",
-     "go on with what comes (also -f)"},
+     "print new lines as they come (also -f)"},
 };
 
 static int is_log(const struct dirent *entry)
@@ -75,14 +75,15 @@ enum baton_err bt_logs(int argc, char **argv, struct baton_why *why)
 {
     static char follow[] = "--follow";
     struct options options;
-    config = (struct baton_config){.process = "baton logs",
-                                   .summary = "the ends of the logs of a fleet in the background",
-                                   .env_prefix = "BATON",
-                                   .options = option_table,
-                                   .n_options = BATON_N_OF(option_table),
-                                   .operands = "[NAME]",
-                                   .operand = operand,
-                                   .max_operands = 1};
+    config =
+        (struct baton_config){.process = "baton logs",
+                              .summary = "shows the ends of the logs of a fleet in the background",
+                              .env_prefix = "BATON",
+                              .options = option_table,
+                              .n_options = BATON_N_OF(option_table),
+                              .operands = "[NAME]",
+                              .operand = operand,
+                              .max_operands = 1};
     for (int i = 1; i < argc; i++)
         if (!strcmp(argv[i], "-f"))
             argv[i] = follow;

@@ -18,7 +18,7 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BATON_ROW_TEXT(struct options, state, "state", NULL,
-                   "the state directory of the fleet, as `up` was told"),
+                   "state directory of the fleet, as given to `baton up`"),
 };
 
 static void put_time(int64_t seconds, char text[TIME_BYTES])
@@ -136,7 +136,8 @@ enum baton_err bt_status(int argc, char **argv, struct baton_why *why)
     struct options options;
     struct baton_config config = {
         .process = "baton status",
-        .summary = "processes, readiness, workers; exit status 3: not running, 4: not all of it",
+        .summary =
+            "processes, readiness and workers of a fleet; exit status 3: not running, 4: in part",
         .env_prefix = "BATON",
         .options = option_table,
         .n_options = BATON_N_OF(option_table)};

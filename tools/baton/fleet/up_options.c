@@ -19,47 +19,46 @@
 
 /* Texts without a default are not passed on: each process then takes its own. */
 const struct baton_option bt_up_option_table[] = {
-    TEXT(
-        model, "model", NULL,
-        "a directory in Hugging Face's layout, a GGUF file (of a split one the first), or the name "
-        "of a model that `baton pull` got; unset: the embedded story model"),
+    TEXT(model, "model", NULL,
+         "model: a directory in Hugging Face's layout, a GGUF file (of a split one the first), or "
+         "a name that `baton pull` has downloaded; unset: the embedded story model"),
     TEXT(models, "models", NULL,
-         "where models are looked for by name; unset: where `baton pull` puts them"),
-    TEXT(
-        dtype, "dtype", NULL,
-        "of the weights: auto, f32, bf16, q8, q4, native; unset: native for a GGUF file, else f32"),
-    TEXT(
-        draft_model, "draft-model", NULL,
-        "small model of the same vocabulary, a directory or a GGUF file, with which decode workers "
-        "draft tokens, for all requests; unset: none"),
+         "directory of models by name; unset: where `baton pull` puts them"),
+    TEXT(dtype, "dtype", NULL,
+         "weight format: auto, f32, bf16, q8, q4 or native; unset: native for a GGUF file, else "
+         "f32"),
+    TEXT(draft_model, "draft-model", NULL,
+         "small model of the same vocabulary, a directory or a GGUF file, with which decode "
+         "workers draft tokens for all requests; unset: none"),
     INT(n_prefill, "prefill", "1", 1, BT_MAX_WORKERS, "", "prefill workers"),
     INT(n_decode, "decode", "1", 1, BT_MAX_WORKERS, "", "decode workers"),
     TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
     INT(port, "port", "8000", 1, 65535, "", "HTTP port"),
     INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
-        "of prompt and output together; 0: all that the model knows"),
+        "longest prompt and output of a request together; 0 = the model's context"),
     TEXT(prefill_cores, "prefill-cores", NULL,
-         "processors of every prefill worker: auto, all, or a list such as 0,2-3; unset: auto, "
-         "shared with the others by who is busy"),
-    TEXT(decode_cores, "decode-cores", NULL, "the same of decode workers"),
-    TEXT(api_keys, "api-keys", NULL,
-         "file of keys that clients must present, one a line; unset: no key is needed"),
+         "CPUs of every prefill worker: auto, all, or a list such as 0,2-3; unset: auto, which "
+         "lends idle CPUs to other workers"),
+    TEXT(decode_cores, "decode-cores", NULL, "CPUs of every decode worker, as --prefill-cores"),
+    TEXT(api_keys, "api-keys", NULL, "file of API keys, one per line; unset: clients need no key"),
     TEXT(cors_origins, "cors-origins", NULL,
-         "origins whose web pages may use it, between commas, or *"),
+         "origins whose web pages may call this API, separated by commas, or *"),
     TEXT(chat_template, "chat-template", NULL,
-         "template of conversations: a built-in name or a file; unset: the model's"),
+         "chat template: a built-in name or a file; unset: the model's"),
     TEXT(sampling_defaults, "sampling-defaults", NULL,
-         "what unset fields of a request are: none, or model for what generation_config.json says"),
+         "sampling parameters that a request leaves out: none (built-in defaults) or model (the "
+         "model's generation_config.json)"),
     TEXT(pack_dir, "pack-dir", NULL,
-         "where workers share packed weights; unset: beside the model, or in your cache directory"),
+         "directory in which workers share packed weights; unset: beside the model, else in your "
+         "cache directory"),
     TEXT(state, "state", NULL,
-         "where pids, logs and the cluster token are kept; unset: baton in $XDG_STATE_HOME"),
+         "state directory: pids, logs and the cluster token; unset: baton in $XDG_STATE_HOME"),
     CHOICE(log_format, "log-format", "logfmt", "logfmt|json",
-           "json: every line of every process's log is a JSON object"),
+           "format of every process's log lines"),
     {"detach", BATON_OPTION_BOOL, offsetof(struct bt_up_options, detach), "false", 0, 0, "",
-     "return once the fleet answers and leave it running, with its logs in the state directory"},
+     "return once the fleet answers; it goes on running, with its logs in the state directory"},
     BATON_ROW_REAL(struct bt_up_options, stop_timeout_s, "stop-timeout-s", "15", 0, 3600, "s",
-                   "that the gateway, and then the workers, have to finish when asked to stop"),
+                   "time that the gateway, and then the workers, have to stop"),
     TEXT(bin, "bin", NULL, "directory of the programs; unset: this program's own"),
 };
 const size_t bt_up_n_options = BATON_N_OF(bt_up_option_table);

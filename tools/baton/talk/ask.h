@@ -23,21 +23,25 @@ struct bt_ask_options {
 /* The rows that `run` and `chat` share, of the struct bt_ask_options `in` in type. */
 #define BT_ASK_OPTIONS(type, in)                                                                   \
     BATON_ROW_TEXT(type, in.url, "url", NULL,                                                      \
-                   "the server: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "       \
+                   "server URL: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "       \
                    "--state, else http://127.0.0.1:8000"),                                         \
         BATON_ROW_TEXT(type, in.state, "state", NULL,                                              \
-                       "the state directory of the fleet, as `up` was told"),                      \
+                       "state directory of the fleet, as given to `baton up`"),                    \
         BATON_ROW_TEXT(type, in.api_keys, "api-keys", NULL,                                        \
                        "file whose first API key is sent; unset: the fleet's own"),                \
-        BATON_ROW_TEXT(type, in.system, "system", NULL, "what the model is told at first"),        \
+        BATON_ROW_TEXT(type, in.system, "system", NULL,                                            \
+                       "system message at the head of the conversation"),                          \
         BATON_ROW_INT(type, in.max_tokens, "max-tokens", "0", 0, 1 << 24, "tokens",                \
-                      "of an answer at most; 0: as many as the context leaves, and 256 of a "      \
-                      "model that only continues texts"),                                          \
+                      "most tokens per answer; 0 = as many as the context leaves, or 256 for a "   \
+                      "model without a chat template"),                                            \
         BATON_ROW_TEXT(type, in.temperature, "temperature", NULL,                                  \
-                       "0 to 100; 0 takes the most probable token; unset: the server's"),          \
+                       "sampling temperature, 0 to 100; 0 takes the most probable token; unset: "  \
+                       "the server's"),                                                            \
         BATON_ROW_TEXT(type, in.top_p, "top-p", NULL,                                              \
-                       "above 0, to 1: sample from the most probable tokens with that sum"),       \
-        BATON_ROW_TEXT(type, in.seed, "seed", NULL, "the same seed gives the same answer")
+                       "nucleus sampling: the most probable tokens with this sum of "              \
+                       "probabilities, above 0 to 1"),                                             \
+        BATON_ROW_TEXT(type, in.seed, "seed", NULL,                                                \
+                       "seed of the draws; the same seed gives the same answer")
 
 struct bt_model {
     struct bt_server server;

@@ -20,7 +20,7 @@ struct options {
 static const struct baton_option option_table[] = {
     BT_ASK_OPTIONS(struct options, ask),
     BATON_ROW_INT(struct options, ask.explain, "explain", "5", 0, 20, "candidates",
-                  "that /explain shows of a token; 0: it has nothing to show"),
+                  "candidates per token that /explain shows; 0 = none"),
 };
 
 struct chat {

@@ -18,7 +18,7 @@ struct options {
 static const struct baton_option option_table[] = {
     BT_ASK_OPTIONS(struct options, ask),
     {"raw", BATON_OPTION_BOOL, offsetof(struct options, ask.raw), "false", 0, 0, "",
-     "continue the text as it is, also with a model that converses"},
+     "continue the text as it is, without a chat template"},
 };
 
 static const char *operand[MAX_WORDS];

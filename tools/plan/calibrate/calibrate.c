@@ -23,24 +23,25 @@ typedef struct plan_calibrate_options options_type;
     BATON_ROW_INT(options_type, field, name, fallback, min, max, unit, help)
 
 static const struct baton_option table[] = {
-    TEXT(url, "url", NULL, "of an idle server with one prefill and one decode worker"),
+    TEXT(url, "url", NULL, "URL of an idle server with one prefill and one decode worker"),
     TEXT(model, "model", NULL,
-         "without --url, measured in this process: a model directory or shape:NAME; with it, the "
+         "model directory or shape:NAME: without --url measured in this process; with --url the "
          "model that is served, for the size of its context"),
     TEXT(dtype, "dtype", NULL, BATON_DTYPE_HELP),
-    TEXT(
-        cores, "cores", "own",
-        "of the server's workers: own, pinned (each is also measured beside the other) or elastic"),
+    TEXT(cores, "cores", "own",
+         "cores of the server's workers: own, pinned (each is also measured beside the other) or "
+         "elastic"),
     INT(worker_cores, "worker-cores", "1", 1, 256, "",
-        "that each worker has while the other is idle"),
+        "cores of each worker while the other is idle"),
     INT(chunk, "chunk", "0", 0, 1 << 16, "tokens",
-        "rows of a prefill pass; 0: what a worker takes for --model, 128 without one"),
-    INT(max_batch, "max-batch", "64", 1, 1024, "sequences", "in one decode step"),
+        "prompt tokens per prefill step; 0 = what a worker takes for --model, or 128 without one"),
+    INT(max_batch, "max-batch", "64", 1, 1024, "sequences", "most sequences per decode step"),
     INT(context_tokens, "context-tokens", "0", 0, 1 << 24, "tokens",
-        "of the model; 0: 1024, or what two chunks need"),
-    INT(seed, "seed", "1", 1, 9e15, "", "of the prompts"),
-    TEXT(calibration, "calibration", NULL, "file of costs of other cores, which go with them"),
-    TEXT(out, "out", NULL, "file for the costs; otherwise stdout"),
+        "the model's context; 0 = 1024, or what two chunks need"),
+    INT(seed, "seed", "1", 1, 9e15, "", "seed of the prompts"),
+    TEXT(calibration, "calibration", NULL,
+         "file of costs for other core counts, to which these are added"),
+    TEXT(out, "out", NULL, "file for the costs; unset: stdout"),
 };
 
 /* ---- the model ---- */
@@ -152,7 +153,7 @@ enum baton_err plan_calibrate(int argc, char **argv, struct baton_why *why)
     struct plan_calibrate_options options = {0};
     struct baton_config config = {.process = "baton-plan calibrate",
                                   .env_prefix = "BATON_PLAN",
-                                  .summary = "measures costs that fleets are simulated with",
+                                  .summary = "measures the costs with which fleets are simulated",
                                   .options = table,
                                   .n_options = BATON_N_OF(table)};
     return cli_run(&config, &options, argc, argv, run, why);
