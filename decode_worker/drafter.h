@@ -19,7 +19,7 @@
 
 #include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
-#include "worker/step_line.h"
+#include "worker/pace.h"
 
 struct dc_drafter;
 

@@ -1,7 +1,7 @@
 /* A prompt that several prefill workers compute together: what this one computes of it, and the
  * blocks that it gets from and sends to the others.
  *
- * Stripes of blocks go round the parts (worker/kv/stripes.h). A step computes blocks of one
+ * Stripes of blocks go round the parts (worker/kv/transfer.h). A step computes blocks of one
  * stripe. It sends each layer's K and V as soon as they are there, and waits before that layer's
  * attention until the earlier stripes' have come. So part 1 computes a layer of its stripe while
  * part 0 is at the next layer of the stripe before, and both compute all the time.

@@ -8,9 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/queue.h"
-#include "worker/progress.h"
-#include "worker/rate.h"
-#include "worker/step_line.h"
+#include "worker/pace.h"
 
 /* What slowest_s and most_rows keep of themselves from step to step. */
 static const double fading = 0.98;

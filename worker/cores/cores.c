@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "worker/cores/cpu_list.h"
+#include "worker/cores/numa.h"
 
 /* Threads that the process starts later inherit the set. */
 static enum baton_err restrict_to(const char *list, struct baton_why *why)

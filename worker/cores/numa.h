@@ -17,9 +17,14 @@
 #ifndef BATON_WORKER_CORES_NUMA_H
 #define BATON_WORKER_CORES_NUMA_H
 
+#include <sched.h>
 #include <stdbool.h>
 
 #include "common/base/error.h"
+
+/* Reads a list of processors as Linux writes it: "0-3,8". A line's end may follow, as in files of
+ * /sys. False: it is no such list, or empty. */
+bool baton_cpu_list_parse(const char *list, cpu_set_t *set);
 
 struct baton_numa {
     int node; /* -1: none */

@@ -11,7 +11,7 @@
 #include "common/base/os/memory.h"
 #include "engine/engine.h"
 #include "worker/kv/memory_claims.h"
-#include "worker/kv/path.h"
+#include "worker/kv/transfer.h"
 
 /* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a
  * context for as long as it makes tokens, a prefill worker while it computes and sends it. */

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/kv/file.h"
-#include "worker/rate.h"
+#include "worker/pace.h"
 
 enum {
     BLOCK = BATON_KV_BLOCK_TOKENS,

@@ -27,8 +27,7 @@
 #include "common/base/list.h"
 #include "common/base/ticket.h"
 #include "engine/kv.h"
-#include "worker/kv/arrival.h"
-#include "worker/kv/path.h"
+#include "worker/kv/transfer.h"
 #include "worker/origin.h"
 
 enum { BATON_KV_MAX_REMOTES = 1024 }; /* links to senders at a time */

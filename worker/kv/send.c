@@ -9,7 +9,7 @@
 #include "common/base/states.h"
 #include "common/wire/handoff.h"
 #include "worker/kv/offer.h"
-#include "worker/progress.h"
+#include "worker/pace.h"
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 

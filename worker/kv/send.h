@@ -1,6 +1,6 @@
 /* Sending a context: a sequence's K and V on their way to the worker that the gateway named.
  *
- * Blocks leave in chunks (order.h), as far as the receiver's credit reaches: each layer as soon
+ * Blocks leave in chunks (transfer.h), as far as the receiver's credit reaches: each layer as soon
  * as the engine is through with it, or, for transfers that do not overlap, once the last block is
  * complete. A link belongs to one life of one receiver and carries all transfers to it; a link that
  * goes down takes its transfers with it.
@@ -17,7 +17,7 @@
  * alone: of a sequence that grows it is not known before stop, and leaves then.
  *
  * Of a prompt that several workers compute, each sends the others the blocks that they wait for:
- * its own ones (stripes.h), of all positions in every layer, as soon as they are computed.
+ * its own ones (transfer.h), of all positions in every layer, as soon as they are computed.
  *
  * Ownership: the sender owns links; transfers are their callers' and borrow their source
  *            from open to close.
@@ -34,8 +34,7 @@
 #include "common/base/ticket.h"
 #include "common/policy/overlap.h"
 #include "engine/kv.h"
-#include "worker/kv/order.h"
-#include "worker/kv/path.h"
+#include "worker/kv/transfer.h"
 #include "worker/origin.h"
 
 struct baton_kv_sender;

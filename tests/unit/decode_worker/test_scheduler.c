@@ -5,7 +5,7 @@
 #include "decode_worker/draft_model.h"
 #include "decode_worker/scheduler.h"
 #include "tests/support/random_gpt2.h"
-#include "worker/rate.h"
+#include "worker/pace.h"
 
 enum { N = 6, MAX_BATCH = 3, CHUNK = 10 };
 

@@ -11,7 +11,7 @@
 #include "common/policy/prefill_scheduler.h"
 #include "tools/plan/simulate/shared.h"
 #include "tools/plan/simulate/sim_request.h"
-#include "worker/rate.h"
+#include "worker/pace.h"
 
 struct sim_prefill {
     struct sim_engine engine;

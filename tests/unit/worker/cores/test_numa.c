@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <sys/stat.h>
 
-#include "worker/cores/cpu_list.h"
 #include "worker/cores/numa.h"
 
 static struct baton_why why;

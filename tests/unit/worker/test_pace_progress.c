@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"
-#include "worker/progress.h"
+#include "worker/pace.h"
 
 static struct baton_progress progress;
 static int64_t now_ns;

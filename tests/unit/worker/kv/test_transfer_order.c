@@ -1,7 +1,7 @@
 /* The order in which a context leaves: each block of each layer leaves once, never before it is
  * ready. */
 #include "common/base/array.h"
-#include "worker/kv/order.h"
+#include "worker/kv/transfer.h"
 
 #include "tests/support/test.h"
 

@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-#include "worker/kv/arrival.h"
+#include "worker/kv/transfer.h"
 
 /* Of four layers the last holds no K and V. */
 enum { N_LAYERS = 4, FIRST = 2, END = 9 };

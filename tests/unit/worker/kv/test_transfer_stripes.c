@@ -1,10 +1,7 @@
 /* Who computes which blocks of a divided prompt: each block has one owner, every walk agrees. */
-#include "worker/kv/stripes.h"
+#include "worker/kv/transfer.h"
 
 #include "tests/support/test.h"
-
-#include "worker/kv/arrival.h"
-#include "worker/kv/order.h"
 
 enum { END = 40, N_LAYERS = 3 };
 

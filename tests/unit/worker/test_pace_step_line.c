@@ -1,6 +1,6 @@
 #include "tests/support/test.h"
 
-#include "worker/step_line.h"
+#include "worker/pace.h"
 
 static void expect(const struct baton_step_line *line, double base_s, double row_s, double part)
 {
