@@ -51,8 +51,7 @@ static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, batch, "batch", "1,4,16", "sequences per step"),
     BATON_ROW_INT(struct options, runs, "runs", "5", BENCH_MIN_RUNS, BENCH_MAX_RUNS, "",
                   "runs per line, which shows their median"),
-    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
-     "an array of objects instead of a table"},
+    BATON_ROW_BOOL(struct options, json, "json", "false", "an array of objects instead of a table"),
 };
 
 struct stand {

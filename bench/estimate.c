@@ -25,8 +25,7 @@ static const struct baton_option table[] = {
                    "the machine's peak"),
     BATON_ROW_REAL(struct options, bandwidth, "bandwidth", "2e12", 1, 1e18, "bytes/s",
                    "the machine's memory bandwidth"),
-    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
-     "one JSON object instead of a table"},
+    BATON_ROW_BOOL(struct options, json, "json", "false", "one JSON object instead of a table"),
 };
 
 struct answer {

@@ -17,11 +17,10 @@ struct options {
     int64_t texts, tokens;
 };
 
-#define AT(field) offsetof(struct options, field)
-
 static const struct baton_option table[] = {
-    {"texts", BATON_OPTION_INT, AT(texts), "40", 1, 10000, "", "texts drawn per grammar"},
-    {"tokens", BATON_OPTION_INT, AT(tokens), "100", 1, 10000, "", "length of the longest text"},
+    BATON_ROW_INT(struct options, texts, "texts", "40", 1, 10000, "", "texts drawn per grammar"),
+    BATON_ROW_INT(struct options, tokens, "tokens", "100", 1, 10000, "",
+                  "length of the longest text"),
 };
 
 #define TEXT(of_kind, of_name, of_text)                                                            \

@@ -18,13 +18,11 @@ struct options {
     bool json;
 };
 
-#define AT(field) offsetof(struct options, field)
-
 static const struct baton_option table[] = {
-    {"runs", BATON_OPTION_INT, AT(runs), "7", 1, MAX_RUNS, "",
-     "runs per figure, which is their median"},
-    {"picks", BATON_OPTION_INT, AT(picks), "400", 1, 1000000, "", "choices timed per run"},
-    {"json", BATON_OPTION_BOOL, AT(json), "false", 0, 0, "", "one JSON object instead of a table"},
+    BATON_ROW_INT(struct options, runs, "runs", "7", 1, MAX_RUNS, "",
+                  "runs per figure, which is their median"),
+    BATON_ROW_INT(struct options, picks, "picks", "400", 1, 1000000, "", "choices timed per run"),
+    BATON_ROW_BOOL(struct options, json, "json", "false", "one JSON object instead of a table"),
 };
 
 enum task { PICK, EXPLAIN, LOGPROBS };

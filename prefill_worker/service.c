@@ -80,13 +80,6 @@ static bool is_early(void *arg, const baton_envelope *envelope)
     return job && !job->parts.is_started;
 }
 
-static bool begin_receive(void *arg, struct baton_kv_receive *receive)
-{
-    (void)arg;
-    (void)receive;
-    return true;
-}
-
 static struct pf_job *job_of_receive(const struct baton_kv_receive *receive)
 {
     return (struct pf_job *)((char *)(uintptr_t)receive->origin - offsetof(struct pf_job, origin));
@@ -99,12 +92,6 @@ static void advanced(void *arg, struct baton_kv_receive *receive, int layer)
     baton_engine_thread_wake(service->thread);
 }
 
-static void complete_receive(void *arg, struct baton_kv_receive *receive)
-{
-    (void)arg;
-    (void)receive;
-}
-
 static void fail_receive(void *arg, struct baton_kv_receive *receive)
 {
     (void)arg;
@@ -114,18 +101,15 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
 static enum baton_err open_receiver(struct baton_service *service, const char *bulk_url,
                                     enum baton_kv_path path, struct baton_why *why)
 {
-    return baton_service_open_receiver(
-        service,
-        (struct baton_kv_receiver_options){.bulk_url = bulk_url,
-                                           .path = path,
-                                           .arg = service,
-                                           .find = find_receive,
-                                           .begin = begin_receive,
-                                           .is_early = is_early,
-                                           .advanced = advanced,
-                                           .complete = complete_receive,
-                                           .failed = fail_receive},
-        why);
+    return baton_service_open_receiver(service,
+                                       (struct baton_kv_receiver_options){.bulk_url = bulk_url,
+                                                                          .path = path,
+                                                                          .arg = service,
+                                                                          .find = find_receive,
+                                                                          .is_early = is_early,
+                                                                          .advanced = advanced,
+                                                                          .failed = fail_receive},
+                                       why);
 }
 
 /* ---- what gateways ask ---- */

@@ -43,10 +43,9 @@ static const struct baton_option table[] = {
                    "bandwidth of a network to estimate and emulate; 0 = unlimited"),
     BATON_ROW_REAL(struct options, latency_ms, "latency", "0", 0, 1e4, "ms",
                    "one-way latency of that network"),
-    {"emulate", BATON_OPTION_BOOL, offsetof(struct options, emulate), "true", 0, 0, "",
-     "emulate the network in a namespace of its own, where that is permitted"},
-    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
-     "one JSON object instead of tables"},
+    BATON_ROW_BOOL(struct options, emulate, "emulate", "true",
+                   "emulate the network in a namespace of its own, where that is permitted"),
+    BATON_ROW_BOOL(struct options, json, "json", "false", "one JSON object instead of tables"),
 };
 
 struct stand {

@@ -35,9 +35,10 @@ static const struct baton_option table[] = {
     BATON_ROW_TEXT(struct options, gguf, "gguf", NULL,
                    "write one GGUF file of this type: F32, F16, BF16, Q8_0, Q4_0, Q4_K, ... or a "
                    "mix: Q4_K_M, Q5_K_M, MXFP4_MOE"),
-    {"encode", BATON_OPTION_BOOL, offsetof(struct options, encode), "false", 0, 0, "",
-     "with --gguf: encode the shape's weights instead of drawing random blocks, which takes "
-     "longer"},
+    BATON_ROW_BOOL(
+        struct options, encode, "encode", "false",
+        "with --gguf: encode the shape's weights instead of drawing random blocks, which takes "
+        "longer"),
     BATON_ROW_TEXT(
         struct options, tokenizer, "tokenizer", NULL,
         "model directory whose tokenizer is copied; unset: a tokenizer of bytes and words"),

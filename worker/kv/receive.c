@@ -193,6 +193,11 @@ static bool takes_window(struct baton_kv_receive *receive, const Baton__V1__KvCh
            (int)chunk->first_block >= receive->seq->first_window;
 }
 
+static bool may_begin(const struct baton_kv_receiver *receiver, struct baton_kv_receive *receive)
+{
+    return !receiver->options.begin || receiver->options.begin(receiver->options.arg, receive);
+}
+
 static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                   struct baton_kv_receive *receive, const baton_envelope *envelope, int64_t now_ns)
 {
@@ -204,7 +209,7 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
                   "the K and V that arrived are laid out in another way than this worker's");
         return;
     }
-    if (!is_as_expected(receive, kv) || !receiver->options.begin(receiver->options.arg, receive)) {
+    if (!is_as_expected(receive, kv) || !may_begin(receiver, receive)) {
         baton_kv_receive_lose(
             receiver, receive,
             "the context that arrived has another shape than the one reserved for");
@@ -317,7 +322,8 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
         receive->seq->n_tokens = receive->n_tokens;
     receive->overlap_s = kv->overlap_s;
     receive->complete_ns = baton_now_ns();
-    receiver->options.complete(receiver->options.arg, receive); /* may not free it */
+    if (receiver->options.complete)
+        receiver->options.complete(receiver->options.arg, receive); /* may not free it */
     send_ack(remote, receive, true);
     baton_log(BATON_LOG_INFO, "context_received", BATON_ORIGIN(receive->origin),
               BATON_I("attempt", receive->origin->attempt), BATON_I("bytes", receive->total_bytes),

@@ -81,7 +81,8 @@ struct baton_kv_receiver_options {
     void *arg; /* of the hooks */
     /* The transfer that a message is about; NULL when it is not wanted any more. */
     struct baton_kv_receive *(*find)(void *arg, const baton_envelope *envelope);
-    /* A KvBegin came for it, as expected: false when the context may not be received now. */
+    /* A KvBegin came for it, as expected: false when the context may not be received now. NULL: it
+     * always may. */
     bool (*begin)(void *arg, struct baton_kv_receive *receive);
     /* Whether the KvBegin is of a request of which the owner is still to be told what to expect: it
      * and what follows it wait. NULL where that does not happen. */
@@ -89,7 +90,7 @@ struct baton_kv_receiver_options {
     /* Blocks of a part came, of that layer (baton_kv_receive_next_block). NULL where no part
      * comes. */
     void (*advanced)(void *arg, struct baton_kv_receive *receive, int layer);
-    /* How it ended. Neither may fini the transfer. */
+    /* How it ended. Neither may fini the transfer; complete may be NULL. */
     void (*complete)(void *arg, struct baton_kv_receive *receive);
     void (*failed)(void *arg, struct baton_kv_receive *receive);
 };

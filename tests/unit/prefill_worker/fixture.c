@@ -56,13 +56,6 @@ static struct baton_kv_receive *find(void *arg, const baton_envelope *envelope)
     return is_it ? receive : NULL;
 }
 
-static bool begin(void *arg, struct baton_kv_receive *receive)
-{
-    (void)arg;
-    (void)receive;
-    return true;
-}
-
 static void advanced(void *arg, struct baton_kv_receive *receive, int layer)
 {
     (void)arg;
@@ -97,7 +90,6 @@ static void open_decode_worker(enum baton_kv_path path)
                                                       .wake = baton_host_wake,
                                                       .wake_arg = &host,
                                                       .find = find,
-                                                      .begin = begin,
                                                       .advanced = advanced,
                                                       .complete = complete,
                                                       .failed = failed};

@@ -24,8 +24,8 @@ static struct baton_config config;
 static const struct baton_option option_table[] = {
     BATON_ROW_TEXT(struct options, state, "state", NULL,
                    "state directory of the fleet, as given to `baton up`"),
-    {"follow", BATON_OPTION_BOOL, offsetof(struct options, follow), "false", 0, 0, "",
-     "print new lines as they come (also -f)"},
+    BATON_ROW_BOOL(struct options, follow, "follow", "false",
+                   "print new lines as they come (also -f)"),
 };
 
 static int is_log(const struct dirent *entry)

@@ -55,8 +55,9 @@ const struct baton_option bt_up_option_table[] = {
          "state directory: pids, logs and the cluster token; unset: baton in $XDG_STATE_HOME"),
     CHOICE(log_format, "log-format", "logfmt", "logfmt|json",
            "format of every process's log lines"),
-    {"detach", BATON_OPTION_BOOL, offsetof(struct bt_up_options, detach), "false", 0, 0, "",
-     "return once the fleet answers; it goes on running, with its logs in the state directory"},
+    BATON_ROW_BOOL(
+        struct bt_up_options, detach, "detach", "false",
+        "return once the fleet answers; it goes on running, with its logs in the state directory"),
     BATON_ROW_REAL(struct bt_up_options, stop_timeout_s, "stop-timeout-s", "15", 0, 3600, "s",
                    "time that the gateway, and then the workers, have to stop"),
     TEXT(bin, "bin", NULL, "directory of the programs; unset: this program's own"),

@@ -17,8 +17,8 @@ struct options {
 
 static const struct baton_option option_table[] = {
     BT_ASK_OPTIONS(struct options, ask),
-    {"raw", BATON_OPTION_BOOL, offsetof(struct options, ask.raw), "false", 0, 0, "",
-     "continue the text as it is, without a chat template"},
+    BATON_ROW_BOOL(struct options, ask.raw, "raw", "false",
+                   "continue the text as it is, without a chat template"),
 };
 
 static const char *operand[MAX_WORDS];

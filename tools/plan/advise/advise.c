@@ -48,8 +48,7 @@ static const struct baton_option table[] = {
           "most sequences per decode step; 0 = the server's, else 64"),
     COUNT(kv_tokens, "kv-tokens", 1LL << 40,
           "KV cache of a decode worker in tokens; 0 = the server's, else unlimited"),
-    {"json", BATON_OPTION_BOOL, offsetof(struct options, json), "false", 0, 0, "",
-     "one JSON object instead of text"},
+    BATON_ROW_BOOL(struct options, json, "json", "false", "one JSON object instead of text"),
 };
 
 /* A layout and its predicted figures. */
