@@ -1,8 +1,8 @@
-/* Whether work goes on, how fast it goes, and what a step of it costs.
+/* Measures of a worker's work: whether it goes on, how fast it goes, and what a step costs.
  *
- * Progress: how long a counter of what was done has stood still while there was work. It is looked
- * at from outside, again and again. Time in which nobody looked counts for at most half a second,
- * because the one who looks may have been stopped himself, together with what he watches.
+ * Progress: how long a counter of finished work has stood still while there was work. Another
+ * thread polls it. Time between two polls counts for at most half a second, because the poller may
+ * have been stopped together with what it watches.
  *
  * Rate: the mean over the last seconds of work, idle time not counted.
  *

@@ -1,5 +1,5 @@
-/* What the services of both roles do alike: the KV pool with its prefix cache and its account, the
- * engine thread, the requests that are here, and contexts that come from and go to other workers.
+/* The part of a worker's service that both roles share: the KV pool with its prefix cache and its
+ * account, the engine thread, the requests, and transfers of contexts from and to other workers.
  *
  *     host --messages, wake-ups--> struct baton_service --what only the role knows--> its ops
  *
@@ -24,21 +24,21 @@
 struct baton_service;
 
 struct baton_service_ops {
-    /* A message of a joined gateway other than KvQuery; link and message are borrowed. */
+    /* Handles a message of a joined gateway other than KvQuery; borrows link and message. */
     void (*from_gateway)(struct baton_service *service, struct baton_link *gateway,
                          const struct baton_message *message);
     /* Does what is due for each request, once other workers' messages are taken. Returns when to be
      * called again. */
     int64_t (*work)(struct baton_service *service, int64_t now_ns);
-    /* The request's place in the account of the pool. */
+    /* Returns the request's entry in the account of the pool. */
     struct baton_kv_owner (*owner)(struct baton_request_node *request);
     /* Adds blocks that no request holds to service->kv_report. NULL: there are none. */
     void (*report)(struct baton_service *service);
     /* Fills in how much work is here and how much is running. */
     void (*status)(struct baton_service *service, Baton__V1__Status *status);
-    /* The request's gateway is gone. */
+    /* Cancels the request, because its gateway is gone. */
     void (*cancel)(struct baton_service *service, struct baton_request_node *request);
-    /* Whether nothing but requests keeps the worker. NULL: only requests do. */
+    /* Returns whether the worker is idle once it has no request. NULL: it is. */
     bool (*is_idle)(struct baton_service *service);
     /* Stops the engine thread and destroys the requests. Harmless when create failed half-way. */
     void (*stop)(struct baton_service *service);
@@ -79,20 +79,20 @@ enum baton_err baton_service_start_thread(struct baton_service *service,
 /* Waits for the step that runs; items inside are forgotten. Harmless when called twice. */
 void baton_service_stop_thread(struct baton_service *service);
 
-/* What sends contexts of this worker. NO_MEMORY. */
+/* Creates the sender of this worker's contexts. NO_MEMORY. */
 enum baton_err baton_service_open_sender(struct baton_service *service, enum baton_overlap overlap,
                                          enum baton_kv_path path) BATON_MUST_CHECK;
 
-/* Where contexts of other workers arrive. options: the url, the path and the hooks; the rest is
- * filled in here. */
+/* Opens the inbox for contexts of other workers. options: the url, the path and the hooks; the rest
+ * is filled in here. */
 enum baton_err baton_service_open_receiver(struct baton_service *service,
                                            struct baton_kv_receiver_options options,
                                            struct baton_why *why) BATON_MUST_CHECK;
 
-/* Where contexts arrive, as listened on; NULL: nowhere. */
+/* Returns the URL on which contexts arrive; NULL: none do. */
 const char *baton_service_bulk_url(const struct baton_service *service);
 
-/* What the host calls. */
+/* Returns the functions that the host calls. */
 struct baton_host_hooks baton_service_hooks(struct baton_service *service);
 
 /* Joins the gateways and works until the process is told to stop and is drained. bulk_url: as other

@@ -1,4 +1,5 @@
-/* What every main() does: options in, log on, run, an exit status and one readable line on failure.
+/* The body of every main(): it reads the options, opens the log, runs, and returns an exit status,
+ * with one readable line on failure.
  *
  * Ownership: everything is the caller's.
  * Threading: the main thread.

@@ -39,7 +39,7 @@ struct baton_fleet_options {
         BATON_ROW_REAL(type, in.drain_s, "drain-s", "8", 0, 3600, "s",                             \
                        "time that running requests have to end after SIGTERM")
 
-/* Of the fleet where the gateway has it, else of one worker. */
+/* A gateway decides for its requests, a worker for itself. */
 #define BATON_PREFIX_CACHE_OPTION(type, field)                                                     \
     BATON_ROW_CHOICE(type, field, "prefix-cache", "on", "off|on",                                  \
                      "sharing of KV blocks between prompts with a common prefix; a gateway "       \

@@ -1,4 +1,5 @@
-/* Which blocks of a context travel, in what order they leave, and which have arrived.
+/* The blocks of a context on their way: how far they are computed, in what order they leave, and
+ * which have arrived.
  *
  * Progress: how far a sequence's K and V are computed, in one word that the engine thread writes
  * and the main thread reads. Blocks [0, n_done) are ready in all layers, blocks [n_done, n_end) in

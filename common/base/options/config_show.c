@@ -4,11 +4,21 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/options/config_env.h"
 #include "common/base/version.h"
 
 enum { SHOWN_MAX_BYTES = 1 << 20 };
 
 static const char *const kind_words[] = {"TEXT", "INT", "NUMBER", "BOOL"};
+
+static void print_precedence(const struct baton_config *config)
+{
+    const char *option = config->options[0].name;
+    char variable[128];
+    baton_config_env_name(config, option, variable, sizeof variable);
+    (void)printf("\nPrecedence: flag, environment (%s for --%s), file, default.\n", variable,
+                 option);
+}
 
 void baton_config_print_help(const struct baton_config *config)
 {
@@ -29,9 +39,10 @@ void baton_config_print_help(const struct baton_config *config)
     }
     (void)printf("  %-28s a JSON object with any of these options\n"
                  "  %-28s print the options in force as such a file, and exit\n"
-                 "  %-28s print the version, and exit\n\n"
-                 "Precedence: flag, environment (%s_PORT for --port), file, default.\n",
-                 "--config FILE", "--print-config", "--version", config->env_prefix);
+                 "  %-28s print the version, and exit\n",
+                 "--config FILE", "--print-config", "--version");
+    if (config->n_options)
+        print_precedence(config);
 }
 
 static void put_word(struct baton_json_out *out, const struct baton_option *option, int choice)
