@@ -1,4 +1,4 @@
-/* One line in the log for every answer, once its client has it or left. */
+/* Logs one line for every answer, when its client has it or has left. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "gateway/http/conn.h"
 #include "gateway/http/status.h"
 
-/* nginx's number for a client that left before its answer began. */
+/* nginx's status for a client that left before its answer began. */
 enum { CLIENT_LEFT = 499, PATH_BYTES = 256 };
 
 static enum baton_log_level level_of(int status)
@@ -15,9 +15,9 @@ static enum baton_log_level level_of(int status)
     return status >= 500 ? BATON_LOG_WARN : BATON_LOG_INFO;
 }
 
-/* The query may hold what is nobody's business, and so is not told. */
-static void tell(const struct gw_conn *conn, const struct gw_exchange *exchange,
-                 const char *cut_reason)
+/* Logs the path without its query, which may hold private data. */
+static void log_access(const struct gw_conn *conn, const struct gw_exchange *exchange,
+                       const char *cut_reason)
 {
     const struct gw_exchange_note *note = &exchange->note;
     char path[PATH_BYTES];
@@ -36,15 +36,17 @@ static void tell(const struct gw_conn *conn, const struct gw_exchange *exchange,
         BATON_I("body_bytes", exchange->body_bytes), BATON_I("sent_bytes", exchange->sent_bytes));
 }
 
-void gw_conn_tell(struct gw_conn *conn, const char *cut_reason)
+void gw_conn_log_answered(struct gw_conn *conn, const char *cut_reason)
 {
     struct gw_exchange *exchange = conn->answered;
     const struct gw_http_options *options = &conn->server->options;
     if (!exchange)
         return;
     conn->answered = NULL;
+    /* An exchange that was never handled and has no answer, such as a cut-off head, gets no
+     * line. */
     if (exchange->status || exchange->handled)
-        tell(conn, exchange, cut_reason);
+        log_access(conn, exchange, cut_reason);
     if (options->on_answered && exchange->handled)
         options->on_answered(options->arg, exchange);
     free(exchange);

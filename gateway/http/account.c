@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 
-static const double max_debt_s = 3600; /* of a single answer */
+static const double max_debt_s = 3600; /* for a single answer */
 
 static const struct {
     const char *code, *name;
@@ -55,13 +55,16 @@ void gw_account_charge(struct gw_account *account, enum gw_limit limit, double n
     if (!account || !(account->limits.per_s[limit] > 0))
         return;
     int64_t *until_ns = &account->paid_until_ns[limit];
+    /* The debt shrinks with time alone: the account stores when it is paid, and needs no timer. */
     double debt_s = *until_ns > now_ns ? baton_seconds(*until_ns - now_ns) : 0;
+    /* Bounded, so that one huge answer cannot lock a client out for days. */
     debt_s = fmin(debt_s + n / account->limits.per_s[limit], max_debt_s);
     *until_ns = now_ns + (int64_t)(debt_s * (double)BATON_SECOND);
 }
 
 static int wait_s(int64_t over_ns)
 {
+    /* Rounded up: a client that waits this long is served. */
     double seconds = floor(baton_seconds(over_ns)) + 1;
     return seconds < GW_MAX_RETRY_S ? (int)seconds : GW_MAX_RETRY_S;
 }
@@ -76,7 +79,7 @@ bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, in
         return true;
     int retry_after_s = wait_s(over_ns);
     (void)snprintf(text, GW_LIMIT_TEXT_BYTES,
-                   "this %s may take %g %s a second, and took more; try again in %d s",
+                   "this %s is limited to %g %s a second; try again in %d s",
                    account->of == GW_OF_KEY ? "API key" : "address", account->limits.per_s[limit],
                    gw_limit_name(limit), retry_after_s);
     *refusal = (struct gw_error){.status = 429,

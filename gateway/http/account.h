@@ -1,10 +1,10 @@
-/* What a client may do a second, and what it did: an account each for an address and an API key.
+/* Rate limits of a client: an account each for an address and an API key.
  *
- * A limit is a rate, by the generic cell rate algorithm (ITU-T I.371): what was taken is paid for
- * until a time, which may lie GW_BURST_S ahead. So a client that was quiet may take as much at
- * once, and what it took beyond that, as an answer's last tokens, it pays for later.
+ * A limit is a rate, by the generic cell rate algorithm (ITU-T I.371): usage is paid for until a
+ * time, which may be GW_BURST_S ahead. So a client that was quiet may use that much at once, and
+ * usage beyond it, such as an answer's last tokens, delays its next requests.
  *
- * Ownership: counted; whoever holds an account puts it.
+ * Ownership: reference-counted; each holder puts the account once.
  * Threading: loop thread.
  * Errors:    create: NULL when memory is out. NULL as an account has no limit.
  */
@@ -31,7 +31,7 @@ enum gw_limited { GW_OF_ADDRESS, GW_OF_KEY, GW_N_LIMITED };
 enum { GW_BURST_S = 10, GW_MAX_RETRY_S = 60, GW_LIMIT_TEXT_BYTES = 160 };
 
 struct gw_limits {
-    double per_s[GW_N_LIMITS]; /* 0: any */
+    double per_s[GW_N_LIMITS]; /* 0: unlimited */
 };
 
 struct gw_account {
@@ -46,19 +46,19 @@ struct gw_payers {
     struct gw_account *address, *key;
 };
 
-/* "requests", and "address" or "key". */
+/* Return "requests" and the like, and "address" or "key". */
 const char *gw_limit_name(enum gw_limit limit);
 const char *gw_limited_name(enum gw_limited of);
 
-/* Held once. */
+/* Returns an account with one holder. */
 struct gw_account *gw_account_create(enum gw_limited of, const struct gw_limits *limits);
 struct gw_account *gw_account_hold(struct gw_account *account);
 void gw_account_put(struct gw_account *account);
 
-/* n were taken: requests, tokens or bytes. */
+/* Charges n requests, tokens or bytes. */
 void gw_account_charge(struct gw_account *account, enum gw_limit limit, double n, int64_t now_ns);
 
-/* Whether more may be taken. If not, *refusal is a 429 that names the limit, whose message lies in
+/* True when more may be used. Otherwise *refusal is a 429 that names the limit; its message is in
  * text. */
 bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, int64_t now_ns,
                        char text[GW_LIMIT_TEXT_BYTES], struct gw_error *refusal);
@@ -66,7 +66,7 @@ bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, in
 void gw_payers_charge_tokens(const struct gw_payers *payers, size_t n);
 void gw_payers_put(struct gw_payers *payers);
 
-/* Nothing is left to be paid: the account says as much as a new one. */
+/* True when no debt is left: the account is then like a new one. */
 bool gw_account_is_even(const struct gw_account *account, int64_t now_ns);
 
 #endif

@@ -13,6 +13,7 @@ void gw_addresses_init(struct gw_addresses *addresses, const struct gw_limits *l
 static struct gw_address **slot_of(struct gw_addresses *addresses,
                                    const char bytes[GW_ADDRESS_BYTES])
 {
+    /* Keyed, so that no client can choose addresses that share a slot. */
     uint64_t hash = baton_hash_bytes(&addresses->hash_key, bytes, GW_ADDRESS_BYTES);
     return &addresses->slots[hash % GW_ADDRESS_SLOTS];
 }
@@ -34,7 +35,8 @@ void gw_addresses_fini(struct gw_addresses *addresses)
         forget(addresses, address);
 }
 
-/* IPv4 addresses as IPv6 maps them (RFC 4291 section 2.5.5.2), however they came. */
+/* Reads an address. IPv4 addresses are mapped to IPv6 (RFC 4291 section 2.5.5.2), however they
+ * arrive. */
 static void read_address(const struct sockaddr_storage *from, char bytes[GW_ADDRESS_BYTES])
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -68,6 +70,7 @@ static struct gw_address *create(struct gw_addresses *addresses, struct gw_addre
 static void forget_the_even(struct gw_addresses *addresses, int64_t now_ns)
 {
     struct gw_address *oldest = gw_gone_list_first(&addresses->gone);
+    /* One entry per call keeps the cost of a connection constant. */
     if (oldest && (addresses->gone.n > GW_MAX_GONE || gw_account_is_even(oldest->account, now_ns)))
         forget(addresses, oldest);
 }

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/os/open_files.h"
 
-/* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over the limit: it is
+/* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over a limit, which is
  * refused before it sends a request. */
 #define TO(state) (1U << GW_CONN_##state)
 
@@ -29,7 +29,8 @@ void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state)
     struct gw_conn_list *lists = conn->server->conns;
     bool allowed = edges[conn->state] & (1U << state);
     assert(allowed);
-    if (!allowed) /* a release build goes on: a wrong state costs one connection, an abort all */
+    /* a release build continues: a wrong state costs one connection, an abort all of them */
+    if (!allowed)
         baton_log(BATON_LOG_ERROR, "http_state_bug", BATON_I("from", conn->state),
                   BATON_I("to", state));
     gw_conn_list_remove(&lists[conn->state], conn);
@@ -53,7 +54,7 @@ static void free_conn(uv_handle_t *handle)
     gw_server_release(server);
 }
 
-/* The handler may still call into the exchange from on_gone, and may even end it there. */
+/* Ends the exchange. The handler may still call into it from on_gone, and may even end it there. */
 static void drop_exchange(struct gw_conn *conn, const char *reason)
 {
     const struct gw_http_options *options = &conn->server->options;
@@ -68,8 +69,10 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
 {
     if (conn->state == GW_CONN_CLOSING)
         return;
-    /* A RST tells a client that its response is not whole, which on HTTP/1.0 a FIN would hide. */
+    /* A RST shows the client that its response is incomplete, which on HTTP/1.0 a FIN would
+     * hide. */
     bool truncated = conn->state == GW_CONN_HANDLED || conn->cut_reason;
+    /* A truncated answer must not look complete, so TLS does not announce its end. */
     if (conn->tls && !truncated)
         gw_secure_end(conn);
     gw_conn_set_state(conn, GW_CONN_CLOSING);
@@ -83,8 +86,9 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
         gw_watched_list_remove(&conn->server->watched, conn);
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
+    /* After the lists are updated, because the handler may call back. */
     drop_exchange(conn, reason);
-    gw_conn_tell(conn, reason);
+    gw_conn_log_answered(conn, reason);
     gw_addresses_leave(&conn->server->addresses, conn->address, baton_now_ns());
     conn->address = NULL;
 }
@@ -99,7 +103,7 @@ void gw_conn_cut(struct gw_conn *conn, const char *reason)
 
 /* ---- the end of a response ---- */
 
-/* FLUSH even when nothing is queued, so that only FLUSH decides what follows a response. */
+/* Enters FLUSH even when nothing is queued, so that only FLUSH decides what follows a response. */
 static void enter_flush(struct gw_conn *conn)
 {
     gw_conn_set_state(conn, GW_CONN_FLUSH);
@@ -107,8 +111,8 @@ static void enter_flush(struct gw_conn *conn)
         gw_conn_flushed(conn);
 }
 
-/* Closes our half: the client reads the answer to its end and closes first. A client that has
- * closed already needs no wait. */
+/* Closes our half of the connection: the client reads the answer to its end and closes first. A
+ * client that has closed already needs no wait. */
 static void linger(struct gw_conn *conn)
 {
     uv_os_fd_t fd;
@@ -118,19 +122,19 @@ static void linger(struct gw_conn *conn)
         gw_conn_close(conn, "client left");
     else
         gw_conn_set_state(conn, GW_CONN_LINGER);
-    gw_server_due(conn->server, conn); /* reads on, and drops what it reads */
+    gw_server_due(conn->server, conn); /* continues to read, and drops the bytes */
 }
 
 void gw_conn_flushed(struct gw_conn *conn)
 {
-    gw_conn_tell(conn, NULL);
+    gw_conn_log_answered(conn, NULL);
     bool is_last = conn->saw_eof && !conn->in.len;
     if (!conn->keep_alive || is_last || conn->server->draining) {
         linger(conn);
         return;
     }
     gw_conn_set_state(conn, GW_CONN_IDLE);
-    gw_conn_next(conn); /* later, since a handler may be calling us */
+    gw_conn_next(conn); /* later, because a handler may be the caller */
 }
 
 void gw_conn_response_ended(struct gw_conn *conn)
@@ -142,13 +146,13 @@ void gw_conn_response_ended(struct gw_conn *conn)
 void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal)
 {
     conn->keep_alive = false;
-    gw_conn_send_error(conn, refusal); /* while the exchange lives: its headers go along */
+    gw_conn_send_error(conn, refusal); /* while the exchange lives, for its headers */
     drop_exchange(conn, refusal->message);
     enter_flush(conn);
 }
 
-/* Looks at what the client acknowledged since the last look. TCP_USER_TIMEOUT would not do: it also
- * ends a connection whose client reads slowly. */
+/* Compares the client's acknowledged bytes with the last check. TCP_USER_TIMEOUT would not do: it
+ * also ends a connection whose client reads slowly. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms)
 {
     uint64_t now_ms = uv_now(conn->server->loop);
@@ -178,7 +182,7 @@ void gw_conn_expire(struct gw_conn *conn)
         gw_conn_close(conn, "timed out");
 }
 
-/* ---- its begin ---- */
+/* ---- begin of a connection ---- */
 
 static void note_open_file(const struct gw_conn *conn)
 {
@@ -217,14 +221,15 @@ static struct gw_conn *create(struct gw_http_server *server)
     conn->server = server;
     conn->untaken_bytes = SIZE_MAX;
     baton_buf_init(&conn->in, server->options.max_head_bytes + (size_t)2 * GW_READ_BYTES);
-    baton_buf_init(&conn->out, PTRDIFF_MAX); /* cancel_bytes, or one response, bounds it */
+    baton_buf_init(&conn->out, PTRDIFF_MAX); /* bounded by cancel_bytes, or by one response */
     gw_conn_list_push_back(&server->conns[GW_CONN_NEW], conn);
     server->n_conns++;
     return conn;
 }
 
-/* Over the limit, the oldest connection without a request is closed for the new one. If there is
- * none, the new one gets a 503; with GW_MAX_TURNED_AWAY of those open it is closed at once. */
+/* Enforces the connection limit. The oldest connection without a request is closed for the new one.
+ * Without such a one, the new one gets a 503; with GW_MAX_TURNED_AWAY of those open it is closed at
+ * once. */
 static void enforce_limit(struct gw_conn *conn)
 {
     static const struct gw_error too_many = {.status = 503,
@@ -237,6 +242,7 @@ static void enforce_limit(struct gw_conn *conn)
     struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
     if (oldest && oldest != conn)
         gw_conn_close(oldest, "closed for another connection");
+    /* A handshake for a refusal would cost more than the refusal is worth. */
     else if (conn->tls || open > server->options.max_connections + GW_MAX_TURNED_AWAY)
         gw_conn_close(conn, "too many connections");
     else

@@ -1,8 +1,8 @@
 /* Inside the HTTP server: the connection's states and the parts its files share.
  *
  * server.c, conn.c, input.c, secure.c, limits.c, exchange.c, response.c and output.c are one state
- * machine in eight files, and call each other in circles by design: a response that ends may begin
- * the next request, and a write that fails ends both. Nothing outside them includes this header.
+ * machine in eight files, and call each other in circles by design: the end of a response may begin
+ * the next request, and a failed write ends both. No other file includes this header.
  *
  *   (HANDSHAKE)
  *       |
@@ -23,8 +23,8 @@
  *                would make the kernel send a RST, which can take the answer away from the client
  *     CLOSING    waits for the loop's close callback
  *
- * A state is membership of one list of the server, in order of entry, so that the janitor looks
- * only at the front of each list. Only gw_conn_set_state changes it.
+ * A state is membership of one list of the server, in order of entry, so that the janitor checks
+ * only the front of each list. Only gw_conn_set_state changes it.
  *
  * Ownership: the server owns connections, a connection its exchange.
  * Threading: the loop thread.
@@ -44,21 +44,23 @@
 #include "gateway/http/tls.h"
 
 enum {
-    GW_READ_BYTES = 16 << 10, /* of one connection in one turn: the buffer that all read into */
-    GW_SEND_BUFFER_BYTES = 64 << 10, /* SO_SNDBUF: what the kernel may hide from our own limits */
+    /* of one connection in one turn: the size of the shared read buffer */
+    GW_READ_BYTES = 16 << 10,
+    /* SO_SNDBUF: bytes that the kernel may hide from our own limits */
+    GW_SEND_BUFFER_BYTES = 64 << 10,
     GW_LINGER_MS = 2000,
-    GW_WATCH_MS = 20,      /* between two looks at connections that are not read */
-    GW_SLICE_REQUESTS = 4, /* answered for one connection before the next one's slice */
+    GW_WATCH_MS = 20,      /* between two checks of connections that are not read */
+    GW_SLICE_REQUESTS = 4, /* answered for one connection in its slice */
     GW_ACCEPTS_A_TURN = 64,
-    GW_MAX_HANDSHAKES = 256,     /* of TLS at a time; others wait at the listener until one ends */
+    GW_MAX_HANDSHAKES = 256,     /* TLS handshakes at a time; more wait at the listener */
     GW_HANDSHAKE_MIN_MS = 1000,  /* before a silent one is closed for another */
     GW_MAX_TURNED_AWAY = 64,     /* connections over the limit that get a 503 at a time */
-    GW_MAX_TURNED_AWAY_EACH = 8, /* the same of one address, with a 429 */
+    GW_MAX_TURNED_AWAY_EACH = 8, /* the same for one address, with a 429 */
     GW_PEER_BYTES = 56           /* "[IPv6 address]:port" */
 };
 
-#define GW_SLICE_NS BATON_MS       /* after which a slice has no further request */
-#define GW_TURN_NS  (4 * BATON_MS) /* after which a turn of the loop has no further slice */
+#define GW_SLICE_NS BATON_MS       /* after it a slice begins no further request */
+#define GW_TURN_NS  (4 * BATON_MS) /* after it a turn of the loop begins no further slice */
 
 enum gw_conn_state {
     GW_CONN_NEW,
@@ -78,29 +80,29 @@ struct gw_conn {
     struct gw_http_server *server;
     enum gw_conn_state state;
     struct baton_node in_state; /* in server->conns[state] */
-    struct baton_node due;      /* in server->due when it wants the sweep */
+    struct baton_node due;      /* in server->due when the sweep must serve it */
     struct baton_node heavy;    /* in server->heavy when its exchange resumes */
     struct baton_node gathered; /* in server->gathered when it has output to write */
-    struct baton_node watched;  /* in server->watched when only a look tells that its client left */
-    uint64_t entered_ms;        /* its state */
-    const char *cut_reason;     /* not NULL: to be closed by the sweep */
-    struct gw_address *address; /* NULL: memory was out */
+    struct baton_node watched;  /* in server->watched when only a poll shows that its client left */
+    uint64_t entered_ms;        /* when it entered its state */
+    const char *cut_reason;     /* NULL, or the reason for the sweep to close it */
+    struct gw_address *address; /* NULL: without memory */
     struct gw_exchange *exchange;
-    struct gw_exchange *answered; /* it is over for the handler; its answer is on its way */
+    struct gw_exchange *answered; /* finished by the handler; its answer is being sent */
     struct gw_tls *tls;           /* NULL: the bytes of the socket are HTTP */
-    struct baton_buf in;          /* what was read and not served yet */
-    struct baton_buf out;         /* not yet given to libuv, while a write is under way */
-    size_t untaken_bytes;         /* of the response, by the client, when last looked at */
-    uint64_t taken_ms;            /* when the client last took any, while it has to */
+    struct baton_buf in;          /* bytes read and not yet served */
+    struct baton_buf out;         /* bytes not yet given to libuv, while a write is running */
+    size_t untaken_bytes;         /* of the response, not acknowledged at the last check */
+    uint64_t taken_ms;            /* when the client last acknowledged bytes that it must read */
     struct gw_head_scan scan;     /* HEAD */
     struct baton_chunked chunked; /* BODY */
     uint64_t body_left_bytes;     /* BODY, not chunked */
     bool is_chunked;              /* BODY */
     bool keep_alive;
     bool serving; /* inside its slice */
-    bool paused;  /* not read from: libuv does not tell when the client leaves */
+    bool paused;  /* not read from, so libuv does not report when the client leaves */
     bool saw_eof;
-    bool asked; /* its client, after saw_eof, whether it is there */
+    bool probed; /* after saw_eof, for whether the client is there */
     char peer[GW_PEER_BYTES];
 };
 
@@ -120,25 +122,25 @@ struct gw_http_server {
     int n_handles;      /* of the four above, not yet closed */
     int port;
     bool draining, stopping;
-    bool accept_waits; /* libuv holds a connection and the listener until it is taken */
+    bool accept_waits; /* libuv holds a connection, and pauses the listener, until it is accepted */
     size_t n_accepted; /* in this turn */
     struct gw_http_stats stats;
     size_t n_exchanges;
-    size_t arriving_bytes; /* of bodies that are not whole */
+    size_t arriving_bytes; /* of incomplete bodies */
     size_t n_conns;
     struct gw_conn_list conns[GW_CONN_N_STATES];
     struct gw_due_list due;
-    struct gw_heavy_list heavy; /* one a turn */
+    struct gw_heavy_list heavy; /* one is resumed each turn */
     struct gw_watched_list watched;
     struct gw_addresses addresses;
     struct gw_gathered_list gathered;
     bool gathering;
     void (*closed)(void *arg);
     void *closed_arg;
-    int64_t date_s; /* the second that `date` says */
+    int64_t date_s; /* the second of `date` */
     char date[32];
     char read_buffer[GW_READ_BYTES];
-    char plain_buffer[GW_READ_BYTES]; /* what a record of TLS holds */
+    char plain_buffer[GW_READ_BYTES]; /* the content of a TLS record */
 };
 
 struct gw_exchange {
@@ -148,144 +150,146 @@ struct gw_exchange {
     const char *headers; /* n_headers times name, 0, value, 0; names in lower case */
     size_t n_headers;
     struct baton_buf body;
-    size_t arriving_bytes;      /* of it, counted in the server's */
-    struct baton_buf added;     /* whole header lines for the response */
-    gw_error_writer put_error;  /* the shape of its errors */
-    struct gw_account *account; /* of its API key; NULL: it has none */
+    size_t arriving_bytes;      /* of the body, counted in the server's */
+    struct baton_buf added;     /* complete header lines for the response */
+    gw_error_writer put_error;  /* writes its errors in the API's form */
+    struct gw_account *account; /* of its API key; NULL: none */
     char id[GW_REQUEST_ID_BYTES];
-    uint64_t number; /* that the id says; 0: it is the client's */
+    uint64_t number; /* the number of a generated id; 0: the client's id */
     struct gw_trace trace;
-    int64_t arrived_ns; /* of its last byte; of its head before that */
+    int64_t arrived_ns; /* of its last byte; before that, of its head */
     size_t body_bytes, sent_bytes;
-    int status;    /* of the answer; 0: none has begun */
+    int status;    /* of the answer; 0: not begun */
     char code[40]; /* of an error */
     struct gw_exchange_note note;
     int minor;
-    bool resumes;   /* on_resume is to be called */
+    bool resumes;   /* on_resume will be called */
     bool handled;   /* on_request was called: counted in n_exchanges */
     bool is_head;   /* the HEAD method: no body in the answer */
     bool streaming; /* stream_begin was called */
     bool chunked;   /* ... and the stream is chunked */
-    bool full;      /* on_full(true) was the last that the handler heard */
+    bool full;      /* the last on_full of the handler was true */
     char text[];
 };
 
 /* ---- server.c ---- */
 
-/* Has the sweep look at the connection before the loop sleeps again. */
+/* Lets the sweep serve the connection before the loop sleeps again. */
 void gw_server_due(struct gw_http_server *server, struct gw_conn *conn);
-/* Has the sweep call on_resume, for one connection a turn. */
+/* Lets the sweep call on_resume, for one connection each turn. */
 void gw_server_resume(struct gw_http_server *server, struct gw_conn *conn);
-/* Has the timer look at the connection until gw_conn_check says that it need not. */
+/* Lets the timer poll the connection until gw_conn_check returns false. */
 void gw_server_watch(struct gw_http_server *server, struct gw_conn *conn);
-/* The last handle of a stopped server is gone: frees it. */
+/* Frees a stopped server after its last handle is closed. */
 void gw_server_release(struct gw_http_server *server);
 
 /* ---- conn.c ---- */
 
-/* The one way from state to state: checks the edge, stamps the time, moves the connection. */
+/* Changes the state: checks the edge, stamps the time, moves the connection. Nothing else does. */
 void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state);
-/* Takes the connection that waits at the listener. */
+/* Accepts the connection that waits at the listener. */
 void gw_conn_accept(struct gw_http_server *server);
-/* Closes now. First tells the handler of an open exchange that its client is gone. */
+/* Closes now. First reports to the handler of an open exchange that its client is gone. */
 void gw_conn_close(struct gw_conn *conn, const char *reason);
-/* Closes on the next turn of the loop, so that no handler is called from inside its own call. */
+/* Closes in the next turn of the loop, so that no handler is called from inside its own call. */
 void gw_conn_cut(struct gw_conn *conn, const char *reason);
-/* Answers with the error object, then closes: what follows a malformed request has no meaning. */
+/* Answers with the error object, then closes: after a malformed request, further bytes have no
+ * meaning. */
 void gw_conn_refuse(struct gw_conn *conn, const struct gw_error *refusal);
-/* The response was handed over and its exchange is gone. */
+/* Continues after the response was handed over and its exchange is gone. */
 void gw_conn_response_ended(struct gw_conn *conn);
-/* FLUSH has nothing left to write. */
+/* Continues when FLUSH has nothing left to write. */
 void gw_conn_flushed(struct gw_conn *conn);
-/* Whether the client has bytes to read and took none for limit_ms. */
+/* True when the client has bytes to read and acknowledged none for limit_ms. */
 bool gw_conn_is_stalled(struct gw_conn *conn, uint64_t limit_ms);
-/* For the janitor: the time of the connection's state is up. */
+/* Handles the timeout of the connection's state, for the janitor. */
 void gw_conn_expire(struct gw_conn *conn);
 
 /* ---- input.c ---- */
 
-/* Reads from the client until more is stored than may wait. */
+/* Reads from the client until the input buffer is full. */
 void gw_conn_read(struct gw_conn *conn);
-/* IDLE: requests that came ahead are served next, never from inside this call. */
+/* In IDLE: schedules the requests that arrived ahead; never serves them inside this call. */
 void gw_conn_next(struct gw_conn *conn);
-/* Keeps n bytes of requests for the connection's slice. */
+/* Stores n bytes of requests for the connection's slice. */
 void gw_conn_store(struct gw_conn *conn, const char *bytes, size_t n);
-/* The client said that it sends nothing more. */
+/* Handles the end of the client's input. */
 void gw_conn_ended(struct gw_conn *conn);
-/* For the sweep: cuts the connection, or gives it its slice. */
+/* For the sweep: closes a cut connection, or serves its slice. */
 void gw_conn_attend(struct gw_conn *conn);
 /* For the sweep: calls on_resume. */
 void gw_conn_resume(struct gw_conn *conn);
-/* For the timer: closes the connection when its client left; false: it is to be checked no
- * longer. */
+/* For the timer: closes the connection when its client left. False when polling is no longer
+ * needed. */
 bool gw_conn_check(struct gw_conn *conn);
 
 /* ---- limits.c ---- */
 
-/* True: its address has as many already, and the connection was refused or closed. */
+/* True when its address has too many connections; this one was refused or closed. */
 bool gw_conn_is_one_too_many(struct gw_conn *conn);
-/* A head was read. False: its address is over a rate, and the request was refused. */
-bool gw_conn_may_ask(struct gw_conn *conn);
-/* Bytes that were read from or written to the client. */
+/* Checks the address's rates after a head was read. False when one is exceeded and the request was
+ * refused. */
+bool gw_conn_may_request(struct gw_conn *conn);
+/* Charges bytes that were read from or written to the client. */
 void gw_conn_charge(struct gw_conn *conn, size_t n_bytes);
 
 /* ---- output.c ---- */
 
-/* libuv's buffers are not const, but what is written is only read. */
+/* Makes a buffer for libuv, whose buffers are not const, although it only reads from it. */
 static inline uv_buf_t gw_part(const char *bytes, size_t n)
 {
     return (uv_buf_t){.base = (char *)bytes, .len = n};
 }
 
-/* Writes the parts at once as far as the kernel takes them and queues the rest, or all of them
- * while the server gathers; n <= 3. A connection that is closing or cut takes nothing. */
+/* Writes as much of the parts as the kernel accepts and queues the rest, or queues all while the
+ * server gathers; n <= 3. A connection that is closing or cut ignores it. */
 void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
-/* The same without TLS: what the socket is to send. */
+/* Does the same below TLS: the bytes go to the socket. */
 void gw_conn_send_raw(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
-/* The bytes that libuv and conn->out hold, without the kernel's. */
+/* Returns the bytes that libuv and conn->out hold, without the kernel's. */
 size_t gw_conn_queued_bytes(const struct gw_conn *conn);
-/* The same with the bytes that the kernel has and the client has not acknowledged. */
+/* Also counts the bytes that the kernel has and the client has not acknowledged. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 
 /* ---- secure.c: for connections with TLS ---- */
 
-/* Whether another handshake may begin; may close a silent one for it. */
+/* True when another handshake may begin; may close a silent one for it. */
 bool gw_secure_has_room(struct gw_http_server *server);
-/* NEW -> HANDSHAKE. */
+/* Begins the handshake: NEW -> HANDSHAKE. */
 void gw_secure_begin(struct gw_conn *conn);
-/* For the sweep: goes on with the handshake by the bytes in conn->in. */
+/* For the sweep: continues the handshake with the bytes in conn->in. */
 void gw_secure_handshake(struct gw_conn *conn);
-/* n bytes of the socket, after the handshake. */
+/* Decrypts n bytes from the socket, after the handshake. */
 void gw_secure_take(struct gw_conn *conn, const char *bytes, size_t n);
 void gw_secure_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n);
-/* Tells the client that nothing follows, unless it has still to take what came before. */
+/* Announces the end of the stream, unless earlier bytes are still unsent. */
 void gw_secure_end(struct gw_conn *conn);
 
 /* ---- exchange.c ---- */
 
-/* Fresh digits. Returns their number. */
+/* Writes random digits. Returns their number. */
 uint64_t gw_request_id(char id[GW_REQUEST_ID_BYTES]);
-/* NULL when memory is out. Copies what it keeps of head. */
+/* Returns NULL without memory. Copies the parts of head that it keeps. */
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head);
-/* Its body is whole, or will not be. */
+/* Ends the count of its arriving bytes: the body is complete, or will never be. */
 void gw_exchange_arrived(struct gw_exchange *exchange);
-/* It is over for its handler: frees what its answer needs no more. */
+/* Ends the exchange for its handler: frees what the answer does not need. */
 void gw_exchange_retire(struct gw_exchange *exchange);
 
 /* ---- access_line.c ---- */
 
-/* The answer was sent, or will not be, with the reason (else NULL): one line tells of the exchange
- * that was answered, if any, and frees it. */
-void gw_conn_tell(struct gw_conn *conn, const char *cut_reason);
-/* The line of an answer to what was no request. */
+/* Logs the answered exchange, if there is one, and frees it. cut_reason: why the answer was not
+ * sent completely; NULL: it was. */
+void gw_conn_log_answered(struct gw_conn *conn, const char *cut_reason);
+/* Logs the answer to bytes that are not a request. */
 void gw_access_line_refused(const struct gw_conn *conn, const char *id,
                             const struct gw_error *error);
 
 /* ---- response.c ---- */
 
-/* Sends the whole error answer; what on_head added to the response goes with it. */
+/* Sends a complete error answer, with the headers that on_head added. */
 void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *refusal);
-/* The client takes bytes again: tells the handler, once the queue is empty. */
+/* Tells the handler that the client reads again, after the queue became empty. */
 void gw_exchange_drained(struct gw_exchange *exchange);
 
 #endif

@@ -15,7 +15,7 @@ static size_t text_bytes(const struct gw_head *head)
     return n;
 }
 
-/* Copies the view with a terminating zero; *at moves past it. */
+/* Copies the view with a terminating zero and moves *at past it. */
 static char *put(char **at, struct gw_view view)
 {
     char *text = *at;
@@ -50,7 +50,7 @@ uint64_t gw_request_id(char id[GW_REQUEST_ID_BYTES])
     return number;
 }
 
-/* The id and the trace that the client names. */
+/* Sets the id and the trace that the client names, or new ones. */
 static void identify(struct gw_exchange *exchange)
 {
     const char *id = gw_exchange_header(exchange, "x-request-id");
@@ -65,6 +65,7 @@ static void identify(struct gw_exchange *exchange)
 
 struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_head *head)
 {
+    /* One block for the struct and its texts: a request costs one allocation. */
     struct gw_exchange *exchange = calloc(1, sizeof *exchange + text_bytes(head));
     if (!exchange)
         return NULL;
@@ -101,6 +102,7 @@ void gw_exchange_retire(struct gw_exchange *exchange)
     exchange->account = NULL;
     baton_buf_fini(&exchange->body);
     baton_buf_fini(&exchange->added);
+    /* The exchange stays until its answer is sent, for its line in the log. */
     exchange->conn->answered = exchange;
 }
 

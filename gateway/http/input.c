@@ -1,5 +1,5 @@
-/* Bytes on their way in. libuv calls for every ready socket before it looks at a timer again, so a
- * read only stores bytes. The sweep serves them, one slice of a connection after another:
+/* Input. libuv serves every ready socket before it checks a timer, so a read only stores bytes. The
+ * sweep serves them, one slice of a connection after another:
  *
  *     socket --read_done--> conn->in --gw_conn_attend, a slice--> requests
  *       |                      +--full: not read--> watch, until its requests were answered
@@ -26,12 +26,12 @@ static void whole_request(struct gw_conn *conn)
     gw_exchange_arrived(conn->exchange);
     gw_conn_set_state(conn, GW_CONN_HANDLED);
     conn->exchange->body_bytes = conn->exchange->body.len;
-    conn->exchange->arrived_ns = baton_now_ns(); /* where every clock of a request starts */
+    conn->exchange->arrived_ns = baton_now_ns(); /* the clock of a request starts here */
     conn->exchange->handled = true;
     server->n_exchanges++;
     server->stats.n_requests++;
     server->options.on_request(server->options.arg, conn->exchange);
-    if (conn->exchange) /* it waits for its answer, perhaps for minutes, and with many others */
+    if (conn->exchange) /* it may wait for its answer for minutes, with many others */
         baton_buf_fini(&conn->exchange->body);
 }
 
@@ -42,7 +42,7 @@ static void send_continue(struct gw_conn *conn)
     gw_conn_send(conn, &part, 1);
 }
 
-/* The head, of n bytes, is whole: begins the body, and also ends it when it is empty. */
+/* Handles a complete head of n bytes: begins the body, and also ends it when it is empty. */
 static void begin_body(struct gw_conn *conn, const struct gw_head *head, size_t n)
 {
     const struct gw_http_options *options = &conn->server->options;
@@ -52,11 +52,11 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head, size_t 
         gw_conn_refuse(conn, &no_memory);
         return;
     }
-    if (options->on_head) /* before any refusal, so that a 413 also carries CORS headers */
+    if (options->on_head) /* before any refusal, so that a 413 also has CORS headers */
         options->on_head(options->arg, conn->exchange);
-    if (!gw_conn_may_ask(conn))
+    if (!gw_conn_may_request(conn))
         return;
-    gw_conn_charge(conn, n); /* not before: one request is allowed, whatever its size */
+    gw_conn_charge(conn, n); /* only now: one request is allowed, whatever its size */
     if (head->content_length > options->max_body_bytes) {
         gw_conn_refuse(conn, &body_too_large);
         return;
@@ -107,14 +107,14 @@ static void refuse_body(struct gw_conn *conn, enum baton_err err)
         gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
 }
 
-/* n more bytes of bodies that are not whole. Beyond the bound the oldest of them go: who needs long
- * for a body is slow, or holds memory on purpose. */
+/* Counts n more bytes of incomplete bodies. Beyond the bound the oldest of them are refused: a body
+ * that takes long is slow, or holds memory on purpose. */
 static void count_arriving(struct gw_conn *conn, size_t n)
 {
     static const struct gw_error crowded = {
         .status = 503,
         .code = "too_many_bodies",
-        .message = "The server holds too many bodies that are not whole."};
+        .message = "The server holds too many incomplete request bodies."};
     struct gw_http_server *server = conn->server;
     size_t max_bytes = server->options.max_arriving_bytes;
     conn->exchange->arriving_bytes += n;
@@ -147,15 +147,15 @@ static void begin_head(struct gw_conn *conn)
     conn->scan = (struct gw_head_scan){0};
 }
 
-/* n: requests answered since begin_ns. */
+/* n counts the requests answered since begin_ns. */
 static bool slice_is_over(size_t n, int64_t begin_ns)
 {
     return n >= GW_SLICE_REQUESTS || baton_now_ns() - begin_ns >= GW_SLICE_NS;
 }
 
-/* Reads requests out of the bytes until the slice is over, one is with the handler or more bytes
- * are needed; returns how many were used up. A handler that answers at once leaves the connection
- * IDLE, and the loop goes on with the next request instead of recursing into it. */
+/* Reads requests from the bytes until the slice is over, one is with the handler or more bytes are
+ * needed; returns the number of bytes used. A handler that answers at once leaves the connection
+ * IDLE, and the loop continues with the next request instead of recursing into it. */
 static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
 {
     int64_t begin_ns = baton_now_ns();
@@ -171,20 +171,20 @@ static size_t consume(struct gw_conn *conn, const char *bytes, size_t n)
         else if (conn->state == GW_CONN_BODY)
             used += take_body(conn, bytes + used, n - used);
         n_answered += conn->state == GW_CONN_IDLE;
-        if (used == before) /* more bytes are needed, or the handler must answer a request first */
+        if (used == before) /* more bytes are needed, or the handler must answer first */
             break;
     }
     return used;
 }
 
-/* False once nothing that the client sends is read as a request any more. */
+/* False when no further byte of the client is read as a request. */
 static bool wants_input(const struct gw_conn *conn)
 {
     return conn->state != GW_CONN_LINGER && conn->state != GW_CONN_CLOSING &&
            (conn->keep_alive || conn->state != GW_CONN_FLUSH) && !conn->cut_reason;
 }
 
-/* A connection without requests to answer keeps no memory for them. */
+/* Serves a slice. A connection without further requests keeps no memory for them. */
 static void serve(struct gw_conn *conn)
 {
     conn->serving = true;
@@ -195,7 +195,7 @@ static void serve(struct gw_conn *conn)
         free(baton_buf_take(&conn->in));
 }
 
-/* ---- reading and not reading ---- */
+/* ---- pauses of reading ---- */
 
 static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
@@ -204,13 +204,13 @@ static void lend_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(conn->server->read_buffer, GW_READ_BYTES);
 }
 
-/* So much may wait here: a head of any allowed size can become whole. */
+/* True while a head of any allowed size still fits. */
 static bool has_room(const struct gw_conn *conn)
 {
     return conn->in.len < conn->server->options.max_head_bytes + GW_READ_BYTES;
 }
 
-/* Its own next slice decides when it is read again. */
+/* Stops reading. The connection's own next slice decides when it is read again. */
 static void pause_reading(struct gw_conn *conn)
 {
     if (conn->paused)
@@ -230,23 +230,23 @@ void gw_conn_store(struct gw_conn *conn, const char *bytes, size_t n)
         gw_conn_cut(conn, "out of memory");
         return;
     }
-    if (conn->state == GW_CONN_IDLE) /* not to be taken for idle while it waits for its slice */
+    if (conn->state == GW_CONN_IDLE) /* while it waits for its slice it must not count as idle */
         begin_head(conn);
     if (conn->state < GW_CONN_HANDLED)
         gw_server_due(conn->server, conn);
 }
 
-/* A client that sent FIN has left, or has said all that it wants to say (RFC 9293 section 3.6).
- * Bytes tell: who has left answers them with a RST. Before an answer these are an interim response
+/* Probes whether a client that sent FIN has left, or only sends no more (RFC 9293 section 3.6): a
+ * client that has left answers bytes with a RST. Before an answer the bytes are an interim response
  * (RFC 9110 section 15.2), within a chunked one a leading zero of the next chunk's size (RFC 9112
  * section 7.1). HTTP/1.0 has neither: its client counts as gone until its answer begins. */
-static void ask_whether_gone(struct gw_conn *conn)
+static void probe_client(struct gw_conn *conn)
 {
     const struct gw_exchange *exchange = conn->exchange;
     const uv_buf_t zero = gw_part("0", 1);
-    if (conn->asked || !exchange || !exchange->handled)
+    if (conn->probed || !exchange || !exchange->handled)
         return;
-    conn->asked = true;
+    conn->probed = true;
     if (exchange->streaming && exchange->chunked && !exchange->is_head)
         gw_conn_send(conn, &zero, 1);
     else if (!exchange->streaming && exchange->minor == 1)
@@ -263,6 +263,7 @@ static bool must_be_watched(const struct gw_conn *conn)
 
 bool gw_conn_check(struct gw_conn *conn)
 {
+    /* libuv cannot report a hang-up on a socket that it does not read, hence a poll. */
     struct pollfd polled = {.events = POLLRDHUP};
     if (!must_be_watched(conn))
         return false;
@@ -271,11 +272,11 @@ bool gw_conn_check(struct gw_conn *conn)
     if (polled.revents & (POLLERR | POLLHUP))
         gw_conn_close(conn, "client left");
     else if (polled.revents & POLLRDHUP)
-        ask_whether_gone(conn);
+        probe_client(conn);
     return must_be_watched(conn);
 }
 
-/* After a slice: what the connection waits for now. */
+/* Decides after a slice what the connection waits for. */
 static void go_on(struct gw_conn *conn)
 {
     bool has_more = conn->state == GW_CONN_IDLE && conn->in.len;
@@ -288,7 +289,7 @@ static void go_on(struct gw_conn *conn)
         gw_conn_next(conn);
     conn->server->stats.n_slices_over += has_more;
     if (conn->saw_eof)
-        ask_whether_gone(conn);
+        probe_client(conn);
     else if (conn->paused && has_room(conn))
         gw_conn_read(conn);
     if (must_be_watched(conn))
@@ -322,7 +323,7 @@ void gw_conn_attend(struct gw_conn *conn)
         gw_secure_handshake(conn);
     if (conn->state > GW_CONN_HANDSHAKE && conn->state < GW_CONN_CLOSING)
         serve(conn);
-    if (conn->state != GW_CONN_CLOSING && !conn->cut_reason) /* the sweep comes again to cut it */
+    if (conn->state != GW_CONN_CLOSING && !conn->cut_reason) /* the sweep returns to cut it */
         go_on(conn);
 }
 
@@ -331,7 +332,7 @@ void gw_conn_attend(struct gw_conn *conn)
 void gw_conn_ended(struct gw_conn *conn)
 {
     conn->saw_eof = true;
-    if (!conn->due.next) /* else what it sent before is served first */
+    if (!conn->due.next) /* otherwise its earlier bytes are served first */
         go_on(conn);
 }
 

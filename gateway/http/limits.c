@@ -1,4 +1,4 @@
-/* The limits of a client: where they are judged, and what is charged to whom. */
+/* Checks a client's limits and charges its usage. */
 #include <stdio.h>
 
 #include "common/base/clock.h"
@@ -26,11 +26,12 @@ bool gw_conn_is_one_too_many(struct gw_conn *conn)
     if (!max || n <= max)
         return false;
     server->stats.n_connections_limited++;
+    /* With TLS a readable refusal would need a handshake first. */
     if (conn->tls || n > max + GW_MAX_TURNED_AWAY_EACH) {
         gw_conn_close(conn, "too many connections");
         return true;
     }
-    (void)snprintf(text, sizeof text, "this address has %zu connections, and may have %zu", n, max);
+    (void)snprintf(text, sizeof text, "this address has %zu connections; the limit is %zu", n, max);
     gw_conn_refuse(conn, &(struct gw_error){429, "connection_limit", text, .retry_after_s = 1});
     return true;
 }
@@ -46,7 +47,7 @@ static bool allows(struct gw_http_server *server, const struct gw_account *accou
     return false;
 }
 
-bool gw_conn_may_ask(struct gw_conn *conn)
+bool gw_conn_may_request(struct gw_conn *conn)
 {
     char text[GW_LIMIT_TEXT_BYTES];
     struct gw_error refusal;
@@ -63,6 +64,7 @@ bool gw_conn_may_ask(struct gw_conn *conn)
 void gw_conn_charge(struct gw_conn *conn, size_t n_bytes)
 {
     charge(address_of(conn), GW_LIMIT_bytes, n_bytes);
+    /* The key is known only after the head was parsed. */
     if (conn->exchange)
         charge(conn->exchange->account, GW_LIMIT_bytes, n_bytes);
 }

@@ -1,8 +1,4 @@
-/* Bytes on their way out. What the kernel does not take at once gathers in conn->out:
- *
- *     gw_conn_send --TLS, if any--> gw_conn_send_raw
- *     gw_conn_send_raw --nothing is queued--> uv_try_write --the rest--> conn->out --> start_write
- *                      --a write is under way, or the server gathers---> conn->out
+/* Output. Bytes that the kernel does not accept at once are collected in conn->out:
  */
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -10,8 +6,8 @@
 
 #include "gateway/http/conn.h"
 
-/* One write that libuv has. Bytes sent meanwhile gather in conn->out and become the next write, so
- * a slow client costs one write request and not one for each token. */
+/* A write that libuv is executing. Bytes sent meanwhile are collected in conn->out and become the
+ * next write, so a slow client costs one write request instead of one for each token. */
 struct pending_write {
     uv_write_t request;
     struct gw_conn *conn;
@@ -23,8 +19,8 @@ size_t gw_conn_queued_bytes(const struct gw_conn *conn)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&conn->tcp) + conn->out.len;
 }
 
-/* The kernel accepts up to SO_SNDBUF bytes for a client that reads nothing: without them a stalled
- * client would look served. */
+/* Includes the kernel's buffer, which accepts up to SO_SNDBUF bytes for a client that reads
+ * nothing: without it a stalled client would look served. */
 size_t gw_conn_untaken_bytes(const struct gw_conn *conn)
 {
     uv_os_fd_t fd;
@@ -36,7 +32,7 @@ size_t gw_conn_untaken_bytes(const struct gw_conn *conn)
 
 static void start_write(struct gw_conn *conn);
 
-/* Everything is with the kernel. */
+/* Continues when the kernel has everything. */
 static void written(struct gw_conn *conn)
 {
     if (conn->state == GW_CONN_FLUSH)
@@ -51,7 +47,7 @@ static void write_done(uv_write_t *request, int status)
     struct gw_conn *conn = write->conn;
     free(write->bytes);
     free(write);
-    if (conn->state == GW_CONN_CLOSING) /* uv_close cancels writes, and they end here */
+    if (conn->state == GW_CONN_CLOSING) /* uv_close cancels writes, which end here */
         return;
     if (status < 0)
         gw_conn_close(conn, "client left");
@@ -78,7 +74,7 @@ static void start_write(struct gw_conn *conn)
     }
 }
 
-/* Appends the parts, but for their first `skip` bytes, to what is to be written. */
+/* Appends the parts without their first `skip` bytes to the output. */
 static void queue(struct gw_conn *conn, const uv_buf_t *parts, unsigned n, size_t skip)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -107,7 +103,7 @@ void gw_conn_send(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 
 void gw_conn_send_raw(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 {
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp)) { /* order must hold */
+    if (uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp)) { /* keeps the order */
         queue(conn, parts, n, 0);
         return;
     }
@@ -127,9 +123,9 @@ void gw_conn_send_raw(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
         start_write(conn);
 }
 
-/* ---- gathering ---- */
+/* ---- gathered writes ---- */
 
-/* One system call for all tokens of a step that belong to one client. */
+/* Writes what a step's tokens sent to one client, with one system call. */
 static void flush(struct gw_conn *conn)
 {
     uv_buf_t all = gw_part(conn->out.data, conn->out.len);

@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 
-/* A head being read, and which of the headers that may come once have come. */
+/* A head being read, and which of the headers that may appear once have appeared. */
 struct reading {
     struct gw_head head;
     bool has_host, has_length, has_encoding, says_close, says_keep_alive;
@@ -24,7 +24,7 @@ static enum baton_err malformed(struct gw_error *refusal, const char *message)
     return refuse(refusal, 400, "malformed_request", message);
 }
 
-/* ---- the bytes: where the head ends ---- */
+/* ---- the end of the head ---- */
 
 static enum baton_err too_large(const char *bytes, const struct gw_head_scan *scan,
                                 struct gw_error *refusal)
@@ -34,8 +34,8 @@ static enum baton_err too_large(const char *bytes, const struct gw_head_scan *sc
     return refuse(refusal, 414, "target_too_long", "The request line is too long.");
 }
 
-/* RFC 9112 section 2.2: empty lines before the request line are ignored, for clients that end a
- * body with one too many. False when the bytes end inside such a line. */
+/* Skips empty lines before the request line (RFC 9112 section 2.2), which some clients send after a
+ * body. False when the bytes end inside such a line. */
 static bool skip_empty_lines(const char *bytes, size_t n, struct gw_head_scan *scan)
 {
     if (scan->seen > scan->start)
@@ -54,6 +54,7 @@ static enum baton_err find_end(const char *bytes, size_t n, size_t max_bytes,
     for (; scan->seen < n && scan->seen < max_bytes; scan->seen++) {
         size_t i = scan->seen;
         char c = bytes[i], before = i > scan->start ? bytes[i - 1] : 0;
+        /* A bare CR or LF could end the line for another server. */
         if ((c == '\n') != (before == '\r'))
             return malformed(refusal, "A line of the request does not end in CR LF.");
         if (!baton_http_is_field_char(c) && c != '\r' && c != '\n')
@@ -76,7 +77,7 @@ static enum baton_err read_version(struct reading *r, struct gw_view version)
         return malformed(r->refusal, "The request line is not METHOD SP TARGET SP VERSION.");
     if (p[5] != '1' || p[7] > '1')
         return refuse(r->refusal, 505, "unsupported_version",
-                      "Only HTTP/1.0 and HTTP/1.1 are spoken here.");
+                      "Only HTTP/1.0 and HTTP/1.1 are supported.");
     r->head.minor = p[7] - '0';
     return BATON_OK;
 }
@@ -92,7 +93,7 @@ static enum baton_err read_method(struct reading *r, struct gw_view method)
     return refuse(r->refusal, 501, "unknown_method", "The request's method is not implemented.");
 }
 
-/* Visible ASCII without '#', and each '%' with its two digits. */
+/* Accepts visible ASCII without '#', and '%' only before two hexadecimal digits. */
 static bool is_target(struct gw_view target)
 {
     for (size_t i = 0; i < target.n; i++) {
@@ -106,8 +107,8 @@ static bool is_target(struct gw_view target)
     return target.n > 0;
 }
 
-/* The characters of uri-host [ ":" port ] (RFC 3986 section 3.2.2); user information is not
- * allowed. */
+/* Accepts the characters of uri-host [ ":" port ] (RFC 3986 section 3.2.2), without user
+ * information. */
 static bool is_host(struct gw_view host)
 {
     for (size_t i = 0; i < host.n; i++) {
@@ -119,7 +120,7 @@ static bool is_host(struct gw_view host)
     return true;
 }
 
-/* absolute-form: takes scheme and authority off the front. */
+/* Removes scheme and authority from a target in absolute-form. */
 static bool strip_authority(struct gw_view *target)
 {
     size_t scheme = 0;
@@ -163,7 +164,7 @@ static enum baton_err read_request_line(struct reading *r, struct gw_view line)
     return err ? err : read_target(r, target);
 }
 
-/* ---- the headers that decide how the message is framed ---- */
+/* ---- the headers that frame the message ---- */
 
 static enum baton_err read_host(struct reading *r, struct gw_view value)
 {
@@ -190,6 +191,7 @@ static enum baton_err read_length(struct reading *r, struct gw_view value)
     if (!value.n)
         return malformed(r->refusal, "Content-Length is empty.");
     r->has_length = true;
+    /* Larger than any limit, so the body is refused as too large. */
     r->head.content_length = fits ? length : UINT64_MAX;
     return BATON_OK;
 }
@@ -200,7 +202,7 @@ static enum baton_err read_encoding(struct reading *r, struct gw_view value)
         return malformed(r->refusal, "There is more than one Transfer-Encoding header.");
     if (!gw_view_equals_nocase(value, "chunked"))
         return refuse(r->refusal, 501, "unknown_coding",
-                      "The only Transfer-Encoding understood is chunked.");
+                      "The only supported Transfer-Encoding is chunked.");
     r->has_encoding = true;
     r->head.chunked = true;
     return BATON_OK;
@@ -220,7 +222,7 @@ static enum baton_err read_expect(struct reading *r, struct gw_view value)
 {
     if (!gw_view_equals_nocase(value, "100-continue"))
         return refuse(r->refusal, 417, "unknown_expectation",
-                      "The only expectation understood is 100-continue.");
+                      "The only supported expectation is 100-continue.");
     r->head.expects_continue = r->head.minor == 1;
     return BATON_OK;
 }
@@ -257,17 +259,18 @@ static enum baton_err read_header(struct reading *r, struct gw_view line)
 
 static enum baton_err check_framing(struct reading *r)
 {
+    /* The classic vector of request smuggling. */
     if (r->has_length && r->has_encoding)
         return malformed(r->refusal, "Content-Length and Transfer-Encoding exclude each other.");
     if (r->has_encoding && r->head.minor == 0)
-        return malformed(r->refusal, "HTTP/1.0 knows no Transfer-Encoding.");
+        return malformed(r->refusal, "HTTP/1.0 has no Transfer-Encoding.");
     if (!r->has_host && r->head.minor == 1)
         return malformed(r->refusal, "There is no Host header.");
     r->head.keep_alive = !r->says_close && (r->head.minor == 1 || r->says_keep_alive);
     return BATON_OK;
 }
 
-/* The next line, without its CR LF. */
+/* Returns the next line without its CR LF. */
 static struct gw_view take_line(struct gw_view *rest)
 {
     struct gw_view line = gw_view_cut(rest, '\n');

@@ -7,8 +7,8 @@
 
 enum { HEAD_MAX_BYTES = 16 << 10, ERROR_MAX_BYTES = 16 << 10, CHUNK_SIZE_BYTES = 20 };
 
-/* The Date header's value (RFC 9110 section 5.6.7), made once a second. Its names are English
- * because no process of ours leaves the C locale. */
+/* Returns the Date header's value (RFC 9110 section 5.6.7), made once a second. Its names are
+ * English because the process never leaves the C locale. */
 static const char *http_date(struct gw_http_server *server)
 {
     time_t now = time(NULL);
@@ -26,7 +26,7 @@ static bool has_no_body(int status)
     return status < 200 || status == 204 || status == 304;
 }
 
-/* The headers of every answer to this exchange. A head that could not be read has no exchange. */
+/* Writes the headers of every answer to this exchange; NULL for a head that could not be read. */
 static void put_own_headers(struct baton_buf *out, const struct gw_exchange *exchange,
                             const char *fresh_id)
 {
@@ -75,8 +75,8 @@ static void put_length(char *text, size_t size, size_t n)
     (void)snprintf(text, size, "Content-Length: %zu\r\n", n);
 }
 
-/* Only this function makes an answer of an error. The connection may have no exchange: a head that
- * could not be read never made one. */
+/* Answers with an error; nothing else does. The connection may have no exchange, if its head could
+ * not be read. */
 void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
 {
     struct baton_buf head, body;
@@ -136,7 +136,7 @@ enum baton_err gw_exchange_add_header(struct gw_exchange *exchange, const char *
     return baton_buf_err(added);
 }
 
-/* The exchange is over for the handler; the connection goes on without it. */
+/* Ends the exchange for the handler; the connection continues without it. */
 static void end(struct gw_exchange *exchange)
 {
     struct gw_conn *conn = exchange->conn;
@@ -187,9 +187,9 @@ void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const ch
     baton_buf_fini(&head);
 }
 
-/* After a write of n bytes, which may be as large as it is, once: what was queued before it tells a
- * slow client. The call of on_full must come last, because the handler may end the exchange in
- * it. */
+/* Checks the queue after a write of n bytes. The write itself may have any size, once: the bytes
+ * queued before it show a slow client. The call of on_full must come last, because the handler may
+ * end the exchange in it. */
 static void check_queue(struct gw_exchange *exchange, size_t n)
 {
     const struct gw_http_options *options = &exchange->conn->server->options;

@@ -1,6 +1,5 @@
-/* TLS between a connection's socket and its requests. A handshake costs up to a millisecond, so
- * that it has its place among the slices of the sweep; what follows is cheap and done where it
- * arrives:
+/* TLS between a connection's socket and its requests. A handshake costs up to a millisecond, so it
+ * runs as a slice of the sweep; later records are cheap and are decrypted where they arrive:
  *
  *     HANDSHAKE: read_done --> conn->in --sweep--> gw_secure_handshake --> IDLE
  *     after it:  read_done --gw_secure_take--> conn->in --sweep--> requests
@@ -12,7 +11,7 @@
 #include "common/base/log.h"
 #include "gateway/http/conn.h"
 
-/* Sends what TLS has to say. */
+/* Sends the bytes that TLS has produced. */
 static void send_out(struct gw_conn *conn)
 {
     struct baton_buf *out = gw_tls_out(conn->tls);
@@ -28,7 +27,8 @@ static void fail(struct gw_conn *conn, const char *where)
     gw_conn_close(conn, "TLS failed");
 }
 
-/* The oldest handshake that waits for its client and not for its slice; NULL if there is none. */
+/* Returns the oldest handshake that waits for its client, not for its slice; NULL when there is
+ * none. */
 static struct gw_conn *oldest_waiting(const struct gw_conn_list *handshakes)
 {
     struct gw_conn *conn = gw_conn_list_first(handshakes);
@@ -37,7 +37,7 @@ static struct gw_conn *oldest_waiting(const struct gw_conn_list *handshakes)
     return conn;
 }
 
-/* A client that is slow, and not silent, has its second whatever others do. */
+/* A slow client has at least its second, however many others wait. */
 bool gw_secure_has_room(struct gw_http_server *server)
 {
     struct gw_conn_list *handshakes = &server->conns[GW_CONN_HANDSHAKE];
@@ -58,14 +58,14 @@ void gw_secure_begin(struct gw_conn *conn)
         gw_conn_close(conn, "out of memory");
 }
 
-/* A handshake ended: a connection that found no room may come. */
+/* Accepts a connection that waited for the end of a handshake. */
 static void take_next(struct gw_http_server *server)
 {
     if (server->accept_waits && !server->draining)
         gw_conn_accept(server);
 }
 
-/* Stores what the fed bytes say. */
+/* Stores the plain bytes of what was fed. */
 static void read_all(struct gw_conn *conn)
 {
     char *plain = conn->server->plain_buffer;
@@ -90,6 +90,7 @@ void gw_secure_handshake(struct gw_conn *conn)
 {
     size_t n = conn->in.len;
     char *bytes = baton_buf_take(&conn->in);
+    /* The handshake's last bytes may already contain a request. */
     gw_tls_feed(conn->tls, bytes, n);
     enum baton_err err = gw_tls_handshake(conn->tls);
     send_out(conn);
@@ -106,7 +107,7 @@ void gw_secure_handshake(struct gw_conn *conn)
     free(bytes);
 }
 
-/* The parts become one record if it holds them: a token of a stream comes in three. */
+/* Encrypts the parts as one record if they fit: a token of a stream has three parts. */
 static enum baton_err encrypt(struct gw_conn *conn, const uv_buf_t *parts, unsigned n)
 {
     char *plain = conn->server->plain_buffer;

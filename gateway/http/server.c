@@ -7,9 +7,10 @@
 #include "common/base/log.h"
 #include "gateway/http/conn.h"
 
+/* 8 ticks in a timeout: none is late by more than an eighth. */
 enum { TICK_MIN_MS = 5, TICK_MAX_MS = 250, TICKS_A_TIMEOUT = 8 };
 
-/* 0: the state has no timeout. */
+/* Returns 0 for a state without a timeout. */
 static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_state state)
 {
     switch (state) {
@@ -27,7 +28,8 @@ static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_stat
     }
 }
 
-/* Expiring a connection takes it from the front of its list, or stamps it anew at the back. */
+/* Expires connections of a state, which leave the front of its list or return to its back with a
+ * new time. */
 static void expire_state(struct gw_http_server *server, enum gw_conn_state state)
 {
     uint64_t now_ms = uv_now(server->loop);
@@ -61,7 +63,7 @@ static void on_tick(uv_timer_t *timer)
         gw_conn_accept(server);
 }
 
-/* Fine enough that no timeout is late by more than an eighth. */
+/* Returns a tick so fine that no timeout is late by more than an eighth. */
 static uint64_t tick_ms(const struct gw_http_server *server)
 {
     int64_t shortest_ms = TICK_MAX_MS * TICKS_A_TIMEOUT;
@@ -77,7 +79,8 @@ static uint64_t tick_ms(const struct gw_http_server *server)
     return (uint64_t)(tick < TICK_MIN_MS ? TICK_MIN_MS : tick);
 }
 
-/* A new turn: takes the connection that the last one left at the listener, which then goes on. */
+/* Begins a new turn: accepts the connection that the last turn left at the listener, which resumes
+ * the listener. */
 static void accept_on(struct gw_http_server *server)
 {
     size_t n_before = server->n_accepted;
@@ -86,13 +89,14 @@ static void accept_on(struct gw_http_server *server)
         gw_conn_accept(server);
 }
 
-/* The clients' part of a turn: a slice each, until the part is over, and one that resumes, however
- * many there are: it may take as long as all the others. libuv ran the timers that are
- * due before this, and serves the sockets, the messages of workers among them, after it. */
+/* Runs the clients' part of a turn: a slice for each until the time is over, and one that resumes,
+ * however many wait: it may take as long as all the others. libuv runs due timers before this, and
+ * serves the sockets, including workers' messages, after it. */
 static void on_sweep(uv_idle_t *idle)
 {
     struct gw_http_server *server = idle->data;
     int64_t begin_ns = baton_now_ns();
+    /* Only those due now: a connection that becomes due again waits for the next turn. */
     for (size_t n = server->due.n; n && server->due.n; n--) {
         gw_conn_attend(gw_due_list_pop_front(&server->due));
         if (baton_now_ns() - begin_ns >= GW_TURN_NS)
@@ -142,7 +146,7 @@ void gw_server_due(struct gw_http_server *server, struct gw_conn *conn)
     uv_idle_start(&server->sweep, on_sweep);
 }
 
-/* libuv accepts until the backlog is empty, or a connection is not taken. */
+/* libuv accepts until the backlog is empty, or a connection is not accepted. */
 static void accept_one(struct gw_http_server *server)
 {
     uv_idle_start(&server->sweep, on_sweep);
@@ -162,7 +166,7 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* ---- start ---- */
 
-/* Linux hands these on from the listener to every connection it accepts. */
+/* Sets options on the listener, from which Linux passes them to every accepted connection. */
 static void set_socket_options(struct gw_http_server *server)
 {
     const int on = 1, send_bytes = GW_SEND_BUFFER_BYTES;
@@ -220,7 +224,7 @@ enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *opti
         free(made);
         return baton_fail(why, BATON_IO, "http: %s", uv_strerror(err));
     }
-    uv_timer_init(loop, &made->janitor); /* none of these can fail */
+    uv_timer_init(loop, &made->janitor); /* these cannot fail */
     uv_timer_init(loop, &made->watch);
     uv_idle_init(loop, &made->sweep);
     made->listener.data = made->janitor.data = made->watch.data = made->sweep.data = made;

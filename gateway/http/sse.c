@@ -1,6 +1,7 @@
 #include "gateway/http/sse.h"
 
-/* The length of the line that starts at data; *end_bytes is that of its line end, 0 at the end. */
+/* Returns the length of the line at data; *end_bytes is the length of its line end, 0 at the
+ * end. */
 static size_t line_length(const char *data, size_t n, size_t *end_bytes)
 {
     size_t i = 0;
@@ -15,7 +16,7 @@ static size_t line_length(const char *data, size_t n, size_t *end_bytes)
 void gw_sse_event(struct baton_buf *out, const char *event_or_null, const char *data, size_t n)
 {
     if (!n)
-        data = ""; /* NULL is fine for no data */
+        data = ""; /* data may be NULL when n is 0 */
     if (event_or_null)
         baton_buf_printf(out, "event: %s\n", event_or_null);
     for (size_t end_bytes = 1; end_bytes;) {

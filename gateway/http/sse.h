@@ -1,8 +1,8 @@
 /* Writes server-sent events (the WHATWG HTML standard, section 9.2).
  *
  * CR, LF and CR LF all end a line in that format, so data is written as one "data:" line for each
- * of its lines, and a client puts them together again with one LF between: every kind of line end
- * in data arrives as LF, every other byte as it was. Data should be UTF-8.
+ * of its lines, and a client joins them with LF: every kind of line end in data arrives as LF,
+ * every other byte unchanged. Data should be UTF-8.
  *
  * Ownership: bytes go to the caller's buffer.
  * Threading: pure functions.
@@ -15,12 +15,12 @@
 
 #include "common/base/buf.h"
 
-/* One event with the n bytes of data. event_or_null holds no line end; NULL writes none, which a
- * client reads as "message". */
+/* Writes one event with the n bytes of data. event_or_null contains no line end; NULL writes none,
+ * which a client reads as "message". */
 void gw_sse_event(struct baton_buf *out, const char *event_or_null, const char *data, size_t n);
 
-/* ": text", which clients ignore: it keeps proxies from closing a quiet stream. No line end in
- * text. */
+/* Writes ": text", which clients ignore: it keeps proxies from closing a quiet stream. text
+ * contains no line end. */
 void gw_sse_comment(struct baton_buf *out, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
-/* Views into borrowed bytes, and the character classes of HTTP that they are made of. A view lives
- * as long as the bytes it points into.
+/* Views of borrowed bytes, and HTTP's character classes on them. A view is valid as long as the
+ * bytes it points to.
  *
  * Pure.
  */
@@ -16,14 +16,14 @@ struct gw_view {
     size_t n;
 };
 
-/* One or more tchars. */
+/* True for one or more tchars. */
 bool gw_view_is_token(struct gw_view view);
 bool gw_view_equals(struct gw_view view, const char *text);
-/* Without regard to ASCII case. */
+/* Ignores ASCII case. */
 bool gw_view_equals_nocase(struct gw_view view, const char *text);
-/* Without the spaces and tabs at both ends. */
+/* Removes the spaces and tabs at both ends. */
 struct gw_view gw_view_trim(struct gw_view view);
-/* Cuts the view at the first `at`: returns what is before it and leaves in *view what is after it
+/* Cuts the view at the first `at`: returns the part before it and leaves the part after it in *view
  * (the whole view, and an empty rest, when it does not occur). */
 struct gw_view gw_view_cut(struct gw_view *view, char at);
 

@@ -17,7 +17,7 @@ struct gw_tls {
     struct baton_buf out;
 };
 
-/* ---- SSL's side: what it reads was fed, what it writes gathers in out ---- */
+/* ---- OpenSSL's I/O: it reads the fed bytes and writes to out ---- */
 
 static int read_fed(BIO *bio, char *to, int size)
 {
@@ -49,7 +49,7 @@ static long control(BIO *bio, int command, long number, void *pointer)
     return command == BIO_CTRL_FLUSH;
 }
 
-/* Made once and kept: connections use it longer than the context that they began with. */
+/* Returns a method that is created once and kept, because connections may outlive their context. */
 static BIO_METHOD *memory_method(void)
 {
     static BIO_METHOD *method;
@@ -66,7 +66,7 @@ static BIO_METHOD *memory_method(void)
 
 /* ---- certificates ---- */
 
-/* OpenSSL would ask on the terminal. */
+/* Refuses encrypted keys: OpenSSL would ask for the password on the terminal. */
 static int no_password(char *to, int size, int is_write, void *arg)
 {
     (void)to;
@@ -90,7 +90,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* The reason of OpenSSL's first error: the later ones only say where it was noticed. */
+/* Fails with OpenSSL's first error: later ones only say where it was noticed. */
 static enum baton_err refuse(const char *option, const char *file, struct baton_why *why)
 {
     unsigned long error = ERR_peek_error();
@@ -98,7 +98,7 @@ static enum baton_err refuse(const char *option, const char *file, struct baton_
         ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
     ERR_clear_error();
     return baton_fail(why, BATON_INVALID, "%s: %s: %s", option, file,
-                      reason ? reason : "it cannot be used");
+                      reason ? reason : "the file cannot be used");
 }
 
 static enum baton_err read_files(SSL_CTX *ssl, const char *certfile, const char *keyfile,
@@ -120,6 +120,7 @@ static void set_modes(SSL_CTX *ssl)
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS); /* an idle connection keeps none */
+    /* Tickets resume sessions without memory on the server. */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(ssl, choose_protocol, NULL);
 }
@@ -172,11 +173,11 @@ struct gw_tls *gw_tls_create(struct gw_tls_context *context)
         SSL_free(ssl);
         return NULL;
     }
-    baton_buf_init(&tls->out, PTRDIFF_MAX); /* as large as a response */
+    baton_buf_init(&tls->out, PTRDIFF_MAX); /* up to one response */
     tls->ssl = ssl;
     BIO_set_data(bio, tls);
     BIO_set_init(bio, 1);
-    SSL_set_bio(ssl, bio, bio); /* takes it, for both directions */
+    SSL_set_bio(ssl, bio, bio); /* owns it, for both directions */
     SSL_set_accept_state(ssl);
     return tls;
 }
@@ -196,7 +197,7 @@ void gw_tls_feed(struct gw_tls *tls, const char *bytes, size_t n)
     tls->n_fed = n;
 }
 
-/* What came of a call of OpenSSL that returned `result`. */
+/* Converts the result of a call of OpenSSL. */
 static enum baton_err outcome(struct gw_tls *tls, int result)
 {
     int error = result > 0 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, result);

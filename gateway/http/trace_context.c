@@ -17,7 +17,7 @@ void gw_span_id(char id[GW_SPAN_ID_BYTES])
     (void)snprintf(id, GW_SPAN_ID_BYTES, "%016" PRIx64, baton_random_id());
 }
 
-/* Version 00 ends after the flags; a later one may go on after another dash. */
+/* Version 00 ends after the flags; a later version may continue after another dash. */
 static bool is_traceparent(const char *text)
 {
     size_t n = strlen(text);

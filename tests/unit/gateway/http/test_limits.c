@@ -44,9 +44,8 @@ TEST(a_refusal_names_the_limit_and_when_to_come_back)
     assert_false(allows(account, 0, &refusal));
     assert_int_equal(refusal.status, 429);
     assert_string_equal(refusal.code, "request_rate");
-    assert_string_equal(refusal.message,
-                        "this API key may take 2 requests a second, and took more; "
-                        "try again in 3 s");
+    assert_string_equal(refusal.message, "this API key is limited to 2 requests a second; "
+                                         "try again in 3 s");
     assert_int_equal(refusal.retry_after_s, 3);
     assert_true(allows(account, 3 * BATON_SECOND, &refusal));
     gw_account_put(account);
