@@ -149,7 +149,7 @@ def test_a_file_of_something_else_is_not_touched(fleet, key_file, tmp_path):
     out.write_text("my diary\n")
     status, told = batch(fleet, key_file, source, out)
     assert status == 1
-    assert "line 1: is no answer of a batch" in told and out.read_text() == "my diary\n"
+    assert "line 1: not an answer of a batch" in told and out.read_text() == "my diary\n"
     out.unlink()
     assert batch(fleet, key_file, source, out)[0] == 0
     had = out.read_text()

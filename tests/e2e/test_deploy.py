@@ -212,7 +212,7 @@ def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
     (["up", "--model"], "--model needs a value"),
     (["up", "--prefil", "2"], "unknown option \"--prefil\""),
     (["down", "--port", "1"], "baton down: unknown option \"--port\""),
-    (["restart"], "'restart' is no command")])
+    (["restart"], "'restart' is not a command")])
 def test_a_bad_option_is_named(arguments, message, tmp_path):
     refused = local(*arguments, *(["--state", tmp_path] if arguments != ["up", "--model"] else []))
     assert refused.returncode in (1, 2) and message in refused.stderr

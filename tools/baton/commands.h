@@ -1,18 +1,18 @@
-/* The subcommands of `baton`. Each takes argv with its own name first.
+/* The subcommands of `baton`. Each receives argv with its own name first.
  *
  * Ownership: nothing is kept.
  * Threading: the main thread.
- * Errors:    a message for the user.
+ * Errors:    with a message for the user.
  */
 #ifndef BATON_TOOLS_BATON_COMMANDS_H
 #define BATON_TOOLS_BATON_COMMANDS_H
 
 #include "common/base/options/config.h"
 
-/* Exit statuses besides 0 and 1, of `baton status` and of `baton batch`: every line was looked at,
- * and some were bad or were answered with an error. */
+/* Exit statuses other than 0 and 1: two of `baton status`, and one of `baton batch` when all lines
+ * were processed but some were bad or answered with an error. */
 enum { BT_STATUS_NOT_RUNNING = 3, BT_STATUS_DEGRADED = 4, BT_BATCH_WITH_ERRORS = 3 };
-/* The program's exit status when its command succeeds. */
+/* Exit status of the program when its command succeeds. */
 extern int bt_exit_status;
 
 enum baton_err bt_up(int argc, char **argv, struct baton_why *why);
@@ -22,12 +22,12 @@ enum baton_err bt_logs(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_run(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_chat(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_batch(int argc, char **argv, struct baton_why *why);
-/* These become another program. */
+/* These replace the process by another program. */
 enum baton_err bt_pull(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_bench(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_load(int argc, char **argv, struct baton_why *why);
 
-/* How the user calls this program, for hints: "baton", or the script that calls it. */
+/* Returns how the user calls this program, for hints: "baton", or the script that calls it. */
 const char *bt_called_as(void);
 
 #endif

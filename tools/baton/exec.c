@@ -1,4 +1,4 @@
-/* Commands that other programs of Baton's are: pull, bench, load. */
+/* The subcommands that are programs of their own: pull, bench, load. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/install.h"
 
-/* Becomes the program with the words after argv[0]; a script is its own interpreter's business. */
-static enum baton_err become(const char *path, int argc, char **argv, struct baton_why *why)
+/* Replaces this process by the program, with the words after argv[0]. */
+static enum baton_err execute(const char *path, int argc, char **argv, struct baton_why *why)
 {
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (!words)
@@ -26,25 +26,26 @@ enum baton_err bt_pull(int argc, char **argv, struct baton_why *why)
 {
     char path[PATH_MAX];
     enum baton_err err = bt_find_data("get-model", "deploy/get-model", path, why);
-    /* Its hints name us. */
+    /* The script's hints name the command that the user typed. */
     if (!err && setenv("BATON_CALLED_AS", bt_called_as(), 1))
         err = BATON_NO_MEMORY;
-    return err ? err : become(path, argc, argv, why);
+    return err ? err : execute(path, argc, argv, why);
 }
 
-static enum baton_err become_program(const char *name, int argc, char **argv, struct baton_why *why)
+static enum baton_err execute_program(const char *name, int argc, char **argv,
+                                      struct baton_why *why)
 {
     char path[PATH_MAX];
     enum baton_err err = bt_find_program(NULL, name, path, why);
-    return err ? err : become(path, argc, argv, why);
+    return err ? err : execute(path, argc, argv, why);
 }
 
 enum baton_err bt_bench(int argc, char **argv, struct baton_why *why)
 {
-    return become_program("baton-bench", argc, argv, why);
+    return execute_program("baton-bench", argc, argv, why);
 }
 
 enum baton_err bt_load(int argc, char **argv, struct baton_why *why)
 {
-    return become_program("baton-load", argc, argv, why);
+    return execute_program("baton-load", argc, argv, why);
 }

@@ -83,8 +83,8 @@ static bool is_stream(const struct exchange *x)
            x->request->on_event;
 }
 
-/* Takes n bytes; AGAIN until the answer is whole. */
-static enum baton_err take(struct exchange *x, const char *bytes, size_t n, struct baton_why *why)
+/* Feeds n bytes; AGAIN until the answer is complete. */
+static enum baton_err feed(struct exchange *x, const char *bytes, size_t n, struct baton_why *why)
 {
     size_t n_used;
     enum baton_err err = n ? baton_http_response_feed(&x->response, bytes, n, &n_used, x->body, why)
@@ -92,8 +92,7 @@ static enum baton_err take(struct exchange *x, const char *bytes, size_t n, stru
     if (!n && err)
         return baton_fail(why, BATON_IO, "the connection was closed in the middle of an answer");
     if (err && err != BATON_AGAIN)
-        return baton_fail(why, BATON_PEER, "no answer of an HTTP server: %.500s",
-                          why ? why->text : "");
+        return baton_fail(why, BATON_PEER, "the answer is not HTTP: %.500s", why ? why->text : "");
     if (!is_stream(x))
         return err;
     enum baton_err event_err =
@@ -111,7 +110,7 @@ static enum baton_err receive(struct exchange *x, struct baton_why *why)
     while (err == BATON_AGAIN) {
         err = baton_http_connection_read(&x->conn, bytes, sizeof bytes, &n, &reason);
         if (!err)
-            err = take(x, bytes, n, &reason);
+            err = feed(x, bytes, n, &reason);
     }
     return err && *reason.text ? baton_fail(why, err, "%s", reason.text) : err;
 }

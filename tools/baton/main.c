@@ -1,4 +1,4 @@
-/* baton: a fleet on one machine, and what people do with it. */
+/* baton: runs a fleet on one machine, and holds the commands of its users. */
 #include <stdlib.h>
 
 #include "common/base/array.h"

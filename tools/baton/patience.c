@@ -29,6 +29,7 @@ static double bytes_of_all(const char *pattern)
 double bt_patience_s(const char *model)
 {
     char pattern[PATH_MAX];
+    /* The first file of a split GGUF model stands for all of them. */
     const char *part = strstr(model, "-00001-of-");
     double bytes = bytes_of(model);
     (void)snprintf(pattern, sizeof pattern, "%s/*.safetensors", model);

@@ -1,5 +1,5 @@
-/* baton-lab: experiments that start whole fleets are orchestration, written in Python. This program
- * finds the package and executes it. */
+/* baton-lab: runs experiments that start whole fleets. They are written in Python; this program
+ * finds their package and executes it. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "common/base/array.h"
 #include "tools/support/cli.h"
 
-/* This program's own path. */
+/* Writes the path of this program. */
 static enum baton_err find_self(char self[PATH_MAX], struct baton_why *why)
 {
     ssize_t n = readlink("/proc/self/exe", self, PATH_MAX - 1);
@@ -27,8 +27,8 @@ static bool holds_package(const char *directory)
     return n > 0 && n < PATH_MAX && !access(path, R_OK);
 }
 
-/* The first directory that exists of: $BATON_LAB, the package installed beside the program, the
- * source tree. */
+/* Finds the first directory that exists of: $BATON_LAB, the package installed beside the program,
+ * the source tree. */
 static enum baton_err find_package(const char *self, char directory[PATH_MAX],
                                    struct baton_why *why)
 {
@@ -53,9 +53,9 @@ static enum baton_err find_package(const char *self, char directory[PATH_MAX],
     return BATON_OK;
 }
 
-/* python3 -B PACKAGE SELF COMMAND OPTION... */
-static enum baton_err become(const char *self, const char *directory, int argc, char **argv,
-                             struct baton_why *why)
+/* Executes python3 -B PACKAGE SELF COMMAND OPTION... */
+static enum baton_err execute(const char *self, const char *directory, int argc, char **argv,
+                              struct baton_why *why)
 {
     const char *const head[] = {"python3", "-B", directory, self};
     enum { N_HEAD = BATON_N_OF(head) };
@@ -66,12 +66,12 @@ static enum baton_err become(const char *self, const char *directory, int argc, 
     for (int i = 0; i < argc; i++)
         words[N_HEAD + i] = argv[i];
     execvp(words[0], (char *const *)words);
-    int why_not = errno;
+    int failure = errno;
     free(words);
-    if (why_not == ENOENT)
+    if (failure == ENOENT)
         return baton_fail(why, BATON_NOT_FOUND,
                           "needs python3, which is not installed: deploy/packages.sh plots");
-    return baton_fail(why, BATON_IO, "python3: %s", strerror(why_not));
+    return baton_fail(why, BATON_IO, "python3: %s", strerror(failure));
 }
 
 static enum baton_err run(int argc, char **argv, struct baton_why *why)
@@ -80,7 +80,7 @@ static enum baton_err run(int argc, char **argv, struct baton_why *why)
     enum baton_err err = find_self(self, why);
     if (!err)
         err = find_package(self, directory, why);
-    return err ? err : become(self, directory, argc, argv, why);
+    return err ? err : execute(self, directory, argc, argv, why);
 }
 
 static const struct cli_command commands[] = {

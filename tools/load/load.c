@@ -10,9 +10,9 @@
 
 enum { JANITOR_MS = 50, HTTP_BUSY = 429 };
 
-/* A slot whose request failed at once would otherwise ask again thousands of times a second. */
+/* A slot whose request failed at once would otherwise repeat it thousands of times a second. */
 #define FAILED_PAUSE_S 0.1
-/* The longest rest after a 429, even when the server's Retry-After is longer. */
+/* The longest pause after a 429, even when the server's Retry-After is longer. */
 #define MAX_RETRY_AFTER_S 60.0
 
 static int64_t ns_of(double seconds)
@@ -30,6 +30,7 @@ static void fail_load(struct ld_load *load, enum baton_err err)
 
 static void on_over(struct ld_call *call)
 {
+    /* Only listed here: its memory is freed in settle(), outside of its own callbacks. */
     struct ld_source *source = call->arg;
     ld_call_list_remove(&source->load->running, call);
     ld_call_list_push_back(&source->load->over, call);
@@ -79,15 +80,15 @@ static bool may_retry(const struct ld_source *source, const struct ld_record *re
            !source->load->stopping;
 }
 
-/* Seconds that a closed source's slot rests after this. */
+/* Returns the seconds for which a closed source's slot pauses after this request. */
 static double pause_s(const struct ld_record *record)
 {
-    double asked_s = record->retry_after_s;
+    double server_s = record->retry_after_s;
     if (record->outcome != LD_FAILED)
         return 0;
-    if (asked_s > MAX_RETRY_AFTER_S)
+    if (server_s > MAX_RETRY_AFTER_S)
         return MAX_RETRY_AFTER_S;
-    return asked_s > FAILED_PAUSE_S ? asked_s : FAILED_PAUSE_S;
+    return server_s > FAILED_PAUSE_S ? server_s : FAILED_PAUSE_S;
 }
 
 static void settle(struct ld_load *load, struct ld_call *call, int64_t now_ns)
@@ -179,6 +180,7 @@ static void on_alarm(uv_poll_t *poll, int status, int events)
     (void)events;
     if (status < 0 || (read(load->alarm_fd, &n_times, sizeof n_times) < 0 && errno != EAGAIN))
         fail_load(load, BATON_IO);
+    /* It fired, so that the next one must be set even for the same moment. */
     load->alarm_ns = 0;
 }
 
@@ -201,6 +203,7 @@ static void on_turn(uv_prepare_t *turn)
 {
     struct ld_load *load = turn->data;
     int64_t now_ns = baton_now_ns();
+    /* Slots are freed before new requests are due, so that one turn can fill them. */
     settle_all(load, now_ns);
     wake(load, now_ns);
     if (load->on_turn && !load->err)
@@ -254,6 +257,7 @@ static void close_handles(struct ld_load *load)
     uv_close((uv_handle_t *)&load->turn, NULL);
     uv_close((uv_handle_t *)&load->janitor, NULL);
     uv_close((uv_handle_t *)&load->alarm, NULL);
+    /* One more turn runs the close callbacks while the handles still exist. */
     (void)uv_run(load->loop, UV_RUN_NOWAIT);
     (void)close(load->alarm_fd);
 }

@@ -8,7 +8,7 @@
  *
  * Ownership: the load borrows loop, pool, setting and records; sources are embedded.
  * Threading: the loop's; ld_load_run runs it.
- * Errors:    NO_MEMORY, IO (of the loop), and what the turn callback returns.
+ * Errors:    NO_MEMORY, IO (of the loop), and those of the turn callback.
  */
 #ifndef BATON_TOOLS_LOAD_LOAD_H
 #define BATON_TOOLS_LOAD_LOAD_H
@@ -24,13 +24,13 @@ struct ld_load {
     uv_loop_t *loop;
     struct ld_setting *setting;
     struct ld_records *records;
-    int run; /* its number, for the records */
+    int run; /* number of the run, for the records */
     struct ld_source sources[LD_MAX_SOURCES];
     int n_sources;
     int64_t timeout_ns; /* of one attempt; 0: none */
-    int64_t cut_ns;     /* what is under way then is cut; INT64_MAX: nothing is */
-    bool stopping;      /* the operator interrupted: nothing more starts, and all is cut */
-    /* Called on every turn of the loop, or NULL; may set begin_ns, stop_ns and cut_ns. */
+    int64_t cut_ns;     /* time at which all requests in progress are cut; INT64_MAX: never */
+    bool stopping;      /* the operator interrupted: no request starts, and all are cut */
+    /* Called on every turn of the loop; may be NULL, and may set begin_ns, stop_ns and cut_ns. */
     enum baton_err (*on_turn)(struct ld_load *load, int64_t now_ns);
     void *arg;
 
@@ -38,16 +38,16 @@ struct ld_load {
     struct ld_call_list running, waiting, over;
     uv_prepare_t turn;
     uv_timer_t janitor;
-    uv_poll_t alarm; /* on a timerfd: libuv's own timers count in milliseconds */
+    uv_poll_t alarm; /* a timerfd, since libuv's own timers count in milliseconds */
     int alarm_fd;
-    int64_t alarm_ns; /* what it is set to */
+    int64_t alarm_ns; /* the time that is set */
     enum baton_err err;
     int64_t began_ns, ended_ns;
     uint64_t n_by_outcome[LD_N_OUTCOMES];
-    uint64_t n_over_tokens; /* of requests that are over */
+    uint64_t n_over_tokens; /* of requests that have ended */
 };
 
-/* Runs the sources to their ends. The settings are filled; the rest is zero. */
+/* Runs the sources to their ends. The settings are filled in; the rest is zero. */
 enum baton_err ld_load_run(struct ld_load *load, struct baton_why *why) BATON_MUST_CHECK;
 
 #endif

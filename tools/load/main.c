@@ -1,4 +1,4 @@
-/* baton-load, the load generator: reads the options, opens what is written to, runs, reports. */
+/* baton-load, the load generator: reads the options, opens the outputs, runs, and reports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 enum { JSON_MAX_BYTES = 16 << 20 };
 
 struct outputs {
-    FILE *json, *csv, *itl; /* NULL: not wanted */
+    FILE *json, *csv, *itl; /* NULL: not requested */
     FILE *table;
 };
 
@@ -23,7 +23,7 @@ struct session {
 
 /* ---- outputs ---- */
 
-/* Opens the files before the run, so that a bad name does not cost a run. */
+/* Opens the files before the run, so that a wrong name does not cost a run. */
 static enum baton_err open_outputs(const struct ld_options *options, struct outputs *outputs,
                                    struct baton_why *why)
 {
@@ -95,7 +95,7 @@ static enum baton_err run_one(struct session *session, int concurrency, struct b
     return BATON_OK;
 }
 
-/* A script should notice a server that answers nothing. */
+/* Fails when no request was answered, so that a script notices. */
 static enum baton_err check_answered(const struct session *session, struct baton_why *why)
 {
     uint64_t n_sent = 0, n_failed = 0;

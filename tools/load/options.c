@@ -11,7 +11,7 @@
 enum { MAX_CONCURRENCY = 65536, DEFAULT_REQUESTS = 100 };
 
 #define MAX_SECONDS 1e6
-/* Seeds of our own choosing, and all that is written, are exact in every JSON reader. */
+/* Generated seeds, and all that are written, stay exact in every JSON reader. */
 #define SEED_MASK (((uint64_t)1 << 53) - 1)
 
 typedef struct ld_options options_type;
@@ -109,7 +109,7 @@ static enum baton_err parse_seconds(const char *option, const char *text, double
     return BATON_OK;
 }
 
-/* The members of the object, without its braces. */
+/* Keeps the members of the object, without its braces. */
 static enum baton_err read_extra(struct ld_command *command, struct baton_why *why)
 {
     const char *text = command->options->extra;
@@ -150,7 +150,7 @@ static enum baton_err read_api(struct ld_command *command, struct baton_why *why
     return err;
 }
 
-/* ---- what requests look like ---- */
+/* ---- the shape of requests ---- */
 
 static enum baton_err read_lengths(struct ld_command *command, struct baton_why *why)
 {
@@ -206,7 +206,7 @@ static enum baton_err read_workload(struct ld_command *command, struct baton_why
     return err;
 }
 
-/* ---- how they arrive ---- */
+/* ---- arrivals ---- */
 
 static enum baton_err read_arrivals(struct ld_command *command, struct baton_why *why)
 {
@@ -228,7 +228,7 @@ static enum baton_err read_arrivals(struct ld_command *command, struct baton_why
     return err;
 }
 
-/* ---- what does not go together ---- */
+/* ---- options that exclude each other ---- */
 
 static enum baton_err check_together(const struct ld_options *o, struct baton_why *why)
 {
@@ -283,7 +283,7 @@ void ld_options_put(const struct ld_command *command, struct baton_json_out *out
     for (size_t i = 0; i < ld_n_options; i++) {
         const struct baton_option *option = &ld_option_table[i];
         if (!strcmp(option->name, "api-key"))
-            continue; /* files are shown around */
+            continue; /* reports are passed on to others */
         if (!strcmp(option->name, "seed"))
             baton_json_put_uint(out, option->name, command->seed);
         else

@@ -1,7 +1,7 @@
-/* The options of `baton-load`: as they were given, and what they mean.
+/* The options of `baton-load`: as given, and as checked.
  *
- * Ownership: texts of ld_options belong to the config; a plan of the command owns what it read
- * (files), until ld_command_fini.
+ * Ownership: texts of ld_options belong to the config; the command owns the files that it read,
+ *            until ld_command_fini.
  * Threading: read-only once made.
  * Errors:    INVALID names the option and its range or form; those of reading files.
  */
@@ -13,7 +13,7 @@
 #include "tools/load/workload/slo.h"
 #include "tools/support/cli.h"
 
-/* As given; the table in options.c says what each is. */
+/* The options as given; the table in options.c describes each. */
 struct ld_options {
     const char *url, *api, *model, *api_key, *extra;
     const char *concurrency, *duration;
@@ -52,7 +52,7 @@ struct ld_command {
     struct ld_trace trace;
 };
 
-/* Reads files and checks what options say together. options must outlive the command. */
+/* Reads files and checks that the options fit together. options must outlive the command. */
 enum baton_err ld_command_init(struct ld_command *command, const struct ld_options *options,
                                struct baton_why *why) BATON_MUST_CHECK;
 void ld_command_fini(struct ld_command *command);
@@ -62,7 +62,7 @@ static inline bool ld_command_intrudes(const struct ld_command *command)
     return command->options->streams > 0;
 }
 
-/* Members of a JSON object, one for each option, and the seed that was used. */
+/* Writes a member for each option, with the seed that was used. */
 void ld_options_put(const struct ld_command *command, struct baton_json_out *out);
 
 #endif

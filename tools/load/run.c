@@ -16,8 +16,8 @@ static int64_t ns_of(double seconds)
 
 /* ---- sources ---- */
 
-/* Runs and their warm-ups draw different prompts, so that none finds what another left in a cache.
- */
+/* Returns a seed for each run and its warm-up, so that none finds the prompts of another in a
+ * cache. */
 static uint64_t seed_of(const struct ld_command *command, int number, int part)
 {
     return command->seed + 4 * (uint64_t)number + (uint64_t)part;
@@ -64,10 +64,12 @@ static void add_readers(const struct ld_stand *stand, const struct ld_run *run,
     readers.concurrency = (int)command->options->streams;
     intruders.arrivals = LD_PERIODIC;
     intruders.rate_per_s = 1 / command->intrude_every_s;
+    /* Until all readers stream, nobody knows when the intruders begin. */
     intruders.begin_ns = INT64_MAX;
     intruders.workload.prompt = command->intruder_prompt;
     intruders.workload.output = command->intruder_output;
     intruders.workload.cancel_rate = intruders.workload.slow_rate = 0;
+    /* The lines of a prompt file are the readers'. */
     intruders.workload.texts = NULL;
     load->sources[load->n_sources++] = readers;
     load->sources[load->n_sources++] = intruders;
@@ -92,7 +94,7 @@ static enum baton_err on_turn(struct ld_load *load, int64_t now_ns)
         return BATON_OK;
     if (!all_stream(load))
         return now_ns - load->began_ns > SETTLE_S * BATON_SECOND ? BATON_TIMEOUT : BATON_OK;
-    int64_t phase_ns = run->to_ns; /* its length, until the window is known */
+    int64_t phase_ns = run->to_ns; /* to_ns holds the length of a phase until the window is known */
     run->began_ns = now_ns;
     run->intruded_ns = intruders->begin_ns = now_ns + phase_ns;
     run->to_ns = readers->stop_ns = intruders->stop_ns = load->cut_ns = now_ns + 2 * phase_ns;
@@ -113,6 +115,7 @@ static enum baton_err drive(struct ld_stand *stand, struct ld_load *load, const 
     ld_progress_start(&progress, load, title, stand->command->options->quiet);
     enum baton_err err = ld_load_run(load, why);
     ld_progress_stop(&progress);
+    /* One more turn closes the timer of the progress line. */
     (void)uv_run(load->loop, UV_RUN_NOWAIT);
     stand->load = NULL;
     return err;
@@ -122,19 +125,19 @@ static enum baton_err warm_up(struct ld_stand *stand, const struct ld_run *run,
                               struct baton_why *why)
 {
     const struct ld_command *command = stand->command;
-    int wanted = run->concurrency ? run->concurrency : WARM_UP_CONCURRENCY;
+    int concurrency = run->concurrency ? run->concurrency : WARM_UP_CONCURRENCY;
     struct ld_records records = {0};
     struct ld_load load = {.records = &records, .cut_ns = INT64_MAX, .n_sources = 1};
     load.sources[0] = source_of(command, "warm-up", seed_of(command, run->number, 2));
     load.sources[0].n_requests = command->options->warmup;
     load.sources[0].concurrency =
-        command->options->warmup < wanted ? (int)command->options->warmup : wanted;
+        command->options->warmup < concurrency ? (int)command->options->warmup : concurrency;
     enum baton_err err = drive(stand, &load, "warm-up", why);
     ld_records_fini(&records);
     return err;
 }
 
-static void note_load(struct ld_run *run, const struct ld_load *load)
+static void record_load(struct ld_run *run, const struct ld_load *load)
 {
     for (int i = 0; i < load->n_sources; i++) {
         run->n_held += load->sources[i].n_held;
@@ -169,7 +172,7 @@ static enum baton_err measure(struct ld_stand *stand, struct ld_run *run, struct
     if (err == BATON_TIMEOUT)
         return baton_fail(why, err, "--streams: %d readers did not all stream within %d s",
                           load.sources[0].concurrency, SETTLE_S);
-    note_load(run, &load);
+    record_load(run, &load);
     return err;
 }
 
@@ -201,6 +204,7 @@ enum baton_err ld_run(struct ld_stand *stand, int number, int concurrency, struc
         err = warm_up(stand, run, why);
     double cpu_s = ld_host_cpu_s();
     int64_t began_ns = baton_now_ns();
+    /* Connections that stay open from an earlier run count for this one too. */
     setting->n_reconnects = setting->pool->n_connects = 0;
     setting->pool->max_open = setting->pool->n_open;
     if (!err)

@@ -13,12 +13,12 @@
 #include "tools/load/report/figures.h"
 #include "tools/load/workload/phases.h"
 
-/* What all runs share. */
+/* The parts that all runs share. */
 struct ld_stand {
     const struct ld_command *command;
     uv_loop_t *loop;
     struct ld_setting *setting;
-    struct ld_load *load; /* the one that is running, or NULL */
+    struct ld_load *load; /* the load that is running, or NULL */
     bool stopping;        /* the operator interrupted */
     bool realtime;        /* the client has real-time priority */
 };
@@ -28,17 +28,17 @@ struct ld_run {
     int concurrency; /* 0: open loop */
     struct ld_records records;
     int64_t began_ns, to_ns;     /* the window */
-    int64_t intruded_ns;         /* when the second phase began */
+    int64_t intruded_ns;         /* begin of the second phase */
     struct ld_figures figures;   /* of requests, or of readers */
     struct ld_figures intruders; /* interference only */
     struct ld_phase alone, intruded;
     double wall_s, cpu_s; /* of the client */
-    bool realtime;        /* it had that priority */
+    bool realtime;        /* it had real-time priority */
     uint64_t n_connects, n_reconnects, n_held, n_unsent;
     size_t max_open; /* connections */
 };
 
-/* concurrency: of a closed loop; 0 for an open one or interference. */
+/* Runs once. concurrency is that of a closed loop, 0 for an open one or interference. */
 enum baton_err ld_run(struct ld_stand *stand, int number, int concurrency, struct ld_run *run,
                       struct baton_why *why) BATON_MUST_CHECK;
 void ld_run_fini(struct ld_run *run);

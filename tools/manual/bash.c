@@ -1,10 +1,10 @@
-/* Completion for bash: commands, options, and the words of those that take words. */
+/* Writes completions for bash: commands, options, and the words of options that accept words. */
 #include <ctype.h>
 #include <string.h>
 
 #include "tools/manual/manual.h"
 
-/* A name that a function may have: baton-gateway, _baton_gateway. */
+/* Writes the name as a function of the shell: baton-gateway becomes _baton_gateway. */
 static void put_function(const char *name, FILE *out)
 {
     (void)fputc('_', out);
@@ -14,7 +14,7 @@ static void put_function(const char *name, FILE *out)
 
 static void put_flags(const struct mn_command *command, FILE *out)
 {
-    const struct baton_json *options = baton_json_get(command->told, "options");
+    const struct baton_json *options = baton_json_get(command->description, "options");
     for (size_t i = 0; i < baton_json_size(options); i++)
         (void)fprintf(out, "--%s ", mn_text(baton_json_at(options, i), "name"));
     for (int i = 0; i < mn_n_extras; i++)
@@ -28,14 +28,16 @@ static void put_words(const struct baton_json *option, FILE *out)
         (void)fprintf(out, "%s%s", i ? " " : "", baton_json_string(baton_json_at(words, i), NULL));
 }
 
-/* After an option: its words, nothing for a number, files for a text. */
+/* Writes the words that follow an option. Nothing follows a number. */
 static void put_option(const struct mn_command *command, const struct baton_json *option, FILE *out)
 {
     const char *kind = mn_text(option, "kind"), *name = mn_text(option, "name");
     bool is_number = !strcmp(kind, "int") || !strcmp(kind, "number");
+    /* A text is completed as a file, and a flag has no value. */
     if (!strcmp(kind, "text") || !strcmp(kind, "bool"))
         return;
     (void)fprintf(out, "    %s:--%s) ", command->name, name);
+    /* `complete -o default` would offer files, which are no numbers. */
     if (is_number) {
         (void)fputs("compopt +o default; return ;;\n", out);
         return;
@@ -47,7 +49,7 @@ static void put_option(const struct mn_command *command, const struct baton_json
 
 static void put_text_options(const struct mn_command *command, FILE *out)
 {
-    const struct baton_json *options = baton_json_get(command->told, "options");
+    const struct baton_json *options = baton_json_get(command->description, "options");
     (void)fprintf(out, "    %s:--config", command->name);
     for (size_t i = 0; i < baton_json_size(options); i++) {
         const struct baton_json *option = baton_json_at(options, i);
@@ -59,8 +61,8 @@ static void put_text_options(const struct mn_command *command, FILE *out)
 
 static void put_values(const struct mn_command *command, FILE *out)
 {
-    const struct baton_json *options = baton_json_get(command->told, "options");
-    if (!command->told)
+    const struct baton_json *options = baton_json_get(command->description, "options");
+    if (!command->description)
         return;
     put_text_options(command, out);
     for (size_t i = 0; i < baton_json_size(options); i++)
@@ -74,7 +76,7 @@ static void put_commands(const struct mn_program *program, FILE *out)
         (void)fprintf(out, "%s ", program->commands[i].name);
     (void)fputs("--help --version'\n    else\n        case $command in\n", out);
     for (int i = 0; i < program->n_commands; i++) {
-        if (!program->commands[i].told)
+        if (!program->commands[i].description)
             continue;
         (void)fprintf(out, "        %s) words='", program->commands[i].name);
         put_flags(&program->commands[i], out);
@@ -106,6 +108,7 @@ void mn_write_bash(const struct mn_program *program, FILE *out)
         put_values(&program->commands[i], out);
     (void)fputs(
         "    esac\n"
+        /* Without words bash offers files, which must not happen in place of an empty command. */
         "    [ -n \"$current\" ] || [ \"$COMP_CWORD\" -eq 1 ] || [ -n \"$words\" ] || return\n"
         "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n}\n"
         "complete -o default -F ",

@@ -1,5 +1,5 @@
-/* baton-manual OUT PROGRAM...: writes OUT/man1, OUT/bash and OUT/zsh for these programs. Part of
- * the build, not of an installation. */
+/* baton-manual OUT PROGRAM...: writes OUT/man1, OUT/bash and OUT/zsh for these programs. It belongs
+ * to the build, not to an installation. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -9,7 +9,8 @@
 #include "tools/manual/manual.h"
 
 struct form {
-    const char *folder, *before, *after; /* the program's name in the file's */
+    /* before and after surround the program's name in the file's name */
+    const char *folder, *before, *after;
     void (*write)(const struct mn_program *program, FILE *out);
 };
 

@@ -1,11 +1,11 @@
-/* A page for man(1), in the macros of man(7). */
+/* Writes a page for man(1), in the macros of man(7). */
 #include <ctype.h>
 #include <string.h>
 
 #include "common/base/version.h"
 #include "tools/manual/manual.h"
 
-/* Text in which no character commands. */
+/* Writes text with every character escaped that roff would interpret. */
 static void put(const char *text, FILE *out)
 {
     for (const char *p = text; *p; p++)
@@ -20,6 +20,7 @@ static void put(const char *text, FILE *out)
             (void)fputs("\\(aq", out);
             break;
         case '.':
+            /* Only at the beginning of a line a point starts a request. */
             (void)fputs(p == text ? "\\&." : ".", out);
             break;
         case '~':
@@ -33,7 +34,7 @@ static void put(const char *text, FILE *out)
         }
 }
 
-/* What stands for the value: INT, or the words of a choice. */
+/* Writes a placeholder for the value: INT, or the words of a choice. */
 static void put_value(const struct baton_json *option, FILE *out)
 {
     const struct baton_json *words = baton_json_get(option, "words");
@@ -96,7 +97,7 @@ static void put_extras(FILE *out)
 
 static void put_options(const struct mn_command *command, FILE *out)
 {
-    const struct baton_json *options = baton_json_get(command->told, "options");
+    const struct baton_json *options = baton_json_get(command->description, "options");
     for (size_t i = 0; i < baton_json_size(options); i++)
         put_option(baton_json_at(options, i), out);
 }
@@ -104,7 +105,7 @@ static void put_options(const struct mn_command *command, FILE *out)
 static void put_command(const struct mn_program *program, const struct mn_command *command,
                         FILE *out)
 {
-    const char *operands = mn_text(command->told, "operands");
+    const char *operands = mn_text(command->description, "operands");
     (void)fputs(".SS ", out);
     put(program->name, out);
     (void)fprintf(out, " %s", command->name);
@@ -128,11 +129,13 @@ static void put_environment(const struct mn_program *program, FILE *out)
                 "that over the default. Names of variables begin with\n",
                 out);
     for (int i = 0; i < program->n_commands; i++) {
-        const char *prefix = mn_text(program->commands[i].told, "env_prefix");
+        const char *prefix = mn_text(program->commands[i].description, "env_prefix");
         if (!*prefix)
             continue;
         (void)fprintf(out, "\\fB%s_\\fR:\n\\fB%s_", prefix, prefix);
-        const struct baton_json *options = baton_json_get(program->commands[i].told, "options");
+        /* The first option serves as the example. */
+        const struct baton_json *options =
+            baton_json_get(program->commands[i].description, "options");
         for (const char *p = mn_text(baton_json_at(options, 0), "name"); *p; p++)
             (void)fputc(*p == '-' ? '_' : toupper((unsigned char)*p), out);
         (void)fputs("\\fR is the first.\n", out);

@@ -1,4 +1,4 @@
-/* Manual pages and completions of shells, generated from what programs tell of their options.
+/* Manual pages and completions of shells, generated from the options that programs print.
  *
  *     PROGRAM --print-options                  {"process", "summary", "options": [...]}
  *                                         or   {"process", "summary", "commands": [...]}
@@ -6,7 +6,7 @@
  *
  * Ownership: a program's tree is its own until mn_program_close.
  * Threading: one thread.
- * Errors:    PEER: the program did not answer; IO; what the JSON reader says.
+ * Errors:    PEER (the program did not answer), IO, and those of the JSON reader.
  */
 #ifndef BATON_TOOLS_MANUAL_MANUAL_H
 #define BATON_TOOLS_MANUAL_MANUAL_H
@@ -20,12 +20,13 @@ enum { MN_MAX_COMMANDS = 24 };
 struct mn_program {
     struct baton_json *root;
     const char *name, *summary;
-    /* One entry without a name for a program without commands. */
+    /* A program without commands has one entry without a name. */
     struct mn_command {
         const char *name, *summary;
-        const char *becomes;           /* the program that it is, or NULL */
-        struct baton_json *root;       /* NULL for one of these */
-        const struct baton_json *told; /* what it tells: "options", "operands", "env_prefix" */
+        const char *becomes;     /* the program that it executes, or NULL */
+        struct baton_json *root; /* NULL if it executes another program */
+        /* printed by the command: "options", "operands", "env_prefix" */
+        const struct baton_json *description;
     } commands[MN_MAX_COMMANDS];
     int n_commands;
     bool has_commands;
@@ -35,10 +36,10 @@ enum baton_err mn_program_open(const char *path, struct mn_program *program,
                                struct baton_why *why) BATON_MUST_CHECK;
 void mn_program_close(struct mn_program *program);
 
-/* A text member, "" when it is missing or null. */
+/* Returns a text member, "" when it is missing or null. */
 const char *mn_text(const struct baton_json *object, const char *key);
 
-/* Options that every table's reader adds, for --help, --version and the like. */
+/* An option that every table's reader adds: --help, --version and the like. */
 struct mn_extra {
     const char *name, *value, *help; /* value: NULL for a flag */
 };

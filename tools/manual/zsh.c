@@ -1,9 +1,9 @@
-/* Completion for zsh: the same with each option's help beside it. */
+/* Writes completions for zsh: as for bash, with each option's help beside it. */
 #include <string.h>
 
 #include "tools/manual/manual.h"
 
-/* Text inside a specification of _arguments, itself in single quotes. */
+/* Writes text inside a specification of _arguments, which itself stands in single quotes. */
 static void put(const char *text, FILE *out)
 {
     for (const char *p = text; *p; p++) {
@@ -38,7 +38,7 @@ static void put_option(const struct baton_json *option, FILE *out)
 
 static void put_arguments(const struct mn_command *command, FILE *out)
 {
-    const struct baton_json *options = baton_json_get(command->told, "options");
+    const struct baton_json *options = baton_json_get(command->description, "options");
     (void)fputs("        _arguments", out);
     for (size_t i = 0; i < baton_json_size(options); i++)
         put_option(baton_json_at(options, i), out);
@@ -47,7 +47,7 @@ static void put_arguments(const struct mn_command *command, FILE *out)
         put(mn_extras[i].help, out);
         (void)fprintf(out, "]%s'", mn_extras[i].value ? ":file:_files" : "");
     }
-    if (*mn_text(command->told, "operands"))
+    if (*mn_text(command->description, "operands"))
         (void)fputs(" \\\n            '*:word:_default'", out);
     (void)fputs("\n", out);
 }
@@ -65,7 +65,7 @@ static void put_commands(const struct mn_program *program, FILE *out)
                 "    ((CURRENT--))\n    case $command in\n",
                 out);
     for (int i = 0; i < program->n_commands; i++) {
-        if (!program->commands[i].told)
+        if (!program->commands[i].description)
             continue;
         (void)fprintf(out, "    %s)\n", program->commands[i].name);
         put_arguments(&program->commands[i], out);

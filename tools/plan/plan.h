@@ -1,7 +1,7 @@
-/* baton-plan: what a fleet that is not there would do, from costs measured on one that is.
+/* baton-plan: predicts a fleet that does not exist, from costs measured on one that does.
  *
- * Ownership: each subcommand owns what it opens.
- * Threading: the main thread, plus the engine's compute pool while it is measured.
+ * Ownership: each subcommand owns the files that it opens.
+ * Threading: the main thread, plus the engine's compute pool during a measurement.
  * Errors:    a message on stderr; the program ends with status 1.
  */
 #ifndef BATON_TOOLS_PLAN_PLAN_H

@@ -24,7 +24,7 @@ static void put_usage(FILE *out, const struct cli_program *program)
         (void)fprintf(out, "  %-10s %s\n", program->commands[i].name, program->commands[i].summary);
 }
 
-/* As baton_config_print_options does of a table. */
+/* Prints the commands in the way of baton_config_print_options. */
 static void print_commands(const struct cli_program *program)
 {
     struct baton_buf text;
@@ -54,8 +54,8 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return !strcmp(word, a) || !strcmp(word, b) || !strcmp(word, c);
 }
 
-/* Whether word asks about the program itself, and was answered. */
-static bool tell_of_itself(const struct cli_program *program, const char *word)
+/* Answers --help and the like. False when word is none of these. */
+static bool run_builtin(const struct cli_program *program, const char *word)
 {
     if (is_one_of(word, "--help", "-h", "help"))
         put_usage(stdout, program);
@@ -72,16 +72,17 @@ int cli_dispatch(const struct cli_program *program, int argc, char **argv)
 {
     struct baton_why why = {.text = ""};
     char name[64];
+    /* A command comes before the words of run_builtin, which only help when there is none. */
     for (int i = 0; argc > 1 && i < program->n_commands; i++) {
         if (strcmp(argv[1], program->commands[i].name) != 0)
             continue;
         (void)snprintf(name, sizeof name, "%s %s", program->name, argv[1]);
         return cli_status(name, program->commands[i].run(argc - 1, argv + 1, &why), &why);
     }
-    if (argc > 1 && tell_of_itself(program, argv[1]))
+    if (argc > 1 && run_builtin(program, argv[1]))
         return 0;
     if (argc > 1)
-        (void)fprintf(stderr, "%s: '%s' is no command\n", program->name, argv[1]);
+        (void)fprintf(stderr, "%s: '%s' is not a command\n", program->name, argv[1]);
     put_usage(stderr, program);
     return 2;
 }
@@ -119,13 +120,15 @@ double cli_median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* The number at *text, which then points past it; -1 when there is none of at most max. */
-static int take_number(const char **text, int max)
+/* Reads the number at *text and moves *text past it. Returns -1 when there is none of at most
+ * max. */
+static int read_number(const char **text, int max)
 {
     int64_t number = 0;
     const char *p = *text;
     if (*p < '0' || *p > '9')
         return -1;
+    /* It stops growing before it can overflow; the digits are still skipped. */
     for (; *p >= '0' && *p <= '9'; p++)
         if (number <= INT_MAX)
             number = 10 * number + (*p - '0');
@@ -139,7 +142,7 @@ enum baton_err cli_list_parse(const char *option, const char *text, int min, int
     struct cli_list parsed = {.n = 0};
     bool more = true;
     for (const char *p = text; more; p++) {
-        int number = take_number(&p, max);
+        int number = read_number(&p, max);
         if (number < min || (*p && *p != ',') || parsed.n == CLI_LIST_MAX)
             return baton_fail(why, BATON_INVALID,
                               "%s: must be integers from %d to %d with commas between, at most "
@@ -230,6 +233,7 @@ enum baton_err cli_open_output(const char *option, const char *path, FILE **file
 
 static bool failed_to_close(FILE *file)
 {
+    /* A full disk may only show when the buffer is flushed. */
     bool failed = ferror(file) || fflush(file);
     if (file != stdout)
         failed |= fclose(file) != 0;

@@ -41,7 +41,7 @@ static enum baton_err dispatch(struct ld_sse *sse, ld_event_fn on_event, void *a
     return err;
 }
 
-static void take_field(struct ld_sse *sse, const char *line, size_t n)
+static void read_field(struct ld_sse *sse, const char *line, size_t n)
 {
     const char *colon = memchr(line, ':', n);
     size_t n_name = colon ? (size_t)(colon - line) : n;
@@ -59,9 +59,10 @@ static void take_field(struct ld_sse *sse, const char *line, size_t n)
     }
 }
 
-static enum baton_err take_line(struct ld_sse *sse, const char *line, size_t n,
-                                ld_event_fn on_event, void *arg)
+static enum baton_err end_of_line(struct ld_sse *sse, const char *line, size_t n,
+                                  ld_event_fn on_event, void *arg)
 {
+    /* A byte order mark is skipped only at the beginning of the stream. */
     if (!sse->began && n >= 3 && !memcmp(line, "\xef\xbb\xbf", 3)) {
         line += 3;
         n -= 3;
@@ -69,11 +70,11 @@ static enum baton_err take_line(struct ld_sse *sse, const char *line, size_t n,
     sse->began = true;
     if (!n)
         return dispatch(sse, on_event, arg);
-    take_field(sse, line, n);
+    read_field(sse, line, n);
     return baton_buf_err(&sse->data) ? baton_buf_err(&sse->data) : baton_buf_err(&sse->name);
 }
 
-/* The first line end within n bytes, or NULL. */
+/* Returns the first line end within n bytes, or NULL. */
 static const char *find_end(const char *bytes, size_t n)
 {
     const char *lf = memchr(bytes, '\n', n);
@@ -81,16 +82,16 @@ static const char *find_end(const char *bytes, size_t n)
     return cr ? cr : lf;
 }
 
-/* A line that ends here; what came of it before waits in sse->line. */
+/* Completes a line. Its earlier bytes, if any, are in sse->line. */
 static enum baton_err end_line(struct ld_sse *sse, const char *bytes, size_t n,
                                ld_event_fn on_event, void *arg)
 {
     if (!sse->line.len)
-        return n > LD_SSE_MAX_BYTES ? BATON_LIMIT : take_line(sse, bytes, n, on_event, arg);
+        return n > LD_SSE_MAX_BYTES ? BATON_LIMIT : end_of_line(sse, bytes, n, on_event, arg);
     baton_buf_append(&sse->line, bytes, n);
     enum baton_err err = baton_buf_err(&sse->line);
     if (!err)
-        err = take_line(sse, sse->line.data, sse->line.len, on_event, arg);
+        err = end_of_line(sse, sse->line.data, sse->line.len, on_event, arg);
     baton_buf_reset(&sse->line);
     return err;
 }
@@ -100,6 +101,7 @@ enum baton_err ld_sse_feed(struct ld_sse *sse, const char *bytes, size_t n, ld_e
 {
     enum baton_err err = BATON_OK;
     while (n && !err) {
+        /* The line feed of a CR LF may arrive in the next chunk. */
         if (sse->after_cr && *bytes == '\n') {
             bytes++;
             n--;

@@ -7,8 +7,8 @@
  *
  * Ownership: embedded; an event's text is borrowed until the callback returns.
  * Threading: one owner at a time.
- * Errors:    LIMIT (a line or an event larger than LD_SSE_MAX_BYTES), NO_MEMORY, and what the
- *            callback returns; the stream is not to be fed again then.
+ * Errors:    LIMIT (a line or an event larger than LD_SSE_MAX_BYTES), NO_MEMORY, and those of the
+ *            callback; afterwards the stream must not be fed again.
  */
 #ifndef BATON_TOOLS_SUPPORT_SSE_READER_H
 #define BATON_TOOLS_SUPPORT_SSE_READER_H
@@ -28,16 +28,16 @@ struct ld_event {
 typedef enum baton_err (*ld_event_fn)(void *arg, const struct ld_event *event);
 
 struct ld_sse {
-    struct baton_buf line; /* the part of a line that came so far */
+    struct baton_buf line; /* the incomplete line */
     struct baton_buf name, data;
     bool has_data;
-    bool after_cr; /* a LF would belong to the last line's end */
-    bool began;    /* past the position of a BOM */
+    bool after_cr; /* a following LF belongs to the end of the last line */
+    bool began;    /* past the position of a byte order mark */
 };
 
 void ld_sse_init(struct ld_sse *sse);
 void ld_sse_fini(struct ld_sse *sse);
-/* For another stream; keeps the memory. */
+/* Prepares for another stream; keeps the memory. */
 void ld_sse_reset(struct ld_sse *sse);
 
 /* Calls on_event for each event that these bytes complete. */

@@ -1,4 +1,4 @@
-/* baton batch FILE: many requests from a file, as many at once as the server takes. */
+/* baton batch FILE: sends many requests from a file, as many at once as the server accepts. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,11 +18,12 @@
 #include "tools/baton/talk/ask.h"
 #include "tools/support/cli.h"
 
+/* One thread serves one request at a time: small stacks keep 1024 of them cheap. */
 enum { HTTP_OK = 200, MAX_TRIES = 3, STACK_BYTES = 1 << 20, MOST_IN_FLIGHT = 1024 };
-#define TELL_EVERY_NS (10 * BATON_SECOND)
+#define REPORT_EVERY_NS (10 * BATON_SECOND)
 
 struct options {
-    struct bt_ask_options ask; /* of them, those that find the server */
+    struct bt_ask_options ask; /* only the fields that find the server are set */
     const char *out;
     int64_t max_in_flight;
     double timeout_s, patience_s;
@@ -54,22 +55,22 @@ struct batch {
     struct bt_server server;
     uint64_t run_id;
 
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
     struct bt_batch_file file;
     struct bt_pace pace;
     pthread_t threads[MOST_IN_FLIGHT]; /* [n_started] */
-    int n_started, n_threads;          /* n_threads: that have not ended */
-    bool is_over;                      /* no line is left, or something ended the run */
+    int n_started, n_threads;          /* n_threads counts those that have not ended */
+    bool is_over;                      /* no line is left, or an error ended the run */
     enum baton_err err;
-    struct baton_why why; /* of err */
+    struct baton_why why; /* explains err */
     uint64_t n_answered, n_failed;
-    int64_t begin_ns, answered_ns, told_ns;
+    int64_t begin_ns, answered_ns, reported_ns;
 };
 
 /* ---- one line ---- */
 
-/* Ends the run; the first reason stays. Lines that are in flight are answered still. */
+/* Ends the run; the first reason stays. Lines that are in flight are still answered. */
 static void end_run(struct batch *batch, enum baton_err err, const char *reason)
 {
     if (!batch->err) {
@@ -80,16 +81,18 @@ static void end_run(struct batch *batch, enum baton_err err, const char *reason)
     pthread_cond_broadcast(&batch->changed);
 }
 
-/* What becomes of a request after a try. */
+/* The outcome of one try of a request. */
 enum verdict { ANSWERED, AGAIN, HOPELESS };
 
-/* A status that another try may change, but for an error that keeps coming. */
+/* Decides by the status whether another try may help. A server error is tried MAX_TRIES times. */
 static enum verdict judge(int status, int n_tries)
 {
+    /* The same key sends every other line too, and would be refused again. */
     if (status == 401 || status == 403)
         return HOPELESS;
     if (status == 429 || status == 503)
         return AGAIN;
+    /* 501 cannot change, and after 504 the same request would exceed the time limit again. */
     return status >= 500 && status != 501 && status != 504 && n_tries < MAX_TRIES ? AGAIN
                                                                                   : ANSWERED;
 }
@@ -112,7 +115,7 @@ static void keep_answer(struct batch *batch, const struct bt_batch_request *requ
     baton_buf_fini(&line);
 }
 
-/* Until the pace allows one more. False: the run is over. */
+/* Waits until the pace allows one more request. False when the run is over. */
 static bool begin_try(struct batch *batch)
 {
     pthread_mutex_lock(&batch->lock);
@@ -138,7 +141,7 @@ static void end_try(struct batch *batch, enum baton_err err, enum verdict verdic
     pthread_mutex_unlock(&batch->lock);
 }
 
-/* Sleeps, or less when the run ends; and ends it when nothing was answered for too long. */
+/* Sleeps, but wakes when the run ends. Ends the run if nothing was answered for too long. */
 static void wait_s(struct batch *batch, double seconds, const char *reason)
 {
     struct timespec until;
@@ -159,7 +162,7 @@ static void wait_s(struct batch *batch, double seconds, const char *reason)
     pthread_mutex_unlock(&batch->lock);
 }
 
-static void tell_reason(const struct bt_caller *caller, char *text, size_t size)
+static void describe_refusal(const struct bt_caller *caller, char *text, size_t size)
 {
     char message[300];
     const struct bt_answer answer = {.body = caller->body};
@@ -167,11 +170,12 @@ static void tell_reason(const struct bt_caller *caller, char *text, size_t size)
     (void)snprintf(text, size, "HTTP %d: %s", caller->response.status, message);
 }
 
-/* Asks until there is an answer, or the run is over. */
-static void ask(struct batch *batch, struct bt_caller *caller,
-                const struct bt_batch_request *request)
+/* Repeats a request until it has an answer or the run is over. */
+static void get_answer(struct batch *batch, struct bt_caller *caller,
+                       const struct bt_batch_request *request)
 {
     char id[BT_BATCH_ID_BYTES], reason[400];
+    /* All tries share one id, so that the server's logs show them together. */
     (void)snprintf(id, sizeof id, "batch-%08" PRIx64 "-%" PRIu64, batch->run_id & UINT32_MAX,
                    request->line);
     for (int n_tries = 0; begin_try(batch); n_tries++) {
@@ -182,6 +186,7 @@ static void ask(struct batch *batch, struct bt_caller *caller,
             verdict = judge(caller->response.status, n_tries + 1);
         if (!err && verdict == ANSWERED)
             keep_answer(batch, request, caller, id);
+        /* The slot is free while this request waits: another line may use it. */
         end_try(batch, err, verdict);
         if (verdict == ANSWERED)
             return;
@@ -189,7 +194,7 @@ static void ask(struct batch *batch, struct bt_caller *caller,
             (void)snprintf(reason, sizeof reason, "%.390s",
                            *why.text ? why.text : baton_err_text(err));
         else
-            tell_reason(caller, reason, sizeof reason);
+            describe_refusal(caller, reason, sizeof reason);
         if (verdict == HOPELESS) {
             pthread_mutex_lock(&batch->lock);
             end_run(batch, BATON_PEER, reason);
@@ -201,8 +206,8 @@ static void ask(struct batch *batch, struct bt_caller *caller,
 
 /* ---- threads ---- */
 
-/* False: no line is left. */
-static bool take_line(struct batch *batch, struct baton_buf *line, struct bt_batch_request *request)
+/* Reads the next line without an answer. False when none is left. */
+static bool next_line(struct batch *batch, struct baton_buf *line, struct bt_batch_request *request)
 {
     struct baton_why why = {.text = ""};
     pthread_mutex_lock(&batch->lock);
@@ -223,8 +228,8 @@ static void *serve(void *arg)
     bt_caller_init(&caller, &batch->server, (int)(batch->options->timeout_s * 1e3));
     bt_batch_request_init(&request);
     baton_buf_init(&line, BT_BATCH_LINE_MAX_BYTES);
-    while (take_line(batch, &line, &request))
-        ask(batch, &caller, &request);
+    while (next_line(batch, &line, &request))
+        get_answer(batch, &caller, &request);
     baton_buf_fini(&line);
     bt_batch_request_fini(&request);
     bt_caller_fini(&caller);
@@ -241,7 +246,7 @@ static enum baton_err start_threads(struct batch *batch, struct baton_why *why)
     int failure = pthread_attr_init(&attr);
     if (!failure)
         failure = pthread_attr_setstacksize(&attr, STACK_BYTES);
-    pthread_mutex_lock(&batch->lock); /* none ends before it is counted */
+    pthread_mutex_lock(&batch->lock); /* no thread may end before it is counted */
     while (!failure && batch->n_started < batch->options->max_in_flight) {
         failure = pthread_create(&batch->threads[batch->n_started], &attr, serve, batch);
         batch->n_started += !failure;
@@ -265,8 +270,8 @@ static void put_time(char *text, size_t size, double seconds)
         (void)snprintf(text, size, "%.1f h", seconds / 3600);
 }
 
-/* On a terminal one line that changes; elsewhere a line every ten seconds. */
-static void tell_progress(struct batch *batch, int64_t now_ns)
+/* Rewrites one line on a terminal; elsewhere writes a line every ten seconds. */
+static void report_progress(struct batch *batch, int64_t now_ns)
 {
     char left[32] = "?";
     bool on_terminal = isatty(STDERR_FILENO);
@@ -274,9 +279,11 @@ static void tell_progress(struct batch *batch, int64_t now_ns)
                        ? (double)batch->file.lines.offset_bytes / (double)batch->file.in_bytes
                        : 1;
     double took_s = baton_seconds(now_ns - batch->begin_ns);
-    if (!on_terminal && now_ns - batch->told_ns < TELL_EVERY_NS)
+    if (!on_terminal && now_ns - batch->reported_ns < REPORT_EVERY_NS)
         return;
-    batch->told_ns = now_ns;
+    batch->reported_ns = now_ns;
+    /* The share of the file's bytes that were read estimates the rest: the number of lines is
+     * unknown. */
     if (share > 0 && batch->n_answered)
         put_time(left, sizeof left, took_s * (1 - share) / share);
     (void)fprintf(stderr,
@@ -287,7 +294,7 @@ static void tell_progress(struct batch *batch, int64_t now_ns)
                   on_terminal ? "" : "\n");
 }
 
-/* Each second answers are made to survive the machine, and progress is told. */
+/* Each second forces the answers to the disk and reports progress. */
 static void watch(struct batch *batch)
 {
     pthread_mutex_lock(&batch->lock);
@@ -301,12 +308,14 @@ static void watch(struct batch *batch)
             ;
         if (n_bytes == batch->file.out_bytes)
             continue;
+        /* Without the lock: fdatasync may take long, and threads must be able to append
+         * meanwhile. */
         pthread_mutex_unlock(&batch->lock);
         enum baton_err err = bt_batch_file_sync(&batch->file, &why);
         pthread_mutex_lock(&batch->lock);
         if (err)
             end_run(batch, err, why.text);
-        tell_progress(batch, baton_now_ns());
+        report_progress(batch, baton_now_ns());
     }
     pthread_mutex_unlock(&batch->lock);
     if (isatty(STDERR_FILENO))
@@ -315,7 +324,7 @@ static void watch(struct batch *batch)
 
 /* ---- the command ---- */
 
-static void tell_end(const struct batch *batch)
+static void report_end(const struct batch *batch)
 {
     const struct bt_batch_file *file = &batch->file;
     char took[32];
@@ -339,7 +348,7 @@ static enum baton_err init_batch(struct batch *batch, const struct options *opti
     batch->options = options;
     batch->run_id = baton_random_id();
     batch->pace = bt_pace_of((int)options->max_in_flight);
-    batch->begin_ns = batch->answered_ns = batch->told_ns = baton_now_ns();
+    batch->begin_ns = batch->answered_ns = batch->reported_ns = baton_now_ns();
     (void)pthread_condattr_init(&attr);
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&batch->changed, &attr);
@@ -359,6 +368,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     }
     if (!batch)
         return BATON_NO_MEMORY;
+    /* A write to a closed connection must return EPIPE, which is retried, not end the program. */
     (void)signal(SIGPIPE, SIG_IGN);
     enum baton_err err = init_batch(batch, options, why);
     if (!err)
@@ -367,7 +377,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         watch(batch);
         for (int i = 0; i < batch->n_started; i++)
             (void)pthread_join(batch->threads[i], NULL);
-        tell_end(batch);
+        report_end(batch);
         err = batch->err ? baton_fail(why, batch->err, "%s", batch->why.text)
                          : bt_batch_file_sync(&batch->file, why);
     }

@@ -51,7 +51,7 @@ static enum baton_err put_request(struct bt_caller *caller, const char *path, co
     return baton_buf_err(out);
 }
 
-/* *is_silent: the connection ended before a byte of the answer. */
+/* Receives the answer. *is_silent stays true if the connection ended before the first byte. */
 static enum baton_err receive(struct bt_caller *caller, bool *is_silent, struct baton_why *why)
 {
     char bytes[READ_BYTES];
@@ -82,6 +82,7 @@ static enum baton_err exchange(struct bt_caller *caller, bool *is_silent, struct
         baton_http_connection_write(&caller->conn, caller->request.data, caller->request.len, why);
     if (!err)
         err = receive(caller, is_silent, why);
+    /* A body that lasts until the end of the connection leaves none to use again. */
     if (err || !caller->response.keep_alive || caller->response.body == BATON_HTTP_BODY_UNTIL_EOF)
         hang_up(caller);
     return err;
@@ -98,7 +99,8 @@ enum baton_err bt_caller_post(struct bt_caller *caller, const char *path, const 
         err = exchange(caller, &is_silent, why);
     if (err != BATON_IO || !was_open || !is_silent)
         return err;
-    /* A connection that was idle may have been closed by the server for that. */
+    /* The server may have closed the connection because it was idle: without a byte of an answer,
+     * the request was not processed, and can be sent again. */
     err = dial(caller, why);
     return err ? err : exchange(caller, &is_silent, why);
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Marks take four bytes a line: 4 GiB at most. */
 enum { ANSWER_MAX_BYTES = 64 << 20, MAX_LINES = 1 << 30, FIRST_MARKS = 1024 };
 
 static enum baton_err io_error(const char *path, struct baton_why *why)
@@ -49,12 +50,13 @@ static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_li
         err = keep_mark(file, line, mark);
     if (err == BATON_INVALID)
         return baton_fail(why, err,
-                          "%s: line %" PRIu64 ": is no answer of a batch; give --out another file",
+                          "%s: line %" PRIu64 ": not an answer of a batch; give --out another file",
                           file->out_path, lines->number);
     return err;
 }
 
-/* A last line without an end was cut off by a crash: its request is asked again. */
+/* Reads the answers of earlier runs. A last line without a line feed was cut off by a crash: it is
+ * removed, and its request is sent again. */
 static enum baton_err read_answers(struct bt_batch_file *file, struct bt_lines *lines,
                                    struct baton_why *why)
 {
@@ -141,13 +143,14 @@ void bt_batch_file_close(struct bt_batch_file *file)
 
 /* ---- requests and answers ---- */
 
-static void tell_bad(struct bt_batch_file *file, const char *reason)
+static void report_bad_line(struct bt_batch_file *file, const char *reason)
 {
     file->n_bad++;
     (void)fprintf(stderr, "%s: line %" PRIu64 ": %s\n", file->in_path, file->lines.number, reason);
 }
 
-/* Whether the request has an answer already. INVALID: that of another request. */
+/* Finds out whether the request has an answer. INVALID when that is the answer to another
+ * request. */
 static enum baton_err check_mark(const struct bt_batch_file *file,
                                  const struct bt_batch_request *request, bool *is_answered,
                                  struct baton_why *why)
@@ -174,16 +177,17 @@ enum baton_err bt_batch_file_next(struct bt_batch_file *file, struct baton_buf *
         if (err == BATON_IO || err == BATON_NO_MEMORY)
             return baton_fail(why, err, "%s: cannot be read", file->in_path);
         if (err == BATON_LIMIT) {
-            tell_bad(file, "is longer than 16 MiB");
+            report_bad_line(file, "the line is longer than 16 MiB");
             continue;
         }
+        /* Empty lines are no requests, and no errors either. */
         if (strspn(baton_buf_text(line), " \t\r") == line->len)
             continue;
         err = bt_batch_request_read(request, file->lines.number, line, &reason);
         if (err == BATON_NO_MEMORY)
             return baton_fail(why, err, "no memory for line %" PRIu64, file->lines.number);
         if (err) {
-            tell_bad(file, reason.text);
+            report_bad_line(file, reason.text);
             continue;
         }
         err = check_mark(file, request, &is_answered, why);
@@ -202,11 +206,12 @@ enum baton_err bt_batch_file_append(struct bt_batch_file *file, const struct bat
         ssize_t n = write(file->out_fd, answer->data + n_done, answer->len - n_done);
         if (n < 0 && errno == EINTR)
             continue;
+        /* A part of a line must not stay: the next answer would be appended to it. */
         if (n < 0) {
             enum baton_err err = io_error(file->out_path, why);
             if (ftruncate(file->out_fd, (off_t)file->out_bytes) ||
                 lseek(file->out_fd, (off_t)file->out_bytes, SEEK_SET) < 0)
-                return err; /* the next run cuts the part off */
+                return err; /* the next run removes the part */
             return err;
         }
         n_done += (size_t)n;
@@ -217,5 +222,6 @@ enum baton_err bt_batch_file_append(struct bt_batch_file *file, const struct bat
 
 enum baton_err bt_batch_file_sync(const struct bt_batch_file *file, struct baton_why *why)
 {
+    /* EINVAL: the output is a pipe or a terminal, which cannot be synchronised. */
     return fdatasync(file->out_fd) && errno != EINVAL ? io_error(file->out_path, why) : BATON_OK;
 }

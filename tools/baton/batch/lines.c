@@ -12,7 +12,7 @@ void bt_lines_init(struct bt_lines *lines, int fd)
     lines->begin = lines->end = 0;
 }
 
-/* OK with nothing more in bytes: the file is over. */
+/* Refills the buffer. OK with an empty buffer means the end of the file. */
 static enum baton_err fill(struct bt_lines *lines)
 {
     ssize_t n;
@@ -25,8 +25,8 @@ static enum baton_err fill(struct bt_lines *lines)
     return BATON_OK;
 }
 
-/* Takes bytes up to the line's end, or all that there are. */
-static void take(struct bt_lines *lines, struct baton_buf *line)
+/* Moves bytes to the line, up to its end or as many as the buffer has. */
+static void move_bytes(struct bt_lines *lines, struct baton_buf *line)
 {
     const char *from = lines->bytes + lines->begin;
     size_t n_left = lines->end - lines->begin;
@@ -49,8 +49,9 @@ enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line)
             return err;
         if (lines->begin == lines->end)
             break;
-        take(lines, line);
+        move_bytes(lines, line);
     }
+    /* A last line without a line feed counts; only no byte at all is the end. */
     if (lines->offset_bytes == begin_bytes)
         return BATON_NOT_FOUND;
     lines->number++;

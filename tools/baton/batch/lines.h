@@ -1,9 +1,9 @@
-/* Reads a file line by line, of any length of file and a bounded length of line.
+/* Reads a file of any length line by line, with a bounded length of a line.
  *
- * Ownership: the struct is embedded; a line is the caller's buffer.
+ * Ownership: the struct is embedded; a line is written to the caller's buffer.
  * Threading: one owner at a time.
- * Errors:    NOT_FOUND: no line is left. LIMIT: the line is longer than its buffer; it was passed.
- *            IO, NO_MEMORY.
+ * Errors:    NOT_FOUND (no line is left), LIMIT (the line is longer than its buffer and was
+ *            skipped), IO, NO_MEMORY.
  */
 #ifndef BATON_TOOLS_BATON_BATCH_LINES_H
 #define BATON_TOOLS_BATON_BATCH_LINES_H
@@ -18,17 +18,17 @@ enum { BT_LINES_READ_BYTES = 64 << 10 };
 
 struct bt_lines {
     int fd;
-    uint64_t number;       /* of the last line; the first is 1 */
-    uint64_t offset_bytes; /* behind it */
+    uint64_t number;       /* of the last line, from 1 */
+    uint64_t offset_bytes; /* of the byte behind it */
     bool is_whole;         /* it ended with a line feed */
-    size_t begin, end;     /* of what is in bytes */
+    size_t begin, end;     /* the range of bytes that was not used yet */
     char bytes[BT_LINES_READ_BYTES];
 };
 
-/* From the file's first byte. */
+/* Starts at the file's first byte. */
 void bt_lines_init(struct bt_lines *lines, int fd);
 
-/* The next line without its end, in a buffer that was initialised. */
+/* Reads the next line without its line feed into a buffer that was initialised. */
 enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line) BATON_MUST_CHECK;
 
 #endif

@@ -28,6 +28,7 @@ void bt_pace_answered(struct bt_pace *pace)
 void bt_pace_refused(struct bt_pace *pace)
 {
     pace->n_in_flight--;
+    /* The server accepted those that are still in flight, so their number is what it can hold. */
     pace->limit = fmax(fmin(pace->limit, pace->n_in_flight), 1);
 }
 
@@ -38,6 +39,7 @@ void bt_pace_failed(struct bt_pace *pace)
 
 double bt_pace_wait_s(double retry_after_s, int n_tries)
 {
+    /* retry_after_s is negative if the server gave none. */
     double backoff_s = ldexp(1, n_tries < MOST_DOUBLINGS ? n_tries : MOST_DOUBLINGS);
     return fmin(retry_after_s >= 0 ? retry_after_s : backoff_s, MOST_WAIT_S);
 }

@@ -1,9 +1,10 @@
-/* How many requests of a batch are in flight: as many as the server takes.
+/* Decides how many requests of a batch are in flight: as many as the server accepts.
  *
- *     refused (429, 503)  no more than those beside it, that the server did take
- *     answered            1 / limit more, up to the most
+ *     refused (429, 503)  limit = the number of the other requests in flight, which were accepted
+ *     answered            limit grows by 1 / limit, up to the most
  *
- * Additive increase as in TCP (RFC 5681). A refused request itself waits for its Retry-After.
+ * This is the additive increase of TCP (RFC 5681). A refused request itself waits for its
+ * Retry-After.
  *
  * Pure.
  */
@@ -20,17 +21,17 @@ struct bt_pace {
 /* n_most >= 1. */
 struct bt_pace bt_pace_of(int n_most);
 
-/* Whether one more may be sent; begin counts it. */
+/* True when one more request may be sent; begin counts it. */
 bool bt_pace_may_begin(const struct bt_pace *pace);
 void bt_pace_begin(struct bt_pace *pace);
 
-/* One is over: it was answered, refused, or neither (the connection failed). */
+/* Ends one request: it was answered, refused, or failed with its connection. */
 void bt_pace_answered(struct bt_pace *pace);
 void bt_pace_refused(struct bt_pace *pace);
 void bt_pace_failed(struct bt_pace *pace);
 
-/* How long to wait before a try: retry_after_s as the server said, else (< 0) 1 s at first and
- * twice as long each time. At most 60 s. */
+/* Returns the wait before a try: retry_after_s if the server gave it (>= 0), otherwise 1 s at first
+ * and twice as long each time. At most 60 s. */
 double bt_pace_wait_s(double retry_after_s, int n_tries);
 
 #endif

@@ -27,7 +27,7 @@ void bt_batch_request_fini(struct bt_batch_request *request)
 
 /* ---- a request ---- */
 
-/* The body as it is, and the lowest priority. */
+/* Copies the body and adds the lowest priority, unless the line names one. */
 static void put_body(struct baton_buf *buf, const struct baton_json *body, bool is_generating)
 {
     struct baton_json_out out = baton_json_out(buf);
@@ -106,11 +106,13 @@ enum baton_err bt_batch_request_read(struct bt_batch_request *request, uint64_t 
 
 uint32_t bt_batch_mark(const char *custom_id, size_t n)
 {
+    /* 0 marks a line without an answer. */
     uint32_t mark = baton_crc32c(0, custom_id, n);
     return mark ? mark : 1;
 }
 
-/* Line feeds stand between values only, where a space will do. */
+/* Embeds the answer's JSON. Line feeds stand only between its values, where a space means the
+ * same. */
 static void put_answer_body(struct baton_json_out *out, const struct baton_buf *body)
 {
     struct baton_json *root = NULL;
@@ -141,7 +143,7 @@ void bt_batch_put_answer(struct baton_buf *buf, const struct bt_batch_request *r
     baton_buf_putc(buf, '\n');
 }
 
-/* Bytes of the JSON string at text, with its quotes; 0: there is none. */
+/* Returns the bytes of the JSON string at text with its quotes; 0 when there is none. */
 static size_t string_bytes(const char *text)
 {
     if (*text != '"')
@@ -159,6 +161,7 @@ enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line
 {
     const char *p = baton_buf_text(text);
     char *end;
+    /* Only our own lines are read here: a fixed beginning spares a parse of every answer. */
     if (strncmp(p, id_prefix, sizeof id_prefix - 1) != 0)
         return BATON_INVALID;
     p += sizeof id_prefix - 1;

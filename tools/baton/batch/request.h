@@ -4,12 +4,12 @@
  *     {"id": "batch_req_1", "custom_id": "a", "response": {"status_code": 200,
  *      "request_id": "...", "body": {...}}, "error": null}
  *
- * The number in an answer's id is that of the request's line: with the custom_id it tells which
- * lines of a file are answered.
+ * The number in an answer's id is that of the request's line. With the custom_id it identifies the
+ * lines of a file that are answered.
  *
  * Ownership: a request owns its texts until fini.
  * Threading: one owner at a time.
- * Errors:    INVALID with what is wrong with the line; NO_MEMORY.
+ * Errors:    INVALID with the fault of the line; NO_MEMORY.
  */
 #ifndef BATON_TOOLS_BATON_BATCH_REQUEST_H
 #define BATON_TOOLS_BATON_BATCH_REQUEST_H
@@ -22,8 +22,8 @@ enum { BT_BATCH_LINE_MAX_BYTES = 16 << 20, BT_BATCH_URL_BYTES = 256, BT_BATCH_ID
 
 struct bt_batch_request {
     uint64_t line;
-    struct baton_buf custom_id; /* as JSON writes it, with its quotes */
-    struct baton_buf body;      /* of batch priority, unless the line says another */
+    struct baton_buf custom_id; /* as written in JSON, with its quotes */
+    struct baton_buf body;      /* has batch priority unless the line names another */
     char url[BT_BATCH_URL_BYTES];
 };
 
@@ -35,14 +35,16 @@ enum baton_err bt_batch_request_read(struct bt_batch_request *request, uint64_t 
                                      const struct baton_buf *text,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* What answers and requests of a custom_id have in common, never 0; of JSON's text with quotes. */
+/* Returns a digest of a custom_id that its request and its answer share, never 0. custom_id is JSON
+ * text with quotes. */
 uint32_t bt_batch_mark(const char *custom_id, size_t n);
 
-/* The answer's line, with its line feed. A body that is no JSON becomes a string. */
+/* Writes the answer's line with its line feed. A body that is not JSON becomes a string. */
 void bt_batch_put_answer(struct baton_buf *out, const struct bt_batch_request *request, int status,
                          const char *request_id, const struct baton_buf *body);
 
-/* Of which request such a line is the answer. INVALID: it is none. */
+/* Reads the number and the mark of the request that the line answers. INVALID when the line is not
+ * an answer. */
 enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line,
                                     uint32_t *mark) BATON_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* baton down: asks the supervisor to stop, or stops by itself what a supervisor left behind. */
+/* baton down: asks the supervisor to stop, or stops what a dead supervisor left behind. */
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -26,7 +26,7 @@ static void pause_ms(long ms)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Waits until the process of that pid file is gone; false when it is not after so long. */
+/* Waits until the process of that pid file is gone. False after the given seconds. */
 static bool wait_gone(const struct bt_state *state, const char *file, double seconds)
 {
     int64_t until_ns = baton_now_ns() + (int64_t)(seconds * 1e9);
@@ -45,7 +45,7 @@ static void signal_process(const struct bt_state *state, const char *name, int n
         (void)kill(pid, number);
 }
 
-/* Stops names [from, to) together. */
+/* Stops the processes [from, to) together. */
 static void stop_some(const struct bt_state *state, const struct bt_names *names, int from, int to,
                       double timeout_s)
 {
@@ -77,12 +77,15 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         (void)printf("nothing is running with --state %s\n", state.dir);
         return BATON_OK;
     }
-    (void)!bt_fleet_file_read(&state, &fleet, NULL); /* else the usual patience */
+    (void)!bt_fleet_file_read(&state, &fleet, NULL); /* without it the default timeout holds */
     pid_t supervisor = bt_state_pid(&state, "supervisor", NULL);
+    /* The supervisor stops the gateway and then the workers: each step may take the timeout. */
     if (supervisor && !kill(supervisor, SIGTERM))
         (void)wait_gone(&state, "supervisor", 2 * fleet.stop_timeout_s + MARGIN_S);
     bt_state_names(&state, &names);
+    /* Only a gateway's name begins with g, and it is the first. */
     bool has_gateway = names.n && names.names[0][0] == 'g';
+    /* The gateway goes first: its clients' last tokens still come from the workers. */
     stop_some(&state, &names, 0, has_gateway, fleet.stop_timeout_s);
     stop_some(&state, &names, has_gateway, names.n, fleet.stop_timeout_s);
     bt_state_clear(&state, false);

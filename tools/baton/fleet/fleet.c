@@ -15,7 +15,7 @@
 #include "common/base/random.h"
 #include "tools/baton/fleet/install.h"
 
-/* Below 32768, where outgoing connections take their ports. */
+/* Ports below 32768 are not used for outgoing connections by default. */
 enum { FIRST_INBOX_PORT = 7100, LAST_INBOX_PORT = 32767, TOKEN_WORDS = 2 };
 
 enum role { GATEWAY, PREFILL, DECODE };
@@ -48,7 +48,7 @@ static struct bt_command *add_process(struct bt_fleet *fleet, enum role role, co
     return command;
 }
 
-/* logfmt is what they write unless their own variables say otherwise. */
+/* Processes write logfmt by default, unless their own variables say otherwise. */
 static void add_log_format(struct bt_command *command, const struct bt_up_options *options)
 {
     if (options->log_format == BATON_LOG_JSON)
@@ -90,9 +90,9 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
 
 /* ---- addresses and paths ---- */
 
-/* A socket that keeps the port from everybody who looks for one, until it is closed; -1: somebody
- * has the port. It does not listen, and only lets others share its address once it has one, so the
- * gateway, which sets SO_REUSEADDR, may listen there. */
+/* Returns a socket that reserves the port until it is closed; -1 when the port is in use. It does
+ * not listen, and it sets SO_REUSEADDR only after it has the address, so the gateway, which also
+ * sets it, may listen there. */
 static int hold_port(int port)
 {
     const int on = 1;
@@ -120,7 +120,7 @@ static enum baton_err choose_inbox(struct bt_fleet *fleet, struct baton_why *why
                       FIRST_INBOX_PORT, LAST_INBOX_PORT);
 }
 
-/* An existing path, made absolute. */
+/* Makes an existing path absolute: the fleet in the background has another directory. */
 static enum baton_err resolve(const char *option, const char *from, char to[PATH_MAX],
                               struct baton_why *why)
 {
@@ -147,7 +147,7 @@ static void put_numbers(struct bt_fleet *fleet, const struct bt_up_options *opti
                        (int)options->context_tokens);
 }
 
-/* Of a wildcard the loopback address. */
+/* Fills the file for `status`. A wildcard address becomes the loopback address. */
 static void describe(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
     struct bt_fleet_file *file = &fleet->file;
@@ -208,6 +208,7 @@ static enum baton_err make_token(const struct bt_fleet *fleet, struct baton_why 
 
 enum baton_err bt_fleet_environment(const struct bt_fleet *fleet, struct baton_why *why)
 {
+    /* A variable of the user's shell must not connect our processes to another fleet. */
     static const char *const roles[] = {"GATEWAY", "PREFILL", "DECODE"};
     static const char *const ours[] = {"CLUSTER_TOKEN", "ID",   "INBOX",          "ADVERTISE",
                                        "GATEWAY",       "BULK", "BULK_ADVERTISE", "ALIVE_FILE"};
@@ -220,7 +221,7 @@ enum baton_err bt_fleet_environment(const struct bt_fleet *fleet, struct baton_w
             (void)snprintf(name, sizeof name, "BATON_%s_%s", roles[role], ours[i]);
             (void)unsetenv(name);
         }
-        /* In a file, not on the command line, which every user can read. */
+        /* The token is passed in a file, since every user can read a command line. */
         (void)snprintf(name, sizeof name, "BATON_%s_CLUSTER_TOKEN_FILE", roles[role]);
         if (setenv(name, path, 1))
             err = BATON_NO_MEMORY;

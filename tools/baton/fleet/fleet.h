@@ -1,7 +1,9 @@
 /* The processes of a fleet: their names and command lines.
  *
- * Ownership: command lines borrow the options' texts; the rest is the struct's, which must not
- * move. Threading: one thread. Errors: NOT_FOUND, IO; LIMIT: no free port.
+ * Ownership: command lines borrow the options' texts; the rest belongs to the struct, which must
+ *            not move.
+ * Threading: one thread.
+ * Errors:    NOT_FOUND, IO; LIMIT: no port is free.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_FLEET_H
 #define BATON_TOOLS_BATON_FLEET_FLEET_H
@@ -19,22 +21,21 @@ struct bt_command {
 
 struct bt_fleet {
     struct bt_state state;
-    struct bt_command commands[BT_MAX_PROCESSES]; /* the gateway's first */
+    struct bt_command commands[BT_MAX_PROCESSES]; /* the gateway is the first */
     int n;
     char programs[3][PATH_MAX];
     char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX], api_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
-    int inbox_hold; /* keeps the inbox's port ours while this process lives */
+    int inbox_hold; /* reserves the inbox's port while this process lives */
     struct bt_fleet_file file;
 };
 
-/* Where the processes of a fleet on these options are and what they are called with. `options` are
- * checked and outlive the fleet. */
+/* Plans the paths and command lines of a fleet. `options` are checked and outlive the fleet. */
 enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* What the processes share by the environment: a new cluster token in a file, and none of the
- * addresses and names that are ours to choose. Before there are threads. */
+/* Prepares the environment that the processes share: a new cluster token in a file, and none of the
+ * addresses and names that we choose. To be called before there are threads. */
 enum baton_err bt_fleet_environment(const struct bt_fleet *fleet,
                                     struct baton_why *why) BATON_MUST_CHECK;
 

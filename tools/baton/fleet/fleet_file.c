@@ -32,7 +32,7 @@ enum baton_err bt_fleet_file_write(const struct bt_state *state, const struct bt
     return err;
 }
 
-static void take_text(const struct baton_json *object, const char *key, char *text, size_t size)
+static void read_text(const struct baton_json *object, const char *key, char *text, size_t size)
 {
     const struct baton_json *value = baton_json_get(object, key);
     const char *string =
@@ -40,7 +40,7 @@ static void take_text(const struct baton_json *object, const char *key, char *te
     (void)snprintf(text, size, "%s", string);
 }
 
-static int64_t take_int(const struct baton_json *object, const char *key)
+static int64_t read_int(const struct baton_json *object, const char *key)
 {
     const struct baton_json *value = baton_json_get(object, key);
     return baton_json_kind(value) == BATON_JSON_INT ? baton_json_int(value) : 0;
@@ -56,11 +56,11 @@ enum baton_err bt_fleet_file_read(const struct bt_state *state, struct bt_fleet_
         err = baton_json_read_file(path, FLEET_FILE_MAX_BYTES, &root, why);
     if (err)
         return err;
-    take_text(root, "host", fleet->host, sizeof fleet->host);
-    take_text(root, "api_keys", fleet->api_keys, sizeof fleet->api_keys);
-    fleet->port = take_int(root, "port");
-    fleet->n_prefill = take_int(root, "n_prefill");
-    fleet->n_decode = take_int(root, "n_decode");
+    read_text(root, "host", fleet->host, sizeof fleet->host);
+    read_text(root, "api_keys", fleet->api_keys, sizeof fleet->api_keys);
+    fleet->port = read_int(root, "port");
+    fleet->n_prefill = read_int(root, "n_prefill");
+    fleet->n_decode = read_int(root, "n_decode");
     fleet->stop_timeout_s = baton_json_number(baton_json_get(root, "stop_timeout_s"));
     fleet->tls = baton_json_bool(baton_json_get(root, "tls"));
     baton_json_free(root);

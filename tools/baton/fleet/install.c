@@ -17,7 +17,7 @@ enum baton_err bt_own_directory(char path[PATH_MAX], struct baton_why *why)
     return BATON_OK;
 }
 
-/* DIR/name; false when that is too long or not allowed as mode says. */
+/* Writes DIR/name to path. False when it is too long or access() refuses the mode. */
 static bool is_there(const char *dir, const char *name, int mode, char path[PATH_MAX])
 {
     int n = snprintf(path, PATH_MAX, "%s/%s", dir, name);
@@ -62,6 +62,7 @@ bool bt_find_model(const char *models, const char *name, char path[PATH_MAX])
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     char own[PATH_MAX] = "";
+    /* A path is not a name. */
     if (strchr(name, '/') || *name == '.')
         return false;
     if (data && *data)

@@ -1,8 +1,8 @@
-/* Where the parts of Baton lie: beside this program, or in the source tree that it was built in.
+/* Finds the parts of Baton: beside this program, or in the source tree that it was built in.
  *
  * Ownership: paths are written to the caller's arrays.
  * Threading: any thread.
- * Errors:    NOT_FOUND with the places that were looked at.
+ * Errors:    NOT_FOUND with the places that were searched.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_INSTALL_H
 #define BATON_TOOLS_BATON_FLEET_INSTALL_H
@@ -13,19 +13,20 @@
 
 #include "common/base/error.h"
 
-/* The directory of this program. */
+/* Writes the directory of this program. */
 enum baton_err bt_own_directory(char path[PATH_MAX], struct baton_why *why) BATON_MUST_CHECK;
 
-/* A program of Baton's: in bin, or of bin NULL in our own directory, or by PATH. */
+/* Finds a program of Baton: in bin or, if bin is NULL, in our own directory or by PATH. */
 enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH_MAX],
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* A model by its name, where `baton pull` puts it: in models (may be NULL), in baton/models of the
- * user's data, in /var/lib/baton/models or in models/ of the source tree. False when there is
- * none. */
+/* Finds a model by its name where `baton pull` stores models: in models (may be NULL), in
+ * baton/models of the user's data, in /var/lib/baton/models or in models/ of the source tree. False
+ * when there is none. */
 bool bt_find_model(const char *models, const char *name, char path[PATH_MAX]);
 
-/* A file or directory of Baton's data: `installed` under share/baton, or `source` in the tree. */
+/* Finds a file or directory of Baton's data: `installed` under share/baton, or `source` in the
+ * tree. */
 enum baton_err bt_find_data(const char *installed, const char *source, char path[PATH_MAX],
                             struct baton_why *why) BATON_MUST_CHECK;
 

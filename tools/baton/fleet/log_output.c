@@ -8,10 +8,11 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 
-/* A line is written at once, and a pipe that poll says takes any takes this much. */
-enum { LINE_MAX_BYTES = 4096, PREFIX_MAX_BYTES = 64, SAID_MAX_BYTES = 512, PATIENCE_MS = 200 };
+/* A line is one write of at most 4096 bytes (PIPE_BUF): a pipe that poll reports writable has space
+ * for it. */
+enum { LINE_MAX_BYTES = 4096, PREFIX_MAX_BYTES = 64, OUTPUT_MAX_BYTES = 512, PATIENCE_MS = 200 };
 
-static bool takes_more(const struct bt_log_output *output)
+static bool is_writable(const struct bt_log_output *output)
 {
     struct pollfd out = {.fd = output->fd, .events = POLLOUT};
     /* A reader that once kept us waiting is not waited for again until it reads. */
@@ -29,10 +30,11 @@ static void write_text(const struct bt_log_output *output, const char *name, con
     memcpy(text + used, line, n);
     text[(size_t)used + n] = '\n';
     ssize_t written = write(output->fd, text, (size_t)used + n + 1);
-    (void)written; /* of a reader that is gone, nothing is to be done */
+    (void)written; /* if the reader is gone, nothing can be done */
 }
 
-/* The object with its process's name in front. False: the line is no object, or too long. */
+/* Writes the object with its process's name in front. False when the line is no object or too
+ * long. */
 static bool write_object(const struct bt_log_output *output, const char *name, const char *line,
                          size_t n)
 {
@@ -53,16 +55,17 @@ static bool write_object(const struct bt_log_output *output, const char *name, c
 static void write_line(const struct bt_log_output *output, const char *name, const char *line,
                        size_t n)
 {
-    char said[SAID_MAX_BYTES];
+    char output_text[OUTPUT_MAX_BYTES];
     if (!output->is_json) {
         write_text(output, name, line, n);
     } else if (!write_object(output, name, line, n)) {
-        (void)snprintf(said, sizeof said, "%.*s", (int)n, line);
-        baton_log(BATON_LOG_INFO, "process_output", BATON_S("name", name), BATON_S("text", said));
+        (void)snprintf(output_text, sizeof output_text, "%.*s", (int)n, line);
+        baton_log(BATON_LOG_INFO, "process_output", BATON_S("name", name),
+                  BATON_S("text", output_text));
     }
 }
 
-static void tell_dropped(struct bt_log_output *output, const char *name)
+static void report_dropped(struct bt_log_output *output, const char *name)
 {
     char lost[80];
     const char *form = output->is_json ? "{\"ev\":\"log_lines_dropped\",\"lines\":%llu}"
@@ -74,12 +77,13 @@ static void tell_dropped(struct bt_log_output *output, const char *name)
 
 void bt_log_output_line(struct bt_log_output *output, const char *name, const char *line, size_t n)
 {
-    if (!takes_more(output)) {
+    if (!is_writable(output)) {
         output->n_dropped++;
         return;
     }
     if (output->n_dropped) {
-        tell_dropped(output, name);
+        report_dropped(output, name);
+        /* The report may have filled the pipe, so it is checked again. */
         bt_log_output_line(output, name, line, n);
         return;
     }
@@ -95,12 +99,13 @@ static void flush_line(struct bt_log_input *input)
     baton_buf_reset(&input->line);
 }
 
-static void take(struct bt_log_input *input, const char *bytes, size_t n)
+static void split_lines(struct bt_log_input *input, const char *bytes, size_t n)
 {
     while (n) {
         const char *end = memchr(bytes, '\n', n);
         size_t n_part = end ? (size_t)(end - bytes) : n;
         baton_buf_append(&input->line, bytes, n_part);
+        /* A line that exceeds the buffer is written in parts. */
         if (end || baton_buf_err(&input->line))
             flush_line(input);
         n_part += end != NULL;
@@ -120,7 +125,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct bt_log_input *input = stream->data;
     if (n > 0)
-        take(input, buf->base, (size_t)n);
+        split_lines(input, buf->base, (size_t)n);
     else if (n < 0)
         bt_log_input_close(input);
 }
@@ -153,8 +158,8 @@ void bt_log_input_close(struct bt_log_input *input)
         return;
     input->is_open = false;
     if (!uv_fileno((uv_handle_t *)&input->pipe, &fd))
-        while ((n = read(fd, input->bytes, sizeof input->bytes)) > 0) /* it does not block */
-            take(input, input->bytes, (size_t)n);
+        while ((n = read(fd, input->bytes, sizeof input->bytes)) > 0) /* the pipe does not block */
+            split_lines(input, input->bytes, (size_t)n);
     flush_line(input);
     baton_buf_fini(&input->line);
     uv_close((uv_handle_t *)&input->pipe, NULL);

@@ -1,4 +1,4 @@
-/* baton logs: the logs' ends of a fleet in the background, by tail(1). */
+/* baton logs: shows the end of each log of a fleet in the background, by tail(1). */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int is_log(const struct dirent *entry)
     return n > 4 && !strcmp(entry->d_name + n - 4, ".log");
 }
 
-static enum baton_err become_tail(const char *const *words, struct baton_why *why)
+static enum baton_err execute_tail(const char *const *words, struct baton_why *why)
 {
     (void)execvp(words[0], (char *const *)words);
     return baton_fail(why, BATON_IO, "tail: %s", strerror(errno));
@@ -54,7 +54,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (err)
         return err;
     if (options->follow)
-        words[n++] = "-F";
+        words[n++] = "-F"; /* follows the name: a log that is rotated is opened again */
     if (config.n_operands) {
         (void)snprintf(file, sizeof file, "%s.log", operand[0]);
         words[n++] = file;
@@ -64,11 +64,12 @@ static enum baton_err run(const void *arg, struct baton_why *why)
             words[n++] = entries[i]->d_name;
     }
     const char *first = words[n - 1];
+    /* A name must not become an option of tail or leave the directory. */
     if (*first == '-' || strchr(first, '/') || chdir(dir) || access(first, R_OK))
         return baton_fail(why, BATON_NOT_FOUND,
                           "there is no log %s/%s; a fleet in the foreground writes to its terminal",
                           dir, config.n_operands ? file : "*.log");
-    return become_tail(words, why);
+    return execute_tail(words, why);
 }
 
 enum baton_err bt_logs(int argc, char **argv, struct baton_why *why)

@@ -8,8 +8,8 @@
 
 enum { STATE_FIELD = 3, STARTED_FIELD = 22, PAGES_FIELD = 24 };
 
-/* A field of proc(5)'s stat after the second, the name, which may hold blanks and parentheses; ""
- * when the line is shorter. */
+/* Returns a field of proc(5)'s stat after the second; "" when the line is shorter. The second, the
+ * name, may hold blanks and parentheses, so fields are counted from the last parenthesis. */
 static const char *field(const char *line, int number)
 {
     const char *p = strrchr(line, ')');
@@ -40,8 +40,10 @@ bool bt_proc_get(pid_t pid, struct bt_proc *proc)
         return false;
     bool read = fgets(line, sizeof line, file) != NULL;
     (void)fclose(file);
+    /* Z: ended but not reaped, X: dead. */
     if (!read || !parse(line, &state, &started, &pages) || state == 'Z' || state == 'X')
         return false;
+    /* The start time counts from the boot, with the time that the machine was suspended. */
     (void)clock_gettime(CLOCK_BOOTTIME, &now);
     proc->started = started;
     proc->age_s = now.tv_sec - (int64_t)(started / (uint64_t)sysconf(_SC_CLK_TCK));

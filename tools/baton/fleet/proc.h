@@ -1,10 +1,10 @@
-/* What /proc tells of a process.
+/* Facts about a process from /proc.
  *
- * A process is named by its pid and its start time, because pids are used again.
+ * A process is identified by its pid and its start time, because pids are used again.
  *
  * Ownership: plain values.
  * Threading: any thread.
- * Errors:    false when there is no such process, or when it is over and only not yet reaped.
+ * Errors:    false when there is no such process, or when it has ended and was not reaped yet.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_PROC_H
 #define BATON_TOOLS_BATON_FLEET_PROC_H
@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct bt_proc {
-    uint64_t started; /* clock ticks after the machine's start */
+    uint64_t started; /* in clock ticks since the boot */
     int64_t age_s, memory_bytes;
 };
 

@@ -15,6 +15,7 @@ enum baton_err bt_fleet_server(const struct bt_fleet_file *fleet, struct bt_serv
     (void)snprintf(url, sizeof url, "%s://%s%s%s:%d", fleet->tls ? "https" : "http", v6 ? "[" : "",
                    fleet->host, v6 ? "]" : "", (int)fleet->port);
     enum baton_err err = bt_server_parse("--host", url, server, why);
+    /* We started it: its certificate may be for another name than the host. */
     server->is_ours = true;
     return err ? err : bt_server_read_key(server, fleet->api_keys, why);
 }

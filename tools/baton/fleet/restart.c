@@ -1,4 +1,4 @@
-/* Processes start, end, and start again. */
+/* Starts processes, reports their end, and starts them again. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { FIRST_DELAY_MS = 500, MAX_DELAY_MS = 30000, TAIL_BYTES = 4096, TEXT_BYTES = 48 };
 
-/* A process that ran for so long ends for the first time again. */
+/* After so long a run, the next end counts as the first failure again. */
 #define STEADY_NS (60 * BATON_SECOND)
 
 int64_t bt_restart_delay_ms(int n)
@@ -67,7 +67,7 @@ static void start_later(struct bt_process *process, const char *how)
     (void)uv_timer_start(&process->again, on_again, (uint64_t)delay_ms, 0);
 }
 
-/* The end of a process's log file, for whoever waits for `up --detach`. */
+/* Appends the end of a process's log file, for the user of `up --detach`. */
 static void put_tail(const char *path, struct baton_buf *text)
 {
     struct baton_mapping log = {.data = NULL};
@@ -91,6 +91,7 @@ static void fail_start(struct bt_process *process, const char *how)
     char file[BT_NAME_BYTES + 16], path[PATH_MAX];
     struct baton_buf text;
     baton_log(BATON_LOG_ERROR, "fleet_not_started", BATON_S("name", name), BATON_S("how", how));
+    /* In the foreground the process's last lines are already on the terminal. */
     if (!sv->supervision->detached) {
         sv->err =
             baton_fail(&sv->why, BATON_PEER,
@@ -123,6 +124,8 @@ void bt_process_ended(struct bt_process *process, int status)
     char how[TEXT_BYTES];
     describe_end(status, how);
     process->pid = 0;
+    /* Before the fleet was ready, an end is most likely a mistake of the configuration, which a
+     * restart cannot correct. */
     if (sv->phase == BT_STARTING) {
         fail_start(process, how);
     } else if (sv->phase == BT_SERVING) {

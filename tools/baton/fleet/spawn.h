@@ -1,11 +1,11 @@
 /* Starts a process of the fleet.
  *
- * In a process group of its own, out of Ctrl-C's reach, but not in a session of its own: Linux
- * shares a core first among sessions (autogroups), and one of two workers could stall for seconds.
- * When the supervisor dies, the process is asked to end: nobody would look after it.
+ * The process gets its own process group, out of Ctrl-C's reach, but not its own session: Linux
+ * shares a core first among sessions (autogroups), so one of two workers could stall for seconds.
+ * When the supervisor dies, the process receives SIGTERM, because nobody would supervise it.
  *
  * Ownership: the descriptor stays the caller's.
- * Threading: the main thread, which must outlive what it starts.
+ * Threading: the main thread, which must outlive the processes that it starts.
  * Errors:    IO names the program.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_SPAWN_H
@@ -15,8 +15,8 @@
 
 #include "common/base/error.h"
 
-/* words: NULL-terminated, the program's path first. Both outputs go to out_fd. A program that
- * cannot be executed says why there and ends with status 127. */
+/* words is NULL-terminated and begins with the program's path. Both outputs go to out_fd. A program
+ * that cannot be executed writes the reason there and ends with status 127. */
 enum baton_err bt_spawn(const char *const *words, int out_fd, pid_t *pid,
                         struct baton_why *why) BATON_MUST_CHECK;
 

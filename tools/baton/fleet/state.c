@@ -30,7 +30,8 @@ static enum baton_err format_path(char path[PATH_MAX], struct baton_why *why, co
     return BATON_OK;
 }
 
-/* $XDG_STATE_HOME/baton, ~/.local/state/baton or, of a user without a home, /tmp/baton-UID. */
+/* Writes $XDG_STATE_HOME/baton, ~/.local/state/baton or, for a user without a home,
+ * /tmp/baton-UID. */
 static enum baton_err own_directory(char path[PATH_MAX], struct baton_why *why)
 {
     const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -59,7 +60,7 @@ enum baton_err bt_state_path(const struct bt_state *state, const char *name, cha
     return baton_file_path(path, state->dir, name, why);
 }
 
-/* mkdir -p; the last part only for its owner. */
+/* Creates a directory and its parents; only its owner may enter the last one. */
 static enum baton_err make_directory(const char *path, struct baton_why *why)
 {
     char part[PATH_MAX];
@@ -92,6 +93,7 @@ enum baton_err bt_state_lock(const struct bt_state *state, int *fd, struct baton
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (lock < 0)
         return baton_fail(why, BATON_IO, "--state: %s: %s", path, strerror(errno));
+    /* The kernel releases the lock when the process ends, in whatever way. */
     if (flock(lock, LOCK_EX | LOCK_NB)) {
         (void)close(lock);
         return baton_fail(why, BATON_AGAIN, "already running with --state %s", state->dir);
@@ -122,11 +124,13 @@ enum baton_err bt_state_write(const struct bt_state *state, const char *name, co
         err = format_path(draft, why, "%s.new", path);
     if (err)
         return err;
+    /* A crash may have left a draft, which O_EXCL would refuse. */
     (void)unlink(draft);
     int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return baton_fail(why, BATON_IO, "%s: %s", draft, strerror(errno));
     err = write_whole(fd, draft, text, why);
+    /* rename() replaces the file at once: a reader never sees half of it. */
     if (!err && rename(draft, path))
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     return err;
@@ -174,7 +178,7 @@ enum baton_err bt_state_write_pid(const struct bt_state *state, const char *file
                                   int n_restarts, struct baton_why *why)
 {
     char line[64];
-    struct bt_proc proc = {.started = 0}; /* already over */
+    struct bt_proc proc = {.started = 0}; /* a start time of 0 if it has already ended */
     (void)bt_proc_get(pid, &proc);
     (void)snprintf(line, sizeof line, "%d %" PRIu64 " %d\n", (int)pid, proc.started, n_restarts);
     return bt_state_write(state, file, line, 0600, why);
@@ -193,6 +197,7 @@ pid_t bt_state_pid(const struct bt_state *state, const char *file, int *n_restar
     uint64_t started = strtoull(end, &end, 10);
     if (n_restarts)
         *n_restarts = (int)strtol(end, NULL, 10);
+    /* Another process may have the pid by now, but not with that start time. */
     return read && pid > 0 && bt_proc_get(pid, &proc) && proc.started == started ? pid : 0;
 }
 

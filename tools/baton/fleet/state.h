@@ -1,9 +1,9 @@
-/* The state directory of a fleet: who runs, since when, and how to reach it.
+/* The state directory of a fleet: its processes, their start times, and its address.
  *
  *     lock            held by the supervisor as long as it lives
- *     NAME.pid        pid and start time of a process, and how often it was started again
+ *     NAME.pid        pid, start time and number of restarts of a process
  *     supervisor      the same of the supervisor
- *     fleet.json      what `status` needs to ask the gateway
+ *     fleet.json      the gateway's address and keys, for `status`
  *     port            the HTTP port, for scripts
  *     cluster-token   the fleet's secret, for its owner alone
  *     log/NAME.log    of a fleet in the background
@@ -28,39 +28,39 @@ struct bt_state {
     char dir[PATH_MAX];
 };
 
-/* How to reach a running fleet. */
+/* The address of a running fleet. */
 struct bt_fleet_file {
     char host[64], api_keys[PATH_MAX];
     int64_t port, n_prefill, n_decode;
-    double stop_timeout_s; /* of each of the two steps of an orderly end */
+    double stop_timeout_s; /* for each of the two steps of an orderly stop */
     bool tls;
 };
 
-/* The directory that --state names, as an absolute path; NULL or "": BATON's own in the user's
- * state directory. */
+/* Finds the directory that --state names, as an absolute path; NULL or "" stands for Baton's own in
+ * the user's state directory. */
 enum baton_err bt_state_find(const char *option, struct bt_state *state,
                              struct baton_why *why) BATON_MUST_CHECK;
-/* DIR/name. */
+/* Writes DIR/name. */
 enum baton_err bt_state_path(const struct bt_state *state, const char *name, char path[PATH_MAX],
                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Makes the directory and log/ in it. */
+/* Creates the directory and log/ in it. */
 enum baton_err bt_state_make(const struct bt_state *state, struct baton_why *why) BATON_MUST_CHECK;
 /* Takes the lock; *fd is closed on exec. */
 enum baton_err bt_state_lock(const struct bt_state *state, int *fd,
                              struct baton_why *why) BATON_MUST_CHECK;
-/* Removes the traces of an earlier fleet, its logs too if told so. */
+/* Removes the files of an earlier fleet, and its logs if with_logs. */
 void bt_state_clear(const struct bt_state *state, bool with_logs);
 
-/* Writes a file that others see whole or not at all, readable as mode says. */
+/* Writes a file that readers see complete or not at all, with that mode. */
 enum baton_err bt_state_write(const struct bt_state *state, const char *name, const char *text,
                               mode_t mode, struct baton_why *why) BATON_MUST_CHECK;
 void bt_state_remove(const struct bt_state *state, const char *name);
 
-/* Of a file NAME.pid, or of the supervisor's. */
+/* Writes the pid file of a process or of the supervisor. */
 enum baton_err bt_state_write_pid(const struct bt_state *state, const char *file, pid_t pid,
                                   int n_restarts, struct baton_why *why) BATON_MUST_CHECK;
-/* 0 when that very process is gone; n_restarts may be NULL. */
+/* Returns 0 when that very process is gone. n_restarts may be NULL. */
 pid_t bt_state_pid(const struct bt_state *state, const char *file, int *n_restarts);
 
 /* Names of the processes that have a pid file: gateway, prefill-N, decode-N, in that order. */
@@ -69,9 +69,9 @@ struct bt_names {
     int n;
 };
 void bt_state_names(const struct bt_state *state, struct bt_names *names);
-/* The pid of names->names[i]; 0 when it is gone. */
+/* Returns the pid of the process of that name; 0 when it is gone. */
 pid_t bt_state_process(const struct bt_state *state, const char *name, int *n_restarts);
-/* Is the supervisor or one of the processes alive? */
+/* True when the supervisor or one of the processes is alive. */
 bool bt_state_is_running(const struct bt_state *state);
 
 enum baton_err bt_fleet_file_write(const struct bt_state *state, const struct bt_fleet_file *fleet,

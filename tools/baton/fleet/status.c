@@ -1,4 +1,4 @@
-/* baton status: processes, readiness, workers; the exit status tells a script. */
+/* baton status: shows processes, readiness and workers, and sums them up in its exit status. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void put_time(int64_t seconds, char text[TIME_BYTES])
                    (int)(seconds % MINUTE_S));
 }
 
-/* Whether it runs. */
+/* True when the process runs. */
 static bool show_process(const struct bt_state *state, const char *name)
 {
     struct bt_proc proc;
@@ -48,7 +48,7 @@ static bool show_process(const struct bt_state *state, const char *name)
     return true;
 }
 
-/* One worker a line. */
+/* Writes one worker a line. */
 static void show_body(const struct bt_answer *answer)
 {
     const char *body = baton_buf_text(&answer->body);
@@ -62,7 +62,7 @@ static void show_body(const struct bt_answer *answer)
     (void)putchar('\n');
 }
 
-/* Whether it answered with 200. */
+/* True when the gateway answered with 200. */
 static bool show_answer(const struct bt_server *server, const char *path, struct bt_answer *answer)
 {
     struct baton_why why = {.text = ""};
@@ -78,7 +78,7 @@ static bool show_answer(const struct bt_server *server, const char *path, struct
     return !err && answer->status == HTTP_OK;
 }
 
-/* Whether the gateway says that all workers are ready. */
+/* True when the gateway reports all workers ready. */
 static bool show_fleet(const struct bt_state *state)
 {
     struct bt_fleet_file file;
@@ -89,7 +89,7 @@ static bool show_fleet(const struct bt_state *state)
     if (!err)
         err = bt_fleet_server(&file, &server, &why);
     if (err) {
-        (void)printf("the gateway cannot be asked: %s\n", why.text);
+        (void)printf("the gateway cannot be reached: %s\n", why.text);
         return false;
     }
     bt_answer_init(&answer);
@@ -114,7 +114,7 @@ static enum baton_err show(const char *state_option, int *status, struct baton_w
     }
     bool well = bt_state_pid(&state, "supervisor", NULL) > 0;
     if (!well)
-        (void)puts("the supervisor is gone: what ends is not started again");
+        (void)puts("the supervisor is gone: processes that end are not restarted");
     (void)printf("%-12s %8s %12s %12s %8s\n", "NAME", "PID", "UP", "MEMORY", "RESTARTS");
     bt_state_names(&state, &names);
     for (int i = 0; i < names.n; i++)

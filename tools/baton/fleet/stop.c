@@ -1,4 +1,4 @@
-/* The orderly end of a fleet: the gateway, then the workers, each with a time limit. */
+/* The orderly stop of a fleet: the gateway, then the workers, each with a time limit. */
 #include <signal.h>
 
 #include "common/base/log.h"
@@ -22,6 +22,7 @@ static bool is_any_running(const struct bt_supervisor *sv, int from, int to)
 static void on_stop_timeout(uv_timer_t *timer)
 {
     struct bt_supervisor *sv = timer->data;
+    /* The workers get their own limit once the gateway is gone. */
     int to = sv->phase == BT_STOPPING_GATEWAY ? 1 : sv->n;
     for (int i = 0; i < to; i++)
         if (sv->processes[i].pid)
@@ -55,6 +56,7 @@ void bt_begin_stop(struct bt_supervisor *sv)
     sv->phase = BT_STOPPING_GATEWAY;
     (void)uv_timer_stop(&sv->poll);
     (void)uv_timer_stop(&sv->patience);
+    /* A restart that is due must not bring a process back. */
     for (int i = 0; i < sv->n; i++)
         (void)uv_timer_stop(&sv->processes[i].again);
     bt_signal_processes(sv, SIGTERM, 0, 1);
@@ -62,7 +64,7 @@ void bt_begin_stop(struct bt_supervisor *sv)
     bt_advance_stop(sv);
 }
 
-void bt_asked_to_stop(struct bt_supervisor *sv, const char *who)
+void bt_on_stop_request(struct bt_supervisor *sv, const char *who)
 {
     if (sv->phase >= BT_STOPPING_GATEWAY) {
         baton_log(BATON_LOG_WARN, "fleet_killed", BATON_S("by", who));

@@ -20,7 +20,7 @@ enum { READY_POLL_MS = 100 };
 
 static const int signal_numbers[BT_N_SIGNALS] = {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGUSR1};
 
-/* As PID 1 we are also the parent of processes that nobody else waits for. */
+/* As PID 1 we are also the parent of orphans, which nobody else waits for. */
 static void reap(struct bt_supervisor *sv)
 {
     int status;
@@ -36,6 +36,7 @@ static void reap(struct bt_supervisor *sv)
 static void probe(uv_work_t *work)
 {
     struct bt_supervisor *sv = work->data;
+    /* On a thread of libuv's pool: the requests block for up to seconds. */
     sv->probe_says_ready = bt_fleet_is_ready(&sv->supervision->fleet->file);
 }
 
@@ -74,7 +75,7 @@ static void on_patience(uv_timer_t *timer)
 
 /* ---- signals ---- */
 
-/* The terminal that we write to is gone: SIGHUP then means the end, and else "read again". */
+/* True when our terminal is gone: SIGHUP then means the end, otherwise "reload". */
 static bool has_lost_terminal(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO};
@@ -87,9 +88,9 @@ static void on_signal(uv_signal_t *handle, int number)
     if (number == SIGCHLD)
         reap(sv);
     else if (number == SIGTERM || number == SIGINT)
-        bt_asked_to_stop(sv, number == SIGTERM ? "SIGTERM" : "SIGINT");
+        bt_on_stop_request(sv, number == SIGTERM ? "SIGTERM" : "SIGINT");
     else if (number == SIGHUP && !sv->supervision->detached && has_lost_terminal())
-        bt_asked_to_stop(sv, "SIGHUP");
+        bt_on_stop_request(sv, "SIGHUP");
     else
         bt_signal_processes(sv, number, 0, sv->n);
 }
@@ -108,7 +109,7 @@ static enum baton_err open_log_file(const struct bt_state *state, const char *na
     return *fd < 0 ? baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno)) : BATON_OK;
 }
 
-/* A pipe whose lines appear in our log; *fd is its writing end. */
+/* Opens a pipe whose lines appear in our log; *fd is its writing end. */
 static enum baton_err open_log_pipe(struct bt_supervisor *sv, struct bt_log_input *input,
                                     const char *name, int *fd, struct baton_why *why)
 {
@@ -136,7 +137,7 @@ static enum baton_err add_process(struct bt_supervisor *sv, const struct bt_comm
     return open_log_pipe(sv, &process->log, command->name, &process->out_fd, why);
 }
 
-/* What this process logs goes the same way as what the others do. */
+/* Sends this process's own log the same way as the others'. */
 static enum baton_err redirect_own_log(struct bt_supervisor *sv, struct baton_why *why)
 {
     int fd = -1;
@@ -146,6 +147,7 @@ static enum baton_err redirect_own_log(struct bt_supervisor *sv, struct baton_wh
     enum baton_err err = open_log_pipe(sv, &sv->own_log, "baton", &fd, why);
     if (err)
         return err;
+    /* Our own loop reads this pipe: a blocking write to a full one would never return. */
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     sv->old_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     (void)dup2(fd, STDERR_FILENO);

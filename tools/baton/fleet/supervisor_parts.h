@@ -1,9 +1,9 @@
-/* The parts of the supervisor, for its own files: supervisor.c has the loop, restart.c the lives of
- * processes, stop.c their orderly end.
+/* The parts of the supervisor, for its own files: supervisor.c has the loop, restart.c starts and
+ * restarts processes, stop.c stops them.
  *
  * Ownership: the supervisor owns its processes' slots, pipes and timers.
  * Threading: the loop's.
- * Errors:    what ends the fleet is kept in err and why.
+ * Errors:    err and why hold the reason for the fleet's end.
  */
 #ifndef BATON_TOOLS_BATON_FLEET_SUPERVISOR_PARTS_H
 #define BATON_TOOLS_BATON_FLEET_SUPERVISOR_PARTS_H
@@ -37,10 +37,10 @@ struct bt_supervisor {
     uv_work_t probe;
     bool is_probing, probe_says_ready;
     enum bt_phase phase;
-    struct bt_process processes[BT_MAX_PROCESSES]; /* the gateway first */
+    struct bt_process processes[BT_MAX_PROCESSES]; /* the gateway is the first */
     int n;
     struct bt_log_output output;
-    struct bt_log_input own_log; /* what this process logs, in the foreground */
+    struct bt_log_input own_log; /* of this process, in the foreground */
     int old_stderr;
     enum baton_err err;
     struct baton_why why;
@@ -50,17 +50,18 @@ struct bt_supervisor {
 
 /* Sends a signal to the processes [from, to) that run. */
 void bt_signal_processes(const struct bt_supervisor *sv, int number, int from, int to);
-/* Asks the gateway to end, then the workers. */
+/* Asks the gateway to end; the workers follow. */
 void bt_begin_stop(struct bt_supervisor *sv);
-/* Goes on to the next step when this one's processes are gone. */
+/* Begins the next step when the processes of this one are gone. */
 void bt_advance_stop(struct bt_supervisor *sv);
-/* Somebody asked, by that signal: the second time kills. */
-void bt_asked_to_stop(struct bt_supervisor *sv, const char *who);
+/* Handles a request to stop by that signal: the second one kills. */
+void bt_on_stop_request(struct bt_supervisor *sv, const char *who);
 
 /* ---- restart.c ---- */
 
 void bt_process_start(struct bt_process *process);
-/* It ended with that status of waitpid: starts it again later, or ends the fleet. */
+/* Handles the end with that status of waitpid: starts the process again later, or ends the
+ * fleet. */
 void bt_process_ended(struct bt_process *process, int status);
 
 #endif

@@ -1,4 +1,4 @@
-/* baton up: checks, plans, goes to the background when asked to, and supervises. */
+/* baton up: checks, plans, forks to the background if told to, and supervises. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,16 +15,16 @@
 #include "tools/baton/fleet/supervisor.h"
 #include "tools/support/cli.h"
 
-/* A start in the background tells its parent with the first byte how it went, and then what to
- * say. */
-enum { SAYS_READY = 'R', SAYS_FAILED = 'F' };
+/* The first byte that a start in the background reports to its parent; the text for the user
+ * follows. */
+enum { REPORT_READY = 'R', REPORT_FAILED = 'F' };
 
 struct up {
     struct bt_up_options options;
     struct bt_fleet fleet;
-    char found_model[PATH_MAX]; /* by its name, or the embedded one */
-    bool names_state;           /* other commands need --state too */
-    FILE *report;               /* where people read how it went */
+    char found_model[PATH_MAX]; /* found by its name, or the embedded model */
+    bool names_state;           /* the hint for `down` needs --state too */
+    FILE *report;               /* stream for the user's messages */
 };
 
 static const char *base_name(const char *path)
@@ -33,16 +33,16 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void say_ready(void *arg)
+static void report_ready(void *arg)
 {
     struct up *up = arg;
     const struct bt_up_options *options = &up->options;
     const struct bt_fleet_file *file = &up->fleet.file;
     const char *down = bt_called_as();
     if (options->log_format == BATON_LOG_JSON && !options->detach)
-        return; /* among JSON it is no place for prose; fleet_ready is there */
+        return; /* prose does not belong among JSON; fleet_ready reports it there */
     if (options->detach)
-        (void)fputc(SAYS_READY, up->report);
+        (void)fputc(REPORT_READY, up->report);
     (void)fprintf(up->report,
                   "Baton is ready: %d prefill and %d decode worker(s), model %s. Try:\n\n"
                   "  curl -N -X POST %s://localhost:%d/generate/stream "
@@ -73,6 +73,7 @@ static enum baton_err check_port(const struct bt_fleet_file *file, struct baton_
     struct bt_server server;
     struct bt_answer answer;
     struct bt_fleet_file in_clear = *file;
+    /* Any answer shows that the port is in use, so the probe needs neither TLS nor a key. */
     in_clear.tls = false;
     in_clear.api_keys[0] = '\0';
     enum baton_err err = bt_fleet_server(&in_clear, &server, why);
@@ -81,7 +82,7 @@ static enum baton_err check_port(const struct bt_fleet_file *file, struct baton_
     bt_answer_init(&answer);
     enum baton_err failed = bt_fleet_get(&server, "/live", &answer, NULL);
     bt_answer_fini(&answer);
-    /* No connection at all is what we want to see. */
+    /* Only a failed connection shows that the port is free. */
     if (failed != BATON_IO)
         return baton_fail(why, BATON_INVALID,
                           "--port %d: another process listens there already; choose another",
@@ -89,12 +90,13 @@ static enum baton_err check_port(const struct bt_fleet_file *file, struct baton_
     return BATON_OK;
 }
 
-static enum baton_err take_state(struct up *up, int *lock, struct baton_why *why)
+static enum baton_err claim_state(struct up *up, int *lock, struct baton_why *why)
 {
     const struct bt_state *state = &up->fleet.state;
     enum baton_err err = bt_state_make(state, why);
     if (!err)
         err = bt_state_lock(state, lock, why);
+    /* Workers may have outlived a supervisor that was killed. */
     if (err == BATON_AGAIN || (!err && bt_state_is_running(state)))
         return baton_fail(why, BATON_AGAIN, "already running with --state %s; %s down stops it",
                           state->dir, bt_called_as());
@@ -115,7 +117,7 @@ static enum baton_err supervise(struct up *up, struct baton_why *why)
     struct bt_supervision supervision = {.fleet = &up->fleet,
                                          .detached = up->options.detach,
                                          .as_json = up->options.log_format == BATON_LOG_JSON,
-                                         .on_ready = say_ready,
+                                         .on_ready = report_ready,
                                          .arg = up};
     enum baton_err err = bt_state_write_pid(state, "supervisor", getpid(), 0, why);
     if (!err)
@@ -124,7 +126,7 @@ static enum baton_err supervise(struct up *up, struct baton_why *why)
     return err;
 }
 
-/* Out of the terminal's reach, its log a file. */
+/* Leaves the terminal's session, and writes the log to a file. */
 static enum baton_err leave_terminal(const struct up *up, struct baton_why *why)
 {
     char path[PATH_MAX];
@@ -150,7 +152,7 @@ _Noreturn static void run_in_background(struct up *up, int report_fd)
     if (!err)
         err = supervise(up, &why);
     if (err && up->report) {
-        (void)fputc(SAYS_FAILED, up->report);
+        (void)fputc(REPORT_FAILED, up->report);
         (void)fputs(*why.text ? why.text : baton_err_text(err), up->report);
         (void)fclose(up->report);
     }
@@ -159,18 +161,19 @@ _Noreturn static void run_in_background(struct up *up, int report_fd)
 
 static pid_t background_pid;
 
-static void pass_on(int number)
+static void forward_signal(int number)
 {
     (void)number;
     (void)kill(background_pid, SIGTERM);
 }
 
-/* Waits for what the process in the background has to say about its start. */
+/* Waits for the report of the process in the background about its start. */
 static enum baton_err await_start(int report_fd, struct baton_why *why)
 {
     char text[4096];
     size_t used = 0;
-    const struct sigaction action = {.sa_handler = pass_on}; /* reads are interrupted, and go on */
+    /* Without SA_RESTART: the signal interrupts the read, which is then repeated. */
+    const struct sigaction action = {.sa_handler = forward_signal};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     while (used < sizeof text - 1) {
@@ -180,7 +183,7 @@ static enum baton_err await_start(int report_fd, struct baton_why *why)
         used += n > 0 ? (size_t)n : 0;
     }
     text[used] = '\0';
-    if (*text == SAYS_READY)
+    if (*text == REPORT_READY)
         return fputs(text + 1, stdout) < 0 ? BATON_IO : BATON_OK;
     return baton_fail(why, BATON_PEER, "%s", *text ? text + 1 : "it ended while it started");
 }
@@ -197,12 +200,12 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     enum baton_err err = background_pid < 0 ? baton_fail(why, BATON_IO, "fork: %s", strerror(errno))
                                             : await_start(ends[0], why);
     (void)close(ends[0]);
-    if (err && background_pid > 0) /* what it started is gone when it is */
+    if (err && background_pid > 0) /* it ends only after the processes that it started */
         (void)waitpid(background_pid, NULL, 0);
     return err;
 }
 
-/* A path stays as it is; a name stands for a model that was downloaded. */
+/* Keeps a path; replaces a name by the path of the downloaded model. */
 static enum baton_err find_model(struct up *up, struct baton_why *why)
 {
     const char **model = &up->options.model;
@@ -233,7 +236,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (!err)
         err = bt_fleet_plan(&up->fleet, &up->options, why);
     if (!err)
-        err = take_state(up, &lock, why);
+        err = claim_state(up, &lock, why);
     if (!err)
         err = up->options.detach ? start_in_background(up, why) : supervise(up, why);
     if (lock >= 0)

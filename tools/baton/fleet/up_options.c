@@ -17,7 +17,7 @@
 #define INT(field, ...)    BATON_ROW_INT(struct bt_up_options, field, __VA_ARGS__)
 #define CHOICE(field, ...) BATON_ROW_CHOICE(struct bt_up_options, field, __VA_ARGS__)
 
-/* Texts without a default are not passed on: each process then takes its own. */
+/* Texts without a default are not passed on, so each process applies its own default. */
 const struct baton_option bt_up_option_table[] = {
     TEXT(model, "model", NULL,
          "model: a directory in Hugging Face's layout, a GGUF file (of a split one the first), or "
@@ -64,7 +64,7 @@ const struct baton_option bt_up_option_table[] = {
 };
 const size_t bt_up_n_options = BATON_N_OF(bt_up_option_table);
 
-/* auto, all, or numbers and ranges with commas between. */
+/* Accepts auto, all, or numbers and ranges between commas. */
 static bool is_core_list(const char *text)
 {
     if (!strcmp(text, "auto") || !strcmp(text, "all"))

@@ -1,4 +1,4 @@
-/* Options of `baton up`, and what they say about the fleet.
+/* Options of `baton up`, which describe the fleet.
  *
  * Ownership: texts belong to the configuration.
  * Threading: read-only after loading.
@@ -22,7 +22,7 @@ struct bt_up_options {
 extern const struct baton_option bt_up_option_table[];
 extern const size_t bt_up_n_options;
 
-/* Looks at what can be judged before anything runs: processors, the model's path, files. */
+/* Checks what can be judged before anything runs: processors, the model's path, files. */
 enum baton_err bt_up_check(const struct bt_up_options *options,
                            struct baton_why *why) BATON_MUST_CHECK;
 

@@ -11,7 +11,7 @@ enum { HTTP_OK = 200, DEFAULT_CONTINUATION_TOKENS = 256 };
 
 /* ---- the server ---- */
 
-/* The fleet that runs in the state directory; NOT_FOUND when there is none. */
+/* Finds the fleet that runs with the state directory; NOT_FOUND when there is none. */
 static enum baton_err find_fleet(const char *option, struct bt_server *server,
                                  struct baton_why *why)
 {
@@ -56,7 +56,7 @@ static enum baton_err read_model(const struct bt_answer *answer, struct bt_model
         (void)snprintf(model->name, sizeof model->name, "%s", id);
     else
         err = baton_fail(why, BATON_PEER, "%s serves no model", model->server.url.authority);
-    /* Other servers do not tell: they take chats. */
+    /* Other servers do not send the field: they accept chats. */
     model->has_template = !template || strcmp(template, "none") != 0;
     baton_json_free(root);
     return err;
@@ -88,7 +88,7 @@ enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_mod
 
 /* ---- requests ---- */
 
-/* A number as JSON writes it; the server judges its range. */
+/* Accepts a number as JSON writes it; the server checks its range. */
 static enum baton_err check_number(const char *option, const char *text, struct baton_why *why)
 {
     char *end;
@@ -120,6 +120,7 @@ static void put_settings(const struct bt_model *model, const struct bt_ask_optio
                          struct baton_json_out *out)
 {
     int64_t max_tokens = options->max_tokens;
+    /* Without turns a continuation has no natural end. */
     if (!max_tokens && !model->has_template)
         max_tokens = DEFAULT_CONTINUATION_TOKENS;
     if (max_tokens)
@@ -144,7 +145,7 @@ static void put_messages(const struct bt_message *messages, size_t n, struct bat
     baton_json_close(out, ']');
 }
 
-/* The text of all messages, as a model without turns reads it. */
+/* Writes the text of all messages as one prompt, for a model without a chat template. */
 static void put_text(const struct bt_message *messages, size_t n, struct baton_json_out *out)
 {
     struct baton_buf text;

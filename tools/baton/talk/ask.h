@@ -1,8 +1,8 @@
-/* Asking a served model: which server, which model, which options a request has.
+/* Requests to a served model: which server, which model, which options.
  *
  * Ownership: texts of the options belong to the configuration; the rest is the struct's.
  * Threading: the main thread.
- * Errors:    INVALID names the option; of the server those of its answers.
+ * Errors:    INVALID names the option; otherwise those of the server's answers.
  */
 #ifndef BATON_TOOLS_BATON_TALK_ASK_H
 #define BATON_TOOLS_BATON_TALK_ASK_H
@@ -15,12 +15,12 @@ enum { BT_MODEL_NAME_BYTES = 256 };
 
 struct bt_ask_options {
     const char *url, *state, *api_keys, *system;
-    const char *temperature, *top_p, *seed; /* as numbers; NULL: the server's defaults */
+    const char *temperature, *top_p, *seed; /* numbers as text; NULL: the server's defaults */
     int64_t max_tokens, explain;
     bool raw;
 };
 
-/* The rows that `run` and `chat` share, of the struct bt_ask_options `in` in type. */
+/* The rows that `run` and `chat` share, for the member `in` of type, a struct bt_ask_options. */
 #define BT_ASK_OPTIONS(type, in)                                                                   \
     BATON_ROW_TEXT(type, in.url, "url", NULL,                                                      \
                    "server URL: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "       \
@@ -46,18 +46,18 @@ struct bt_ask_options {
 struct bt_model {
     struct bt_server server;
     char name[BT_MODEL_NAME_BYTES];
-    bool has_template; /* it converses; others continue a text */
+    bool has_template; /* it converses; models without a template continue a text */
 };
 
 /* Finds the server that url, state and api_keys name. */
 enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Finds the server and asks what it serves. */
+/* Finds the server and reads the name of its model. */
 enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Checks what a request cannot be made of. */
+/* Checks the options before a request is made of them. */
 enum baton_err bt_ask_check(const struct bt_ask_options *options,
                             struct baton_why *why) BATON_MUST_CHECK;
 
@@ -67,11 +67,11 @@ struct bt_message {
     char *text;
 };
 
-/* The body that asks for the answer to messages [n]: a
- * chat, or of a model without a template the text of all of them, to be continued. */
+/* Writes the request for the answer to messages [n]: a chat, or for a model without a template the
+ * text of all messages, to be continued. */
 void bt_ask_body(const struct bt_model *model, const struct bt_ask_options *options,
                  const struct bt_message *messages, size_t n, struct baton_buf *body);
-/* The route that takes it. */
+/* Returns the route of the request. */
 const char *bt_ask_path(const struct bt_model *model);
 
 #endif

@@ -1,4 +1,4 @@
-/* baton chat: a conversation in the terminal, or by the lines of a pipe. */
+/* baton chat: a conversation in the terminal, or with the lines of a pipe. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static void complain(enum baton_err err, const struct baton_why *why)
 
 /* ---- an answer ---- */
 
-/* How long it took, where a person reads along. */
+/* Writes the durations of an answer, if a person reads along. */
 static void put_figures(const struct chat *chat)
 {
     const struct bt_reply *reply = &chat->reply;
@@ -58,7 +58,7 @@ static void put_figures(const struct chat *chat)
     (void)puts(coloured ? "]\033[0m" : "]");
 }
 
-/* Asks for the answer to what was said. Without any answer the question is taken back. */
+/* Requests the answer to the conversation. Without any answer, removes the last question. */
 static enum baton_err answer(struct chat *chat)
 {
     struct baton_why why = {.text = ""};
@@ -71,6 +71,7 @@ static enum baton_err answer(struct chat *chat)
     else
         put_figures(chat);
     (void)fflush(stdout);
+    /* A model must not see two turns of the user in a row. */
     if (!chat->reply.text.len && err) {
         (void)bt_conversation_drop_last(&chat->conversation, "user");
         if (err == BATON_PEER && bt_line_editor_is_interactive(chat->editor))
@@ -225,7 +226,7 @@ static enum baton_err converse(struct chat *chat)
     return err;
 }
 
-/* In the user's own state directory, whatever --state says. */
+/* The history lies in the user's own state directory, whatever --state says. */
 static enum baton_err history_path(char path[PATH_MAX], struct baton_why *why)
 {
     struct bt_state own;
@@ -246,6 +247,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         return err;
     bt_reply_init(&chat.reply);
     bt_reply_catch_interrupts();
+    /* A conversation works without a history. */
     if (history_path(history, NULL))
         history[0] = '\0';
     err = bt_line_editor_create("baton", history, &chat.editor, why);

@@ -21,7 +21,7 @@ void bt_conversation_fini(struct bt_conversation *conversation)
     *conversation = (struct bt_conversation){.n = 0};
 }
 
-/* Makes room for a message at index `at`. */
+/* Inserts a message at index `at`. */
 static enum baton_err insert(struct bt_conversation *conversation, size_t at, const char *role,
                              const char *text)
 {
@@ -41,7 +41,7 @@ static enum baton_err insert(struct bt_conversation *conversation, size_t at, co
     return BATON_OK;
 }
 
-static void take_away(struct bt_conversation *conversation, size_t at)
+static void remove_message(struct bt_conversation *conversation, size_t at)
 {
     struct bt_message *messages = conversation->messages;
     free(messages[at].text);
@@ -52,7 +52,7 @@ static void take_away(struct bt_conversation *conversation, size_t at)
 enum baton_err bt_conversation_set_system(struct bt_conversation *conversation, const char *text)
 {
     if (has_system(conversation))
-        take_away(conversation, 0);
+        remove_message(conversation, 0);
     return text && *text ? insert(conversation, 0, "system", text) : BATON_OK;
 }
 

@@ -2,7 +2,7 @@
  *
  * Ownership: texts are copied in and belong to the conversation.
  * Threading: one thread.
- * Errors:    NO_MEMORY; LIMIT when there are too many turns; of files IO with the reason.
+ * Errors:    NO_MEMORY; LIMIT when there are too many turns; IO of a file, with the reason.
  */
 #ifndef BATON_TOOLS_BATON_TALK_CONVERSATION_H
 #define BATON_TOOLS_BATON_TALK_CONVERSATION_H
@@ -10,26 +10,27 @@
 #include "tools/baton/talk/ask.h"
 
 struct bt_conversation {
-    struct bt_message *messages; /* the system's first, if there is one */
+    struct bt_message *messages; /* the system message is the first, if there is one */
     size_t n;
 };
 
 void bt_conversation_fini(struct bt_conversation *conversation);
 
-/* What the model is told at first; "" or NULL: nothing. */
+/* Sets the system message; "" or NULL removes it. */
 enum baton_err bt_conversation_set_system(struct bt_conversation *conversation,
                                           const char *text) BATON_MUST_CHECK;
-/* The system's text, NULL when there is none. */
+/* Returns the system message, NULL when there is none. */
 const char *bt_conversation_system(const struct bt_conversation *conversation);
 
 enum baton_err bt_conversation_add(struct bt_conversation *conversation, const char *role,
                                    const char *text) BATON_MUST_CHECK;
-/* Takes the last turn away, if it is of that role. */
+/* Removes the last turn if it has that role. */
 bool bt_conversation_drop_last(struct bt_conversation *conversation, const char *role);
-/* Forgets all turns but the system's. */
+/* Removes all turns but the system message. */
 void bt_conversation_clear(struct bt_conversation *conversation);
 
-/* Writes {"model": ..., "messages": [...]} to a new or an old file, for its owner alone. */
+/* Writes {"model": ..., "messages": [...]} to a new or existing file, readable by its owner
+ * alone. */
 enum baton_err bt_conversation_save(const struct bt_conversation *conversation, const char *model,
                                     const char *path, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Why a token was chosen, as a table for people. */
+/* Shows as a table why a token was chosen. */
 #include <string.h>
 
 #include "common/base/buf.h"
@@ -8,7 +8,7 @@ enum { WORD_BYTES = 96 };
 
 #define PERCENT 100.0
 
-/* Text between quotes, with what would not show spelled out. */
+/* Puts a text between quotes, and spells out control characters. */
 static void quote(const char *text, char word[WORD_BYTES])
 {
     struct baton_buf out;

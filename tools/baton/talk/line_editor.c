@@ -15,17 +15,17 @@
 enum { HISTORY_LINES = 1000, TEXT_MAX_BYTES = 4 << 20, CONTROL_C = 3 };
 
 struct bt_line_editor {
-    EditLine *edit; /* NULL: lines of a pipe */
+    EditLine *edit; /* NULL: lines come from a pipe */
     History *history;
     char history_path[PATH_MAX];
     const char *prompt;
-    bool thrown_away; /* by Ctrl-C */
+    bool thrown_away; /* the line, by Ctrl-C */
     struct baton_buf text;
-    char *line; /* of a pipe */
+    char *line; /* the line from a pipe */
     size_t line_size;
 };
 
-/* libedit counts columns by the locale; text of people is UTF-8. */
+/* libedit counts columns by the locale, and users type UTF-8. */
 static void choose_locale(void)
 {
     (void)setlocale(LC_CTYPE, "");
@@ -75,7 +75,7 @@ static enum baton_err open_terminal(struct bt_line_editor *editor, const char *p
     (void)el_set(editor->edit, EL_SIGNAL, 1);
     open_history(editor);
     (void)el_source(editor->edit, NULL);
-    /* Ctrl-C is a key while a line is edited: it ends the line, not the program. */
+    /* While a line is edited, Ctrl-C is a key that ends the line, not the program. */
     (void)el_set(editor->edit, EL_SETTY, "-d", "-isig", NULL);
     /* The narrow call would leak copies of the texts. */
     (void)el_wset(editor->edit, EL_ADDFN, L"throw-line-away", L"Throw this line away", throw_away);
@@ -104,6 +104,7 @@ enum baton_err bt_line_editor_create(const char *program, const char *history,
 static void save_history(struct bt_line_editor *editor)
 {
     HistEvent event;
+    /* H_SAVE offers no mode, and the history is for its owner alone. */
     mode_t mask = umask(077);
     (void)history(editor->history, &event, H_SAVE, editor->history_path);
     (void)umask(mask);
@@ -128,7 +129,7 @@ bool bt_line_editor_is_interactive(const struct bt_line_editor *editor)
     return editor->edit != NULL;
 }
 
-/* One line with its end; NULL at the end of the input. */
+/* Reads one line with its end; NULL at the end of the input. */
 static const char *read_part(struct bt_line_editor *editor)
 {
     int n = 0;
@@ -137,8 +138,8 @@ static const char *read_part(struct bt_line_editor *editor)
     return getline(&editor->line, &editor->line_size, stdin) < 0 ? NULL : editor->line;
 }
 
-/* Takes the part without its end; whether the line goes on. */
-static bool take_part(struct bt_line_editor *editor, const char *part)
+/* Appends the part without its end. True when the line continues. */
+static bool append_part(struct bt_line_editor *editor, const char *part)
 {
     size_t n = strcspn(part, "\n");
     bool goes_on = n && part[n - 1] == '\\';
@@ -163,7 +164,7 @@ const char *bt_line_editor_read(struct bt_line_editor *editor, const char *promp
             return editor->text.len ? baton_buf_text(&editor->text) : NULL;
         if (editor->history && *part != '\n')
             (void)history(editor->history, &event, H_ENTER, part);
-        goes_on = take_part(editor, part);
+        goes_on = append_part(editor, part);
         editor->prompt = "... ";
     }
     return baton_buf_text(&editor->text);

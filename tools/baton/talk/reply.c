@@ -27,6 +27,7 @@ void bt_reply_catch_interrupts(void)
     sigset_t interrupt;
     (void)sigemptyset(&interrupt);
     (void)sigaddset(&interrupt, SIGINT);
+    /* Blocked, the signal can only arrive inside a wait, which it ends: none is lost in between. */
     (void)sigprocmask(SIG_BLOCK, &interrupt, NULL);
     (void)sigaction(SIGINT, &action, NULL);
 }
@@ -57,7 +58,7 @@ static void reset(struct bt_reply *reply)
 
 /* ---- events ---- */
 
-/* A terminal obeys control characters. */
+/* Writes text, without the control characters that a terminal would obey. */
 static enum baton_err show(const struct bt_reply *reply, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -68,7 +69,7 @@ static enum baton_err show(const struct bt_reply *reply, const char *text)
     return fflush(stdout) ? BATON_IO : BATON_OK;
 }
 
-static enum baton_err take_text(struct bt_reply *reply, const char *text)
+static enum baton_err add_text(struct bt_reply *reply, const char *text)
 {
     if (!*text)
         return BATON_OK;
@@ -78,7 +79,7 @@ static enum baton_err take_text(struct bt_reply *reply, const char *text)
     return show(reply, text);
 }
 
-static void take_steps(struct bt_reply *reply, const struct baton_json *steps)
+static void add_steps(struct bt_reply *reply, const struct baton_json *steps)
 {
     for (size_t i = 0; i < baton_json_size(steps); i++) {
         struct baton_json_out out = baton_json_out(&reply->steps);
@@ -88,16 +89,16 @@ static void take_steps(struct bt_reply *reply, const struct baton_json *steps)
     }
 }
 
-static enum baton_err take_choice(struct bt_reply *reply, const struct baton_json *choice)
+static enum baton_err add_choice(struct bt_reply *reply, const struct baton_json *choice)
 {
     const struct baton_json *delta = baton_json_get(choice, "delta");
     const char *text = delta ? baton_json_string(baton_json_get(delta, "content"), NULL)
                              : baton_json_string(baton_json_get(choice, "text"), NULL);
     const char *reason = baton_json_string(baton_json_get(choice, "finish_reason"), NULL);
-    take_steps(reply, baton_json_get(choice, "steps"));
+    add_steps(reply, baton_json_get(choice, "steps"));
     if (reason)
         (void)snprintf(reply->finish_reason, sizeof reply->finish_reason, "%s", reason);
-    return text ? take_text(reply, text) : BATON_OK;
+    return text ? add_text(reply, text) : BATON_OK;
 }
 
 struct reading {
@@ -121,7 +122,7 @@ static enum baton_err on_event(void *arg, const struct ld_event *event)
         const char *message = baton_json_string(baton_json_get(error, "message"), NULL);
         err = baton_fail(reading->why, BATON_PEER, "%s", message ? message : "the server failed");
     } else if (choice) {
-        err = take_choice(reading->reply, choice);
+        err = add_choice(reading->reply, choice);
     }
     if (baton_json_kind(n) == BATON_JSON_INT)
         reading->reply->n_tokens = baton_json_int(n);

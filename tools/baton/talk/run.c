@@ -1,4 +1,4 @@
-/* baton run "prompt": one answer to stdout. */
+/* baton run "prompt": writes one answer to stdout. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const struct baton_option option_table[] = {
 static const char *operand[MAX_WORDS];
 static struct baton_config config;
 
-/* All of stdin, or the words with spaces between. */
+/* Reads all of stdin, or joins the operands by spaces. */
 static enum baton_err read_prompt(struct baton_buf *prompt, struct baton_why *why)
 {
     char bytes[4096];
@@ -39,6 +39,7 @@ static enum baton_err read_prompt(struct baton_buf *prompt, struct baton_why *wh
             baton_buf_putc(prompt, ' ');
         baton_buf_puts(prompt, operand[i]);
     }
+    /* A JSON text could hold it, but the API takes a C string. */
     if (prompt->data && strlen(prompt->data) != prompt->len)
         return baton_fail(why, BATON_INVALID, "the prompt holds a zero byte");
     return baton_buf_err(prompt);
@@ -62,6 +63,7 @@ static enum baton_err answer(const struct options *options, char *prompt, struct
     if (!err || err == BATON_CANCELED)
         (void)putchar('\n');
     if (err == BATON_CANCELED) {
+        /* Shells expect 128 + SIGINT. */
         bt_exit_status = INTERRUPTED_STATUS;
         err = BATON_OK;
     }

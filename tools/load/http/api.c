@@ -128,7 +128,7 @@ static void read_timeline(const struct baton_json *timeline, struct ld_server_vi
     }
 }
 
-/* These stages add up to the time to the first token. */
+/* Sums the stages that add up to the time to the first token. */
 static double sum_to_first_token(const struct ld_server_view *server)
 {
     double sum_s = 0;
@@ -138,7 +138,7 @@ static double sum_to_first_token(const struct ld_server_view *server)
     return sum_s;
 }
 
-/* llama.cpp's names, which Baton uses too, with its own stages beside them. */
+/* Reads the names of llama.cpp, which Baton uses too, with its own stages beside them. */
 static void read_timings(const struct baton_json *timings, struct ld_server_view *server)
 {
     double predicted_s = -1;
@@ -147,11 +147,13 @@ static void read_timings(const struct baton_json *timings, struct ld_server_view
     read_time(timings, "prompt_ms", 1e-3, &server->ttft_s);
     read_time(timings, "predicted_ms", 1e-3, &predicted_s);
     read_count(timings, "predicted_n", &n_predicted);
+    /* The first token belongs to the prompt's time. */
     if (predicted_s >= 0 && n_predicted > 1)
         server->tpot_s = predicted_s / (double)(n_predicted - 1);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         read_time(timings, baton_stage_key((enum baton_stage)i), 1, &server->stages_s[i]);
     }
+    /* Baton's stages are finer than prompt_ms, and begin with the request. */
     if (server->stages_s[BATON_STAGE_first_token] >= 0)
         server->ttft_s = sum_to_first_token(server);
 }
@@ -164,15 +166,15 @@ static void read_usage(const struct baton_json *usage, struct ld_server_view *se
                &server->cached_tokens);
 }
 
-static void note_token(struct ld_record *record, int64_t now_ns)
+static void mark_first(struct ld_record *record, int64_t now_ns)
 {
     if (!record->first_ns)
         record->first_ns = now_ns;
 }
 
-static enum baton_err take_text(struct ld_record *record, int64_t now_ns)
+static enum baton_err add_text(struct ld_record *record, int64_t now_ns)
 {
-    note_token(record, now_ns);
+    mark_first(record, now_ns);
     return ld_record_arrival(record, now_ns) ? BATON_OK : BATON_NO_MEMORY;
 }
 
@@ -190,15 +192,15 @@ static enum baton_err fail_by_event(struct ld_record *record, const struct ld_ev
     return fail(record, "error event", text);
 }
 
-static void take_meta(const struct baton_json *meta, int64_t now_ns, struct ld_record *record)
+static void read_meta(const struct baton_json *meta, int64_t now_ns, struct ld_record *record)
 {
-    note_token(record, now_ns);
+    mark_first(record, now_ns);
     read_time(meta, "ttft_s", 1, &record->server.ttft_s);
     read_count(meta, "prompt_tokens", &record->server.prompt_tokens);
     read_count(meta, "cached_tokens", &record->server.cached_tokens);
 }
 
-static void take_summary(const struct baton_json *summary, int64_t now_ns, struct ld_record *record)
+static void read_summary(const struct baton_json *summary, int64_t now_ns, struct ld_record *record)
 {
     struct ld_server_view *server = &record->server;
     record->finished_ns = now_ns;
@@ -210,23 +212,24 @@ static void take_summary(const struct baton_json *summary, int64_t now_ns, struc
     read_timeline(baton_json_get(summary, "timeline"), server);
 }
 
-static enum baton_err take_native(const struct ld_event *event, int64_t now_ns,
+static enum baton_err read_native(const struct ld_event *event, int64_t now_ns,
                                   struct ld_record *record, bool *ended)
 {
     bool is_summary = !strcmp(event->name, "summary");
     struct baton_json *json = NULL;
+    /* A token's JSON is not parsed: the client must cost as little as possible. */
     if (!strcmp(event->name, "token"))
-        return take_text(record, now_ns);
+        return add_text(record, now_ns);
     if (!strcmp(event->name, "error"))
         return fail_by_event(record, event);
     if (!is_summary && strcmp(event->name, "meta") != 0)
         return BATON_OK;
     if (baton_json_parse(event->data, event->n_data, &json, NULL))
-        return fail(record, "an event is no JSON", event->name);
+        return fail(record, "an event is not JSON", event->name);
     if (is_summary)
-        take_summary(json, now_ns, record);
+        read_summary(json, now_ns, record);
     else
-        take_meta(json, now_ns, record);
+        read_meta(json, now_ns, record);
     *ended = is_summary;
     baton_json_free(json);
     return BATON_OK;
@@ -238,7 +241,7 @@ static bool has_text(const struct baton_json *value)
     return baton_json_string(value, &n) && n;
 }
 
-static enum baton_err take_choice(enum ld_api api, const struct baton_json *choice, int64_t now_ns,
+static enum baton_err read_choice(enum ld_api api, const struct baton_json *choice, int64_t now_ns,
                                   struct ld_record *record)
 {
     const struct baton_json *delta = baton_json_get(choice, "delta");
@@ -250,10 +253,10 @@ static enum baton_err take_choice(enum ld_api api, const struct baton_json *choi
         record->finished_ns = now_ns;
         read_finish(reason, record);
     }
-    return text ? take_text(record, now_ns) : BATON_OK;
+    return text ? add_text(record, now_ns) : BATON_OK;
 }
 
-static enum baton_err take_openai(enum ld_api api, const struct ld_event *event, int64_t now_ns,
+static enum baton_err read_openai(enum ld_api api, const struct ld_event *event, int64_t now_ns,
                                   struct ld_record *record, bool *ended)
 {
     struct baton_json *json = NULL;
@@ -262,13 +265,13 @@ static enum baton_err take_openai(enum ld_api api, const struct ld_event *event,
         return record->finished_ns ? BATON_OK : fail(record, "[DONE] without a finish_reason", "");
     }
     if (baton_json_parse(event->data, event->n_data, &json, NULL))
-        return fail(record, "an event is no JSON", "");
+        return fail(record, "an event is not JSON", "");
     const struct baton_json *choice = baton_json_at(baton_json_get(json, "choices"), 0);
     enum baton_err err = BATON_OK;
     if (baton_json_get(json, "error"))
         err = fail_by_event(record, event);
     else if (choice)
-        err = take_choice(api, choice, now_ns, record);
+        err = read_choice(api, choice, now_ns, record);
     read_usage(baton_json_get(json, "usage"), &record->server);
     read_timings(baton_json_get(json, "timings"), &record->server);
     baton_json_free(json);
@@ -279,8 +282,8 @@ enum baton_err ld_api_take_event(enum ld_api api, const struct ld_event *event, 
                                  struct ld_record *record, bool *ended)
 {
     if (api == LD_API_NATIVE)
-        return take_native(event, now_ns, record, ended);
-    return take_openai(api, event, now_ns, record, ended);
+        return read_native(event, now_ns, record, ended);
+    return read_openai(api, event, now_ns, record, ended);
 }
 
 bool ld_api_error_text(const char *body, size_t n, char *text, size_t size)
@@ -289,13 +292,13 @@ bool ld_api_error_text(const char *body, size_t n, char *text, size_t size)
     if (baton_json_parse(body, n, &json, NULL))
         return false;
     const struct baton_json *error = baton_json_get(json, "error");
-    const char *said = baton_json_string(baton_json_get(error, "code"), NULL);
-    if (!said)
-        said = baton_json_string(baton_json_get(error, "message"), NULL);
-    if (!said)
-        said = baton_json_string(error, NULL);
-    if (said)
-        (void)snprintf(text, size, "%s", said);
+    const char *cause = baton_json_string(baton_json_get(error, "code"), NULL);
+    if (!cause)
+        cause = baton_json_string(baton_json_get(error, "message"), NULL);
+    if (!cause)
+        cause = baton_json_string(error, NULL);
+    if (cause)
+        (void)snprintf(text, size, "%s", cause);
     baton_json_free(json);
-    return said != NULL;
+    return cause != NULL;
 }

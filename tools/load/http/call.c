@@ -56,7 +56,7 @@ void ld_call_end(struct ld_call *call, enum ld_outcome outcome, const char *fail
     end(call, outcome, false);
 }
 
-/* An answer other than 200's stream came whole. */
+/* Ends the call with a complete answer that is not a 200 with a stream. */
 static void end_refused(struct ld_call *call, bool reusable)
 {
     struct ld_record *record = call->record;
@@ -72,7 +72,7 @@ static void end_refused(struct ld_call *call, bool reusable)
     end(call, LD_FAILED, reusable);
 }
 
-/* The response is whole. */
+/* Ends the call with a complete response. */
 static void end_response(struct ld_call *call)
 {
     bool reusable = call->response.keep_alive && call->conn;
@@ -86,7 +86,7 @@ static void end_response(struct ld_call *call)
 
 /* ---- reading ---- */
 
-/* The bytes of one read, while the parsers take them. */
+/* The read whose bytes the parsers process. */
 struct reading {
     struct ld_call *call;
     int64_t now_ns;
@@ -123,7 +123,7 @@ static void fail_stream(struct ld_call *call, enum baton_err err)
     if (err == BATON_CANCELED)
         ld_call_end(call, LD_CANCELED, NULL);
     else if (err == BATON_PEER)
-        end(call, LD_FAILED, false); /* the reason is in the record */
+        end(call, LD_FAILED, false); /* record->failure holds the reason */
     else
         ld_call_end(call, LD_FAILED, baton_err_text(err));
 }
@@ -135,6 +135,7 @@ static void on_bytes(void *arg, const char *bytes, size_t n, int64_t now_ns)
     struct baton_why why = {"not HTTP"};
     char failure[LD_FAILURE_BYTES];
     size_t n_used = 0;
+    /* From here on the answer has begun, and the request cannot be sent again. */
     call->got_bytes = true;
     enum baton_err err = baton_http_response_feed(response, bytes, n, &n_used, &call->body, &why);
     if (err && err != BATON_AGAIN) {
@@ -147,7 +148,7 @@ static void on_bytes(void *arg, const char *bytes, size_t n, int64_t now_ns)
         call->record->retry_after_s = response->retry_after_s;
     }
     if (n_used < n)
-        response->keep_alive = false; /* bytes that answer nothing */
+        response->keep_alive = false; /* these bytes belong to no answer */
     if (response->has_head && response->is_events && response->status == HTTP_OK) {
         enum baton_err stream_err = call->body.len ? read_events(call, now_ns) : BATON_OK;
         if (stream_err) {
@@ -212,11 +213,13 @@ static void on_closed(void *arg, const char *reason)
     bool was_kept = call->conn->reused;
     char failure[LD_FAILURE_BYTES];
     call->conn = NULL;
+    /* The server had closed the idle connection: that is no failure of this request. */
     if (was_kept && !call->got_bytes) {
         call->setting->n_reconnects++;
         connect_and_send(call, true);
         return;
     }
+    /* A body without a length ends with its connection. */
     if (!reason && baton_http_response_eof(&call->response) == BATON_OK) {
         end_response(call);
         return;

@@ -11,6 +11,7 @@ static void on_interrupt(uv_signal_t *handle, int signal_number)
     stand->stopping = true;
     if (stand->load)
         stand->load->stopping = true;
+    /* The next Ctrl-C ends the program. */
     (void)uv_signal_stop(handle);
 }
 
@@ -23,6 +24,7 @@ static enum baton_err open_loop(struct ld_client *client, const struct ld_comman
     client->interrupt.data = &client->stand;
     (void)uv_signal_start(&client->interrupt, on_interrupt, SIGINT);
     (void)signal(SIGPIPE, SIG_IGN);
+    /* A server that closes a connection must not end the program. */
     client->setting =
         (struct ld_setting){.api = command->api,
                             .path = command->url.path,
@@ -59,6 +61,7 @@ enum baton_err ld_client_open(struct ld_client *client, const struct ld_command 
 
 void ld_client_close(struct ld_client *client)
 {
+    /* The loop runs once more, so that handles are closed before their memory goes. */
     ld_pool_close(&client->pool);
     uv_close((uv_handle_t *)&client->interrupt, NULL);
     (void)uv_run(&client->loop, UV_RUN_DEFAULT);

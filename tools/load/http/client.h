@@ -1,9 +1,9 @@
 /* A command's access to a server: loop, connections, interrupt, priority.
  *
- * Ownership: the command is borrowed from open to close; do not move an open client.
+ * Ownership: the command is borrowed from open to close; an open client must not move.
  * Threading: the loop's thread.
- * Errors:    LIMIT when the system does not allow so many connections; those of resolving the URL;
- *            IO.
+ * Errors:    LIMIT when the system does not allow so many connections, IO, and those of resolving
+ *            the URL.
  */
 #ifndef BATON_TOOLS_LOAD_HTTP_CLIENT_H
 #define BATON_TOOLS_LOAD_HTTP_CLIENT_H
@@ -11,7 +11,7 @@
 #include "tools/load/run.h"
 
 struct ld_client {
-    struct ld_stand stand; /* of its runs */
+    struct ld_stand stand; /* for its runs */
     struct ld_setting setting;
     struct ld_pool pool;
     uv_loop_t loop;

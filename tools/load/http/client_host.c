@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* The loop's own, files of output, and a reserve for connections that are still closing. */
+/* Files of the loop, of outputs, and of connections that are still closing. */
 enum { SPARE_FILES = 64, CPU_NAME_BYTES = 128 };
 
 enum baton_err ld_host_raise_files(int64_t n_connections, struct baton_why *why)
@@ -50,10 +50,11 @@ int64_t ld_host_peak_bytes(void)
 {
     struct rusage usage = {.ru_maxrss = 0};
     (void)getrusage(RUSAGE_SELF, &usage);
+    /* getrusage counts KiB. */
     return usage.ru_maxrss * 1024;
 }
 
-/* "model name : ..." of the first processor; "unknown" elsewhere than on x86. */
+/* Reads "model name : ..." of the first processor; "unknown" on machines other than x86. */
 static void read_cpu_name(char name[CPU_NAME_BYTES])
 {
     char line[256];

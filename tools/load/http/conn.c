@@ -7,12 +7,12 @@
 
 enum {
     REQUEST_MAX_BYTES = 256 << 20,
-    SLOW_BUFFER_BYTES = 4096, /* the kernel's, so that the server soon notices */
+    SLOW_BUFFER_BYTES = 4096, /* the kernel's buffer, small so that the server soon notices */
     THROTTLE_MS = 10,
     REASON_BYTES = 96
 };
 
-/* A slow reader that was not read for a while catches up by no more than this. */
+/* A slow reader catches up by no more than this after a pause. */
 #define BURST_S 0.25
 
 /* ---- the end of a connection ---- */
@@ -47,11 +47,12 @@ static void close_conn(struct ld_conn *conn)
     uv_close((uv_handle_t *)&conn->tcp, on_freed);
 }
 
-/* Closes it and tells its user, if it has one. */
+/* Closes the connection and informs its user, if it has one. */
 static void lose(struct ld_conn *conn, const char *reason)
 {
     const struct ld_conn_user *user = conn->user;
     void *arg = conn->arg;
+    /* A callback may come after the close. */
     bool was_closing = conn->closing;
     close_conn(conn);
     if (user && !was_closing)
@@ -91,7 +92,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     } else if (n < 0) {
         lose_by(conn, "read", (int)n);
     } else if (n > 0 && !conn->user) {
-        close_conn(conn); /* bytes without a request */
+        close_conn(conn); /* no request awaits these bytes */
     } else if (n > 0) {
         conn->allowance -= (double)n;
         if (conn->bytes_per_s > 0 && conn->allowance < 1) {
@@ -127,6 +128,7 @@ static void on_throttle(uv_timer_t *timer)
     double seconds = baton_seconds(now_ns - pool->throttled_ns);
     struct ld_conn *next;
     pool->throttled_ns = now_ns;
+    /* start_reading may close the connection, so the next one is read first. */
     for (struct ld_conn *conn = ld_conn_list_first(&pool->busy); conn; conn = next) {
         next = ld_conn_list_next(&pool->busy, conn);
         if (!(conn->bytes_per_s > 0))
@@ -157,7 +159,7 @@ static void on_written(uv_write_t *write, int status)
         lose_by(conn, "write", status);
 }
 
-/* Straight into the kernel as far as it takes it. */
+/* Writes straight into the kernel as far as possible. */
 static void flush(struct ld_conn *conn)
 {
     uv_stream_t *stream = (uv_stream_t *)&conn->tcp;
@@ -198,13 +200,14 @@ static void on_connected(uv_connect_t *connect, int status)
         return;
     }
     conn->connected = true;
+    /* A request is one write: to wait for more data would only delay it. */
     (void)uv_tcp_nodelay(&conn->tcp, 1);
     start_reading(conn);
     if (!conn->closing && conn->out.len)
         flush(conn);
 }
 
-/* The window is offered with the first packet, so a small one has to be asked for before. */
+/* Connects. The first packet announces the window, so a small buffer must be set before. */
 static int connect_it(struct ld_conn *conn, bool slow)
 {
     int size = SLOW_BUFFER_BYTES;
@@ -231,6 +234,7 @@ static struct ld_conn *open_conn(struct ld_pool *pool, bool slow)
         pool->max_open = pool->n_open;
     if (connect_it(conn, slow)) {
         conn->closing = true;
+        /* It is in no list yet, as close_conn would expect. */
         uv_close((uv_handle_t *)&conn->tcp, on_freed);
         return NULL;
     }
@@ -259,6 +263,7 @@ struct ld_conn *ld_pool_take(struct ld_pool *pool, bool fresh, double bytes_per_
 void ld_conn_give(struct ld_conn *conn)
 {
     struct ld_pool *pool = conn->pool;
+    /* The server answered before it read the whole request: the rest would precede the next one. */
     bool is_writing = uv_stream_get_write_queue_size((uv_stream_t *)&conn->tcp) > 0;
     if (!pool->keep_alive || conn->bytes_per_s > 0 || is_writing) {
         close_conn(conn);

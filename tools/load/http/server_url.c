@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 0, or the errno. */
+/* Returns 0, or the errno. */
 static int try_connect(const struct addrinfo *info)
 {
     int fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
@@ -23,6 +23,7 @@ enum baton_err ld_url_resolve(const struct baton_http_url *url, struct sockaddr_
     int failure = getaddrinfo(url->host, url->port, &hints, &all);
     if (failure)
         return baton_fail(why, BATON_NOT_FOUND, "--url: %s: %s", url->host, gai_strerror(failure));
+    /* A name may have an address where nobody listens, such as ::1 for localhost. */
     for (const struct addrinfo *info = all; info; info = info->ai_next) {
         failure = try_connect(info);
         if (failure)

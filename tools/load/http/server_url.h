@@ -1,7 +1,7 @@
-/* The address of the server that a URL names.
+/* Resolves the address of the server that a URL names.
  *
  * Ownership: plain values.
- * Threading: resolve waits for the resolver and for a connection; call it before the loop runs.
+ * Threading: blocks on the resolver and on a connection; to be called before the loop runs.
  * Errors:    NOT_FOUND (no such host), IO (no server answers there).
  */
 #ifndef BATON_TOOLS_LOAD_HTTP_SERVER_URL_H
@@ -11,7 +11,7 @@
 
 #include "common/http/url.h"
 
-/* The first of the host's addresses that takes a connection. */
+/* Finds the first of the host's addresses that accepts a connection. */
 enum baton_err ld_url_resolve(const struct baton_http_url *url, struct sockaddr_storage *address,
                               struct baton_why *why) BATON_MUST_CHECK;
 

@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 #include "tools/load/report/report.h"
 
-/* Writes a field that may hold a comma or a quote, quoted. A line break becomes a space. */
+/* Writes a field that may hold a comma or a quote, in quotes. A line break becomes a space. */
 static void put_text(const char *text, FILE *to)
 {
     (void)fputc('"', to);
@@ -32,7 +32,7 @@ static void put_count(int64_t count, FILE *to)
         (void)fprintf(to, ",%" PRId64, count);
 }
 
-static double said(double seconds)
+static double reported(double seconds)
 {
     return seconds >= 0 ? seconds : NAN;
 }
@@ -62,8 +62,8 @@ static void put_record(const struct ld_run *run, const struct ld_record *record,
     put_count(ld_record_output_tokens(record), to);
     put_count(record->n_arrivals, to);
     put_count(server->cached_tokens, to);
-    put_seconds(said(server->ttft_s), to);
-    put_seconds(said(server->e2el_s), to);
+    put_seconds(reported(server->ttft_s), to);
+    put_seconds(reported(server->e2el_s), to);
     (void)fprintf(to, ",%s,%d,", ld_outcome_name(record->outcome), record->status);
     put_text(record->outcome == LD_FAILED ? record->failure : "", to);
     (void)fputc(',', to);

@@ -11,7 +11,7 @@ struct gathering {
     struct ld_figures *figures;
     const struct ld_slo *slo;
     int64_t from_ns, to_ns;
-    double tokens_in, prompts_in, done_in, good_in; /* the window */
+    double tokens_in, prompts_in, done_in, good_in; /* within the window */
     struct ld_samples times[LD_N_TIMES], stages[BATON_N_STAGES];
 };
 
@@ -69,7 +69,7 @@ static void count_failure(struct ld_figures *figures, const char *text)
     while (i < figures->n_failures && strcmp(failures[i].text, text) != 0)
         i++;
     if (i == LD_MAX_FAILURES) {
-        i--; /* the rest is counted together */
+        i--; /* the rest are counted together */
         (void)snprintf(failures[i].text, sizeof failures[i].text, "others");
     } else if (i == figures->n_failures) {
         figures->n_failures++;
@@ -104,6 +104,7 @@ static void count(struct gathering *g, const struct ld_record *record)
         record->outcome == LD_DONE && n_tokens < (uint64_t)record->plan.output_tokens;
     figures->output_tokens += n_tokens;
     figures->n_events += n_events;
+    /* A server may put several tokens into one event. */
     figures->n_merged += n_tokens > n_events ? n_tokens - n_events : 0;
     figures->n_coalesced += (uint64_t)record->n_coalesced;
     if (record->first_ns)
@@ -113,7 +114,7 @@ static void count(struct gathering *g, const struct ld_record *record)
         count_failure(figures, record->failure);
 }
 
-/* Tokens without an event of their own are spread over those with one. */
+/* Counts the figures of the window. Tokens without their own event are spread over the events. */
 static void count_window(struct gathering *g, const struct ld_record *record)
 {
     double n_tokens = (double)ld_record_output_tokens(record);
@@ -143,8 +144,8 @@ static void add_gaps(struct gathering *g, const struct ld_record *record)
         add(g, LD_TIME_first_gap, baton_seconds(arrivals_ns[1] - arrivals_ns[0]));
 }
 
-/* What the server reported, or NAN. */
-static double said(double seconds)
+/* Returns the server's figure, or NAN if it gave none. */
+static double reported(double seconds)
 {
     return seconds >= 0 ? seconds : NAN;
 }
@@ -155,15 +156,15 @@ static void add_server(struct gathering *g, const struct ld_record *record)
     double sent_to_first_s = baton_seconds(record->first_ns - record->sent_ns);
     double sent_to_end_s = baton_seconds(record->finished_ns - record->sent_ns);
     double n_steps = (double)(ld_record_output_tokens(record) - 1);
-    double step_s = n_steps > 0 ? said(server->stages_s[BATON_STAGE_decode]) / n_steps : NAN;
+    double step_s = n_steps > 0 ? reported(server->stages_s[BATON_STAGE_decode]) / n_steps : NAN;
     double tpot_s = ld_record_tpot_s(record);
-    add(g, LD_TIME_server_ttft, said(server->ttft_s));
-    add(g, LD_TIME_server_tpot, said(server->tpot_s));
-    add(g, LD_TIME_server_e2el, said(server->e2el_s));
+    add(g, LD_TIME_server_ttft, reported(server->ttft_s));
+    add(g, LD_TIME_server_tpot, reported(server->tpot_s));
+    add(g, LD_TIME_server_e2el, reported(server->e2el_s));
     if (record->first_ns)
-        add(g, LD_TIME_over_ttft, sent_to_first_s - said(server->ttft_s));
-    add(g, LD_TIME_over_tpot, tpot_s - said(server->tpot_s));
-    add(g, LD_TIME_over_e2el, sent_to_end_s - said(server->e2el_s));
+        add(g, LD_TIME_over_ttft, sent_to_first_s - reported(server->ttft_s));
+    add(g, LD_TIME_over_tpot, tpot_s - reported(server->tpot_s));
+    add(g, LD_TIME_over_e2el, sent_to_end_s - reported(server->e2el_s));
     add(g, LD_TIME_step, step_s);
     add(g, LD_TIME_over_step, tpot_s - step_s);
     for (int i = 0; i < BATON_N_STAGES; i++)
@@ -185,7 +186,7 @@ static void add_done(struct gathering *g, const struct ld_record *record)
     add_server(g, record);
 }
 
-/* ---- all together ---- */
+/* ---- the sum of all ---- */
 
 static int compare_failures(const void *a, const void *b)
 {

@@ -1,7 +1,7 @@
-/* The figures of one run, summed up from its records.
+/* The figures of one run, computed from its records.
  *
- * Times are of requests that are done; rates count what came within the window, from the first
- * start to the last end, or for as long as --duration said.
+ * Times are of requests that are done. Rates count the events within the window, from the first
+ * start to the last end, or for --duration.
  *
  * Ownership: plain values.
  * Threading: the main thread.
@@ -21,7 +21,7 @@ struct ld_failure {
     uint64_t n;
 };
 
-/* One figure, and how it is told. */
+/* Each figure: its name, its title in the report, and its meaning. */
 #define LD_TIMES(X)                                                                                \
     X(ttft, "TTFT", "due to first token")                                                          \
     X(itl, "ITL", "between two events with text")                                                  \
@@ -47,7 +47,7 @@ enum ld_time {
         LD_N_TIMES
 };
 
-/* "ttft", "TTFT". */
+/* Return "ttft" and "TTFT". */
 const char *ld_time_key(enum ld_time time);
 const char *ld_time_title(enum ld_time time);
 
@@ -60,9 +60,9 @@ struct ld_figures {
     uint64_t n_cold, n_warm;                  /* done, by the server's cached_tokens */
     uint64_t prompt_tokens, cached_tokens;    /* of requests that got a first token */
     uint64_t output_tokens;                   /* of all */
-    uint64_t n_events, n_merged, n_coalesced; /* merged: tokens without an event of their own */
+    uint64_t n_events, n_merged, n_coalesced; /* merged: tokens without their own event */
     double output_per_s, prompt_per_s, requests_per_s;
-    uint64_t n_good; /* done, and within the slo */
+    uint64_t n_good; /* done within the SLO */
     double good_per_s;
     struct ld_summary times[LD_N_TIMES]; /* seconds */
     struct ld_summary stages[BATON_N_STAGES];
@@ -70,12 +70,12 @@ struct ld_figures {
     int n_failures;
 };
 
-/* Of the records of one group; from_ns..to_ns is the window. */
+/* Computes the figures of one group's records. from_ns..to_ns is the window. */
 enum baton_err ld_figures_make(const struct ld_records *records, const char *group, int64_t from_ns,
                                int64_t to_ns, const struct ld_slo *slo,
                                struct ld_figures *figures) BATON_MUST_CHECK;
 
-/* Whether a request is done and within the bounds. */
+/* True when a request is done within the bounds. */
 bool ld_is_good(const struct ld_record *record, const struct ld_slo *slo);
 
 #endif

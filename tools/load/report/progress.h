@@ -1,4 +1,4 @@
-/* One line on a terminal that says how far a run is; nothing when stderr is no terminal.
+/* Shows the progress of a run as one line on a terminal; nothing when stderr is not a terminal.
  *
  * Ownership: borrows the load until stop.
  * Threading: the loop's.

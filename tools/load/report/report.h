@@ -15,12 +15,12 @@
 
 void ld_report_head(const struct ld_command *command, FILE *to);
 void ld_report_run(const struct ld_command *command, const struct ld_run *run, FILE *to);
-/* A line for each of several closed runs. */
+/* Writes a line for each of several closed runs. */
 void ld_report_runs(const struct ld_run *runs, int n, FILE *to);
 
 /* ---- json.c ---- */
 
-/* An object with all figures, at key. */
+/* Writes an object with all figures, at key. */
 void ld_report_put_figures(const char *key, const struct ld_slo *slo,
                            const struct ld_figures *figures, struct baton_json_out *out);
 
@@ -29,10 +29,11 @@ void ld_report_json(const struct ld_command *command, const struct ld_run *runs,
 
 /* ---- csv.c ---- */
 
-/* A row per request; times are seconds since the run's began_ns, empty when there is none. */
+/* Writes a row per request; times are seconds since the run's began_ns, empty when there is
+ * none. */
 void ld_report_csv_head(FILE *to);
 void ld_report_csv(const struct ld_command *command, const struct ld_run *run, FILE *to);
-/* A row per request ("start", when it was due) and per event with text ("token"). */
+/* Writes a row per request ("start", when it was due) and per event with text ("token"). */
 void ld_report_itl_head(FILE *to);
 void ld_report_itl(const struct ld_run *run, FILE *to);
 

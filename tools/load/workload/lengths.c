@@ -34,7 +34,7 @@ static bool parse_fixed(const char *p, struct ld_lengths *lengths)
     return ok;
 }
 
-/* The text after the prefix; NULL when text does not begin with it. */
+/* Returns the text after the prefix; NULL when text does not begin with it. */
 static const char *after(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -73,11 +73,12 @@ enum baton_err ld_lengths_parse(const char *option, const char *text, struct ld_
     return BATON_OK;
 }
 
-/* The inverse of the distribution function of a density n^-exponent between min and max + 1. */
+/* Inverts the distribution function of a density n^-exponent between min and max + 1. */
 static double draw_zipf(const struct ld_lengths *lengths, double unit)
 {
     double low = (double)lengths->min, high = (double)lengths->max + 1;
     double power = 1 - lengths->exponent;
+    /* The integral of 1 / n is a logarithm, so the general formula would divide by zero. */
     if (fabs(power) < 1e-9)
         return low * pow(high / low, unit);
     double at_low = pow(low, power), at_high = pow(high, power);
@@ -86,6 +87,7 @@ static double draw_zipf(const struct ld_lengths *lengths, double unit)
 
 static int64_t clamp(double value, int64_t min, int64_t max)
 {
+    /* Negated, so that NAN becomes min. */
     if (!(value >= (double)min))
         return min;
     return value > (double)max ? max : (int64_t)value;

@@ -1,4 +1,4 @@
-/* How many tokens a prompt or an output has.
+/* The number of tokens of a prompt or an output.
  *
  *     64                  always
  *     uniform:16-512      every length from 16 to 512 equally often
@@ -30,7 +30,7 @@ enum baton_err ld_lengths_parse(const char *option, const char *text, struct ld_
                                 struct baton_why *why) BATON_MUST_CHECK;
 int64_t ld_lengths_draw(const struct ld_lengths *lengths, struct ld_rng *rng);
 
-/* "first-last", as in "16-512"; both from least to most. INVALID names the option. */
+/* Parses "first-last", as in "16-512"; both from least to most. INVALID names the option. */
 enum baton_err ld_range_parse(const char *option, const char *text, int64_t least, int64_t most,
                               int64_t *first, int64_t *last,
                               struct baton_why *why) BATON_MUST_CHECK;

@@ -31,7 +31,7 @@ bool ld_take_int(const char **p, int64_t *value)
     return true;
 }
 
-/* strtod alone would also take "inf", "0x1p3" and spaces. */
+/* strtod alone would also accept "inf", "0x1p3" and spaces. */
 bool ld_take_real(const char **p, double *value)
 {
     char text[NUMBER_MAX_BYTES];

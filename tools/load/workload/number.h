@@ -1,8 +1,8 @@
-/* Small steps of the parsers of options: each takes what it is about from the front of a text.
+/* Small parsers for options: each reads one element from the front of a text and moves *p past it.
  *
  * Ownership: nothing.
  * Threading: pure functions.
- * Errors:    false; *p and the result are then untouched.
+ * Errors:    false; *p and the result are then unchanged.
  */
 #ifndef BATON_TOOLS_LOAD_WORKLOAD_NUMBER_H
 #define BATON_TOOLS_LOAD_WORKLOAD_NUMBER_H
@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 bool ld_take_char(const char **p, char c);
-/* Decimal digits without a sign, at most INT64_MAX. */
+/* Reads decimal digits without a sign, at most INT64_MAX. */
 bool ld_take_int(const char **p, int64_t *value);
-/* Digits with at most one point among them: "64", "0.5"; no sign, no exponent. */
+/* Reads digits with at most one point among them: "64", "0.5"; no sign, no exponent. */
 bool ld_take_real(const char **p, double *value);
-/* A real and its unit: "200ms", "1.5s", "300us"; no unit means seconds. */
+/* Reads a real and its unit: "200ms", "1.5s", "300us"; no unit means seconds. */
 bool ld_take_seconds(const char **p, double *seconds);
 
 #endif

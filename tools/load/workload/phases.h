@@ -1,4 +1,4 @@
-/* The gaps of readers in two phases: alone, and with intruders arriving.
+/* The gaps of readers in two phases: alone, and while intruders arrive.
  *
  * A gap belongs to a phase when both of its ends are in it.
  *
@@ -17,9 +17,9 @@ enum { LD_STALL_STEPS = 3 };
 
 struct ld_phase {
     struct ld_summary itl; /* seconds */
-    double max_steps;      /* the longest gap in medians of this phase */
+    double max_steps;      /* longest gap, in medians of this phase */
     uint64_t n_stalls;
-    uint64_t n_readers_begun; /* whose own prompts disturbed the others */
+    uint64_t n_readers_begun; /* their own prompts disturbed the others */
 };
 
 enum baton_err ld_phase_make(const struct ld_records *records, const char *group, int64_t from_ns,

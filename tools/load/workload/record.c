@@ -61,6 +61,7 @@ bool ld_record_arrival(struct ld_record *record, int64_t now_ns)
         record->arrivals_ns = arrivals_ns;
         record->cap_arrivals = cap;
     }
+    /* Events of one read share its time, and would show as gaps of 0. */
     if (record->n_arrivals && record->arrivals_ns[record->n_arrivals - 1] == now_ns)
         record->n_coalesced++;
     record->arrivals_ns[record->n_arrivals++] = now_ns;

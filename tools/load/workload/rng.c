@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+/* The finalizer of SplitMix64. */
 static uint64_t mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
@@ -11,6 +12,7 @@ static uint64_t mix(uint64_t x)
 
 struct ld_rng ld_rng(uint64_t seed, enum ld_stream stream, uint64_t index)
 {
+    /* Mixed three times, so that neighbouring seeds, streams and indices share no pattern. */
     return (struct ld_rng){mix(mix(mix(seed) + (uint64_t)stream) + index)};
 }
 
@@ -22,6 +24,7 @@ uint64_t ld_rng_next(struct ld_rng *rng)
 
 double ld_rng_unit(struct ld_rng *rng)
 {
+    /* A double holds 53 bits exactly. */
     return (double)(ld_rng_next(rng) >> 11) * 0x1p-53;
 }
 
@@ -39,5 +42,6 @@ double ld_rng_normal(struct ld_rng *rng)
 
 double ld_rng_exponential(struct ld_rng *rng)
 {
+    /* The unit may be 0 but never 1, so the logarithm is finite. */
     return -log1p(-ld_rng_unit(rng));
 }

@@ -1,8 +1,9 @@
-/* Durations that are gathered one by one and summed up by their percentiles.
+/* Durations that are collected one by one and summed up by their percentiles.
  *
- * Ownership: embedded, zeroed to begin with; the values belong to it until ld_samples_fini.
+ * Ownership: embedded, initially zero; it owns the values until ld_samples_fini.
  * Threading: one owner at a time.
- * Errors:    memory that is out sticks in `failed`, and the summary is of what fit.
+ * Errors:    `failed` stays set after a failure of memory; the summary then covers the values that
+ *            fit.
  */
 #ifndef BATON_TOOLS_LOAD_WORKLOAD_SAMPLES_H
 #define BATON_TOOLS_LOAD_WORKLOAD_SAMPLES_H
@@ -16,8 +17,8 @@ struct ld_samples {
     bool failed;
 };
 
-/* Percentiles are by nearest rank: the least value that at least p % of all do not exceed. All are
- * NAN when n is 0. */
+/* Percentiles by nearest rank: the least value that at least p % of all do not exceed. All are NAN
+ * when n is 0. */
 struct ld_summary {
     size_t n;
     double mean, min, p50, p90, p95, p99, max;
@@ -29,7 +30,7 @@ void ld_samples_fini(struct ld_samples *samples);
 /* Sorts the values. */
 struct ld_summary ld_samples_summarize(struct ld_samples *samples);
 
-/* Of n sorted values, n >= 1; p in 0..100. */
+/* Returns percentile p, 0..100, of n sorted values, n >= 1. */
 double ld_percentile(const double *sorted, size_t n, double p);
 
 #endif

@@ -20,6 +20,7 @@ static bool take_bound(const char **p, struct ld_slo *slo)
         if (strncmp(*p, bounds[i].name, n) != 0)
             continue;
         *p += n;
+        /* A bound that is given twice is an error. */
         return !(*bounds[i].seconds > 0) && ld_take_seconds(p, bounds[i].seconds) &&
                *bounds[i].seconds > 0;
     }

@@ -37,12 +37,13 @@ static int64_t gap_ns(const struct ld_source *source)
     return ns_of(source->arrivals == LD_POISSON ? mean_s * ld_rng_exponential(&rng) : mean_s);
 }
 
-/* Periodic requests begin at once, Poisson's after a first gap. */
+/* Returns the next arrival. Periodic requests begin at once, Poisson's after a first gap. */
 static int64_t arrival_ns(const struct ld_source *source)
 {
     const struct ld_trace *trace = source->workload.trace;
     bool first = !source->next_due_ns;
     int64_t from_ns = first ? source->begin_ns : source->next_due_ns;
+    /* The end of the trace must be checked before its row is read. */
     if (!ld_source_has_more(source))
         return INT64_MAX;
     if (source->arrivals == LD_TRACE)
@@ -55,7 +56,7 @@ static bool is_full(const struct ld_source *source)
     return source->n_in_flight >= source->max_in_flight;
 }
 
-/* Steps over requests that were held back until the time to send any was up. */
+/* Skips requests that were held back until no more may be sent. */
 static void skip_late(struct ld_source *source, int64_t now_ns)
 {
     while (now_ns >= source->stop_ns && is_full(source) && ld_source_has_more(source) &&
@@ -77,6 +78,7 @@ static bool is_open_due(struct ld_source *source, int64_t now_ns, int64_t *due_n
         source->full_ns = now_ns;
         return false;
     }
+    /* It was due while the source was full, so it starts late. */
     source->n_held += *due_ns <= source->full_ns;
     return true;
 }

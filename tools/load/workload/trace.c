@@ -11,14 +11,15 @@ enum { FILE_MAX_BYTES = 1 << 30, LINE_MAX_BYTES = 16 << 20 };
 
 #define MAX_TIMESTAMP_MS 1e12
 
-/* The position that error messages name. */
+/* The position for error messages. */
 struct place {
     const char *name;
     size_t line;
     struct baton_why *why;
 };
 
-/* Memory for one more item of size bytes; NULL without memory, and *items is then unchanged. */
+/* Returns memory for one more item of size bytes; NULL without memory, and items is then
+ * unchanged. */
 static void *grow(void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -80,7 +81,7 @@ static enum baton_err read_hashes(const struct place *at, const struct baton_jso
     return BATON_OK;
 }
 
-static enum baton_err take_object(const struct place *at, const struct baton_json *object,
+static enum baton_err read_object(const struct place *at, const struct baton_json *object,
                                   struct ld_trace *trace)
 {
     struct ld_trace_row row;
@@ -103,7 +104,7 @@ static enum baton_err take_object(const struct place *at, const struct baton_jso
     return BATON_OK;
 }
 
-static enum baton_err take_line(const struct place *at, const char *line, size_t n,
+static enum baton_err read_line(const struct place *at, const char *line, size_t n,
                                 struct ld_trace *trace)
 {
     struct baton_json *object = NULL;
@@ -114,7 +115,7 @@ static enum baton_err take_line(const struct place *at, const char *line, size_t
     enum baton_err err = baton_json_parse(line, n, &object, &why);
     if (err)
         return baton_fail(at->why, err, "%s: line %zu: %.200s", at->name, at->line, why.text);
-    err = take_object(at, object, trace);
+    err = read_object(at, object, trace);
     baton_json_free(object);
     return err;
 }
@@ -127,7 +128,7 @@ static bool is_blank(const char *line, size_t n)
     return true;
 }
 
-/* By arrival, then by position in the file: first_hash ascends with that position. */
+/* Orders by arrival, then by position in the file, with which first_hash ascends. */
 static int compare(const void *a, const void *b)
 {
     const struct ld_trace_row *x = a, *y = b;
@@ -136,7 +137,7 @@ static int compare(const void *a, const void *b)
     return (x->first_hash > y->first_hash) - (x->first_hash < y->first_hash);
 }
 
-static void settle(struct ld_trace *trace)
+static void sort(struct ld_trace *trace)
 {
     qsort(trace->rows, trace->n, sizeof *trace->rows, compare);
     double first_s = trace->rows[0].arrival_s;
@@ -154,7 +155,7 @@ enum baton_err ld_trace_parse(const char *name, const char *text, size_t n, stru
         const char *line = text + begin, *end = memchr(line, '\n', n - begin);
         size_t length = end ? (size_t)(end - line) : n - begin;
         if (!is_blank(line, length))
-            err = take_line(&at, line, length, &parsed);
+            err = read_line(&at, line, length, &parsed);
         begin += length + 1;
     }
     if (!err && !parsed.rows)
@@ -163,7 +164,7 @@ enum baton_err ld_trace_parse(const char *name, const char *text, size_t n, stru
         ld_trace_fini(&parsed);
         return err;
     }
-    settle(&parsed);
+    sort(&parsed);
     *trace = parsed;
     return BATON_OK;
 }

@@ -23,10 +23,10 @@ enum { LD_TRACE_BLOCK_TOKENS = 512 };
 struct ld_trace_row {
     double arrival_s; /* after the first row's */
     int64_t input_tokens, output_tokens;
-    size_t first_hash, n_hashes; /* in the trace's hashes */
+    size_t first_hash, n_hashes; /* range in the trace's hashes */
 };
 
-/* Rows are in order of arrival, those of one moment as in the file. */
+/* Rows are in order of arrival; rows of one moment keep the order of the file. */
 struct ld_trace {
     struct ld_trace_row *rows;
     size_t n, cap;
@@ -34,7 +34,7 @@ struct ld_trace {
     size_t n_hashes, cap_hashes;
 };
 
-/* name is what messages call the text. */
+/* Parses a trace. name stands for the text in messages. */
 enum baton_err ld_trace_parse(const char *name, const char *text, size_t n, struct ld_trace *trace,
                               struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err ld_trace_read(const char *path, struct ld_trace *trace,

@@ -8,7 +8,7 @@
 
 /* ---- the plan ---- */
 
-/* Lengths of a trace shrink or grow together with its blocks. */
+/* Scales lengths of a trace together with its blocks. */
 static int64_t scaled(const struct ld_workload *workload, int64_t tokens)
 {
     double value = round((double)tokens * workload->trace_scale);
@@ -34,7 +34,7 @@ static void plan_lengths(const struct ld_workload *workload, struct ld_rng *rng,
         plan->prompt_tokens = 0;
 }
 
-/* Prompt and output may each have half of the bound, or what the other leaves of it. */
+/* Limits prompt and output: each may have half of the bound, or what the other leaves of it. */
 static void clip(int64_t max_tokens, struct ld_plan *plan)
 {
     int64_t prompt = plan->prompt_tokens, output = plan->output_tokens, half = max_tokens / 2;
@@ -49,8 +49,7 @@ static void clip(int64_t max_tokens, struct ld_plan *plan)
     plan->output_tokens = output;
 }
 
-/* Draws happen in the same order with all settings, so that a setting changes only its own values.
- */
+/* Draws in the same order with all settings, so that a setting changes only its own values. */
 struct ld_plan ld_plan_make(const struct ld_workload *workload, uint64_t index)
 {
     struct ld_plan plan = {.index = index, .prefix = -1};
@@ -79,12 +78,12 @@ enum { N_WORDS = BATON_N_OF(words) };
 
 struct writer {
     const struct ld_workload *workload;
-    struct baton_json_out *out; /* ids */
-    struct baton_buf *text;     /* words, when not NULL */
+    struct baton_json_out *out; /* receives ids */
+    struct baton_buf *text;     /* receives words, if not NULL */
     int64_t left;
 };
 
-/* At most n tokens of one stream. */
+/* Writes at most n tokens of one stream. */
 static void put_tokens(struct writer *writer, struct ld_rng rng, int64_t n)
 {
     const struct ld_workload *workload = writer->workload;

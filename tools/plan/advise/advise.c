@@ -1,5 +1,5 @@
-/* Which layout a workload needs, and how long its clients would wait: computed by common/capacity
- * from the costs of a running fleet or from given costs. */
+/* baton-plan advise: predicts the layout that a workload needs and its clients' waits, by
+ * common/capacity from the costs of a running fleet or from given costs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,10 +60,10 @@ struct outlook {
 
 struct report {
     struct baton_workload workload;
-    struct outlook asked, least; /* least: the smallest of which no role is short */
+    struct outlook asked, least; /* least: the smallest layout in which no role is short */
 };
 
-/* ---- the question ---- */
+/* ---- the input ---- */
 
 static double given(double option, double otherwise)
 {
@@ -111,6 +111,7 @@ static enum baton_err read_fleet(const struct options *options, const struct pla
                              .n_prefill = given((double)options->n_prefill, there->n_prefill),
                              .n_decode = given((double)options->n_decode, there->n_decode)};
     if (kv_tokens > 0) {
+        /* Each sequence counts with its full length: its blocks are reserved for all of it. */
         double n_most = kv_tokens / (workload->prompt_tokens + workload->output_tokens);
         fleet->decode.max_rows = fmax(fmin(fleet->decode.max_rows, floor(n_most)), 1);
     }
@@ -124,14 +125,15 @@ static enum baton_err read_fleet(const struct options *options, const struct pla
     return BATON_OK;
 }
 
-static struct outlook look(const struct baton_fleet *fleet, const struct baton_workload *workload)
+static struct outlook predict(const struct baton_fleet *fleet,
+                              const struct baton_workload *workload)
 {
     return (struct outlook){.fleet = *fleet,
                             .advice = baton_capacity_advise(fleet, workload),
                             .estimate = baton_queueing_estimate(fleet, workload)};
 }
 
-/* ---- the answer ---- */
+/* ---- the output ---- */
 
 static void print_cost(const char *role, const char *row, const struct baton_stage_cost *cost)
 {
@@ -140,7 +142,7 @@ static void print_cost(const char *role, const char *row, const struct baton_sta
                  1 / baton_capacity_token_s(cost));
 }
 
-/* "-" where there is no steady state. */
+/* Prints "-" where there is no steady state. */
 static void print_ms(double seconds)
 {
     if (isnan(seconds))
@@ -254,17 +256,17 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     struct baton_fleet fleet;
     struct report report;
     enum baton_err err =
-        options->url ? plan_fleet_ask(options->url, options->api_key, &at, why) : BATON_OK;
+        options->url ? plan_fleet_get(options->url, options->api_key, &at, why) : BATON_OK;
     if (!err)
         err = read_workload(options, &at, &report.workload, why);
     if (!err)
         err = read_fleet(options, &at, &report.workload, &fleet, why);
     if (err)
         return err;
-    report.asked = look(&fleet, &report.workload);
+    report.asked = predict(&fleet, &report.workload);
     fleet.n_prefill = report.asked.advice.n_prefill;
     fleet.n_decode = report.asked.advice.n_decode;
-    report.least = look(&fleet, &report.workload);
+    report.least = predict(&fleet, &report.workload);
     return options->json ? print_json(&report) : print_text(&report);
 }
 

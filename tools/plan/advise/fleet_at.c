@@ -46,6 +46,7 @@ static void add_worker(const struct baton_json *worker, struct sums *sums)
     sums->n_ready++;
     sums->kv_tokens +=
         fmax(number(worker, "kv_blocks_total") * number(worker, "kv_block_tokens"), 0);
+    /* A worker without measured costs counts as ready, but not in the mean. */
     if (!(base_s >= 0 && row_s >= 0 && base_s + row_s > 0 && max_rows >= 1))
         return;
     sums->n_known++;
@@ -70,7 +71,8 @@ enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_flee
     struct sums prefill = {0}, decode = {0};
     if (baton_json_kind(workers) != BATON_JSON_ARRAY ||
         baton_json_kind(advice) != BATON_JSON_OBJECT)
-        return baton_fail(why, BATON_PEER, "what answers tells of no workers, or gives no advice");
+        return baton_fail(why, BATON_PEER,
+                          "the answer of GET /workers has no workers or no advice");
     for (size_t i = 0; i < baton_json_size(workers); i++) {
         const struct baton_json *worker = baton_json_at(workers, i);
         add_worker(worker, is(worker, "role", "prefill") ? &prefill : &decode);
@@ -130,7 +132,7 @@ static enum baton_err send_request(int fd, const struct baton_http_url *url, con
     return err;
 }
 
-/* AGAIN: there is more to come. */
+/* Reads once. AGAIN means that more is to come. */
 static enum baton_err read_some(int fd, struct baton_http_response *response,
                                 struct baton_buf *body, struct baton_why *why)
 {
@@ -139,6 +141,7 @@ static enum baton_err read_some(int fd, struct baton_http_response *response,
     ssize_t n = recv(fd, bytes, sizeof bytes, 0);
     if (n < 0 && errno == EINTR)
         return BATON_AGAIN;
+    /* EAGAIN means that SO_RCVTIMEO expired. */
     if (n < 0)
         return errno == EAGAIN
                    ? baton_fail(why, BATON_TIMEOUT, "--url: no answer in %d s", PATIENCE_S)
@@ -166,13 +169,14 @@ static enum baton_err exchange(const struct baton_http_url *url, const char *key
         while ((err = read_some(fd, &response, body, why)) == BATON_AGAIN)
             ;
     if (!err && response.status != 200)
-        err = baton_fail(why, BATON_PEER, "--url: /workers is answered with %d", response.status);
+        err =
+            baton_fail(why, BATON_PEER, "--url: GET /workers returned status %d", response.status);
     baton_http_response_fini(&response);
     (void)close(fd);
     return err;
 }
 
-enum baton_err plan_fleet_ask(const char *text, const char *key, struct plan_fleet_at *fleet,
+enum baton_err plan_fleet_get(const char *text, const char *key, struct plan_fleet_at *fleet,
                               struct baton_why *why)
 {
     struct baton_http_url url;
@@ -183,7 +187,7 @@ enum baton_err plan_fleet_ask(const char *text, const char *key, struct plan_fle
     if (!err)
         err = exchange(&url, key, &body, why);
     if (!err && baton_json_parse(body.data, body.len, &answer, why))
-        err = baton_fail(why, BATON_PEER, "--url: /workers is answered without JSON");
+        err = baton_fail(why, BATON_PEER, "--url: the answer of GET /workers is not JSON");
     if (!err)
         err = plan_fleet_read(answer, fleet, why);
     baton_json_free(answer);

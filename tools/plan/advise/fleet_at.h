@@ -1,9 +1,9 @@
 /* A running fleet as its gateway reports it: GET /workers.
  *
  * Ownership: plain values.
- * Threading: waits for the answer; not on a loop.
+ * Threading: blocks until the answer, so it must not run on a loop.
  * Errors:    INVALID (the url), NOT_FOUND and IO (no server answers), TIMEOUT, PEER (the server is
- *            no gateway of ours, or refuses), with the reason.
+ *            not a gateway of ours, or refuses), with the reason.
  */
 #ifndef BATON_TOOLS_PLAN_ADVISE_FLEET_AT_H
 #define BATON_TOOLS_PLAN_ADVISE_FLEET_AT_H
@@ -17,11 +17,11 @@ struct plan_fleet_at {
     double kv_tokens;               /* capacity of a decode worker; 0: not reported */
 };
 
-/* key: for servers that want one; NULL: none. */
-enum baton_err plan_fleet_ask(const char *url, const char *key, struct plan_fleet_at *fleet,
+/* Requests the fleet's state. key is for servers that require one; NULL: none. */
+enum baton_err plan_fleet_get(const char *url, const char *key, struct plan_fleet_at *fleet,
                               struct baton_why *why) BATON_MUST_CHECK;
 
-/* Parses the answer's body, without a request. PEER: it is no answer of /workers. */
+/* Reads the answer's body, without a request. PEER when it is not an answer of /workers. */
 enum baton_err plan_fleet_read(const struct baton_json *answer, struct plan_fleet_at *fleet,
                                struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* Measures the costs of passes, steps, hand-offs and a request's way through the gateway, on a
- * server or in this process, and writes them to a file. */
+/* baton-plan calibrate: measures the costs of passes, steps, hand-offs and a request's way through
+ * the gateway, on a server or in this process, and writes them to a file. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static const struct baton_option table[] = {
 
 /* ---- the model ---- */
 
-/* Also which dtype it has where none is asked for. */
+/* Reads a model's spec, and the dtype that it has by default. */
 static enum baton_err read_spec(const char *path, struct baton_spec *spec, const char **dtype,
                                 struct baton_why *why)
 {
@@ -70,6 +70,7 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     const char *dtype = "f32";
     struct baton_spec spec;
     enum baton_err err = BATON_OK;
+    /* Without a model the chunk of dense models holds. */
     costs->chunk = BATON_DENSE_CHUNK;
     if (shape_name)
         err = bench_shape_find("--model", shape_name, &arch, &spec, why);
@@ -82,7 +83,7 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     (void)snprintf(costs->model, sizeof costs->model, "%s %s", model, dtype);
     if (!options->model)
         return BATON_OK;
-    int n_bytes = strcmp(dtype, "f32") ? 2 : 4; /* of a KV element, as --kv-dtype auto */
+    int n_bytes = strcmp(dtype, "f32") ? 2 : 4; /* of a KV element, as with --kv-dtype auto */
     costs->chunk = baton_spec_chunk(&spec);
     costs->n_layers = 0;
     for (int i = 0; i < spec.n_layers; i++)
@@ -116,7 +117,7 @@ static enum baton_err write_costs(const struct sim_costs *costs, const char *pat
     return err;
 }
 
-/* Sizes that were left to the model. */
+/* Sets the sizes that were left to the model. */
 static void choose_sizes(struct plan_calibrate_options *options, struct sim_costs *costs)
 {
     if (options->chunk)

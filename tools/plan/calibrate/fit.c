@@ -5,9 +5,10 @@
 
 /* ---- passes ---- */
 
-/* The time of a whole prompt is the time of its passes plus what it attends to, half its length
- * squared without windows, times position_s. A prompt of several whole chunks takes longer than as
- * many prompts of one chunk, and the difference gives position_s. */
+/* Returns position_s. The time of a whole prompt is the time of its passes plus position_s times
+ * the positions that it attends to: without windows half its length squared. A prompt of several
+ * whole chunks takes longer than as many prompts of one chunk, and the difference gives
+ * position_s. */
 static double pass_position_s(const struct sim_measured *measured, double chunk_s)
 {
     const struct sim_prompt_point *last = &measured->prompts[measured->n_prompts - 1];
@@ -33,10 +34,13 @@ static void fit_passes(const struct sim_measured *measured, struct sim_stage_cos
     curve->n = 0;
     for (int i = 0; i < measured->n_prompts; i++) {
         const struct sim_prompt_point *point = &measured->prompts[i];
+        /* A longer prompt takes several passes, and the curve describes one. */
         if (point->n_tokens > measured->chunk)
             break;
         double attention_s = cost->position_s * sim_attended(&measured->window, 0, point->n_tokens);
         curve->at[curve->n] = point->n_tokens;
+        /* At least 1 ns: noise must not make a time zero or negative, which a costs file
+         * refuses. */
         curve->s[curve->n++] = fmax(point->compute_s - attention_s, 1e-9);
     }
 }
@@ -50,6 +54,8 @@ static double step_position_s(const struct sim_measured *measured)
         const struct sim_step_point *near = &measured->steps[i];
         double positions = far->n * (sim_seen(&measured->window, far->positions) -
                                      sim_seen(&measured->window, near->positions));
+        /* Only equal batches can be compared: the difference of their times is then that of their
+         * contexts. */
         if (near->n == far->n && positions > 0)
             return fmax((far->step_s - near->step_s) / positions, 0);
     }
@@ -90,8 +96,8 @@ static double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* From the end of a prompt's last pass until its context was received. The second token came one
- * step later. */
+/* Returns the time from the end of a prompt's last pass until its context was received. The second
+ * token came one step later. */
 static double handoff_of(const struct sim_prompt_point *point, const struct sim_core_costs *costs,
                          const struct sim_window *window, double after_s)
 {
@@ -100,7 +106,7 @@ static double handoff_of(const struct sim_prompt_point *point, const struct sim_
     return fmax(after_s + point->second_s - step_s, 0);
 }
 
-/* Of two prompts that are too short to overlap. */
+/* Fits the hand-off to two prompts that are too short to overlap. */
 static void fit_handoff(const struct sim_measured *measured, const struct sim_core_costs *costs,
                         struct sim_costs *all)
 {

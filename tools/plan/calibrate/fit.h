@@ -1,4 +1,4 @@
-/* Fits the costs of a worker to what was measured of it.
+/* Fits the costs of a worker to its measurements.
  *
  * Ownership: plain values; samples belong to the caller.
  * Threading: pure functions.
@@ -9,15 +9,16 @@
 
 #include "tools/plan/costs/costs.h"
 
-/* Medians of one prompt after another, each alone with its two workers. */
+/* Medians of prompts that came one after another, each alone with its two workers. */
 struct sim_prompt_point {
     double n_tokens;
     double compute_s;
-    double before_s, after_s; /* the rest of its time to first token; not known in one process: 0 */
-    double second_s;          /* first to second token, 0: not known */
+    /* the rest of its time to first token; 0 if unknown, as in one process */
+    double before_s, after_s;
+    double second_s; /* from the first to the second token; 0 if unknown */
 };
 
-/* The typical time from step to step of n sequences with so many positions each. */
+/* The typical time from step to step of n sequences with that many positions each. */
 struct sim_step_point {
     double n, positions, step_s;
 };
@@ -29,13 +30,14 @@ struct sim_measured {
     int n_prompts;                                   /* at least 2 */
     struct sim_step_point steps[SIM_MAX_POINTS];     /* ascending batches */
     int n_steps;                                     /* at least 1 */
-    struct sim_step_point long_step;                 /* as one of those, with longer contexts */
+    /* a batch like one of those, with longer contexts */
+    struct sim_step_point long_step;
 };
 
-/* Curves and position_s; spread and beside are left alone. */
+/* Fits the curves and position_s; leaves spread and beside unchanged. */
 void sim_fit_costs(const struct sim_measured *measured, struct sim_core_costs *costs);
 
-/* The way and the hand-off, given the costs of the cores that were measured. */
+/* Fits the way and the hand-off, given the costs of the cores that were measured. */
 void sim_fit_ways(const struct sim_measured *measured, const struct sim_core_costs *costs,
                   struct sim_costs *all);
 

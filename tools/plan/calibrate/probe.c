@@ -8,12 +8,12 @@
 enum { SHORT_PROMPT = 16, MIN_LONG_CHUNKS = 2, MAX_LONG_CHUNKS = 4, ANSWER_TOKENS = 128 };
 enum { LONG_BATCH = 4, MOST_MEASURED = 64 };
 /* Sizes are measured in turn, and the median round of each counts, because the load of other
- * programs on the machine comes and goes. */
+ * programs on the machine varies. */
 enum { N_ROUNDS = 3 };
 
 /* ---- the plan ---- */
 
-/* The longest prompt, which leaves some context for an answer. */
+/* Returns the length of the longest prompt, which leaves some context for an answer. */
 static int long_prompt(const struct plan_calibrate_options *options)
 {
     int64_t n_chunks = (options->context_tokens - ANSWER_TOKENS) / options->chunk;
@@ -37,7 +37,7 @@ static enum baton_err check_sizes(const struct plan_calibrate_options *options,
                       (long long)options->chunk, (long long)options->context_tokens);
 }
 
-/* Ascending lengths up to a chunk, and a long one. */
+/* Fills in ascending lengths up to a chunk, and a long one. */
 static int prompt_lengths(const struct plan_calibrate_options *options, int *lengths)
 {
     static const int usual[] = {SHORT_PROMPT, 32, 64, 96, 128, 256, 512};
@@ -83,8 +83,8 @@ static enum baton_err measure_prompts(struct sim_probe *probe, struct sim_measur
     return BATON_OK;
 }
 
-/* Batches of 1, 2, 4, ...; last, a few sequences with long contexts. As much context is left for
- * their answers, which must last until all sequences have begun. */
+/* Fills in batches of 1, 2, 4, ... and last, a few sequences with long contexts. As much context is
+ * left for their answers, which must last until all sequences have begun. */
 static int step_sizes(const struct plan_calibrate_options *options, struct sim_step_point *points)
 {
     int max_batch = (int)options->max_batch, n = 0;
@@ -116,9 +116,9 @@ static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured
     return BATON_OK;
 }
 
-/* ---- to costs ---- */
+/* ---- from measurements to costs ---- */
 
-static enum baton_err take_spread(struct ld_samples *samples, struct sim_spread *spread)
+static enum baton_err set_spread(struct ld_samples *samples, struct sim_spread *spread)
 {
     bool failed = samples->failed;
     *spread = samples->n ? sim_spread_of(samples->values, (int)samples->n) : sim_spread_none();
@@ -126,13 +126,13 @@ static enum baton_err take_spread(struct ld_samples *samples, struct sim_spread 
     return failed ? BATON_NO_MEMORY : BATON_OK;
 }
 
-static enum baton_err take_spreads(struct sim_probe *probe, struct sim_core_costs *entry,
-                                   struct sim_costs *costs)
+static enum baton_err set_spreads(struct sim_probe *probe, struct sim_core_costs *entry,
+                                  struct sim_costs *costs)
 {
     struct sim_spread way;
-    enum baton_err pass_err = take_spread(&probe->pass, &entry->pass.spread);
-    enum baton_err step_err = take_spread(&probe->step, &entry->step.spread);
-    enum baton_err way_err = take_spread(&probe->way, &way);
+    enum baton_err pass_err = set_spread(&probe->pass, &entry->pass.spread);
+    enum baton_err step_err = set_spread(&probe->step, &entry->step.spread);
+    enum baton_err way_err = set_spread(&probe->way, &way);
     if (probe->has_ways)
         costs->way = way;
     return pass_err ? pass_err : step_err ? step_err : way_err;
@@ -152,9 +152,10 @@ static enum baton_err fit(struct sim_probe *probe, const struct sim_measured *me
         sim_fit_ways(measured, entry, costs);
     if (probe->measure_beside)
         err = probe->measure_beside(probe, entry, &beside, why);
+    /* Noise must not make a worker faster beside another: the factor is at least 1. */
     entry->pass.beside = fmax(beside.pass, 1);
     entry->step.beside = fmax(beside.step, 1);
-    return err ? err : take_spreads(probe, entry, costs);
+    return err ? err : set_spreads(probe, entry, costs);
 }
 
 enum baton_err sim_probe_run(struct sim_probe *probe, struct sim_costs *costs,

@@ -25,7 +25,7 @@ static void add_over_median(const double *values, int n, double median, struct l
 
 /* ---- passes ---- */
 
-/* The whole prompt, in the passes that a worker would make of it. */
+/* Times the whole prompt, in the passes that a worker would make of it. */
 static enum baton_err time_prompt(struct model_probe *model, int n_tokens, double *seconds)
 {
     struct baton_seq *seq = &model->seqs[0];
@@ -50,6 +50,7 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
     enum baton_err err = baton_seq_init(&model->seqs[0], model->machine.kv, n_tokens);
     if (err)
         return baton_fail(why, err, "no KV blocks for a prompt of %d tokens", n_tokens);
+    /* The first run touches memory and code for the first time, and does not count. */
     err = time_prompt(model, n_tokens, &warm_s);
     for (int i = 0; i < N_PASSES && !err; i++)
         err = time_prompt(model, n_tokens, &seconds[i]);
@@ -64,7 +65,7 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
 
 /* ---- steps ---- */
 
-/* K and V may hold anything: the work does not depend on them. */
+/* Times steps. K and V may hold any values: the work does not depend on them. */
 static enum baton_err time_steps(struct model_probe *model, int n, int n_prompt, double *seconds)
 {
     enum baton_err err = BATON_OK;
@@ -110,7 +111,8 @@ static enum baton_err init(struct model_probe *model, struct baton_why *why)
     const struct plan_calibrate_options *options = model->probe.options;
     int max_rows = (int)(options->chunk > MAX_BATCH ? options->chunk : MAX_BATCH);
     int n_threads = (int)options->worker_cores;
-    int n_long = 4 * (int)options->context_tokens, n_short = MAX_BATCH * 64; /* the most at once */
+    /* The KV cache holds the largest measurement: long contexts, or a full batch of short ones. */
+    int n_long = 4 * (int)options->context_tokens, n_short = MAX_BATCH * 64;
     const struct bench_machine_options machine = {
         .name = options->model,
         .model = {.dtype = options->dtype, .n_threads = n_threads, .show_progress = true},

@@ -9,24 +9,24 @@
 #include "tools/load/http/client.h"
 #include "tools/plan/simulate/sim_engine.h"
 
-/* Requests of a run, rounds of a measurement. */
+/* Numbers of requests in a run, and of rounds in a measurement. */
 enum { N_PROMPTS = 6, N_WARM_UPS = 1, N_ALONE = 4, N_BESIDE = 32, N_READERS = 4, N_ROUNDS = 3 };
 
-/* Tokens of an answer: two gaps after a prompt; enough steps for a median. */
+/* Tokens of an answer: two gaps after a prompt, or enough steps for a median. */
 enum { PROMPT_OUTPUT = 4, STEP_OUTPUT = 48, BESIDE_OUTPUT = 64, READER_OUTPUT = 400 };
 
-/* Steps that all of a batch take part in; bytes of a number. */
+/* MIN_SHARED: steps that all of a batch must share; N_TEXT: bytes of a number. */
 enum { MIN_SHARED = 8, N_TEXT = 24 };
 
-/* Of each phase of measuring one role beside the other. */
+/* Duration of each phase when one role is measured beside the other. */
 #define BESIDE_S 1.0
 
 struct url_probe {
     struct sim_probe probe;
-    uint64_t seed; /* of the next run */
+    uint64_t seed; /* of the next run, so that no run repeats prompts */
 };
 
-/* A load, as `baton-load` has it. */
+/* A load with the options of `baton-load`. */
 struct load {
     char concurrency[N_TEXT], prompt[N_TEXT], output[N_TEXT], every[N_TEXT];
     struct ld_options options;
@@ -46,6 +46,8 @@ static void load_init(struct load *load, struct url_probe *url, int concurrency,
     (void)snprintf(load->every, N_TEXT, "1s");
     load->options = (struct ld_options){.url = url->probe.options->url,
                                         .api = "native",
+                                        /* Every prompt must be computed, not found in a prefix
+                                         * cache. */
                                         .extra = "{\"cache_prompt\":false}",
                                         .concurrency = load->concurrency,
                                         .timeout_s = 600,
@@ -70,7 +72,7 @@ static void load_init(struct load *load, struct url_probe *url, int concurrency,
                                         .baseline_s = BESIDE_S};
 }
 
-/* Every answer counts here; readers are cut when their phases are over. */
+/* Checks that no request failed. Readers may be cut when their phases are over. */
 static enum baton_err check(const struct ld_figures *figures, struct baton_why *why)
 {
     const uint64_t *n = figures->n_by_outcome;
@@ -81,7 +83,7 @@ static enum baton_err check(const struct ld_figures *figures, struct baton_why *
                       figures->n_failures ? figures->failures[0].text : "no answer");
 }
 
-/* One run; ended with ld_run_fini when all went well. */
+/* Runs once. After success the caller ends the run with ld_run_fini. */
 static enum baton_err run_load(const struct load *load, struct ld_run *run, struct baton_why *why)
 {
     struct ld_command command;
@@ -111,7 +113,7 @@ static double way_s(const struct ld_record *record)
     return ld_record_ttft_s(record) - record->server.stages_s[BATON_STAGE_prefill_compute];
 }
 
-/* The stages of a first token that come before its prompt is run. */
+/* Sums the stages of a first token that come before its prompt is run. */
 static double before_s(const struct ld_figures *figures)
 {
     static const enum baton_stage stages[] = {BATON_STAGE_parse, BATON_STAGE_tokenize,
@@ -123,13 +125,13 @@ static double before_s(const struct ld_figures *figures)
     return seconds;
 }
 
-static enum baton_err take_prompts(struct url_probe *url, const struct ld_run *run,
-                                   struct sim_prompt_point *point, struct baton_why *why)
+static enum baton_err add_prompts(struct url_probe *url, const struct ld_run *run,
+                                  struct sim_prompt_point *point, struct baton_why *why)
 {
     const struct ld_figures *figures = &run->figures;
     const struct ld_summary *compute = &figures->stages[BATON_STAGE_prefill_compute];
     if (!compute->n)
-        return baton_fail(why, BATON_PEER, "--url: the server tells no stages; is it Baton's?");
+        return baton_fail(why, BATON_PEER, "--url: the server reports no stages; is it Baton?");
     point->compute_s = compute->p50;
     point->before_s = before_s(figures);
     point->after_s = fmax(figures->times[LD_TIME_ttft].p50 - point->before_s - point->compute_s, 0);
@@ -157,22 +159,22 @@ static enum baton_err measure_prompt(struct sim_probe *probe, int n_tokens,
     enum baton_err err = run_load(&load, &run, why);
     if (err)
         return err;
-    err = take_prompts(url, &run, point, why);
+    err = add_prompts(url, &run, point, why);
     ld_run_fini(&run);
     return err;
 }
 
 /* ---- steps ---- */
 
-/* Gaps between steps that all of a batch took part in, and how long contexts were then. */
+/* Gaps between steps that all sequences of a batch shared, and their contexts' lengths then. */
 struct gaps {
     int64_t from_ns, to_ns;
     struct ld_samples seconds;
     double positions; /* sum */
 };
 
-/* From the last one's first token to the first one's end; requests that come one after the other
- * are each alone all the time. */
+/* Returns the time from the last sequence's first token to the first one's end. Requests that come
+ * one after the other are each alone all the time. */
 static struct gaps shared_window(const struct ld_records *records, int n)
 {
     struct gaps gaps = {.from_ns = 0, .to_ns = INT64_MAX};
@@ -186,7 +188,7 @@ static struct gaps shared_window(const struct ld_records *records, int n)
     return gaps;
 }
 
-/* From the second gap on: the first one has the hand-off in it. */
+/* Adds the gaps from the second on: the first one contains the hand-off. */
 static void add_gaps(const struct ld_record *record, int n_prompt, struct gaps *gaps)
 {
     for (int64_t i = 2; i < record->n_arrivals; i++) {
@@ -198,10 +200,10 @@ static void add_gaps(const struct ld_record *record, int n_prompt, struct gaps *
     }
 }
 
-/* The mean, because on a busy machine tokens come in bursts, whose median says nothing. False when
- * all sequences shared too few steps. */
-static bool take_steps(struct url_probe *url, const struct ld_run *run, int n_prompt,
-                       struct sim_step_point *point)
+/* Adds the measured steps. The mean counts, because on a busy machine tokens come in bursts, whose
+ * median says nothing. False when all sequences shared too few steps. */
+static bool add_steps(struct url_probe *url, const struct ld_run *run, int n_prompt,
+                      struct sim_step_point *point)
 {
     struct gaps gaps = shared_window(&run->records, (int)point->n);
     for (size_t i = 0; i < run->records.n; i++)
@@ -216,7 +218,7 @@ static bool take_steps(struct url_probe *url, const struct ld_run *run, int n_pr
     return enough;
 }
 
-/* Answers are made longer until those of the first prompts last beyond the last prompt. */
+/* Makes answers longer until those of the first prompts last beyond the last prompt. */
 static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
                                    struct sim_step_point *point, struct baton_why *why)
 {
@@ -238,15 +240,15 @@ static enum baton_err measure_step(struct sim_probe *probe, int n, int n_prompt,
         if (err)
             return err;
         *point = (struct sim_step_point){.n = n};
-        enough = take_steps(url, &run, n_prompt, point);
+        enough = add_steps(url, &run, n_prompt, point);
         ld_run_fini(&run);
     }
     return BATON_OK;
 }
 
-/* ---- beside each other ---- */
+/* ---- one role beside the other ---- */
 
-/* The mean context of a reader while it takes n_steps from its begin-th on. */
+/* Returns a reader's mean context during n_steps from its begin-th step on. */
 static double mean_context(int64_t begin, int64_t n_steps, int64_t n_output)
 {
     double sum = 0;
@@ -255,8 +257,8 @@ static double mean_context(int64_t begin, int64_t n_steps, int64_t n_output)
     return n_steps ? sum / (double)n_steps : 0;
 }
 
-/* Measures readers alone, then beside prompts of one chunk, one after another. The readers'
- * contexts grow meanwhile, which is not an effect of the prompts. */
+/* Returns the time by which the readers' steps grow with their contexts between the phases, which
+ * is not an effect of the prompts. */
 static double grown_s(const struct sim_core_costs *costs, int64_t n_output, double alone_s,
                       double beside_s)
 {
@@ -279,6 +281,7 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     load.options.requests = 0;
     load.options.streams = N_READERS;
     load.options.prompt_tokens = "16";
+    /* Prompts follow each other without a pause, so that a pass always runs beside the readers. */
     (void)snprintf(load.every, N_TEXT, "%.6fs", pass_s);
     enum baton_err err = run_load(&load, &run, why);
     if (err)
@@ -289,8 +292,8 @@ static enum baton_err measure_step_beside(struct url_probe *url, const struct si
     return BATON_OK;
 }
 
-/* Measures prompts of one chunk, each a pass of its own, alone and while others read: one right
- * after the other, because a machine's speed changes over time. */
+/* Measures prompts of one chunk, each a pass of its own, alone and while others read. One follows
+ * right after the other, because a machine's speed changes over time. */
 static enum baton_err measure_pass_beside(struct url_probe *url, double *factor,
                                           struct baton_why *why)
 {
@@ -333,7 +336,8 @@ static enum baton_err measure_beside(struct sim_probe *probe, const struct sim_c
     return BATON_OK;
 }
 
-/* Measuring one role beside the other makes sense only for workers that keep their cores. */
+/* Measures the roles beside each other only for pinned workers: others change their cores
+ * meanwhile. */
 enum baton_err sim_probe_url(const struct plan_calibrate_options *options, struct sim_costs *costs,
                              struct baton_why *why)
 {

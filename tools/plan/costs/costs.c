@@ -21,7 +21,7 @@ double sim_curve_at(const struct sim_curve *curve, double n)
 
 /* ---- positions ---- */
 
-/* Row i after `past` attends to past + i, or to the window. */
+/* Sums the positions of n rows after `past`: row i attends to past + i, or to the window. */
 double sim_attended(const struct sim_window *window, double past, double n)
 {
     double whole = n * (past + n / 2), growing = fmin(fmax(window->n_tokens - past, 0), n);
@@ -42,7 +42,8 @@ static double stage_s(const struct sim_stage_cost *cost, const struct sim_work *
 
 /* ---- cores ---- */
 
-/* The time on n_cores between those of two entries: straight in 1 / n_cores. */
+/* Interpolates between the times of two entries, straight in 1 / n_cores: the work that cores share
+ * shrinks by that, and the rest stays. */
 static double between(const struct sim_core_costs *few, double few_s,
                       const struct sim_core_costs *many, double many_s, double n_cores)
 {
@@ -50,7 +51,7 @@ static double between(const struct sim_core_costs *few, double few_s,
     return few_s + (many_s - few_s) * (at - from) / (to - from);
 }
 
-/* The first entry with at least n_cores, or the last. */
+/* Returns the first entry with at least n_cores, or the last. */
 static int entry_of(const struct sim_costs *costs, double n_cores)
 {
     int i = 0;
@@ -118,7 +119,7 @@ static double mean(const double *values, int n)
     return sum / n;
 }
 
-/* Of what is drawn. */
+/* Returns the mean of draws, which are straight between two quantiles. */
 static double spread_mean(const struct sim_spread *spread)
 {
     double sum = 0;
@@ -131,13 +132,14 @@ static double spread_mean(const struct sim_spread *spread)
 struct sim_spread sim_spread_of(double *values, int n)
 {
     struct sim_spread spread;
-    double wanted = mean(values, n);
+    double true_mean = mean(values, n);
     qsort(values, (size_t)n, sizeof *values, compare);
     for (int i = 0; i < SIM_N_QUANTILES; i++)
         spread.factor[i] = quantile(values, n, sim_quantiles[i]);
-    double got = spread_mean(&spread);
-    for (int i = 0; i < SIM_N_QUANTILES && got > 0; i++)
-        spread.factor[i] *= wanted / got;
+    /* Quantiles lose the exact mean, which throughput depends on. */
+    double drawn_mean = spread_mean(&spread);
+    for (int i = 0; i < SIM_N_QUANTILES && drawn_mean > 0; i++)
+        spread.factor[i] *= true_mean / drawn_mean;
     return spread;
 }
 

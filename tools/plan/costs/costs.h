@@ -7,8 +7,8 @@
  *     of the positions, `share` see no more than the window of layers that have one
  *     times a factor drawn from the stage's spread, times `beside` while others of the host compute
  *
- * A curve goes straight from point to point, stays at the first one below it, and goes on above the
- * last as between the last two.
+ * A curve is straight between its points, constant below the first one, and above the last one
+ * continues as between the last two.
  *
  * Ownership: plain data.
  * Threading: pure functions.
@@ -29,9 +29,8 @@ struct sim_curve {
     double s[SIM_MAX_POINTS];
 };
 
-/* How much a time varies: quantiles 0, 10, 25, 50, 75, 90, 95, 99, 100 % of it over the typical
- * one.
- */
+/* The variation of a time: its quantiles 0, 10, 25, 50, 75, 90, 95, 99 and 100 %, divided by the
+ * typical one. */
 struct sim_spread {
     double factor[SIM_N_QUANTILES];
 };
@@ -50,7 +49,8 @@ struct sim_core_costs {
     struct sim_stage_cost pass, step;
 };
 
-/* Layers with a window: of attention's work this share looks no further back than n_tokens. */
+/* Layers with a window: for this share of attention's work, no row attends further back than
+ * n_tokens. */
 struct sim_window {
     double n_tokens; /* 0: no layer has one */
     double share;    /* 0..1 */
@@ -58,47 +58,48 @@ struct sim_window {
 
 struct sim_costs {
     char model[SIM_NAME_BYTES];
-    double kv_token_bytes; /* 0: not known */
-    int n_layers;          /* that hold K and V; 0: not known */
-    int chunk;             /* rows of a pass that were measured; 0: not known */
+    double kv_token_bytes; /* 0: unknown */
+    int n_layers;          /* layers that hold K and V; 0: unknown */
+    int chunk;             /* rows of a measured pass; 0: unknown */
     struct sim_window window;
     /* Times of a request whose workers are idle: to its first pass, from the end of its last pass
-     * to the client, and how much both vary. */
+     * to the client, and the variation of both. */
     double before_s, after_s;
     struct sim_spread way;
-    /* From the end of the last pass to the context received, and more for each token not yet sent.
+    /* From the end of the last pass until the context is received, with the time of each token not
+     * yet sent.
      */
     double handoff_s, handoff_token_s;
-    int n; /* of cores, at least 1, ascending */
+    int n; /* number of cores' entries, at least 1, in ascending order */
     struct sim_core_costs cores[SIM_MAX_CORES];
 };
 
-/* What one pass or step does. */
+/* The work of one pass or step. */
 struct sim_work {
     double n;         /* rows, or sequences */
     double positions; /* as above: sim_attended */
     double factor;    /* drawn */
 };
 
-/* What n rows attend to that follow `past` positions, and what one step of a sequence does with so
- * long a context. */
+/* Return the positions that n rows after `past` positions attend to, and those that one step of a
+ * sequence with that context attends to. */
 double sim_attended(const struct sim_window *window, double past, double n);
 double sim_seen(const struct sim_window *window, double context);
 
-/* Seconds on so many cores of its own, at least as many as the first entry has; between entries it
- * goes by 1 / n_cores, above the last one it does not get faster. */
+/* Return the seconds on that many cores of its own, at least as many as the first entry has.
+ * Between entries they depend on 1 / n_cores; above the last one they do not decrease. */
 double sim_pass_s(const struct sim_costs *costs, double n_cores, const struct sim_work *work);
 double sim_step_s(const struct sim_costs *costs, double n_cores, const struct sim_work *work);
 
-/* The entry for the cores nearest to n_cores. */
+/* Returns the entry whose cores are nearest to n_cores. */
 const struct sim_core_costs *sim_costs_near(const struct sim_costs *costs, double n_cores);
 
 double sim_curve_at(const struct sim_curve *curve, double n);
 
-/* No spread at all. */
+/* Returns a spread of a constant factor 1. */
 struct sim_spread sim_spread_none(void);
-/* Of n >= 1 measurements, each over what is typical: their quantiles, scaled a little so that what
- * is drawn has their mean. Sorts them. */
+/* Returns the quantiles of n >= 1 measurements, each divided by the typical one, scaled a little so
+ * that draws have their mean. Sorts the measurements. */
 struct sim_spread sim_spread_of(double *values, int n);
 double sim_spread_draw(const struct sim_spread *spread, struct ld_rng *rng);
 

@@ -9,9 +9,9 @@ enum { FILE_MAX_BYTES = 1 << 20, MAX_HOST_CORES = 256 };
 #define MAX_SECONDS 1e6
 #define MAX_SIZE    1e9
 
-/* The position that error messages name. */
+/* The position for error messages. */
 struct place {
-    const char *name, *in; /* the file; the object's path */
+    const char *name, *in; /* the file, and the object's path in it */
     struct baton_why *why;
 };
 
@@ -21,7 +21,7 @@ static enum baton_err fail(const struct place *at, const char *field, const char
                       range);
 }
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 static bool is_number(const struct baton_json *value, double min, double max)
 {
@@ -64,6 +64,7 @@ static enum baton_err read_curve(const struct place *at, const struct baton_json
     curve->n = (int)n;
     for (size_t i = 0; i < n && ok; i++) {
         const struct baton_json *size = baton_json_at(sizes, i), *time = baton_json_at(times, i);
+        /* Sizes are whole numbers, so the next one is at least 1 larger. */
         ok = is_number(size, i ? curve->at[i - 1] + 1 : 1, MAX_SIZE) &&
              is_number(time, 1e-9, MAX_SECONDS);
         curve->at[i] = baton_json_number(size);
@@ -139,7 +140,7 @@ static enum baton_err read_ways(const struct place *at, const struct baton_json 
     return err;
 }
 
-/* Older files do not say it. */
+/* Reads the chunk, which older files lack. */
 static enum baton_err read_chunk(const struct place *at, const struct baton_json *root, int *chunk)
 {
     double number = 0;
@@ -150,7 +151,7 @@ static enum baton_err read_chunk(const struct place *at, const struct baton_json
     return err;
 }
 
-/* Files of models without windows say nothing of them. */
+/* Reads the window, which files of models without windows lack. */
 static enum baton_err read_window(const struct place *at, const struct baton_json *root,
                                   struct sim_window *window)
 {
@@ -215,7 +216,7 @@ enum baton_err sim_costs_file_read(const char *path, struct sim_costs *costs, st
     return err;
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 static void put_numbers(const char *key, const double *numbers, int n, struct baton_json_out *out)
 {

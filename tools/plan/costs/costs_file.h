@@ -8,7 +8,7 @@
  *                          "beside": ...},
  *                 "step": {the same}}, ...]}
  *
- * What each means stands in costs.h.
+ * costs.h explains the members.
  *
  * Ownership: plain values.
  * Threading: pure functions.
@@ -22,18 +22,18 @@
 #include "common/base/json.h"
 #include "tools/plan/costs/costs.h"
 
-/* name is what messages call the text. */
+/* Parses a file's text. name stands for the text in messages. */
 enum baton_err sim_costs_file_parse(const char *name, const char *text, size_t n,
                                     struct sim_costs *costs,
                                     struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err sim_costs_file_read(const char *path, struct sim_costs *costs,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* The object above, at key (NULL: at the top). */
+/* Writes the object above, at key (NULL: at the top). */
 void sim_costs_file_put(const struct sim_costs *costs, const char *key, struct baton_json_out *out);
 
-/* The entry for n_cores: an existing one, or a new one in order of n_cores. NULL when there are
- * SIM_MAX_CORES already. */
+/* Returns the entry for n_cores: an existing one, or a new one in order of n_cores. NULL when there
+ * are already SIM_MAX_CORES. */
 struct sim_core_costs *sim_costs_file_entry(struct sim_costs *costs, int n_cores);
 
 #endif

@@ -36,7 +36,7 @@ void sim_events_add(struct sim_events *events, int64_t at_ns, enum sim_kind kind
     events->items[hole] = event;
 }
 
-/* The child of hole that comes first; n when it has none. */
+/* Returns the earlier child of hole; n when it has none. */
 static size_t first_child(const struct sim_events *events, size_t hole)
 {
     size_t left = 2 * hole + 1, right = left + 1;

@@ -3,7 +3,8 @@
  *
  * Ownership: the queue owns its heap until sim_events_fini; subjects are borrowed.
  * Threading: one owner.
- * Errors:    memory that is out sticks in `failed`, and the event is lost: look at the end.
+ * Errors:    `failed` stays set after a failure of memory, which loses the event; to be checked at
+ *            the end.
  */
 #ifndef BATON_TOOLS_PLAN_SIMULATE_EVENT_QUEUE_H
 #define BATON_TOOLS_PLAN_SIMULATE_EVENT_QUEUE_H
@@ -13,25 +14,25 @@
 #include <stdint.h>
 
 enum sim_kind {
-    SIM_ASK,      /* the source may have a request due */
-    SIM_QUEUE,    /* a request comes to the gateway's queue */
+    SIM_DUE,      /* the source may have a request due */
+    SIM_QUEUE,    /* a request arrives at the gateway's queue */
     SIM_BEGIN,    /* a worker that was idle begins a pass or step */
-    SIM_COMPUTED, /* a worker's pass or step is through */
-    SIM_FIRST,    /* a first token comes to the gateway */
+    SIM_COMPUTED, /* a worker's pass or step has ended */
+    SIM_FIRST,    /* a first token arrives at the gateway */
     SIM_RECEIVED, /* a decode worker has received a whole context */
-    SIM_END       /* an answer is over for its client */
+    SIM_END       /* an answer has ended for its client */
 };
 
 struct sim_event {
     int64_t at_ns;
-    uint64_t order; /* of adding */
+    uint64_t order; /* sequence number of the addition */
     enum sim_kind kind;
-    uint32_t stamp; /* the subject's, to tell an event that was overtaken */
+    uint32_t stamp; /* compared with the subject's, to recognise an event that is no longer valid */
     void *subject;
 };
 
 struct sim_events {
-    struct sim_event *items; /* a binary heap, the next one first */
+    struct sim_event *items; /* a binary heap; the next event is the first */
     size_t n, cap;
     uint64_t n_added;
     bool failed;
@@ -39,7 +40,7 @@ struct sim_events {
 
 void sim_events_add(struct sim_events *events, int64_t at_ns, enum sim_kind kind, void *subject,
                     uint32_t stamp);
-/* Takes the next one; false: there is none. */
+/* Removes the next event. False when there is none. */
 bool sim_events_take(struct sim_events *events, struct sim_event *event);
 void sim_events_fini(struct sim_events *events);
 

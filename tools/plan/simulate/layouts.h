@@ -1,4 +1,4 @@
-/* Fleets by name: "2P1D" is two prefill workers and one decode worker.
+/* Fleets by name: "2P1D" has two prefill workers and one decode worker.
  *
  * Ownership: plain values.
  * Threading: pure functions.
@@ -20,7 +20,7 @@ struct sim_layouts {
     int n;
 };
 
-/* "1P1D,8P8D,..." */
+/* Parses "1P1D,8P8D,..." */
 enum baton_err sim_layouts_parse(const char *option, const char *text, struct sim_layouts *layouts,
                                  struct baton_why *why) BATON_MUST_CHECK;
 void sim_layout_name(const struct sim_layout *layout, char name[SIM_LAYOUT_BYTES]);

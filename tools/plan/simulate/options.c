@@ -101,7 +101,7 @@ static enum baton_err read_words(struct sim_command *command, struct baton_why *
             parse_policy("--decode-policy", options->decode_policy, &settings->decode_policy, why);
     if (!err)
         err = cli_word_parse("--overlap", options->overlap, overlaps, 3, &overlap, why);
-    settings->overlap = (enum baton_overlap)overlap; /* in this order */
+    settings->overlap = (enum baton_overlap)overlap; /* the enum has this order */
     return err;
 }
 
@@ -166,6 +166,7 @@ static void read_sizes(struct sim_command *command)
     int chunk = options->chunk ? (int)options->chunk : settings->costs.chunk;
     if (!chunk)
         chunk = BATON_DENSE_CHUNK;
+    /* A pass computes whole KV blocks. */
     settings->chunk = chunk / BATON_KV_BLOCK_TOKENS * BATON_KV_BLOCK_TOKENS;
     settings->max_batch = (int)options->max_batch;
     settings->kv_blocks = (kv_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
@@ -177,7 +178,8 @@ static void read_sizes(struct sim_command *command)
     settings->latency_s = options->network_latency_us / 1e6;
 }
 
-/* One machine has few workers, and each layout must have costs for its cores. */
+/* Checks that a shared machine has few enough workers, and that costs exist for each layout's
+ * cores. */
 static enum baton_err check_cores(const struct sim_command *command, struct baton_why *why)
 {
     const struct sim_settings *settings = &command->settings;
@@ -199,7 +201,7 @@ static enum baton_err check_cores(const struct sim_command *command, struct bato
     return BATON_OK;
 }
 
-/* ---- what does not go together ---- */
+/* ---- options that exclude each other ---- */
 
 static enum baton_err check_together(const struct sim_options *o, struct baton_why *why)
 {
@@ -230,7 +232,7 @@ static enum baton_err check_network(const struct sim_command *command, struct ba
     if (!(command->options->network_gbps > 0) || command->settings.costs.kv_token_bytes > 0)
         return BATON_OK;
     return baton_fail(why, BATON_INVALID,
-                      "--network-gbps: %s does not say how many bytes a token's KV takes "
+                      "--network-gbps: %s lacks the bytes of a token's KV "
                       "(kv_token_bytes; baton-plan calibrate with --model writes it)",
                       command->options->calibration);
 }

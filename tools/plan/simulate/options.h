@@ -1,7 +1,7 @@
-/* The options of `baton-plan simulate`: as they were given, and what they mean.
+/* The options of `baton-plan simulate`: as given, and as checked.
  *
- * Ownership: texts of sim_options belong to the config; a command owns what it read (a trace) until
- *            sim_command_fini.
+ * Ownership: texts of sim_options belong to the config; a command owns the trace that it read,
+ *            until sim_command_fini.
  * Threading: read-only once made.
  * Errors:    INVALID names the option and its range or form; those of reading files.
  */
@@ -11,7 +11,7 @@
 #include "tools/plan/simulate/simulation.h"
 #include "tools/support/cli.h"
 
-/* As given; the table in options.c says what each is. */
+/* The options as given; the table in options.c describes each. */
 struct sim_options {
     const char *calibration, *layouts, *cores;
     int64_t worker_cores, host_cores;
@@ -28,7 +28,7 @@ struct sim_options {
 extern const struct baton_option sim_option_table[];
 extern const size_t sim_n_options;
 
-/* What is to be done: every layout under every load (several concurrencies, or one other load). */
+/* The runs to make: every layout under every load (several concurrencies, or one other load). */
 struct sim_command {
     const struct sim_options *options;
     struct sim_settings settings; /* of the first load */
@@ -37,7 +37,7 @@ struct sim_command {
     struct ld_trace trace;
 };
 
-/* Reads files and checks what options say together. options must outlive the command. */
+/* Reads files and checks that the options fit together. options must outlive the command. */
 enum baton_err sim_command_init(struct sim_command *command, const struct sim_options *options,
                                 struct baton_why *why) BATON_MUST_CHECK;
 void sim_command_fini(struct sim_command *command);

@@ -9,15 +9,15 @@
 #include "tools/load/report/report.h"
 #include "tools/plan/costs/costs_file.h"
 
-/* What the table and the CSV tell of times. */
+/* The times in the table and the CSV. */
 static const struct {
     enum ld_time time;
     const char *title;
-} told[] = {{LD_TIME_ttft, "TTFT"}, {LD_TIME_itl, "ITL"}, {LD_TIME_e2el, "E2EL"}};
+} shown[] = {{LD_TIME_ttft, "TTFT"}, {LD_TIME_itl, "ITL"}, {LD_TIME_e2el, "E2EL"}};
 
-enum { N_TOLD = BATON_N_OF(told) };
+enum { N_SHOWN = BATON_N_OF(shown) };
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 void sim_report_text_head(const struct sim_command *command, FILE *to)
 {
@@ -25,8 +25,8 @@ void sim_report_text_head(const struct sim_command *command, FILE *to)
     (void)fprintf(to, "simulated with the costs of %s (%s), seed %" PRId64 "; times in ms\n",
                   options->calibration, command->settings.costs.model, options->seed);
     (void)fprintf(to, "%-12s%9s%11s%11s", "layout", "load", "requests/s", "tokens/s");
-    for (int i = 0; i < N_TOLD; i++)
-        (void)fprintf(to, "%9s p50%9s p99", told[i].title, told[i].title);
+    for (int i = 0; i < N_SHOWN; i++)
+        (void)fprintf(to, "%9s p50%9s p99", shown[i].title, shown[i].title);
     (void)fprintf(to, "%9s%9s%8s%9s%9s\n", "P busy", "D busy", "batch", "failed", "good");
 }
 
@@ -40,9 +40,9 @@ void sim_report_text(const struct sim_run *run, bool has_slo, FILE *to)
         (void)snprintf(load, sizeof load, "%d", run->concurrency);
     (void)fprintf(to, "%-12s%9s%11.2f%11.0f", name, load, figures->requests_per_s,
                   figures->output_per_s);
-    for (int i = 0; i < N_TOLD; i++)
-        (void)fprintf(to, "%13.3f%13.3f", 1e3 * figures->times[told[i].time].p50,
-                      1e3 * figures->times[told[i].time].p99);
+    for (int i = 0; i < N_SHOWN; i++)
+        (void)fprintf(to, "%13.3f%13.3f", 1e3 * figures->times[shown[i].time].p50,
+                      1e3 * figures->times[shown[i].time].p99);
     (void)fprintf(to, "%8.1f%%%8.1f%%%8.1f%9" PRIu64, 100 * results->prefill_busy,
                   100 * results->decode_busy, results->mean_batch,
                   figures->n_by_outcome[LD_FAILED]);
@@ -59,8 +59,8 @@ void sim_report_csv_head(FILE *to)
     (void)fputs("layout,prefill,decode,concurrency,rate,sent,done,failed,window_s,requests_per_s,"
                 "output_tokens_per_s,prompt_tokens_per_s",
                 to);
-    for (int i = 0; i < N_TOLD; i++) {
-        const char *key = ld_time_key(told[i].time);
+    for (int i = 0; i < N_SHOWN; i++) {
+        const char *key = ld_time_key(shown[i].time);
         (void)fprintf(to, ",%s_mean_s,%s_p50_s,%s_p90_s,%s_p99_s", key, key, key, key);
     }
     (void)fputs(
@@ -91,8 +91,8 @@ void sim_report_csv(const struct sim_command *command, const struct sim_run *run
                             figures->prompt_per_s};
     for (size_t i = 0; i < BATON_N_OF(rates); i++)
         put_number(rates[i], to);
-    for (int i = 0; i < N_TOLD; i++) {
-        const struct ld_summary *times = &figures->times[told[i].time];
+    for (int i = 0; i < N_SHOWN; i++) {
+        const struct ld_summary *times = &figures->times[shown[i].time];
         put_number(times->mean, to);
         put_number(times->p50, to);
         put_number(times->p90, to);

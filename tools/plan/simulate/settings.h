@@ -1,4 +1,5 @@
-/* What is simulated, except the layout: costs, load, machines, workers, gateway and network.
+/* The input of a simulation, except the layout: costs, load, machines, workers, gateway and
+ * network.
  *
  * Ownership: plain data; texts and traces of the load are borrowed.
  * Threading: read-only once made.
@@ -16,19 +17,19 @@
 
 struct sim_settings {
     struct sim_costs costs;
-    struct ld_source load; /* its settings; n_requests of it are simulated */
+    struct ld_source load; /* its settings; n_requests are simulated */
     struct ld_slo slo;
     enum sim_cores cores;
-    int n_cores;       /* ELASTIC: of the one machine; else of each worker */
+    int n_cores;       /* ELASTIC: of the one machine; otherwise of each worker */
     int chunk;         /* rows of a pass, whole blocks */
     int max_batch;     /* sequences of a step */
     int64_t kv_blocks; /* of a decode worker */
     enum baton_routing_policy prefill_policy, decode_policy;
     int64_t max_queued, max_queued_tokens;
     int n_gateways;
-    double gateway_token_s; /* of gateway time per token */
+    double gateway_token_s; /* gateway time per token */
     enum baton_overlap overlap;
-    double gbps, latency_s; /* of the network; 0: as calibrated */
+    double gbps, latency_s; /* of the network; 0: as in the calibration */
 };
 
 #endif

@@ -1,8 +1,8 @@
-/* What all parts of a simulated cluster share: the clock, the events, the network, the machine.
+/* The parts that all of a simulated cluster share: the clock, the events, the network, the machine.
  *
  * Ownership: the cluster's (simulation.c); settings are borrowed.
  * Threading: one owner.
- * Errors:    memory that is out sets `failed`, which ends the simulation.
+ * Errors:    a failure of memory sets `failed`, which ends the simulation.
  */
 #ifndef BATON_TOOLS_PLAN_SIMULATE_SHARED_H
 #define BATON_TOOLS_PLAN_SIMULATE_SHARED_H
@@ -28,7 +28,7 @@ static inline int64_t sim_ns(double seconds)
     return (int64_t)(seconds * 1e9);
 }
 
-/* The numbers of a worker's n-th pass or step. */
+/* Returns the random numbers of a worker's n-th pass or step. */
 static inline struct ld_rng sim_rng(const struct sim_shared *shared, enum ld_stream stream,
                                     uint32_t worker, uint64_t n)
 {

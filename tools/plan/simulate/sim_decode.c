@@ -42,7 +42,7 @@ static struct sim_work work_of(const struct sim_decode *worker, const struct sim
     return work;
 }
 
-static void note_begun(const struct sim_decode *worker, int64_t now_ns)
+static void mark_begun(const struct sim_decode *worker, int64_t now_ns)
 {
     for (int i = 0; i < worker->n_step; i++)
         if (!worker->sequences[i]->stepped_ns)
@@ -53,9 +53,10 @@ void sim_decode_begin(struct sim_decode *worker, struct sim_shared *shared)
 {
     int max_batch = shared->settings->max_batch;
     worker->n_step = worker->n < max_batch ? worker->n : max_batch;
-    note_begun(worker, shared->now_ns);
+    mark_begun(worker, shared->now_ns);
     struct sim_work work = work_of(worker, &shared->settings->costs.window);
-    /* Numbers are a function of seed, worker and count, so no worker shifts another one's draws. */
+    /* Numbers are a function of seed, worker and count, so no worker changes another one's
+     * draws. */
     struct ld_rng rng = sim_rng(shared, LD_STREAM_STEP, worker->index, worker->n_steps++);
     work.factor = sim_spread_draw(&shared->step_spread, &rng);
     worker->n_tokens += (uint64_t)worker->n_step;
@@ -75,7 +76,7 @@ static void leave(struct sim_decode *worker, struct sim_shared *shared, struct s
     sim_events_add(&shared->events, arrived_ns, SIM_END, request, 0);
 }
 
-/* Every sequence of the step has one more token. Finished sequences leave, and the rest keep their
+/* Adds a token to every sequence of the step. Finished sequences leave, and the rest keep their
  * order. */
 void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
 {
@@ -126,7 +127,7 @@ void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
     worker->sequences[worker->n++] = request;
     if (worker->engine.busy)
         return;
-    /* The step begins by an event of this moment, after those that are queued already, so that
+    /* The step begins by an event of this moment, after those that are already queued, so that
      * requests which start together share it. */
     sim_engine_set_busy(&worker->engine, true, shared->now_ns);
     sim_events_add(&shared->events, shared->now_ns, SIM_BEGIN, &worker->engine, 0);

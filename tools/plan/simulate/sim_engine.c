@@ -10,7 +10,7 @@ enum baton_err sim_cores_parse(const char *option, const char *text, enum sim_co
     int which = 0;
     enum baton_err err = cli_word_parse(option, text, words, 3, &which, why);
     if (!err)
-        *cores = (enum sim_cores)which; /* in this order */
+        *cores = (enum sim_cores)which; /* the enum has this order */
     return err;
 }
 
@@ -40,7 +40,7 @@ static double beside(const struct sim_engine *engine, double n_cores)
     return engine->role == BATON_CORE_PREFILL ? near->pass.beside : near->step.beside;
 }
 
-/* Whether the busy engine `other` may also use core. */
+/* True when the busy engine `other` may also use core. */
 static bool uses(const struct sim_host *host, int other, int core)
 {
     int cores[BATON_CORES_MAX];
@@ -51,7 +51,8 @@ static bool uses(const struct sim_host *host, int other, int core)
     return false;
 }
 
-/* The largest number of engines on one of this engine's cores: its threads wait for the slowest. */
+/* Returns the largest number of engines on one of this engine's cores: its threads wait for the
+ * slowest. */
 static int count_sharers(const struct sim_host *host, const int *cores, int n)
 {
     int most = 1;
@@ -70,6 +71,7 @@ static double elastic_s(const struct sim_engine *engine)
     int cores[BATON_CORES_MAX];
     int n = baton_core_share(host->roles, host->n_engines, engine->index, host->n_cores, cores);
     double alone_s = work_s(engine, n) * count_sharers(host, cores, n);
+    /* On all cores no other engine can compute beside it. */
     return n < host->n_cores ? alone_s * beside(engine, n) : alone_s;
 }
 
@@ -82,7 +84,7 @@ static bool has_company(const struct sim_engine *engine)
     return false;
 }
 
-/* How long all of the work takes at the present speed. */
+/* Returns the duration of all of the work at the present speed. */
 static double duration_s(const struct sim_engine *engine)
 {
     const struct sim_host *host = engine->host;

@@ -1,12 +1,12 @@
-/* Where a worker computes: one pass or step at a time, as fast as its cores are.
+/* The cores of a worker: one pass or step at a time, as fast as they are.
  *
  *     own      every worker has a machine: its cores are always its own
  *     pinned   one machine, fixed cores: memory is shared, so others that compute slow it down
  *     elastic  one machine whose workers lend each other idle cores, by the rule of
  *              common/policy/core_shares.h
  *
- * When a worker of a shared machine becomes busy or idle, the work under way there continues at
- * another speed: its event is added again with a new stamp, and the old event no longer counts.
+ * When a worker of a shared machine becomes busy or idle, the work in progress there continues at
+ * another speed: its event is added again with a new stamp, which invalidates the old event.
  *
  * Ownership: engines are embedded in workers; a host borrows them.
  * Threading: one owner.
@@ -30,7 +30,7 @@ struct sim_engine;
 
 struct sim_host {
     enum sim_cores mode;
-    int n_cores; /* ELASTIC: of the machine; else of each worker */
+    int n_cores; /* ELASTIC: of the machine; otherwise of each worker */
     const struct sim_costs *costs;
     struct sim_events *events;
     /* PINNED, ELASTIC */
@@ -42,28 +42,28 @@ struct sim_host {
 struct sim_engine {
     struct sim_host *host;
     enum baton_core_role role;
-    int index;    /* among the host's */
-    void *worker; /* whose */
+    int index;    /* among the host's engines */
+    void *worker; /* the owner, a sim_prefill or sim_decode */
     bool busy;
-    uint32_t stamp; /* of the event that counts */
+    uint32_t stamp; /* of the valid event */
     struct sim_work work;
     double left;       /* fraction of the work that is left, as of since_ns */
-    double duration_s; /* of all of it at the present speed */
+    double duration_s; /* duration of all of it at the present speed */
     int64_t since_ns;
-    int64_t began_ns; /* the work under way */
-    double busy_s;    /* all work that is through */
+    int64_t began_ns; /* begin of the current work */
+    double busy_s;    /* time of all finished work */
 };
 
 void sim_engine_init(struct sim_engine *engine, struct sim_host *host, enum baton_core_role role,
                      void *worker);
 
-/* From the first work of many to the last. */
+/* Marks the engine busy from the first of several works to the last. */
 void sim_engine_set_busy(struct sim_engine *engine, bool busy, int64_t now_ns);
 
-/* Begins work; the engine is busy. SIM_COMPUTED comes with the engine as its subject. */
+/* Begins work; the engine is busy. A SIM_COMPUTED event with the engine as its subject follows. */
 void sim_engine_start(struct sim_engine *engine, const struct sim_work *work, int64_t now_ns);
 
-/* Whether an event is the end of its work, which is then noted. */
+/* True when the event is the end of its work, which is then added to busy_s. */
 bool sim_engine_ended(struct sim_engine *engine, const struct sim_event *event);
 
 #endif

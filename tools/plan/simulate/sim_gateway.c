@@ -77,7 +77,7 @@ static struct sim_decode *choose_decode(struct sim_gateway *gateway, int64_t n_b
 
 /* ---- the queue ---- */
 
-/* False when the request must wait for capacity. */
+/* Routes the request. False when it must wait for capacity. */
 static bool route(struct sim_gateway *gateway, struct sim_request *request)
 {
     bool wants_decode = request->n_output > 1;
@@ -99,11 +99,12 @@ static bool route(struct sim_gateway *gateway, struct sim_request *request)
         decode->turn = ++gateway->n_turns;
         sim_decode_reserve(decode, request);
     }
-    sim_prefill_take(prefill, gateway->shared, request);
+    sim_prefill_add(prefill, gateway->shared, request);
     return true;
 }
 
-/* First come, first served: stops at the first request that must wait, as the gateway does. */
+/* Routes first come, first served: stops at the first request that must wait, as the gateway
+ * does. */
 static void pump(struct sim_gateway *gateway)
 {
     struct sim_request *request;
@@ -123,7 +124,7 @@ void sim_gateway_queue(struct sim_gateway *gateway, struct sim_request *request)
 {
     const struct sim_settings *settings = gateway->shared->settings;
     request->queued_ns = gateway->shared->now_ns;
-    if (request->n_blocks > settings->kv_blocks) { /* it would stop the queue for ever */
+    if (request->n_blocks > settings->kv_blocks) { /* it would block the queue for ever */
         refuse(gateway, request, "larger than a decode worker's KV cache");
         return;
     }

@@ -19,24 +19,24 @@
 #include "tools/plan/costs/costs.h"
 
 struct sim_network {
-    double token_s;   /* of a context's token through a NIC */
-    double fixed_s;   /* of every hand-off, latency included */
+    double token_s;   /* of one token's KV through a NIC */
+    double fixed_s;   /* of every hand-off, including latency */
     double latency_s; /* of every message, one way, beyond the calibration's */
-    double last_part; /* of a pass that cannot leave before its end, 0..1 */
+    double last_part; /* share of a pass that cannot leave before its end, 0..1 */
     enum baton_overlap overlap;
 };
 
 struct sim_nic_queue {
-    int64_t free_ns; /* it is empty from then on */
+    int64_t free_ns; /* time from which it is empty */
     double busy_s;
 };
 
-/* gbps, latency_s: of the simulated network; 0: as where it was calibrated. */
+/* Returns a network of that speed; with gbps or latency_s 0, as in the calibration. */
 struct sim_network sim_network_make(const struct sim_costs *costs, double gbps, double latency_s,
                                     enum baton_overlap overlap);
 
-/* Sends n_tokens of a context, those of a pass (overlapping) or all of them. Returns when the last
- * of them is received. began_ns, ended_ns: the pass. */
+/* Sends n_tokens of a context: those of a pass (overlapping) or all of them. Returns when the last
+ * one is received. began_ns and ended_ns are those of the pass. */
 int64_t sim_network_send(const struct sim_network *network, struct sim_nic_queue *from,
                          struct sim_nic_queue *to, int64_t n_tokens, bool overlaps,
                          int64_t began_ns, int64_t ended_ns);

@@ -35,10 +35,10 @@ static void plan(struct sim_prefill *worker, const struct sim_shared *shared)
         baton_prefill_schedule(worker->candidates, worker->n_held, &limits, worker->chunks);
 }
 
-/* The rows of the pass, and what they attend to. */
+/* Returns the rows of the pass and the positions that they attend to. */
 static struct sim_work work_of(const struct sim_prefill *worker, const struct sim_window *window)
 {
-    struct sim_work work = {.factor = 1}; /* sim_prefill_begin draws it */
+    struct sim_work work = {.factor = 1}; /* sim_prefill_begin draws the factor */
     for (int i = 0; i < worker->n_chunks; i++) {
         const struct baton_prefill_chunk *chunk = &worker->chunks[i];
         double n = chunk->n_tokens, past = (double)worker->held[chunk->candidate]->n_computed;
@@ -65,24 +65,25 @@ void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared)
 
 /* ---- its end ---- */
 
-/* Sends what can leave of a request's context now, and all the rest when its prompt is computed. */
-static void ship(struct sim_prefill *worker, struct sim_shared *shared, struct sim_request *request,
-                 int64_t n_tokens)
+/* Sends the part of a request's context that can leave, and all the rest when its prompt is
+ * computed. */
+static void send_context(struct sim_prefill *worker, struct sim_shared *shared,
+                         struct sim_request *request, int64_t n_tokens)
 {
     const struct sim_network *network = &shared->network;
     bool overlaps = baton_overlap_applies(network->overlap, request->n_prompt);
-    bool through = request->n_computed == request->n_prompt;
-    if (!request->decode || !(overlaps || through))
+    bool is_last = request->n_computed == request->n_prompt;
+    if (!request->decode || !(overlaps || is_last))
         return;
     int64_t n = overlaps ? n_tokens : request->n_prompt;
     int64_t there_ns = sim_network_send(network, &worker->nic, request->nic, n, overlaps,
                                         worker->engine.began_ns, shared->now_ns);
-    if (through)
+    if (is_last)
         sim_events_add(&shared->events, there_ns + sim_ns(network->fixed_s), SIM_RECEIVED, request,
                        0);
 }
 
-/* From the end of a prompt's last pass to the gateway. */
+/* Returns the time from the end of a prompt's last pass to the gateway. */
 static int64_t after_ns(const struct sim_shared *shared, const struct sim_request *request)
 {
     double after_s = shared->settings->costs.after_s;
@@ -96,7 +97,7 @@ static void advance(struct sim_prefill *worker, struct sim_shared *shared)
         const struct baton_prefill_chunk *chunk = &worker->chunks[i];
         struct sim_request *request = worker->held[chunk->candidate];
         request->n_computed += chunk->n_tokens;
-        ship(worker, shared, request, chunk->n_tokens);
+        send_context(worker, shared, request, chunk->n_tokens);
         if (request->n_computed < request->n_prompt)
             continue;
         request->computed_ns = shared->now_ns;
@@ -106,8 +107,8 @@ static void advance(struct sim_prefill *worker, struct sim_shared *shared)
     baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
 }
 
-/* Drops computed prompts; the rest keep their order, which the scheduler's ties go by. */
-static void let_go(struct sim_prefill *worker)
+/* Drops computed prompts; the rest keep their order, which decides the scheduler's ties. */
+static void drop_computed(struct sim_prefill *worker)
 {
     int n_kept = 0;
     for (int i = 0; i < worker->n_held; i++)
@@ -119,7 +120,7 @@ static void let_go(struct sim_prefill *worker)
 void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared)
 {
     advance(worker, shared);
-    let_go(worker);
+    drop_computed(worker);
     if (worker->n_held)
         sim_prefill_begin(worker, shared);
     else
@@ -134,6 +135,7 @@ static bool grow(struct sim_prefill *worker)
         return true;
     int cap = worker->cap ? 2 * worker->cap : 16;
     struct sim_request **held = reallocarray(worker->held, (size_t)cap, sizeof *worker->held);
+    /* Each table is kept as soon as it grew: after a failure of the other one, fini frees both. */
     if (held)
         worker->held = held;
     struct baton_prefill_candidate *candidates =
@@ -145,8 +147,8 @@ static bool grow(struct sim_prefill *worker)
     return held && candidates;
 }
 
-void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
-                      struct sim_request *request)
+void sim_prefill_add(struct sim_prefill *worker, struct sim_shared *shared,
+                     struct sim_request *request)
 {
     if (!grow(worker)) {
         shared->failed = true;

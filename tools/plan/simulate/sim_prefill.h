@@ -1,9 +1,9 @@
 /* A simulated prefill worker: passes of at most `chunk` rows, shared among its prompts by the
  * worker's own rule (common/policy/prefill_scheduler.h).
  *
- * Ownership: the worker owns its tables; requests are borrowed until their prompts are through.
+ * Ownership: the worker owns its tables; requests are borrowed until their prompts are computed.
  * Threading: one owner.
- * Errors:    memory that is out fails the simulation.
+ * Errors:    a failure of memory fails the simulation.
  */
 #ifndef BATON_TOOLS_PLAN_SIMULATE_SIM_PREFILL_H
 #define BATON_TOOLS_PLAN_SIMULATE_SIM_PREFILL_H
@@ -16,15 +16,15 @@
 struct sim_prefill {
     struct sim_engine engine;
     struct sim_nic_queue nic;
-    struct sim_request **held;                  /* in the order in which they came */
-    struct baton_prefill_candidate *candidates; /* as many */
+    struct sim_request **held;                  /* in the order of arrival */
+    struct baton_prefill_candidate *candidates; /* [cap], like held */
     int n_held, cap;
-    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS]; /* the pass under way */
+    struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS]; /* the current pass */
     int n_chunks;
     struct baton_rate rate;
     uint64_t n_passes, n_rows;
     uint32_t index;
-    /* what the gateway knows */
+    /* known to the gateway */
     int64_t n_queued_tokens; /* of prompts without a first token */
     uint64_t turn;
 };
@@ -32,15 +32,15 @@ struct sim_prefill {
 void sim_prefill_init(struct sim_prefill *worker, struct sim_shared *shared, uint32_t index);
 void sim_prefill_fini(struct sim_prefill *worker);
 
-/* A request whose prompt it runs. */
-void sim_prefill_take(struct sim_prefill *worker, struct sim_shared *shared,
-                      struct sim_request *request);
+/* Adds a request whose prompt the worker computes. */
+void sim_prefill_add(struct sim_prefill *worker, struct sim_shared *shared,
+                     struct sim_request *request);
 
 /* Begins a pass of the prompts that it holds. An idle worker begins at the end of the moment in
- * which its first request came (SIM_BEGIN), so that requests that come together share the pass. */
+ * which its first request came (SIM_BEGIN), so that requests which come together share the pass. */
 void sim_prefill_begin(struct sim_prefill *worker, struct sim_shared *shared);
 
-/* The pass under way ended. */
+/* Ends the current pass. */
 void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared);
 
 #endif

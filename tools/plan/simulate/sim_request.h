@@ -24,14 +24,14 @@ struct sim_request {
     int64_t n_computed;         /* of the prompt */
     int64_t n_made;             /* tokens of the answer */
     int64_t n_blocks;           /* reserved by the decode worker */
-    double way;                 /* factor of its way through the gateway */
+    double way;                 /* factor of its time through the gateway */
     struct sim_prefill *prefill;
-    struct sim_decode *decode; /* NULL: one token is all it wants */
-    struct sim_nic_queue *nic; /* the decode worker's: its context comes through it */
-    /* When it was queued and routed, its prompt began and ended, its context was received, its
-     * steps could begin, and began; 0: not yet. */
+    struct sim_decode *decode; /* NULL: one token is the whole answer */
+    struct sim_nic_queue *nic; /* the decode worker's, which receives its context */
+    /* Times: queued, routed; its prompt's begin and end; its context received; its steps could
+     * begin, and began. 0: not yet. */
     int64_t queued_ns, sent_ns, begun_ns, computed_ns, received_ns, ready_ns, stepped_ns;
-    bool has_first, is_received; /* both: its steps may begin */
+    bool has_first, is_received; /* with both its steps may begin */
 };
 
 BATON_LIST(sim_request_list, struct sim_request, node)

@@ -1,4 +1,4 @@
-/* The simulator's command: reads the options, runs every layout under every load, reports. */
+/* baton-plan simulate: reads the options, runs every layout under every load, and reports. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { JSON_MAX_BYTES = 64 << 20 };
 
 struct session {
     struct sim_command command;
-    FILE *json, *csv, *table; /* NULL: not wanted */
+    FILE *json, *csv, *table; /* NULL: not requested */
     struct sim_run *runs;
     int n_runs;
 };

@@ -7,7 +7,7 @@
 #include "engine/kernels/attend/kv_block.h"
 #include "tools/plan/simulate/sim_gateway.h"
 
-/* The clock's zero means "not yet" in records. */
+/* Not 0, which means "not yet" in records. */
 #define BEGIN_NS BATON_SECOND
 /* Requests of one moment draw the same time to the queue, so that none overtakes another. */
 #define MOMENT_NS (BATON_SECOND / 1000)
@@ -18,8 +18,8 @@ struct sim_cluster {
     struct ld_records records;
     struct sim_request *requests; /* [source.n_requests] */
     size_t n_started, n_over;
-    int64_t ask_ns;   /* when the source is asked next */
-    int64_t ended_ns; /* the last answer's end */
+    int64_t event_ns; /* time of the queued SIM_DUE event */
+    int64_t ended_ns; /* end of the last answer */
     struct sim_gateway gateway;
     struct sim_prefill *prefills;
     struct sim_decode *decodes;
@@ -58,25 +58,26 @@ static void start_request(struct sim_cluster *cluster, int64_t due_ns)
 }
 
 /* Starts all requests that are due, and adds an event for the next ones. */
-static void ask(struct sim_cluster *cluster)
+static void start_due(struct sim_cluster *cluster)
 {
     int64_t due_ns;
     while (!cluster->shared.failed &&
            ld_source_is_due(&cluster->source, cluster->shared.now_ns, &due_ns))
         start_request(cluster, due_ns);
     int64_t next_ns = ld_source_next_ns(&cluster->source, cluster->shared.now_ns);
-    /* A closed source says INT64_MAX: on_end asks it again. An event for that time may exist. */
-    if (next_ns == cluster->ask_ns || next_ns == INT64_MAX || !ld_source_has_more(&cluster->source))
+    /* A closed source returns INT64_MAX: on_end calls again. The event for that time may exist. */
+    if (next_ns == cluster->event_ns || next_ns == INT64_MAX ||
+        !ld_source_has_more(&cluster->source))
         return;
-    cluster->ask_ns = next_ns;
-    sim_events_add(&cluster->shared.events, next_ns, SIM_ASK, NULL, 0);
+    cluster->event_ns = next_ns;
+    sim_events_add(&cluster->shared.events, next_ns, SIM_DUE, NULL, 0);
 }
 
 /* ---- events ---- */
 
 static void start_steps(struct sim_cluster *cluster, struct sim_request *request)
 {
-    /* As in a fleet: steps need the context and the DecodeStart that follows the first token. */
+    /* As in a fleet, steps need the context and the DecodeStart that follows the first token. */
     if (request->decode && request->has_first && request->is_received)
         sim_decode_start(request->decode, &cluster->shared, request);
 }
@@ -113,7 +114,7 @@ static void on_computed(struct sim_cluster *cluster, const struct sim_event *eve
         sim_decode_computed(engine->worker, &cluster->shared);
 }
 
-static void note_stages(const struct sim_request *request)
+static void set_stages(const struct sim_request *request)
 {
     double *stages_s = request->record->server.stages_s;
     stages_s[BATON_STAGE_queue] = baton_seconds(request->sent_ns - request->queued_ns);
@@ -132,20 +133,20 @@ static void on_end(struct sim_cluster *cluster, struct sim_request *request)
     if (record->outcome != LD_FAILED) {
         record->outcome = LD_DONE;
         record->finished_ns = cluster->shared.now_ns;
-        note_stages(request);
+        set_stages(request);
     }
     record->end_ns = cluster->ended_ns = cluster->shared.now_ns;
     cluster->n_over++;
     cluster->source.n_in_flight--;
     sim_gateway_ended(&cluster->gateway);
-    ask(cluster);
+    start_due(cluster);
 }
 
 static void handle(struct sim_cluster *cluster, const struct sim_event *event)
 {
     switch (event->kind) {
-    case SIM_ASK:
-        ask(cluster);
+    case SIM_DUE:
+        start_due(cluster);
         break;
     case SIM_QUEUE:
         sim_gateway_queue(&cluster->gateway, event->subject);
@@ -233,7 +234,7 @@ static void fini(struct sim_cluster *cluster)
 static void run(struct sim_cluster *cluster, struct sim_results *results)
 {
     struct sim_event event;
-    ask(cluster);
+    start_due(cluster);
     while (!cluster->shared.failed && sim_events_take(&cluster->shared.events, &event)) {
         cluster->shared.now_ns = event.at_ns;
         handle(cluster, &event);
@@ -271,7 +272,7 @@ static void add_up_work(const struct sim_cluster *cluster, struct sim_results *r
     results->nic_busy = ratio(nic_s, window_s);
 }
 
-/* When no event is left, every request must have ended. */
+/* Checks that every request has ended when no event is left. */
 static enum baton_err check_all_over(const struct sim_cluster *cluster, struct baton_why *why)
 {
     if (cluster->shared.failed)

@@ -1,7 +1,7 @@
 /* One run of a simulated fleet under a load. It gets the requests that `baton-load` with the same
  * seed would send, and reports the same records and figures.
  *
- * Left out: prefix caches, prompts that decode workers run, deadlines and predicted waits
+ * Not simulated: prefix caches, prompts that decode workers run, deadlines and predicted waits
  * (requests wait as long as the queue has capacity), failures, slow and leaving clients, and the
  * prefill workers' own KV memory.
  *
@@ -19,9 +19,9 @@
 struct sim_results {
     struct sim_layout layout;
     struct ld_figures figures;
-    double prefill_busy, decode_busy; /* shares of the window, means of the role */
-    double mean_rows, mean_batch;     /* of a pass, of a step; NAN: there was none */
-    double nic_busy;                  /* of the busiest decode worker's */
+    double prefill_busy, decode_busy; /* shares of the window; means of the role */
+    double mean_rows, mean_batch;     /* of a pass, of a step; NAN if there was none */
+    double nic_busy;                  /* of the busiest decode worker */
     uint64_t n_events;
     double simulated_s, wall_s;
 };

@@ -63,7 +63,8 @@ static bool is_encoded(const struct bench_tensor *tensor)
     }
 }
 
-/* The first and the last eighth of the layers, and every third of those between. */
+/* True for the first and the last eighth of the layers, and every third layer between. So does
+ * use_more_bits() of llama.cpp. */
 static bool has_more_bits(int layer, int n_layers)
 {
     int eighth = n_layers / 8;
@@ -92,6 +93,7 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
         return BATON_BLOCK_Q6_K;
     if ((is_v || is_down) && has_more_bits(tensor->named.layer, spec->n_layers))
         return BATON_BLOCK_Q6_K;
+    /* A joint QKV matrix gets one type for its three parts, between theirs. */
     if (row->kind == BATON_ARRAY_QKV && row->part == BATON_PART_ALL)
         return mix->base == BATON_BLOCK_Q4_K ? BATON_BLOCK_Q5_K : BATON_BLOCK_Q6_K;
     return mix->base;

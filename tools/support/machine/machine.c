@@ -8,7 +8,7 @@
 #include "tools/support/machine/shape_model.h"
 #include "tools/support/machine/shapes.h"
 
-/* As a worker loads it: packed once, then mapped. */
+/* Opens the model as a worker does: packed once, then mapped. */
 static enum baton_err open_shared(const struct bench_machine_options *options,
                                   struct baton_model **model, struct baton_why *why)
 {

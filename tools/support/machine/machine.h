@@ -2,7 +2,8 @@
  *
  * Ownership: the machine owns all three, and the logits.
  * Threading: one owner, plus the engine's compute pool.
- * Errors:    init: those of opening a model and of creating an engine; nothing is left open then.
+ * Errors:    init returns those of opening a model and of creating an engine, and then leaves
+ *            nothing open.
  */
 #ifndef BATON_TOOLS_SUPPORT_MACHINE_MACHINE_H
 #define BATON_TOOLS_SUPPORT_MACHINE_MACHINE_H
@@ -17,13 +18,14 @@ struct bench_machine {
 };
 
 struct bench_machine_options {
-    const char *name;     /* a model directory, or "shape:NAME" for random weights (shapes.h) */
-    const char *pack_dir; /* where packed weights lie as workers share them; NULL or "": nowhere */
+    const char *name; /* a model directory, or "shape:NAME" for random weights (shapes.h) */
+    /* directory of packed weights, as workers share them; NULL or "": no packing */
+    const char *pack_dir;
     struct baton_model_options model;
     const char *kv_dtype;
     int n_kv_tokens;
     struct baton_engine_options engine;
-    int max_logits; /* rows of them at once */
+    int max_logits; /* rows of logits at a time */
 };
 
 enum baton_err bench_machine_init(struct bench_machine *machine,

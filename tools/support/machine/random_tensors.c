@@ -4,7 +4,7 @@
 
 #include "engine/model/random_weights.h"
 
-/* What is listed, and under which names. */
+/* The list under construction, and its sources. */
 struct listing {
     const struct baton_tensor_names *names;
     const struct baton_spec *spec;
@@ -36,7 +36,7 @@ static void add(const struct listing *listing, const struct baton_array *array,
     (void)baton_tensor_name(names, row, array->layer, array->expert, names->prefix, tensor->name);
 }
 
-/* The tensors of an array. A tensor of all experts comes with the first one's array. */
+/* Adds the tensors of an array. A tensor of all experts is added with the first expert's array. */
 static void add_array(const struct listing *listing, const struct baton_array *array)
 {
     const struct baton_tensor_row *row;
@@ -50,6 +50,8 @@ static void add_array(const struct listing *listing, const struct baton_array *a
             add(listing, array, row);
         n_rows += named.n_rows;
     }
+    /* The seed advances even for an array without a tensor: each array has its fixed place in the
+     * sequence. */
     listing->all->seed += baton_array_n_elements(array) * BATON_RANDOM_STEP;
 }
 
@@ -130,7 +132,7 @@ void bench_lines_begin(struct bench_lines *lines, const struct bench_tensor *ten
     }
 }
 
-/* Of a transposed tensor a line is a column of what the model has. */
+/* A line of a transposed tensor is a column of the model's matrix. */
 const float *bench_lines_at(struct bench_lines *lines, int64_t i)
 {
     const struct bench_tensor *tensor = lines->tensor;

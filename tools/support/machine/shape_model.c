@@ -54,7 +54,7 @@ enum baton_err bench_shape_model(const struct baton_spec *spec,
                                  const struct baton_model_options *options,
                                  struct baton_model **model, struct baton_why *why)
 {
-    static struct mixing mixing; /* its name stays the model's */
+    static struct mixing mixing; /* the model borrows its name for good */
     if (!options->dtype || !find_mix(options->dtype, &mixing))
         return baton_model_random(spec, BENCH_SHAPE_SEED, options, model, why);
     const struct baton_dtype_rule rule = {.choose = choose, .arg = &mixing, .name = mixing.name};

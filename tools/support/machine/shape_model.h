@@ -1,4 +1,4 @@
-/* Models of a shape with random weights, whose dtype may be one format for all matrices or a mix.
+/* Models of a shape with random weights, whose matrices share one dtype or follow a mix.
  *
  * Ownership: the model is the caller's.
  * Threading: any thread.
@@ -9,7 +9,8 @@
 
 #include "engine/model/model.h"
 
-/* The options' dtype may also be the name of a mix (gguf_mix.h) in lower case: "q4_k_m". */
+/* Creates such a model. options->dtype may also be the name of a mix (gguf_mix.h) in lower case:
+ * "q4_k_m". */
 enum baton_err bench_shape_model(const struct baton_spec *spec,
                                  const struct baton_model_options *options,
                                  struct baton_model **model,

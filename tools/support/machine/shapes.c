@@ -1,4 +1,5 @@
-/* Source of the published sizes: the config.json of each model on Hugging Face. */
+/* The named shapes. Source of the published sizes: the config.json of each model on Hugging
+ * Face. */
 #include "tools/support/machine/shapes.h"
 
 #include <stdio.h>
@@ -9,8 +10,8 @@
 
 static const char prefix[] = "shape:";
 
-/* Of models for tests: widths and head sizes that kernels must pad, heads that are wider than the
- * model together. Rows of tiny-blocks are whole blocks of every type of ggml's. */
+/* Shapes for tests: widths and head sizes that kernels must pad, and heads that are together wider
+ * than the model. Rows of tiny-blocks are whole blocks of all of ggml's types. */
 #define TINY                                                                                       \
     "'num_hidden_layers': 3, 'hidden_size': 96, 'intermediate_size': 152,"                         \
     " 'num_attention_heads': 6, 'num_key_value_heads': 2, 'vocab_size': 2560,"                     \
@@ -107,7 +108,7 @@ static const struct {
                           " 'intermediate_size': 10240, 'vocab_size': 262208,"
                           " 'max_position_embeddings': 131072, 'sliding_window': 1024,"
                           " 'rope_scaling': {'rope_type': 'linear', 'factor': 8}"},
-    /* Fewer layers, and a small vocabulary: its experts' speed without its memory. */
+    /* Fewer layers and a small vocabulary show the speed of its experts without its memory. */
     {"qwen3-30b-a3b", QWEN3_30B(48, 151936)},
     {"qwen3-30b-a3b-12l", QWEN3_30B(12, 151936)},
     {"qwen3-30b-a3b-2l", QWEN3_30B(2, 8192)},
