@@ -1,6 +1,7 @@
-/* The cost of attention over long contexts, without the layers around it: a step of some sequences,
- * and the last rows of a long prompt. Each stands beside the least time that its arithmetic (at the
- * peak of f32 products) or its K and V (at the speed of memory) needs here. */
+/* baton-bench attention: measures attention over long contexts without the layers around it, in a
+ * step of some sequences and in the last rows of a long prompt. Each figure stands beside the least
+ * time that its arithmetic (at the peak of f32 products) or its K and V (at the speed of memory)
+ * needs here. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,13 +62,13 @@ struct stand {
     struct baton_seq *seqs; /* [largest batch] */
     struct bench_subject subject;
     char name[64];
-    struct baton_buf buf; /* of --json */
+    struct baton_buf buf; /* for --json */
     struct baton_json_out out;
 };
 
 /* ---- one line ---- */
 
-/* The rows that the line's phase runs: a step of sequences, or the end of a prompt. */
+/* Sets the rows of the line's phase: a step of sequences, or the end of a prompt. */
 static void set_rows(struct stand *stand, const struct bench_line *line, bool prefill)
 {
     stand->forward.n_rows = line->batch;
@@ -77,7 +78,7 @@ static void set_rows(struct stand *stand, const struct bench_line *line, bool pr
                                .position = line->prompt - 1 - (prefill ? line->batch - 1 - r : 0)};
 }
 
-/* Long enough for the clock. Short runs would only measure the first-level cache. */
+/* Repeats until the clock is exact enough. Short runs would measure only the first-level cache. */
 static enum baton_err time_rows(void *arg, const struct bench_line *line, double *seconds)
 {
     struct stand *stand = arg;
@@ -100,7 +101,8 @@ static struct bench_work work_of(const struct stand *stand, const struct bench_l
     double n = line->batch, last = line->prompt;
     double attended =
         prefill ? baton_spec_seen_by_rows(window, last - n, n) : n * baton_spec_seen(window, last);
-    /* A prompt's rows share what they read: the window of the first to the position of the last. */
+    /* A prompt's rows share their K and V: from the first one's window to the last one's
+     * position. */
     double read = prefill ? fmin(last, baton_spec_seen(window, last) + n - 1) : attended;
     double token_bytes = (double)baton_kv_all_block_bytes(stand->kv) / BATON_KV_BLOCK_TOKENS;
     return (struct bench_work){.attention = {.flops = attended * 4.0 * baton_spec_q_width(spec, 0),
@@ -158,7 +160,7 @@ static int most_rows(const struct stand *stand)
 static enum baton_err open_model(struct stand *stand, struct baton_why *why)
 {
     const struct options *options = stand->options;
-    enum { SMALL = 16 }; /* what attention does not look at */
+    enum { SMALL = 16 }; /* attention does not depend on it */
     if (options->heads % options->kv_heads)
         return baton_fail(why, BATON_INVALID, "--kv-heads: must divide --heads, %lld",
                           (long long)options->heads);
@@ -197,18 +199,20 @@ static enum baton_err init_forward(struct stand *stand, struct baton_why *why)
         return err;
     forward->rows = calloc(n_rows, sizeof *forward->rows);
     forward->groups = calloc(n_rows, sizeof *forward->groups);
+    /* Without memory, place only counts the bytes that it needs. */
     stand->scratch =
         baton_floats_create(baton_forward_place(forward, NULL, (int)n_rows) / sizeof(float));
     stand->seqs = calloc((size_t)cli_list_greatest(&stand->batches), sizeof *stand->seqs);
     if (!forward->rows || !forward->groups || !stand->scratch || !stand->seqs)
         return baton_fail(why, BATON_NO_MEMORY, "no memory for %zu rows", n_rows);
     (void)baton_forward_place(forward, (char *)stand->scratch, (int)n_rows);
+    /* Any values will do that are not all equal. */
     for (size_t i = 0; i < n_qkv; i++)
         forward->qkv[i] = (float)(i * 2654435761U % 1000) / 500 - 1;
     return BATON_OK;
 }
 
-/* K and V of every position: the same few rows again and again. */
+/* Fills K and V of every position with the same few rows, again and again. */
 static void fill(struct stand *stand, const struct baton_seq *seq, int n_positions)
 {
     int most = most_rows(stand);

@@ -1,10 +1,9 @@
 /* baton-bench: one binary, a table of subcommands; each prints JSON on stdout, or a table for
  * people.
  *
- * Ownership: each subcommand owns what it opens.
+ * Ownership: each subcommand owns the resources that it opens.
  * Threading: the main thread, plus the engine's compute pool.
  * Errors:    a message on stderr; the subcommand's error becomes exit status 1 (2 without
- *            a subcommand).
  */
 #ifndef BATON_BENCH_BENCH_H
 #define BATON_BENCH_BENCH_H

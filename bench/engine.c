@@ -1,6 +1,6 @@
-/* How close prefill and decode come to the machine's limits: every line stands beside the least
- * time that its arithmetic and its bytes need here. Runs and samples of the machine are taken in
- * turn, because both vary with the machine's other load; figures are medians. */
+/* baton-bench engine: shows how close prefill and decode come to the machine's limits. Every line
+ * stands beside the least time that its arithmetic and its bytes need here. Runs and samples of the
+ * machine alternate, because both vary with the machine's other load; figures are medians. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,10 +61,10 @@ struct stand {
     struct bench_probes probes;
     struct bench_subject subject;
     struct bench_sizes sizes;
-    uint32_t *ids;          /* of a prompt; step i of a batch has those from number i on */
+    uint32_t *ids;          /* of a prompt; step i of a batch uses ids[i] and the following */
     struct baton_seq *seqs; /* [largest batch]; the first one holds the prompt */
     struct baton_seq **batch;
-    struct baton_buf buf; /* of --json */
+    struct baton_buf buf; /* for --json */
     struct baton_json_out out;
 };
 
@@ -79,6 +79,7 @@ static enum baton_err time_prefill(void *arg, const struct bench_line *line, dou
 {
     const struct stand *stand = arg;
     struct baton_seq *seq = &stand->seqs[0];
+    /* Each run computes the same positions again. */
     seq->n_tokens = (int)stand->options->depth;
     int64_t start = baton_now_ns();
     enum baton_err err = baton_engine_prefill(stand->machine.engine, seq, stand->ids, line->prompt,
@@ -131,7 +132,7 @@ static struct bench_work decode_work(const struct stand *stand, int n_prompt, in
     return bench_decode_work(spec_of(stand), &stand->sizes, n_past, n_seqs);
 }
 
-/* The block of all layers, of the first sequence, also becomes another one. */
+/* Copies a block of the first sequence, in all layers, to block `to` of seq. */
 static void copy_block(struct stand *stand, int block, struct baton_seq *seq, int to)
 {
     int n_layers;
@@ -142,7 +143,7 @@ static void copy_block(struct stand *stand, int block, struct baton_seq *seq, in
                baton_kv_block_bytes(stand->machine.kv, layers[i]));
 }
 
-/* Gives every sequence the K and V that the first one has of n_tokens. */
+/* Copies the first sequence's K and V of n_tokens to every other sequence. */
 static void share_context(struct stand *stand, int n_tokens, int n_seqs)
 {
     for (int b = 1; b < n_seqs; b++)
@@ -150,8 +151,8 @@ static void share_context(struct stand *stand, int n_tokens, int n_seqs)
             copy_block(stand, block, &stand->seqs[b], block);
 }
 
-/* What lies before the prompt: computing all of it would take longer than what is measured, and any
- * K and V take as long as these. */
+/* Fills the positions before the prompt by copies: to compute them would take longer than the
+ * measurement, and any K and V take as long as these. */
 static enum baton_err fill_depth(struct stand *stand)
 {
     struct baton_seq *seq = &stand->seqs[0];
@@ -279,6 +280,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
         return BATON_INTERNAL;
     if (bench_work_bytes(&pass) > most)
         most = bench_work_bytes(&pass);
+    /* Weights of f32 share one probe with attention, which computes in f32. */
     const struct baton_kernels *kernels = baton_kernels_find(stand->subject.kernels);
     int n_threads = stand->subject.n_threads;
     enum baton_err err =
@@ -290,7 +292,8 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     return err;
 }
 
-/* Any ids do, but they must differ: what a mixture reads depends on them. */
+/* Creates ids and sequences. Any ids will do, but they must differ: a mixture's experts depend on
+ * them. */
 static enum baton_err init_sequences(struct stand *stand)
 {
     int n_seqs = cli_list_greatest(&stand->batches), n_ids = cli_list_greatest(&stand->prompts),

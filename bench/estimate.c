@@ -1,5 +1,6 @@
-/* The roofline for a model and a machine of which only figures are known: 2 FLOPs per parameter and
- * token, and all weights read once per pass and per step. Attention and KV are left out. */
+/* baton-bench estimate: the roofline of a model and a machine that are only described by figures: 2
+ * FLOPs per parameter and token, and all weights read once per pass and per step. Attention and KV
+ * are left out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static struct answer answer_of(const struct options *options)
     return answer;
 }
 
-/* "7.168e12": %g without the sign and zeros that C puts into exponents. */
+/* Writes "7.168e12": %g without the sign and zeros that C writes in exponents. */
 static const char *figure(double value, char text[FIGURE_BYTES])
 {
     int n = snprintf(text, FIGURE_BYTES, "%.4g", value);

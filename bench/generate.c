@@ -1,4 +1,5 @@
-/* One prompt in one process. The gateway and its workers must reproduce it token for token. */
+/* baton-bench generate: one prompt in one process. The gateway and its workers must reproduce it
+ * token for token. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,10 +64,10 @@ struct generation {
     struct baton_sampler *sampler;
     struct baton_model_facts facts;
     struct baton_seq seq;
-    struct baton_tokens tokens;   /* the prompt, then what is generated */
-    struct baton_history history; /* the same, as penalties look at it */
+    struct baton_tokens tokens;   /* the prompt, then the generated tokens */
+    struct baton_history history; /* the same tokens, for penalties */
     size_t n_prompt;
-    bool ended; /* by an end-of-text token, which is not in tokens */
+    bool ended; /* by an end-of-text token, which tokens does not contain */
     struct {
         double prefill_s, decode_s;
     } times[MAX_RUNS];
@@ -125,13 +126,14 @@ static bool is_eos(const struct generation *g, uint32_t id)
     return false;
 }
 
-/* Logits of the position after all tokens so far. */
+/* Computes the logits of the position after all tokens so far. */
 static enum baton_err compute(struct generation *g)
 {
     struct bench_machine *machine = &g->machine;
     struct baton_seq *seq = &g->seq;
     const uint32_t *ids = g->tokens.ids;
     int n = (int)g->tokens.n;
+    /* The naive loop exists to measure how much the KV cache saves. */
     if (g->options->naive)
         return baton_engine_naive(machine->engine, seq, ids, n, machine->logits);
     if (!seq->n_tokens)
@@ -151,7 +153,7 @@ static struct baton_sampling_params sampling_of(const struct options *options)
                                           .seed = (uint64_t)options->seed};
 }
 
-/* Back to the prompt alone. */
+/* Resets everything to the prompt alone. */
 static enum baton_err begin(struct generation *g)
 {
     g->ended = false;
@@ -213,6 +215,7 @@ static enum baton_err prepare(struct generation *g, struct baton_why *why)
     if (n > info->n_context)
         return baton_fail(why, BATON_INVALID, "prompt and --max-new need %lld positions of %d",
                           (long long)n, info->n_context);
+    /* Text is encoded by the tokenizer, but --tokens may hold any number. */
     for (size_t i = 0; i < g->n_prompt; i++)
         if (g->tokens.ids[i] >= (uint32_t)info->n_vocab)
             return baton_fail(why, BATON_INVALID, "--tokens: %u is not below the vocabulary of %d",

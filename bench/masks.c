@@ -1,6 +1,6 @@
-/* What a grammar costs: compiling it, and its masks for tokens of texts drawn at random, over a
- * vocabulary of the size of Qwen's that looks like a language model's. Times are of the thread, so
- * that neighbours count little. */
+/* baton-bench masks: measures the compilation of grammars, and their masks for tokens of random
+ * texts, over a vocabulary of the size of Qwen's that resembles a language model's. Times are those
+ * of the thread, so that neighbours count little. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,7 @@ struct vocabulary {
 
 static uint32_t below(struct vocabulary *v, uint32_t n)
 {
+    /* Knuth's linear congruential generator of MMIX; its high bits are the good ones. */
     v->random = v->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(v->random >> 33) % n;
 }
@@ -70,8 +71,8 @@ static void add(struct vocabulary *v, uint32_t id, const char *bytes, size_t n)
     v->lengths[id] += n;
 }
 
-/* A third of all words begin with a space; a fifth are of other scripts; a twelfth have a mark in
- * them, and something behind it. */
+/* Writes a random token. A third of all words begin with a space, a fifth are of other scripts, and
+ * a twelfth contain a mark and letters behind it. */
 static void write_token(struct vocabulary *v, uint32_t id)
 {
     static const char letters[] = "etaoinshrdlucmfwypvbgkjqxzETAO0123456789_";
@@ -127,10 +128,12 @@ static double now_us(void)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* One that the mask allows, a quarter of them single bytes: else texts would have few brackets. */
+/* Draws a token that the mask allows, a quarter of them single bytes: otherwise texts would have
+ * few brackets. */
 static uint32_t draw(struct vocabulary *v, const uint64_t *mask)
 {
     uint32_t id = below(v, below(v, 4) ? N_VOCAB : 128);
+    /* After 64 draws it searches, for masks that allow almost nothing. */
     for (int n = 0; n < N_VOCAB && !(mask[id / 64] >> (id % 64) & 1); n++)
         id = n < 64 ? below(v, n % 4 ? N_VOCAB : 128) : (id + 1) % N_VOCAB;
     return id;

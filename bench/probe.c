@@ -8,16 +8,17 @@
 #include "engine/system/pool.h"
 
 enum {
-    /* One product's operands: half a megabyte at most, so that a core's own cache holds them. */
+    /* The operands of one product take half a megabyte at most, so that a core's own cache holds
+     * them. */
     N_ROWS = 64,
     N_IN = 1024,
     N_OUT = 64,
     PRODUCTS_PER_THREAD = 8,
-    READ_PARTS = 64,  /* so that a thread that lost its core delays little */
-    LEAST_PASSES = 2, /* over what is read */
+    READ_PARTS = 64,  /* many, so that a thread that lost its core delays little */
+    LEAST_PASSES = 2, /* over the memory that is read */
 };
 
-/* Far beyond any cache: longer buffers read the same. And as little as can be measured. */
+/* Far beyond any cache, since longer buffers read the same; and the least that can be measured. */
 #define READ_MAX_BYTES 0x1p30
 #define READ_MIN_BYTES 0x1p16
 #define LEAST_PEAK_NS  (5 * BATON_MS)
@@ -34,14 +35,14 @@ struct bench_probe {
     size_t n_readable;
 };
 
-/* Any numbers will do that are not all equal. */
+/* Fills with any numbers that are not all equal. */
 static void fill(float *floats, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         floats[i] = (float)(i * 37 % 101) / 101 - 0.5F;
 }
 
-/* Blocks whose scales are small numbers, whatever their type. */
+/* Packs blocks whose scales are small numbers, whatever their type. */
 static enum baton_err pack_blocks(const struct baton_packed *weights)
 {
     const uint8_t byte = 0x11;
@@ -180,7 +181,7 @@ typedef float unaligned_vec __attribute__((vector_size(64), aligned(4), may_alia
 
 enum { LANES = 16 };
 
-/* ThreadSanitizer is not up yet when the loader asks which clone to use. */
+/* ThreadSanitizer is not ready when the loader resolves the clones. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -189,6 +190,7 @@ enum { LANES = 16 };
 
 WIDEST_VECTORS static float sum_all(const float *p, size_t n)
 {
+    /* Four sums hide the latency of an addition, so that memory is the limit. */
     vec a = {0}, b = {0}, c = {0}, d = {0};
     for (size_t i = 0; i + 4 * LANES <= n; i += 4 * LANES) {
         a += *(const unaligned_vec *)(p + i);
@@ -203,7 +205,8 @@ WIDEST_VECTORS static float sum_all(const float *p, size_t n)
 struct reading {
     const float *floats;
     size_t n_per_part;
-    volatile float sums[BATON_POOL_MAX_THREADS]; /* so that the reads are needed */
+    /* volatile, so that the compiler keeps the reads */
+    volatile float sums[BATON_POOL_MAX_THREADS];
 };
 
 static void read_part(void *arg, int item, int worker)

@@ -1,6 +1,6 @@
-/* The limits of this machine: the arithmetic of the engine's own kernels on operands that fit the
- * caches, and the speed at which all threads read memory and do nothing else. Both vary with the
- * machine's other load, so they are sampled in turn with the runs that they are compared to.
+/* Measures the limits of this machine: the arithmetic of the engine's own kernels on operands that
+ * fit the caches, and the speed at which all threads read memory and do nothing else. Both vary
+ * with the machine's other load, so samples alternate with the runs that they are compared to.
  *
  * Ownership: a probe owns its pool and operands; kernels are the process's.
  * Threading: one thread calls; the probe's pool helps.
@@ -14,17 +14,17 @@
 
 struct bench_probe;
 
-/* max_bytes: the most that read will be asked for. */
+/* Creates a probe. max_bytes limits later calls of bench_probe_bandwidth. */
 enum baton_err bench_probe_create(const struct baton_kernels *kernels, enum baton_dtype dtype,
                                   int n_threads, double max_bytes, struct bench_probe **probe,
                                   struct baton_why *why) BATON_MUST_CHECK;
 void bench_probe_destroy(struct bench_probe *probe);
 
-/* FLOP/s of linear layers, some milliseconds long. */
+/* Returns the FLOP/s of linear layers, from some milliseconds. */
 double bench_probe_peak(const struct bench_probe *probe);
 
-/* Bytes per second of reading n_bytes again and again, so that as much of them is found in the
- * caches as a step of that size finds there. */
+/* Returns the bytes per second of reading n_bytes again and again, so that the caches hold as much
+ * of them as during a step of that size. */
 double bench_probe_bandwidth(const struct bench_probe *probe, double n_bytes);
 
 #endif

@@ -1,5 +1,6 @@
-/* One product, by every kernel set this CPU has, in turn: which set is the fastest, by rows.
- * One thread is timed by its own clock, several by the wall's. */
+/* baton-bench products: measures one product by every kernel set of this CPU, in turn, to find the
+ * fastest set for each number of rows. One thread is timed by its own clock, several by the wall
+ * clock. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,10 +43,10 @@ static const struct baton_option table[] = {
                   "runs per figure, which is their median; kernel sets alternate"),
 };
 
-/* A kernel set and what it multiplies. */
+/* A kernel set and its operands. */
 struct subject {
     const struct baton_kernels *kernels;
-    struct baton_packed weights; /* the copy whose turn it is */
+    struct baton_packed weights; /* the current copy */
     char *copies;
     size_t copy_bytes;
     int n_copies, next;
@@ -79,7 +80,7 @@ static void multiply_item(void *arg, int item, int worker)
         baton_kernels_linear(loop->subject->kernels, &loop->job, first, end < n_out ? end : n_out);
 }
 
-/* Of the calling thread alone: what other processes take of its core is no time of the product. */
+/* Returns the time of the calling thread alone, without that of other processes on its core. */
 static int64_t thread_ns(void)
 {
     struct timespec now;
@@ -87,7 +88,7 @@ static int64_t thread_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-/* Seconds of a product, over as many as the clock needs. */
+/* Returns the seconds of one product, over as many products as the clock needs. */
 static double run_once(struct stand *stand, struct subject *subject, int n_rows)
 {
     int n_items =
@@ -140,7 +141,7 @@ static float *make_floats(size_t n)
     return floats;
 }
 
-/* The blocks of one row. */
+/* Returns the blocks of one row. */
 static uint8_t *make_blocks(enum baton_block_type type, size_t n_in)
 {
     const size_t n_blocks = n_in / baton_block_values(type);
@@ -151,7 +152,7 @@ static uint8_t *make_blocks(enum baton_block_type type, size_t n_in)
     return blocks;
 }
 
-/* Every panel is of one row of blocks, or of 16 rows of floats. */
+/* The source of every panel: one row of blocks, or 16 rows of floats. */
 struct source {
     float *rows;
     uint8_t *blocks;
@@ -188,6 +189,7 @@ static bool add_subject(struct stand *stand, const struct baton_kernels *kernels
     struct subject *subject = &stand->subjects[stand->n_subjects++];
     subject->kernels = kernels;
     subject->copy_bytes = baton_packed_bytes(stand->dtype, kernels->layout, n_out, n_in);
+    /* Copies follow each other so that weights come from memory, as in a model. */
     subject->n_copies = (int)(((size_t)stand->options->memory << 20) / subject->copy_bytes) + 1;
     subject->weights = (struct baton_packed){
         .dtype = stand->dtype, .layout = kernels->layout, .n_out = n_out, .n_in = n_in};
@@ -205,7 +207,7 @@ static bool add_subject(struct stand *stand, const struct baton_kernels *kernels
     return true;
 }
 
-static bool is_wanted(const char *names, const char *name)
+static bool is_selected(const char *names, const char *name)
 {
     return !strcmp(names, "all") || !strcmp(names, name);
 }
@@ -215,9 +217,9 @@ static enum baton_err init(struct stand *stand, struct baton_why *why)
     const struct options *options = stand->options;
     enum baton_err err = cli_list_parse("--rows", options->rows, 1, MAX_ROWS, &stand->rows, why);
     if (!err && !baton_dtype_parse(options->dtype, &stand->dtype))
-        err = baton_fail(why, BATON_INVALID, "--dtype: \"%.40s\" is no dtype", options->dtype);
+        err = baton_fail(why, BATON_INVALID, "--dtype: \"%.40s\" is not a dtype", options->dtype);
     if (!err && options->n_in % baton_packed_block_values(stand->dtype))
-        err = baton_fail(why, BATON_INVALID, "--inputs: %lld is no multiple of %s's %d",
+        err = baton_fail(why, BATON_INVALID, "--inputs: %lld is not a multiple of %s's block, %d",
                          (long long)options->n_in, options->dtype,
                          baton_packed_block_values(stand->dtype));
     if (!err)
@@ -231,7 +233,7 @@ static enum baton_err init(struct stand *stand, struct baton_why *why)
     stand->y = make_floats(n_rows * (size_t)options->n_out);
     bool has_memory = make_source(stand, &source) && stand->x && stand->y;
     for (int i = 0; has_memory && (kernels = baton_kernels_at(i)); i++)
-        if (kernels->dtypes[stand->dtype].linear && is_wanted(options->kernels, kernels->name))
+        if (kernels->dtypes[stand->dtype].linear && is_selected(options->kernels, kernels->name))
             has_memory = add_subject(stand, kernels, &source);
     free(source.rows);
     free(source.blocks);

@@ -20,7 +20,8 @@ struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_lim
     const double memory[] = {work.matrices.bytes / limits.bytes_per_s,
                              work.attention.bytes / limits.bytes_per_s,
                              work.head.bytes / limits.bytes_per_s};
-    double compute_s = 0, memory_s = 0; /* of phases that wait for the one, or for the other */
+    /* of phases bound by arithmetic, and of those bound by memory */
+    double compute_s = 0, memory_s = 0;
     for (int i = 0; i < 3; i++)
         *(compute[i] > memory[i] ? &compute_s : &memory_s) +=
             compute[i] > memory[i] ? compute[i] : memory[i];
@@ -28,7 +29,7 @@ struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_lim
                                    .bound = compute_s > memory_s ? "compute" : "memory"};
 }
 
-/* One row through the matrices of a layer, before its attention and after it. */
+/* Returns the FLOPs of one row through a layer's matrices before attention. */
 static double project_flops(const struct baton_spec *spec, int layer)
 {
     return 2.0 * spec->n_embd * baton_spec_qkv_width(spec, layer);
@@ -41,7 +42,7 @@ static double complete_flops(const struct baton_spec *spec, int layer)
            project_flops(spec, layer);
 }
 
-/* Scores and mix of one row over one position. */
+/* Returns the FLOPs of one row's scores and mix over one position. */
 static double attend_flops(const struct baton_spec *spec, int layer)
 {
     return 4.0 * baton_spec_q_width(spec, layer);
@@ -52,14 +53,14 @@ static double head_flops(const struct baton_spec *spec)
     return 2.0 * baton_spec_head_weights(spec);
 }
 
-/* K and V of one position of a layer, as a row of it reads them. */
+/* Returns the bytes of K and V of one position of a layer, as its rows read them. */
 static double kv_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes, int layer)
 {
     int from = spec->layers[layer].kv_from;
     return 2.0 * baton_spec_kv_width(spec, from) * sizes->kv_element_bytes;
 }
 
-/* The weights that n_rows rows read of all layers. */
+/* Returns the bytes of all layers' weights that n_rows rows read. */
 static double layers_bytes(const struct baton_spec *spec, const struct bench_sizes *sizes,
                            double n_rows)
 {
@@ -82,12 +83,14 @@ struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct
     double n = n_tokens, end = n_past + n, matrices = 0;
     struct bench_phase attention = {0};
     for (int i = 0; i < spec->n_layers; i++) {
+        /* Behind the last layer's K and V only the last position is needed. */
         bool is_last = i == spec->n_layers - 1, stores = baton_spec_stores_kv(spec, i);
         int window = spec->layers[i].window;
         double read = baton_spec_seen(window, end), past = n_past;
         double seen = is_last ? read : baton_spec_seen_by_rows(window, past, n);
         matrices += n * project_flops(spec, i) + (is_last ? 1 : n) * complete_flops(spec, i);
         attention.flops += seen * attend_flops(spec, i);
+        /* Positions beyond the window are not read. */
         past = window && past > window - 1 ? window - 1 : past;
         attention.bytes += (is_last ? read : past + n) * kv_bytes(spec, sizes, i) +
                            (stores ? n * kv_bytes(spec, sizes, i) : 0);

@@ -1,5 +1,5 @@
-/* The least time of a phase: its arithmetic at the machine's peak, or its bytes at the machine's
- * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009). A pass is three phases,
+/* The least time of a phase: its arithmetic at the machine's peak or its bytes at the machine's
+ * bandwidth, whichever takes longer (Williams, Waterman, Patterson, 2009). A pass has three phases,
  * each of which waits for the one before: the layers' matrices, the attention, the head.
  *
  * Ownership: plain values.
@@ -15,7 +15,7 @@
 #include "engine/model/model.h"
 
 struct bench_phase {
-    double flops; /* a product and its sum are two */
+    double flops; /* a multiplication and an addition are two */
     double bytes; /* between memory and cores */
 };
 
@@ -34,26 +34,27 @@ struct bench_limits {
 
 struct bench_estimate {
     double seconds;
-    const char *bound; /* "compute" or "memory": where more of that time goes */
+    const char *bound; /* "compute" or "memory": the larger part of that time */
 };
 
 struct bench_estimate bench_estimate_of(struct bench_work work, struct bench_limits limits);
 
-/* What is moved besides activations, which stay in caches. */
+/* Sizes of everything that is moved except activations, which stay in caches. */
 struct bench_sizes {
-    struct baton_model_bytes weights; /* a pass or step reads each that it needs once */
+    struct baton_model_bytes weights; /* each part is read once by a pass or step that needs it */
     double kv_element_bytes;          /* of one element of K or V */
 };
 
-/* One pass over n_tokens of a prompt behind n_past, with the logits of its last position. From the
- * last layer's attention on only that position is computed. K and V are written and read once.
- * Layers with a window attend to no more than that; of a mixture's experts those count that the
- * rows are expected to choose. */
+/* Returns the work of one pass over n_tokens of a prompt behind n_past, with the logits of its last
+ * position. From the last layer's attention on only that position is computed. K and V are written
+ * and read once. Layers with a window attend to no more than that. A mixture's experts count as
+ * often as the rows are expected to choose them. */
 struct bench_work bench_prefill_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                      int n_past, int n_tokens);
 
-/* One step of n_seqs sequences that have n_past positions each; a mean of steps when n_past is not
- * an integer. K and V that the windows leave of the past are read, those of the step written. */
+/* Returns the work of one step of n_seqs sequences with n_past positions each, or a mean of steps
+ * if n_past is not an integer. K and V within the windows are read, and those of the step are
+ * written. */
 struct bench_work bench_decode_work(const struct baton_spec *spec, const struct bench_sizes *sizes,
                                     double n_past, int n_seqs);
 

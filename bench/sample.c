@@ -1,5 +1,6 @@
-/* How long one choice takes, by setting and vocabulary: medians of runs over rows that look like a
- * language model's (normal, deviation 3) and, for filters that keep much, over nearly flat ones. */
+/* baton-bench sample: measures one choice of a token, by setting and vocabulary: medians of runs
+ * over rows that resemble a language model's (normal, deviation 3) and, for filters that keep much,
+ * over nearly flat ones. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,10 +79,10 @@ struct stand {
     struct baton_sampler *sampler;
     struct baton_history history;
     float *rows[2][N_ROWS]; /* peaked, flat */
-    uint32_t sink;          /* so that choices are needed */
+    uint32_t sink;          /* keeps the compiler from dropping the choices */
 };
 
-/* Box and Muller's normal deviates. */
+/* Fills a row with normal deviates, by Box and Muller. */
 static void fill_row(float *row, int n, double deviation, uint64_t seed)
 {
     for (int i = 0; i < n; i++) {
@@ -148,7 +149,7 @@ static int compare_reals(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Microseconds of one choice. */
+/* Returns the microseconds of one choice. */
 static double time_setting(struct stand *stand, const struct setting *setting)
 {
     double times[MAX_RUNS];

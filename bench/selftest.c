@@ -1,5 +1,5 @@
-/* The sampler against figures computed by hand: softmax at three temperatures, greedy, the filters,
- * the penalties, the draw. Expected stands beside got; a line that differs is an error. */
+/* baton-bench selftest: compares the sampler with figures computed by hand: softmax at three
+ * temperatures, greedy, the filters, the penalties, the draw. A line that differs is an error. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { N_VOCAB = 5, TEXT_BYTES = 64, N_OUTPUT = 4 };
 
 struct line {
     const char *name;
-    int n, decimals; /* of the figures as they are known */
+    int n, decimals; /* number of figures, and the decimals that are known of them */
     double expected[N_VOCAB], got[N_VOCAB];
 };
 
@@ -37,7 +37,7 @@ static const struct distribution {
     {"softmax, second row", second, 1, 1, 0, 0, 4, {.5913, .0439, .0977, .2404, .0266}},
 };
 
-/* Token 0 has logit 3 and was generated N_OUTPUT times, token 1 has -3 and was in the prompt. */
+/* Token 0 has logit 3 and was generated N_OUTPUT times; token 1 has -3 and was in the prompt. */
 static const struct penalty {
     const char *name;
     double repetition, presence, frequency;
@@ -62,6 +62,7 @@ static const char *join(const double *figures, int n, int decimals, char text[TE
 static bool print_line(const struct line *line)
 {
     char expected[TEXT_BYTES], got[TEXT_BYTES];
+    /* Half a unit of the last known decimal. */
     double tolerance = 0.5 * pow(10, -line->decimals) + 1e-9;
     bool same = true;
     for (int i = 0; i < line->n; i++)
@@ -117,7 +118,7 @@ static bool check_greedy(struct baton_sampler *sampler)
     return print_line(&line);
 }
 
-/* The first of Random123's known answers for philox4x32-10: e169c58d6627e8d5 in 64 bits. */
+/* Checks the first of Random123's known answers for philox4x32-10: e169c58d6627e8d5 in 64 bits. */
 static bool check_draw(void)
 {
     struct line line = {.name = "draw, seed 0, position 0", .n = 1, .decimals = 9};

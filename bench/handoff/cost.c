@@ -23,6 +23,7 @@ double ho_prefill_s(const struct ho_curve *curve, double n_tokens)
         a = b;
         b = &curve->points[i];
     }
+    /* Before the first point the line from the first to the second one continues. */
     if (a == b)
         b = &curve->points[1];
     double slope = (b->prefill_s - a->prefill_s) / (b->n_tokens - a->n_tokens);
@@ -41,7 +42,7 @@ static double over(const struct ho_curve *curve, const struct ho_network *networ
     return curve->setup_s + network->latency_s + n_bytes / bytes_per_s;
 }
 
-/* Whole blocks travel. */
+/* Returns the bytes of n_tokens; whole blocks are transferred. */
 static double bytes_of(const struct ho_curve *curve, double n_tokens)
 {
     return ceil(n_tokens / curve->block_tokens) * curve->block_tokens * curve->bytes_per_token;
@@ -63,6 +64,7 @@ double ho_exposed_s(const struct ho_curve *curve, const struct ho_network *netwo
 int ho_break_even(const struct ho_curve *curve, const struct ho_network *network, int max_tokens,
                   ho_cost_fn *cost)
 {
+    /* Searched downwards: the hand-off must cost less for every longer prompt too. */
     int n = max_tokens;
     while (n > 0 && cost(curve, network, n) < ho_prefill_s(curve, n))
         n--;

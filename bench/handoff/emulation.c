@@ -26,13 +26,14 @@ static enum baton_err measure(const struct ho_order *order, struct answer *answe
     return err;
 }
 
-/* The child answers each order. When no further order comes, the parent is gone. */
-static void live(int fd)
+/* Runs the child: answers each order, and exits when the parent has gone. */
+static void serve_orders(int fd)
 {
     struct ho_order order;
     bool is_inside = false;
     while (recv(fd, &order, sizeof order, 0) == (ssize_t)sizeof order) {
         struct answer answer = {0};
+        /* A namespace can be entered once, so the first order's network holds for all. */
         if (!is_inside)
             answer.err = ho_network_enter(&order.network, &answer.why);
         is_inside = !answer.err;
@@ -56,7 +57,7 @@ enum baton_err ho_emulation_start(struct ho_emulation *emulation, struct baton_w
     }
     (void)close(fds[pid ? 1 : 0]);
     if (!pid)
-        live(fds[1]);
+        serve_orders(fds[1]);
     *emulation = (struct ho_emulation){.pid = pid, .fd = fds[0]};
     return BATON_OK;
 }
@@ -67,7 +68,7 @@ enum baton_err ho_emulation_run(struct ho_emulation *emulation, const struct ho_
     struct answer answer;
     if (send(emulation->fd, order, sizeof *order, MSG_NOSIGNAL) != (ssize_t)sizeof *order ||
         recv(emulation->fd, &answer, sizeof answer, 0) != (ssize_t)sizeof answer)
-        return baton_fail(why, BATON_PEER, "the child process that measures died");
+        return baton_fail(why, BATON_PEER, "the measuring child process died");
     if (answer.err)
         return baton_fail(why, answer.err, "%s", answer.why.text);
     memcpy(times, answer.times, (size_t)order->n_lengths * sizeof *times);

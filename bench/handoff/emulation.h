@@ -1,13 +1,13 @@
 /* Hand-offs over an emulated network, measured by a child process that lives in it.
  *
- *     ho_emulation_start    forks: before this process has any thread
- *     ho_emulation_run      tells the child what to measure, and waits
- *     ho_emulation_stop     ends it, also during a measurement
+ *     ho_emulation_start    forks, so this process must not have any thread yet
+ *     ho_emulation_run      sends the child its order, and waits
+ *     ho_emulation_stop     ends it, even during a measurement
  *
  * Ownership: the emulation owns the child.
  * Threading: one thread.
- * Errors:    start: IO. run: what the child met, with its reason: IO where emulation is not
- *            permitted, which callers print as skipped.
+ * Errors:    start: IO. run: the child's error with its reason; IO where emulation is not
+ *            permitted, which callers report as skipped.
  */
 #ifndef BATON_BENCH_HANDOFF_EMULATION_H
 #define BATON_BENCH_HANDOFF_EMULATION_H
@@ -35,7 +35,7 @@ struct ho_order {
 enum baton_err ho_emulation_start(struct ho_emulation *emulation,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Fills times[n_lengths]. The first order's network holds for all. */
+/* Measures each length into times[n_lengths]. The first order's network holds for all. */
 enum baton_err ho_emulation_run(struct ho_emulation *emulation, const struct ho_order *order,
                                 struct ho_times *times, struct baton_why *why) BATON_MUST_CHECK;
 void ho_emulation_stop(struct ho_emulation *emulation);

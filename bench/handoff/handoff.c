@@ -1,6 +1,6 @@
-/* The hand-off on this machine: its cost over a real link and through shared memory, by prompt
- * length, KV dtype and chunk size, and the prompt from which on it costs less than computing the
- * prompt on the decode worker.
+/* baton-bench handoff: measures hand-offs over a real link and through shared memory, by prompt
+ * length, KV dtype and chunk size, and finds the prompt from which on they cost less than computing
+ * the prompt on the decode worker.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static enum baton_err time_prefill(struct stand *stand, struct baton_seq *seq, c
     double runs[MAX_RUNS];
     int n_runs = (int)stand->options->runs;
     enum baton_err err = BATON_OK;
-    for (int i = -1; i < n_runs && !err; i++) { /* the first one is to warm up */
+    for (int i = -1; i < n_runs && !err; i++) { /* the first one warms up */
         seq->n_tokens = 0;
         int64_t begin_ns = baton_now_ns();
         err = baton_engine_prefill(stand->machine.engine, seq, ids, n_tokens, NULL, NULL,
@@ -96,7 +96,7 @@ static enum baton_err measure_prefills(struct stand *stand)
     return err;
 }
 
-/* One after the other, so that the machine's moods meet both. */
+/* Measures both ways one after the other, so that the machine's load affects both alike. */
 static enum baton_err measure_length(struct stand *stand, struct ho_lane *lane, int i,
                                      struct ho_figures *figures, struct baton_why *why)
 {
@@ -126,7 +126,8 @@ static enum baton_err measure_lane(struct stand *stand, struct ho_lane *lane,
     return err;
 }
 
-/* A missing permission is no failure: the report says so. */
+/* Measures over the emulated network. A missing permission is no failure: the report mentions
+ * it. */
 static enum baton_err emulate(struct stand *stand, const struct ho_geometry *geometry,
                               struct ho_figures *figures, struct baton_why *why)
 {
@@ -171,7 +172,7 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
                                     struct baton_why *why)
 {
     struct ho_figures *figures = &stand->report.figures[stand->report.n_figures++];
-    int n_layers; /* of a mean size, where they differ */
+    int n_layers; /* layers of the mean size, where sizes differ */
     (void)baton_kv_held_layers(stand->machine.kv, &n_layers);
     struct ho_geometry geometry = {.n_layers = n_layers,
                                    .max_blocks =
@@ -196,11 +197,11 @@ static enum baton_err measure_dtype(struct stand *stand, const char *kv_dtype,
 
 static enum baton_err measure_all(struct stand *stand, struct baton_why *why)
 {
-    const char *wanted = stand->options->kv_dtype;
+    const char *dtypes = stand->options->kv_dtype;
     enum baton_err err = measure_prefills(stand);
-    if (!err && strcmp(wanted, "f32") != 0)
+    if (!err && strcmp(dtypes, "f32") != 0)
         err = measure_dtype(stand, "f16", why);
-    if (!err && strcmp(wanted, "f16") != 0)
+    if (!err && strcmp(dtypes, "f16") != 0)
         err = measure_dtype(stand, "f32", why);
     return err;
 }
@@ -223,7 +224,7 @@ static enum baton_err read_options(struct stand *stand, struct baton_why *why)
     const char *kv_dtype = options->kv_dtype;
     if (strcmp(kv_dtype, "both") != 0 && strcmp(kv_dtype, "f16") != 0 &&
         strcmp(kv_dtype, "f32") != 0)
-        return baton_fail(why, BATON_INVALID, "--kv-dtype: \"%s\" is none of f16, f32, both",
+        return baton_fail(why, BATON_INVALID, "--kv-dtype: must be f16, f32 or both, not \"%.40s\"",
                           kv_dtype);
     enum baton_err err =
         cli_list_parse("--prompt", options->prompt, 1, MAX_PROMPT, &stand->prompts, why);

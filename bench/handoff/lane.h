@@ -1,8 +1,8 @@
 /* Both ends of a lane (transfer.h); private to transfer.c and receive.c.
  *
  * Ownership: the lane owns all of it.
- * Threading: each part says whose it is; ho_receive is the receiving end's thread.
- * Errors:    the receiving end's first one is left in `failure`, and the sender is woken.
+ * Threading: each group of members names its owner; ho_receive is the receiving end's thread.
+ * Errors:    the receiving end leaves its first error in `failure`, and wakes the sender.
  */
 #ifndef BATON_BENCH_HANDOFF_LANE_H
 #define BATON_BENCH_HANDOFF_LANE_H
@@ -15,7 +15,7 @@
 #include "common/wire/link.h"
 #include "engine/system/reserve.h"
 
-/* What either side listens on and speaks through. */
+/* The inbox and the link of one side. */
 struct ho_end {
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
@@ -27,30 +27,30 @@ struct ho_lane {
     struct ho_geometry geometry;
     struct ho_end sender, receiver;
     uint8_t *from, *to;            /* [L][max_blocks] blocks */
-    const uint8_t *seen;           /* from, as the receiver has mapped it */
-    struct baton_reserve *reserve; /* of from */
-    size_t n_bytes;                /* of either */
+    const uint8_t *seen;           /* `from` as the receiver has mapped it */
+    struct baton_reserve *reserve; /* memory of `from` */
+    size_t n_bytes;                /* of `from` and of `to` */
     bool shares;
     pthread_t thread;
     bool has_thread;
     atomic_bool stopping;
 
-    /* sending, this transfer */
+    /* sender, current transfer */
     uint64_t sent_bytes, acked_bytes, credit_bytes;
     uint32_t n_chunks;
     bool complete;
 
-    /* receiving, this transfer */
-    uint64_t received_bytes, told_bytes;
+    /* receiver, current transfer */
+    uint64_t received_bytes, reported_bytes;
     double crc_s;
 
-    /* the receiver's, for the sender to see once it was told that the transfer is complete */
+    /* set by the receiver; the sender reads it once the transfer is acknowledged as complete */
     atomic_int_least64_t received_ns;
     _Atomic double received_crc_s;
     atomic_int failure;
 };
 
-/* Of a block, in any of these. */
+/* Returns the offset of a block in any of these memories. */
 static inline size_t ho_offset_of(const struct ho_lane *lane, int layer, int block)
 {
     size_t index = (size_t)layer * (size_t)lane->geometry.max_blocks + (size_t)block;
@@ -63,7 +63,8 @@ static inline uint8_t *ho_block_at(const struct ho_lane *lane, uint8_t *blocks, 
     return blocks + ho_offset_of(lane, layer, block);
 }
 
-/* arg: the lane. Copies and acknowledges the chunks that arrive, until the lane is stopping. */
+/* Runs the receiving end of the lane arg: copies and acknowledges chunks until the lane is
+ * stopping. */
 void *ho_receive(void *arg);
 
 #endif

@@ -26,12 +26,14 @@ static enum baton_err write_file(const char *path, const char *text)
     return n == (ssize_t)strlen(text) ? BATON_OK : BATON_IO;
 }
 
-/* A user who may not make a network namespace may be root in a user namespace that has one. */
+/* Creates both namespaces: a user who may not create a network namespace may be root in a user
+ * namespace that has one. */
 static enum baton_err unshare_as_user(void)
 {
     char users[64], groups[64];
     (void)snprintf(users, sizeof users, "0 %u 1\n", (unsigned)geteuid());
     (void)snprintf(groups, sizeof groups, "0 %u 1\n", (unsigned)getegid());
+    /* user_namespaces(7) demands this order: setgroups must be denied before gid_map is written. */
     if (unshare(CLONE_NEWUSER | CLONE_NEWNET) || write_file("/proc/self/setgroups", "deny") ||
         write_file("/proc/self/gid_map", groups) || write_file("/proc/self/uid_map", users))
         return BATON_IO;
@@ -49,7 +51,7 @@ static enum baton_err bring_loopback_up(void)
     return status ? BATON_IO : BATON_OK;
 }
 
-/* Runs tc. Its own error message is dropped, because the caller's message says what was wanted. */
+/* Runs tc. Its own error message is dropped, because the caller's message names the cause. */
 static enum baton_err run_tc(const char *const words[])
 {
     posix_spawn_file_actions_t actions;
@@ -72,6 +74,7 @@ static enum baton_err run_tc(const char *const words[])
 static enum baton_err add_netem(const struct ho_network *network)
 {
     char delay[WORD_BYTES], rate[WORD_BYTES];
+    /* netem's default of 1000 packets would drop some of a long, fast link. */
     const char *words[MAX_WORDS] = {"tc",    "qdisc", "add",    "dev",   "lo", "root",
                                     "netem", "limit", "100000", "delay", delay};
     (void)snprintf(delay, sizeof delay, "%.0fus", network->latency_s * 1e6);
@@ -86,6 +89,7 @@ static enum baton_err add_netem(const struct ho_network *network)
 static enum baton_err add_tbf(const struct ho_network *network)
 {
     char rate[WORD_BYTES];
+    /* The burst must exceed a timer tick's worth of bytes, or the rate is not reached. */
     const char *words[MAX_WORDS] = {"tc",   "qdisc", "add",   "dev",   "lo",      "root", "tbf",
                                     "rate", rate,    "burst", "256kb", "latency", "1s"};
     (void)snprintf(rate, sizeof rate, "%.0fbit", network->bytes_per_s * 8);

@@ -1,9 +1,9 @@
-/* A network of given bandwidth and latency, emulated by the kernel in a namespace of the process's
- * own: its loopback gets a queueing discipline (tc netem; tbf where only the bandwidth is limited
- * and the kernel has no netem).
+/* A network of given bandwidth and latency, emulated by the kernel in the process's own namespace:
+ * its loopback gets a queueing discipline (tc netem, or tbf where only the bandwidth is limited and
+ * the kernel has no netem).
  *
  * Ownership: the namespace ends with the process.
- * Threading: enter before the first thread or socket is made: both stay where they began.
+ * Threading: enter before the first thread or socket is created: both stay where they began.
  * Errors:    IO with the reason: no right to a namespace, no tc, no such discipline in this kernel.
  */
 #ifndef BATON_BENCH_HANDOFF_NETWORK_H

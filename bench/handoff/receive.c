@@ -1,15 +1,15 @@
-/* The receiving end, as worker/kv/receive.c does it. */
+/* The receiving end, which works like worker/kv/receive.c. */
 #include <string.h>
 
 #include "bench/handoff/lane.h"
 #include "common/base/clock.h"
 #include "common/wire/handoff.h"
 
-static enum baton_err answer(struct ho_lane *lane, bool complete)
+static enum baton_err acknowledge(struct ho_lane *lane, bool complete)
 {
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    ack.offset = lane->told_bytes = lane->received_bytes;
+    ack.offset = lane->reported_bytes = lane->received_bytes;
     ack.credit_bytes = BATON_HANDOFF_CREDIT_BYTES;
     ack.complete = complete;
     envelope.request_id = envelope.attempt = 1;
@@ -35,23 +35,24 @@ static enum baton_err receive_chunk(struct ho_lane *lane, const struct baton_mes
                from + i * block_bytes, block_bytes);
     lane->received_bytes += chunk->n_blocks * block_bytes;
     lane->crc_s += message->crc_s;
-    bool is_due = lane->received_bytes - lane->told_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
-    return is_due ? answer(lane, false) : BATON_OK;
+    bool is_due = lane->received_bytes - lane->reported_bytes >= BATON_HANDOFF_ACK_EVERY_BYTES;
+    return is_due ? acknowledge(lane, false) : BATON_OK;
 }
 
 static enum baton_err end_transfer(struct ho_lane *lane, const Baton__V1__KvEnd *end)
 {
     if (end->total_bytes != lane->received_bytes)
         return BATON_CORRUPT;
+    /* Stored before the acknowledgement: the sender reads them when it arrives. */
     atomic_store(&lane->received_crc_s, lane->crc_s);
     atomic_store(&lane->received_ns, baton_now_ns());
-    return answer(lane, true);
+    return acknowledge(lane, true);
 }
 
 static enum baton_err begin_transfer(struct ho_lane *lane, const baton_envelope *envelope)
 {
     struct ho_end *own = &lane->receiver;
-    lane->received_bytes = lane->told_bytes = 0;
+    lane->received_bytes = lane->reported_bytes = 0;
     lane->crc_s = 0;
     if (own->link)
         return BATON_OK;

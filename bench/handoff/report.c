@@ -14,7 +14,7 @@ static double gb_per_s(const struct ho_times *times)
     return (double)times->n_bytes / times->transfer_s / 1e9;
 }
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 static void print_head(const struct ho_report *report)
 {
@@ -99,7 +99,7 @@ enum baton_err ho_report_table(const struct ho_report *report)
     return fflush(stdout) ? BATON_IO : BATON_OK;
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void put_times(struct baton_json_out *out, const struct ho_times *times)
 {
@@ -134,7 +134,7 @@ static void put_length(struct baton_json_out *out, const struct ho_report *repor
     baton_json_close(out, '}');
 }
 
-/* 0: there is none. */
+/* Writes n, or null for 0, which means that there is none. */
 static void put_tokens(struct baton_json_out *out, const char *key, int n)
 {
     if (n)

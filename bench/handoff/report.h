@@ -1,4 +1,4 @@
-/* The report of measured hand-offs, for people and for programs.
+/* The report of measured hand-offs, as a table and as JSON.
  *
  * Ownership: plain values and borrowed texts.
  * Threading: the main thread.
@@ -11,7 +11,7 @@
 
 #include "bench/handoff/emulation.h"
 
-/* One KV dtype's figures. Of the lengths, emulated's are valid with has_emulated. */
+/* The figures of one KV dtype. The emulated ones are valid with has_emulated. */
 struct ho_figures {
     const char *kv_dtype;
     struct ho_curve curve; /* its points are `points` */
@@ -27,14 +27,15 @@ struct ho_figures {
 
 struct ho_report {
     const char *model, *dtype, *kernels;
-    int n_threads, n_context; /* of the model: no prompt is longer */
+    int n_threads, n_context; /* n_context is the model's: no prompt is longer */
     bool has_network;
     struct ho_network network;
     size_t chunk_bytes[HO_MAX_LENGTHS];
     int n_chunk_sizes;
     struct ho_figures figures[2];
     int n_figures;
-    struct baton_why skipped; /* why nothing was emulated; "": it was, or was not wanted */
+    /* reason for a skipped emulation; "" if it ran or was not requested */
+    struct baton_why skipped;
 };
 
 enum baton_err ho_report_table(const struct ho_report *report) BATON_MUST_CHECK;

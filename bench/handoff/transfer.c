@@ -13,7 +13,7 @@
 
 enum { MAX_RUNS = 101, BLOCK_TOKENS = 16, MAX_QUEUED = 64 };
 
-/* ---- the sending end, as worker/kv/send.c does it ---- */
+/* ---- the sending end, which works like worker/kv/send.c ---- */
 
 static enum baton_err send(const struct ho_lane *lane, baton_envelope *envelope,
                            const void *payload, size_t n)
@@ -53,7 +53,7 @@ static enum baton_err send_end(const struct ho_lane *lane)
     return send(lane, &envelope, NULL, 0);
 }
 
-static enum baton_err hear(struct ho_lane *lane)
+static enum baton_err receive_acks(struct ho_lane *lane)
 {
     struct baton_message message;
     enum baton_err err = (enum baton_err)atomic_load(&lane->failure);
@@ -87,7 +87,7 @@ static enum baton_err await(struct ho_lane *lane, bool (*condition)(const struct
 {
     int64_t until_ns = baton_now_ns() + HO_PATIENCE_S * BATON_SECOND, now_ns;
     enum baton_err err;
-    while (!(err = hear(lane)) && !condition(lane) && (now_ns = baton_now_ns()) < until_ns)
+    while (!(err = receive_acks(lane)) && !condition(lane) && (now_ns = baton_now_ns()) < until_ns)
         baton_doorbell_wait(&lane->sender.bell, until_ns - now_ns);
     return err ? err : condition(lane) ? BATON_OK : BATON_TIMEOUT;
 }
@@ -126,7 +126,7 @@ static enum baton_err send_blocks(struct ho_lane *lane, int n_blocks, int max_bl
     return err;
 }
 
-static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
+static bool is_equal(const struct ho_lane *lane, int n_blocks)
 {
     for (int layer = 0; layer < lane->geometry.n_layers; layer++)
         if (memcmp(ho_block_at(lane, lane->from, layer, 0), ho_block_at(lane, lane->to, layer, 0),
@@ -135,8 +135,8 @@ static bool arrived_whole(const struct ho_lane *lane, int n_blocks)
     return true;
 }
 
-/* Clears the receiver's blocks, so that the last transfer's data is not taken for this one's. */
-static void spoil(struct ho_lane *lane, int n_blocks)
+/* Clears the receiver's blocks, so that the last transfer's data cannot pass for this one's. */
+static void clear_received(struct ho_lane *lane, int n_blocks)
 {
     for (int layer = 0; layer < lane->geometry.n_layers; layer++)
         memset(ho_block_at(lane, lane->to, layer, 0), 0,
@@ -147,7 +147,7 @@ enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_byt
                             struct ho_times *times, struct baton_why *why)
 {
     size_t max_blocks = chunk_bytes / lane->geometry.block_bytes;
-    spoil(lane, n_blocks);
+    clear_received(lane, n_blocks);
     lane->sent_bytes = lane->acked_bytes = lane->n_chunks = 0;
     lane->credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;
     lane->complete = false;
@@ -159,7 +159,7 @@ enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_byt
         err = send_end(lane);
     if (!err)
         err = await(lane, is_complete);
-    if (!err && !arrived_whole(lane, n_blocks))
+    if (!err && !is_equal(lane, n_blocks))
         err = BATON_CORRUPT;
     if (err)
         return baton_fail(why, err, "a hand-off of %d blocks: %s", n_blocks, baton_err_text(err));
@@ -241,6 +241,7 @@ static enum baton_err reserve(struct ho_lane *lane, struct baton_why *why)
     if (seen == MAP_FAILED)
         return baton_fail(why, BATON_NO_MEMORY, "no memory to map a context");
     lane->seen = seen;
+    /* No byte is 0, which cleared blocks hold. */
     for (size_t i = 0; i < n_bytes; i++)
         lane->from[i] = (uint8_t)(i * 2654435761U >> 13 | 1);
     return BATON_OK;
@@ -286,6 +287,7 @@ void ho_lane_close(struct ho_lane *lane)
 {
     if (!lane)
         return;
+    /* The thread ends before the links and inboxes that it uses are closed. */
     if (lane->has_thread) {
         atomic_store(&lane->stopping, true);
         baton_doorbell_ring(&lane->receiver.bell);

@@ -2,11 +2,11 @@
  *
  *     members GATEWAY_URL MODEL_DIR N BEAT_S CONTEXT_TOKENS SECONDS BEGIN_S [TOKEN]
  *
- * Half of them say that they prefill, half that they decode. They begin spread over BEGIN_S
- * seconds; 0: all at once, as when the machines of a rack are switched on. MEMBERS_A_PROCESS share
- * a process, whose NNG closes one socket after another. Prints how many are joined, and after how
- * long, whenever that changes by a hundred, and at the end. For a fleet's size, not for requests:
- * they answer none. */
+ * Half of them prefill and half decode. Their begins are spread over BEGIN_S seconds; 0: all at
+ * once, as when the machines of a rack are switched on. MEMBERS_A_PROCESS share a process, whose
+ * NNG closes one socket after another. Prints the number of joined members and the time whenever it
+ * changes by a hundred, and at the end. For tests of a fleet's size, not of requests, which they do
+ * not answer. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 #include "common/wire/member.h"
 #include "engine/checkpoint/digest/fingerprint.h"
 
-enum { N_ARGUMENTS = 7, TELL_EVERY = 100, MEMBERS_A_PROCESS = 20 };
+enum { N_ARGUMENTS = 7, REPORT_EVERY = 100, MEMBERS_A_PROCESS = 20 };
 #define STEP_NS (5 * BATON_MS)
 
 struct simulated {
@@ -90,7 +90,7 @@ static enum baton_err create(struct simulated *one, int i, char **argv, struct b
     return baton_member_create(&member, &one->member, why);
 }
 
-/* True when the member is joined. */
+/* True when the member has joined. */
 static bool run(struct simulated *one, int64_t now_ns)
 {
     struct baton_message message;
@@ -107,8 +107,8 @@ static void nap(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
 }
 
-/* Of members first to last (not included), in a process of their own, until it is ended. Member i
- * begins at begin_ns + i * apart_ns. */
+/* Runs the members [first, last) in their own process, until it is killed. Member i begins at
+ * begin_ns + i * apart_ns. */
 static int run_some(int first, int last, char **argv, int64_t begin_ns, int64_t apart_ns,
                     atomic_int *n_joined)
 {
@@ -139,16 +139,16 @@ static int run_some(int first, int last, char **argv, int64_t begin_ns, int64_t 
 static void watch(const atomic_int *n_joined, int n_processes, int n, int64_t begin_ns,
                   double seconds)
 {
-    int n_told = 0, sum = 0;
+    int n_reported = 0, sum = 0;
     for (double passed_s = 0; passed_s < seconds;) {
         passed_s = baton_seconds(baton_now_ns() - begin_ns);
         sum = 0;
         for (int i = 0; i < n_processes; i++)
             sum += atomic_load(&n_joined[i]);
-        if (abs(sum - n_told) >= TELL_EVERY || (sum == n && n_told != n)) {
+        if (abs(sum - n_reported) >= REPORT_EVERY || (sum == n && n_reported != n)) {
             (void)printf("%d joined after %.1f s\n", sum, passed_s);
             (void)fflush(stdout);
-            n_told = sum;
+            n_reported = sum;
         }
         nap();
     }
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
     if (argc > N_ARGUMENTS + 1)
         cluster_token = argv[N_ARGUMENTS + 1];
     int n_processes = (n + MEMBERS_A_PROCESS - 1) / MEMBERS_A_PROCESS;
-    int64_t begin_ns = baton_now_ns() + BATON_SECOND; /* by then every process is there */
+    int64_t begin_ns = baton_now_ns() + BATON_SECOND; /* by then every process has started */
     int64_t apart_ns = (int64_t)(strtod(argv[7], NULL) * (double)BATON_SECOND / n);
     atomic_int *n_joined = mmap(NULL, (size_t)n_processes * sizeof *n_joined,
                                 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
             return 1;
         if (pid > 0)
             continue;
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* its sockets go with it */
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the parent's end also closes its sockets */
         return run_some(first, last < n ? last : n, argv + 1, begin_ns, apart_ns, &n_joined[i]);
     }
     watch(n_joined, n_processes, n, begin_ns, strtod(argv[6], NULL));

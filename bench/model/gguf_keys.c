@@ -1,4 +1,4 @@
-/* Source: gguf-py/gguf/constants.py and conversion/ of ggml-org/llama.cpp. */
+/* The metadata keys. Source: gguf-py/gguf/constants.py and conversion/ of ggml-org/llama.cpp. */
 #include "bench/model/gguf_keys.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static void put_yarn(GGUF *gguf, const struct baton_rope_config *rope)
         bench_gguf_put_number(gguf, "attention.temperature_scale", rope->query_scaling_beta);
 }
 
-/* The divisors of llama3's scaling: plain frequencies over scaled ones. */
+/* Sets the divisors of llama3's scaling: plain frequencies over scaled ones. */
 static int divide_llama3(const CONFIG *config, const SPEC *spec,
                          struct bench_gguf_divisors *divisors)
 {
@@ -66,7 +66,7 @@ static int divide_longrope(const struct baton_rope_config *rope,
     return 2;
 }
 
-/* Of the layers that see everything; those with windows may have another base. */
+/* Writes the rotary embedding of layers without a window; layers with one may have another base. */
 static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
                     struct bench_gguf_divisors *divisors)
 {
@@ -98,6 +98,7 @@ static int put_rope(GGUF *gguf, const CONFIG *config, const SPEC *spec,
 static void put_windows(GGUF *gguf, const CONFIG *config, const SPEC *spec)
 {
     int window = 0;
+    /* The file has one window size; layers without a window have 0. */
     for (int i = 0; i < spec->n_layers; i++)
         window = spec->layers[i].window > window ? spec->layers[i].window : window;
     if (!window)
@@ -141,7 +142,8 @@ static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     }
     if (is_granite) {
         bench_gguf_put_number(gguf, "attention.scale", (double)spec->score_scale);
-        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", true); /* llama.cpp's: it is rotary */
+        /* llama.cpp reads this key of Granite as "has a rotary embedding". */
+        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", true);
     }
     if (is_any(config->model_type, coheres))
         bench_gguf_put_number(gguf, "logit_scale", (double)spec->logit_scale);
@@ -155,7 +157,7 @@ static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
         bench_gguf_put_number(gguf, "attention.clamp_kqv", (double)spec->clip_qkv);
 }
 
-/* A shared expert makes no other architecture of Granite's mixtures. */
+/* Returns the architecture. Granite's mixtures share one, with or without a shared expert. */
 const char *bench_gguf_architecture(const char *model_type)
 {
     return baton_gguf_arch_of(strcmp(model_type, "granitemoeshared") ? model_type : "granitemoe");

@@ -1,9 +1,9 @@
-/* A model's configuration as the metadata keys of a GGUF file, named as llama.cpp's converters name
- * them, and the tensors that stand for keys: a rotary embedding's divisors.
+/* A model's configuration as metadata keys of a GGUF file, with the names of llama.cpp's
+ * converters, and the tensors that replace keys: a rotary embedding's divisors.
  *
  * Ownership: the extra tensors are the caller's struct.
  * Threading: pure.
- * Errors:    none here; those of the writer stick in it.
+ * Errors:    none here; errors of the writer stay in it.
  */
 #ifndef BATON_BENCH_MODEL_GGUF_KEYS_H
 #define BATON_BENCH_MODEL_GGUF_KEYS_H
@@ -20,11 +20,11 @@ struct bench_gguf_divisors {
 
 enum { BENCH_GGUF_MAX_DIVISORS = 2 };
 
-/* general.architecture of a file of this model type; NULL: there are no such files. */
+/* Returns general.architecture of a file of this model type; NULL: there are no such files. */
 const char *bench_gguf_architecture(const char *model_type);
 
-/* Sizes, norms, rotary embedding, windows, mixture and scales. Into divisors go the tensors that
- * the rotary embedding wants; returns how many. */
+/* Writes sizes, norms, rotary embedding, windows, mixture and scales. Fills divisors with the
+ * tensors that the rotary embedding needs, and returns their number. */
 int bench_gguf_put_model(struct bench_gguf *gguf, const struct baton_model_config *config,
                          const struct baton_spec *spec,
                          struct bench_gguf_divisors divisors[BENCH_GGUF_MAX_DIVISORS]);

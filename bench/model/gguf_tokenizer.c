@@ -9,7 +9,7 @@
 
 enum { MERGE_MAX_BYTES = 1 << 16, NAME_BYTES = 32 };
 
-/* tokenizer.ggml.token_type */
+/* values of tokenizer.ggml.token_type */
 enum token_type { NORMAL = 1, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5 };
 
 struct token {
@@ -31,7 +31,7 @@ static enum baton_err parse_own(int n_vocab, struct baton_tokenizer_tables **tab
     return err;
 }
 
-/* GPT-2's: words by its pattern, then bytes. */
+/* True for a tokenizer of GPT-2's kind: words by its pattern, then bytes. */
 static bool is_gpt2(const struct baton_tokenizer_tables *tables)
 {
     const struct baton_tokenizer_steps *steps = &tables->steps;
@@ -44,7 +44,7 @@ static bool is_gpt2(const struct baton_tokenizer_tables *tables)
            steps->pretokenizer[1].kind == BATON_PRETOKENIZER_BYTE_LEVEL;
 }
 
-/* tokens [n_vocab], of which those that the tables have are set. */
+/* Sets those of tokens [n_vocab] that the tables have. */
 static enum baton_err collect(const struct baton_tokenizer_tables *tables, struct token *tokens,
                               int n_vocab, struct baton_why *why)
 {
@@ -76,6 +76,7 @@ static void put_tokens(struct bench_gguf *gguf, const struct token *tokens, int 
     char name[NAME_BYTES];
     bench_gguf_begin_texts(gguf, "tokenizer.ggml.tokens", (uint64_t)n_vocab);
     for (int i = 0; i < n_vocab; i++) {
+        /* llama.cpp's converters name missing tokens so. */
         int n = snprintf(name, sizeof name, "[PAD%d]", i);
         bench_gguf_put_text(gguf, tokens[i].text ? tokens[i].text : name,
                             tokens[i].text ? tokens[i].n_bytes : (size_t)n);

@@ -1,4 +1,4 @@
-/* A byte-level BPE tokenizer and its chat template as metadata of a GGUF file.
+/* Writes a byte-level BPE tokenizer and its chat template as metadata of a GGUF file.
  *
  * Ownership: everything is copied.
  * Threading: none; one owner at a time.
@@ -10,8 +10,8 @@
 #include "bench/model/gguf_writer.h"
 #include "bench/model/make_tokenizer.h"
 
-/* The tokenizer of the directory dir, or NULL: that of make_tokenizer.h. A file has
- * as many tokens as the model, n_vocab; those without a text are named by their ids. */
+/* Writes the tokenizer of the directory dir or, for NULL, that of make_tokenizer.h. A file has as
+ * many tokens as the model, n_vocab; tokens without a text are named by their ids. */
 enum baton_err bench_gguf_put_tokenizer(struct bench_gguf *gguf, const char *dir, int n_vocab,
                                         struct baton_why *why) BATON_MUST_CHECK;
 

@@ -141,10 +141,12 @@ void bench_gguf_put_tensor(struct bench_gguf *gguf, const char *name, const int6
 {
     struct baton_buf *buf = &gguf->tensors;
     uint64_t n_elements = 1;
+    /* ggml counts no outer dimension of 1 (ggml_n_dims). */
     for (; n_dims > 1 && *shape == 1; n_dims--)
         shape++;
     put_text(buf, name, strlen(name));
     put_u32(buf, (uint32_t)n_dims);
+    /* GGUF lists the fastest dimension first. */
     for (int i = n_dims - 1; i >= 0; i--) {
         put_u64(buf, (uint64_t)shape[i]);
         n_elements *= (uint64_t)shape[i];

@@ -18,7 +18,7 @@
 
 enum { WRITE_BYTES = 1 << 20 };
 
-/* Everything of one file. */
+/* The state of writing one file. */
 struct making {
     const struct bench_gguf_request *request;
     struct baton_model_config config;
@@ -30,7 +30,7 @@ struct making {
     int n_divisors;
     struct bench_tensors tensors;
     struct bench_lines lines;
-    uint8_t *line; /* as stored, at most 4 bytes an element */
+    uint8_t *line; /* one line as stored, at most 4 bytes an element */
 };
 
 static void put_ends(struct bench_gguf *gguf, const struct bench_ends *ends)
@@ -114,7 +114,7 @@ static bool write_data(struct making *making, FILE *file)
     return true;
 }
 
-/* Under another name until it is whole. */
+/* Writes the file under another name until it is complete. */
 static enum baton_err write_file(struct making *making, struct baton_why *why)
 {
     const char *path = making->request->path;
@@ -135,8 +135,8 @@ static enum baton_err write_file(struct making *making, struct baton_why *why)
                : BATON_OK;
 }
 
-/* q, k and v are one matrix where the family's own files have them so; gate and up of experts never
- * are. */
+/* Selects the tensors' rows. q, k and v are one matrix where the family's own files have them so;
+ * gate and up of experts never are. */
 static bool has_row(const struct baton_tensor_row *row, const void *arg)
 {
     const struct baton_tensor_names *own = arg;
@@ -206,7 +206,7 @@ static enum baton_err make(struct making *making, struct baton_why *why)
 
 enum baton_err bench_gguf_make(const struct bench_gguf_request *request, struct baton_why *why)
 {
-    struct making *making = calloc(1, sizeof *making); /* too large for a stack */
+    struct making *making = calloc(1, sizeof *making); /* too large for the stack */
     if (!making)
         return baton_fail(why, BATON_NO_MEMORY, "--gguf: out of memory");
     making->request = request;

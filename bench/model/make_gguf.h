@@ -1,5 +1,5 @@
-/* Random weights of a known shape as one GGUF file, for Baton's processes and for other programs to
- * load.
+/* Writes random weights of a known shape as one GGUF file, for Baton's processes and other
+ * programs.
  *
  * Ownership: nothing outlives the call.
  * Threading: any thread.
@@ -13,22 +13,22 @@
 
 #include "common/base/error.h"
 
-/* Which ids begin and end a text. */
+/* The ids that begin and end a text. */
 struct bench_ends {
     uint32_t bos, eos[2];
     int n_eos;
 };
 
 struct bench_gguf_request {
-    const char *path, *shape, *type; /* a name of gguf_mix.h */
+    const char *path, *shape, *type; /* type: a name of gguf_mix.h */
     const char *tokenizer;           /* a model's directory; NULL: the one of make_tokenizer.h */
     struct bench_ends ends;
     uint64_t seed;
     bool encodes;
 };
 
-/* Types F32, F16 and BF16 hold the weights of the seed, rounded. Blocks do so if it encodes, which
- * takes as long as a search for good scales does; else they are random themselves
+/* Types F32, F16 and BF16 hold the weights of the seed, rounded. Blocks hold them with `encodes`,
+ * which takes as long as a search for good scales; otherwise the blocks themselves are random
  * (random_blocks.h). */
 enum baton_err bench_gguf_make(const struct bench_gguf_request *request,
                                struct baton_why *why) BATON_MUST_CHECK;

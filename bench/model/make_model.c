@@ -1,5 +1,5 @@
-/* Random weights of a known shape as a Hugging Face directory or a GGUF file, for Baton's processes
- * and for other programs to load: the weights that "shape:NAME" has. */
+/* baton-bench make-model: writes random weights of a known shape as a Hugging Face directory or a
+ * GGUF file, for Baton's processes and other programs. They are the weights of "shape:NAME". */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static const struct baton_option table[] = {
         "model directory whose tokenizer is copied; unset: a tokenizer of bytes and words"),
 };
 
-/* A missing file is no error: the tokenizer's loader says which files it needs. */
+/* Copies a file if it exists: the tokenizer's loader reports the files that it needs. */
 static enum baton_err copy_file(const char *from, const char *to, const char *name,
                                 struct baton_why *why)
 {
@@ -63,7 +63,7 @@ static enum baton_err copy_file(const char *from, const char *to, const char *na
     return err;
 }
 
-/* Those of the tokenizer that is copied, or of the one that is made. */
+/* Finds the ids that begin and end a text in the tokenizer that is copied. */
 static enum baton_err find_ends(const struct options *options, int n_vocab, struct bench_ends *ends,
                                 struct baton_why *why)
 {
@@ -142,7 +142,7 @@ static enum baton_err write_config(const struct options *options, const struct b
 {
     struct baton_buf text;
     char config[BENCH_CONFIG_BYTES];
-    (void)bench_shape_config(options->shape, config); /* it was found before */
+    (void)bench_shape_config(options->shape, config); /* choose_ends has found it */
     baton_buf_init(&text, CONFIG_MAX_BYTES);
     baton_buf_printf(&text,
                      "%s, \"bos_token_id\": %u, \"eos_token_id\": %u, \"torch_dtype\": \"%s\"}\n",
@@ -152,7 +152,7 @@ static enum baton_err write_config(const struct options *options, const struct b
     return err ? err : write_generation_config(options, ends, why);
 }
 
-/* Under another name until they are whole. */
+/* Writes the weights under another name until they are complete. */
 static enum baton_err write_weights(const struct options *options,
                                     const struct baton_tensor_names *names,
                                     const struct baton_spec *spec, struct baton_why *why)
@@ -176,7 +176,7 @@ static enum baton_err make_directory(const char *dir, struct baton_why *why)
         return baton_fail(why, BATON_IO, "--out %s: %s", dir, strerror(errno));
     enum baton_err err = baton_file_path(path, dir, "model.safetensors", why);
     if (!err && !access(path, F_OK))
-        err = baton_fail(why, BATON_INVALID, "--out: %s is there already", path);
+        err = baton_fail(why, BATON_INVALID, "--out: %s already exists", path);
     return err;
 }
 
@@ -198,7 +198,7 @@ static enum baton_err make_gguf(const struct options *options, const struct benc
                                 struct baton_why *why)
 {
     if (!access(options->out, F_OK))
-        return baton_fail(why, BATON_INVALID, "--out: %s is there already", options->out);
+        return baton_fail(why, BATON_INVALID, "--out: %s already exists", options->out);
     return bench_gguf_make(&(struct bench_gguf_request){.path = options->out,
                                                         .shape = options->shape,
                                                         .type = options->gguf,

@@ -80,7 +80,8 @@ static void write_pair(char text[3], int pair)
     text[2] = '\0';
 }
 
-/* That of id BENCH_FIRST_WORD + i: all pairs of letters, then all pairs of pairs. */
+/* Returns the word of id BENCH_FIRST_WORD + i: all pairs of letters first, then all pairs of
+ * pairs. */
 static struct word word_of(int i)
 {
     struct word word = {0};
@@ -153,7 +154,7 @@ static void put_tokenizer(struct baton_json_out *out, int n_vocab)
 
 static void put_config(struct baton_json_out *out, int n_vocab)
 {
-    (void)n_vocab; /* no table of it depends on the vocabulary */
+    (void)n_vocab; /* it does not depend on the vocabulary */
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "tokenizer_class", "PreTrainedTokenizerFast");
     baton_json_put_string(out, "bos_token", specials[0].text);

@@ -35,6 +35,7 @@ static bool write_header(FILE *file, const struct bench_tensors *all, enum baton
     struct baton_json_out out = baton_json_out(&header);
     size_t offset = 0;
     baton_json_open(&out, NULL, '{');
+    /* transformers expects this entry. */
     baton_json_open(&out, "__metadata__", '{');
     baton_json_put_string(&out, "format", "pt");
     baton_json_close(&out, '}');

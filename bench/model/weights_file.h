@@ -1,9 +1,9 @@
-/* Random weights of a shape as a safetensors file, with the names and the orders of rows that a
- * family's checkpoints have. Written row by row: memory holds one row.
+/* Writes random weights of a shape as a safetensors file, with the names and the orders of rows of
+ * a family's checkpoints. It writes row by row: memory holds one row.
  *
  * Ownership: nothing outlives the call.
  * Threading: any thread.
- * Errors:    IO with the path and the reason; NO_MEMORY. A file that failed is left behind.
+ * Errors:    IO with the path and the reason; NO_MEMORY. A failed file stays on the disk.
  */
 #ifndef BATON_BENCH_MODEL_WEIGHTS_FILE_H
 #define BATON_BENCH_MODEL_WEIGHTS_FILE_H
@@ -12,7 +12,8 @@
 #include "engine/checkpoint/weights/convert.h"
 #include "engine/model/model.h"
 
-/* The weights of baton_model_random(spec, seed); dtype F32, or BF16 rounded to nearest even. */
+/* Writes the weights of baton_model_random(spec, seed); dtype F32, or BF16 rounded to nearest
+ * even. */
 enum baton_err bench_weights_write(const char *path, const struct baton_tensor_names *names,
                                    const struct baton_spec *spec, uint64_t seed,
                                    enum baton_element dtype,
