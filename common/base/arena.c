@@ -48,6 +48,7 @@ void baton_arena_destroy(struct baton_arena *arena)
 
 void *baton_arena_alloc(struct baton_arena *arena, size_t size)
 {
+    /* Checked before rounding, which could overflow. */
     if (size > arena->max_bytes)
         return NULL;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);

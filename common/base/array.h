@@ -1,13 +1,13 @@
-/* Arrays: how many elements one of a fixed size has, and one that grows.
+/* Arrays: the number of elements of one of fixed size, and one that grows.
  *
  * A growing array is a pointer, the number of its elements and its capacity, wherever its owner
- * keeps them. BATON_RESERVE makes room; the owner counts, and bounds n before it asks. Pointers
- * into the array are good until the next BATON_RESERVE. Not for arrays that threads share, and not
- * where memory must be reserved at the start.
+ * keeps them. BATON_RESERVE makes space; the owner counts, and bounds n before. Pointers into the
+ * array are valid until the next BATON_RESERVE. Not for arrays that threads share, and not where
+ * memory must be reserved at the start.
  *
  * Ownership: the array belongs to its owner, who frees it with free().
  * Threading: none; one owner at a time.
- * Errors:    NO_MEMORY; the array is then as it was.
+ * Errors:    NO_MEMORY; the array is then unchanged.
  */
 #ifndef BATON_COMMON_BASE_ARRAY_H
 #define BATON_COMMON_BASE_ARRAY_H
@@ -16,10 +16,10 @@
 
 #include "common/base/error.h"
 
-/* How many elements an array has; not for pointers. */
+/* The number of elements of an array; not for pointers. */
 #define BATON_N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Makes room for n elements in all; *cap at least doubles when it grows, so that adding elements
+/* Makes space for n elements in all. *cap at least doubles when it grows, so that adding elements
  * one by one costs constant time each. */
 #define BATON_RESERVE(items, cap, n)                                                               \
     ({                                                                                             \
@@ -28,7 +28,8 @@
         baton_grown_ ? BATON_OK : BATON_NO_MEMORY;                                                 \
     })
 
-/* For BATON_RESERVE: items, or where they moved to; NULL without memory, and items stay. */
+/* For BATON_RESERVE: returns items, possibly moved; NULL without memory, and items is then
+ * unchanged. */
 void *baton_array_grown(void *items, size_t *cap, size_t n, size_t item_bytes);
 
 #endif

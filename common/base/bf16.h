@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Rounded to the nearest, ties to even; a NaN stays one. */
+/* Rounds to the nearest, ties to even; a NaN stays one. */
 static inline uint16_t baton_bf16_from(float value)
 {
     uint32_t bits;

@@ -16,6 +16,7 @@ enum baton_err baton_block_hash_root(const struct baton_block_salt *salt,
 {
     char text[512];
     uint8_t digest[BATON_SHA256_BYTES];
+    /* Empty members add no line, so that workers which name none agree with each other. */
     int n = snprintf(text, sizeof text, "baton KV\n%s\n%s\n%s\n%s\n%u\n%s%s%s%s", salt->config,
                      salt->weights, salt->dtype, salt->kv_dtype, (unsigned)salt->block_tokens,
                      salt->kv_layout, *salt->kv_layout ? "\n" : "", salt->numeric_class,

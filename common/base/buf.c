@@ -24,11 +24,12 @@ void baton_buf_reset(struct baton_buf *buf)
         buf->data[0] = 0;
 }
 
-/* Makes room for n more bytes and the terminating zero. */
+/* Makes space for n more bytes and the terminating zero. */
 static int reserve(struct baton_buf *buf, size_t n)
 {
     if (buf->err)
         return 0;
+    /* len <= max_bytes, so the difference cannot overflow as a sum could. */
     if (n > buf->max_bytes - buf->len) {
         buf->err = BATON_LIMIT;
         return 0;

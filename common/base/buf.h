@@ -1,7 +1,7 @@
-/* A growable byte buffer that is told its maximum when it is made.
+/* A growable byte buffer with a maximum that is set at its creation.
  *
- * Invariants: data[len] == 0 whenever data is not NULL; len < cap <= max + 1. The first failure
- * (maximum passed, out of memory) sticks: later appends do nothing, so a writer checks once, at the
+ * Invariants: data[len] == 0 whenever data is not NULL; len < cap <= max + 1. After the first
+ * failure (maximum exceeded, no memory) later appends do nothing, so a writer checks once, at the
  * end.
  *
  * Ownership: the struct is embedded; the bytes belong to it until baton_buf_take.
@@ -35,12 +35,12 @@ void baton_buf_printf(struct baton_buf *buf, const char *fmt, ...) BATON_PRINTF(
 /* Drops the first n bytes (n <= len). */
 void baton_buf_consume(struct baton_buf *buf, size_t n);
 
-/* Moves the bytes (NUL-terminated, to be freed with free) to the caller and empties the buffer;
+/* Moves the bytes (NUL-terminated, to be freed with free) to the caller and empties the buffer.
  * NULL when nothing was ever appended. */
 char *baton_buf_take(struct baton_buf *buf);
 
-/* The content as a C string, "" when empty. Borrowed until the next call that changes the buffer.
- */
+/* Returns the content as a C string, "" when empty. Borrowed until the next call that changes the
+ * buffer. */
 const char *baton_buf_text(const struct baton_buf *buf);
 
 static inline enum baton_err baton_buf_err(const struct baton_buf *buf)

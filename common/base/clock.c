@@ -12,8 +12,8 @@ int64_t baton_now_ns(void)
     return t.tv_sec * BATON_SECOND + t.tv_nsec;
 }
 
-/* Field 22 of /proc/self/stat is the start time in clock ticks since boot (proc(5)); the process
- * name before it may contain anything, so counting starts after its closing parenthesis. */
+/* Field 22 of /proc/self/stat is the start time in clock ticks since boot (proc(5)). The process
+ * name before it may contain anything, so fields are counted from its closing parenthesis. */
 double baton_process_age_s(void)
 {
     char line[1024];

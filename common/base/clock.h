@@ -15,10 +15,11 @@
 
 int64_t baton_now_ns(void);
 
-/* Seconds since this process was started by the kernel (cold start is measured from there). */
+/* Returns the seconds since the kernel started this process (cold start is measured from there). */
 double baton_process_age_s(void);
 
-/* Wall-clock time as "2026-11-21T04:16:06.123Z" for people; text holds at least 25 bytes. */
+/* Writes the wall-clock time as "2026-11-21T04:16:06.123Z", for logs; text holds at least 25
+ * bytes. */
 void baton_wall_time(char *text, size_t size);
 
 static inline double baton_seconds(int64_t ns)

@@ -1,7 +1,7 @@
-/* Condition variables whose deadlines are times of baton_now_ns (clock.h): one by the wall clock
- * would move when that clock is set.
+/* Condition variables whose deadlines are times of baton_now_ns (clock.h): a deadline of the wall
+ * clock would move when that clock is set.
  *
- * Ownership: the caller's; ended by pthread_cond_destroy.
+ * Ownership: the caller's; destroyed by pthread_cond_destroy.
  * Threading: as pthread_cond_timedwait.
  * Errors:    none.
  */
@@ -14,7 +14,7 @@
 
 void baton_cond_init(pthread_cond_t *cond);
 
-/* Waits with the mutex held. False: the time is up. */
+/* Waits with the mutex held. False when the time is over. */
 bool baton_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t until_ns);
 
 #endif

@@ -54,11 +54,11 @@ bool baton_equal_constant_time(const void *a, const void *b, size_t n)
     return CRYPTO_memcmp(a, b, n) == 0;
 }
 
-/* The library takes an int length and leaves both inversions of the standard to its caller. */
+/* The library accepts an int length and leaves both inversions of the standard to its caller. */
 uint32_t baton_crc32c(uint32_t crc, const void *bytes, size_t n)
 {
     enum { STEP = 1 << 30 };
-    unsigned char *p = (unsigned char *)(uintptr_t)bytes; /* its prototype lacks a const */
+    unsigned char *p = (unsigned char *)(uintptr_t)bytes; /* the prototype lacks a const */
     crc = ~crc;
     while (n) {
         int step = n > STEP ? STEP : (int)n;

@@ -22,11 +22,11 @@ void baton_sha256_update(struct baton_sha256 *sha, const void *bytes, size_t n);
 /* Writes 64 lower-case hex digits and a zero, and destroys sha. */
 void baton_sha256_final(struct baton_sha256 *sha, char hex[BATON_SHA256_HEX]);
 
-/* The digest of n bytes, not spelled in hex. */
+/* Computes the digest of n bytes, not spelled in hex. */
 enum baton_err baton_sha256_of(const void *bytes, size_t n,
                                uint8_t digest[BATON_SHA256_BYTES]) BATON_MUST_CHECK;
 
-/* Whether n bytes are the same, in a time that tells nothing about where they differ. */
+/* True when n bytes are equal. The time does not depend on where they differ. */
 bool baton_equal_constant_time(const void *a, const void *b, size_t n);
 
 /* CRC-32C (Castagnoli, RFC 3720 appendix B.4): baton_crc32c(0, "123456789", 9) == 0xe3069283.

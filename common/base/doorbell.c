@@ -24,7 +24,7 @@ void baton_doorbell_ring(void *arg)
 {
     const struct baton_doorbell *bell = arg;
     uint64_t one = 1;
-    ssize_t n = write(bell->fd, &one, sizeof one); /* full means already rung */
+    ssize_t n = write(bell->fd, &one, sizeof one); /* a full counter has already been rung */
     (void)n;
 }
 
@@ -33,6 +33,7 @@ void baton_doorbell_wait(struct baton_doorbell *bell, int64_t timeout_ns)
     struct pollfd ready = {.fd = bell->fd, .events = POLLIN};
     struct timespec timeout = {.tv_sec = timeout_ns / BATON_SECOND,
                                .tv_nsec = timeout_ns % BATON_SECOND};
+    /* One read resets the counter: all rings so far are one wake-up. */
     if (ppoll(&ready, 1, timeout_ns < 0 ? NULL : &timeout, NULL) > 0) {
         uint64_t rings;
         ssize_t n = read(bell->fd, &rings, sizeof rings);

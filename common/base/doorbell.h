@@ -1,5 +1,5 @@
-/* A wake-up that other threads ring and one thread waits for (an eventfd): rings between two waits
- * coalesce into one, so the waiter drains every queue after each.
+/* A wake-up (an eventfd) that other threads ring and one thread waits for. Rings between two waits
+ * coalesce into one, so the waiter drains every queue after each wait.
  *
  * Ownership: created and destroyed by the waiting thread, after the ringers have stopped.
  * Threading: ring from any thread, wait from one.
@@ -19,10 +19,10 @@ struct baton_doorbell {
 enum baton_err baton_doorbell_init(struct baton_doorbell *bell) BATON_MUST_CHECK;
 void baton_doorbell_fini(struct baton_doorbell *bell);
 
-/* Takes the bell as void *, the shape of every wake-up callback in common/wire. */
+/* Rings. The bell is a void *, as every wake-up callback in common/wire expects. */
 void baton_doorbell_ring(void *bell);
 
-/* Returns when rung or after timeout_ns (negative: not at all bounded). */
+/* Returns when rung or after timeout_ns (negative: no limit). */
 void baton_doorbell_wait(struct baton_doorbell *bell, int64_t timeout_ns);
 
 #endif

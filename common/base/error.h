@@ -11,17 +11,17 @@
 #define BATON_ERRORS(X)                                                                            \
     X(OK, "ok")                                                                                    \
     X(INVALID, "the caller or the input is wrong; the same call fails again")                      \
-    X(LIMIT, "a configured bound would be passed")                                                 \
+    X(LIMIT, "a configured limit would be exceeded")                                               \
     X(AGAIN, "not now; the same call may succeed later")                                           \
     X(TIMEOUT, "the deadline passed")                                                              \
-    X(CANCELED, "somebody asked for the end")                                                      \
+    X(CANCELED, "the operation was canceled")                                                      \
     X(CLOSED, "this object is shut down")                                                          \
     X(PEER, "the other process failed or broke the protocol")                                      \
-    X(VERSION, "the two sides do not speak the same version")                                      \
+    X(VERSION, "the two sides have different versions")                                            \
     X(CORRUPT, "data does not match its checksum or its format")                                   \
-    X(NOT_FOUND, "no such thing")                                                                  \
+    X(NOT_FOUND, "not found")                                                                      \
     X(NO_MEMORY, "allocation failed")                                                              \
-    X(IO, "the operating system said no")                                                          \
+    X(IO, "the operating system reported an error")                                                \
     X(INTERNAL, "a bug in Baton")
 
 enum baton_err {
@@ -33,8 +33,8 @@ enum baton_err {
 #define BATON_MUST_CHECK        __attribute__((warn_unused_result))
 #define BATON_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* The reason for a failure, in a sentence fit for an operator; room for a path and a list of all
- * model types. */
+/* The reason for a failure, as a sentence for an operator. It has space for a path and a list of
+ * all model types. */
 struct baton_why {
     char text[768];
 };
@@ -42,7 +42,7 @@ struct baton_why {
 /* "INVALID", "LIMIT", ... ; "?" for a value outside the enum. */
 const char *baton_err_name(enum baton_err err);
 
-/* What the code means to a caller, in one clause. */
+/* Returns the meaning of the code, in one clause. */
 const char *baton_err_text(enum baton_err err);
 
 /* Writes the formatted reason to *why (which may be NULL) and returns err, so that a failure reads

@@ -10,8 +10,8 @@
 
 #define BATON_F16_MAX 65504.0F
 
-/* Rounded to the nearest, ties to even. What lies beyond the range becomes its end, infinities
- * too; a NaN stays one. */
+/* Rounds to the nearest, ties to even. A value beyond the range becomes the largest one, an
+ * infinity too; a NaN stays one. */
 static inline uint16_t baton_f16_from(float value)
 {
     const uint32_t f16_max = 0x477fe000, f16_min_normal = 0x38800000, infinity = 0x7f800000;

@@ -10,7 +10,7 @@
 #include "common/base/os/file.h"
 #include "common/base/utf8.h"
 
-/* struct baton_json is json_t under another name, so that no caller sees the library. */
+/* struct baton_json is json_t under another name, so that no caller depends on the library. */
 static json_t *raw(const struct baton_json *value)
 {
     return (json_t *)(uintptr_t)value;
@@ -26,6 +26,7 @@ enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **
 {
     json_error_t error;
     json_t *value =
+        /* ALLOW_NUL: a text may hold U+0000, and callers get lengths. */
         json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!value)
         return baton_fail(why, BATON_INVALID, "line %d column %d: %s", error.line, error.column,
@@ -152,7 +153,7 @@ const struct baton_json *baton_json_member(void *it)
     return wrap(json_object_iter_value(it));
 }
 
-/* ---- made ---- */
+/* ---- construction ---- */
 
 static struct baton_json *made(json_t *value)
 {
@@ -199,12 +200,12 @@ bool baton_json_set(struct baton_json *object, const char *key, struct baton_jso
     return !json_object_set_new(raw(object), key, raw(value));
 }
 
-/* ---- out ---- */
+/* ---- writing ---- */
 
 static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
 {
     baton_buf_putc(buf, '"');
-    size_t plain = 0; /* start of the run not yet written */
+    size_t plain = 0; /* start of the run that was not written yet */
     for (size_t i = 0; i < n;) {
         size_t skip = 1;
         int length = baton_utf8_next(text + i, n - i, &skip);
@@ -231,7 +232,7 @@ static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
     baton_buf_putc(buf, '"');
 }
 
-/* What comes before any value: a comma if one is due, then the key. */
+/* Writes the comma before a value, if one is due, and its key. */
 static void begin(struct baton_json_out *out, const char *key)
 {
     if (out->comma)

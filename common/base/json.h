@@ -1,8 +1,8 @@
-/* JSON in (strict, through a library that only this file's .c knows) and JSON out (a small writer).
+/* Reads JSON (strictly, through a library that only json.c knows) and writes it (a small writer).
  *
- * Ownership: baton_json_parse gives a tree, which baton_json_free ends, and so do the functions
- *            that make values; every other value is borrowed from its tree.
- * Threading: any number of threads read a tree.
+ * Ownership: baton_json_parse and the functions that create values return trees, to be freed with
+ *            baton_json_free; every other value is borrowed from its tree.
+ * Threading: any number of threads may read a tree.
  * Errors:    parse: INVALID with line, column and reason. Readers of the wrong kind return the
  *            neutral value (NULL, 0, false); check the kind first where it matters.
  */
@@ -16,7 +16,7 @@
 #include "common/base/buf.h"
 #include "common/base/error.h"
 
-/* ---- in ---- */
+/* ---- reading ---- */
 
 struct baton_json; /* one value */
 
@@ -30,67 +30,66 @@ enum baton_json_kind {
     BATON_JSON_OBJECT
 };
 
-/* Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside int64. Strings
- * may hold U+0000. Any kind is accepted at the top. */
+/* Parses a text. Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside
+ * int64. Strings may hold U+0000. Any kind is accepted at the top. */
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
-/* Reads and parses a whole file of at most max_bytes. Errors besides parse's: NOT_FOUND, IO, LIMIT.
- */
+/* Reads and parses a whole file of at most max_bytes. Additional errors: NOT_FOUND, IO, LIMIT. */
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* Ends the tree and every value borrowed from it. NULL is fine. */
+/* Frees the tree and every value borrowed from it. NULL is allowed. */
 void baton_json_free(struct baton_json *root);
 
-/* value may be NULL (absent): its kind is then BATON_JSON_NULL. */
+/* Returns the kind. value may be NULL (absent), which has kind BATON_JSON_NULL. */
 enum baton_json_kind baton_json_kind(const struct baton_json *value);
-/* "null", "object", ..., for messages. */
+/* Returns "null", "object", ..., for messages. */
 const char *baton_json_kind_name(enum baton_json_kind kind);
-/* The value of its own kind. */
+/* Return a value of that kind. */
 bool baton_json_bool(const struct baton_json *value);
 int64_t baton_json_int(const struct baton_json *value);
 double baton_json_number(const struct baton_json *value); /* INT or REAL */
-/* NUL-terminated; *n (may be NULL) is its length in bytes, which may count zero bytes inside. */
+/* Returns a NUL-terminated string. *n (n may be NULL) is its length in bytes, which may include
+ * zero bytes. */
 const char *baton_json_string(const struct baton_json *value, size_t *n);
-/* Whether it is this string. */
+/* True when it is this string. */
 bool baton_json_is(const struct baton_json *value, const char *text);
-/* Members of an object, elements of an array, 0 for anything else. */
+/* Returns the number of an object's members or an array's elements; 0 for any other value. */
 size_t baton_json_size(const struct baton_json *value);
-/* An element or a member; NULL when there is none. */
+/* Return an element or a member; NULL when there is none. */
 const struct baton_json *baton_json_at(const struct baton_json *array, size_t index);
 const struct baton_json *baton_json_get(const struct baton_json *object, const char *key);
 
-/* Members in insertion order:
+/* Iterate over members in insertion order:
  *     for (void *it = baton_json_first(o); it; it = baton_json_next(o, it)) */
 void *baton_json_first(const struct baton_json *object);
 void *baton_json_next(const struct baton_json *object, void *it);
 const char *baton_json_key(void *it);
 const struct baton_json *baton_json_member(void *it);
 
-/* ---- made ----
- * A tree out of new values and of shares in others. A value that is pushed or set belongs to its
- * array or object, also after a failure; NULL among them is one. New values are NULL without
+/* ---- construction ----
+ * A tree may contain new values and shared ones. A value that is pushed or set belongs to its array
+ * or object, even after a failure; a NULL value is such a failure. New values are NULL without
  * memory.
  */
 
 struct baton_json *baton_json_new_object(void);
 struct baton_json *baton_json_new_array(void);
 struct baton_json *baton_json_new_bool(bool value);
-/* n bytes of UTF-8, else NULL. */
+/* From n bytes of UTF-8; NULL otherwise. */
 struct baton_json *baton_json_new_text(const char *text, size_t n);
-/* The same of text that ends with a zero. */
+/* Likewise, from a NUL-terminated text. */
 struct baton_json *baton_json_new_string(const char *text);
-/* The value once more: it lives until every tree that holds it is freed. */
+/* Shares the value: it lives until every tree that holds it is freed. */
 struct baton_json *baton_json_share(const struct baton_json *value);
-/* False: the array is NULL, the value is, or there is no memory. */
+/* False when the array or the value is NULL, or without memory. */
 bool baton_json_push(struct baton_json *array, struct baton_json *value);
-/* The same of an object; a member of that name is replaced. */
+/* Likewise for an object; replaces a member of that name. */
 bool baton_json_set(struct baton_json *object, const char *key, struct baton_json *value);
 
-/* ---- out ----
- * Commas come by themselves; key is NULL inside an array and at the top. Text that is not UTF-8 is
- * written with U+FFFD in place of each bad part, so that the output is always JSON. Failures stick
- * in the buffer. */
+/* ---- writing ----
+ * Commas are written automatically; key is NULL inside an array and at the top. Each invalid part
+ * of a text becomes U+FFFD, so that the output is always JSON. Failures stay in the buffer. */
 
 struct baton_json_out {
     struct baton_buf *buf;
@@ -102,28 +101,28 @@ static inline struct baton_json_out baton_json_out(struct baton_buf *buf)
     return (struct baton_json_out){.buf = buf};
 }
 
-/* Begins and ends an object or an array. */
+/* Begin and end an object or an array. */
 void baton_json_open(struct baton_json_out *out, const char *key, char bracket); /* '{' or '[' */
 void baton_json_close(struct baton_json_out *out, char bracket);                 /* '}' or ']' */
 void baton_json_put_text(struct baton_json_out *out, const char *key, const char *text, size_t n);
-/* Text that ends with a zero. */
+/* Writes a NUL-terminated text. */
 void baton_json_put_string(struct baton_json_out *out, const char *key, const char *text);
-/* The same; NULL is null. */
+/* Likewise; NULL becomes null. */
 void baton_json_put_string_or_null(struct baton_json_out *out, const char *key, const char *text);
 void baton_json_put_int(struct baton_json_out *out, const char *key, int64_t value);
 void baton_json_put_uint(struct baton_json_out *out, const char *key, uint64_t value);
-/* NaN and infinities, which JSON has no word for, become null. */
+/* Writes 9 digits. NaN and infinities, which JSON cannot express, become null. */
 void baton_json_put_real(struct baton_json_out *out, const char *key, double value);
-/* The same with all 17 digits, for numbers that are to be computed with. */
+/* Likewise with all 17 digits, for numbers that are computed with. */
 void baton_json_put_exact(struct baton_json_out *out, const char *key, double value);
-/* The same with the 9 digits that tell one float from every other. */
+/* Likewise with the 9 digits that distinguish a float from every other. */
 void baton_json_put_float(struct baton_json_out *out, const char *key, float value);
-/* true, false and null. */
+/* Writes true or false. */
 void baton_json_put_bool(struct baton_json_out *out, const char *key, bool value);
-/* Text that is JSON already. */
+/* Writes a text that is JSON already. */
 void baton_json_put_raw(struct baton_json_out *out, const char *key, const char *json, size_t n);
 void baton_json_put_null(struct baton_json_out *out, const char *key);
-/* The same value again, with numbers as exact as they were; absent is null. */
+/* Writes the value, with all digits of its numbers; an absent value becomes null. */
 void baton_json_put_value(struct baton_json_out *out, const char *key,
                           const struct baton_json *value);
 

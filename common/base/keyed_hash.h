@@ -1,10 +1,11 @@
-/* Hashes for tables of what a file or a client may choose: with a random key nobody can name texts
- * that fall into one slot.
+/* Hashes for tables whose keys come from a file or a client: with a random hash key nobody can
+ * construct texts that share a slot.
  *
- * Two words are multiplied to 128 bits and folded, as in wyhash (Wang Yi, 2019). No cryptography.
+ * Two words are multiplied to 128 bits and folded, as in wyhash (Wang Yi, 2019). It is not
+ * cryptographic.
  *
  * Ownership: plain data.
- * Threading: pure, but for the key, which the kernel draws.
+ * Threading: pure, except for the key, which the kernel draws.
  * Errors:    none.
  */
 #ifndef BATON_COMMON_BASE_KEYED_HASH_H
@@ -20,13 +21,13 @@ struct baton_hash_key {
     uint64_t words[2];
 };
 
-/* Another one at each call. */
+/* Draws a new key at each call. */
 static inline struct baton_hash_key baton_hash_key_draw(void)
 {
     return (struct baton_hash_key){{baton_random_id(), baton_random_id()}};
 }
 
-/* Of two words. */
+/* Hashes two words. */
 static inline uint64_t baton_hash_pair(const struct baton_hash_key *key, uint64_t a, uint64_t b)
 {
     __extension__ typedef unsigned __int128 wide;
@@ -34,7 +35,7 @@ static inline uint64_t baton_hash_pair(const struct baton_hash_key *key, uint64_
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Of n bytes. */
+/* Hashes n bytes. */
 static inline uint64_t baton_hash_bytes(const struct baton_hash_key *key, const char *bytes,
                                         size_t n)
 {

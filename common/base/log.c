@@ -25,7 +25,7 @@ static enum baton_log_format format;
 static const char *file_path = "";
 static int log_fd = STDERR_FILENO;
 
-/* What every line begins with. */
+/* The common beginning of every line. */
 struct head {
     char time[32];
     const char *level, *event;
@@ -113,7 +113,8 @@ static void put_logfmt(struct baton_buf *line, const struct head *head,
             put_field(line, fields);
     if (head->n_hidden)
         put_field(line, &BATON_I("not_shown", head->n_hidden));
-    if (line->err == BATON_LIMIT && line->len) /* a line too long is cut, and ends all the same */
+    /* A line that is too long is cut, but still ends with a line feed. */
+    if (line->err == BATON_LIMIT && line->len)
         line->data[line->len - 1] = '\n';
     else
         baton_buf_putc(line, '\n');
@@ -130,7 +131,7 @@ static void put_json_field(struct baton_json_out *out, const struct baton_log_fi
     case BATON_FIELD_INT:
         baton_json_put_int(out, field->key, field->integer);
         break;
-    case BATON_FIELD_HEX: /* more digits than a reader's number may hold */
+    case BATON_FIELD_HEX: /* a reader's number may hold fewer digits */
         (void)snprintf(digits, sizeof digits, "%016" PRIx64, field->hex);
         baton_json_put_string(out, field->key, digits);
         break;
@@ -172,7 +173,7 @@ static void write_line(enum baton_log_level level, const char *event,
         put_json(&line, &head, fields);
     else
         put_logfmt(&line, &head, fields);
-    if (format == BATON_LOG_JSON && baton_buf_err(&line)) { /* half an object is no JSON */
+    if (format == BATON_LOG_JSON && baton_buf_err(&line)) { /* half an object is not JSON */
         baton_buf_reset(&line);
         put_json(&line, &head, too_long);
     }
@@ -190,8 +191,8 @@ static int open_file(void)
     return open(file_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
 }
 
-/* In a signal handler. The new file takes the place of the old one at once, under the same number,
- * so that no line of any thread is lost or written to a closed file. */
+/* Reopens the file, in a signal handler. The new file replaces the old one atomically under the
+ * same descriptor, so that no line of any thread is lost or written to a closed file. */
 static void reopen(int signal_number)
 {
     int saved = errno, fd = *file_path ? open_file() : -1;
@@ -218,7 +219,7 @@ enum baton_err baton_log_open(int log_format, const char *path, struct baton_why
     return BATON_OK;
 }
 
-/* ---- what is logged ---- */
+/* ---- events ---- */
 
 void baton_log_fields(enum baton_log_level level, const char *event,
                       const struct baton_log_field *fields)
@@ -227,7 +228,8 @@ void baton_log_fields(enum baton_log_level level, const char *event,
         write_line(level, event, fields, 0);
 }
 
-/* Whether one more line may appear; *n_hidden is how many did not since the last one. */
+/* True when one more line may appear; *n_hidden is the number of lines hidden since the last
+ * one. */
 static bool may_appear(struct baton_log_limit *limit, uint64_t *n_hidden)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

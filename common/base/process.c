@@ -10,10 +10,10 @@
 #include "common/base/log.h"
 #include "common/base/options/config_env.h"
 
-/* LAST_S: what a process that has failed may take for its end. */
+/* LAST_S: the time that a failed process has for its end. */
 enum { LAST_S = 3, PREFIX_BYTES = 64 };
 
-/* The reason may quote a file, and a terminal obeys control characters. */
+/* Prints the reason, which may quote a file: a terminal obeys control characters. */
 static void print_failure(const char *process, enum baton_err err, struct baton_why *why)
 {
     for (char *c = why->text; *c; c++)
@@ -28,8 +28,8 @@ static void end_now(int signal_number)
     _exit(EXIT_FAILURE);
 }
 
-/* A library's own end may wait for ever for a thread that never had what it wanted: OpenBLAS's do
- * where address space is short. */
+/* Limits the rest of the process's life. A library's own end may wait forever for a thread that
+ * could not start: OpenBLAS does where address space is short. */
 static void end_soon(void)
 {
     (void)signal(SIGALRM, end_now);
@@ -43,7 +43,7 @@ static void warn_of_env(void *arg, const char *name, const char *nearest)
               BATON_S("nearest", nearest), BATON_S("consequence", "it has no effect"));
 }
 
-/* "BATON_PREFILL" for "baton-prefill". */
+/* Writes "BATON_PREFILL" for "baton-prefill". */
 static void make_env_prefix(const char *name, char prefix[PREFIX_BYTES])
 {
     (void)snprintf(prefix, PREFIX_BYTES, "%s", name);

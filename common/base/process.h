@@ -25,8 +25,8 @@ struct baton_log_options {
                        "log file, reopened on SIGUSR1; \"\": stderr")
 
 struct baton_process {
-    const char
-        *name; /* "baton-prefill": "prefill" in the log, BATON_PREFILL_* in the environment */
+    /* "baton-prefill": "prefill" in the log, BATON_PREFILL_* in the environment */
+    const char *name;
     const char *summary;
     const struct baton_option *table;
     size_t n_options;

@@ -51,7 +51,7 @@ enum baton_err baton_queue_put(struct baton_queue *queue, void *item)
     return err;
 }
 
-/* Waits with the lock held until there is an item, the queue is closed or the time is up. */
+/* Waits with the lock held until there is an item, the queue is closed or the time is over. */
 static void wait_filled(struct baton_queue *queue, int64_t timeout_ns)
 {
     int64_t until_ns = timeout_ns > 0 ? baton_now_ns() + timeout_ns : 0;

@@ -19,6 +19,7 @@ struct baton_ticket baton_ticket_issue(const struct baton_ticket_key *key, uint6
     uint8_t named[sizeof request_id + sizeof attempt], mac[EVP_MAX_MD_SIZE];
     unsigned n_mac = 0;
     struct baton_ticket ticket;
+    /* Both parts have a fixed size, so that no other pair gives the same bytes. */
     memcpy(named, &request_id, sizeof request_id);
     memcpy(named + sizeof request_id, &attempt, sizeof attempt);
     if (!HMAC(EVP_sha256(), key->bytes, sizeof key->bytes, named, sizeof named, mac, &n_mac) ||

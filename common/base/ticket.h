@@ -1,12 +1,12 @@
-/* Tickets: proof, by 16 bytes, that this process itself promised something to a request.
+/* Tickets: 16 bytes that prove that this process itself promised something to a request.
  *
  * A ticket is a MAC (HMAC-SHA-256, cut to 128 bits) of the request and its attempt, by a key that
- * never leaves the process and lives as long as it. Who has not been handed the ticket cannot guess
- * it, and the issuer recognises it without remembering it, also after the request has ended.
+ * never leaves the process and lives as long. A process that did not receive the ticket cannot
+ * guess it, and the issuer recognises it without storing it, even after the request has ended.
  *
  * Ownership: plain data.
  * Threading: pure functions.
- * Errors:    none; the process aborts if the kernel has no randomness to give (it never has none).
+ * Errors:    none; the process aborts if the kernel has no randomness (it always has).
  */
 #ifndef BATON_COMMON_BASE_TICKET_H
 #define BATON_COMMON_BASE_TICKET_H
@@ -25,14 +25,14 @@ struct baton_ticket_key {
     uint8_t bytes[BATON_TICKET_KEY_BYTES];
 };
 
-/* A new random key. */
+/* Draws a new random key. */
 void baton_ticket_key_init(struct baton_ticket_key *key);
 
 struct baton_ticket baton_ticket_issue(const struct baton_ticket_key *key, uint64_t request_id,
                                        uint32_t attempt);
 
-/* Whether bytes [n] are the ticket of that attempt. The time does not depend on where they differ.
- */
+/* True when bytes [n] are the ticket of that attempt. The time does not depend on where they
+ * differ. */
 bool baton_ticket_is_valid(const struct baton_ticket_key *key, uint64_t request_id,
                            uint32_t attempt, const uint8_t *bytes, size_t n);
 

@@ -1,7 +1,8 @@
 #include "common/base/utf8.h"
 
-/* The second byte's range by first byte, from table 3-7 of the Unicode standard; later bytes are
- * always 80..bf. Length 0 marks a byte that starts nothing. */
+/* Returns the length by the first byte, and the range of the second byte, from table 3-7 of the
+ * Unicode standard; later bytes are always 80..bf. Length 0 marks a byte that begins no
+ * character. */
 static int classify(unsigned char first, unsigned char *low, unsigned char *high)
 {
     *low = 0x80;

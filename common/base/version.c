@@ -4,8 +4,8 @@
 
 const char baton_release[] = BATON_RELEASE;
 
-/* Programs link baton_version, which knows better. It is not part of this library, so that a new
- * commit links a few programs anew and not every test. */
+/* Programs link baton_version, which defines the real one. It is not part of this library, so that
+ * a new commit relinks a few programs and not every test. */
 __attribute__((weak)) const char baton_commit[] = "unknown";
 
 void baton_version_print(const char *program)

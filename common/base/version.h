@@ -1,4 +1,4 @@
-/* Which Baton this is: the release, and the commit it was built from.
+/* Identifies this build of Baton: the release, and the commit it was built from.
  *
  * Ownership: nothing.
  * Threading: any thread.
@@ -7,13 +7,13 @@
 #ifndef BATON_COMMON_BASE_VERSION_H
 #define BATON_COMMON_BASE_VERSION_H
 
-/* "0.2.0": the version of the build, CMakeLists.txt's project(). */
+/* "0.2.0": the version of the build, from CMakeLists.txt's project(). */
 extern const char baton_release[];
 
-/* The abbreviated commit, or "unknown": built outside git, or a test. */
+/* The abbreviated commit; "unknown" in a test, or when built outside git. */
 extern const char baton_commit[];
 
-/* "baton-load 0.2.0 (abc1234)" and a newline, on stdout. */
+/* Prints "baton-load 0.2.0 (abc1234)" and a newline. */
 void baton_version_print(const char *program);
 
 #endif

@@ -77,7 +77,7 @@ static int n_words(const struct baton_option *option)
     return n;
 }
 
-/* "on, off or auto" */
+/* Writes "on, off or auto". */
 static void list_words(const struct baton_option *option, char *text, size_t size)
 {
     int n_listed = n_words(option);
@@ -206,8 +206,8 @@ static enum baton_err set_from_env(struct baton_config *config, void *target, st
     return BATON_OK;
 }
 
-static enum baton_err take_operand(struct baton_config *config, const char *arg,
-                                   struct baton_why *why)
+static enum baton_err add_operand(struct baton_config *config, const char *arg,
+                                  struct baton_why *why)
 {
     if (!config->operands)
         return baton_fail(why, BATON_INVALID, "\"%s\": options start with --; see --help", arg);
@@ -228,13 +228,14 @@ static enum baton_err set_from_flags(struct baton_config *config, void *target, 
             continue;
         }
         if (only_operands || strncmp(arg, "--", 2) != 0) {
-            enum baton_err err = take_operand(config, arg, why);
+            enum baton_err err = add_operand(config, arg, why);
             if (err)
                 return err;
             continue;
         }
         const char *name = arg + 2, *equals = strchr(name, '=');
         size_t n = equals ? (size_t)(equals - name) : strlen(name);
+        /* config_path() and has_flag() read these two. */
         if ((n == 6 && !strncmp(name, "config", n)) || !strcmp(name, "print-config")) {
             i += !equals && n == 6;
             continue;
@@ -243,6 +244,7 @@ static enum baton_err set_from_flags(struct baton_config *config, void *target, 
         if (!option)
             return baton_fail(why, BATON_INVALID, "unknown option \"%s\"; see --help", arg);
         const char *value = equals ? equals + 1 : NULL;
+        /* A word after a bare flag may be an operand, so only true and false are its value. */
         if (!value && option->kind == BATON_OPTION_BOOL)
             value = i + 1 < argc && (!strcmp(argv[i + 1], "true") || !strcmp(argv[i + 1], "false"))
                         ? argv[++i]

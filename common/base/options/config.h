@@ -3,8 +3,8 @@
  *
  * A row names the option as on the command line ("kv-tokens"): the flag is --kv-tokens, the
  * environment variable PREFIX_KV_TOKENS, the key in the file "kv-tokens" ("kv_tokens" is accepted).
- * What follows a lone "--" is no option. Unknown flags and keys are errors. --help and
- * --print-config are made from the table.
+ * Words after a lone "--" are not options. Unknown flags and keys are errors. --help and
+ * --print-config are generated from the table.
  *
  * Ownership: text values are owned by the struct baton_config until baton_config_fini.
  * Threading: filled once, before threads start; read-only after.
@@ -28,8 +28,8 @@ enum baton_option_kind {
     BATON_OPTION_CHOICE
 };
 
-/* BATON_OPTION_BOOL takes "true" or "false"; the bare flag means true. BATON_OPTION_CHOICE takes
- * one of its words and stores which: 0 for the first. */
+/* BATON_OPTION_BOOL accepts "true" or "false"; the bare flag means true. BATON_OPTION_CHOICE
+ * accepts one of its words and stores its index: 0 for the first. */
 struct baton_option {
     const char *name;
     enum baton_option_kind kind;
@@ -37,11 +37,11 @@ struct baton_option {
                       for a CHOICE, int */
     const char *fallback; /* the default, as text; NULL for a text option that may stay unset */
     double min, max;      /* INT and REAL */
-    const char *unit;     /* "" when it has none; of a CHOICE its words: "on|off|auto" */
+    const char *unit;     /* "" when it has none; for a CHOICE its words: "on|off|auto" */
     const char *help;
 };
 
-/* Rows of a table by kind: the field of the struct that holds it, then the row's own columns. */
+/* Rows of a table by kind: the field of the struct that holds the value, then the row's columns. */
 #define BATON_ROW_TEXT(type, field, name, fallback, help)                                          \
     {                                                                                              \
         (name), BATON_OPTION_TEXT, offsetof(type, field), (fallback), 0, 0, "", (help)             \
@@ -63,7 +63,7 @@ struct baton_option {
         (name), BATON_OPTION_CHOICE, offsetof(type, field), (fallback), 0, 0, (words), (help)      \
     }
 
-/* The word of a CHOICE that is number `choice`, n bytes without a terminating zero. */
+/* Returns word `choice` of a CHOICE, n bytes without a terminating zero. */
 const char *baton_option_word(const struct baton_option *option, int choice, size_t *n);
 
 struct baton_config {
@@ -72,8 +72,8 @@ struct baton_config {
     const char *env_prefix; /* "BATON_GATEWAY" */
     const struct baton_option *options;
     size_t n_options;
-    /* Words that are no options, as in "logs NAME": how --help shows them, NULL when there are
-     * none; where they go, borrowed from argv. */
+    /* Words that are not options, as in "logs NAME": their names in --help, NULL when none are
+     * allowed, and an array for them, borrowed from argv. */
     const char *operands;
     const char **operand;
     size_t max_operands, n_operands;
@@ -81,8 +81,8 @@ struct baton_config {
     size_t n_texts;
 };
 
-/* Fills target. Sets *done when --help, --version or --print-config answered on stdout and the
- * process should exit 0. The file is the one named by --config FILE or PREFIX_CONFIG. */
+/* Fills target. Sets *done when --help, --version or --print-config was answered on stdout and the
+ * process should exit with 0. --config FILE or PREFIX_CONFIG names the file. */
 enum baton_err baton_config_load(struct baton_config *config, void *target, int argc, char **argv,
                                  bool *done, struct baton_why *why) BATON_MUST_CHECK;
 void baton_config_fini(struct baton_config *config);

@@ -22,7 +22,7 @@ static int least(int a, int b, int c)
     return ab < c ? ab : c;
 }
 
-/* Letters to insert, drop or replace (Levenshtein). */
+/* Returns the number of letters to insert, delete or replace (Levenshtein). */
 static int distance(const char *a, const char *b)
 {
     int row[NAME_BYTES + 1], n = (int)strlen(b);
@@ -40,7 +40,7 @@ static int distance(const char *a, const char *b)
     return row[n];
 }
 
-/* The j-th variable that the process reads: after the options comes the file's. */
+/* Writes the j-th variable that the process reads: those of the options, then that of the file. */
 static bool known_at(const struct baton_config *config, size_t j, char name[NAME_BYTES])
 {
     if (j > config->n_options)
@@ -50,7 +50,7 @@ static bool known_at(const struct baton_config *config, size_t j, char name[NAME
     return true;
 }
 
-/* Returns 0 for a known name. */
+/* Returns the distance, 0 for a known name. */
 static int find_nearest(const struct baton_config *config, const char *name,
                         char nearest[NAME_BYTES])
 {
@@ -66,6 +66,7 @@ static int find_nearest(const struct baton_config *config, const char *name,
     return best;
 }
 
+/* Kubernetes sets such variables for a service of our name; they are no mistakes. */
 static bool is_of_a_service(const char *rest)
 {
     return strstr(rest, "SERVICE_") == rest || strstr(rest, "_SERVICE_") ||

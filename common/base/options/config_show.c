@@ -62,6 +62,7 @@ void baton_config_print(const struct baton_config *config, const void *target)
         const struct baton_option *option = &config->options[i];
         const void *field = (const char *)target + option->offset;
         baton_buf_puts(&text, i ? ",\n " : "\n ");
+        /* Each option stands on its own line, so the comma is written here. */
         out.comma = false;
         switch (option->kind) {
         case BATON_OPTION_TEXT:

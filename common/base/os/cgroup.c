@@ -29,7 +29,7 @@ bool baton_cgroup_number(const char *dir, const char *name, const char *key, uin
     return found;
 }
 
-/* Whether a list such as "cpu,cpuacct" names it. */
+/* True when a list such as "cpu,cpuacct" contains the controller. */
 static bool names(const char *list, const char *controller)
 {
     size_t n = strlen(controller);
@@ -41,8 +41,8 @@ static bool names(const char *list, const char *controller)
     return false;
 }
 
-/* Controllers of version 1 that are mounted together have a link for each; not in every
- * container. */
+/* Finds the mount. Controllers of version 1 that are mounted together have a link for each, but not
+ * in every container. */
 static int find_mount(const char *root, const char *list, const char *controller,
                       char mount[PATH_MAX])
 {
@@ -55,6 +55,7 @@ static int find_mount(const char *root, const char *list, const char *controller
 static void visit_levels(const char *mount, char *group, int version, baton_cgroup_fn fn, void *arg)
 {
     char dir[PATH_MAX];
+    /* Cuts one level off at a time, and restores the path for the next caller. */
     for (char *slash; (slash = strrchr(group, '/')); *slash = '\0') {
         int n = snprintf(dir, sizeof dir, "%s%s", mount, group);
         if (slash[1] && n > 0 && n < (int)sizeof dir)
@@ -63,7 +64,7 @@ static void visit_levels(const char *mount, char *group, int version, baton_cgro
     fn(arg, mount, version);
 }
 
-/* A line of /proc/self/cgroup: "0::/a/b", or "5:cpu,cpuacct:/a/b". */
+/* Visits a line of /proc/self/cgroup: "0::/a/b", or "5:cpu,cpuacct:/a/b". */
 static void visit_line(const char *root, const char *controller, char *line, baton_cgroup_fn fn,
                        void *arg)
 {

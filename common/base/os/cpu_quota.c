@@ -13,7 +13,7 @@ static bool read_v1(const char *dir, uint64_t *quota_us, uint64_t *period_us)
            baton_cgroup_number(dir, "cpu.cfs_period_us", "", period_us);
 }
 
-/* "QUOTA PERIOD", or "max PERIOD". */
+/* Reads "QUOTA PERIOD", or "max PERIOD". */
 static bool read_v2(const char *dir, uint64_t *quota_us, uint64_t *period_us)
 {
     char quota[24];
@@ -23,7 +23,7 @@ static bool read_v2(const char *dir, uint64_t *quota_us, uint64_t *period_us)
     return baton_cgroup_number(dir, "cpu.max", quota, period_us);
 }
 
-static void take_group(void *arg, const char *dir, int version)
+static void apply_group(void *arg, const char *dir, int version)
 {
     struct baton_cpu_quota *quota = arg;
     struct stat info;
@@ -39,7 +39,7 @@ static void take_group(void *arg, const char *dir, int version)
 void baton_cpu_quota_get_under(const char *root, struct baton_cpu_quota *quota)
 {
     *quota = (struct baton_cpu_quota){0};
-    baton_cgroup_visit(root, "cpu", take_group, quota);
+    baton_cgroup_visit(root, "cpu", apply_group, quota);
 }
 
 void baton_cpu_quota_get(struct baton_cpu_quota *quota)

@@ -50,6 +50,7 @@ enum baton_err baton_file_check_owner(int fd, const char *path, uid_t owner, mod
 
 enum baton_err baton_file_open_owned(const char *path, uid_t owner, int *fd, struct baton_why *why)
 {
+    /* O_NONBLOCK: to open a pipe would block until somebody writes to it. */
     int opened = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (opened < 0 && errno == ELOOP)
         return baton_fail(why, BATON_INVALID, "%s: a symbolic link, which is not followed", path);
@@ -63,7 +64,7 @@ enum baton_err baton_file_open_owned(const char *path, uid_t owner, int *fd, str
     return err;
 }
 
-/* ---- what is read; these close fd ---- */
+/* ---- contents; these functions close fd ---- */
 
 static enum baton_err read_fd(int fd, const char *path, struct baton_buf *out,
                               struct baton_why *why)

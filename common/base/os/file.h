@@ -1,10 +1,10 @@
-/* Whole files in, without surprises.
+/* Reads and maps whole files.
  *
  * Ownership: the caller's buffer receives the bytes; a mapping belongs to the caller until it is
  *            unmapped.
  * Threading: any thread.
  * Errors:    NOT_FOUND, IO, LIMIT (larger than the buffer's maximum), each with the path in *why;
- *            of owned files also INVALID: somebody else may have written it.
+ *            of owned files also INVALID (somebody else may have written it).
  */
 #ifndef BATON_COMMON_BASE_OS_FILE_H
 #define BATON_COMMON_BASE_OS_FILE_H
@@ -21,7 +21,7 @@
 enum baton_err baton_file_read(const char *path, struct baton_buf *out,
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* path = dir/name. INVALID when that is longer than a path may be. */
+/* Writes dir/name to path. INVALID when that is longer than a path may be. */
 enum baton_err baton_file_path(char path[PATH_MAX], const char *dir, const char *name,
                                struct baton_why *why) BATON_MUST_CHECK;
 
@@ -34,22 +34,22 @@ struct baton_mapping {
 /* Maps the file; pages are read when they are touched. */
 enum baton_err baton_file_map(const char *path, struct baton_mapping *mapping,
                               struct baton_why *why) BATON_MUST_CHECK;
-/* Ends the mapping; one that was never made, zeroed, is fine. */
+/* Ends the mapping; a zeroed one is allowed. */
 void baton_file_unmap(struct baton_mapping *mapping);
 
 /* ---- files in directories that others may write to ---- */
 
-/* Whether fd is a regular file of this user, of root or of `owner`, whose mode has none of the
- * forbidden bits. INVALID says what it is instead. */
+/* Checks that fd is a regular file of this user, of root or of `owner`, whose mode has none of the
+ * forbidden bits. INVALID describes the difference. */
 enum baton_err baton_file_check_owner(int fd, const char *path, uid_t owner, mode_t forbidden,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* Opens a file to read it, if nobody but these three may have written it. Follows no link at its
- * end, waits for no pipe. */
+/* Opens a file for reading, if only these three may have written it. Follows no link at the end of
+ * the path, and does not wait for a pipe. */
 enum baton_err baton_file_open_owned(const char *path, uid_t owner, int *fd,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* As baton_file_read and baton_file_map, of such a file. */
+/* Like baton_file_read and baton_file_map, for such a file. */
 enum baton_err baton_file_read_owned(const char *path, uid_t owner, struct baton_buf *out,
                                      struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_file_map_owned(const char *path, uid_t owner, struct baton_mapping *mapping,

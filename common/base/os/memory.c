@@ -7,7 +7,7 @@
 
 #include "common/base/os/cgroup.h"
 
-/* What the files of a version of control groups are called. */
+/* The names of the files of one version of control groups. */
 struct group_files {
     const char *limit, *used;
     const char *active, *inactive; /* keys of memory.stat: page cache */
@@ -23,8 +23,9 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* What one group's limit leaves. Page cache is given back before the limit kills. */
-static void take_group(void *arg, const char *dir, int version)
+/* Applies one group's limit. Page cache does not count as used: it is reclaimed before the limit
+ * kills. */
+static void apply_group(void *arg, const char *dir, int version)
 {
     const struct group_files *files = version == 1 ? &v1 : &v2;
     struct baton_memory_left *left = arg;
@@ -53,7 +54,7 @@ void baton_memory_left_under(const char *root, struct baton_memory_left *left)
     if (n > 0 && n < (int)sizeof proc &&
         baton_cgroup_number(proc, "meminfo", "MemAvailable:", &kib))
         left->bytes = kib * 1024;
-    baton_cgroup_visit(root, "memory", take_group, left);
+    baton_cgroup_visit(root, "memory", apply_group, left);
 }
 
 void baton_memory_left(struct baton_memory_left *left)

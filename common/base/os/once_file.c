@@ -15,8 +15,8 @@
 
 enum { POLL_MS = 10, MODE = 0644, FOR_OTHERS = 022 };
 
-/* Waiting for a lock and then finding its file renamed or deleted is normal: its holder is
- * done. */
+/* True when the locked file still has its name. It is normal that the file was renamed or deleted
+ * while we waited for the lock: its holder has finished. */
 static bool is_still_named(const struct baton_once_file *once)
 {
     struct stat ours, named;
@@ -29,7 +29,7 @@ static enum baton_err io_failure(const struct baton_once_file *once, struct bato
     return baton_fail(why, BATON_IO, "%s: %s", once->temporary, strerror(errno));
 }
 
-/* AGAIN while another process holds the lock, or held it. */
+/* Tries once. AGAIN while another process holds the lock, or if it has just finished. */
 static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;
@@ -37,11 +37,12 @@ static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *w
     if (once->fd < 0)
         return io_failure(once, why);
     if (baton_file_check_owner(once->fd, once->temporary, geteuid(), FOR_OTHERS, why))
-        err = BATON_IO; /* who made it first could go on writing */
+        err = BATON_IO; /* its creator could go on writing */
     else if (flock(once->fd, LOCK_EX | LOCK_NB))
         err = errno == EWOULDBLOCK || errno == EINTR ? BATON_AGAIN : io_failure(once, why);
     else if (!is_still_named(once))
         err = BATON_AGAIN;
+    /* A process that died may have left a part of its file. */
     else if (ftruncate(once->fd, 0))
         err = io_failure(once, why);
     if (err)

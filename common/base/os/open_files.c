@@ -4,15 +4,15 @@
 
 #include "common/base/log.h"
 
-/* So few that a turn of an event loop may need them. */
+/* A turn of an event loop may need this many. */
 enum { LAST_FILES = 4 };
 
 static struct {
-    int64_t limit, needed; /* 0: not known */
+    int64_t limit, needed; /* 0: unknown */
     const char *hint;
 } files;
 
-static void tell(void)
+static void warn(void)
 {
     static struct baton_log_limit limit;
     if (files.limit)
@@ -25,7 +25,7 @@ void baton_open_files_allow(int64_t needed, const char *hint)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit))
         return;
-    if (limit.rlim_cur < limit.rlim_max) { /* the soft one is often 1024 */
+    if (limit.rlim_cur < limit.rlim_max) { /* the soft limit is often 1024 */
         limit.rlim_cur = limit.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &limit);
         (void)getrlimit(RLIMIT_NOFILE, &limit);
@@ -34,16 +34,16 @@ void baton_open_files_allow(int64_t needed, const char *hint)
     files.needed = needed;
     files.hint = hint;
     if (files.limit < needed)
-        tell();
+        warn();
 }
 
 void baton_open_files_exhausted(void)
 {
-    tell();
+    warn();
 }
 
 void baton_open_files_opened(int fd)
 {
     if (files.limit && fd >= files.limit - LAST_FILES)
-        tell();
+        warn();
 }
