@@ -8,7 +8,7 @@ double baton_capacity_token_s(const struct baton_stage_cost *cost)
     return token_s > 0 ? token_s : NAN;
 }
 
-/* Workers' worth of work that arrives. */
+/* Return the arriving work, in workers. */
 static double prefill_work(const struct baton_fleet *fleet, const struct baton_workload *workload)
 {
     return workload->rate_per_s * workload->prompt_tokens * baton_capacity_token_s(&fleet->prefill);
@@ -35,9 +35,10 @@ static double per(double amount, double n)
     return n > 0 ? amount / n : NAN;
 }
 
-/* The least that are not short. */
+/* Returns the least number of workers that is not short. */
 static double workers_for(double work)
 {
+    /* floor + 1, since exactly the threshold already counts as short. */
     return isnan(work) ? NAN : floor(work / BATON_SHORT_FROM) + 1;
 }
 

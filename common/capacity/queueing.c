@@ -2,10 +2,11 @@
 
 #include <math.h>
 
-/* One in a hundred: of an exponential's and, in deviations, of a normal's tail. */
+/* One in a hundred: the tail of an exponential and, in deviations, that of a normal
+ * distribution. */
 static const double tail = 0.01, tail_deviations = 2.326;
 
-/* By Erlang's B, whose recursion over the number of servers neither overflows nor cancels. */
+/* Uses Erlang's B, whose recursion over the number of servers neither overflows nor cancels. */
 double baton_queueing_erlang_c(double n, double load)
 {
     double blocked = 1;
@@ -16,7 +17,7 @@ double baton_queueing_erlang_c(double n, double load)
     return n * blocked / (n - load * (1 - blocked));
 }
 
-/* Seconds that one prompt takes a worker that has nothing else. */
+/* Returns the seconds that one prompt takes on an idle worker. */
 static double alone_s(const struct baton_stage_cost *cost, double n_tokens)
 {
     return cost->base_s * ceil(n_tokens / fmax(cost->max_rows, 1)) + cost->per_row_s * n_tokens;
