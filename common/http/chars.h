@@ -9,11 +9,12 @@
 
 #include <stdbool.h>
 
-/* tchar: what methods and header names are made of. */
+/* True for tchar, the characters of methods and header names. */
 bool baton_http_is_token_char(char c);
-/* What a header's value may hold: HTAB, SP, VCHAR and bytes above 0x7f; no control characters. */
+/* True for characters of a header's value: HTAB, SP, VCHAR and bytes above 0x7f; no control
+ * characters. */
 bool baton_http_is_field_char(char c);
-/* 0..15, or -1 when c is no hexadecimal digit. */
+/* Returns 0..15, or -1 when c is not a hexadecimal digit. */
 int baton_http_hex_value(char c);
 
 #endif

@@ -7,13 +7,13 @@ void baton_chunked_init(struct baton_chunked *chunked)
     *chunked = (struct baton_chunked){.state = BATON_CHUNKED_SIZE};
 }
 
-static enum baton_err go(struct baton_chunked *chunked, enum baton_chunked_state state)
+static enum baton_err enter(struct baton_chunked *chunked, enum baton_chunked_state state)
 {
     chunked->state = state;
     return BATON_AGAIN;
 }
 
-static enum baton_err take_size(struct baton_chunked *chunked, char c)
+static enum baton_err read_size(struct baton_chunked *chunked, char c)
 {
     int digit = baton_http_hex_value(c);
     if (digit >= 0) {
@@ -25,79 +25,80 @@ static enum baton_err take_size(struct baton_chunked *chunked, char c)
     if (!chunked->n_digits)
         return BATON_INVALID;
     if (c == '\r')
-        return go(chunked, BATON_CHUNKED_SIZE_LF);
-    return c == ';' ? go(chunked, BATON_CHUNKED_EXTENSION) : BATON_INVALID;
+        return enter(chunked, BATON_CHUNKED_SIZE_LF);
+    return c == ';' ? enter(chunked, BATON_CHUNKED_EXTENSION) : BATON_INVALID;
 }
 
-static enum baton_err take_extension(struct baton_chunked *chunked, char c)
+static enum baton_err read_extension(struct baton_chunked *chunked, char c)
 {
     if (c == '\r')
-        return go(chunked, BATON_CHUNKED_SIZE_LF);
+        return enter(chunked, BATON_CHUNKED_SIZE_LF);
     if (!baton_http_is_field_char(c) ||
         ++chunked->extension_bytes > BATON_CHUNK_MAX_EXTENSION_BYTES)
         return BATON_INVALID;
     return BATON_AGAIN;
 }
 
-static enum baton_err take_size_lf(struct baton_chunked *chunked, char c,
+static enum baton_err read_size_lf(struct baton_chunked *chunked, char c,
                                    const struct baton_buf *out)
 {
     if (c != '\n')
         return BATON_INVALID;
+    /* Refused by its size, before any byte of the chunk is stored. */
     if (chunked->left_bytes > out->max_bytes - out->len)
         return BATON_LIMIT;
-    return go(chunked, chunked->left_bytes ? BATON_CHUNKED_DATA : BATON_CHUNKED_TRAILER_START);
+    return enter(chunked, chunked->left_bytes ? BATON_CHUNKED_DATA : BATON_CHUNKED_TRAILER_START);
 }
 
-static enum baton_err take_data_lf(struct baton_chunked *chunked, char c)
+static enum baton_err read_data_lf(struct baton_chunked *chunked, char c)
 {
     if (c != '\n')
         return BATON_INVALID;
     chunked->n_digits = 0;
-    return go(chunked, BATON_CHUNKED_SIZE);
+    return enter(chunked, BATON_CHUNKED_SIZE);
 }
 
-static enum baton_err take_trailer_start(struct baton_chunked *chunked, char c)
+static enum baton_err read_trailer_start(struct baton_chunked *chunked, char c)
 {
     if (c == '\r')
-        return go(chunked, BATON_CHUNKED_FINAL_LF);
-    return baton_http_is_token_char(c) ? go(chunked, BATON_CHUNKED_TRAILER_NAME) : BATON_INVALID;
+        return enter(chunked, BATON_CHUNKED_FINAL_LF);
+    return baton_http_is_token_char(c) ? enter(chunked, BATON_CHUNKED_TRAILER_NAME) : BATON_INVALID;
 }
 
-static enum baton_err take_trailer(struct baton_chunked *chunked, char c)
+static enum baton_err read_trailer(struct baton_chunked *chunked, char c)
 {
     bool in_name = chunked->state == BATON_CHUNKED_TRAILER_NAME;
     if (++chunked->trailer_bytes > BATON_CHUNK_MAX_TRAILER_BYTES)
         return BATON_INVALID;
     if (in_name && c == ':')
-        return go(chunked, BATON_CHUNKED_TRAILER_VALUE);
+        return enter(chunked, BATON_CHUNKED_TRAILER_VALUE);
     if (!in_name && c == '\r')
-        return go(chunked, BATON_CHUNKED_TRAILER_LF);
+        return enter(chunked, BATON_CHUNKED_TRAILER_LF);
     return (in_name ? baton_http_is_token_char(c) : baton_http_is_field_char(c)) ? BATON_AGAIN
                                                                                  : BATON_INVALID;
 }
 
-/* One byte of anything but a chunk's data. */
-static enum baton_err take(struct baton_chunked *chunked, char c, const struct baton_buf *out)
+/* Reads one byte of anything but a chunk's data. */
+static enum baton_err read_byte(struct baton_chunked *chunked, char c, const struct baton_buf *out)
 {
     switch (chunked->state) {
     case BATON_CHUNKED_SIZE:
-        return take_size(chunked, c);
+        return read_size(chunked, c);
     case BATON_CHUNKED_EXTENSION:
-        return take_extension(chunked, c);
+        return read_extension(chunked, c);
     case BATON_CHUNKED_SIZE_LF:
-        return take_size_lf(chunked, c, out);
+        return read_size_lf(chunked, c, out);
     case BATON_CHUNKED_DATA_CR:
-        return c == '\r' ? go(chunked, BATON_CHUNKED_DATA_LF) : BATON_INVALID;
+        return c == '\r' ? enter(chunked, BATON_CHUNKED_DATA_LF) : BATON_INVALID;
     case BATON_CHUNKED_DATA_LF:
-        return take_data_lf(chunked, c);
+        return read_data_lf(chunked, c);
     case BATON_CHUNKED_TRAILER_START:
-        return take_trailer_start(chunked, c);
+        return read_trailer_start(chunked, c);
     case BATON_CHUNKED_TRAILER_NAME:
     case BATON_CHUNKED_TRAILER_VALUE:
-        return take_trailer(chunked, c);
+        return read_trailer(chunked, c);
     case BATON_CHUNKED_TRAILER_LF:
-        return c == '\n' ? go(chunked, BATON_CHUNKED_TRAILER_START) : BATON_INVALID;
+        return c == '\n' ? enter(chunked, BATON_CHUNKED_TRAILER_START) : BATON_INVALID;
     case BATON_CHUNKED_FINAL_LF:
         chunked->state = BATON_CHUNKED_DONE;
         return c == '\n' ? BATON_OK : BATON_INVALID;
@@ -108,8 +109,8 @@ static enum baton_err take(struct baton_chunked *chunked, char c, const struct b
     return BATON_INTERNAL;
 }
 
-/* As much of the chunk's data as is here; returns how many bytes that was. */
-static size_t take_data(struct baton_chunked *chunked, const char *bytes, size_t n,
+/* Copies the part of the chunk's data that is present, and returns its number of bytes. */
+static size_t copy_data(struct baton_chunked *chunked, const char *bytes, size_t n,
                         struct baton_buf *out)
 {
     if (n > chunked->left_bytes)
@@ -128,11 +129,11 @@ enum baton_err baton_chunked_feed(struct baton_chunked *chunked, const char *byt
     size_t used = 0;
     while (used < n && err == BATON_AGAIN) {
         if (chunked->state == BATON_CHUNKED_DATA) {
-            used += take_data(chunked, bytes + used, n - used, out);
+            used += copy_data(chunked, bytes + used, n - used, out);
             if (baton_buf_err(out))
                 err = baton_buf_err(out);
         } else {
-            err = take(chunked, bytes[used++], out);
+            err = read_byte(chunked, bytes[used++], out);
         }
     }
     if (err == BATON_OK || err == BATON_AGAIN)

@@ -7,13 +7,13 @@
  *                               |
  *                               +--(size 0)--> TRAILER_START ... --> FINAL_LF --> DONE
  *
- * Extensions and trailers are checked and dropped; each kind may take 4 KiB a body.
+ * Extensions and trailers are checked and dropped; each kind may have 4 KiB in a body.
  *
  * Ownership: the struct is embedded; decoded bytes go to the caller's buffer.
  * Threading: none; one owner at a time.
  * Errors:    AGAIN (not at the end yet), INVALID (malformed), LIMIT (larger than the buffer's
  *            maximum; decided from the chunk's size, before its bytes), NO_MEMORY. After an error
- *            other than AGAIN the decoder is not to be fed again.
+ *            other than AGAIN the decoder must not be fed again.
  */
 #ifndef BATON_COMMON_HTTP_CHUNKED_H
 #define BATON_COMMON_HTTP_CHUNKED_H
@@ -47,15 +47,15 @@ enum baton_chunked_state {
 
 struct baton_chunked {
     enum baton_chunked_state state;
-    int n_digits;        /* of the size being read */
-    uint32_t left_bytes; /* of the chunk being read */
+    int n_digits;        /* of the current size */
+    uint32_t left_bytes; /* of the current chunk */
     uint32_t extension_bytes, trailer_bytes;
 };
 
 void baton_chunked_init(struct baton_chunked *chunked);
 
-/* Takes the n bytes after those of the last call and appends the decoded ones to out. OK:
- * the body ended and *n_used bytes belonged to it. AGAIN: all n were taken (*n_used is n). */
+/* Decodes the n bytes after those of the last call and appends the result to out. OK: the body
+ * ended and *n_used bytes belonged to it. AGAIN: all n were used (*n_used is n). */
 enum baton_err baton_chunked_feed(struct baton_chunked *chunked, const char *bytes, size_t n,
                                   size_t *n_used, struct baton_buf *out) BATON_MUST_CHECK;
 

@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 
-/* Until the first of both bounds; negative: none. */
+/* Returns the time until the first of both limits; negative: no limit. */
 static int64_t patience_ns(const struct baton_http_wait *wait)
 {
     int64_t each_ns = wait->timeout_ms < 0 ? -1 : wait->timeout_ms * BATON_MS;
@@ -24,7 +24,7 @@ static int64_t patience_ns(const struct baton_http_wait *wait)
     return each_ns < 0 || left_ns < each_ns ? left_ns : each_ns;
 }
 
-/* Waits for the events. SIGINT is let in only here, so that none is missed between two waits. */
+/* Waits for the events. SIGINT is unblocked only here, so that none is missed between two waits. */
 static enum baton_err wait_for(struct baton_http_connection *conn, short events,
                                struct baton_why *why)
 {
@@ -83,7 +83,7 @@ static enum baton_err connect_to(struct baton_http_connection *conn, const struc
     return err;
 }
 
-/* The first of the host's addresses that takes a connection. */
+/* Connects to the first of the host's addresses that accepts a connection. */
 static enum baton_err connect_any(struct baton_http_connection *conn,
                                   const struct baton_http_url *url, struct baton_why *why)
 {
@@ -103,7 +103,7 @@ static enum baton_err connect_any(struct baton_http_connection *conn,
 
 /* ---- TLS ---- */
 
-/* OK when a call of OpenSSL that returned `result` is to be tried again. */
+/* Waits for what a call of OpenSSL that returned `result` needs. OK when it can be repeated. */
 static enum baton_err wait_for_tls(struct baton_http_connection *conn, int result,
                                    struct baton_why *why)
 {
@@ -151,7 +151,7 @@ static enum baton_err shake_hands(struct baton_http_connection *conn, const char
                                   const struct baton_http_trust *trust, struct baton_why *why)
 {
     int result;
-    ERR_clear_error(); /* what an earlier connection left would be taken for an error of this one */
+    ERR_clear_error(); /* an error left by an earlier connection would count as this one's */
     enum baton_err err = make_tls(conn, host, trust, why);
     while (!err && (result = SSL_connect(conn->tls)) != 1)
         err = wait_for_tls(conn, result, why);
@@ -193,6 +193,7 @@ static enum baton_err write_some(struct baton_http_connection *conn, const char 
         int result = SSL_write_ex(conn->tls, bytes, n, n_written);
         return result == 1 ? BATON_OK : wait_for_tls(conn, result, why);
     }
+    /* MSG_NOSIGNAL: a server that closed the connection must not end the process by SIGPIPE. */
     ssize_t written = send(conn->fd, bytes, n, MSG_NOSIGNAL);
     if (written >= 0)
         *n_written = (size_t)written;

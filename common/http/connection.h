@@ -1,11 +1,11 @@
 /* A connection to an HTTP server, in clear or through TLS, whose waits a deadline, a signal or
  * another thread may end.
  *
- * Ownership: embedded; open to close. What a struct baton_http_wait points to is borrowed.
- * Threading: one thread, which the calls keep waiting. Names are resolved without a bound.
+ * Ownership: embedded; open to close. The pointers of a struct baton_http_wait are borrowed.
+ * Threading: one thread, which blocks in the calls. Names are resolved without a time limit.
  * Errors:    NOT_FOUND (no such host), IO, TIMEOUT, CANCELED, PEER (its certificate is not
- *            trusted), INVALID (the file of authorities); nothing is to be read or written after
- *            one.
+ *            trusted), INVALID (the file of authorities). After an error the connection must not be
+ *            read or written.
  */
 #ifndef BATON_COMMON_HTTP_CONNECTION_H
 #define BATON_COMMON_HTTP_CONNECTION_H
@@ -17,20 +17,20 @@
 #include "common/base/doorbell.h"
 #include "common/http/url.h"
 
-/* What ends a wait before the server does. */
+/* The conditions that end a wait before the server does. */
 struct baton_http_wait {
-    int timeout_ms;   /* of each wait; -1: any */
-    int64_t until_ns; /* of all waits, on the clock of baton_now_ns; 0: any */
-    /* With SIGINT blocked by the caller: set by its handler, which runs only while this waits. May
-     * be NULL. */
+    int timeout_ms;   /* of each wait; -1: no limit */
+    int64_t until_ns; /* of all waits, on the clock of baton_now_ns; 0: no limit */
+    /* The handler of SIGINT sets it. The caller blocks SIGINT, which runs only while this waits.
+     * May be NULL. */
     const volatile sig_atomic_t *stop;
-    const struct baton_doorbell *stop_bell; /* rung by another thread, and for good; or NULL */
+    const struct baton_doorbell *stop_bell; /* rung by another thread, and never reset; or NULL */
 };
 
-/* Whose certificates are believed. */
+/* The certificates that are trusted. */
 struct baton_http_trust {
-    bool anybody;       /* all, for whatever name */
-    const char *cafile; /* PEM of the authorities; NULL or "": the system's */
+    bool anybody;       /* all of them, for any name */
+    const char *cafile; /* PEM of the authorities; NULL or "": those of the system */
 };
 
 struct baton_http_connection {
@@ -40,7 +40,7 @@ struct baton_http_connection {
     struct baton_http_wait wait;
 };
 
-/* Connected, and over TLS with the server's certificate checked. */
+/* Connects and, over TLS, checks the server's certificate. */
 enum baton_err baton_http_connection_open(struct baton_http_connection *conn,
                                           const struct baton_http_url *url,
                                           const struct baton_http_trust *trust,
@@ -50,7 +50,7 @@ void baton_http_connection_close(struct baton_http_connection *conn);
 
 enum baton_err baton_http_connection_write(struct baton_http_connection *conn, const char *bytes,
                                            size_t n, struct baton_why *why) BATON_MUST_CHECK;
-/* *n is 0 at the end. */
+/* Reads some bytes. *n is 0 at the end. */
 enum baton_err baton_http_connection_read(struct baton_http_connection *conn, char *bytes,
                                           size_t size, size_t *n,
                                           struct baton_why *why) BATON_MUST_CHECK;

@@ -7,13 +7,13 @@
 
 enum { LENGTH_MAX_DIGITS = 18, RETRY_MAX_DIGITS = 9 };
 
-/* One header's value without the spaces around it. */
+/* One header's value, without the spaces around it. */
 struct value {
     const char *p;
     size_t n;
 };
 
-/* What one head says about the body. Two different lengths are an error. */
+/* The head's description of the body. Two different lengths are an error. */
 struct framing {
     bool has_length, chunked;
     uint64_t length;
@@ -67,7 +67,7 @@ static bool equals(const char *p, size_t n, const char *text)
     return n == strlen(text) && !strncasecmp(p, text, n);
 }
 
-/* The words of a list with commas, as in Connection: close, x. */
+/* True when a list between commas contains the word, as in Connection: close, x. */
 static bool has_word(struct value value, const char *word)
 {
     while (value.n) {
@@ -96,25 +96,25 @@ static bool read_number(struct value value, size_t max_digits, uint64_t *number)
     return true;
 }
 
-static enum baton_err take_length(struct value value, struct framing *framing,
+static enum baton_err read_length(struct value value, struct framing *framing,
                                   struct baton_why *why)
 {
     uint64_t length;
     if (!read_number(value, LENGTH_MAX_DIGITS, &length) ||
         (framing->has_length && framing->length != length))
-        return baton_fail(why, BATON_INVALID, "its Content-Length is no number");
+        return baton_fail(why, BATON_INVALID, "its Content-Length is not one number");
     framing->has_length = true;
     framing->length = length;
     return BATON_OK;
 }
 
-static enum baton_err take_header(struct baton_http_response *response, const char *name,
+static enum baton_err read_header(struct baton_http_response *response, const char *name,
                                   size_t n_name, struct value value, struct framing *framing,
                                   struct baton_why *why)
 {
     uint64_t seconds;
     if (equals(name, n_name, "content-length"))
-        return take_length(value, framing, why);
+        return read_length(value, framing, why);
     if (equals(name, n_name, "transfer-encoding")) {
         if (!equals(value.p, value.n, "chunked") || framing->chunked)
             return baton_fail(why, BATON_INVALID, "its Transfer-Encoding is not just chunked");
@@ -135,21 +135,21 @@ static enum baton_err take_header(struct baton_http_response *response, const ch
     return BATON_OK;
 }
 
-/* "HTTP/1.1 200 OK": version, status, and any reason. */
-static enum baton_err take_status_line(struct baton_http_response *response, const char *line,
+/* Reads "HTTP/1.1 200 OK": version, status, and any reason. */
+static enum baton_err read_status_line(struct baton_http_response *response, const char *line,
                                        size_t n, struct baton_why *why)
 {
     uint64_t status;
     if (n < 12 || memcmp(line, "HTTP/1.", 7) != 0 || (line[7] != '0' && line[7] != '1') ||
         line[8] != ' ' || (n > 12 && line[12] != ' ') ||
         !read_number((struct value){line + 9, 3}, 3, &status) || status < 100)
-        return baton_fail(why, BATON_INVALID, "its first line is not HTTP/1.x's");
+        return baton_fail(why, BATON_INVALID, "its first line is not that of HTTP/1.x");
     response->status = (int)status;
     response->keep_alive = line[7] == '1';
     return BATON_OK;
 }
 
-static enum baton_err take_header_line(struct baton_http_response *response, const char *line,
+static enum baton_err read_header_line(struct baton_http_response *response, const char *line,
                                        size_t n, struct framing *framing, struct baton_why *why)
 {
     const char *colon = memchr(line, ':', n);
@@ -159,11 +159,12 @@ static enum baton_err take_header_line(struct baton_http_response *response, con
             n_name = 0;
     if (!n_name)
         return baton_fail(why, BATON_INVALID, "it has a header without a name");
-    return take_header(response, line, n_name, trim(colon + 1, n - n_name - 1), framing, why);
+    return read_header(response, line, n_name, trim(colon + 1, n - n_name - 1), framing, why);
 }
 
-static void settle(struct baton_http_response *response, const struct framing *framing)
+static void begin_body(struct baton_http_response *response, const struct framing *framing)
 {
+    /* RFC 9112 section 6.3: these have no body, whatever their headers say. */
     bool bodiless = response->status == 204 || response->status == 304;
     if (framing->chunked && !bodiless) {
         response->body = BATON_HTTP_BODY_CHUNKED;
@@ -177,7 +178,7 @@ static void settle(struct baton_http_response *response, const struct framing *f
     response->has_head = true;
 }
 
-/* The n bytes end with the empty line. */
+/* Parses the n bytes of a head, which end with the empty line. */
 static enum baton_err parse_head(struct baton_http_response *response, const char *head, size_t n,
                                  struct baton_why *why)
 {
@@ -188,21 +189,22 @@ static enum baton_err parse_head(struct baton_http_response *response, const cha
         size_t shown = length && head[at + length - 1] == '\r' ? length - 1 : length;
         if (!shown && line)
             break;
-        err = line ? take_header_line(response, head + at, shown, &framing, why)
-                   : take_status_line(response, head + at, shown, why);
+        err = line ? read_header_line(response, head + at, shown, &framing, why)
+                   : read_status_line(response, head + at, shown, why);
         at += length + 1;
     }
     if (!err && response->status == 101)
-        err = baton_fail(why, BATON_INVALID, "it switches protocols, which nobody asked for");
+        err = baton_fail(why, BATON_INVALID, "it switches protocols without a request");
+    /* A proxy could frame such a response differently (request smuggling). */
     if (!err && framing.chunked && framing.has_length)
         err = baton_fail(why, BATON_INVALID, "it has a Content-Length and is chunked");
     if (!err && response->status >= 200)
-        settle(response, &framing);
+        begin_body(response, &framing);
     return err;
 }
 
-/* Takes one byte of the head; true when it is whole. */
-static bool take_head_byte(struct baton_buf *head, char c)
+/* Adds one byte of the head; true when the head is complete. */
+static bool add_head_byte(struct baton_buf *head, char c)
 {
     baton_buf_putc(head, c);
     size_t n = head->len;
@@ -218,13 +220,13 @@ static enum baton_err feed_head(struct baton_http_response *response, const char
     enum baton_err err = BATON_OK;
     size_t used = 0;
     while (used < n && !response->has_head && !err) {
-        bool whole = take_head_byte(&response->head, bytes[used++]);
+        bool whole = add_head_byte(&response->head, bytes[used++]);
         if (baton_buf_err(&response->head))
             err = baton_fail(why, baton_buf_err(&response->head), "its head is too large");
         else if (whole)
             err = parse_head(response, response->head.data, response->head.len, why);
         if (whole)
-            baton_buf_reset(&response->head); /* after a 1xx as well: the real head follows */
+            baton_buf_reset(&response->head); /* after a 1xx too: the real head follows */
     }
     *n_used = used;
     return err;

@@ -5,8 +5,9 @@
 
 enum { PORT_MAX = 65535, PORT_DIGITS = 5 };
 
-/* Copies n bytes and ends them; false when they do not fit or hold what a head may not. */
-static bool keep(char *to, size_t size, const char *from, size_t n)
+/* Copies n bytes as a string. False when they do not fit or contain characters that a head may
+ * not. */
+static bool copy(char *to, size_t size, const char *from, size_t n)
 {
     if (n >= size)
         return false;
@@ -27,17 +28,17 @@ static bool skip(const char **p, const char *text)
     return true;
 }
 
-static bool take_host(const char **p, struct baton_http_url *url)
+static bool parse_host(const char **p, struct baton_http_url *url)
 {
     bool bracketed = skip(p, "[");
     size_t n = strcspn(*p, bracketed ? "]/" : ":/?#@");
-    if (!n || !keep(url->host, sizeof url->host, *p, n))
+    if (!n || !copy(url->host, sizeof url->host, *p, n))
         return false;
     *p += n;
     return !bracketed || skip(p, "]");
 }
 
-static bool take_port(const char **p, struct baton_http_url *url)
+static bool parse_port(const char **p, struct baton_http_url *url)
 {
     int port = url->tls ? 443 : 80;
     if (skip(p, ":")) {
@@ -54,28 +55,28 @@ static bool take_port(const char **p, struct baton_http_url *url)
     return true;
 }
 
-static bool take_path(const char *p, struct baton_http_url *url)
+static bool parse_path(const char *p, struct baton_http_url *url)
 {
     size_t n = strlen(p);
     if (n && p[0] != '/')
         return false;
     while (n && p[n - 1] == '/')
         n--;
-    return !strpbrk(p, "?#") && keep(url->path, sizeof url->path, p, n);
+    return !strpbrk(p, "?#") && copy(url->path, sizeof url->path, p, n);
 }
 
-static bool take_url(const char *p, bool any, struct baton_http_url *url)
+static bool parse_url(const char *p, bool any, struct baton_http_url *url)
 {
     url->tls = any && skip(&p, "https://");
-    return (url->tls || skip(&p, "http://")) && take_host(&p, url) && take_port(&p, url) &&
-           take_path(p, url);
+    return (url->tls || skip(&p, "http://")) && parse_host(&p, url) && parse_port(&p, url) &&
+           parse_path(p, url);
 }
 
 static enum baton_err parse(const char *option, const char *text, bool any,
                             struct baton_http_url *url, struct baton_why *why)
 {
     struct baton_http_url parsed = {.host = ""};
-    if (!take_url(text, any, &parsed))
+    if (!parse_url(text, any, &parsed))
         return baton_fail(why, BATON_INVALID,
                           "%s: must be %shttp://HOST[:PORT][/PATH], not \"%.120s\"", option,
                           any ? "https:// or " : "", text);

@@ -1,4 +1,4 @@
-/* Where an HTTP server is: http://HOST[:PORT][/PATH], with an IPv6 address in brackets.
+/* The address of an HTTP server: http://HOST[:PORT][/PATH], with an IPv6 address in brackets.
  *
  * Ownership: plain values.
  * Threading: pure functions.
@@ -17,15 +17,16 @@ struct baton_http_url {
     bool tls;
     char host[BATON_HTTP_HOST_BYTES]; /* without brackets */
     char port[BATON_HTTP_PORT_BYTES];
-    char authority[BATON_HTTP_HOST_BYTES + BATON_HTTP_PORT_BYTES + 3]; /* as the Host header says */
-    char path[BATON_HTTP_PATH_BYTES]; /* before the API's own, "" or "/..." */
+    /* value of the Host header */
+    char authority[BATON_HTTP_HOST_BYTES + BATON_HTTP_PORT_BYTES + 3];
+    char path[BATON_HTTP_PATH_BYTES]; /* prefix of the API's path, "" or "/..." */
 };
 
-/* In clear only. */
+/* Parses http:// only. */
 enum baton_err baton_http_url_parse(const char *option, const char *text,
                                     struct baton_http_url *url,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* https:// as well. */
+/* Parses https:// as well. */
 enum baton_err baton_http_url_parse_any(const char *option, const char *text,
                                         struct baton_http_url *url,
                                         struct baton_why *why) BATON_MUST_CHECK;
