@@ -6,6 +6,7 @@ const double baton_hist_bounds_s[BATON_HIST_BUCKETS] = {
 
 void baton_hist_observe(struct baton_hist *hist, double seconds)
 {
+    /* Also true for NaN, which would spoil the sum for good. */
     if (!(seconds > 0))
         seconds = 0;
     int i = 0;

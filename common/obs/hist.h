@@ -1,8 +1,8 @@
-/* A histogram of durations with fixed buckets, 0.1 ms to 60 s, as Prometheus counts them.
+/* A histogram of durations with fixed buckets, 0.1 ms to 60 s, in the way of Prometheus.
  *
- * Ownership: embedded, zeroed to begin with.
+ * Ownership: embedded, initially zero.
  * Threading: one owner at a time.
- * Errors:    none; NaN and negative values are counted as 0.
+ * Errors:    none; NaN and negative values count as 0.
  */
 #ifndef BATON_COMMON_OBS_HIST_H
 #define BATON_COMMON_OBS_HIST_H

@@ -24,7 +24,7 @@ static void put_label(struct baton_buf *out, char separator, const char *label, 
     baton_buf_putc(out, '"');
 }
 
-/* printf's "-nan" is not a number to Prometheus. */
+/* Prometheus does not read printf's "-nan" as a number. */
 static void put_value(struct baton_buf *out, double value)
 {
     if (isnan(value))
@@ -72,6 +72,7 @@ void baton_prom_hist(struct baton_buf *out, const char *name, const struct baton
         char bound[32] = "+Inf";
         if (i < BATON_HIST_BUCKETS)
             (void)snprintf(bound, sizeof bound, "%g", baton_hist_bounds_s[i]);
+        /* Buckets are cumulative: each counts all durations up to its bound. */
         below += hist->counts[i];
         put_series(out, name, "_bucket", label, label_value, bound);
         baton_buf_printf(out, "%" PRIu64 "\n", below);

@@ -1,4 +1,4 @@
-/* The stages every request goes through, named once for logs, metrics, spans and the timeline.
+/* The stages of every request, with one name each for logs, metrics, spans and the timeline.
  *
  * Ownership: nothing.
  * Threading: pure functions; a histogram has one owner at a time.
@@ -7,8 +7,8 @@
 #ifndef BATON_COMMON_OBS_STAGE_H
 #define BATON_COMMON_OBS_STAGE_H
 
-/* name, what it covers; in the order in which they happen. A request's stages divide its time: each
- * moment belongs to one of them (gateway/request/stages.h). */
+/* Each stage's name and content, in order of time. A request's stages divide its time: each moment
+ * belongs to one of them (gateway/request/stages.h). */
 #define BATON_STAGES(X)                                                                            \
     X(parse, "reading and checking the request's fields")                                          \
     X(tokenize, "text to token ids")                                                               \
@@ -35,7 +35,7 @@ enum baton_stage {
 
 const char *baton_stage_name(enum baton_stage stage);
 
-/* Its name with _s: the key of its seconds in timings and logs. */
+/* Returns its name with _s: the key of its seconds in timings and logs. */
 const char *baton_stage_key(enum baton_stage stage);
 
 #endif
