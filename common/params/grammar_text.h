@@ -1,6 +1,6 @@
-/* What a client may hold the output to, as it was given: a notation and its text.
+/* A constraint on the output as the client gave it: a notation and its text.
  *
- * Ownership: a text owns its bytes; zeroed it is valid to fini.
+ * Ownership: a text owns its bytes; a zeroed one is valid to fini.
  * Threading: plain data.
  * Errors:    copy: NO_MEMORY.
  */
@@ -18,18 +18,18 @@ enum baton_grammar_kind {
     BATON_GRAMMAR_NONE,
     BATON_GRAMMAR_JSON_SCHEMA, /* a JSON text that is valid by the schema */
     BATON_GRAMMAR_REGEX,       /* the whole output matches */
-    BATON_GRAMMAR_GBNF,        /* llama.cpp's notation; the rule root */
+    BATON_GRAMMAR_GBNF,        /* llama.cpp's notation; begins with the rule root */
     BATON_GRAMMAR_STRUCTURE,   /* text, special tokens, schemas and patterns, as JSON */
 };
 
-/* A grammar as it was given. */
+/* A grammar as the client gave it. */
 struct baton_grammar_text {
     enum baton_grammar_kind kind;
-    char *bytes; /* [n], and a zero */
+    char *bytes; /* [n], and a terminating zero */
     size_t n;
 };
 
-/* With bytes of its own; to is untouched on an error. */
+/* Copies the text with its bytes. *to is unchanged on an error. */
 enum baton_err baton_grammar_text_copy(struct baton_grammar_text *to,
                                        const struct baton_grammar_text *from) BATON_MUST_CHECK;
 void baton_grammar_text_fini(struct baton_grammar_text *text);

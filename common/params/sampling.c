@@ -6,7 +6,7 @@
 
 #include "common/base/array.h"
 
-/* 0; does not compile when the member has another type. */
+/* 0, but does not compile when the member has another type. */
 #define OF_TYPE(c_type, member)                                                                    \
     (0 * sizeof(char[__builtin_types_compatible_p(                                                 \
                          c_type, __typeof__(((struct baton_sampling_params *)0)->member))          \

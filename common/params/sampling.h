@@ -1,12 +1,12 @@
-/* How the tokens of one sequence are chosen, which of them end it, and what to report of each.
+/* The choice of a sequence's tokens, the tokens that end it, and the reports about each.
  *
  * The scalar parameters stand in a table: their name is the same in a client's body, in the message
- * Sampling and in the struct, and their range is checked from the same row at both doors. A new one
- * is a member of the struct, a row of the table, a field of the message and the stage that uses it.
+ * Sampling and in the struct, and the same row checks their range at both entrances. A new one is a
+ * member of the struct, a row of the table, a field of the message and the stage that uses it.
  *
- * A filter is a parameter whose stage removes tokens from the draw. A new one stands in
- * BATON_FILTERS as well, its stage is keep_NAME in engine/sampling/filters.c, and the page shows it
- * by a row of gateway/web/filters.js.
+ * A filter is a parameter whose stage removes tokens from the draw. A new one also stands in
+ * BATON_FILTERS, its stage is keep_NAME in engine/sampling/filters.c, and the page shows it by a
+ * row of gateway/web/filters.js.
  *
  * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
  * Threading: plain data; one owner at a time.
@@ -49,7 +49,7 @@ struct baton_sampling_params {
                                   multiplied (Keskar et al., CTRL, 2019) */
     double presence_penalty;   /* subtracted from the logit of every token generated so far */
     double frequency_penalty;  /* the same, once per time it was generated */
-    uint32_t min_tokens;       /* stop ids do not come before this many tokens; 0: off */
+    uint32_t min_tokens;       /* stop ids are suppressed before this many tokens; 0: off */
 
     uint32_t explain;      /* a decision per token that lists this many candidates; 0: none */
     bool logprobs;         /* the log-probability of each token, */
@@ -61,22 +61,22 @@ struct baton_sampling_params {
     size_t n_bias;
     uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* [n_stop_ids] generation ends with one of these */
     size_t n_stop_ids;
-    struct baton_grammar_text grammar; /* the output is held to; kind NONE: to nothing */
+    struct baton_grammar_text grammar; /* constrains the output; kind NONE: no constraint */
 };
 
-/* What a client gets that says nothing: the model's own distribution. */
+/* The values for a client that sets none: the model's own distribution. */
 #define BATON_SAMPLING_DEFAULTS                                                                    \
     .temperature = 1, .typical_p = 1, .top_p = 1, .repetition_penalty = 1
 
-/* With a bias and a grammar of its own; to is untouched on an error. */
+/* Copies the params with their bias and grammar. *to is unchanged on an error. */
 enum baton_err
 baton_sampling_params_copy(struct baton_sampling_params *to,
                            const struct baton_sampling_params *from) BATON_MUST_CHECK;
 void baton_sampling_params_fini(struct baton_sampling_params *params);
 
 /* The filters, in the order in which they run, each with the name of its parameter. At the
- * parameter's default a filter is off. A place in the list is a number on the wire, so a release
- * whose list differs from the last one's has another BATON_WIRE_VERSION. */
+ * parameter's default a filter is off. A filter's place in the list is its number on the wire, so a
+ * release whose list differs from the last one's has another BATON_WIRE_VERSION. */
 #define BATON_FILTERS(X)                                                                           \
     X(TOP_N_SIGMA, top_n_sigma)                                                                    \
     X(TOP_K, top_k)                                                                                \
@@ -84,7 +84,7 @@ void baton_sampling_params_fini(struct baton_sampling_params *params);
     X(TOP_P, top_p)                                                                                \
     X(MIN_P, min_p)
 
-/* What took a token out of the draw; the wire has these numbers. */
+/* The reasons for removing a token from the draw; the wire has these numbers. */
 enum baton_removal {
     BATON_KEPT,
     BATON_REMOVED_BY_GRAMMAR,
@@ -100,10 +100,11 @@ enum {
     BATON_N_FILTERS = BATON_N_REMOVALS - BATON_FIRST_FILTER
 };
 
-/* "grammar", "min_tokens" or the filter's parameter; NULL for BATON_KEPT and outside the enum. */
+/* Returns "grammar", "min_tokens" or the filter's parameter; NULL for BATON_KEPT and outside the
+ * enum. */
 const char *baton_removal_name(unsigned removal);
 
-/* Whether generation ends with this token. */
+/* True when this token ends the generation. */
 bool baton_sampling_params_is_stop(const struct baton_sampling_params *params, uint32_t token);
 
 /* True when the choice depends on the tokens before it: the sequence must then keep a history. */
@@ -113,8 +114,7 @@ static inline bool baton_sampling_needs_history(const struct baton_sampling_para
            params->frequency_penalty != 0;
 }
 
-/* True when a worker that goes on with the sequence needs the output so far: min_tokens counts it.
- */
+/* True when a worker that continues the sequence needs the output so far: min_tokens counts it. */
 static inline bool baton_sampling_needs_output(const struct baton_sampling_params *params)
 {
     return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE ||
@@ -137,27 +137,27 @@ enum baton_param_type {
 
 struct baton_sampling_field {
     const char *name;
-    const char *words; /* what it does, for readers of the API; NULL: routes differ in it */
+    const char *words; /* its effect, for readers of the API; NULL where routes differ */
     enum baton_param_type type;
     size_t offset; /* in struct baton_sampling_params */
     double min, max;
     bool above_min; /* min itself is out of range */
-    /* A message with 0 leaves the default: its sender may not know the field. */
+    /* A message with 0 keeps the default: its sender may not know the field. */
     bool zero_is_default;
-    bool set_by_route; /* not read from bodies by this name: OpenAI's routes differ in it */
+    bool set_by_route; /* not read from bodies by this name, where OpenAI's routes differ */
 };
 
-/* Row index of the table, NULL past the last. */
+/* Returns row index of the table, NULL past the last. */
 const struct baton_sampling_field *baton_sampling_field_at(int index);
-/* The row of that name, NULL where there is none. */
+/* Returns the row of that name, NULL when there is none. */
 const struct baton_sampling_field *baton_sampling_field_named(const char *name);
-/* The row of filter 0..BATON_N_FILTERS-1. */
+/* Returns the row of filter 0..BATON_N_FILTERS-1. */
 const struct baton_sampling_field *baton_filter_field(int filter);
 
-/* NaN is in no range, and infinity is not even where max is infinite. */
+/* True when the value is in range. NaN never is, nor is infinity, even where max is infinite. */
 bool baton_sampling_field_in_range(const struct baton_sampling_field *field, double value);
 
-/* The member as a number; every type of the table fits a double exactly. */
+/* Returns the member as a number; every type of the table fits a double exactly. */
 double baton_sampling_field_get(const struct baton_sampling_field *field,
                                 const struct baton_sampling_params *params);
 void baton_sampling_field_set(const struct baton_sampling_field *field,

@@ -1,4 +1,4 @@
-/* What a client asks of speculation. It changes no token: only how many steps they take.
+/* A client's settings of speculation. They change no token, only the number of steps.
  *
  * Threading: plain data.
  */
@@ -14,7 +14,7 @@ enum baton_speculation_mode {
     BATON_N_SPECULATION_MODES
 };
 
-/* As bodies, options and metrics call it. */
+/* Returns the mode's name in bodies, options and metrics. */
 static inline const char *baton_speculation_mode_name(enum baton_speculation_mode mode)
 {
     static const char *const names[BATON_N_SPECULATION_MODES] = {"none", "prompt_lookup",
@@ -25,7 +25,7 @@ static inline const char *baton_speculation_mode_name(enum baton_speculation_mod
 struct baton_speculation {
     enum baton_speculation_mode mode;
     int max_tokens; /* 1..BATON_MAX_DRAFTS */
-    int min_tokens; /* 0..max_tokens: so many even where they are not likely to pay */
+    int min_tokens; /* 0..max_tokens: drafted even where it is not likely to pay */
 };
 
 #endif
