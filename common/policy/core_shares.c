@@ -14,14 +14,15 @@ static int count_role(const struct baton_core_worker *workers, int n, enum baton
     return n_same;
 }
 
-/* Prompts have the first cores, steps the last. */
+/* Returns the role's cores: prompts have the first cores, steps the last. */
 static struct range role_cores(const struct baton_core_worker *workers, int n_workers,
                                enum baton_core_role role, int n_cores)
 {
     int n_prefill = count_role(workers, n_workers, BATON_CORE_PREFILL);
     if (n_cores == 1 || !n_prefill || n_prefill == n_workers)
         return (struct range){0, n_cores};
-    int border = (2 * n_cores * n_prefill + n_workers) / (2 * n_workers); /* rounded */
+    /* rounded to the nearest */
+    int border = (2 * n_cores * n_prefill + n_workers) / (2 * n_workers);
     border = border < 1 ? 1 : border >= n_cores ? n_cores - 1 : border;
     return role == BATON_CORE_PREFILL ? (struct range){0, border} : (struct range){border, n_cores};
 }
@@ -34,12 +35,13 @@ static struct range home_of(const struct baton_core_worker *workers, int n_worke
     int n = all.end - all.begin, n_peers = count_role(workers, n_workers, role),
         rank = count_role(workers, worker, role);
     struct range home = {all.begin + rank * n / n_peers, all.begin + (rank + 1) * n / n_peers};
+    /* Workers that outnumber the cores share one, so none is without a home. */
     if (home.end == home.begin)
         home.end++;
     return home;
 }
 
-/* The worker with the fewest cores; the first of equals. */
+/* Returns the worker with the fewest cores; the first of equals. */
 static int neediest(const struct baton_core_worker *workers, int n_workers, int me,
                     const int *n_owned)
 {
@@ -57,6 +59,7 @@ int baton_core_share(const struct baton_core_worker *workers, int n_workers, int
     struct range home = home_of(workers, n_workers, me, n_cores);
     for (int c = 0; c < n_cores; c++)
         owner[c] = NO_OWNER;
+    /* Homes of busy workers go first; only then idle cores are distributed. */
     for (int i = 0; i < n_workers; i++) {
         struct range theirs = home_of(workers, n_workers, i, n_cores);
         for (int c = theirs.begin; c < theirs.end && (workers[i].busy || i == me); c++)

@@ -1,4 +1,4 @@
-/* Which of a machine's workers computes on which of its cores.
+/* Divides a machine's cores among its workers.
  *
  * Every core is the home of a worker. First the roles divide the cores in proportion to their
  * numbers of workers, each role keeping at least one, so that prompts and steps do not meet while
@@ -10,7 +10,7 @@
  * is busy each core has exactly one user, and busy workers share cores only when they outnumber
  * them.
  *
- * Pure. Every worker finds the same answer from the same table.
+ * Pure. Every worker computes the same division from the same table.
  */
 #ifndef BATON_COMMON_POLICY_CORE_SHARES_H
 #define BATON_COMMON_POLICY_CORE_SHARES_H
@@ -26,8 +26,9 @@ struct baton_core_worker {
     bool busy;
 };
 
-/* The cores 0..n_cores-1 that workers[me] uses when it is busy, into cores [n_cores], those of its
- * home first; returns how many, at least one. Workers are in the order of their slots. */
+/* Writes the cores 0..n_cores-1 that workers[me] uses when it is busy into cores [n_cores], those
+ * of its home first, and returns their number, at least one. Workers are in the order of their
+ * slots. */
 int baton_core_share(const struct baton_core_worker *workers, int n_workers, int me, int n_cores,
                      int *cores);
 

@@ -1,9 +1,9 @@
 #include "common/policy/draft_length.h"
 
-/* How much of p each draft that is checked decides anew: the last ten or so count. */
+/* The weight of each checked draft in p: about the last ten count. */
 static const double weight = 0.1;
 
-/* The same of a step without a draft, towards even odds: one is tried about every fifty steps. */
+/* The weight of a step without a draft, towards even odds: one is tried about every fifty steps. */
 static const double forgetting = 0.02;
 
 struct baton_draft_odds baton_draft_odds_of(double p)
@@ -49,8 +49,8 @@ double baton_draft_cost(double base_s, double row_s, int n_rows, double draft_ba
     return (row_s + draft_row_s + draft_base_s / n_drafting) / row_share_s;
 }
 
-/* Each further draft adds less than the one before and takes as long, so the first one that lowers
- * the ratio is past the best number. */
+/* Stops at the first draft that lowers the ratio: each further one adds less than the one before
+ * and takes as long, so the best number is reached. */
 int baton_draft_length_paid(const struct baton_draft_odds *odds, double cost, int n_most)
 {
     double right = odds->p, tokens = 1, time = 1;

@@ -1,4 +1,4 @@
-/* How many tokens a sequence guesses for its next step.
+/* Chooses the number of tokens that a sequence drafts for its next step.
  *
  * A step that checks d drafts beside its n rows takes base_s + row_s (n + d), and the i-th draft of
  * a sequence brings a token if it and all before it are right: with a probability of about p^i
@@ -12,37 +12,38 @@
 #ifndef BATON_COMMON_POLICY_DRAFT_LENGTH_H
 #define BATON_COMMON_POLICY_DRAFT_LENGTH_H
 
-/* p of a sequence's drafts, as far as they were checked. Zeroed it is nobody's. */
+/* The estimate of p for a sequence's drafts. A zeroed struct belongs to no sequence. */
 struct baton_draft_odds {
     double p;
 };
 
-/* p: what is assumed before any was checked. */
+/* Returns odds with p as the assumption before any draft was checked. */
 struct baton_draft_odds baton_draft_odds_of(double p);
 
-/* Of a step's drafts, so many were right: all, or those before the first that was not. Drafts after
- * it were not checked. */
+/* Updates the odds after a step: n_accepted of n_drafted drafts were right, all or those before the
+ * first wrong one. Drafts after it were not checked. */
 void baton_draft_odds_note(struct baton_draft_odds *odds, int n_drafted, int n_accepted);
 
-/* Drafts were there, and none was worth its row: in time one is tried again. */
+/* Updates the odds after a step in which no available draft was worth its row, so that one is tried
+ * again in time. */
 void baton_draft_odds_forget(struct baton_draft_odds *odds);
 
-/* The least probability of being right that makes a draft worth its row, in a step of n rows.
- * Costs of 0: not known yet. */
+/* Returns the least probability of being right that makes a draft worth its row, in a step of n
+ * rows. Costs of 0 are unknown. */
 double baton_draft_least(double base_s, double row_s, int n_rows);
 
-/* 0..n_most */
+/* Returns a number of drafts, 0..n_most. */
 int baton_draft_length(const struct baton_draft_odds *odds, double least, int n_most);
 
-/* What a draft takes that a model of its own makes, as a part of what a step of n_rows takes a row:
- * its row in the check, and a row of a round of n_drafting sequences that make a draft each. The
- * costs of a round are draft_base_s and draft_row_s. Costs of 0: not known yet. */
+/* Returns the cost of a draft by a draft model, relative to a row's share of a step of n_rows: its
+ * row in the check, and its row in a round in which n_drafting sequences make a draft each. The
+ * costs of a round are draft_base_s and draft_row_s. Costs of 0 are unknown. */
 double baton_draft_cost(double base_s, double row_s, int n_rows, double draft_base_s,
                         double draft_row_s, int n_drafting);
 
-/* The number of drafts for which the expected tokens over the time that they take are the most,
- * 0..n_most: (1 - p^(n+1)) / (1 - p) over 1 + n cost (Leviathan et al., theorem 3.8). Unlike those
- * that are looked up, such drafts take longer than their rows, so the best number counts. */
+/* Returns the number of drafts, 0..n_most, with the most expected tokens per time: (1 - p^(n+1)) /
+ * (1 - p) over 1 + n cost (Leviathan et al., theorem 3.8). Unlike drafts that are looked up, such
+ * drafts take longer than their rows, so the best number matters. */
 int baton_draft_length_paid(const struct baton_draft_odds *odds, double cost, int n_most);
 
 #endif

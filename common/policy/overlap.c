@@ -1,5 +1,6 @@
 #include "common/policy/overlap.h"
 
+/* Measured: below 128 tokens overlap gains nothing (docs/design/handoff.md). */
 enum { MIN_TOKENS = 128 };
 
 bool baton_overlap_applies(enum baton_overlap overlap, int64_t n_tokens)

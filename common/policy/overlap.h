@@ -1,4 +1,4 @@
-/* Whether a prompt's KV leaves for the decode worker while the prompt is still computed.
+/* Decides whether a prompt's KV leaves for the decode worker while the prompt is still computed.
  *
  * Sending takes processor time from computing: a long prompt hides it, a short one does not.
  *
@@ -13,10 +13,10 @@
 enum baton_overlap {
     BATON_OVERLAP_ON,
     BATON_OVERLAP_OFF,
-    BATON_OVERLAP_AUTO /* by how many tokens are to be computed */
+    BATON_OVERLAP_AUTO /* depends on the number of tokens to compute */
 };
 
-/* n_tokens: of the prompt, not cached. */
+/* True when the KV leaves early. n_tokens are the prompt's tokens that are not cached. */
 bool baton_overlap_applies(enum baton_overlap overlap, int64_t n_tokens);
 
 #endif

@@ -13,14 +13,14 @@ static double rank_of(const struct list *list, int i)
     return candidate->n_remaining - ageing * candidate->waited_s * list->limits->tokens_per_s;
 }
 
-/* How many of the candidate's tokens fit into n_free; 0 when none do. */
+/* Returns the number of the candidate's tokens that fit into n_free; 0 when none do. */
 static int fitting(const struct list *list, int i, int n_free)
 {
     int n_remaining = list->candidates[i].n_remaining, block_tokens = list->limits->block_tokens;
     return n_remaining <= n_free ? n_remaining : n_free / block_tokens * block_tokens;
 }
 
-/* Equal ranks are ordered by their index in the list, so no two candidates are equal. */
+/* Orders equal ranks by their index in the list, so that no two candidates are equal. */
 static bool is_before(const struct list *list, int a, int b)
 {
     enum baton_priority of_a = list->candidates[a].priority, of_b = list->candidates[b].priority;
@@ -30,8 +30,8 @@ static bool is_before(const struct list *list, int a, int b)
     return rank_a < rank_b || (rank_a == rank_b && a < b);
 }
 
-/* Of the candidates after `last` in rank (-1: of all), the first one that fits into n_free tokens
- * and, if sharing, may share a step; -1: none. */
+/* Returns, of the candidates after `last` in rank (-1: of all), the first one that fits into n_free
+ * tokens and, if sharing, may share a step; -1: none. */
 static int next_candidate(const struct list *list, int last, bool sharing, int n_free)
 {
     int best = -1;
@@ -45,6 +45,7 @@ static int next_candidate(const struct list *list, int last, bool sharing, int n
 static int first_candidate(const struct list *list)
 {
     int max_tokens = list->limits->max_tokens;
+    /* Prompts that run alone and those that share a step take turns, but no turn is left unused. */
     int first = next_candidate(list, -1, list->limits->others_turn, max_tokens);
     return first >= 0 ? first : next_candidate(list, -1, false, max_tokens);
 }

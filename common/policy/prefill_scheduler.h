@@ -1,4 +1,4 @@
-/* The prefill scheduler: which prompts the next step computes, and how many tokens of each.
+/* The prefill scheduler: chooses the prompts of the next step, and the number of tokens of each.
  *
  * Shortest remaining first, with ageing: a prompt's rank is its remaining tokens less a quarter of
  * the tokens that could have been computed while it waited, and the lowest rank goes first. So a
@@ -8,11 +8,11 @@
  * first come, first served to a short one; the quarter lets the short one pass, and no prompt
  * starves.)
  *
- * Batch prompts run after all interactive ones, but in steps where it is their turn before
- * (common/policy/priority.h): among themselves by the same rule.
+ * Batch prompts run after all interactive ones, except in steps in which it is their turn to go
+ * first (common/policy/priority.h), and among themselves by the same rule.
  *
  * A chunk ends where its prompt ends or at a whole KV block, so that chunks begin at whole blocks.
- * What one prompt leaves of a step's tokens goes to the next prompts.
+ * The next prompts use the tokens of a step that one prompt leaves.
  *
  * Pure.
  */
@@ -25,7 +25,7 @@
 
 enum { BATON_PREFILL_MAX_CHUNKS = 32 }; /* prompts of a worker's step */
 
-/* A prompt that could run. */
+/* A prompt that can run. */
 struct baton_prefill_candidate {
     int n_remaining; /* tokens to compute, at least 1 */
     double waited_s;
@@ -37,9 +37,9 @@ struct baton_prefill_limits {
     int max_tokens;            /* of a step, a multiple of block_tokens */
     int block_tokens;          /* of a KV block */
     int max_chunks;            /* prompts of a step */
-    double tokens_per_s;       /* at which prompts are computed; 0: not known, no prompt ages */
-    bool others_turn;          /* the last step was that of a prompt alone */
-    enum baton_priority first; /* whose turn it is */
+    double tokens_per_s;       /* rate at which prompts are computed; 0: unknown, no prompt ages */
+    bool others_turn;          /* the last step ran a prompt alone */
+    enum baton_priority first; /* class that goes first */
 };
 
 /* The next n_tokens of candidates[candidate]. */
@@ -48,8 +48,9 @@ struct baton_prefill_chunk {
     int n_tokens;
 };
 
-/* Divides the next step among candidates [n]: fills chunks [max_chunks], the lowest rank first (of
- * equals, the first in the list), and returns how many. At least one when there is a candidate. */
+/* Divides the next step among candidates [n]: fills chunks [max_chunks], the lowest rank first
+ * (of equals, the first in the list), and returns their number, at least one when there is a
+ * candidate. */
 int baton_prefill_schedule(const struct baton_prefill_candidate *candidates, int n,
                            const struct baton_prefill_limits *limits,
                            struct baton_prefill_chunk *chunks);

@@ -12,9 +12,10 @@ enum baton_priority baton_priority_next(uint32_t n_turns, bool interactive_waits
                                                                : BATON_PRIORITY_INTERACTIVE;
 }
 
-void baton_priority_take(uint32_t *n_turns, enum baton_priority taken, bool batch_waits)
+void baton_priority_take(uint32_t *n_turns, enum baton_priority used, bool batch_waits)
 {
-    if (taken == BATON_PRIORITY_BATCH)
+    /* Turns count only while batch requests wait: an idle class saves up no claim. */
+    if (used == BATON_PRIORITY_BATCH)
         *n_turns = 0;
     else
         *n_turns += batch_waits;
@@ -23,6 +24,7 @@ void baton_priority_take(uint32_t *n_turns, enum baton_priority taken, bool batc
 int baton_batch_slots(int n_slots, uint64_t step)
 {
     uint64_t n = (uint64_t)n_slots;
+    /* The difference of two floors spreads the eighth evenly over steps when n_slots < 8. */
     return (int)((step + 1) * n / BATON_BATCH_TURNS - step * n / BATON_BATCH_TURNS);
 }
 

@@ -1,5 +1,6 @@
 #include "common/policy/reservations.h"
 
+/* Two, and one for every 32 slots: see the header. */
 enum { COMING = 2, SLOTS_PER_COMING = 32 };
 
 int baton_reservations_max(int max_batch)

@@ -2,12 +2,12 @@
 
 #include <math.h>
 
-/* Rates and step times that differ by no more count as the same. */
+/* Rates and step times that differ by at most this factor count as equal. */
 #define SAME_FACTOR 2.0
-/* The last step may have been disturbed: it makes no worker count as slower than this. */
+/* The last step may have been disturbed: no worker counts as slower than this. */
 #define MAX_SLOWER 4.0
 
-/* A prefill worker with so many prompts, which take it so long, is backlogged. */
+/* A prefill worker with this many prompts, which take it this long, is backlogged. */
 enum { BACKLOG_REQUESTS = 32 };
 #define BACKLOG_S 1.0
 
@@ -29,7 +29,7 @@ static double best_rate(const struct baton_routing_prefill_view *views, size_t n
     return best > 0 ? best : 1; /* no rate is known: tokens are compared instead of times */
 }
 
-/* Seconds until the prompt begins, less the seconds that its cached prefix saves. */
+/* Returns the seconds until the prompt begins, less the seconds that its cached prefix saves. */
 static double prefill_cost(enum baton_routing_policy policy,
                            const struct baton_routing_prefill_view *view, double best)
 {
@@ -56,16 +56,16 @@ size_t baton_routing_prefill(enum baton_routing_policy policy,
                              const struct baton_routing_prefill_view *views, size_t n)
 {
     double best = best_rate(views, n);
-    size_t taken = 0;
-    double taken_cost = prefill_cost(policy, &views[0], best);
+    size_t chosen = 0;
+    double chosen_cost = prefill_cost(policy, &views[0], best);
     for (size_t i = 1; i < n; i++) {
         double cost = prefill_cost(policy, &views[i], best);
-        if (prefill_is_better(policy, &views[i], cost, &views[taken], taken_cost)) {
-            taken = i;
-            taken_cost = cost;
+        if (prefill_is_better(policy, &views[i], cost, &views[chosen], chosen_cost)) {
+            chosen = i;
+            chosen_cost = cost;
         }
     }
-    return taken;
+    return chosen;
 }
 
 bool baton_routing_is_backlogged(int64_t n_requests, double wait_s)
@@ -111,16 +111,16 @@ size_t baton_routing_decode(enum baton_routing_policy policy,
                             const struct baton_routing_decode_view *views, size_t n)
 {
     double fastest = fastest_step(views, n);
-    size_t taken = 0;
-    double taken_cost = decode_cost(&views[0], fastest);
+    size_t chosen = 0;
+    double chosen_cost = decode_cost(&views[0], fastest);
     for (size_t i = 1; i < n; i++) {
         double cost = decode_cost(&views[i], fastest);
-        if (decode_is_better(policy, &views[i], cost, &views[taken], taken_cost)) {
-            taken = i;
-            taken_cost = cost;
+        if (decode_is_better(policy, &views[i], cost, &views[chosen], chosen_cost)) {
+            chosen = i;
+            chosen_cost = cost;
         }
     }
-    return taken;
+    return chosen;
 }
 
 /* ---- prefill by the decode worker ---- */
@@ -132,7 +132,7 @@ bool baton_routing_colocated_is_faster(const struct baton_routing_colocated_view
     double rate = view->tokens_per_s > 0 ? view->tokens_per_s : view->colocated_tokens_per_s;
     int64_t colocated_tokens = view->colocated_queued_tokens + view->prompt_tokens;
     int64_t tokens = view->queued_tokens + view->prompt_tokens;
-    if (!(rate > 0)) /* nothing was ever measured: the shorter queue, then the shorter way */
+    if (!(rate > 0)) /* nothing was measured yet: the shorter queue decides, then the shorter way */
         return view->colocated_queued_tokens <= view->queued_tokens && !(view->step_s > 0);
     return view->step_s + baton_routing_wait_s(colocated_tokens, colocated_rate) <
            view->handoff_s + baton_routing_wait_s(tokens, rate);

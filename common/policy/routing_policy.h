@@ -8,8 +8,8 @@
  *                            the shortest one by more than the time that the prefix saves
  *                   decode:  of the least loaded workers, the one that has most of the prompt
  *
- * Equal workers take turns. Measured speeds are disturbed by whatever else a machine does: speeds
- * within a factor of two count as equal, and idle workers are equal whatever was measured last.
+ * Equal workers take turns. The machine's other work disturbs measured speeds, so speeds within a
+ * factor of two count as equal, and idle workers are equal whatever was measured last.
  *
  * Pure.
  */
@@ -28,10 +28,10 @@ enum baton_routing_policy {
 
 /* A prefill worker that may be chosen. */
 struct baton_routing_prefill_view {
-    int64_t queued_tokens;  /* of prompts, not computed yet */
-    int64_t matched_tokens; /* of this prompt, cached there as far as is known */
-    double tokens_per_s;    /* 0: not known */
-    uint64_t turn;          /* when it was last chosen; the lowest is longest ago */
+    int64_t queued_tokens;  /* of prompts that are not computed yet */
+    int64_t matched_tokens; /* of this prompt, cached there as far as known */
+    double tokens_per_s;    /* 0: unknown */
+    uint64_t turn;          /* number of its last choice; the lowest is longest ago */
 };
 
 /* A decode worker that may be chosen: it has capacity for the request. */
@@ -39,20 +39,20 @@ struct baton_routing_decode_view {
     int64_t n_requests; /* running, waiting, reserved */
     int64_t n_free_blocks;
     int64_t matched_tokens;
-    double step_s; /* its last step; 0: not known */
+    double step_s; /* its last step; 0: unknown */
     uint64_t turn;
 };
 
-/* The index of the worker to choose among views [n], n >= 1. */
+/* Return the index of the worker to choose among views [n], n >= 1. */
 size_t baton_routing_prefill(enum baton_routing_policy policy,
                              const struct baton_routing_prefill_view *views, size_t n);
 size_t baton_routing_decode(enum baton_routing_policy policy,
                             const struct baton_routing_decode_view *views, size_t n);
 
-/* Whether a prefill worker has prompts enough to choose the shortest from, and to be busy until it
- * is sent more. It is sent none meanwhile: a prompt that waits at the gateway can still be refused,
- * run out of time at no cost, or go to another worker. n_requests: at the worker, not computed yet;
- * wait_s: until they are, NAN when that is not known. */
+/* True when a prefill worker has enough prompts to choose the shortest from, and to be busy until
+ * it is sent more. It is sent none meanwhile: a prompt that waits at the gateway can still be
+ * refused, run out of time at no cost, or go to another worker. n_requests are at the worker and
+ * not computed yet; wait_s is the time until they are, NAN if unknown. */
 bool baton_routing_is_backlogged(int64_t n_requests, double wait_s);
 
 /* A prompt that the decode worker could run itself, beside its steps, and the alternative: a
@@ -60,17 +60,17 @@ bool baton_routing_is_backlogged(int64_t n_requests, double wait_s);
 struct baton_routing_colocated_view {
     int64_t prompt_tokens;           /* not cached */
     int64_t colocated_queued_tokens; /* of other such prompts, at the decode worker */
-    double colocated_tokens_per_s;   /* 0: not known, taken to be the prefill worker's */
-    double step_s;                   /* that it must wait for; 0: nothing runs */
+    double colocated_tokens_per_s;   /* 0: unknown, assumed to be the prefill worker's */
+    double step_s;                   /* the step that it must wait for; 0: nothing runs */
     int64_t queued_tokens;           /* at the prefill worker */
-    double tokens_per_s;             /* 0: not known */
-    double handoff_s;                /* first token to context received */
+    double tokens_per_s;             /* 0: unknown */
+    double handoff_s;                /* from the first token to the received context */
 };
 
-/* Whether the second token is predicted to come sooner when the decode worker runs the prompt. */
+/* True when the second token is predicted to come sooner if the decode worker runs the prompt. */
 bool baton_routing_colocated_is_faster(const struct baton_routing_colocated_view *view);
 
-/* How long tokens take at a rate; NAN when the rate is not known and there are any. */
+/* Returns the time that tokens take at a rate; NAN when there are any and the rate is unknown. */
 double baton_routing_wait_s(int64_t n_tokens, double tokens_per_s);
 
 #endif
