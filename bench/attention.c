@@ -244,7 +244,7 @@ static enum baton_err init_probe(struct stand *stand, struct baton_why *why)
     enum baton_err err = bench_probe_create(
         stand->forward.kernels, BATON_F32, (int)stand->options->threads,
         work_of(stand, &longest, false).attention.bytes, &stand->probes.products, why);
-    stand->probes.attention = stand->probes.products;
+    stand->probes.attention = stand->probes.products; /* both are f32 here */
     return err;
 }
 

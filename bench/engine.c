@@ -93,6 +93,7 @@ static enum baton_err time_decode(void *arg, const struct bench_line *line, doub
     const struct stand *stand = arg;
     int64_t n_new = stand->options->new;
     enum baton_err err = BATON_OK;
+    /* Each run repeats the same steps. */
     for (int b = 0; b < line->batch; b++)
         stand->seqs[b].n_tokens = (int)stand->options->depth + line->prompt;
     int64_t start = baton_now_ns();

@@ -91,6 +91,7 @@ static int64_t thread_ns(void)
 /* Returns the seconds of one product, over as many products as the clock needs. */
 static double run_once(struct stand *stand, struct subject *subject, int n_rows)
 {
+    /* Several items per thread, so that one that lost its core delays little. */
     int n_items =
         (int)stand->options->threads == 1 ? 1 : (int)stand->options->threads * ITEMS_PER_THREAD;
     int n_panels = baton_packed_n_panels(&subject->weights), n = 0;

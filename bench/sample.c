@@ -86,6 +86,7 @@ struct stand {
 static void fill_row(float *row, int n, double deviation, uint64_t seed)
 {
     for (int i = 0; i < n; i++) {
+        /* The logarithm's argument is never 0: uniform numbers are below 1. */
         double radius = sqrt(-2 * log(1 - baton_philox_uniform(seed, 2 * (uint64_t)i)));
         double angle = 2 * acos(-1) * baton_philox_uniform(seed, 2 * (uint64_t)i + 1);
         row[i] = (float)(deviation * radius * cos(angle));

@@ -149,7 +149,7 @@ enum baton_err ho_lane_send(struct ho_lane *lane, int n_blocks, size_t chunk_byt
     size_t max_blocks = chunk_bytes / lane->geometry.block_bytes;
     clear_received(lane, n_blocks);
     lane->sent_bytes = lane->acked_bytes = lane->n_chunks = 0;
-    lane->credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES;
+    lane->credit_bytes = BATON_HANDOFF_FIRST_CREDIT_BYTES; /* until the first acknowledgement */
     lane->complete = false;
     int64_t begin_ns = baton_now_ns();
     enum baton_err err = send_begin(lane, n_blocks);

@@ -124,7 +124,7 @@ static enum baton_err write_file(struct making *making, struct baton_why *why)
     FILE *file = fopen(part, "wbe");
     if (!file)
         return baton_fail(why, BATON_IO, "--out %s: %s", part, strerror(errno));
-    (void)setvbuf(file, NULL, _IOFBF, WRITE_BYTES);
+    (void)setvbuf(file, NULL, _IOFBF, WRITE_BYTES); /* lines are short, and models are large */
     enum baton_err err = bench_gguf_write_head(&making->gguf, file);
     if (!err && !write_data(making, file))
         err = BATON_IO;

@@ -42,6 +42,7 @@ static bool write_header(FILE *file, const struct bench_tensors *all, enum baton
     for (int i = 0; i < all->n; i++)
         put_tensor(&out, &all->tensors[i], dtype, &offset);
     baton_json_close(&out, '}');
+    /* The format pads its header with spaces, so that tensors are aligned. */
     while (header.len % HEADER_ALIGNMENT && !baton_buf_err(&header))
         baton_buf_putc(&header, ' ');
     uint64_t n_bytes = header.len;

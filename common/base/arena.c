@@ -56,6 +56,7 @@ void *baton_arena_alloc(struct baton_arena *arena, size_t size)
         return NULL;
     struct block *block = arena->newest;
     if (!block || size > block->size - block->used) {
+        /* The rest of the old block stays unused: blocks are small, and arenas live shortly. */
         block = block_create(size > BLOCK_BYTES ? size : BLOCK_BYTES);
         if (!block)
             return NULL;

@@ -76,7 +76,7 @@ void baton_buf_printf(struct baton_buf *buf, const char *fmt, ...)
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    int n = vsnprintf(NULL, 0, fmt, args); /* only measures */
     if (n > 0 && reserve(buf, (size_t)n)) {
         (void)vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, again);
         buf->len += (size_t)n;
@@ -90,7 +90,7 @@ void baton_buf_consume(struct baton_buf *buf, size_t n)
     if (!n)
         return;
     buf->len -= n;
-    memmove(buf->data, buf->data + n, buf->len + 1);
+    memmove(buf->data, buf->data + n, buf->len + 1); /* with the terminating zero */
 }
 
 char *baton_buf_take(struct baton_buf *buf)

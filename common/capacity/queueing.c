@@ -10,7 +10,7 @@ static const double tail = 0.01, tail_deviations = 2.326;
 double baton_queueing_erlang_c(double n, double load)
 {
     double blocked = 1;
-    if (!(load < n))
+    if (!(load < n)) /* also for NaN */
         return 1;
     for (double k = 1; k <= n; k++)
         blocked = load * blocked / (k + load * blocked);

@@ -141,6 +141,7 @@ static enum baton_err make_tls(struct baton_http_connection *conn, const char *h
     if (!conn->tls || !SSL_set_fd(conn->tls, conn->fd) ||
         (!trust->anybody && !SSL_set1_host(conn->tls, host)))
         return BATON_NO_MEMORY;
+    /* SNI: a server of several names chooses its certificate by it. */
     (void)SSL_set_tlsext_host_name(conn->tls, host);
     if (!trust->anybody)
         SSL_set_verify(conn->tls, SSL_VERIFY_PEER, NULL);

@@ -132,6 +132,7 @@ enum baton_err bt_http_do(const struct bt_server *server, const struct bt_reques
     struct exchange x = {.request = request, .body = &answer->body};
     baton_buf_reset(&answer->body);
     answer->status = 0;
+    /* Our own server's certificate may be for another address than the one that we use. */
     const struct baton_http_trust trust = {.anybody = server->is_ours};
     const struct baton_http_wait wait = {.timeout_ms = request->timeout_ms, .stop = request->stop};
     enum baton_err err = baton_http_connection_open(&x.conn, &server->url, &trust, &wait, why);

@@ -140,6 +140,8 @@ static void on_janitor(uv_timer_t *timer)
     struct ld_call *next;
     for (struct ld_call *call = ld_call_list_first(&load->running); call; call = next) {
         next = ld_call_list_next(&load->running, call);
+        /* A sweep every JANITOR_MS is exact enough for timeouts of seconds, and costs no timer
+         * each. */
         if (load->timeout_ns && now_ns - call->record->sent_ns > load->timeout_ns)
             ld_call_end(call, LD_FAILED, "timeout");
     }
@@ -149,6 +151,7 @@ static void on_janitor(uv_timer_t *timer)
 
 static int64_t next_event_ns(const struct ld_load *load, int64_t now_ns)
 {
+    /* Calls that ended wait for the next turn, which must come at once. */
     int64_t next_ns = load->over.n ? now_ns : load->cut_ns;
     for (int i = 0; i < load->n_sources; i++) {
         int64_t source_ns = ld_source_next_ns(&load->sources[i], now_ns);

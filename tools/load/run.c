@@ -68,6 +68,7 @@ static void add_readers(const struct ld_stand *stand, const struct ld_run *run,
     intruders.begin_ns = INT64_MAX;
     intruders.workload.prompt = command->intruder_prompt;
     intruders.workload.output = command->intruder_output;
+    /* Nothing but their prompts should disturb the readers. */
     intruders.workload.cancel_rate = intruders.workload.slow_rate = 0;
     /* The lines of a prompt file are the readers'. */
     intruders.workload.texts = NULL;

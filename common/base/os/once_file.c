@@ -53,6 +53,7 @@ static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *w
 enum baton_err baton_once_file_begin(const char *path, double wait_s, struct baton_once_file *once,
                                      struct baton_why *why)
 {
+    /* flock(2) has no time limit, hence the polling. */
     const struct timespec pause = {.tv_nsec = POLL_MS * BATON_MS};
     int64_t until_ns = baton_now_ns() + (int64_t)(wait_s * (double)BATON_SECOND);
     struct baton_once_file begun;

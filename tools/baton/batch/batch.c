@@ -103,6 +103,7 @@ static void keep_answer(struct batch *batch, const struct bt_batch_request *requ
     struct baton_buf line;
     struct baton_why why = {.text = ""};
     baton_buf_init(&line, 2 * caller->body.max_bytes);
+    /* Formatted without the lock, since answers may be large. */
     bt_batch_put_answer(&line, request, caller->response.status, id, &caller->body);
     pthread_mutex_lock(&batch->lock);
     enum baton_err err = bt_batch_file_append(&batch->file, &line, &why);
@@ -304,6 +305,7 @@ static void watch(struct batch *batch)
         uint64_t n_bytes = batch->file.out_bytes;
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec++;
+        /* Loops until the second is over, since each answer signals `changed` too. */
         while (batch->n_threads && !pthread_cond_timedwait(&batch->changed, &batch->lock, &until))
             ;
         if (n_bytes == batch->file.out_bytes)
@@ -350,6 +352,7 @@ static enum baton_err init_batch(struct batch *batch, const struct options *opti
     batch->pace = bt_pace_of((int)options->max_in_flight);
     batch->begin_ns = batch->answered_ns = batch->reported_ns = baton_now_ns();
     (void)pthread_condattr_init(&attr);
+    /* Deadlines are monotonic: they must not move when the clock is set. */
     (void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     (void)pthread_cond_init(&batch->changed, &attr);
     (void)pthread_mutex_init(&batch->lock, NULL);

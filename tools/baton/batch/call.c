@@ -27,6 +27,7 @@ void bt_caller_fini(struct bt_caller *caller)
 
 static enum baton_err dial(struct bt_caller *caller, struct baton_why *why)
 {
+    /* Our own server's certificate may be for another address than the one that we use. */
     const struct baton_http_trust trust = {.anybody = caller->server->is_ours};
     const struct baton_http_wait wait = {.timeout_ms = caller->timeout_ms};
     enum baton_err err =
@@ -71,6 +72,7 @@ static enum baton_err receive(struct bt_caller *caller, bool *is_silent, struct 
         else
             return BATON_OK;
     }
+    /* These describe the server's answer, not the request. */
     return err == BATON_INVALID || err == BATON_LIMIT ? BATON_PEER : err;
 }
 

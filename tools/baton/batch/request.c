@@ -34,6 +34,7 @@ static void put_body(struct baton_buf *buf, const struct baton_json *body, bool 
     baton_json_open(&out, NULL, '{');
     for (void *it = baton_json_first(body); it; it = baton_json_next(body, it))
         baton_json_put_value(&out, baton_json_key(it), baton_json_member(it));
+    /* Embeddings have no priority, and one that the line names stays. */
     if (is_generating && !baton_json_get(body, "priority") && !baton_json_get(body, "service_tier"))
         baton_json_put_string(&out, "priority", "batch");
     baton_json_close(&out, '}');
@@ -48,6 +49,7 @@ static enum baton_err read_custom_id(struct bt_batch_request *request,
     if (!text || !n || n > CUSTOM_ID_MAX_BYTES)
         return baton_fail(why, BATON_INVALID, "custom_id: must be a string of 1 to %d bytes",
                           CUSTOM_ID_MAX_BYTES);
+    /* Kept as JSON, so that its answer can repeat it unchanged. */
     baton_json_put_text(&out, NULL, text, n);
     return baton_buf_err(&request->custom_id);
 }

@@ -48,6 +48,7 @@ enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH
     enum baton_err err = bin ? BATON_OK : bt_own_directory(own, why);
     if (err)
         return err;
+    /* An explicit --bin must not fall back to PATH silently. */
     if (!is_there(bin ? bin : own, name, X_OK, found) && (bin || !is_in_path(name, found)))
         return bin ? baton_fail(why, BATON_NOT_FOUND, "--bin %s: no %s there", bin, name)
                    : baton_fail(why, BATON_NOT_FOUND,

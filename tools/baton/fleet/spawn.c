@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { NOT_EXECUTED = 127 };
+enum { NOT_EXECUTED = 127 }; /* the status that shells use */
 
 /* Writes a text. In the child of a process with threads only async-signal-safe calls are
  * allowed. */

@@ -209,6 +209,7 @@ static void tear_down(struct bt_supervisor *sv)
     }
     bt_log_input_close(&sv->own_log);
     if (sv->old_stderr >= 0) {
+        /* Later messages must not go to a pipe that nobody reads. */
         (void)dup2(sv->old_stderr, STDERR_FILENO);
         (void)close(sv->old_stderr);
     }

@@ -156,6 +156,7 @@ _Noreturn static void run_in_background(struct up *up, int report_fd)
         (void)fputs(*why.text ? why.text : baton_err_text(err), up->report);
         (void)fclose(up->report);
     }
+    /* Without exit handlers, which would flush buffers copied from the parent. */
     _exit(err ? 1 : 0);
 }
 
@@ -196,6 +197,7 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     background_pid = fork();
     if (background_pid == 0)
         run_in_background(up, ends[1]);
+    /* The report ends only when no process holds this end open. */
     (void)close(ends[1]);
     enum baton_err err = background_pid < 0 ? baton_fail(why, BATON_IO, "fork: %s", strerror(errno))
                                             : await_start(ends[0], why);
@@ -229,6 +231,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     enum baton_err err = baton_log_open(up->options.log_format, "", why);
     if (!err)
         err = find_model(up, why);
+    /* A --state from the environment holds for `down` too, so the hint omits it. */
     const char *usual = getenv("BATON_STATE");
     up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);
     if (!err)

@@ -18,6 +18,7 @@ static enum baton_err find_fleet(const char *option, struct bt_server *server,
     struct bt_state state;
     struct bt_fleet_file file;
     enum baton_err err = bt_state_find(option, &state, why);
+    /* A supervisor that was killed leaves its fleet.json behind. */
     if (!err && !bt_state_pid(&state, "supervisor", NULL))
         err = BATON_NOT_FOUND;
     if (!err)

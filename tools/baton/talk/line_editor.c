@@ -57,7 +57,7 @@ static void open_history(struct bt_line_editor *editor)
     if (!editor->history)
         return;
     (void)history(editor->history, &event, H_SETSIZE, HISTORY_LINES);
-    (void)history(editor->history, &event, H_SETUNIQUE, 1);
+    (void)history(editor->history, &event, H_SETUNIQUE, 1); /* a repeated line is stored once */
     (void)history(editor->history, &event, H_LOAD, editor->history_path);
     (void)el_set(editor->edit, EL_HIST, history, editor->history);
 }

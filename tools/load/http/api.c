@@ -69,6 +69,7 @@ void ld_api_put_body(const struct ld_api_options *options, const struct ld_workl
         baton_json_put_string(&out, "model", options->model);
     baton_json_put_int(&out, apis[options->api].length, plan->output_tokens);
     baton_json_put_real(&out, "temperature", options->temperature);
+    /* Servers differ in the width of a seed; all accept 31 bits. */
     baton_json_put_uint(&out, "seed", ld_rng_next(&rng) & SEED_MASK);
     if (options->ignore_eos)
         baton_json_put_bool(&out, "ignore_eos", true);

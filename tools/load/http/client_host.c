@@ -30,6 +30,7 @@ enum baton_err ld_host_raise_files(int64_t n_connections, struct baton_why *why)
 
 bool ld_host_take_priority(void)
 {
+    /* The lowest real-time priority is above every ordinary thread. */
     const struct sched_param param = {.sched_priority = 1};
     return !sched_setscheduler(0, SCHED_RR, &param);
 }

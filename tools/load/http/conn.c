@@ -144,6 +144,7 @@ static void make_slow(struct ld_conn *conn, double bytes_per_s)
     struct ld_pool *pool = conn->pool;
     conn->bytes_per_s = bytes_per_s;
     conn->allowance = 1;
+    /* One timer serves all slow readers. */
     if (pool->n_slow++)
         return;
     pool->throttled_ns = baton_now_ns();

@@ -25,6 +25,7 @@ static enum baton_err add_lines(const char *path, const char *text, size_t n,
         const char *from = text + begin, *end = memchr(from, '\n', n - begin);
         size_t length = end ? (size_t)(end - from) : n - begin;
         begin += length + 1;
+        /* Lines may end in CR LF. */
         if (length && from[length - 1] == '\r')
             length--;
         if (memchr(from, 0, length) || !baton_utf8_valid(from, length))

@@ -65,7 +65,7 @@ static enum baton_err read_hashes(const struct place *at, const struct baton_jso
     const struct baton_json *array = baton_json_get(object, "hash_ids");
     if (array && baton_json_kind(array) != BATON_JSON_ARRAY)
         return fail(at, "hash_ids", "an array of integers");
-    row->first_hash = trace->n_hashes;
+    row->first_hash = trace->n_hashes; /* an index, since the array may still move */
     row->n_hashes = baton_json_size(array);
     for (size_t i = 0; i < row->n_hashes; i++) {
         const struct baton_json *id = baton_json_at(array, i);

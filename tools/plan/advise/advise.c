@@ -264,6 +264,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     if (err)
         return err;
     report.asked = predict(&fleet, &report.workload);
+    /* The advised layout depends on the load alone, so it is predicted in a second pass. */
     fleet.n_prefill = report.asked.advice.n_prefill;
     fleet.n_decode = report.asked.advice.n_decode;
     report.least = predict(&fleet, &report.workload);

@@ -86,6 +86,7 @@ static enum baton_err describe(const struct plan_calibrate_options *options,
     int n_bytes = strcmp(dtype, "f32") ? 2 : 4; /* of a KV element, as with --kv-dtype auto */
     costs->chunk = baton_spec_chunk(&spec);
     costs->n_layers = 0;
+    /* Some layers use the K and V of another one. */
     for (int i = 0; i < spec.n_layers; i++)
         costs->n_layers += baton_spec_stores_kv(&spec, i);
     costs->kv_token_bytes = baton_spec_kv_elements(&spec) * n_bytes;

@@ -112,7 +112,7 @@ static enum baton_err measure_steps(struct sim_probe *probe, struct sim_measured
         measured->steps[i] = rounds[0][i];
     }
     measured->n_steps = n - 1;
-    measured->long_step = rounds[0][n - 1];
+    measured->long_step = rounds[0][n - 1]; /* step_sizes() puts it last */
     return BATON_OK;
 }
 

@@ -125,6 +125,7 @@ enum baton_block_type bench_gguf_mix_type(const struct bench_gguf_mix *mix,
     if (!is_encoded(tensor))
         return BATON_BLOCK_F32;
     enum baton_block_type type = mix->is_mix ? type_in_mix(mix, spec, tensor) : mix->base;
+    /* It ends at F16 at the latest, whose block is one value. */
     while ((size_t)bench_tensor_line(tensor) % baton_block_values(type))
         type = narrower(type);
     return type;

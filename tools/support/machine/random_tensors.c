@@ -126,6 +126,7 @@ void bench_lines_begin(struct bench_lines *lines, const struct bench_tensor *ten
     lines->tensor = tensor;
     for (int p = 0; p < named->n_parts; p++) {
         const struct baton_tensor_part *part = &named->parts[p];
+        /* A family's checkpoints may store an array's rows in another order. */
         for (int r = 0; r < part->n; r++)
             lines->numbers[baton_row_order_at(&part->order, r)] =
                 (uint64_t)(part->first + r) * (uint64_t)named->n_columns;
