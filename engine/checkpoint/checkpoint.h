@@ -3,7 +3,7 @@
  *     checkpoint -+- config, facts     read by open
  *                 +- fingerprint       \
  *                 +- weights            \ read when
- *                 +- tokenizer tables   / asked for
+ *                 +- tokenizer tables   / requested
  *                 +- chat template     /
  *
  * Opening reads the little that every process needs, so a gateway opens a model of any size without

@@ -193,7 +193,7 @@ static uint32_t counted(struct baton_schema *s, const struct baton_json *format,
     bool at_least_one = flag_of(s, format, "at_least_one");
     uint32_t max = flag_of(s, format, "stop_after_first") ? 1 : BATON_NO_MAX;
     uint32_t all = baton_expr_repeat(s->exprs, part, at_least_one, max);
-    /* After the one tag that was asked for, the text ends. */
+    /* After the one requested tag, the text ends. */
     return baton_expr_seq(s->exprs, all, max == 1 && at_least_one ? 0 : followed_by);
 }
 

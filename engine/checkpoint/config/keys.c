@@ -9,7 +9,7 @@
 #define AT(field) offsetof(CONFIG, field)
 
 /* A row's columns after its names, by kind. A letter F: the feature that a value other than the
- * neutral one asks for. */
+ * neutral one requests. */
 #define SIZE(field, min, max) BATON_CONFIG_SIZE, AT(field), (min), (max), 0
 #define SIZE_F(field, max, f) BATON_CONFIG_SIZE, AT(field), 0, (max), BATON_FEATURE(f)
 #define REAL(field, min, max) BATON_CONFIG_REAL, AT(field), (min), (max), 0

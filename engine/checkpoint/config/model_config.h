@@ -22,8 +22,8 @@ enum {
     BATON_MODEL_MAX_EOS = 16
 };
 
-/* What only some models have. A config asks for a feature by giving its key another value than the
- * neutral one, and an architecture refuses the features that it does not compute. */
+/* Features that only some models have. A config requests a feature by giving its key another value
+ * than the neutral one, and an architecture refuses the features that it does not compute. */
 enum baton_model_feature {
     BATON_FEATURE_SCALE_ATTN_WEIGHTS,
     BATON_FEATURE_SCALE_ATTN_BY_LAYER,
@@ -109,7 +109,7 @@ struct baton_sampling_defaults {
 struct baton_model_config {
     char wrapper[64];    /* the model_type beside text_config; "": there is no text_config */
     char model_type[64]; /* "gpt2"; "": not given */
-    uint64_t features;   /* of BATON_FEATURE, all that it asks for */
+    uint64_t features;   /* of BATON_FEATURE, all that it requests */
 
     /* Sizes; 0 when not given. */
     int n_layers;         /* L */

@@ -25,8 +25,8 @@ struct baton_pattern;
 enum { BATON_PATTERN_WINDOW_BYTES = 1024 };
 
 /* want_jit: compile to machine code. Where the system refuses writable code (W^X) the interpreter
- * is used, with the same results. window_bytes: how much text a search looks at before it looks at
- * more; what is found does not depend on it. */
+ * is used, with the same results. window_bytes: the text that a search reads before it reads more;
+ * the matches do not depend on it. */
 enum baton_err baton_pattern_create(const struct baton_step_pattern *source, bool want_jit,
                                     size_t window_bytes, struct baton_pattern **pattern,
                                     struct baton_why *why) BATON_MUST_CHECK;
