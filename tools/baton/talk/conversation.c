@@ -71,14 +71,14 @@ bool bt_conversation_drop_last(struct bt_conversation *conversation, const char 
 {
     if (!conversation->n || strcmp(conversation->messages[conversation->n - 1].role, role) != 0)
         return false;
-    take_away(conversation, conversation->n - 1);
+    remove_message(conversation, conversation->n - 1);
     return true;
 }
 
 void bt_conversation_clear(struct bt_conversation *conversation)
 {
     while (conversation->n > (has_system(conversation) ? 1U : 0U))
-        take_away(conversation, conversation->n - 1);
+        remove_message(conversation, conversation->n - 1);
 }
 
 static void put(const struct bt_conversation *conversation, const char *model,
