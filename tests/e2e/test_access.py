@@ -431,7 +431,7 @@ def test_a_key_over_its_rate_is_told_and_other_keys_are_served(tmp_path):
         assert without_key(fleet, "POST", "/generate", long, bearer(NEW_KEY))[0] == 200
         status, answer, _ = without_key(fleet, "POST", "/generate", GENERATE, bearer(NEW_KEY))
         assert status == 429
-        assert "this API key may take 1 tokens a second" in answer["error"]["message"]
+        assert "this API key is limited to 1 tokens a second" in answer["error"]["message"]
         # This route takes no tokens.
         assert without_key(fleet, "GET", "/workers", headers=bearer(NEW_KEY))[0] == 200
         for _ in range(3):

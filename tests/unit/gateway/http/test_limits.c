@@ -181,7 +181,7 @@ TEST_IN(setup, teardown, an_address_asks_so_often)
     client_say(&f, fd, show);
     const char *reply = client_read_all(&f, fd);
     assert_non_null(strstr(reply, "HTTP/1.1 429 "));
-    assert_non_null(strstr(reply, "this address may take 0.001 requests a second"));
+    assert_non_null(strstr(reply, "this address is limited to 0.001 requests a second"));
     close(fd);
     assert_int_equal(gw_http_stats(f.server)->n_limited[GW_OF_ADDRESS][GW_LIMIT_requests], 1);
     fixture_pass_ms(&f, 1000000);
