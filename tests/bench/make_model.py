@@ -113,7 +113,7 @@ with tempfile.TemporaryDirectory() as temporary:
     assert subprocess.run([SAME_LOGITS, "tiny", other], capture_output=True).returncode == 1
 
     again = make("--out", exact)
-    assert again.returncode == 1 and "there already" in again.stderr
+    assert again.returncode == 1 and "already exists" in again.stderr
     for options, reason in (
             (["--out", f"{temporary}/a", "--dtype", "q8"], "--dtype"), ([], "--out"),
             (["--out", f"{temporary}/b", "--shape", "huge"], "gpt2-xl"),

@@ -19,7 +19,7 @@ const AT_A_TIME = 16;
 // Why we refuse what Node accepts, by the name of the case.
 const LINE = "RFC 9112 section 3 has one space between three parts; proxies differ by guessing";
 const TARGET = "RFC 3986 and RFC 9112 section 3.2 have no such target; Node hands it on as it is";
-const VERSION = "only 1.0 and 1.1 are supported here; Node answers in 1.1 whatever the request says";
+const VERSION = "only 1.0 and 1.1 are supported here; Node answers in 1.1 to any version";
 const HOSTS = "RFC 9112 section 3.2 demands a 400; Node keeps the first Host";
 const HOST = "it is no uri-host; Node does not look into the value";
 const STRICTER = {

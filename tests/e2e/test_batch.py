@@ -15,7 +15,17 @@ WITH_ERRORS = 3
 @pytest.fixture(scope="module")
 def key_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("keys") / "api-keys"
-    path.write_text("batch-key-0001\nlimited-key-03 max=3\nother-key-0002\n")
+    path.write_text("batch-key-0001\nlimited-key-03 max=3\nother-key-0002\n"
+                    "slow-key-00004 requests_per_s=1\n")
+    return path
+
+
+@pytest.fixture
+def slow_key_file(tmp_path):
+    """A key with which a run is under way for as long as it has lines: a second for each beyond the
+    first ten, however fast the machine is."""
+    path = tmp_path / "slow"
+    path.write_text("slow-key-00004\n")
     return path
 
 
@@ -107,12 +117,12 @@ def test_bad_lines_are_told_by_number_and_stop_nothing(fleet, key_file, tmp_path
     assert set(answers(tmp_path / "out")) == {"first", "last"}
 
 
-def test_a_run_that_is_killed_goes_on_where_it_was(fleet, key_file, tmp_path):
+def test_a_run_that_is_killed_goes_on_where_it_was(fleet, key_file, slow_key_file, tmp_path):
     source = write(tmp_path / "in",
                    [request(f"line {i}", max_tokens=40, ignore_eos=True) for i in range(60)])
     out = tmp_path / "out"
     before = n_done(fleet)
-    with subprocess.Popen(**command(fleet, key_file, source, out)) as run:
+    with subprocess.Popen(**command(fleet, slow_key_file, source, out)) as run:
         wait_for(lambda: out.exists() and out.read_bytes().count(b"\n") >= 10, "the first answers")
         run.send_signal(signal.SIGKILL)
     fleet.wait_all_free()
@@ -171,11 +181,10 @@ def test_a_run_ends_when_it_cannot_go_on(fleet, key_file, tmp_path):
     assert batch(fleet, key_file, source, out)[0] == 0 and set(answers(out)) == {"a"}
 
 
-def test_two_runs_do_not_write_to_one_file(fleet, key_file, tmp_path):
+def test_two_runs_do_not_write_to_one_file(fleet, key_file, slow_key_file, tmp_path):
     out = tmp_path / "out"
-    source = write(tmp_path / "in",
-                   [request(f"{i}", max_tokens=400, ignore_eos=True) for i in range(30)])
-    with subprocess.Popen(**command(fleet, key_file, source, out)) as run:
+    source = write(tmp_path / "in", [request(f"{i}") for i in range(60)])
+    with subprocess.Popen(**command(fleet, slow_key_file, source, out)) as run:
         wait_for(lambda: out.exists() and out.stat().st_size, "the first answers")
         status, told = batch(fleet, key_file, source, out)
         assert status == 1 and "another run writes to it" in told
