@@ -1,5 +1,6 @@
-/* The builds of body.h there are, and the sets made from them: only dispatch.c looks at them, and
- * only at those the CPU can run; and tests, which can emulate AMX.
+/* The parts that sets of kernels are made of. A part fills in its members of the table; its source,
+ * sets/PART.c, is compiled for every set of instructions that does it in a way of its own. Only
+ * dispatch.c looks at them, and only at those the CPU can run; and tests, which can emulate AMX.
  *
  * Pure: constants of the build.
  */
@@ -8,22 +9,37 @@
 
 #include "engine/kernels/linear/rows.h"
 
-extern const struct baton_kernels baton_kernels_portable;
-extern const struct baton_row_kernels baton_row_kernels_portable;
-#if defined(__x86_64__)
-extern const struct baton_kernels baton_kernels_avx2, baton_kernels_avx512,
-    baton_kernels_avx512vnni;
-extern const struct baton_row_kernels baton_row_kernels_avx2, baton_row_kernels_avx512,
-    baton_row_kernels_avx512vnni;
-#elif defined(__aarch64__)
-extern const struct baton_kernels baton_kernels_neon, baton_kernels_dotprod, baton_kernels_i8mm;
-extern const struct baton_row_kernels baton_row_kernels_neon, baton_row_kernels_dotprod,
-    baton_row_kernels_i8mm;
-#endif
+/* Products with native panels, a part for each class of formats (native_panels.h). */
+#define BATON_NATIVE_PARTS(set)                                                                    \
+    void baton_fill_native_16_##set(struct baton_kernels *kernels);                                \
+    void baton_fill_native_16_min_##set(struct baton_kernels *kernels);                            \
+    void baton_fill_native_32_##set(struct baton_kernels *kernels);                                \
+    void baton_fill_native_32_min_##set(struct baton_kernels *kernels);                            \
+    void baton_fill_native_128_min_##set(struct baton_kernels *kernels)
 
+#define BATON_PARTS(set)                                                                           \
+    extern const struct baton_row_kernels baton_row_kernels_##set;                                 \
+    void baton_fill_vectors_##set(struct baton_kernels *kernels);                                  \
+    void baton_fill_floats_##set(struct baton_kernels *kernels);                                   \
+    void baton_fill_bf16_##set(struct baton_kernels *kernels);                                     \
+    void baton_fill_q8_##set(struct baton_kernels *kernels);                                       \
+    void baton_fill_attention_##set(struct baton_kernels *kernels);                                \
+    BATON_NATIVE_PARTS(set)
+
+BATON_PARTS(portable);
 #if defined(__x86_64__)
-/* amx.c: products by AMX, everything else that of avx512vnni. */
-void baton_amx_fill(struct baton_kernels *kernels);
+BATON_PARTS(avx2);
+BATON_PARTS(avx512);
+BATON_PARTS(avx512vnni);
+BATON_PARTS(avx512bf16);
+BATON_NATIVE_PARTS(amx); /* for as many rows as a tile has, or more */
+
+/* amx.c: products and attention by AMX where it is faster, everything else that of avx512vnni. */
+void baton_amx_fill(struct baton_kernels *kernels, const struct baton_kernels *avx512vnni);
+#elif defined(__aarch64__)
+BATON_PARTS(neon);
+BATON_PARTS(dotprod);
+BATON_PARTS(i8mm);
 #endif
 
 /* openblas.c: kernels that multiply row-major f32 weights, with these rows' kernels where they are

@@ -27,7 +27,7 @@ static void linear(const struct baton_linear *job, int first_out, int end_out)
 
 static void emulate(void)
 {
-    baton_amx_fill(&amx);
+    baton_amx_fill(&amx, baton_kernels_find(base_name));
     emulated = amx;
     for (int i = 0; i < BATON_N_DTYPES; i++)
         emulated.dtypes[i].linear = linear;

@@ -1,4 +1,4 @@
-/* Products with native panels; part of amx.c. Those whose scales are integers: spans.h.
+/* Products with native panels; part of sets/native_*.c. Those whose scales are integers: spans.h.
  *
  * A tile step of the others is a group of 32 inputs: its integer sums, exact in any order, begin
  * with a float's bits and are scaled as native/linear.h does it, so the results are the same to the
@@ -12,7 +12,6 @@
 #include "engine/kernels/amx/rows.h"
 #include "engine/kernels/amx/spans.h"
 #include "engine/kernels/native/chunk.h"
-#include "engine/kernels/variants.h"
 
 enum { NATIVE_PANELS = 4 /* whose results are written together */ };
 
@@ -204,17 +203,12 @@ INLINE void multiply_tiles(struct baton_native native, const struct baton_linear
     _tile_release();
 }
 
-/* Fewer rows than a tile has wait for memory, or nearly so, and vectors need no sums in memory. */
-#define NATIVE_BY_TILES(name, NAME, ...)                                                           \
+#define NATIVE_PRODUCT(name, NAME, ...)                                                            \
     static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
     {                                                                                              \
         static const struct baton_native native = BATON_NATIVE(NAME, __VA_ARGS__);                 \
-        if (job->n_rows >= TILE_ROWS)                                                              \
-            multiply_tiles(native, job, first_out, end_out);                                       \
-        else                                                                                       \
-            baton_kernels_avx512vnni.dtypes[BATON_##NAME].linear(job, first_out, end_out);         \
+        multiply_tiles(native, job, first_out, end_out);                                           \
     }
-
-BATON_NATIVE_DTYPES(NATIVE_BY_TILES)
+#define NATIVE_PRODUCTS(formats, a_format) formats(NATIVE_PRODUCT)
 
 #endif

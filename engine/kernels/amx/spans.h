@@ -84,6 +84,7 @@ INLINE void fill_digits_of_unit(struct baton_native native, const char *step, in
               n_words = BATON_NATIVE_N_WORDS / n_groups,
               unit_bytes = baton_native_unit_bytes(&native);
     const char *codes = step + baton_native_head_bytes(&native) + u * unit_bytes;
+    const struct native_planes planes = planes_at(native, codes, 0);
     for (int i = 0; i < unit_bytes; i += LINE_BYTES)
         __builtin_prefetch(codes + i + baton_native_step_bytes(&native), 0, 2);
 #pragma GCC unroll 4
@@ -92,7 +93,7 @@ INLINE void fill_digits_of_unit(struct baton_native native, const char *step, in
         const __m512i integers = both_halves(native_integer(native, step, of_step, 0));
 #pragma GCC unroll 8
         for (int n = g * n_words; n < (g + 1) * n_words; n++) {
-            const __m512i word = (__m512i)native_codes(native, codes, n, 0);
+            const __m512i word = (__m512i)native_codes(native, planes, n, 0);
             if (native.has_min)
                 store_unsigned_digits(word, integers, digits->words[u], n);
             else

@@ -1,5 +1,6 @@
 /* Attention of neighbouring rows of one sequence. Positions are taken a step at a time, for all
- * heads and rows of the call, so that memory is read in the order in which it lies. Part of body.h.
+ * heads and rows of the call, so that memory is read in the order in which it lies. Part of
+ * sets/attention.c and sets/amx.c.
  *
  * Pure: arguments are borrowed for the call.
  */

@@ -1,4 +1,5 @@
-/* Elements of the KV cache to and from registers. Part of body.h; dtype is a constant at each call.
+/* Elements of the KV cache to and from registers. Part of a set (set.h); dtype is a
+ * constant at each call.
  *
  * Pure: arguments are borrowed for the call.
  */

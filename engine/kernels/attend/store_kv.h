@@ -1,4 +1,5 @@
-/* One position's keys and values on their way into a block (kv_block.h). Part of body.h.
+/* One position's keys and values on their way into a block (kv_block.h). Part of
+ * sets/attention.c.
  *
  * Pure: arguments are borrowed for the call.
  */

@@ -1,6 +1,6 @@
 /* Some queries against the K and V of one step of positions, by online softmax: what a query has
  * seen so far is its greatest score and, relative to that, the sum of its weights and its mixture
- * of values. Part of body.h.
+ * of values. Part of sets/attention.c.
  *
  * Queries of a tile share the loads of K and V and nothing else: a query's operations and their
  * order are the same alone. Numbers of queries, vectors and blocks are constants at each call of

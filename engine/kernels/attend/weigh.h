@@ -1,6 +1,6 @@
 /* A step of positions as queries see it, and how scores become weights, by online softmax: what a
  * query has seen so far is its greatest score and, relative to that, the sum of its weights and its
- * mixture of values. Part of body.h and amx.c.
+ * mixture of values. Part of sets/attention.c and sets/amx.c.
  *
  * Pure: arguments are borrowed for the call.
  */

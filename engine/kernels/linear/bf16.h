@@ -1,4 +1,4 @@
-/* Products with bf16 panels. Part of body.h.
+/* Products with bf16 panels. Part of sets/bf16.c.
  *
  * Every element is one chain over its inputs in order: of pairs where there is VDPBF16PS (here on
  * Zen 4 twice the speed of f32 multiply-adds), else of single products.
@@ -41,6 +41,43 @@ INLINE reg add_bf16(reg sum, reg weights, const char *x)
     return sum + weights * *(const float *)(const void *)x;
 }
 #endif
+
+/* ---- rows ---- */
+
+static size_t row_bytes_bf16(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_BF16, n_in);
+}
+
+#if defined(__AVX512BF16__)
+INLINE void store_bf16(char *row, int k, reg v)
+{
+    __m256i rounded = (__m256i)_mm512_cvtneps_pbh((__m512)v);
+    _mm256_storeu_si256((__m256i *)(void *)(row + (size_t)k * sizeof(uint16_t)), rounded);
+}
+#else
+/* To the nearest of the floats that have nothing in their lower half, ties to even. */
+INLINE void store_bf16(char *row, int k, reg v)
+{
+    ureg bits = (ureg)v, is_nan = (ureg)(v != v);
+    ureg rounded = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    store_reg((float *)(void *)row + k, (reg)((rounded & ~is_nan) | (0x7fc00000u & is_nan)));
+}
+#endif
+
+static void quantize_bf16(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    size_t row_bytes = baton_quantized_row_bytes(BATON_BF16, n_in);
+    float copy[BATON_BF16_STEP];
+    for (size_t row = (size_t)first_row; row < (size_t)end_row; row++)
+        for (int k = 0; k < n_in; k += BATON_BF16_STEP) {
+            const float *from = block_at(x + row * (size_t)n_in, k, n_in, BATON_BF16_STEP, copy);
+            for (int i = 0; i < BATON_BF16_STEP; i += REG_LANES)
+                store_bf16((char *)quantized + row * row_bytes, k + i, load_reg(from + i));
+        }
+}
+
+/* ---- tiles ---- */
 
 INLINE void tile_bf16(const struct tile *tile, int n_rows)
 {

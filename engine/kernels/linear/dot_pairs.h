@@ -1,5 +1,5 @@
 /* q8 weights times bytes of two rows at once, by SMMLA, a product of [2][8] and [8][2]: it takes
- * two words of weights and two rows for what SDOT does with one of each. Part of body.h, where
+ * two words of weights and two rows for what SDOT does with one of each. Part of a set, where
  * MULTIPLIES_PAIRS says that the CPU has it. The sums are exact, so those of dot_q8.h.
  *
  * Pure: arguments are borrowed for the call.

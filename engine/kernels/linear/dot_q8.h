@@ -1,5 +1,5 @@
-/* q8 weights times bytes of x, in each instruction set's own way; part of body.h. All give the same
- * sums, which are exact.
+/* q8 weights times bytes of x, in each instruction set's own way; part of a set (set.h). All
+ * give the same sums, which are exact.
  *
  *     q8_sum     one register of sums, one output a lane
  *     q8_words   one register of weights, four inputs a lane, ready to be multiplied

@@ -1,4 +1,4 @@
-/* What becomes of a product on its way to y. Part of body.h and amx.c.
+/* What becomes of a product on its way to y. Part of a set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */

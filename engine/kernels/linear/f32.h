@@ -1,5 +1,5 @@
 /* Products with f32 and f16 panels: every element is one chain of multiply-adds over its inputs in
- * order. Part of body.h.
+ * order. Part of sets/floats.c.
  *
  *     panels     F32_PANELS at a time: with F32_ROWS rows their sums fill the registers
  *     rows       F32_STRIP at a time: their sums stay in the first-level cache between blocks
@@ -12,6 +12,7 @@
 
 #include "engine/kernels/attend/kv_element.h"
 #include "engine/kernels/linear/epilogue.h"
+#include "engine/kernels/pack/quantized.h"
 
 #if ALL_REG_BYTES == 2048
 enum { F32_PANELS = 4, F32_ROWS = 6, F32_BLOCK = 64 };
@@ -155,6 +156,18 @@ INLINE void all_panels_f32(enum baton_dtype dtype, const struct baton_linear *jo
             panels_f32(dtype, job, out, end_out, F32_PANELS);
     for (; out < end_out; out += LANES)
         panels_f32(dtype, job, out, end_out, 1);
+}
+
+static size_t row_bytes_f32(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_F32, n_in);
+}
+
+static void copy_rows(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    size_t n = (size_t)n_in, first = (size_t)first_row;
+    memcpy((float *)quantized + first * n, x + first * n,
+           (size_t)(end_row - first_row) * n * sizeof *x);
 }
 
 static void linear_f32(const struct baton_linear *job, int first_out, int end_out)

@@ -1,4 +1,4 @@
-/* Products with q8 panels. Part of body.h.
+/* Products with q8 panels. Part of sets/q8.c.
  *
  * Sums within a group are integers, exact whatever their order and instructions; an element is the
  * chain of its groups in order, each scaled and added in f32.
@@ -11,6 +11,40 @@
 #include "engine/kernels/linear/dot_pairs.h"
 #include "engine/kernels/linear/dot_q8.h"
 #include "engine/kernels/linear/tiles.h"
+
+/* ---- rows ---- */
+
+static size_t row_bytes_q8(int n_in)
+{
+    return baton_quantized_row_bytes(BATON_Q8, n_in);
+}
+
+/* In two passes, so that many groups' chains of dependent instructions are under way at once. */
+static void quantize_q8_row(const float *x, int n_in, int8_t *bytes,
+                            struct baton_q8_row_group *groups)
+{
+    float copy[BATON_Q8_GROUP];
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP)
+        groups[k / BATON_Q8_GROUP].scale = most_of(block_at(x, k, n_in, BATON_Q8_GROUP, copy));
+    for (int k = 0; k < n_in; k += BATON_Q8_GROUP) {
+        struct baton_q8_row_group *group = &groups[k / BATON_Q8_GROUP];
+        const float *from = block_at(x, k, n_in, BATON_Q8_GROUP, copy);
+        group->offset = (int32_t)(-128u * store_q8(from, group->scale, BATON_Q8_GROUP, bytes + k));
+        group->scale *= 1.0F / 127;
+    }
+}
+
+static void quantize_q8(const float *x, int n_in, int first_row, int end_row, void *quantized)
+{
+    size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, n_in);
+    int n_stored = baton_packed_n_in(BATON_Q8, n_in);
+    for (size_t row = (size_t)first_row; row < (size_t)end_row; row++) {
+        char *to = (char *)quantized + row * row_bytes;
+        quantize_q8_row(x + row * (size_t)n_in, n_in, (int8_t *)to, (void *)(to + n_stored));
+    }
+}
+
+/* ---- tiles ---- */
 
 /* results += the group's sums times the scales of weights and rows. */
 INLINE void add_group_q8(float *results, q8_sum sums[][REGS], const char *scales,

@@ -1,5 +1,5 @@
 /* Products with weights that lie row by row, [n_out][n_in]: each is read from memory once for all
- * rows of x. Part of body.h.
+ * rows of x. Part of sets/floats.c.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -8,6 +8,16 @@
 
 #include "engine/kernels/linear/epilogue.h"
 #include "engine/kernels/linear/rows.h"
+
+/* The tile of outputs and rows whose sums fit the registers, and the number of rows from which on
+ * OpenBLAS is faster (measured). */
+#if ALL_REG_BYTES == 2048
+enum { TILE_OUTS = 4, TILE_ROWS = 4, DENSE_MIN_ROWS = 128 };
+#elif ALL_REG_BYTES == 512
+enum { TILE_OUTS = 2, TILE_ROWS = 2, DENSE_MIN_ROWS = 32 };
+#else
+enum { TILE_OUTS = 1, TILE_ROWS = 2, DENSE_MIN_ROWS = 16 };
+#endif
 
 /* Asks for a cache line in the first level, or in the second only. */
 INLINE void fetch_line(const float *p, bool first_level)

@@ -1,5 +1,6 @@
 /* Products with bf16 and q8 panels are cut into tiles: one panel times as many rows of x as have
- * room for their sums in registers while the panel goes by. Part of body.h.
+ * room for their sums in registers while the panel goes by. Part of sets/bf16.c and sets/q8.c;
+ * native/linear.h cuts native panels likewise.
  *
  * Up to MOST_ROWS rows read a panel from memory once, front to back; more rows find it in the
  * second-level cache, where the rows of a block stay while all panels go by.
@@ -121,8 +122,8 @@ static void finish_rows(const struct baton_linear *job, int out, int end_out, in
 
 /* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be: a tile
  * of one row would read the whole panel once more for little work. */
-static void run_panel(const struct baton_linear *job, int out, int end_out, int row, int end_row,
-                      tile_fn *const tiles[])
+static inline void run_panel(const struct baton_linear *job, int out, int end_out, int row,
+                             int end_row, tile_fn *const tiles[])
 {
     _Alignas(LINE_BYTES) float results[MOST_ROWS * LANES];
     const struct baton_packed *w = job->weights;
@@ -142,8 +143,8 @@ static void run_panel(const struct baton_linear *job, int out, int end_out, int 
 
 /* Rows are the outer loop: a block of them stays in the second-level cache while the panels, which
  * are larger, go by once for each block. */
-static void run_tiles(const struct baton_linear *job, int first_out, int end_out,
-                      tile_fn *const tiles[])
+static inline void run_tiles(const struct baton_linear *job, int first_out, int end_out,
+                             tile_fn *const tiles[])
 {
     for (int row = 0; row < job->n_rows; row += BLOCK_ROWS) {
         int end_row = job->n_rows - row < BLOCK_ROWS ? job->n_rows : row + BLOCK_ROWS;

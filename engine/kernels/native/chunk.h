@@ -67,18 +67,20 @@ INLINE void fill_chunk(struct baton_native native, const uint8_t *levels, const 
                        int n_units, struct native_chunk *chunk)
 {
     const int n_step = baton_native_step(&native), n_groups = BATON_NATIVE_UNIT / native.group,
-              unit_bytes = baton_native_unit_bytes(&native);
+              unit_bytes = baton_native_unit_bytes(&native),
+              share = baton_native_unit_share(&native);
     for (int u = 0; u < n_units; u++, k += BATON_NATIVE_UNIT) {
         const char *step = panel + (size_t)(k / n_step) * (size_t)baton_native_step_bytes(&native);
         const int number = k % n_step / BATON_NATIVE_UNIT;
         const char *codes = step + baton_native_head_bytes(&native) + number * unit_bytes;
-        for (int i = 0; i < unit_bytes; i += LINE_BYTES)
-            __builtin_prefetch(codes + i + CHUNK_UNITS * unit_bytes, 0, 2);
+        const struct native_planes planes = planes_at(native, codes, 0);
+        for (int i = 0; i < share; i += LINE_BYTES)
+            __builtin_prefetch(step + (number + CHUNK_UNITS) * share + i, 0, 2);
         for (int i = 0; i < REGS; i++)
 #pragma GCC unroll 16
             for (int n = 0; n < BATON_NATIVE_N_WORDS; n++)
                 store_reg((void *)(chunk->words[u][n] + i * REG_BYTES),
-                          (reg)native_word_over_128(native, levels, codes, n, i));
+                          (reg)native_word_over_128(native, levels, planes, n, i));
         for (int g = 0; g < n_groups; g++)
             find_factors(native, step, number * n_groups + g, &chunk->factors[u][g]);
         for (int i = 0; native.has_spans && i < REGS; i++)

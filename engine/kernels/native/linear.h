@@ -1,4 +1,4 @@
-/* Products with native panels. Part of body.h.
+/* Products with native panels. Part of sets/native_*.c.
  *
  * Few rows read the panel itself and unpack it in registers. For more, 256 inputs of a panel at a
  * time become bytes in the first-level cache, where all rows of a block find them.
@@ -25,7 +25,6 @@
 #include "engine/kernels/linear/dot_q8.h"
 #include "engine/kernels/linear/tiles.h"
 #include "engine/kernels/native/chunk.h"
-#include "engine/kernels/native/quantize.h"
 
 /* Few rows are up to FEW_TILES tiles of FEW_ROWS rows (measured: then unpacking in registers takes
  * less time than filling chunks). Portable code is too slow to wait for memory. */
@@ -49,7 +48,14 @@ enum {
     CHUNK_REGS = CHUNK_PANELS * REGS
 };
 
-enum { FETCH_CODES = 2 << 10 }; /* bytes that few rows ask for codes ahead of use (measured) */
+#ifndef UNROLLED_ROWS
+#define UNROLLED_ROWS 4
+#endif
+
+#ifndef DIST
+#define DIST (2 << 10)
+#endif
+enum { FETCH_CODES = DIST }; /* bytes that few rows ask for ahead of their use (measured) */
 
 /* A panel, or chunks of neighbouring ones, times some rows. */
 struct native_tile {
@@ -58,16 +64,69 @@ struct native_tile {
     const uint8_t *levels;             /* as native_word takes them */
     const char *x, *groups; /* the first row's bytes and groups, where the panel or chunk begins */
     size_t row_bytes;
+    int n_rows;     /* at most the slots that the tile's function has for rows */
     int n_in;       /* as stored: of the panel or the chunk */
-    float *results; /* [rows][16]; of the next panel BLOCK_ROWS * 16 further on */
+    float *results; /* [slots][16]; of the next panel BLOCK_ROWS * 16 further on */
 };
 
 typedef void native_tile_fn(const struct native_tile *tile);
 
-/* One unit of either. */
+/* ---- rows in slots ---- */
+
+/* A tile function takes long to compile, so only some numbers of rows have one. With fewer rows
+ * than slots, the pointer of the last slots (row_cursor) points at the last rows, which the slots
+ * before multiply too. Every slot thus reads a row that exists, and a result does not depend on its
+ * slot. */
+
+INLINE int least_of(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows of the pointer whose first slot is given. */
+INLINE int rows_of_pointer(int slot, int n_slots)
+{
+    return least_of(n_slots - slot, ROWS_PER_POINTER);
+}
+
+/* As cursor_at. n_rows: n_slots, or as many as a pointer has, or there are rows before x. */
+INLINE struct row_cursor cursor_in_slots(const char *x, size_t row_bytes, int n_slots, int n_rows)
+{
+    struct row_cursor cursor = {.row_bytes = row_bytes};
+    UNROLL
+    for (int slot = 0; slot < n_slots; slot += ROWS_PER_POINTER) {
+        const int row = least_of(slot, n_rows - rows_of_pointer(slot, n_slots));
+        cursor.third[slot / ROWS_PER_POINTER] = x + (ptrdiff_t)row * (ptrdiff_t)row_bytes;
+    }
+    return cursor;
+}
+
+/* The slots for the next of n_left rows: as equal as can be in as few tiles as can be, or the next
+ * greater number that there is a function for. */
+static int n_slots_for(int n_left, int most, native_tile_fn *const tiles[])
+{
+    int n_tiles = (n_left + most - 1) / most, n = (n_left + n_tiles - 1) / n_tiles;
+    while (!tiles[n])
+        n++;
+    return n;
+}
+
+/* Epilogues of a tile's n_rows rows, from row on: see above where the last ones' results are. */
+static void finish_slots(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
+                         int n_slots, const float *results)
+{
+    const int n_last = n_rows % ROWS_PER_POINTER, first = n_rows - n_last,
+              last_slots = first + rows_of_pointer(first, n_slots) - n_last;
+    finish_rows(job, out, end_out, row, first, results);
+    finish_rows(job, out, end_out, row + first, n_last, results + last_slots * LANES);
+}
+
+/* One unit of either, or the rest of one: its groups from a first one on. */
 struct native_unit {
-    const char *step, *codes; /* of a panel */
-    int number;               /* in its step or chunk */
+    const char *step, *codes;    /* of a panel */
+    struct native_planes planes; /* of the codes, from the first group on */
+    int number;                  /* in its step or chunk */
+    int first;
     const struct native_chunk *chunks;
     const uint8_t *levels;
 };
@@ -122,17 +181,18 @@ INLINE int n_regs(bool is_chunk)
     return is_chunk ? CHUNK_REGS : REGS;
 }
 
+/* Word n, counted from the first group's. */
 INLINE struct q8_words native_words(struct baton_native native, bool is_chunk,
                                     const struct native_unit *unit, int n, int i)
 {
     if (is_chunk)
         return load_q8(unit->chunks[i / REGS].words[unit->number][n] + i % REGS * REG_BYTES);
     return ready_q8((reg)(MULTIPLIES_CODES
-                              ? native_word(native, unit->levels, unit->codes, n, i)
-                              : native_word_over_128(native, unit->levels, unit->codes, n, i)));
+                              ? native_word(native, unit->levels, unit->planes, n, i)
+                              : native_word_over_128(native, unit->levels, unit->planes, n, i)));
 }
 
-/* Word n of a unit; x is at the group's first. */
+/* x is at its group's first. */
 INLINE void add_word_native(struct baton_native native, bool is_chunk,
                             const struct native_unit *unit, int n, q8_sum sums[][CHUNK_REGS],
                             const struct row_cursor *x, int n_rows)
@@ -148,26 +208,28 @@ INLINE void add_word_native(struct baton_native native, bool is_chunk,
     }
 }
 
+/* Of group g, counted from the first. */
 INLINE void sum_group_native(struct baton_native native, bool is_chunk,
                              const struct native_unit *unit, int g, q8_sum sums[][CHUNK_REGS],
                              struct row_cursor *x, const struct row_cursor *groups, int n_rows)
 {
-    const int first = g * native.group / 4, end = first + native.group / 4;
+    const int n_words = native.group / 4;
 #if MULTIPLIES_PAIRS
     if (is_chunk && n_rows > 1) { /* of one panel: CHUNK_REGS is REGS */
-        sum_pairs(sums, unit->chunks->words[unit->number][first], native.group, x, n_rows);
+        sum_pairs(sums, unit->chunks->words[unit->number][g * n_words], native.group, x, n_rows);
         advance(x, (size_t)native.group, n_rows);
         return;
     }
 #endif
     UNROLL
     for (int r = 0; r < n_rows; r++) {
-        q8_sum start = start_native(native, is_chunk, (const void *)row_of(groups, r), g);
+        q8_sum start =
+            start_native(native, is_chunk, (const void *)row_of(groups, r), unit->first + g);
         for (int i = 0; i < n_regs(is_chunk); i++)
             sums[r][i] = start;
     }
     UNROLL_WORDS
-    for (int n = first; n < end; n++)
+    for (int n = g * n_words; n < (g + 1) * n_words; n++)
         add_word_native(native, is_chunk, unit, n, sums, x, n_rows);
     advance(x, (size_t)native.group, n_rows);
 }
@@ -204,11 +266,13 @@ INLINE void fold_group(struct baton_native native, bool is_chunk, float *results
  * to 63, or 16 inputs, codes from -32 on and integers from -128 on. */
 struct native_span {
     reg pairs[2][MOST_ROWS][CHUNK_REGS];
+    struct native_factors found[BATON_NATIVE_SPAN_GROUPS]; /* of a panel; chunks have theirs */
 };
 
-/* Group g's sums join it; factors [panels]. */
-INLINE void join_span(bool is_chunk, struct native_span *span, int g, q8_sum sums[][CHUNK_REGS],
-                      const struct native_factors *const factors[], int n_rows)
+/* A group's sums join a pair, as its first or its second; factors [panels]. */
+INLINE void join_pair(bool is_chunk, reg pair[][CHUNK_REGS], bool is_first,
+                      q8_sum sums[][CHUNK_REGS], const struct native_factors *const factors[],
+                      int n_rows)
 {
     reg scales[CHUNK_REGS], starts[CHUNK_REGS];
     for (int i = 0; i < n_regs(is_chunk); i++) {
@@ -219,29 +283,59 @@ INLINE void join_span(bool is_chunk, struct native_span *span, int g, q8_sum sum
     for (int r = 0; r < n_rows; r++)
         for (int i = 0; i < n_regs(is_chunk); i++) {
             reg scaled = scale_sum(sums[r][i], scales[i], starts[i]);
-            span->pairs[g / 2][r][i] = g % 2 ? span->pairs[g / 2][r][i] + scaled : scaled;
+            pair[r][i] = is_first ? scaled : pair[r][i] + scaled;
         }
 }
 
-/* Adds it to the results; of each panel its step's scales and its groups' factors [4]. groups: of
- * the span's first unit. */
-INLINE void fold_span(struct baton_native native, bool is_chunk, float *results,
-                      const struct native_span *span, const float *const steps[],
-                      const struct native_factors *const factors[][BATON_NATIVE_SPAN_GROUPS],
+/* Unit number u of a span: all of its groups, or two of them. groups: of the unit. */
+INLINE void join_unit(struct baton_native native, bool is_chunk, struct native_span *span, int u,
+                      const struct native_unit *unit, struct row_cursor *x,
                       const struct row_cursor *groups, int n_rows)
+{
+    const int n_groups = BATON_NATIVE_UNIT / native.group;
+#pragma GCC unroll 4
+    for (int g = 0; g < n_groups; g++) {
+        q8_sum sums[MOST_ROWS][CHUNK_REGS];
+        struct native_factors *found = &span->found[u * n_groups + g];
+        const struct native_factors *factors[CHUNK_PANELS] = {found};
+        sum_group_native(native, is_chunk, unit, g, sums, x, groups, n_rows);
+        for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
+            factors[p] = &unit->chunks[p].factors[unit->number][g];
+        if (!is_chunk)
+            find_factors(native, unit->step, unit->number * n_groups + g, found);
+        join_pair(is_chunk, span->pairs[n_groups == 2 ? u : g / 2], g % 2 == 0, sums, factors,
+                  n_rows);
+    }
+}
+
+/* Mins of its group g, of panel p. unit: its first. */
+INLINE const float *span_mins(struct baton_native native, bool is_chunk,
+                              const struct native_span *span, const struct native_unit *unit, int g,
+                              int p)
+{
+    const int n_groups = BATON_NATIVE_UNIT / native.group;
+    return is_chunk ? unit->chunks[p].factors[unit->number + g / n_groups][g % n_groups].mins
+                    : span->found[g].mins;
+}
+
+/* Adds it to the results. unit and groups: its first; step_scales [16]: of a panel. */
+INLINE void fold_span(struct baton_native native, bool is_chunk, float *results,
+                      const struct native_span *span, const struct native_unit *unit,
+                      const float *step_scales, const struct row_cursor *groups, int n_rows)
 {
     const int n_groups = BATON_NATIVE_UNIT / native.group;
     UNROLL
     for (int r = 0; r < n_rows; r++) {
         const struct baton_native_row_group *row = (const void *)row_of(groups, r);
         for (int i = 0; i < n_regs(is_chunk); i++) {
-            const int at = i % REGS * REG_LANES;
-            float *result = results + (i / REGS * BLOCK_ROWS + r) * LANES + at;
-            reg scaled =
-                (span->pairs[0][r][i] + span->pairs[1][r][i]) * load_reg(steps[i / REGS] + at);
+            const int p = i / REGS, at = i % REGS * REG_LANES;
+            float *result = results + (p * BLOCK_ROWS + r) * LANES + at;
+            reg scaled = (span->pairs[0][r][i] + span->pairs[1][r][i]) *
+                         load_reg((is_chunk ? unit->chunks[p].step : step_scales) + at);
             for (int g = 0; native.has_min && g < BATON_NATIVE_SPAN_GROUPS; g++)
-                scaled = fma_reg(splat_reg(minus_sum(native, row + g / n_groups, g % n_groups)),
-                                 load_reg(factors[i / REGS][g]->mins + at), scaled);
+                scaled =
+                    fma_reg(splat_reg(minus_sum(native, row + g / n_groups, g % n_groups)),
+                            load_reg(span_mins(native, is_chunk, span, unit, g, p) + at), scaled);
             store_reg(result, fma_reg(scaled, splat_reg(row->scale), load_reg(result)));
         }
     }
@@ -253,70 +347,91 @@ INLINE void find_step_scale(struct baton_native native, const char *step, float 
         store_reg(scales + i * REG_LANES, native_step_scale(native, step, i));
 }
 
-/* Its first unit is `unit`. */
-INLINE void add_span(struct baton_native native, bool is_chunk, const struct native_tile *tile,
-                     struct native_unit unit, struct row_cursor *x, struct row_cursor *groups,
-                     int n_rows)
+/* A unit that is the next of the span. */
+INLINE void join_next_unit(struct baton_native native, bool is_chunk, struct native_span *span,
+                           int u, struct native_unit *unit, struct row_cursor *x,
+                           struct row_cursor *groups, int n_rows)
 {
-    const int n_groups = BATON_NATIVE_UNIT / native.group;
+    if (!is_chunk)
+        unit->planes = planes_at(native, unit->codes, 0);
+    join_unit(native, is_chunk, span, u, unit, x, groups, n_rows);
+    advance(groups, sizeof(struct baton_native_row_group), n_rows);
+    unit->codes += is_chunk ? 0 : baton_native_unit_bytes(&native);
+    unit->number++;
+}
+
+/* Its first unit is given. */
+INLINE void add_span(struct baton_native native, bool is_chunk, const struct native_tile *tile,
+                     const struct native_unit *first, struct row_cursor *x,
+                     struct row_cursor *groups, int n_rows)
+{
     struct native_span span;
-    struct native_factors found[BATON_NATIVE_SPAN_GROUPS];
-    _Alignas(LINE_BYTES) float step[LANES];
-    const float *steps[CHUNK_PANELS] = {step};
-    const struct native_factors *factors[CHUNK_PANELS][BATON_NATIVE_SPAN_GROUPS];
+    _Alignas(LINE_BYTES) float step_scales[LANES];
+    struct native_unit unit = *first;
     struct row_cursor of_unit = *groups;
     if (!is_chunk)
-        find_step_scale(native, unit.step, step);
-#pragma GCC unroll 4
-    for (int g = 0; g < BATON_NATIVE_SPAN_GROUPS; g++) {
-        q8_sum sums[MOST_ROWS][CHUNK_REGS];
-        const struct native_factors *of_group[CHUNK_PANELS] = {&found[g]};
-        sum_group_native(native, is_chunk, &unit, g % n_groups, sums, x, &of_unit, n_rows);
-        for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
-            of_group[p] = &unit.chunks[p].factors[unit.number][g % n_groups];
-        if (!is_chunk)
-            find_factors(native, unit.step, unit.number * n_groups + g % n_groups, &found[g]);
-        join_span(is_chunk, &span, g, sums, of_group, n_rows);
-        for (int p = 0; p < CHUNK_PANELS; p++)
-            factors[p][g] = of_group[p];
-        if ((g + 1) % n_groups == 0) {
-            advance(&of_unit, sizeof(struct baton_native_row_group), n_rows);
-            unit.codes += is_chunk ? 0 : baton_native_unit_bytes(&native);
-            unit.number++;
-        }
+        find_step_scale(native, unit.step, step_scales);
+    if (n_rows <= UNROLLED_ROWS) {
+#pragma GCC unroll 2
+        for (int u = 0; u < baton_native_span_units(&native); u++)
+            join_next_unit(native, is_chunk, &span, u, &unit, x, &of_unit, n_rows);
+    } else {
+        for (int u = 0; u < baton_native_span_units(&native); u++)
+            join_next_unit(native, is_chunk, &span, u, &unit, x, &of_unit, n_rows);
     }
-    for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
-        steps[p] = unit.chunks[p].step;
-    fold_span(native, is_chunk, tile->results, &span, steps, factors, groups, n_rows);
+    fold_span(native, is_chunk, tile->results, &span, first, step_scales, groups, n_rows);
     *groups = of_unit;
 }
 
-/* ---- a unit ---- */
+/* ---- groups with scales of their own ---- */
 
+/* Group g, counted from the unit's first. */
+INLINE void add_group(struct baton_native native, bool is_chunk, const struct native_tile *tile,
+                      const struct native_unit *unit, int g, struct row_cursor *x,
+                      const struct row_cursor *groups, int n_rows)
+{
+    const int of_unit = unit->first + g;
+    q8_sum sums[MOST_ROWS][CHUNK_REGS];
+    struct native_factors found;
+    const struct native_factors *factors[CHUNK_PANELS] = {&found};
+    sum_group_native(native, is_chunk, unit, g, sums, x, groups, n_rows);
+    for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
+        factors[p] = &unit->chunks[p].factors[unit->number][of_unit];
+    if (!is_chunk)
+        find_factors(native, unit->step,
+                     unit->number * (BATON_NATIVE_UNIT / native.group) + of_unit, &found);
+    fold_group(native, is_chunk, tile->results, of_unit, sums, factors, groups, n_rows);
+}
+
+/* Many rows' groups, of 32 inputs, are not unrolled: see UNROLLED_ROWS. */
 INLINE void add_unit(struct baton_native native, bool is_chunk, const struct native_tile *tile,
                      const struct native_unit *unit, struct row_cursor *x,
                      struct row_cursor *groups, int n_rows)
 {
     const int n_groups = BATON_NATIVE_UNIT / native.group;
+    struct native_unit rest = *unit;
+    if (is_chunk || n_rows <= UNROLLED_ROWS) {
 #pragma GCC unroll 4
-    for (int g = 0; g < n_groups; g++) {
-        q8_sum sums[MOST_ROWS][CHUNK_REGS];
-        struct native_factors found;
-        const struct native_factors *factors[CHUNK_PANELS] = {&found};
-        sum_group_native(native, is_chunk, unit, g, sums, x, groups, n_rows);
-        for (int p = 0; is_chunk && p < CHUNK_PANELS; p++)
-            factors[p] = &unit->chunks[p].factors[unit->number][g];
-        if (!is_chunk)
-            find_factors(native, unit->step, unit->number * n_groups + g, &found);
-        fold_group(native, is_chunk, tile->results, g, sums, factors, groups, n_rows);
+        for (int g = 0; g < n_groups; g++)
+            add_group(native, is_chunk, tile, unit, g, x, groups, n_rows);
+    } else {
+        for (; rest.first < n_groups; rest.first++) {
+            rest.planes = planes_at(native, unit->codes, rest.first * native.group / 4);
+            add_group(native, false, tile, &rest, 0, x, groups, n_rows);
+        }
     }
     advance(groups, sizeof(struct baton_native_row_group), n_rows);
 }
 
-INLINE void fetch_units(struct baton_native native, const char *codes, int n_units)
+/* ---- a tile ---- */
+
+/* Asks for as much of what comes FETCH_CODES further on as n_units units take, scales included. */
+INLINE void fetch_units(struct baton_native native, const struct native_unit *unit, int n_units)
 {
-    for (int i = 0; i < n_units * baton_native_unit_bytes(&native); i += LINE_BYTES)
-        __builtin_prefetch(codes + i + FETCH_CODES, 0, 2);
+    const int share = baton_native_unit_share(&native);
+    const char *from = unit->step + unit->number * share + FETCH_CODES;
+    for (int i = 0; i < n_units * share; i += LINE_BYTES)
+        __builtin_prefetch(from + i, 0, 2);
 }
 
 /* A panel times few rows. */
@@ -324,17 +439,17 @@ INLINE void tile_panel(struct baton_native native, const struct native_tile *til
 {
     const int n_units = baton_native_step(&native) / BATON_NATIVE_UNIT,
               n_together = native.has_spans ? baton_native_span_units(&native) : 1;
-    struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
-    struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
+    struct row_cursor x = cursor_in_slots(tile->x, tile->row_bytes, n_rows, tile->n_rows);
+    struct row_cursor groups = cursor_in_slots(tile->groups, tile->row_bytes, n_rows, tile->n_rows);
     struct native_unit unit = {.step = tile->panel, .levels = tile->levels};
     memset(tile->results, 0, (size_t)n_rows * LANES * sizeof *tile->results);
     for (int k = 0; k < tile->n_in; k += n_units * BATON_NATIVE_UNIT) {
         unit.codes = unit.step + baton_native_head_bytes(&native);
-#pragma GCC unroll 1
         for (unit.number = 0; unit.number < n_units; unit.number += n_together) {
-            fetch_units(native, unit.codes, n_together);
+            fetch_units(native, &unit, n_together);
+            unit.planes = planes_at(native, unit.codes, 0);
             if (native.has_spans)
-                add_span(native, false, tile, unit, &x, &groups, n_rows);
+                add_span(native, false, tile, &unit, &x, &groups, n_rows);
             else
                 add_unit(native, false, tile, &unit, &x, &groups, n_rows);
             unit.codes += n_together * baton_native_unit_bytes(&native);
@@ -346,30 +461,41 @@ INLINE void tile_panel(struct baton_native native, const struct native_tile *til
 /* Chunks times at most CHUNK_ROWS rows; of the format only groups, mins and spans matter. */
 INLINE void tile_chunk(struct baton_native native, const struct native_tile *tile, int n_rows)
 {
-    struct row_cursor x = cursor_at(tile->x, tile->row_bytes, n_rows);
-    struct row_cursor groups = cursor_at(tile->groups, tile->row_bytes, n_rows);
+    struct row_cursor x = cursor_in_slots(tile->x, tile->row_bytes, n_rows, tile->n_rows);
+    struct row_cursor groups = cursor_in_slots(tile->groups, tile->row_bytes, n_rows, tile->n_rows);
     struct native_unit unit = {.chunks = tile->chunks};
     const int n_together = native.has_spans ? baton_native_span_units(&native) : 1;
 #pragma GCC unroll 1
     for (; unit.number * BATON_NATIVE_UNIT < tile->n_in; unit.number += n_together)
         if (native.has_spans)
-            add_span(native, true, tile, unit, &x, &groups, n_rows);
+            add_span(native, true, tile, &unit, &x, &groups, n_rows);
         else
             add_unit(native, true, tile, &unit, &x, &groups, n_rows);
 }
 
 /* ---- a panel times many rows ---- */
 
-/* A chunk times n_rows rows, in as few and as equal tiles as can be. */
+/* A chunk times n_rows rows. The results of a tile are from the slot of its first row on. */
 static void run_chunk(struct native_tile tile, int n_rows, native_tile_fn *const tiles[])
 {
-    for (int n; n_rows; n_rows -= n) {
-        int n_tiles = (n_rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
-        n = (n_rows + n_tiles - 1) / n_tiles;
-        tiles[n](&tile);
-        tile.x += (size_t)n * tile.row_bytes;
-        tile.groups += (size_t)n * tile.row_bytes;
-        tile.results += n * LANES;
+    for (; n_rows; n_rows -= tile.n_rows) {
+        const int n_slots = n_slots_for(n_rows, CHUNK_ROWS, tiles);
+        tile.n_rows = least_of(n_slots, n_rows);
+        tiles[n_slots](&tile);
+        tile.x += (size_t)tile.n_rows * tile.row_bytes;
+        tile.groups += (size_t)tile.n_rows * tile.row_bytes;
+        tile.results += tile.n_rows * LANES;
+    }
+}
+
+/* Epilogues of all rows that have met all chunks. */
+static void finish_chunks(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
+                          const float *results, native_tile_fn *const tiles[])
+{
+    for (int n; n_rows; n_rows -= n, row += n, results += n * LANES) {
+        const int n_slots = n_slots_for(n_rows, CHUNK_ROWS, tiles);
+        n = least_of(n_slots, n_rows);
+        finish_slots(job, out, end_out, row, n, n_slots, results);
     }
 }
 
@@ -414,16 +540,7 @@ INLINE void run_native_panels(struct baton_native native, const struct baton_lin
         tile.groups += CHUNK_UNITS * sizeof(struct baton_native_row_group);
     }
     for (int p = 0; p < n_panels; p++)
-        finish_rows(job, out + p * LANES, end_out, row, n_rows, results[p]);
-}
-
-/* Rows of the next tile: as equal as can be, and as many as there is a tile for. */
-static int n_few_rows(int n_left, native_tile_fn *const tiles[])
-{
-    int n_tiles = (n_left + FEW_ROWS - 1) / FEW_ROWS, n = (n_left + n_tiles - 1) / n_tiles;
-    while (!tiles[n])
-        n--;
-    return n;
+        finish_chunks(job, out + p * LANES, end_out, row, n_rows, results[p], tiles);
 }
 
 INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
@@ -431,14 +548,15 @@ INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, i
 {
     _Alignas(LINE_BYTES) float results[FEW_ROWS * LANES];
     for (int n; n_rows; row += n, n_rows -= n) {
-        const struct native_tile tile = tile_at(job, out, row, levels, results);
-        n = n_few_rows(n_rows, tiles);
-        tiles[n](&tile);
-        finish_rows(job, out, end_out, row, n, results);
+        const int n_slots = n_slots_for(n_rows, FEW_ROWS, tiles);
+        struct native_tile tile = tile_at(job, out, row, levels, results);
+        tile.n_rows = n = least_of(n_slots, n_rows);
+        tiles[n_slots](&tile);
+        finish_slots(job, out, end_out, row, n, n_slots, results);
     }
 }
 
-/* few [1..FEW_ROWS], of which some are NULL, multiply panels, many [1..CHUNK_ROWS] chunks. */
+/* few [1..FEW_ROWS] multiply panels, many [1..CHUNK_ROWS] chunks; some are NULL. */
 INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
                           int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
 {
@@ -458,19 +576,20 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
 /* ---- every format's own ---- */
 
 #if ALL_REG_BYTES == 2048
+#ifdef ALL_TILES
 #define CHUNK_TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12)
+#define FEW_ROW_TILES(X, name)                                                                     \
+    TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12) X(name, 16)
 #else
-#define CHUNK_TILES(X, name) TILES(X, name)
+#define CHUNK_TILES(X, name) X(name, 8) X(name, 10) X(name, 12)
+#define FEW_ROW_TILES(X, name)                                                                     \
+    TILES_1_2(X, name)                                                                             \
+    TILES_3_5(X, name) X(name, 6) X(name, 7) X(name, 8) X(name, 10) X(name, 12) X(name, 16)
 #endif
-
-#define CHUNK_CLASS(name, n_group, mins, spans)                                                    \
-    static const struct baton_native class_##name = {                                              \
-        .group = n_group, .has_min = mins, .has_spans = spans};                                    \
-    INLINE void tile_##name(const struct native_tile *tile, int n_rows)                            \
-    {                                                                                              \
-        tile_chunk(class_##name, tile, n_rows);                                                    \
-    }                                                                                              \
-    NATIVE_TILE_TABLE(tile_##name, CHUNK_TILES, CHUNK_ROWS);
+#else
+#define CHUNK_TILES(X, name)   TILES(X, name)
+#define FEW_ROW_TILES(X, name) TILES_1_2(X, name)
+#endif
 
 #define NATIVE_TILE_FUNCTION(name, n_rows)                                                         \
     static __attribute__((noinline)) void name##_##n_rows(const struct native_tile *tile)          \
@@ -479,29 +598,7 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     }
 #define NATIVE_TILE_TABLE(name, tiles, most)                                                       \
     tiles(NATIVE_TILE_FUNCTION,                                                                    \
-          name) static native_tile_fn *const name##s[most + 1] = {tiles(TILE_ENTRY, name)}
-
-CHUNK_CLASS(of_16, 16, false, true);
-CHUNK_CLASS(of_16_min, 16, true, true);
-CHUNK_CLASS(of_32, 32, false, false);
-CHUNK_CLASS(of_32_min, 32, true, false);
-CHUNK_CLASS(of_128_min, 32, true, true);
-
-INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
-{
-    if (native.group == HALF_GROUP)
-        return native.has_min ? tile_of_16_mins : tile_of_16s;
-    if (native.has_spans)
-        return tile_of_128_mins;
-    return native.has_min ? tile_of_32_mins : tile_of_32s;
-}
-
-#if ALL_REG_BYTES == 2048
-#define FEW_ROW_TILES(X, name)                                                                     \
-    TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12) X(name, 16)
-#else
-#define FEW_ROW_TILES(X, name) TILES_1_2(X, name)
-#endif
+          name) static native_tile_fn *const name##s[most + 1] = {tiles(TILE_ENTRY, name)};
 
 #if ALL_REG_BYTES > 256
 #define FEW_TILE_TABLE(name)                                                                       \
@@ -509,20 +606,28 @@ INLINE native_tile_fn *const *chunk_tiles(struct baton_native native)
     {                                                                                              \
         tile_panel(native_##name, tile, n_rows);                                                   \
     }                                                                                              \
-    NATIVE_TILE_TABLE(tile_##name, FEW_ROW_TILES, FEW_ROWS);
+    NATIVE_TILE_TABLE(tile_##name, FEW_ROW_TILES, FEW_ROWS)
 #else
 #define FEW_TILE_TABLE(name) static native_tile_fn *const tile_##name##s[FEW_ROWS + 1];
 #endif
 
-#define NATIVE_PRODUCT(name, NAME, ...)                                                            \
-    static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);              \
+#define NATIVE_FORMAT(name, NAME, ...)                                                             \
+    static const struct baton_native native_##name = BATON_NATIVE(NAME, __VA_ARGS__);
+
+#define NATIVE_PRODUCT(name, ...)                                                                  \
     FEW_TILE_TABLE(name)                                                                           \
     static void linear_##name(const struct baton_linear *job, int first_out, int end_out)          \
     {                                                                                              \
-        linear_native(native_##name, job, first_out, end_out, tile_##name##s,                      \
-                      chunk_tiles(native_##name));                                                 \
+        linear_native(native_##name, job, first_out, end_out, tile_##name##s, chunk_tiles);        \
     }
 
-BATON_NATIVE_DTYPES(NATIVE_PRODUCT)
+/* Of a class of formats, one of which stands for all in the tiles of chunks. */
+#define NATIVE_PRODUCTS(formats, a_format)                                                         \
+    formats(NATIVE_FORMAT) INLINE void chunk_tile(const struct native_tile *tile, int n_rows)      \
+    {                                                                                              \
+        tile_chunk(native_##a_format, tile, n_rows);                                               \
+    }                                                                                              \
+    NATIVE_TILE_TABLE(chunk_tile, CHUNK_TILES, CHUNK_ROWS)                                         \
+    formats(NATIVE_PRODUCT)
 
 #endif

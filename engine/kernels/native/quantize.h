@@ -1,5 +1,5 @@
 /* Rows of x as the products with native panels read them (quantized.h): q8's bytes and scales, and
- * sums of parts of a group. Part of body.h.
+ * sums of parts of a group. Part of sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */

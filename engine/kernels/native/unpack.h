@@ -1,5 +1,6 @@
-/* Codes, scales and mins of a step of a native panel (panels.h) as vectors. Part of body.h and
- * amx.c; the format is a constant at each call, so that its cases and shifts are the compiler's.
+/* Codes, scales and mins of a step of a native panel (native_panels.h) as vectors. Part of
+ * sets/native_*.c; the format is a constant at each call, so that its cases and shifts are the
+ * compiler's.
  *
  * A vector is REGS registers; i is the number of one.
  *
@@ -43,6 +44,20 @@ INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
 #endif
 }
 
+/* Where the codes of a unit's words are, from a word on. */
+struct native_planes {
+    const char *low, *high; /* high: of codes that have bits there */
+};
+
+/* word: a multiple of 8, which begins at a byte of either plane. */
+INLINE struct native_planes planes_at(struct baton_native native, const char *unit, int word)
+{
+    const int low = baton_native_low_bits(&native), at = word / 8 * BATON_NATIVE_WORD;
+    return (struct native_planes){.low = unit + at * low,
+                                  .high = unit + baton_native_low_bytes(&native) +
+                                          at * (native.n_bits - low)};
+}
+
 /* The n_bits of a plane that belong to word n. */
 INLINE native_bits plane_bits(const char *plane, int n, int i, int n_bits)
 {
@@ -51,13 +66,14 @@ INLINE native_bits plane_bits(const char *plane, int n, int i, int n_bits)
     return n_bits < 8 ? bits & ((1U << n_bits) - 1) * 0x01010101U : bits;
 }
 
-/* Word n of a unit, as codes. */
-INLINE native_bits native_codes(struct baton_native native, const char *unit, int n, int i)
+/* Word n, as codes. */
+INLINE native_bits native_codes(struct baton_native native, struct native_planes planes, int n,
+                                int i)
 {
     const int low = baton_native_low_bits(&native), high = native.n_bits - low;
-    native_bits codes = plane_bits(unit, n, i, low);
+    native_bits codes = plane_bits(planes.low, n, i, low);
     if (high)
-        codes |= plane_bits(unit + baton_native_low_bytes(&native), n, i, high) << low;
+        codes |= plane_bits(planes.high, n, i, high) << low;
     return codes;
 }
 
@@ -67,19 +83,19 @@ INLINE int native_zero(struct baton_native native)
     return native.has_levels ? 128 : native.zero;
 }
 
-/* Word n of a unit as unsigned bytes. levels [16], where there are: also 128 too great. */
-INLINE native_bits native_word(struct baton_native native, const uint8_t *levels, const char *unit,
-                               int n, int i)
+/* Word n as unsigned bytes. levels [16], where there are: also 128 too great. */
+INLINE native_bits native_word(struct baton_native native, const uint8_t *levels,
+                               struct native_planes planes, int n, int i)
 {
-    native_bits codes = native_codes(native, unit, n, i);
+    native_bits codes = native_codes(native, planes, n, i);
     return native.has_levels ? look_up(levels, codes) : codes;
 }
 
 /* The same, 128 too great whatever the format. */
 INLINE native_bits native_word_over_128(struct baton_native native, const uint8_t *levels,
-                                        const char *unit, int n, int i)
+                                        struct native_planes planes, int n, int i)
 {
-    native_bits word = native_word(native, levels, unit, n, i);
+    native_bits word = native_word(native, levels, planes, n, i);
     return (native_bits)((native_bytes)word + (uint8_t)(128 - native_zero(native)));
 }
 

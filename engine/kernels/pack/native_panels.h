@@ -67,21 +67,30 @@ struct baton_native {
 
 enum { BATON_NATIVE_SPAN_GROUPS = 4 };
 
-/* name, NAME, scales, bits, group, zero, has levels */
-#define BATON_NATIVE_DTYPES(X)                                                                     \
+/* Classes of formats, each of which the products sum up alike: by the inputs of a group or a span,
+ * and whether there are mins.
+ *
+ * name, NAME, scales, bits, group, zero, has levels */
+#define BATON_NATIVE_16(X)                                                                         \
+    X(q3_k, Q3_K, INTEGER, 3, 16, 4, false)                                                        \
+    X(q6_k, Q6_K, INTEGER, 6, 16, 32, false)
+#define BATON_NATIVE_16_MIN(X) X(q2_k, Q2_K, NIBBLES, 2, 16, 0, false)
+#define BATON_NATIVE_32(X)                                                                         \
     X(q8_0, Q8_0, F16, 8, 32, 128, false)                                                          \
     X(q4_0, Q4_0, F16, 4, 32, 8, false)                                                            \
-    X(q4_1, Q4_1, F16_MIN, 4, 32, 0, false)                                                        \
     X(q5_0, Q5_0, F16, 5, 32, 16, false)                                                           \
-    X(q5_1, Q5_1, F16_MIN, 5, 32, 0, false)                                                        \
-    X(q2_k, Q2_K, NIBBLES, 2, 16, 0, false)                                                        \
-    X(q3_k, Q3_K, INTEGER, 3, 16, 4, false)                                                        \
-    X(q4_k, Q4_K, INTEGER_MIN, 4, 32, 0, false)                                                    \
-    X(q5_k, Q5_K, INTEGER_MIN, 5, 32, 0, false)                                                    \
-    X(q6_k, Q6_K, INTEGER, 6, 16, 32, false)                                                       \
     X(iq4_nl, IQ4_NL, F16, 4, 32, 0, true)                                                         \
     X(iq4_xs, IQ4_XS, INTEGER, 4, 32, 0, true)                                                     \
     X(mxfp4, MXFP4, EXPONENT, 4, 32, 0, true)
+#define BATON_NATIVE_32_MIN(X)                                                                     \
+    X(q4_1, Q4_1, F16_MIN, 4, 32, 0, false)                                                        \
+    X(q5_1, Q5_1, F16_MIN, 5, 32, 0, false)
+#define BATON_NATIVE_128_MIN(X)                                                                    \
+    X(q4_k, Q4_K, INTEGER_MIN, 4, 32, 0, false)                                                    \
+    X(q5_k, Q5_K, INTEGER_MIN, 5, 32, 0, false)
+#define BATON_NATIVE_DTYPES(X)                                                                     \
+    BATON_NATIVE_16(X)                                                                             \
+    BATON_NATIVE_16_MIN(X) BATON_NATIVE_32(X) BATON_NATIVE_32_MIN(X) BATON_NATIVE_128_MIN(X)
 
 #define BATON_NATIVE(NAME, form, bits, n_group, zero_code, levels)                                 \
     {                                                                                              \
@@ -145,6 +154,12 @@ static inline int baton_native_step_bytes(const struct baton_native *native)
 {
     return baton_native_head_bytes(native) +
            baton_native_step(native) / BATON_NATIVE_UNIT * baton_native_unit_bytes(native);
+}
+
+/* A unit's share of its step, scales included. */
+static inline int baton_native_unit_share(const struct baton_native *native)
+{
+    return baton_native_step_bytes(native) * BATON_NATIVE_UNIT / baton_native_step(native);
 }
 
 /* Bits of a code in the low plane, which comes first; the others are in the high one. */

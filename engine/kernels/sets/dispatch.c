@@ -38,8 +38,7 @@ static bool runs_avx512(void)
 
 static bool runs_avx512vnni(void)
 {
-    return runs_avx512() && __builtin_cpu_supports("avx512vnni") &&
-           __builtin_cpu_supports("avx512bf16");
+    return runs_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 
 /* The CPU knows tiles, and the system saves their state. */
@@ -65,7 +64,8 @@ static bool may_use_tiles(void)
 
 static bool runs_amx(void)
 {
-    return runs_avx512vnni() && has_amx() && may_use_tiles();
+    return runs_avx512vnni() && __builtin_cpu_supports("avx512bf16") && has_amx() &&
+           may_use_tiles();
 }
 #elif defined(__aarch64__)
 static bool runs_neon(void)
@@ -84,40 +84,108 @@ static bool runs_i8mm(void)
 }
 #endif
 
+/* ---- sets as sums of parts ---- */
+
+#define FILL_NATIVE(set, kernels)                                                                  \
+    do {                                                                                           \
+        baton_fill_native_16_##set(kernels);                                                       \
+        baton_fill_native_16_min_##set(kernels);                                                   \
+        baton_fill_native_32_##set(kernels);                                                       \
+        baton_fill_native_32_min_##set(kernels);                                                   \
+        baton_fill_native_128_min_##set(kernels);                                                  \
+    } while (0)
+
+#define FILL_ALL(set, kernels)                                                                     \
+    do {                                                                                           \
+        baton_fill_vectors_##set(kernels);                                                         \
+        baton_fill_floats_##set(kernels);                                                          \
+        baton_fill_bf16_##set(kernels);                                                            \
+        baton_fill_q8_##set(kernels);                                                              \
+        baton_fill_attention_##set(kernels);                                                       \
+        FILL_NATIVE(set, kernels);                                                                 \
+    } while (0)
+
+static void fill_portable(struct baton_kernels *kernels)
+{
+    FILL_ALL(portable, kernels);
+}
+
+#if defined(__x86_64__)
+static void fill_avx2(struct baton_kernels *kernels)
+{
+    FILL_ALL(avx2, kernels);
+}
+
+/* Native panels are multiplied as AVX2 does it, whose half as long registers hold as many rows'
+ * sums, with the same bits. Few CPUs have AVX-512 without VNNI. */
+static void fill_avx512(struct baton_kernels *kernels)
+{
+    fill_avx2(kernels);
+    baton_fill_vectors_avx512(kernels);
+    baton_fill_floats_avx512(kernels);
+    baton_fill_bf16_avx512(kernels);
+    baton_fill_q8_avx512(kernels);
+    baton_fill_attention_avx512(kernels);
+}
+
+static void fill_avx512vnni(struct baton_kernels *kernels)
+{
+    fill_avx512(kernels);
+    baton_fill_q8_avx512vnni(kernels);
+    baton_fill_attention_avx512vnni(kernels);
+    FILL_NATIVE(avx512vnni, kernels);
+    if (__builtin_cpu_supports("avx512bf16"))
+        baton_fill_bf16_avx512bf16(kernels);
+}
+#elif defined(__aarch64__)
+static void fill_neon(struct baton_kernels *kernels)
+{
+    FILL_ALL(neon, kernels);
+}
+
+static void fill_dotprod(struct baton_kernels *kernels)
+{
+    fill_neon(kernels);
+    baton_fill_q8_dotprod(kernels);
+    FILL_NATIVE(dotprod, kernels);
+}
+
+static void fill_i8mm(struct baton_kernels *kernels)
+{
+    fill_neon(kernels);
+    baton_fill_q8_i8mm(kernels);
+    FILL_NATIVE(i8mm, kernels);
+}
+#endif
+
+/* ---- the sets ---- */
+
 static const struct {
-    const struct baton_kernels *kernels;
-    const struct baton_row_kernels *rows;
+    const char *name;
     bool (*runs)(void);
+    void (*fill)(struct baton_kernels *kernels);
+    const struct baton_row_kernels *rows;
+    enum baton_dtype fastest;
 } variants[] = {
 /* fastest first */
 #if defined(__x86_64__)
-    {&baton_kernels_avx512vnni, &baton_row_kernels_avx512vnni, runs_avx512vnni},
-    {&baton_kernels_avx512, &baton_row_kernels_avx512, runs_avx512},
-    {&baton_kernels_avx2, &baton_row_kernels_avx2, runs_avx2},
+    {"avx512vnni", runs_avx512vnni, fill_avx512vnni, &baton_row_kernels_avx512, BATON_Q8},
+    {"avx512", runs_avx512, fill_avx512, &baton_row_kernels_avx512, BATON_Q8},
+    {"avx2", runs_avx2, fill_avx2, &baton_row_kernels_avx2, BATON_Q8},
 #elif defined(__aarch64__)
-    {&baton_kernels_i8mm, &baton_row_kernels_i8mm, runs_i8mm},
-    {&baton_kernels_dotprod, &baton_row_kernels_dotprod, runs_dotprod},
-    {&baton_kernels_neon, &baton_row_kernels_neon, runs_neon},
+    {"i8mm", runs_i8mm, fill_i8mm, &baton_row_kernels_neon, BATON_Q8},
+    {"dotprod", runs_dotprod, fill_dotprod, &baton_row_kernels_neon, BATON_Q8},
+    {"neon", runs_neon, fill_neon, &baton_row_kernels_neon, BATON_Q8},
 #endif
-    {&baton_kernels_portable, &baton_row_kernels_portable, runs_portable},
+    {"portable", runs_portable, fill_portable, &baton_row_kernels_portable, BATON_BF16},
 };
 
 enum { N_VARIANTS = BATON_N_OF(variants) };
 
-static struct baton_kernels openblas; /* a variation of another */
+static struct baton_kernels sets[N_VARIANTS]; /* those this CPU runs */
+static struct baton_kernels openblas;         /* a variation of another */
 static const struct baton_kernels *usable[N_VARIANTS + 1];
 static int n_usable;
-
-static void use_amx(void)
-{
-#if defined(__x86_64__)
-    static struct baton_kernels amx; /* likewise */
-    if (!runs_amx())
-        return;
-    baton_amx_fill(&amx);
-    usable[n_usable++] = &amx;
-#endif
-}
 
 static int first_variant(void)
 {
@@ -127,13 +195,35 @@ static int first_variant(void)
     return i;
 }
 
+static void fill_set(int i)
+{
+    variants[i].fill(&sets[i]);
+    sets[i].name = variants[i].name;
+    sets[i].layout = BATON_PANELS;
+    sets[i].fastest = variants[i].fastest;
+}
+
+/* AMX is faster than the first set, which is avx512vnni's wherever there is AMX. */
+static void use_amx(void)
+{
+#if defined(__x86_64__)
+    static struct baton_kernels amx; /* likewise */
+    if (!runs_amx())
+        return;
+    baton_amx_fill(&amx, &sets[0]);
+    usable[n_usable++] = &amx;
+#endif
+}
+
 static void find_usable(void)
 {
-    int first = first_variant();
-    use_amx();
-    for (int i = first; i < N_VARIANTS; i++)
+    for (int i = 0; i < N_VARIANTS; i++)
         if (variants[i].runs())
-            usable[n_usable++] = variants[i].kernels;
+            fill_set(i);
+    use_amx();
+    for (int i = 0; i < N_VARIANTS; i++)
+        if (sets[i].name)
+            usable[n_usable++] = &sets[i];
 }
 
 static bool has_openblas;
@@ -141,10 +231,11 @@ static bool has_openblas;
 static void load_openblas(void)
 {
     int first = first_variant();
-    has_openblas = baton_openblas_fill(&openblas, variants[first].kernels, variants[first].rows);
+    has_openblas = baton_openblas_fill(&openblas, &sets[first], variants[first].rows);
 }
 
-/* Loaded when somebody asks for it: it is large, and brings threads of its own. */
+/* Loaded when somebody asks for it: it is large, and brings threads of its own. Asked for last,
+ * when the others are known. */
 static const struct baton_kernels *openblas_if_there(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

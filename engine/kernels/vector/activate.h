@@ -1,4 +1,4 @@
-/* Activations of 16 numbers at a time. Part of body.h and amx.c.
+/* Activations of 16 numbers at a time. Part of a set (set.h).
  *
  * Not inlined: each is compiled in one way, whoever calls it, and once.
  *

@@ -1,4 +1,4 @@
-/* What the sampler does with a row of logits. Part of body.h.
+/* What the sampler does with a row of logits. Part of sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */

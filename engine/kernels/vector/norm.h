@@ -1,4 +1,4 @@
-/* Normalisation of a row, or of the heads in it. Part of body.h.
+/* Normalisation of a row, or of the heads in it. Part of sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */

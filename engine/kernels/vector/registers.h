@@ -1,4 +1,4 @@
-/* Registers of integers, and registers in memory. Part of body.h and amx.c.
+/* Registers of integers, and registers in memory. Part of a set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */

@@ -1,4 +1,5 @@
-/* Rotary position embedding of one row's heads (Su et al., "RoFormer"). Part of body.h.
+/* Rotary position embedding of one row's heads (Su et al., "RoFormer"). Part of
+ * sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */

@@ -1,4 +1,4 @@
-/* Floats of one scale become integers. Part of body.h and amx.c.
+/* Floats of one scale become integers. Part of a set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */

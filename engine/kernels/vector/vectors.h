@@ -1,5 +1,5 @@
 /* Vectors of 16 floats, which the compiler maps to one, two or four registers; so lanes, and with
- * them the order of every sum, are the same everywhere. Part of body.h, which says how it is built.
+ * them the order of every sum, are the same everywhere. Part of every set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -17,10 +17,9 @@
 #endif
 
 #include "engine/kernels/kernels.h"
+#include "engine/kernels/set.h"
 
 enum { LANES = 16 };
-
-#define ALL_REG_BYTES (N_REGISTERS * REG_BYTES) /* what a tile's sums must fit */
 
 typedef float vec __attribute__((vector_size(64)));
 typedef float half __attribute__((vector_size(32)));

@@ -1,0 +1,10 @@
+/* Attention, and the K and V that it reads. */
+#include "engine/kernels/attend/attend.h"
+#include "engine/kernels/attend/store_kv.h"
+#include "engine/kernels/variants.h"
+
+void OF_SET(fill_attention)(struct baton_kernels *kernels)
+{
+    kernels->store_kv = store_kv;
+    kernels->attend = attend;
+}
