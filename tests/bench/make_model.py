@@ -120,7 +120,7 @@ with tempfile.TemporaryDirectory() as temporary:
             (["--gguf", "Q4_K"], "--out: name the file"),
             (["--out", f"{temporary}/d", "--encode"], "only with"),
             (["--out", f"{temporary}/d", "--gguf", "IQ4_XS", "--encode"], "no encoder of IQ4_XS"),
-            (["--out", words, "--gguf", "Q4_K"], "there already"),
+            (["--out", words, "--gguf", "Q4_K"], "already exists"),
             (["--out", f"{temporary}/d.gguf", "--gguf", "Q9_0"], "Q8_0"),
             (["--out", f"{temporary}/d.gguf", "--gguf", "F32", "--dtype", "f32"],
              "--dtype and --gguf"),
