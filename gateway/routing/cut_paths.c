@@ -3,8 +3,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* The first time that a pair is avoided, and the longest: a client's request finds out whether the
- * path is whole again. */
+/* How long a pair is avoided after its first report, and at most. Only a client's request can find
+ * out whether the path works again, so each try may cost that client a retry. */
 #define FIRST_NS   (2 * BATON_SECOND)
 #define LONGEST_NS (16 * BATON_SECOND)
 
@@ -36,7 +36,8 @@ int64_t gw_cut_paths_note(struct gw_cut_paths *cut, uint32_t prefill, uint32_t d
         cut->n_cuts++;
     }
     struct gw_cut_path *path = &cut->paths[i];
-    if (now_ns < path->until_ns) /* requests that were on the way at the same time say it again */
+    /* Transfers that were under way together all report one cut: only the first one counts. */
+    if (now_ns < path->until_ns)
         return path->until_ns - now_ns;
     int64_t avoid_ns = path->n_reports < 3 ? FIRST_NS << path->n_reports : LONGEST_NS;
     path->n_reports++;
@@ -72,7 +73,8 @@ bool gw_cut_paths_has(const struct gw_cut_paths *cut, uint32_t prefill, uint32_t
 void gw_cut_paths_report(struct gw_cut_paths *cut, const struct gw_worker *from,
                          const struct gw_worker *to)
 {
-    if (!from || !to || to->state == GW_WORKER_SUSPECT) /* it is silent to us too */
+    /* A receiver that is silent to the gateway as well is dead or frozen: its path may be fine. */
+    if (!from || !to || to->state == GW_WORKER_SUSPECT)
         return;
     int64_t now_ns = baton_now_ns();
     bool is_news = !gw_cut_paths_has(cut, from->tag, to->tag, now_ns);

@@ -2,7 +2,7 @@
 
 #include "common/base/clock.h"
 
-/* ---- who could ---- */
+/* ---- workers that could serve a request ---- */
 
 bool gw_needs_capable(const struct gw_worker *worker, const struct gw_request *request)
 {
@@ -61,7 +61,8 @@ bool gw_needs_may_colocate(const struct gw_routing *routing, const struct gw_req
     bool resumes = gw_request_n_resumed(request) > 0;
     if (!params->kv_cache || params->pooling || (params->prompt_logprobs && !resumes))
         return false;
-    /* A stream that has begun may go on where it can, if no prefill worker is left for it. */
+    /* A stream that has begun may continue on any decode worker, however long its input is, if no
+     * prefill worker is left for it. */
     if (resumes && !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_PREFILL, request,
                                         gw_needs_classes(routing, request)))
         return true;
@@ -85,7 +86,7 @@ bool gw_needs_decode(const struct gw_routing *routing, const struct gw_request *
            (gw_request_n_more(request) > 1 || gw_needs_must_colocate(routing, request));
 }
 
-/* ---- why nobody can ---- */
+/* ---- why no worker can ---- */
 
 static const struct gw_failure no_prefill = {503, "no_worker",
                                              "no prefill worker is ready; try again shortly"};
@@ -104,7 +105,7 @@ static const struct gw_failure no_memory = {
 static const struct gw_failure no_embedder = {
     503, "no_worker", "no prefill worker makes embeddings: all are of an earlier version"};
 
-/* The role that the request needs and that has no worker in the classes where it may go. */
+/* The role that the request needs and that no worker has in the request's classes. */
 static Baton__V1__Role missing_role(const struct gw_routing *routing,
                                     const struct gw_request *request)
 {
@@ -118,7 +119,7 @@ static Baton__V1__Role missing_role(const struct gw_routing *routing,
     return BATON__V1__ROLE__ROLE_UNSPECIFIED;
 }
 
-/* Whether both roles are there, but in no class together, and classes are strict. */
+/* Whether both roles have workers, but no class has both, and classes are strict. */
 static bool is_divided(const struct gw_routing *routing, const struct gw_request *request)
 {
     return routing->options.strict_class && gw_needs_decode(routing, request) &&
@@ -128,7 +129,7 @@ static bool is_divided(const struct gw_routing *routing, const struct gw_request
              gw_needs_classes(routing, request));
 }
 
-/* Whether workers of both roles are ready, but none of one reaches any of the other. */
+/* Whether workers of both roles are ready, but no prefill worker reaches any decode worker. */
 static bool is_cut_off(const struct gw_routing *routing, const struct gw_request *request)
 {
     const struct gw_fleet *fleet = routing->fleet;

@@ -3,10 +3,10 @@
 #include "gateway/request/commands.h"
 #include "gateway/routing/needs.h"
 
-/* ---- what is known of a prompt ---- */
+/* ---- prefix matches of a prompt ---- */
 
-/* The prefix matches of one prompt in one table, by the numeric class of its blocks: looked up
- * where they are asked for. */
+/* The prefix matches of one prompt in one table, by the numeric class of its blocks. Hashing a
+ * prompt is expensive, so a class is looked up only when a candidate needs it. */
 struct matches {
     const struct gw_prefix_table *table; /* NULL: none */
     struct gw_request *request;
@@ -27,7 +27,8 @@ static void look_up(struct matches *matches, const struct gw_numeric_class *nume
     found->is_known = true;
 }
 
-/* Of blocks that this class computed, at the worker, whatever its own class is. */
+/* Tokens of the prompt that the worker has cached, in blocks that this class computed. The worker
+ * may be of another class: it received the blocks by a hand-off. */
 static int64_t matched_tokens(struct matches *matches, const struct gw_numeric_class *numeric_class,
                               const struct gw_worker *worker)
 {
@@ -44,7 +45,7 @@ static int64_t matched_tokens(struct matches *matches, const struct gw_numeric_c
 
 /* ---- one worker ---- */
 
-/* To a batch request with half as many prompts, so that there is room for interactive ones. */
+/* A batch request sees twice the backlog: the other half of it is left to interactive requests. */
 static bool is_backlogged(const struct gw_worker *worker, enum baton_priority priority)
 {
     int counts = priority == BATON_PRIORITY_BATCH ? 2 : 1;
@@ -52,7 +53,7 @@ static bool is_backlogged(const struct gw_worker *worker, enum baton_priority pr
                                        counts * gw_worker_wait_s(worker));
 }
 
-/* is_handed_off: the context goes on to a decode worker, which must be within reach. */
+/* is_handed_off: the context is sent to a decode worker, which must be within reach. */
 static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_request *request,
                                         bool is_handed_off, gw_class_set classes)
 {
@@ -96,7 +97,7 @@ static bool may_ask(const struct gw_routing *routing, const struct gw_worker *wo
     return !asked;
 }
 
-/* Whether a context that the sender has may go to the worker. NULL: there is no sender. */
+/* Whether the sender, NULL if there is none, can send its context to the worker. */
 static bool may_send(const struct gw_routing *routing, const struct gw_worker *sender,
                      const struct gw_worker *worker)
 {
@@ -112,8 +113,8 @@ static int64_t n_free_blocks(const struct gw_worker *worker)
     return (int64_t)worker->status.kv_blocks_total - gw_worker_load_now(&worker->load).n_blocks;
 }
 
-/* Blocks come back only at a request's end. So batch requests leave some, but on a worker that has
- * nothing else to do. */
+/* Blocks come back only at a request's end, so an interactive request could wait for a whole batch
+ * request. Batch requests therefore leave some blocks free, except on an idle worker. */
 static bool has_blocks(const struct gw_worker *worker, const struct gw_request *request,
                        int64_t n_wanted)
 {
@@ -200,7 +201,8 @@ static bool choose_alone(struct gw_routing *routing, struct gw_request *request,
     return pair->decode;
 }
 
-/* Two classes work together where one of the two has nobody else to work with. */
+/* Mixes two classes only if one of them has no worker of the other role: a class that is complete
+ * keeps its workers for requests that stay inside it. */
 static bool choose_mixed(struct gw_routing *routing, struct gw_request *request,
                          struct gw_pair *pair)
 {

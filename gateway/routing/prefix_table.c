@@ -7,7 +7,7 @@
 /* An entry's index starts at 1; index 0 means none. */
 struct entry {
     struct baton_block_hash hash;
-    uint32_t tags[GW_PREFIX_TAGS]; /* the worker that was sent it last comes first; 0: none */
+    uint32_t tags[GW_PREFIX_TAGS]; /* the latest receiver comes first; 0: none */
     uint32_t next;                 /* in its bucket, or in the list of free entries */
     uint32_t newer, older;
 };
@@ -54,7 +54,7 @@ void gw_prefix_table_destroy(struct gw_prefix_table *table)
 
 /* ---- entries ---- */
 
-/* A hash is a digest: any of its bits serve. */
+/* A block hash is a digest, so its first bits are as good a bucket index as any. */
 static uint32_t *bucket(const struct gw_prefix_table *table, const struct baton_block_hash *hash)
 {
     uint32_t bits;
@@ -156,7 +156,9 @@ void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_bloc
                           size_t n_hashes, uint32_t tag)
 {
     size_t n = n_hashes < table->max_blocks ? n_hashes : table->max_blocks;
-    while (n--) { /* the first block last, so that it is the newest and stays longest */
+    /* Backwards, so that the first block becomes the newest: eviction then shortens a prompt from
+     * its end, and never leaves blocks without their prefix. */
+    while (n--) {
         uint32_t at = find(table, &hashes[n]);
         if (at)
             unlink_age(table, at);

@@ -1,12 +1,12 @@
-/* Which workers were sent a prompt with a given block: the basis of prefix-aware routing.
+/* The prefix table maps a block's hash to the workers that were sent a prompt with this block: the
+ * basis of prefix-aware routing.
  *
  * The table guesses, because a worker may have dropped a block since. It is bounded: it evicts the
- * least recently sent hash, and the last block of a prompt before the first, so that what is left
- * of a prompt is always a prefix. A hash remembers the last GW_PREFIX_TAGS workers. A worker's tag
- * is a number for one life of it, so that a worker that comes back is not taken for the one that
- * died.
+ * least recently sent hash, and the last block of a prompt before the first, so that the rest of
+ * the prompt is always a prefix. A hash remembers the last GW_PREFIX_TAGS workers. A worker's tag
+ * numbers one life of the worker, so a restarted worker is not mistaken for the one that died.
  *
- * Ownership: the table owns its memory, all of it reserved when it is made.
+ * Ownership: the table owns its memory and allocates all of it in create.
  * Threading: one owner at a time.
  * Errors:    create: NULL without memory. The rest cannot fail.
  */
@@ -29,11 +29,11 @@ struct gw_prefix_match {
 struct gw_prefix_table *gw_prefix_table_create(size_t max_blocks);
 void gw_prefix_table_destroy(struct gw_prefix_table *table); /* NULL is fine */
 
-/* A prompt with these blocks goes to the worker; tag is not 0. */
+/* Records that a prompt with these blocks goes to the worker; tag is not 0. */
 void gw_prefix_table_note(struct gw_prefix_table *table, const struct baton_block_hash *hashes,
                           size_t n_hashes, uint32_t tag);
 
-/* The workers that have at least the first block; returns how many. */
+/* Finds the workers that have at least the first block, and returns their number. */
 size_t gw_prefix_table_match(const struct gw_prefix_table *table,
                              const struct baton_block_hash *hashes, size_t n_hashes,
                              struct gw_prefix_match matches[GW_PREFIX_TAGS]);

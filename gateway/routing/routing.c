@@ -68,7 +68,7 @@ static bool is_faster_colocated(const struct gw_routing *routing, const struct g
 {
     const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
     struct gw_work there = gw_worker_load_now(&decode->load);
-    bool is_running = there.n_requests > 1; /* besides this one */
+    bool is_running = there.n_requests > 1; /* this request has its reservation there already */
     return baton_routing_colocated_is_faster(&(struct baton_routing_colocated_view){
         .prompt_tokens = (int64_t)gw_request_input(request)->n - n_cached_tokens,
         .colocated_queued_tokens = there.n_queued_tokens,
@@ -84,10 +84,11 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
     int64_t n_cached_tokens =
         (int64_t)request->attempt.n_cached_blocks * routing->fleet->terms.kv_block_tokens;
     const struct gw_worker *prefill = request->attempt.prefill, *decode = request->attempt.decode;
-    /* Blocks that are reserved under the hashes of one class are not computed by another. */
+    /* The blocks are reserved under the prefill worker's class: another class would store other
+     * bits under the same hashes. */
     if (prefill && decode && prefill->numeric_class != decode->numeric_class)
         return false;
-    /* Decided after Reserved, because only then is it known how much of the prompt is cached. */
+    /* Only Reserved says how much of the prompt is cached, so the decision comes after it. */
     if (!decode || !gw_needs_may_colocate(routing, request, n_cached_tokens))
         return false;
     return !prefill || is_faster_colocated(routing, request, n_cached_tokens);
@@ -96,7 +97,8 @@ static bool should_colocate(const struct gw_routing *routing, const struct gw_re
 void gw_routing_note_handoff(struct gw_routing *routing, double seconds)
 {
     double *mean = &routing->handoff_s;
-    seconds = seconds > 0 ? seconds : 0; /* a difference of two clocks' durations may be < 0 */
+    /* Two processes measured the durations in this difference, so it may be negative. */
+    seconds = seconds > 0 ? seconds : 0;
     *mean = *mean > 0 ? *mean + NEWEST_WEIGHT * (seconds - *mean) : seconds;
 }
 
@@ -127,8 +129,8 @@ void gw_routing_reserved(struct gw_routing *routing, struct gw_request *request,
         routing->lifecycle->wants_pump = true; /* the worker may get the next Reserve now */
 }
 
-/* Now and not before, because requests that wait may be many. No token fails for want of memory;
- * without it the request waits. */
+/* Reserves when the request leaves the queue, because many requests may wait in it. After this no
+ * token can fail for lack of memory; without memory the request waits. */
 static bool reserve_output(struct gw_request *request)
 {
     size_t n_wanted = (size_t)request->params.max_new_tokens, n = request->output.tokens.n;
@@ -164,8 +166,8 @@ static bool is_doubtful(const struct gw_worker *worker)
     return worker && worker->state != GW_WORKER_READY && worker->state != GW_WORKER_DRAINING;
 }
 
-/* Those of the blocks that the context began with. NULL: several classes computed it, so that no
- * hash stands for all of it. */
+/* The hashes of the blocks that the context began with. NULL if several classes computed it: no
+ * hash then identifies its bits. */
 static const struct gw_prompt_hashes *context_hashes(const struct gw_routing *routing,
                                                      struct gw_request *request)
 {
@@ -175,8 +177,8 @@ static const struct gw_prompt_hashes *context_hashes(const struct gw_routing *ro
                      : NULL;
 }
 
-/* A sequence moves inside its numeric class. Without another worker there it ends where it is, or
- * goes on elsewhere when the drain is over. */
+/* A sequence moves inside its numeric class only: a KV cache of another class would change its
+ * tokens. Without a receiver it finishes where it is, or migrates when the drain time is over. */
 static void hand_over(struct gw_routing *routing, struct gw_request *request)
 {
     const struct gw_worker *sender = request->attempt.decode;
@@ -201,7 +203,7 @@ void gw_routing_hand_over(struct gw_routing *routing)
         hand_over(routing, request);
 }
 
-/* The client of a stream that has begun is told first why it broke. */
+/* A client whose stream had begun gets the cause first, and then why no worker can continue it. */
 static void fail(struct gw_routing *routing, struct gw_request *request,
                  const struct gw_failure *failure)
 {
@@ -216,7 +218,8 @@ static void fail(struct gw_routing *routing, struct gw_request *request,
                       &(struct gw_failure){502, "worker_failed", message});
 }
 
-/* The class's first request, if there is one. False: it waits on, for capacity. */
+/* Routes or fails the first request of the class. False if the queue is empty, or if the request
+ * must wait for capacity. */
 static bool route_first(struct gw_routing *routing, enum baton_priority priority)
 {
     const struct gw_requests *requests = routing->lifecycle->core->requests;
@@ -232,8 +235,8 @@ static bool route_first(struct gw_routing *routing, enum baton_priority priority
     return true;
 }
 
-/* First come, first served in each class, and the classes in turns. No request overtakes one of its
- * class that no worker has capacity for; otherwise a large request would wait for ever. */
+/* First come, first served in each class, and the classes in turns. A request never overtakes
+ * another one of its class; otherwise small requests would starve a large one. */
 static bool route_next(struct gw_routing *routing)
 {
     const struct gw_requests *requests = routing->lifecycle->core->requests;
@@ -247,7 +250,7 @@ static bool route_next(struct gw_routing *routing)
            route_first(routing, BATON_PRIORITY_INTERACTIVE);
 }
 
-/* The queues are looked at anew each time, because failing one request may end others of the same
+/* Reads the queues again each time, because failing one request may end others of the same
  * completion. */
 void gw_routing_route_queued(struct gw_routing *routing)
 {

@@ -6,12 +6,12 @@
  * computed, so that no finished prompt waits for memory. A short prompt may be computed by the
  * decode worker itself (colocated prefill) when that is predicted to be faster.
  *
- * Workers of one numeric class come first: a prompt goes to a class that decodes, its context stays
- * there, and a request that goes on elsewhere does so in the class that made its last token. It
- * leaves that class when nobody there can take it, unless classes are strict.
+ * Workers of one numeric class are preferred: a prompt goes to a class that has decode workers, its
+ * context stays there, and a migrated request continues in the class that made its last token. It
+ * leaves that class when no worker there can serve it, unless classes are strict.
  *
- * needs.h tells who could take a request and why nobody can, pair.h chooses, split.h divides a
- * prompt; cut_paths.h and prefix_table.h remember what was learnt of the workers.
+ * needs.h says which workers could serve a request and why none can, pair.h chooses, split.h
+ * divides a prompt; cut_paths.h and prefix_table.h remember facts about workers.
  *
  * Ownership: owns its tables of prefixes; borrows lifecycle and fleet.
  * Threading: loop thread.
@@ -41,10 +41,10 @@ struct gw_routing {
     struct gw_routing_options options;
     struct gw_prefix_table *prefill_table, *decode_table; /* NULL: the role is not prefix-aware */
     struct gw_worker **candidates;                        /* [GW_MAX_WORKERS], scratch */
-    struct baton_routing_prefill_view *prefill_views;     /* the same */
+    struct baton_routing_prefill_view *prefill_views;     /* [GW_MAX_WORKERS], scratch */
     struct baton_routing_decode_view *decode_views;
     uint64_t n_turns;
-    uint32_t n_batch_turns; /* common/policy/priority.h: baton_priority_next's */
+    uint32_t n_batch_turns; /* state of baton_priority_next (common/policy/priority.h) */
     struct gw_cut_paths cut_paths;
     double handoff_s;     /* mean time from first token to context received, over hand-offs */
     uint64_t n_colocated; /* prompts that decode workers ran */

@@ -5,10 +5,11 @@
 #include "gateway/request/commands.h"
 #include "gateway/routing/needs.h"
 
-/* ---- who ---- */
+/* ---- the workers ---- */
 
-/* Each position's end is wanted of some prompts, and one worker must have it. One that failed in
- * parts may do better alone. */
+/* prompt_logprobs and pooling read the final state of every position, which only an undivided
+ * prompt has on one worker. A request that failed once may have failed because of its parts, so its
+ * next attempt is undivided. */
 static bool may_split(const struct gw_routing *routing, const struct gw_request *request)
 {
     const struct gw_params *params = &request->params;
@@ -19,7 +20,8 @@ static bool may_split(const struct gw_routing *routing, const struct gw_request 
            (int64_t)gw_request_input(request)->n >= routing->options.split_min_tokens;
 }
 
-/* Whether the worker can help now: it has nothing to do. */
+/* Whether the worker can help now. Only an idle worker can: splitting saves no work, so on a busy
+ * worker it would speed up one prompt at the cost of others. */
 static bool may_help(const struct gw_routing *routing, const struct gw_request *request,
                      const struct gw_worker *worker)
 {
@@ -49,9 +51,10 @@ void gw_split_choose(struct gw_routing *routing, struct gw_request *request)
     }
 }
 
-/* ---- what ---- */
+/* ---- the stripes ---- */
 
-/* Blocks of a stripe: what a step of each worker takes. */
+/* Blocks of a stripe: as many as fit into one step of every worker, so that a stripe never waits
+ * for a second step. 0: a step is smaller than a block. */
 static uint32_t stripe_blocks(const struct gw_routing *routing, const struct gw_attempt *attempt)
 {
     uint32_t n_rows = UINT32_MAX;
@@ -62,7 +65,8 @@ static uint32_t stripe_blocks(const struct gw_routing *routing, const struct gw_
     return n_rows == UINT32_MAX ? 0 : n_rows / routing->fleet->terms.kv_block_tokens;
 }
 
-/* False: there is too little to divide. The first part's turn comes with the prompt's end. */
+/* False: there is too little to divide. The order is rotated so that the last stripe falls to the
+ * first part, which samples the first token. */
 static bool divide(const struct gw_routing *routing, const struct gw_request *request,
                    struct gw_split *split)
 {
@@ -87,7 +91,7 @@ static bool divide(const struct gw_routing *routing, const struct gw_request *re
     return split->n_parts > 1 && n_stripes >= split->n_parts;
 }
 
-/* The first part has its blocks, and goes on without the others. */
+/* The first part has its blocks, and continues without the others. */
 static void go_alone(struct gw_request *request, const char *reason)
 {
     gw_command_cancel_parts(request, &request->attempt, reason);
@@ -143,11 +147,11 @@ void gw_split_give_up(struct gw_routing *routing, struct gw_request *request,
         return;
     gw_command_cancel_parts(request, attempt, reason);
     gw_attempt_release_parts(attempt);
-    if (worker == attempt->prefill) { /* asked again, and not in parts, it waits for blocks */
+    if (worker == attempt->prefill) { /* sent without parts, the prompt waits there for blocks */
         gw_command_prefill(request);
         return;
     }
-    attempt->n_parts = 1; /* the first part's answer may be on its way */
+    attempt->n_parts = 1; /* keeps the first part, whose answer may still be on its way */
     if (attempt->parts[0].answered)
         start(routing, request);
 }
