@@ -10,7 +10,7 @@
 /* Estimates err. A request counts as in time only if its predicted time, multiplied by this, still
  * fits before the deadline. */
 static const double margin = 1.25;
-/* A share of the time until the deadline. A shorter wait is no reason to reject a request. */
+/* A share of the time until the deadline. A shorter wait does not reject a request. */
 static const double worth_mention = 0.1;
 
 #define SAY(verdict, ...) (void)snprintf((verdict)->text, sizeof(verdict)->text, __VA_ARGS__)
@@ -93,7 +93,7 @@ static double late_by_s(const struct gw_bounds *bounds, const struct gw_throughp
     return fmax(fmax(too_long_s, too_late_s), 0);
 }
 
-/* Half of the queue is kept for interactive requests, however many batch requests come. */
+/* Half of the queue is kept for interactive requests, however many batch requests arrive. */
 static struct gw_bounds bounds_of(const struct gw_bounds *bounds, enum baton_priority priority)
 {
     struct gw_bounds own = *bounds;
@@ -104,7 +104,7 @@ static struct gw_bounds bounds_of(const struct gw_bounds *bounds, enum baton_pri
     return own;
 }
 
-/* Without the requests that go after the load. */
+/* The throughput without the waiting requests that are scheduled after the load. */
 static struct gw_throughput ahead_of(const struct gw_throughput *throughput,
                                      const struct gw_load *load)
 {
@@ -118,7 +118,7 @@ bool gw_admission_judge(const struct gw_bounds *of_all, const struct gw_throughp
 {
     const struct gw_bounds own = bounds_of(of_all, load->priority), *bounds = &own;
     const struct gw_throughput ahead = ahead_of(throughput, load);
-    if (can_never_wait(bounds, load, verdict)) /* 400, so that no client comes back for it */
+    if (can_never_wait(bounds, load, verdict)) /* 400 and not 429, so that no client retries it */
         return refuse(verdict, 400, "too_large", GW_REJECTION_too_large, 0);
     double fits_s = fits_in_s(bounds, throughput, load);
     if (fits_s > 0) {
@@ -207,9 +207,9 @@ bool gw_admission_will_miss_deadline(const struct gw_admission *admission,
                                      const struct gw_request *request, int64_t now_ns)
 {
     const struct gw_throughput *throughput = &admission->lifecycle->throughput;
-    /* A request that waits alone takes no other's capacity: it may try, for the estimate may be
-     * wrong. Beside others it gives way, or every request would end just too late. One that
-     * migrates has begun, and goes on until its time is up. */
+    /* A request that waits alone takes capacity from no other: it may try, because the estimate may
+     * be wrong. Beside others it gives way, or every request would end just too late. A migrating
+     * request has begun, and continues until its deadline. */
     if (request->state != GW_QUEUED || !request->deadline_ns || request->output.tokens.n ||
         gw_lifecycle_list(admission->lifecycle, GW_QUEUED)->n < 2)
         return false;

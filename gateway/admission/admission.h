@@ -1,4 +1,5 @@
-/* Which completions may wait for a worker. Others are rejected at once, with the time to come back.
+/* Admission decides which completions may wait for a worker. It rejects others at once, with the
+ * time after which to retry.
  *
  *     completion --no worker for --absence-s, or stopping-------------> 503
  *                --larger than could ever wait------------------------> 400
@@ -32,23 +33,23 @@ struct gw_admission {
     struct gw_bounds bounds;
     struct gw_lifecycle *lifecycle;
     const struct gw_routing *routing;
-    bool draining; /* the gateway is stopping: nothing more is taken in */
+    bool draining; /* the gateway is stopping: no completion is admitted */
 };
 
-/* What a completion adds to the queue. */
+/* The load that a completion adds to the queue. */
 struct gw_load {
     size_t n_requests, n_tokens; /* its generations; their prompts' tokens */
     int64_t max_new_tokens;      /* of the longest */
     enum baton_priority priority;
-    size_t n_behind; /* requests that wait and go after it, as they are batch requests */
-    const char *id;  /* that its client knows; NULL: none */
+    size_t n_behind; /* waiting batch requests, which are scheduled after an interactive one */
+    const char *id;  /* the id that its client knows; NULL: none */
     double left_s;   /* until its deadline; INFINITY: it has none */
 };
 
-/* Why a completion was refused. */
+/* Why a completion was rejected. */
 struct gw_verdict {
     struct gw_failure failure; /* its message is `text` or static */
-    int retry_s;               /* Retry-After; 0: it has none of its own */
+    int retry_s;               /* Retry-After in seconds; 0: none */
     enum gw_rejection reason;
     char text[192];
 };
@@ -57,12 +58,11 @@ struct gw_verdict {
 void gw_admission_init(struct gw_admission *admission, const struct gw_bounds *bounds,
                        struct gw_lifecycle *lifecycle, const struct gw_routing *routing);
 
-/* Whether a load may join those that wait. False: not now, or never (400), for the reason in
- * *verdict. */
+/* Whether a load may join the queue. False: not now, or never (400), for the reason in *verdict. */
 bool gw_admission_judge(const struct gw_bounds *bounds, const struct gw_throughput *throughput,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
-/* Whether a key with n_open generations may have n_wanted more; limit 0: there is none. */
+/* Whether a key with n_open generations may have n_wanted more; limit 0: unlimited. */
 bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit, size_t n_open,
                             size_t n_wanted, struct gw_verdict *verdict);
 
@@ -71,7 +71,7 @@ bool gw_admission_judge_key(const struct gw_throughput *throughput, size_t limit
 bool gw_admission_admit(const struct gw_admission *admission, const struct gw_request *first,
                         const struct gw_load *load, struct gw_verdict *verdict);
 
-/* Counts and logs a refusal. */
+/* Counts and logs a rejection. */
 void gw_admission_refused(const struct gw_admission *admission, const struct gw_load *load,
                           const struct gw_verdict *verdict);
 

@@ -4,7 +4,8 @@
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/routing/needs.h"
 
-/* The longest time before a worker hears that its tokens arrived. */
+/* The longest time before tokens are acknowledged, for outputs that take longer to use up their
+ * share of the credit (worker_messages.c). */
 #define ACK_EVERY_NS (50 * BATON_MS)
 enum { CHECKS_A_TICK = 1024 };
 
@@ -77,7 +78,7 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
         const struct gw_failure *failure = must_end(dispatcher, request, now_ns);
         if (failure) {
             gw_lifecycle_fail(&dispatcher->lifecycle, request, failure);
-            request = gw_request_list_first(list); /* others of the same completion ended with it */
+            request = gw_request_list_first(list); /* the failure may have ended the next one too */
             continue;
         }
         if (state == GW_DECODING && !request->paused &&
@@ -88,8 +89,8 @@ static void tick_list(struct gw_dispatcher *dispatcher, enum gw_state state, int
     }
 }
 
-/* As many as may wait by default. Of more, each tick looks at others, so that a long queue does not
- * keep those waiting who read. */
+/* Checks as many requests as may wait by default. A longer queue is checked over several ticks,
+ * because a pass over all of it would delay the streams that this thread serves as well. */
 static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     struct gw_request_list *queued = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED);
@@ -119,8 +120,8 @@ static void ask_again(struct gw_dispatcher *dispatcher)
     }
 }
 
-/* How long the first in the queue has waited for capacity. Waiting for a worker to come back says
- * nothing about how fast the fleet works its queue off. */
+/* How long the first request in the queue has waited for capacity. Waiting for a worker to come
+ * back does not count: it is not a measure of how fast the fleet works off its queue. */
 static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     const struct gw_request *first =
@@ -130,7 +131,7 @@ static double waited_s(const struct gw_dispatcher *dispatcher, int64_t now_ns)
                : 0;
 }
 
-/* Whether a request of the state is with a worker that may be at work. */
+/* Whether a request of the state is at a worker that the gateway hears, and so may progress. */
 static bool any_moves(const struct gw_dispatcher *dispatcher, enum gw_state state, int64_t now_ns)
 {
     const struct gw_request_list *list = gw_lifecycle_list(&dispatcher->lifecycle, state);
@@ -146,8 +147,8 @@ static bool any_moves(const struct gw_dispatcher *dispatcher, enum gw_state stat
     return false;
 }
 
-/* Time in which nobody was there to go on says nothing about how fast the fleet is: it would refuse
- * requests that it serves in time. */
+/* Time without any worker to make progress is not counted as work. Counted, it would make the fleet
+ * look so slow that admission rejects requests that it can serve in time. */
 static struct gw_standstill standstill(const struct gw_dispatcher *dispatcher, int64_t now_ns)
 {
     const struct gw_request *first =
@@ -164,8 +165,8 @@ void gw_dispatcher_wake(struct gw_dispatcher *dispatcher, int64_t now_ns)
         gw_throughput_slept(&dispatcher->lifecycle.throughput, now_ns);
 }
 
-/* Requests of a suspect look for another place, if there is one of its numeric class: it may still
- * go on itself. */
+/* Hedges the requests of suspects, but only inside their numeric class: the suspect may still
+ * continue, and a hedge in another class could change the tokens for nothing. */
 static void hedge(struct gw_dispatcher *dispatcher)
 {
     const struct gw_fleet *fleet = dispatcher->fleet;
@@ -188,6 +189,6 @@ void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);
     ask_again(dispatcher);
-    gw_routing_hand_over(&dispatcher->routing); /* what runs goes before what waits */
+    gw_routing_hand_over(&dispatcher->routing); /* running sequences take blocks before the queue */
     dispatcher->lifecycle.wants_pump = true;
 }

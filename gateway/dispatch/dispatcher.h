@@ -1,9 +1,9 @@
-/* The top of the gateway's core: what drives requests from the queue to their end.
+/* The dispatcher, the top of the gateway's core, drives requests from the queue to their end.
  *
- *     admission.h        takes a request in, or says why not
- *     routing.h          which workers serve it
- *     lifecycle.h        its states, its end, a retry
- *     worker_messages.h  what workers say about it
+ *     admission.h        accepts a request, or gives the reason against it
+ *     routing.h          chooses its workers
+ *     lifecycle.h        changes its state, retries it, ends it
+ *     worker_messages.h  handles workers' messages about it
  *
  * Routing a request may end others, and an end may let others be routed. Routing therefore never
  * happens inside these functions: an event that makes routing possible sets a flag. The loop calls
@@ -11,7 +11,7 @@
  *
  * Ownership: owns admission, routing and lifecycle; borrows the core and the fleet.
  * Threading: loop thread.
- * Errors:    init: NO_MEMORY. A request that fails is told so through its response writer.
+ * Errors:    init: NO_MEMORY. A request's failure goes to its response writer.
  */
 #ifndef BATON_GATEWAY_DISPATCH_DISPATCHER_H
 #define BATON_GATEWAY_DISPATCH_DISPATCHER_H
@@ -46,17 +46,19 @@ void gw_dispatcher_fini(struct gw_dispatcher *dispatcher);
  * must not call it. */
 void gw_dispatcher_pump(struct gw_dispatcher *dispatcher);
 
-/* For the fleet: a worker is lost, and its requests are retried elsewhere or fail. */
+/* For the fleet: a worker is lost, so its requests are retried on other workers or fail. */
 void gw_dispatcher_worker_lost(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
-/* The worker stays, but is stalled or unhealthy: its requests are canceled there and tried
- * elsewhere. */
+/* The worker stays, but is stalled or unhealthy: its requests are canceled there and retried on
+ * other workers. */
 void gw_dispatcher_worker_unfit(struct gw_dispatcher *dispatcher, const struct gw_worker *worker);
 
-/* Before messages are taken: sees whether this process slept, which is no time that work took. */
+/* Call before messages are received: detects that this process itself was suspended, so that the
+ * time is charged to no worker. */
 void gw_dispatcher_wake(struct gw_dispatcher *dispatcher, int64_t now_ns);
 
-/* Deadlines, and acks that are due. Call every 25 ms or so. */
+/* Enforces deadlines, sends the acknowledgements that are due, hedges, hands over. Call about every
+ * 25 ms. */
 void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns);
 
 #endif

@@ -11,8 +11,8 @@
 #include "gateway/request/commands.h"
 #include "gateway/routing/split.h"
 
-/* A worker hears that its tokens arrived after 1/8 of its credit, or after ACK_EVERY_NS
- * (dispatcher.c) if that comes first. */
+/* Tokens are acknowledged after 1/8 of the credit, or after ACK_EVERY_NS (dispatcher.c) if that
+ * comes first. The worker so keeps 7/8 of its credit for the round trip. */
 enum { ACKS_A_CREDIT = 8 };
 
 static void handle_reserved(struct gw_dispatcher *dispatcher, struct gw_request *request,
@@ -38,7 +38,7 @@ static void handle_rejected(struct gw_dispatcher *dispatcher, struct gw_request 
     if (request->state != GW_RESERVING)
         return;
     struct gw_worker *decode = request->attempt.decode;
-    gw_attempt_release(&request->attempt); /* first: it may have room then */
+    gw_attempt_release(&request->attempt); /* first, because it clears the back-off set below */
     gw_worker_rejected(decode, request->params.priority);
     if (rejected->batch_full)
         dispatcher->core->metrics->n_batch_full++;
@@ -91,7 +91,7 @@ static void note_resumed(struct gw_metrics *metrics, struct gw_request *request,
     request->migration.gap_s += gap_s;
 }
 
-/* Tokens come from the worker. */
+/* Notes the numeric class of the worker that sends tokens. */
 static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *request,
                        const struct gw_worker *worker)
 {
@@ -99,20 +99,20 @@ static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *requ
         dispatcher->core->metrics->n_class_changes++;
 }
 
-/* How an attempt's prompt was computed, whatever it came to. */
+/* How an attempt's prompt was computed, for a token or for an embedding. */
 struct prompt_told {
     double queue_s, compute_s;
     uint32_t cached_tokens, disk_tokens;
 };
 
-/* The prompt is done: its token or its embedding came now. */
+/* The prompt is done: its token or its embedding has arrived. */
 static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request,
                         const struct prompt_told *told, int64_t now_ns)
 {
     struct gw_attempt *attempt = &request->attempt;
     int64_t n_computed = (int64_t)gw_request_input(request)->n - told->cached_tokens;
     note_class(dispatcher, request, attempt->prompt_at);
-    /* Of a prompt in parts no worker's rate is known from the time that all of it took. */
+    /* The time of a prompt in parts is not the rate of any one worker: 0 skips the update. */
     gw_attempt_prompt_done(attempt, attempt->n_split ? 0 : n_computed, told->compute_s);
     gw_command_cancel_parts(request, attempt, "its part of the prompt is computed");
     gw_attempt_release_parts(attempt);
@@ -164,7 +164,7 @@ static const struct gw_failure unknown_token = {502, "worker_failed",
 static const struct gw_failure false_end = {502, "worker_failed",
                                             "an end was told that the tokens do not have"};
 
-/* NULL, or what the message contradicts. */
+/* NULL, or the contradiction between message and request. */
 static const struct gw_failure *first_token_contradicts(const struct gw_dispatcher *dispatcher,
                                                         const struct gw_request *request,
                                                         const Baton__V1__FirstToken *first)
@@ -216,7 +216,7 @@ static void handle_first_token(struct gw_dispatcher *dispatcher, struct gw_reque
     }
 }
 
-/* NULL, or what the message contradicts. All embeddings of a fleet are as wide as its model. */
+/* NULL, or the contradiction between message and request. */
 static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher *dispatcher,
                                                       const struct gw_request *request,
                                                       const Baton__V1__Embedding *embedding)
@@ -250,7 +250,7 @@ static void handle_embedding(struct gw_dispatcher *dispatcher, struct gw_request
     dispatcher->core->metrics->n_embeddings++;
     request->writer->embedding(request->choice, embedding->values, embedding->n_values);
     request->output.finish = GW_FINISH_EMBEDDING;
-    gw_attempt_release(&request->attempt); /* its worker is done: no Cancel goes to it */
+    gw_attempt_release(&request->attempt); /* its worker is done, so no Cancel is sent to it */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
@@ -265,12 +265,12 @@ static void note_handoff(struct gw_dispatcher *dispatcher, const struct gw_reque
                                     attempt->decode_times.decode_queue_s);
 }
 
-/* The first step after a hand-over: the time since the last token, less the step, went to it. */
+/* The first step after a hand-over: the time from the last token to it is the migration's. */
 static void note_moved(struct gw_metrics *metrics, struct gw_request *request, int64_t now_ns)
 {
     int64_t last_ns = request->output.last_token_ns;
     request->migration.gap_s += fmax(baton_seconds(request->attempt.decode_began_ns - last_ns), 0);
-    if (!request->was_paused) /* a slow client's gap is its own */
+    if (!request->was_paused) /* a gap of a paused client is not the hand-over's */
         note_migration_gap(metrics, request, baton_seconds(now_ns - last_ns));
 }
 
@@ -278,7 +278,8 @@ static void handle_began(struct gw_dispatcher *dispatcher, struct gw_request *re
                          const Baton__V1__Tokens *tokens, double sample_s, int64_t now_ns)
 {
     const struct gw_attempt *attempt = &request->attempt;
-    /* The message came at the end of the first step, which began so long before it. */
+    /* The message is sent at the end of the first step. Its durations lead back to the step's begin
+     * without a comparison of two hosts' clocks. */
     double ago_s = tokens->step_s + sample_s;
     gw_attempt_decode_begins(&request->attempt, tokens->began,
                              now_ns - (int64_t)(ago_s * (double)BATON_SECOND));
@@ -291,7 +292,8 @@ static void handle_began(struct gw_dispatcher *dispatcher, struct gw_request *re
     gw_attempt_release_prefill(&request->attempt); /* the decode worker has the whole context */
 }
 
-/* NULL, or what the message contradicts: it breaks the attempt, so no token is ever wrong. */
+/* NULL, or the contradiction between message and request. It breaks the attempt, so that a client
+ * never gets a wrong token. */
 static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *dispatcher,
                                                   const struct gw_request *request,
                                                   const Baton__V1__Tokens *tokens)
@@ -301,13 +303,13 @@ static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *di
                                              "more tokens came than were asked for"};
     if (tokens->first_index != request->output.tokens.n)
         return &gap;
-    /* The output's memory was reserved for max_new_tokens. */
+    /* Also a memory bound: gw_output_push expects memory, reserved for max_new_tokens. */
     if (request->output.tokens.n + tokens->n_tokens > (uint64_t)request->params.max_new_tokens)
         return &excess;
     return are_of_the_model(dispatcher, tokens->tokens, tokens->n_tokens) ? NULL : &unknown_token;
 }
 
-/* Returns for how many of the tokens a draft was looked at. */
+/* Returns how many of the tokens were compared with a draft. */
 static size_t note_drafts(struct gw_metrics *metrics, struct gw_request *request,
                           const Baton__V1__StepEvent *event)
 {
@@ -320,7 +322,7 @@ static size_t note_drafts(struct gw_metrics *metrics, struct gw_request *request
     return n;
 }
 
-/* sample_s: how long the worker chose tokens after the step; 0: step_s tells both. */
+/* sample_s: how long the worker sampled after the step; 0: step_s includes it. */
 static void handle_tokens(struct gw_dispatcher *dispatcher, struct gw_request *request,
                           const Baton__V1__StepEvent *event, double sample_s)
 {
@@ -367,7 +369,7 @@ static void handle_tokens(struct gw_dispatcher *dispatcher, struct gw_request *r
     gw_output_handled(&request->output, baton_now_ns());
 }
 
-/* A text that ends too soon looks whole to its client. */
+/* Checks the end, because a text that ends too soon looks complete to its client. */
 static const struct gw_failure *finished_contradicts(const struct gw_request *request,
                                                      const Baton__V1__Finished *finished)
 {
@@ -396,7 +398,7 @@ static void handle_finished(struct gw_dispatcher *dispatcher, struct gw_request 
     gw_output_handle(&request->output, baton_now_ns());
     request->attempt.decode_times.decode_s = finished->decode_s; /* the worker's sum, exact */
     gw_request_end_output(request, &dispatcher->core->detokenizer, stopped);
-    gw_attempt_release(&request->attempt); /* both workers are done: no Cancel goes to them */
+    gw_attempt_release(&request->attempt); /* both workers are done, so no Cancel is sent */
     gw_lifecycle_finish(&dispatcher->lifecycle, request);
 }
 
@@ -408,8 +410,8 @@ static void handle_failed(struct gw_dispatcher *dispatcher, struct gw_request *r
     (void)snprintf(message, sizeof message, "worker %s: %s", worker->id, failed->message);
     struct gw_failure failure = {is_deadline ? 504 : 502,
                                  is_deadline ? "deadline_exceeded" : "worker_failed", message};
-    bool is_helper = /* it reaches for no decode worker */
-        worker != request->attempt.prefill && worker != request->attempt.decode;
+    /* A helper of a split prompt sends to prefill workers: its failure is not the decode path's. */
+    bool is_helper = worker != request->attempt.prefill && worker != request->attempt.decode;
     if (failed->code == BATON__V1__FAILED__CODE__UNREACHABLE && !is_helper)
         gw_cut_paths_report(&dispatcher->routing.cut_paths, request->attempt.prefill,
                             request->attempt.decode);
@@ -420,7 +422,7 @@ static void handle_failed(struct gw_dispatcher *dispatcher, struct gw_request *r
         gw_lifecycle_retry_or_fail(&dispatcher->lifecycle, request, &failure);
 }
 
-/* What a worker says that computes a part of the prompt: that it has blocks for it, or not. */
+/* Handles a message of a worker that computes a part of the prompt. */
 static void handle_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                            struct gw_request *request, const baton_envelope *envelope)
 {
@@ -437,7 +439,7 @@ static void handle_of_part(struct gw_dispatcher *dispatcher, const struct gw_wor
     case BATON__V1__ENVELOPE__BODY_FAILED:
         handle_failed(dispatcher, request, worker, envelope->failed);
         break;
-    default: /* the first part alone tells of the prompt */
+    default: /* only the first part reports on the prompt */
         break;
     }
 }
@@ -458,7 +460,7 @@ static struct gw_request *find(struct gw_dispatcher *dispatcher, const struct gw
 {
     struct gw_request *request = gw_request_find(dispatcher->core->requests, id);
     if (request && attempt && request->doubted && request->doubted->number == attempt &&
-        request->doubted->decode == worker) /* it is here again, before the newer attempt */
+        request->doubted->decode == worker) /* the suspect is back before the newer attempt */
         gw_hedge_revert(&dispatcher->lifecycle, request);
     bool concerns =
         request && request->attempt.number == attempt && gw_attempt_uses(&request->attempt, worker);
@@ -480,7 +482,7 @@ static void handle_step(struct gw_dispatcher *dispatcher, const struct gw_worker
     }
 }
 
-/* What a worker says of an attempt that the request does not have yet. */
+/* Handles a message about an attempt that is not yet the request's. */
 static void handle_of_successor(struct gw_dispatcher *dispatcher, struct gw_request *request,
                                 const baton_envelope *envelope)
 {
@@ -497,7 +499,7 @@ static void handle_of_successor(struct gw_dispatcher *dispatcher, struct gw_requ
                                 request->successor.decode);
         gw_hand_over_broke(&dispatcher->lifecycle, request, envelope->failed->message);
         break;
-    default: /* it is not its turn */
+    default: /* nothing else is valid before the hand-over is done */
         break;
     }
 }

@@ -1,9 +1,9 @@
-/* What workers say about requests: reservations, first tokens, tokens, ends, failures.
+/* Handles workers' messages about requests: reservations, first tokens, tokens, ends, failures.
  *
  * Ownership: borrows the message.
  * Threading: loop thread.
- * Errors:    a message of no request, or of an earlier attempt, is ignored. One that contradicts
- *            the request's state breaks its attempt, and no other's.
+ * Errors:    ignores a message of an unknown request or of an earlier attempt. A message that
+ *            contradicts its request breaks that request's attempt and no other's.
  */
 #ifndef BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H
 #define BATON_GATEWAY_DISPATCH_WORKER_MESSAGES_H

@@ -1,6 +1,6 @@
-/* What all parts of the gateway's core use: the requests, the model's words, what is measured.
+/* The objects that all parts of the gateway's core share: requests, detokenizer, metrics, spans.
  *
- * Ownership: everything is borrowed, and outlives the parts.
+ * Ownership: borrows everything; all of it outlives the parts.
  * Threading: loop thread.
  * Errors:    none; it is data.
  */
@@ -15,7 +15,7 @@ struct gw_core {
     struct gw_requests *requests;
     struct gw_detokenizer detokenizer;
     struct gw_metrics *metrics;
-    struct gw_spans *spans; /* NULL: none are told */
+    struct gw_spans *spans; /* NULL: none are exported */
 };
 
 #endif

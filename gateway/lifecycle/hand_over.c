@@ -5,7 +5,8 @@
 #include "common/base/log.h"
 #include "gateway/request/commands.h"
 
-/* Of one attempt. Whatever breaks them would soon break others too. */
+/* Broken hand-overs of one attempt. Without a bound, a permanent cause would make every tick begin
+ * another one. */
 enum { MAX_BROKEN = 3 };
 
 bool gw_hand_over_is_due(const struct gw_lifecycle *lifecycle, const struct gw_request *request)
@@ -50,7 +51,7 @@ void gw_hand_over_reserved(struct gw_lifecycle *lifecycle, struct gw_request *re
 void gw_hand_over_rejected(struct gw_request *request)
 {
     struct gw_worker *receiver = request->successor.decode;
-    gw_attempt_release(&request->successor); /* first: it may have room then */
+    gw_attempt_release(&request->successor); /* first, because it clears the back-off set below */
     request->successor = (struct gw_attempt){0};
     gw_worker_rejected(receiver, request->params.priority);
 }
@@ -65,7 +66,7 @@ void gw_hand_over_broke(struct gw_lifecycle *lifecycle, struct gw_request *reque
     lifecycle->wants_pump = true;
 }
 
-/* The receiver is cancelled, or was lost: the context is nowhere any more. */
+/* The sender has freed the context, and the receiver was canceled or lost: no worker has it. */
 static void lose(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
     static const struct gw_failure lost = {502, "worker_failed",
@@ -118,7 +119,7 @@ void gw_hand_over_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_wo
         if (!request->successor.number || request->successor.decode != worker)
             continue;
         if (is_gone)
-            gw_attempt_worker_lost(&request->successor, worker); /* no Cancel goes to it */
+            gw_attempt_worker_lost(&request->successor, worker); /* so no Cancel is sent to it */
         gw_hand_over_drop(request, "the receiving worker is gone");
     }
 }

@@ -7,7 +7,8 @@
 #include "common/base/log.h"
 #include "gateway/request/commands.h"
 
-/* A worker that spoke since it became suspect is about to be ready again. */
+/* A suspect that has sent a token since it became suspect is about to be READY again: hedging its
+ * requests would waste a prompt. */
 static bool is_doubtful(const struct gw_request *request, const struct gw_worker *suspect)
 {
     return request->attempt.decode == suspect && request->output.tokens.n &&
@@ -22,7 +23,7 @@ static void begin(struct gw_lifecycle *lifecycle, struct gw_request *request,
     (void)snprintf(reason, sizeof reason, "decode worker %s does not answer", suspect->id);
     if (doubted)
         *doubted = request->attempt;
-    if (!doubted || gw_request_migrate(request, reason)) { /* it waits for its worker */
+    if (!doubted || gw_request_migrate(request, reason)) { /* no memory: it waits for its worker */
         free(doubted);
         return;
     }
@@ -69,12 +70,15 @@ void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
     request->attempt.n_begun = n_begun;
     forget(request);
     gw_request_unmigrate(request);
-    if (request->state == GW_PREFILLING) /* a prompt that goes on to DECODING counts as computed */
+    /* By way of QUEUED: the throughput counts a prompt that enters DECODING as computed, but this
+     * one was canceled. */
+    if (request->state == GW_PREFILLING)
         gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, "its worker answers again");
     baton_log(BATON_LOG_INFO, "hedge_reverted", BATON_REQUEST(request->id, request->tag),
               BATON_I("attempt", request->attempt.number));
     gw_lifecycle_set_state(lifecycle, request, GW_DECODING, "its worker answers again");
-    gw_lifecycle_ack(request, baton_now_ns()); /* its client may have paused or resumed meanwhile */
+    /* The worker still has the old credit; the client may have paused or resumed since. */
+    gw_lifecycle_ack(request, baton_now_ns());
     lifecycle->wants_pump = true;
 }
 
@@ -102,7 +106,7 @@ void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker
             if (!needs(request->doubted, worker))
                 continue;
             if (is_gone)
-                gw_attempt_worker_lost(request->doubted, worker); /* no Cancel goes to it */
+                gw_attempt_worker_lost(request->doubted, worker); /* so no Cancel is sent to it */
             gw_hedge_settle(lifecycle, request);
         }
     }

@@ -1,12 +1,12 @@
-/* Hedging: a request whose decode worker is suspect already looks for another place.
+/* Hedging starts a second attempt of a request as soon as its decode worker is suspect.
  *
  *     DECODING --worker is suspect--> QUEUED -> RESERVING -> PREFILLING --first token--> settled
  *        ^                              |           |            |
- *        +--------- the suspect speaks: reverted ---+------------+
+ *        +------ the suspect sends: reverted -------+------------+
  *
- * Meanwhile the request has two attempts: the one that is under way, and the doubted one, which may
- * still go on. The first of the two to make the next token stays; the other is canceled. A hedge
- * that settles, or whose suspect is lost, is a migration.
+ * Meanwhile the request has two attempts: the newer one, and the doubted one, which may still
+ * continue. The first of the two that generates the next token stays; the other is canceled. A
+ * hedge that settles, or whose suspect is lost, counts as a migration.
  *
  * Ownership: borrows requests and workers.
  * Threading: loop thread.
@@ -17,20 +17,20 @@
 
 #include "gateway/lifecycle/lifecycle.h"
 
-/* Hedges the requests that decode at the suspect worker and heard nothing since it is suspect.
- * Another worker of its role is ready. */
+/* Hedges the requests that decode at the suspect worker and got no token since it became suspect.
+ * Precondition: another decode worker of its numeric class is READY. */
 void gw_hedge_begin(struct gw_lifecycle *lifecycle, const struct gw_worker *suspect);
 
-/* The doubted attempt goes on; the newer one is canceled. */
+/* The doubted attempt continues; the newer one is canceled. */
 void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request);
 
-/* The newer attempt made a token: the doubted one is canceled. Does nothing without a hedge. */
+/* The newer attempt generated a token, so the doubted one is canceled. No-op without a hedge. */
 void gw_hedge_settle(struct gw_lifecycle *lifecycle, struct gw_request *request);
 
-/* Cancels the doubted attempt, if any: the request ends. */
+/* Cancels the doubted attempt, if any, of a request that ends. */
 void gw_hedge_drop(struct gw_request *request, const char *reason);
 
-/* The worker is gone (is_gone) or stalled: attempts that are doubted there are over. */
+/* Ends the doubted attempts at a worker that is gone (is_gone) or stalled. */
 void gw_hedge_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker,
                           bool is_gone);
 

@@ -57,10 +57,10 @@ size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
 
 /* ---- ends ---- */
 
-/* Its workers stop, and another request can have the capacity that they held for it. */
+/* Stops the request's workers and frees the capacity that they held for it. */
 static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, const char *reason)
 {
-    gw_hand_over_drop(request, reason); /* first: its sender is the attempt's worker */
+    gw_hand_over_drop(request, reason); /* first: it sends Cancel to the attempt's worker too */
     gw_command_cancel(request, reason);
     gw_attempt_release(&request->attempt);
     gw_hedge_drop(request, reason);
@@ -75,7 +75,7 @@ static void count_stages(struct gw_lifecycle *lifecycle,
             baton_hist_observe(&lifecycle->core->metrics->stages[i], spans[i].duration_s);
 }
 
-/* One line tells the end of a request and where its time went. */
+/* Logs the end of a request and the durations of its stages in one line. */
 static void log_summary(const struct gw_request *request, enum gw_outcome outcome,
                         const char *reason, const struct gw_stage_span spans[BATON_N_STAGES])
 {
@@ -119,7 +119,7 @@ void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *
     request->is_ttft_counted = true;
 }
 
-/* A request that ends while it looks for another place was migrating until then. */
+/* A request that ends in the middle of a migration spent its time since the last token on it. */
 static void note_end(struct gw_request *request, int64_t now_ns)
 {
     request->times.end_ns = now_ns;
@@ -128,13 +128,13 @@ static void note_end(struct gw_request *request, int64_t now_ns)
         request->migration.gap_s += baton_seconds(now_ns - request->output.last_token_ns);
 }
 
-/* What a whole output says about those to come. */
+/* Feeds the estimators with a complete output. */
 static void note_output(struct gw_lifecycle *lifecycle, const struct gw_request *request)
 {
     uint64_t n = request->output.tokens.n;
     gw_arrivals_finished(&lifecycle->arrivals, (double)n, (double)(request->params.prompt.n + n),
                          request->times.end_ns);
-    if (!request->was_paused) /* a slow client's time says nothing about the fleet */
+    if (!request->was_paused) /* a slow client's pauses are not the fleet's speed */
         gw_throughput_finished(&lifecycle->throughput, n,
                                gw_request_e2el_s(request) - gw_request_ttft_s(request));
 }
@@ -203,7 +203,7 @@ static void finish_complete(struct gw_lifecycle *lifecycle, struct gw_request *r
     gw_lifecycle_finish(lifecycle, request);
 }
 
-/* The client hears what happened last, and which limit ends the request. */
+/* The client gets the last failure and the limit that ends the request. */
 static void fail_at_limit(struct gw_lifecycle *lifecycle, struct gw_request *request,
                           const struct gw_failure *failure, const char *limit)
 {
@@ -218,7 +218,8 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
 {
     int64_t limit = lifecycle->options.migration_limit;
     bool stopped;
-    if (gw_request_is_complete(request, &stopped)) { /* only the word that it is over was lost */
+    /* All tokens are here, and only Finished was lost: there is nothing to compute again. */
+    if (gw_request_is_complete(request, &stopped)) {
         finish_complete(lifecycle, request, stopped);
         return;
     }
@@ -253,7 +254,7 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
         migrate_or_fail(lifecycle, request, failure);
         return;
     }
-    /* Another attempt could not take back what a streaming client has seen. */
+    /* A streaming client has seen the tokens, and without migration another attempt may differ. */
     if (request->params.streaming && request->output.tokens.n) {
         gw_lifecycle_fail(lifecycle, request, failure);
         return;
@@ -266,7 +267,7 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
         return;
     }
     release(lifecycle, request, failure->message);
-    uint64_t n_lost = request->output.tokens.n; /* restart drops the tokens */
+    uint64_t n_lost = request->output.tokens.n; /* before restart drops the tokens */
     gw_request_restart(request);
     request->n_failures++;
     lifecycle->core->metrics->n_retries++;
@@ -292,7 +293,7 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
     request->paused = paused;
     request->was_paused |= paused;
     lifecycle->core->metrics->n_pauses += paused;
-    if (request->state != GW_DECODING) /* set_state tells the estimator when it gets there */
+    if (request->state != GW_DECODING) /* set_state counts the pause when DECODING begins */
         return;
     gw_throughput_paused(&lifecycle->throughput, paused, baton_now_ns());
     gw_lifecycle_ack(request, baton_now_ns()); /* with a credit of 0 when paused */
@@ -302,7 +303,7 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
 
 enum loss { DIED, LEFT, STALLED, UNHEALTHY };
 
-/* Whether the worker hears nothing any more. */
+/* Whether the worker no longer receives messages, so that no Cancel is sent to it. */
 static bool is_gone(enum loss loss)
 {
     return loss == DIED || loss == LEFT;
@@ -325,11 +326,12 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
             continue;
         }
         if (is_gone(loss))
-            gw_attempt_worker_lost(&request->attempt, worker); /* first: no Cancel goes to it */
+            gw_attempt_worker_lost(&request->attempt, worker); /* first, so no Cancel is sent */
         request->migration.n_uncounted +=
             request->output.tokens.n && (loss == LEFT || request->state == GW_RESERVING);
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);
-        request = gw_request_list_first(list); /* a failure may end others of the same completion */
+        /* From the start, because a failure may end others of the same completion. */
+        request = gw_request_list_first(list);
     }
 }
 

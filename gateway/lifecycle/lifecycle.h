@@ -1,7 +1,7 @@
-/* The life of a request: its changes of state with what is measured of them, its end, a retry.
+/* The lifecycle of a request: changes of state and their measurement, retries, migrations, the end.
  *
  * When an attempt breaks before its first token, the request goes back to QUEUED for another
- * attempt. When it breaks later, the next attempt goes on after the output so far: the request
+ * attempt. When it breaks later, the next attempt continues after the output so far: the request
  * migrates, and its client sees one stream.
  *
  * Nothing here chooses a worker. A request that enters the queue, and capacity that becomes free,
@@ -11,8 +11,8 @@
  * Ownership: requests belong to their table; each is destroyed after its response writer's last
  *            call.
  * Threading: loop thread.
- * Errors:    a request that fails is told so through its response writer. What a writer does then
- *            may cancel other requests: a caller that walks a list begins it again.
+ * Errors:    a failure goes to the request's response writer. The writer may then cancel other
+ *            requests, so a caller that walks a list starts it again.
  */
 #ifndef BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
 #define BATON_GATEWAY_LIFECYCLE_LIFECYCLE_H
@@ -23,8 +23,8 @@
 
 struct gw_lifecycle_options {
     int64_t max_attempts;
-    /* Of a request, but for workers that were told to leave. 0: an attempt that breaks after its
-     * client saw a token is its end, and nothing is handed over. */
+    /* Migrations per request; those away from draining workers do not count. 0: a request whose
+     * attempt breaks after its client saw a token fails, and nothing is handed over. */
     int64_t migration_limit;
 };
 
@@ -33,7 +33,7 @@ struct gw_lifecycle {
     struct gw_lifecycle_options options;
     struct gw_throughput throughput;
     struct gw_arrivals arrivals;
-    bool wants_pump; /* a request may be routed that could not be before */
+    bool wants_pump; /* since the last pump, a request or capacity has become available */
 };
 
 /* Borrows the core: it outlives it. */
@@ -45,7 +45,7 @@ struct gw_request_list *gw_lifecycle_list(const struct gw_lifecycle *lifecycle,
                                           enum gw_state state);
 size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle);
 
-/* As gw_request_set_state, with what the change means for throughput and arrivals. */
+/* As gw_request_set_state, and updates throughput and arrivals. */
 void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *request,
                             enum gw_state state, const char *reason);
 
@@ -54,7 +54,7 @@ void gw_lifecycle_set_state(struct gw_lifecycle *lifecycle, struct gw_request *r
  * its first token. */
 void gw_lifecycle_count_ttft(struct gw_lifecycle *lifecycle, struct gw_request *request);
 
-/* Its end, told to its response writer; its workers are released and the request is destroyed. */
+/* End the request: release its workers, call its response writer, destroy it. */
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request);
 void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                        const struct gw_failure *failure);
@@ -64,21 +64,22 @@ void gw_lifecycle_fail(struct gw_lifecycle *lifecycle, struct gw_request *reques
 void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *request,
                          const char *reason);
 
-/* The attempt broke. Another one, from the prompt or after the output so far; or the end. */
+/* Handles a broken attempt: begins another one, from the prompt or after the output so far, or
+ * fails the request at its limits. */
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure);
 
-/* The worker is gone: its requests are tried elsewhere, or fail. */
+/* Retries the requests of a worker that is gone on other workers, or fails them. */
 void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
 
-/* The worker is here, but is stalled or unhealthy: the same, and its requests are canceled
+/* The same for a worker that is connected but stalled or unhealthy; also cancels its requests
  * there. */
 void gw_lifecycle_worker_unfit(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);
 
 /* Called when the client stops taking bytes (paused), and when it takes them again. */
 void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *request, bool paused);
 
-/* Tells the worker that the tokens so far arrived. */
+/* Acknowledges the tokens so far to the worker, with the credit for more. */
 void gw_lifecycle_ack(struct gw_request *request, int64_t now_ns);
 
 #endif
