@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 
-/* A rate over fewer tokens says more about fixed costs than about the worker. */
+/* A rate over fewer tokens measures fixed costs rather than the worker. */
 enum { MIN_RATED_TOKENS = 8 };
 
 /* The weight of the newest measurement in a running mean. */
@@ -128,7 +128,7 @@ void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, doub
 /* ---- decoding ---- */
 
 /* The sender measures the overlap and the receiver the transfer. Their clocks differ, so the
- * overlap may seem longer than the whole transfer. */
+ * overlap may come out longer than the whole transfer. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
 {
     return (struct gw_handoff){.n_bytes = began->kv_bytes,
@@ -140,11 +140,11 @@ struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began)
                                .crc_s = began->kv_crc_s};
 }
 
-/* The worker says how long it waited for a slot. The time before that, since the first token, the
- * attempt waited for its context, if one travelled. */
+/* Divides the time from the first token to the first step. The worker reports how long it waited
+ * for a slot; the rest is the wait for the context, if one was sent. */
 static void divide_wait(struct gw_attempt *attempt, double decode_queue_s)
 {
-    if (attempt->is_moved) /* it had no first token of its own: its wait is the migration's */
+    if (attempt->is_moved) /* without a first token of its own, its wait is the migration's */
         return;
     double wait_s = fmax(baton_seconds(attempt->decode_began_ns - attempt->first_token_ns), 0);
     struct gw_decode_times *times = &attempt->decode_times;
@@ -184,7 +184,8 @@ static void release_decode(struct gw_attempt *attempt)
         leave_prompt(attempt);
     gw_worker_load_add(&attempt->decode->load,
                        &(struct gw_work){.n_requests = -1, .n_blocks = -attempt->n_blocks});
-    gw_worker_may_have_room(attempt->decode); /* the capacity freed here may be what it lacked */
+    /* The capacity that is freed here may suffice for a request that the worker rejected. */
+    gw_worker_may_have_room(attempt->decode);
     attempt->decode->n_active--;
     attempt->decode = NULL;
 }

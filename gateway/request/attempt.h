@@ -1,14 +1,14 @@
-/* One attempt to serve a request: its workers, and what they reserved, measured and did.
+/* One attempt to serve a request: its workers, their reservations, and their measurements.
  *
- *     prefill   from routing until decoding began, or until the decode worker was found faster
- *     decode    from routing to the end, with the blocks that were reserved for it
- *     prompt_at one of the two, from the prompt's command to its first token
+ *     prefill   from routing until decoding began, or until the prompt was colocated
+ *     decode    from routing to the end, with the blocks that it reserved
+ *     prompt_at one of the two, from PrefillRequest to the first token
  *
  * An attempt ends when its reservation is rejected, when it breaks, or with the request. The next
- * one begins from nothing: no field of an attempt says anything about another one.
+ * one begins from nothing: no field of an attempt refers to another one, except n_begun.
  *
- * A worker carries the load that attempts give it (n_active, gw_worker_load); assigning adds to it
- * and releasing takes it away again.
+ * Attempts account for their workers' load (n_active, gw_worker_load): assigning a worker adds to
+ * it and releasing the worker subtracts it again.
  *
  * Ownership: borrows its workers until it releases them, or they are lost.
  * Threading: loop thread.
@@ -22,16 +22,17 @@
 #include "gateway/fleet/worker.h"
 #include "gateway/request/prompt_hashes.h"
 
-/* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h draws it. */
+/* One hand-off, as the decode worker measured it; gateway/observe/handoff_stats.h sums them up. */
 struct gw_handoff {
     uint64_t n_bytes;        /* 0: nothing was handed over */
     uint64_t n_shared_bytes; /* of these, through shared memory */
     uint32_t n_chunks;
     double transfer_s, overlap_s, exposed_s;
-    double crc_s; /* the receiver's, checking the chunks */
+    double crc_s; /* the receiver's time for checking the chunks */
 };
 
-/* What an attempt did after its first token, as its worker measured it, but for kv_transfer_s. */
+/* Durations of an attempt after its first token. The worker measured them, except kv_transfer_s,
+ * which the gateway computes. */
 struct gw_decode_times {
     double
         kv_transfer_s; /* waited for the context: first token to the gateway, to context complete */
@@ -48,25 +49,25 @@ struct gw_prompt_part {
 };
 
 struct gw_attempt {
-    uint32_t number;  /* on the wire, from 1: tells answers to another attempt apart */
+    uint32_t number;  /* on the wire, from 1: distinguishes answers to another attempt */
     uint32_t n_begun; /* attempts of the request so far: the highest number that was used */
 
     struct gw_worker *prefill, *decode; /* NULL: not assigned, released, or lost */
     struct gw_worker *prompt_at;        /* of these two, the one that has the prompt */
-    char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* who serves or
-                                                     served, also after they are gone; "": none */
+    char prefill_id[BATON_MAX_ID_BYTES + 1], decode_id[BATON_MAX_ID_BYTES + 1]; /* stay after the
+                                                     workers are gone; "": none was assigned */
     struct gw_prompt_part
         parts[BATON_MAX_PARTS];            /* gateway/routing/split.h: the first is `prefill` */
     uint32_t n_parts;                      /* 0: one worker computes the prompt */
-    uint32_t n_split;                      /* of them, told to begin: it stays */
+    uint32_t n_split;                      /* parts that began; kept after their release */
     const struct gw_prompt_hashes *hashes; /* of the request, of the class that computes the prompt;
                                               NULL: none */
-    int64_t n_prompt_tokens;               /* that prompt_at was sent */
-    int64_t n_blocks;                      /* that the decode worker reserves */
+    int64_t n_prompt_tokens;               /* sent to prompt_at */
+    int64_t n_blocks;                      /* reserved by the decode worker */
     uint32_t n_cached_blocks;              /* of these, already in its cache */
     bool is_moved;                         /* its context came from the decode worker before */
-    uint32_t n_broken_moves;               /* hand-overs of it to another one that broke */
-    struct baton_ticket ticket;            /* which the context must show there */
+    uint32_t n_broken_moves;               /* hand-overs from it that broke */
+    struct baton_ticket ticket;            /* the context's sender must show it there */
 
     size_t n_scored;        /* prompt tokens whose logprobs came */
     uint32_t cached_tokens; /* of the prompt, not computed again */
@@ -94,35 +95,35 @@ void gw_attempt_assign_decode(struct gw_attempt *attempt, struct gw_worker *work
 /* Keeps the ticket that Reserved gives. */
 void gw_attempt_set_ticket(struct gw_attempt *attempt, const Baton__V1__Reserved *reserved);
 
-/* KV blocks for prompt and output but for the last token, which is never an input; 0 while
+/* KV blocks for prompt and output without the last token, which is never an input; 0 while
  * block_tokens is 0. */
 int64_t gw_attempt_n_blocks(size_t n_prompt_tokens, int64_t max_new_tokens, uint32_t block_tokens);
 
-/* The prompt is sent to the prefill worker, or to the decode worker where there is none. */
+/* The prompt is being sent to the prefill worker, or to the decode worker if there is none. */
 void gw_attempt_prompt_begins(struct gw_attempt *attempt, size_t n_tokens, int64_t now_ns);
 
 /* The decode worker, which has reserved its blocks, runs the prompt itself, without a hand-off. */
 void gw_attempt_colocate(struct gw_attempt *attempt);
 
-/* One of the prefill workers that compute the prompt together, the one at prompt_at first. */
+/* Adds one of the prefill workers that compute the prompt together, first the one at prompt_at. */
 void gw_attempt_add_part(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn);
 
-/* The attempt's part that the worker is; NULL: it is none. */
+/* The part that the worker computes; NULL: none. */
 struct gw_prompt_part *gw_attempt_part(struct gw_attempt *attempt, const struct gw_worker *worker);
 
 /* Unassigns the workers of all parts but the first. Sends nothing to them. */
 void gw_attempt_release_parts(struct gw_attempt *attempt);
 
-/* Whether the worker has something to do for the attempt. */
+/* Whether the attempt uses the worker, also for a part of the prompt. */
 bool gw_attempt_uses(const struct gw_attempt *attempt, const struct gw_worker *worker);
 
-/* Its first token came. n_computed tokens in compute_s update the worker's rate. */
+/* The first token has arrived. n_computed tokens in compute_s update the worker's rate. */
 void gw_attempt_prompt_done(struct gw_attempt *attempt, int64_t n_computed, double compute_s);
 
-/* The hand-off as the decode worker that received it reports it. */
+/* The hand-off as its receiver, the decode worker, reports it. */
 struct gw_handoff gw_handoff_of(const Baton__V1__DecodeBegan *began);
 
-/* The decode worker makes its first step. began is NULL when the message does not describe it. */
+/* The decode worker ran its first step at began_ns. began is NULL if the message has no report. */
 void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__DecodeBegan *began,
                               int64_t began_ns);
 
@@ -130,7 +131,7 @@ void gw_attempt_decode_begins(struct gw_attempt *attempt, const Baton__V1__Decod
 void gw_attempt_release_prefill(struct gw_attempt *attempt);
 void gw_attempt_release(struct gw_attempt *attempt);
 
-/* The worker is gone, and its load with it. */
+/* Forgets a worker that is gone, without subtracting from its load. */
 void gw_attempt_worker_lost(struct gw_attempt *attempt, const struct gw_worker *worker);
 
 #endif

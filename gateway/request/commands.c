@@ -6,8 +6,8 @@
 _Static_assert((int)BATON_PRIORITY_BATCH == (int)BATON__V1__PRIORITY__BATCH,
                "the classes have the numbers that travel");
 
-/* An explained token takes kilobytes. The tokens in flight when the client is paused must fit into
- * the output that a connection may hold. */
+/* The tokens in flight when a client is paused must fit into the output that a connection may hold,
+ * and an explained token takes kilobytes. */
 enum { CREDIT_TOKENS = 256, CREDIT_LONG_TOKENS = 16 };
 
 uint32_t gw_command_credit(const struct gw_request *request)
@@ -31,7 +31,7 @@ static enum baton_err send(struct gw_worker *worker, const struct gw_request *re
     return gw_worker_send(worker, envelope);
 }
 
-/* A command that the request cannot go on without. */
+/* Sends a command that the request cannot continue without. */
 static void command(struct gw_worker *worker, struct gw_request *request, baton_envelope *envelope)
 {
     request->is_unsendable |= send(worker, request, envelope) != BATON_OK;
@@ -129,7 +129,7 @@ void gw_command_prefill(struct gw_request *request)
     prefill.priority = (Baton__V1__Priority)request->params.priority;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
     if (request->attempt.prompt_at == request->attempt.prefill) {
-        /* a decode worker that runs the prompt has them since Reserve */
+        /* A decode worker that runs the prompt has the hashes from Reserve. */
         prefill.block_hashes = hashes_of(&request->attempt);
     }
     if (request->attempt.prefill && request->attempt.decode) {
@@ -140,7 +140,7 @@ void gw_command_prefill(struct gw_request *request)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &prefill;
     command(request->attempt.prompt_at, request, &envelope);
-    prefill.deliver_to = NULL; /* the first part delivers all of the context */
+    prefill.deliver_to = NULL; /* only the first part sends the context to the decode worker */
     for (uint32_t i = 1; i < request->attempt.n_parts; i++)
         command(request->attempt.parts[i].worker, request, &envelope);
 }

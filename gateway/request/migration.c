@@ -55,10 +55,10 @@ struct gw_decode_times gw_request_decode_times(const struct gw_request *request)
     return sum;
 }
 
-/* The first n of from; there is room for them. */
+/* Appends the first n tokens; their memory is reserved. */
 static void append(struct baton_tokens *to, const struct baton_tokens *from, size_t n)
 {
-    if (n) /* none: ids may be NULL, which memcpy does not take */
+    if (n) /* without tokens ids may be NULL, which memcpy must not get */
         memcpy(to->ids + to->n, from->ids, n * sizeof from->ids[0]);
     to->n += n;
 }
@@ -74,7 +74,7 @@ static enum baton_err set_input(struct gw_request *request, size_t n_output)
     input->n = 0;
     append(input, prompt, prompt->n);
     append(input, &request->output.tokens, n_output);
-    gw_prompt_hashes_forget(request); /* those of the old input */
+    gw_prompt_hashes_forget(request); /* they are the old input's */
     return BATON_OK;
 }
 
@@ -91,7 +91,7 @@ static void count(struct gw_request *request, const char *reason)
     (void)snprintf(past->reason, sizeof past->reason, "%s", reason);
 }
 
-/* All that may fail of a migration. */
+/* Does everything in a migration that may fail, so that a failure changes nothing. */
 static enum baton_err prepare(struct gw_request *request, size_t n_output)
 {
     struct gw_migration *migration = &request->migration;
@@ -118,7 +118,8 @@ enum baton_err gw_request_move(struct gw_request *request, const char *reason)
     count(request, reason);
     request->migration.n_hand_overs++;
     request->successor.n_begun = request->attempt.n_begun;
-    memcpy(request->successor.prefill_id, request->attempt.prefill_id, /* it ran the prompt */
+    memcpy(request->successor.prefill_id,
+           request->attempt.prefill_id, /* stays: it ran the prompt */
            sizeof request->successor.prefill_id);
     gw_attempt_release(&request->attempt);
     request->attempt = request->successor;

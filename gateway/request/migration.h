@@ -1,6 +1,6 @@
-/* Migration: a request whose attempt breaks after its first token goes on elsewhere. The next
- * attempt computes the prompt and the output so far, and continues from there.
- * One that is handed over (gateway/lifecycle/hand_over.h) migrates without that: its context moves.
+/* Migration: a request whose attempt breaks after its first token continues on another worker. The
+ * next attempt computes the prompt and the output so far, and continues from there. A hand-over
+ * (gateway/lifecycle/hand_over.h) is a migration that moves the context instead.
  *
  * Ownership: the request owns its migration, with the input.
  * Threading: loop thread.
@@ -16,7 +16,7 @@ enum { GW_MAX_BREAK_BYTES = 256 };
 
 struct gw_request;
 
-/* What is known of a request that has migrated: few have. */
+/* Facts about a request that has migrated, in memory of their own because few requests do. */
 struct gw_migrated {
     struct gw_attempt first;         /* the attempt that made the first token */
     char reason[GW_MAX_BREAK_BYTES]; /* why the last one broke */
@@ -36,34 +36,36 @@ struct gw_migration {
 
 void gw_migration_fini(struct gw_migration *migration);
 
-/* Begins an attempt that goes on after the output so far; the last one was released, or is doubted
- * (gateway/lifecycle/hedge.h). NO_MEMORY: nothing has changed. */
+/* Begins an attempt that continues after the output so far; the last one was released, or is
+ * doubted (gateway/lifecycle/hedge.h). NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_migrate(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* The successor becomes the request's attempt. It has the context but for the last token of the
- * output, which is the next input. NO_MEMORY: nothing has changed. */
+/* Makes the successor the request's attempt. Its context lacks the last token of the output, which
+ * is the next input. NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* Whether it may migrate once more. What an operator did, who has workers leave, is not counted,
- * and a death not twice: until it is noticed, the next attempt may be sent to the same worker. */
+/* Whether the request may migrate once more. Migrations away from a draining worker do not count,
+ * and a worker's death counts once: until it is detected, the next attempt may be sent to the same
+ * worker. */
 bool gw_request_may_migrate(const struct gw_request *request, int64_t limit);
 
-/* The attempt before the migration goes on after all: it is the request's attempt again. */
+/* Undoes the count of a migration whose earlier attempt continues instead. */
 void gw_request_unmigrate(struct gw_request *request);
 
-/* What the attempt computes before its first token: the prompt, after a migration with output. */
+/* The tokens that the attempt computes before its first token: the prompt, and after a migration
+ * also the output so far. */
 const struct baton_tokens *gw_request_input(const struct gw_request *request);
-/* Of these, how many are output; and how many tokens the attempt may make. */
+/* The number of output tokens in the input; and the number that the attempt may generate. */
 size_t gw_request_n_resumed(const struct gw_request *request);
 int64_t gw_request_n_more(const struct gw_request *request);
 
-/* Over all its attempts. */
+/* The sums over all attempts of the request. */
 struct gw_decode_times gw_request_decode_times(const struct gw_request *request);
 
-/* Whether no token can follow the output so far. stopped: because its last one ends a text. */
+/* Whether no token can follow the output so far. stopped: because its last token is a stop id. */
 bool gw_request_is_complete(const struct gw_request *request, bool *stopped);
 
-/* The attempt that made the first token, or will. */
+/* The attempt that generated the first token, or will. */
 const struct gw_attempt *gw_request_first_attempt(const struct gw_request *request);
 
 #endif

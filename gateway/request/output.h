@@ -1,4 +1,4 @@
-/* What was generated for a request so far: its tokens, their text, and their times.
+/* The output of a request so far: its tokens, their text, and their times.
  *
  * The output belongs to the request and not to an attempt. When an attempt breaks before the client
  * saw a token, its tokens are dropped.
@@ -24,16 +24,16 @@ enum gw_finish {
 };
 
 struct gw_output {
-    struct baton_tokens tokens; /* all of them, stop ids included */
+    struct baton_tokens tokens; /* all tokens, including stop ids */
     struct baton_detokenizer detokenizer;
-    struct baton_text_stream text;   /* what is held back of the text: stop strings, characters */
-    struct baton_buf showable;       /* scratch: what the last token made showable */
+    struct baton_text_stream text;   /* holds back parts of stop strings and of characters */
+    struct baton_buf showable;       /* scratch: the text that the last token made showable */
     size_t shown_bytes, shown_chars; /* of the generated text */
     int64_t first_ns, last_token_ns; /* first_ns is 0 before the first token */
-    double longest_gap_s;            /* between two tokens, or what came as one */
+    double longest_gap_s;            /* between two tokens, or two messages with several */
     int64_t detokenize_ns, flush_ns; /* sums */
-    int64_t handling_since_ns;       /* the gateway works on tokens that came; 0: it does not */
-    int64_t handled_ns;              /* the sum of that time, detokenizing and flushing included */
+    int64_t handling_since_ns;       /* when the gateway began to handle tokens; 0: it is done */
+    int64_t handled_ns;              /* the sum of that time, with detokenizing and flushing */
     uint64_t n_drafted, n_accepted;  /* tokens guessed by speculation; of them, right ones */
     enum gw_finish finish;
 };
@@ -47,8 +47,8 @@ enum baton_err gw_output_reserve(struct gw_output *output, size_t n) BATON_MUST_
 /* Forgets every token. The stop strings and the reserved memory stay. */
 void gw_output_restart(struct gw_output *output);
 
-/* Before the first token. begins_text: no text precedes it, so a decoder that takes a space away at
- * the start of a text does so. */
+/* Call before the first token. begins_text: no text precedes it, so a decoder that strips the space
+ * at the start of a text does so. */
 void gw_output_begin(struct gw_output *output, const struct baton_tokenizer *tokenizer,
                      bool begins_text);
 
@@ -57,19 +57,19 @@ void gw_output_begin(struct gw_output *output, const struct baton_tokenizer *tok
  * to the text. Precondition: begun, and memory for it is reserved. */
 struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silent);
 
-/* No more tokens come: what is held back becomes showable. */
+/* No more tokens follow: the text that is held back becomes showable. */
 void gw_output_end(struct gw_output *output);
 
-/* Tokens came, and the gateway is done with what came. */
+/* Tokens have arrived; and the gateway has handled them. */
 void gw_output_handle(struct gw_output *output, int64_t now_ns);
 void gw_output_handled(struct gw_output *output, int64_t now_ns);
 
-/* Speculation guessed drafts [n] for tokens [n_tokens]: notes them, and returns for how many of the
- * tokens a draft was looked at. */
+/* Counts drafts [n], which speculation guessed for tokens [n_tokens]. Returns how many of the
+ * tokens were compared with a draft: the accepted ones and the first rejected one. */
 size_t gw_output_note_drafts(struct gw_output *output, const uint32_t *drafts, size_t n,
                              const uint32_t *tokens, size_t n_tokens);
 
-/* The showable text is about to be shown. The caller resets the buffer. */
+/* Counts the showable text, which is about to be shown. The caller resets the buffer. */
 void gw_output_note_shown(struct gw_output *output);
 
 const char *gw_finish_name(enum gw_finish finish);

@@ -5,7 +5,8 @@
 
 #include "gateway/request/request.h"
 
-/* Those of one class. A request that waits has none: there are as many as classes. */
+/* The hashes for one class. They are allocated at first use, because a waiting request needs none
+ * and GW_MAX_CLASSES sets of them in every request would cost memory. */
 static struct gw_prompt_hashes *place(struct gw_request *request, int class_index)
 {
     struct gw_prompt_hashes **hashes = &request->hashes[class_index];

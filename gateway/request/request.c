@@ -16,7 +16,7 @@ static const char *const state_names[] = {
 
 #define TO(state) (1u << GW_##state)
 
-/* The picture in the header, as a table: from each state, where to. */
+/* The edges of the drawing in request.h. */
 static const unsigned edges[GW_N_STATES] = {
     [GW_READING] = TO(TOKENIZING) | TO(FAILED) | TO(CANCELING),
     [GW_TOKENIZING] = TO(QUEUED) | TO(FAILED) | TO(CANCELING),
@@ -41,7 +41,7 @@ void gw_requests_init(struct gw_requests *requests)
         gw_request_bucket_init(&requests->buckets[i]);
 }
 
-/* At random, because clients see their own ids: they must tell nothing of others'. */
+/* Random, because clients see their ids: a counter would reveal how many requests others send. */
 static uint64_t fresh_id(const struct gw_requests *requests)
 {
     uint64_t id = baton_random_id();
@@ -115,7 +115,8 @@ struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t 
     return request;
 }
 
-/* A request that returns to the queue goes before requests that arrived after it. */
+/* Puts a request that returns to the queue before requests that arrived after it. The walk from the
+ * front is short: the request is among the earliest. */
 static void queue_again(struct gw_requests *requests, struct gw_request *request)
 {
     struct gw_request_list *all = &requests->by_state[GW_QUEUED];
@@ -184,7 +185,7 @@ static void show(struct gw_request *request)
     baton_buf_reset(text);
 }
 
-/* Special tokens have no text. */
+/* Special tokens have no text, so a prompt of them alone leaves the output at a text's start. */
 static bool prompt_has_text(const struct gw_request *request,
                             const struct gw_detokenizer *detokenizer)
 {

@@ -5,13 +5,13 @@
  *                                |  +--------+-----+------+------------+--> FAILED
  *                                +-- retry, migration ----+            +--> CANCELING (client left)
  *
- * A state is membership of one list. gw_request_set_state is the only way from one to another: it
- * checks the edge, stamps the clock, moves the object and logs. QUEUED is in order of arrival, and
- * so are the requests of each class in it.
+ * A state is membership of one list. Only gw_request_set_state changes it: it checks the edge,
+ * takes the time, moves the object and logs. QUEUED is in order of arrival, and so are the requests
+ * of each class in it.
  *
  * Ownership: the table owns every request from create to destroy.
  * Threading: loop thread.
- * Errors:    create: NO_MEMORY. An edge that is not in the picture is a bug and aborts.
+ * Errors:    create: NULL without memory. An edge that is not in the drawing is a bug and aborts.
  */
 #ifndef BATON_GATEWAY_REQUEST_REQUEST_H
 #define BATON_GATEWAY_REQUEST_REQUEST_H
@@ -48,10 +48,10 @@ struct gw_params {
     struct baton_tokens prompt;
     int64_t max_new_tokens;
     struct baton_sampling_params sampling; /* its stop ids include the model's end-of-text ids */
-    struct baton_speculation speculation;  /* of its decode worker; naive mode has none */
+    struct baton_speculation speculation;  /* in the decode worker; naive mode has none */
     enum baton_pooling pooling;            /* NONE: tokens are wanted, not an embedding */
     bool prompt_logprobs;
-    bool prompt_progress; /* of a stream: how far its prompt is */
+    bool prompt_progress; /* a stream reports how far its prompt is */
     bool ignore_eos;
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no restart after the first */
@@ -61,7 +61,7 @@ struct gw_params {
     int n_shown_ids;
 };
 
-/* Arrival, parsing, tokenizing and end of the request. Attempt and output have their own times. */
+/* Arrival, parsing, tokenizing and end of a request. Attempt and output have their own times. */
 struct gw_times {
     int64_t arrived_ns, parsed_ns, tokenized_ns, end_ns;
 };
@@ -70,16 +70,15 @@ struct gw_request {
     struct baton_node in_state, in_bucket;
     struct baton_node in_queue; /* while QUEUED */
     enum gw_state state;
-    int64_t state_ns;  /* since when it is in its state */
-    int64_t queued_ns; /* since when it waits to be routed; a rejected reservation does not reset
-                          it */
+    int64_t state_ns;  /* when it entered its state */
+    int64_t queued_ns; /* when its wait to be routed began; a rejected reservation keeps it */
     uint64_t id;
-    struct gw_trace trace;        /* its exchange's: our span there is the parent of ours here */
+    struct gw_trace trace;        /* the exchange's: its span is the parent of the request's */
     struct baton_request_tag tag; /* its id is "" where that is `id` in hexadecimal digits */
-    uint64_t arrival;             /* counts requests: which of two came first */
+    uint64_t arrival;             /* a counter that orders requests by arrival */
     const struct gw_response_writer *writer;
-    struct gw_choice *choice; /* what the writer is told of */
-    struct gw_params params;  /* what was asked: does not change once the request is queued */
+    struct gw_choice *choice; /* the writer's argument */
+    struct gw_params params;  /* constant once the request is queued */
     int64_t deadline_ns;      /* 0: none */
     struct gw_times times;
     uint32_t n_failures;                      /* attempts that broke */
@@ -87,11 +86,11 @@ struct gw_request {
     bool class_changed;                       /* another class made an earlier one */
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
-    bool is_unsendable;      /* a command broke a bound of the wire: it ends */
+    bool is_unsendable;      /* a command broke a bound of the wire: the next tick ends it */
 
-    struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by the class's place; through get alone */
+    struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by class index; use gw_prompt_hashes_get */
 
-    struct gw_attempt attempt;   /* the one that is under way, or the last one */
+    struct gw_attempt attempt;   /* the current one, or the last one */
     struct gw_attempt *doubted;  /* gateway/lifecycle/hedge.h; NULL: none */
     struct gw_attempt successor; /* gateway/lifecycle/hand_over.h; its number is 0: none */
     struct gw_output output;
@@ -108,22 +107,23 @@ struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
     struct gw_request_queue queued[BATON_N_PRIORITIES]; /* by_state[GW_QUEUED], by class */
     struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
-    struct gw_request *checked_next; /* of those that are QUEUED; NULL: the first */
+    struct gw_request *checked_next; /* the QUEUED request that the next tick checks; NULL: first */
     uint64_t n_arrived;
 };
 
 void gw_requests_init(struct gw_requests *requests);
 
-/* In state READING, with a fresh id, in its first attempt. The writer is told of the choice. */
+/* Creates a request in state READING, with a fresh id and its first attempt. choice is passed to
+ * the writer's functions. */
 struct gw_request *gw_request_create(struct gw_requests *requests,
                                      const struct gw_response_writer *writer,
                                      struct gw_choice *choice, int64_t arrived_ns);
-/* Gives it the id that its client is told, unless another request has it. */
+/* Gives the request the id that its client gets, unless another request has it. */
 void gw_request_set_id(struct gw_requests *requests, struct gw_request *request, uint64_t id);
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request);
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id);
 
-/* The only way from one state to another. reason is for the log, may be "". */
+/* Changes the state. reason is for the log and may be "". */
 void gw_request_set_state(struct gw_requests *requests, struct gw_request *request,
                           enum gw_state state, const char *reason);
 
@@ -135,26 +135,25 @@ struct gw_detokenizer {
     const struct baton_model_facts *facts;
 };
 
-/* What a worker says of a token; all but the id may be NULL. */
+/* A token as its worker reports it; everything except the id may be NULL. */
 struct gw_made_token {
     uint32_t id;
     const Baton__V1__Decision *decision;
     const Baton__V1__Logprobs *logprobs;
-    const uint32_t *draft; /* what was guessed for it */
+    const uint32_t *draft; /* the draft that was guessed for it */
 };
 
-/* Keeps one more token of the request and tells the writer the token and the text that it made
- * showable. True when a stop string was met: the request is then over for its client, and finish is
- * set. */
+/* Adds a token to the output, and passes it and the text that it made showable to the writer. True
+ * if a stop string was completed: the request is then over for its client, and finish is set. */
 bool gw_request_add_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                           const struct gw_made_token *made);
 
-/* The worker makes the next token, before the request takes it. True when the token before was made
- * in another numeric class. */
+/* Records the worker's numeric class, before the request takes the worker's token. True if the
+ * previous token came from another class. */
 bool gw_request_note_class(struct gw_request *request, const struct gw_worker *worker);
 
-/* No more tokens come. Tells the writer the text that was held back, and sets the finish reason
- * unless a stop string has set it. stopped: the last token was one of stop_ids. */
+/* No more tokens follow. Passes the text that was held back to the writer, and sets the finish
+ * reason unless a stop string has set it. stopped: the last token was one of stop_ids. */
 void gw_request_end_output(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                            bool stopped);
 

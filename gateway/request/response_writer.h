@@ -4,15 +4,15 @@
  *     prompt_logprobs... prompt_progress... first (token text?)... text? --> finish
  *                                                                       \--> fail (at any point)
  *
- * A request that wants an embedding is told `embedding` alone, and then finish or fail.
+ * For a request that wants an embedding only `embedding` is called, and then finish or fail.
  *
  * When an attempt breaks before its client saw anything, restart is called, and the sequence begins
- * again. The API's is gateway/api/completion/writer.c; a test may have its own.
+ * again. The API's writer is gateway/api/completion/writer.c; a test may have its own.
  *
- * Ownership: what is passed is borrowed during the call. finish and fail are a request's last call:
- *            its dispatcher destroys it after them.
+ * Ownership: arguments are borrowed during the call. finish and fail are a request's last call: the
+ *            dispatcher then destroys the request.
  * Threading: loop thread.
- * Errors:    none; a writer has nothing to refuse.
+ * Errors:    none; a writer cannot reject a call.
  */
 #ifndef BATON_GATEWAY_REQUEST_RESPONSE_WRITER_H
 #define BATON_GATEWAY_REQUEST_RESPONSE_WRITER_H
@@ -26,15 +26,15 @@
 /* The writer's own data about a request. The request carries a pointer to it and never reads it. */
 struct gw_choice;
 
-/* One token as it came back, and what is known about its choice. */
+/* One token as its worker reported it, and its position in the text. */
 struct gw_token {
     uint64_t index; /* among the request's output */
     uint32_t id;
     size_t begin_bytes;                  /* where its text begins in the generated text */
     size_t begin_chars;                  /* the same, counted in characters */
-    const Baton__V1__Decision *decision; /* NULL when not asked for */
-    const Baton__V1__Logprobs *logprobs; /* the same */
-    const uint32_t *draft;               /* what speculation guessed for it; NULL: nothing */
+    const Baton__V1__Decision *decision; /* NULL: not requested */
+    const Baton__V1__Logprobs *logprobs; /* NULL: not requested */
+    const uint32_t *draft;               /* the draft that speculation guessed for it; NULL: none */
 };
 
 /* Why a request did not end well, in the terms of the HTTP answer. */
@@ -45,9 +45,9 @@ struct gw_failure {
 
 struct gw_response_writer {
     void (*restart)(struct gw_choice *choice);
-    /* Of a request whose params ask for them. */
+    /* Called only if the request's params ask for them. */
     void (*prompt_logprobs)(struct gw_choice *choice, const Baton__V1__PromptLogprobs *logprobs);
-    /* The same: so many tokens of the prompt are computed, or were found in a cache. */
+    /* The same: progress->n_tokens tokens of the prompt are computed or were found in a cache. */
     void (*prompt_progress)(struct gw_choice *choice, const Baton__V1__PromptProgress *progress);
     void (*first)(struct gw_choice *choice); /* the first token is here */
     void (*token)(struct gw_choice *choice, const struct gw_token *token);

@@ -10,8 +10,8 @@ static void set(struct gw_stage_span spans[BATON_N_STAGES], enum baton_stage sta
     spans[stage] = (struct gw_stage_span){.worker = worker, .duration_s = fmax(duration_s, 0)};
 }
 
-/* From one stamp to the next; without the next one, to the end of the request. False: that was the
- * last. */
+/* Sets a stage from one time stamp to the next; without the next one, to the end of the request.
+ * False: this was the last stage. */
 static bool set_between(struct gw_stage_span spans[BATON_N_STAGES], enum baton_stage stage,
                         const char *worker, const struct gw_times *times, int64_t from_ns,
                         int64_t to_ns)
@@ -54,7 +54,7 @@ static bool set_to_first_token(const struct gw_request *request,
     return request->output.first_ns;
 }
 
-/* What the gateway did with the tokens, part by part. Returns the sum. */
+/* Sets the stages of the gateway's own work on tokens, and returns their sum. */
 static double set_handling(const struct gw_request *request,
                            struct gw_stage_span spans[BATON_N_STAGES])
 {
@@ -71,15 +71,15 @@ static const char *maker(const struct gw_request *request, const struct gw_attem
     return request->params.kv_cache ? attempt->decode_id : attempt->prefill_id;
 }
 
-/* Who makes the tokens after the first one; after a migration that found no worker, who did; "":
- * nobody was to. */
+/* The worker that generates the tokens after the first one. After a migration that found no worker,
+ * the one that did so before; "" if no worker was to. */
 static const char *decoder(const struct gw_request *request)
 {
     const char *last = maker(request, &request->attempt);
     return *last ? last : maker(request, gw_request_first_attempt(request));
 }
 
-/* What workers did after the first token fills left_s, and decode_wait the rest of it. */
+/* Divides left_s among the workers' stages after the first token; decode_wait is the rest. */
 static void set_decoding(const struct gw_request *request, double left_s,
                          struct gw_stage_span spans[BATON_N_STAGES])
 {
@@ -87,7 +87,9 @@ static void set_decoding(const struct gw_request *request, double left_s,
     const char *worker = decoder(request);
     double sum_s = times.kv_transfer_s + times.decode_queue_s + times.decode_s + times.sample_s +
                    request->migration.gap_s;
-    double share = sum_s > left_s ? left_s / sum_s : 1; /* the gateway worked beside them */
+    /* Workers compute while the gateway handles tokens, so their times may exceed what is left:
+     * scaled down, the stages still add up to the request's time. */
+    double share = sum_s > left_s ? left_s / sum_s : 1;
     if (request->params.kv_cache) {
         set(spans, BATON_STAGE_kv_transfer, worker, share * times.kv_transfer_s);
         set(spans, BATON_STAGE_decode_queue, worker, share * times.decode_queue_s);

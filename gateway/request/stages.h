@@ -1,16 +1,14 @@
-/* Where the time of a request went: its stages, which divide the time from arrival to end.
+/* The stages of a request divide the time from its arrival to its end.
  *
- *     parse tokenize queue prefill_queue prefill_compute first_token | to the first token: one
- *     after
- *                                                                    | the other
- *     kv_transfer decode_queue decode sample decode_wait migration | after it: sums over attempts,
- *     detokenize format flush | steps and tokens
+ *     to the first token, one after the other:
+ *         parse tokenize queue prefill_queue prefill_compute first_token
+ *     after it, sums over attempts, steps and tokens:
+ *         kv_transfer decode_queue decode sample decode_wait migration detokenize format flush
  *
- * Workers measure durations, and the gateway lays them between its own time stamps: forward from
+ * Workers measure durations, and the gateway places them between its own time stamps: forward from
  * the moment it sent the prompt, backward from the first decode step. first_token and decode_wait
- * are what remains of the two parts. Where a worker computes the next token while the gateway
- * handles the last one, the moment counts for the gateway, whose clock says exactly how long that
- * took.
+ * are the remainders of the two parts. Time in which a worker computes the next token while the
+ * gateway handles the last one counts for the gateway, whose own clock measured it exactly.
  *
  * Ownership: borrows names from the request.
  * Threading: loop thread.
@@ -29,8 +27,9 @@ struct gw_stage_span {
     double start_s, duration_s;
 };
 
-/* Of a request that is over: times.end_ns is set. The durations add up to gw_request_e2el_s. A
- * request that failed while a worker had its prompt spent that time in prefill_queue. */
+/* Computes the stages of a request that is over: times.end_ns is set. The durations add up to
+ * gw_request_e2el_s. A request that failed while a worker had its prompt spent that time in
+ * prefill_queue. */
 void gw_request_stages(const struct gw_request *request,
                        struct gw_stage_span spans[BATON_N_STAGES]);
 
