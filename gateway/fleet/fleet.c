@@ -27,7 +27,7 @@ void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *option
         gw_worker_bucket_init(&fleet->by_link[i]);
 }
 
-/* A link's id is random: any of its bits are as good as a hash. */
+/* A link's id is random, so its low bits serve as a hash. */
 static struct gw_worker_bucket *bucket(struct gw_fleet *fleet, uint64_t link)
 {
     return &fleet->by_link[link % GW_WORKER_BUCKETS];
@@ -60,7 +60,7 @@ static bool is_serving(const struct gw_worker *worker)
     return worker->state == GW_WORKER_READY || worker->state == GW_WORKER_SUSPECT;
 }
 
-/* The worker is about to leave its role. */
+/* Records when the worker's role was last served; call before the worker leaves it. */
 static void note_served(struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     if (is_serving(worker))
@@ -68,8 +68,8 @@ static void note_served(struct gw_fleet *fleet, const struct gw_worker *worker)
             baton_now_ns();
 }
 
-/* The pipe by which it spoke ends too, if it is still there: a message that was begun on it, and
- * never sent to its end, would hold memory for as long as the connection lives. */
+/* Removes a worker that is gone. Also ends its pipe, if that is still open: a message that it began
+ * there and never completed would hold memory for as long as the connection lives. */
 static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *reason)
 {
     baton_inbox_end_pipe(fleet->options.inbox, worker->pipe);
@@ -80,11 +80,11 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     gw_worker_list_remove(&fleet->workers, worker);
     gw_timing_wheel_remove(&fleet->due, worker);
     gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
-    /* The worker has left the lists, so that nothing which on_lost calls can choose it. */
+    /* After the worker has left the lists, so that nothing that on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
     gw_worker_list_push_back(&fleet->leaving, worker);
     gw_numeric_classes_leave(worker->numeric_class);
-    if (!fleet->workers.n) /* an empty fleet has no terms: the next first worker settles them */
+    if (!fleet->workers.n) /* an empty fleet may change its terms: its next worker settles them */
         memset(&fleet->terms, 0, sizeof fleet->terms);
 }
 
@@ -108,8 +108,8 @@ static struct gw_worker *find_id(const struct gw_fleet *fleet, const char *id)
     return worker;
 }
 
-/* An id is in use while its worker answers. A silent or disconnected worker loses its id to the
- * newcomer, and so does the old link of the same process. */
+/* An id is in use while its worker answers. A silent or disconnected worker loses its id to the new
+ * one, and so does the old link of the same process. */
 static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
                        struct gw_refusal *refusal)
 {
@@ -119,9 +119,9 @@ static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
     if (other->epoch != envelope->src_epoch && other->state != GW_WORKER_SUSPECT &&
         baton_link_state(other->link) != BATON_OUTBOX_DOWN)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__DUPLICATE_ID,
-                                   "another worker called \"%s\" is here (pid %u at %s)", other->id,
-                                   other->pid, other->address);
-    lose(fleet, other, "joined anew");
+                                   "the id \"%s\" is in use by another worker (pid %u at %s)",
+                                   other->id, other->pid, other->address);
+    lose(fleet, other, "it has joined again");
     return true;
 }
 
@@ -129,12 +129,12 @@ static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
                      struct gw_refusal *refusal)
 {
     if (fleet->workers.n + fleet->leaving.n >= GW_MAX_WORKERS)
-        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL, "%d workers are enough",
-                                   GW_MAX_WORKERS);
+        return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL,
+                                   "the fleet has its most workers, %d", GW_MAX_WORKERS);
     if (!gw_numeric_classes_may_join(&fleet->classes, envelope->hello->numeric_class))
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL,
-                                   "%d numeric classes are enough: the workers here compute in so "
-                                   "many ways already",
+                                   "the worker's numeric class is new, and the fleet has its most "
+                                   "classes, %d",
                                    GW_MAX_CLASSES);
     /* The id comes last: a Hello that is refused for another reason must not end an old worker. */
     return gw_handshake_judge(&fleet->options.identity, &fleet->terms, envelope->hello, refusal) &&
@@ -166,7 +166,7 @@ static void turn_away(struct gw_fleet *fleet, struct gw_worker *worker, struct g
                       int64_t now_ns)
 {
     static struct baton_log_limit limit;
-    /* The refused link is kept for REFUSED_LINGERS_NS; beat_due_ns serves as its end. */
+    /* A refused worker gets no beats, so beat_due_ns holds the time at which its link closes. */
     baton_log_limited(&limit, BATON_LOG_WARN, "worker_refused", BATON_S("worker", worker->id),
                       BATON_S("address", worker->address), BATON_S("reason", refusal->reason));
     fleet->hellos.n_refused++;
@@ -185,7 +185,7 @@ static void drop_hello(struct gw_fleet *fleet, const struct baton_message *messa
     baton_inbox_reject(fleet->options.inbox, message);
 }
 
-/* On NNG's threads. The tick checks the links only after it. */
+/* Runs on NNG's threads, and so only sets a flag: the next tick checks all links. */
 static void on_link_changed(void *arg)
 {
     struct gw_fleet *fleet = arg;
@@ -193,7 +193,7 @@ static void on_link_changed(void *arg)
     fleet->options.wake(fleet->options.wake_arg);
 }
 
-/* Answers the Hello of a worker that has the token: with Welcome, or with Refused. */
+/* Answers the Hello of a worker that has the token with Welcome or Refused. */
 static void answer(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     const struct gw_fleet_options *options = &fleet->options;
@@ -219,8 +219,8 @@ static void answer(struct gw_fleet *fleet, const struct baton_message *message, 
     }
 }
 
-/* Strangers cost a closed pipe, whatever they send, because anybody who reaches the port can be
- * one. They are not told why. */
+/* A Hello without the token only closes its pipe, without an answer: anybody who reaches the port
+ * can send one, so nothing may be opened, dialled or revealed for it. */
 static void greet(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     static struct baton_log_limit limit;
@@ -237,7 +237,7 @@ static void greet(struct gw_fleet *fleet, const struct baton_message *message, i
 
 /* ---- messages ---- */
 
-/* Tells the worker that this gateway lives, and when to expect the next beat. */
+/* Sends a heartbeat: this gateway is alive, and when the next beat follows. */
 static void beat(const struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns)
 {
     Baton__V1__Status status = BATON__V1__STATUS__INIT;
@@ -258,7 +258,7 @@ static void drain(struct gw_fleet *fleet, struct gw_worker *worker, const char *
         gw_worker_set_state(worker, GW_WORKER_DRAINING, reason);
 }
 
-/* Once: every Status of a stalled worker repeats it. */
+/* Acts only once, because every Status of a stalled worker repeats the report. */
 static void stall(struct gw_fleet *fleet, struct gw_worker *worker)
 {
     char reason[80];
@@ -272,7 +272,8 @@ static void stall(struct gw_fleet *fleet, struct gw_worker *worker)
     fleet->options.on_unfit(fleet->options.arg, worker);
 }
 
-/* Once, and for the rest of its life: what it computed wrongly it may compute wrongly again. */
+/* Acts once and for the rest of the worker's life: a process that computed wrongly may do so again,
+ * even if its next canary succeeds. */
 static void distrust(struct gw_fleet *fleet, struct gw_worker *worker)
 {
     if (worker->state == GW_WORKER_UNHEALTHY)
@@ -283,7 +284,7 @@ static void distrust(struct gw_fleet *fleet, struct gw_worker *worker)
     fleet->options.on_unfit(fleet->options.arg, worker);
 }
 
-/* What the last Status of a worker that does not drain makes of it. */
+/* Derives the state of a worker that does not drain from its last Status. */
 static void judge(struct gw_fleet *fleet, struct gw_worker *worker)
 {
     if (worker->status.n_canary_failures)
@@ -291,7 +292,7 @@ static void judge(struct gw_fleet *fleet, struct gw_worker *worker)
     else if (worker->status.stalled_s > 0)
         stall(fleet, worker);
     else if (worker->state != GW_WORKER_READY)
-        gw_worker_set_state(worker, GW_WORKER_READY, "it tells its status");
+        gw_worker_set_state(worker, GW_WORKER_READY, "it sent a Status");
 }
 
 static void handle_status(struct gw_fleet *fleet, struct gw_worker *worker,
@@ -303,11 +304,12 @@ static void handle_status(struct gw_fleet *fleet, struct gw_worker *worker,
     else if (worker->state != GW_WORKER_DRAINING)
         judge(fleet, worker);
     if (worker->state == GW_WORKER_DRAINING)
-        beat(fleet, worker, baton_now_ns()); /* it leaves when this is acknowledged */
+        beat(fleet, worker, baton_now_ns()); /* the worker waits for this answer before it leaves */
     fleet->options.on_capacity(fleet->options.arg);
 }
 
-/* A worker whose token changes shows the new one before the old one is withdrawn. */
+/* A worker whose token changes sends a Hello with the new one before the old one is withdrawn, so
+ * that its link survives the rotation. */
 static void handle_token(struct gw_fleet *fleet, struct gw_worker *worker,
                          const Baton__V1__Hello *hello)
 {
@@ -338,7 +340,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
         handle_token(fleet, worker, envelope->hello);
     } else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_GOODBYE) {
         drain(fleet, worker, envelope->goodbye->reason);
-        beat(fleet, worker, baton_now_ns()); /* it leaves when this is acknowledged */
+        beat(fleet, worker, baton_now_ns()); /* the worker waits for this answer before it leaves */
     } else {
         fleet->options.on_message(fleet->options.arg, worker, envelope);
     }
@@ -352,7 +354,7 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
         greet(fleet, message, now_ns);
         return;
     }
-    if (!worker) { /* the link has ended: the sender must learn of it and open a new one */
+    if (!worker) { /* the link has ended: closing its pipe makes the sender open a new one */
         baton_inbox_reject(fleet->options.inbox, message);
         return;
     }
@@ -371,7 +373,8 @@ void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *messag
 
 /* ---- heartbeats ---- */
 
-/* Silence counts only while this process ran: one that was stopped or starved heard no worker. */
+/* Silence counts only while this process ran: while it was stopped or starved, it could hear
+ * nobody, and would declare the whole fleet dead afterwards. */
 static int64_t last_heard_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     int64_t heard_ns = baton_link_heard_ns(worker->link);
@@ -389,7 +392,7 @@ static int64_t dead_after_ns(const struct gw_fleet *fleet, const struct gw_worke
     return gw_heartbeat_dead_ns(&fleet->options.heartbeat, worker->beat_ns);
 }
 
-/* When there is something to do about the worker, if nothing is heard of it until then. */
+/* When to check the worker next, if it stays silent until then. */
 static int64_t next_check_ns(const struct gw_fleet *fleet, const struct gw_worker *worker)
 {
     bool may_be_suspect = worker->state == GW_WORKER_READY;
@@ -435,7 +438,7 @@ static void lose_all_down(struct gw_fleet *fleet)
     }
 }
 
-/* The links of workers that are lost come first: they hold more. */
+/* Closes one link. Links of lost workers come first, because they hold more memory. */
 static void close_one(struct gw_fleet *fleet, int64_t now_ns)
 {
     struct gw_worker *worker = gw_worker_list_pop_front(&fleet->leaving);
@@ -459,7 +462,8 @@ void gw_fleet_tick(struct gw_fleet *fleet, int64_t now_ns, bool heard_all)
     fleet->ticked_ns = now_ns;
     if (atomic_exchange(&fleet->links_changed, false))
         lose_all_down(fleet);
-    /* A link that does not come up in time changes unnoticed, so each is checked when due. */
+    /* A link that fails to come up in time sets no flag, so each worker is also checked when
+     * due. */
     for (struct gw_worker *worker; (worker = gw_timing_wheel_take(&fleet->due, now_ns));)
         if (!lose_if_down(fleet, worker))
             check_worker(fleet, worker, now_ns, heard_all);

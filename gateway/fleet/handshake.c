@@ -18,7 +18,8 @@ bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code co
     return false;
 }
 
-/* A gateway without the weights compares with the weights' digest of the fleet's first worker. */
+/* A gateway without the weights compares with the weights' digest of the fleet's first worker. The
+ * parts are compared in this order because the first difference explains the others. */
 static bool same_model(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                        const Baton__V1__Hello *hello, struct gw_refusal *refusal)
 {

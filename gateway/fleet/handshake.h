@@ -1,12 +1,13 @@
-/* The handshake: whether a Hello fits this fleet, the worker that it announces, and the answer.
+/* The handshake: checks whether a Hello fits this fleet, creates the worker that it announces, and
+ * sends the answer.
  *
  * The first worker that joins an empty fleet settles the fleet's terms. A worker that differs from
- * them is refused, because a context can only move between workers that compute alike.
+ * them is refused, because a context can only move between workers with the same terms.
  *
- * Ownership: a worker made here belongs to the caller.
+ * Ownership: a worker created here belongs to the caller.
  * Threading: loop thread; judge is a pure function.
- * Errors:    a Hello that does not fit is answered with Refused and a reason; one without the token
- *            is not answered.
+ * Errors:    a Hello that does not fit gets Refused with a reason; a Hello without the token gets
+ *            no answer.
  */
 #ifndef BATON_GATEWAY_FLEET_HANDSHAKE_H
 #define BATON_GATEWAY_FLEET_HANDSHAKE_H
@@ -14,7 +15,7 @@
 #include "common/wire/cluster_token.h"
 #include "gateway/fleet/worker.h"
 
-/* What this gateway says of itself, and compares with a Hello. */
+/* This gateway's identity, with which a Hello is compared. */
 struct gw_identity {
     uint64_t epoch;
     int64_t connect_ns; /* a worker that cannot be dialled within it is lost */
@@ -37,11 +38,11 @@ struct gw_refusal {
     char reason[256];
 };
 
-/* Whether the Hello carries the fleet's token: its sender is no stranger. Nothing may be opened or
- * dialled for one that does not. */
+/* Whether the Hello carries the fleet's token. For a Hello without it nothing may be opened or
+ * dialled. */
 bool gw_handshake_has_token(const struct gw_identity *identity, const Baton__V1__Hello *hello);
 
-/* Whether a worker that says hello, with the token, fits. False: for the reason in *refusal. */
+/* Whether the worker of a Hello with the token fits. False: for the reason in *refusal. */
 bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_fleet_terms *terms,
                         const Baton__V1__Hello *hello, struct gw_refusal *refusal);
 
@@ -49,11 +50,12 @@ bool gw_handshake_judge(const struct gw_identity *identity, const struct gw_flee
 bool gw_handshake_refuse(struct gw_refusal *refusal, Baton__V1__Refused__Code code, const char *fmt,
                          ...) BATON_PRINTF(3, 4);
 
-/* The terms of a fleet whose first worker says hello. */
+/* Settles the terms of a fleet by the Hello of its first worker. */
 void gw_handshake_settle(struct gw_fleet_terms *terms, const Baton__V1__Hello *hello);
 
-/* The worker that a Hello announces, JOINING, with its half of the link open; wake rings when the
- * link changes. NULL without memory, or when the Hello cannot be answered: see why. */
+/* Creates the worker that a Hello announces, in state JOINING, with the gateway's half of the link
+ * open; wake is called when the link changes. NULL without memory, or if the Hello cannot be
+ * answered: see why. */
 struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
                                       const struct baton_message *message, void (*wake)(void *arg),
                                       void *wake_arg, struct baton_why *why);

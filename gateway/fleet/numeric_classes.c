@@ -24,7 +24,9 @@ static bool is_called(const struct gw_numeric_class *numeric_class, const char *
     return !strcmp(numeric_class->name.hex, name);
 }
 
-/* Its own place, or of those without workers the one that was left first; NULL: none. */
+/* The class's own place, or else the place that has been without workers for longest; NULL: all
+ * places have workers. A class keeps its place while it can, so that block hashes computed for it
+ * stay valid when its workers come back. */
 static const struct gw_numeric_class *place_for(const struct gw_numeric_classes *classes,
                                                 const char *name)
 {
@@ -44,8 +46,8 @@ bool gw_numeric_classes_may_join(const struct gw_numeric_classes *classes, const
     return place_for(classes, name);
 }
 
-/* The first worker decides the hashes: a fleet has one model, but a later fleet may have
- * another. */
+/* The first worker of a class sets the root of its hashes. A fleet has one model, but a later fleet
+ * behind the same gateway may have another one. */
 static void begin(struct gw_numeric_class *place, const Baton__V1__Hello *hello)
 {
     const struct baton_block_salt salt = {.config = hello->fingerprint->config,

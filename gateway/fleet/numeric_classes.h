@@ -1,11 +1,11 @@
-/* The numeric classes of a fleet's workers (engine/compute/numeric_class.c): what each one's block
- * hashes begin with, and which roles it serves.
+/* The numeric classes of a fleet's workers (engine/compute/numeric_class.c): the root of each
+ * class's block hashes, and the roles that it serves.
  *
  * Workers of one class compute the same bits. K and V, tokens and texts may differ between classes,
  * so nothing that was computed in one is found under another's hashes.
  *
- * Ownership: plain data, the fleet's. Workers point to their class; its place stays theirs while
- *            they are here, and then until another class needs it.
+ * Ownership: plain data, the fleet's. Workers point to their class, which keeps its place while it
+ *            has workers, and then until another class needs the place.
  * Threading: loop thread.
  * Errors:    join: NULL when all places are taken.
  */
@@ -33,7 +33,7 @@ struct gw_numeric_classes {
 
 void gw_numeric_classes_init(struct gw_numeric_classes *classes);
 
-/* A worker that says this hello joins or leaves its class. */
+/* Adds the worker of a Hello to its class, or removes a worker from its class. */
 struct gw_numeric_class *gw_numeric_classes_join(struct gw_numeric_classes *classes,
                                                  const Baton__V1__Hello *hello);
 void gw_numeric_classes_leave(struct gw_numeric_class *numeric_class);
@@ -41,7 +41,7 @@ void gw_numeric_classes_leave(struct gw_numeric_class *numeric_class);
 /* Whether there is a place for a worker of that class. */
 bool gw_numeric_classes_may_join(const struct gw_numeric_classes *classes, const char *name);
 
-/* The class of that name that has workers, or had some; NULL: none is known. */
+/* The class with that name, if it has or had workers; else NULL. */
 const struct gw_numeric_class *gw_numeric_classes_find(const struct gw_numeric_classes *classes,
                                                        const struct baton_numeric_class *name);
 

@@ -1,5 +1,5 @@
-/* What the fleet can do: which roles and numeric classes its workers serve, and how long a context
- * they hold (fleet.h). */
+/* The fleet's abilities (fleet.h): the roles and numeric classes that its workers serve, and the
+ * longest context that they hold. */
 #include "gateway/fleet/fleet.h"
 
 static gw_class_set classes_in(const struct gw_fleet *fleet, Baton__V1__Role role,
@@ -23,7 +23,7 @@ gw_class_set gw_fleet_serves(const struct gw_fleet *fleet, Baton__V1__Role role)
     return gw_fleet_ready(fleet, role) | classes_in(fleet, role, GW_WORKER_SUSPECT);
 }
 
-/* A gateway that was stopped heard of no worker meanwhile. */
+/* Time in which the gateway itself was suspended does not count, because no worker could join. */
 static bool is_recent(const struct gw_fleet *fleet, int64_t since_ns, int64_t now_ns)
 {
     if (since_ns < fleet->awake_ns)

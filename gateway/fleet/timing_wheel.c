@@ -21,7 +21,8 @@ void gw_timing_wheel_put(struct gw_timing_wheel *wheel, struct gw_worker *worker
     gw_due_list_push_back(slot(wheel, worker->due_slot), worker);
 }
 
-/* Those whose slot has ended are in the list of the due. */
+/* A worker whose slot has ended was moved to the list `due`; the lists count their members, so the
+ * right one must be named. */
 void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *worker)
 {
     if (!worker->in_due.next)
@@ -30,8 +31,9 @@ void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *wor
         worker->due_slot < wheel->turned_to ? &wheel->due : slot(wheel, worker->due_slot), worker);
 }
 
-/* Slots are shared by rounds of the wheel, so a slot may hold workers of a later one. After a pause
- * longer than a round each slot is checked once. */
+/* Moves the workers of all slots that have ended to `due`. Rounds of the wheel share their slots,
+ * so a slot may also hold workers of a later round, which stay. After a pause longer than a round
+ * each slot is visited once. */
 static void turn(struct gw_timing_wheel *wheel, int64_t now_ns)
 {
     int64_t from = wheel->turned_to, end = now_ns / wheel->slot_ns;

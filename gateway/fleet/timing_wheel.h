@@ -1,6 +1,5 @@
-/* When each worker of the fleet is to be checked next: a hashed timing wheel, so that a tick
- * costs what is due and not what is there (G. Varghese, T. Lauck: "Hashed and Hierarchical Timing
- * Wheels", 1987, scheme 6).
+/* A hashed timing wheel of the workers' next checks: a tick visits only the workers that are due
+ * (G. Varghese, T. Lauck: "Hashed and Hierarchical Timing Wheels", 1987, scheme 6).
  *
  * Time is cut into slots; a worker is due at the end of its slot, so up to one slot late.
  *
@@ -27,14 +26,13 @@ struct gw_timing_wheel {
 /* slot_ns: > 0, how late a worker may be checked. */
 void gw_timing_wheel_init(struct gw_timing_wheel *wheel, int64_t slot_ns, int64_t now_ns);
 
-/* The worker, which is in no slot, is to be checked at due_ns; a time that is over counts as
- * now. */
+/* Schedules the check of a worker, which is in no slot, at due_ns; a past time counts as now. */
 void gw_timing_wheel_put(struct gw_timing_wheel *wheel, struct gw_worker *worker, int64_t due_ns);
 
-/* It is to be checked no more; harmless when it is in no slot. */
+/* Removes the worker; no-op if it is in no slot. */
 void gw_timing_wheel_remove(struct gw_timing_wheel *wheel, struct gw_worker *worker);
 
-/* Takes a worker that is due out of the wheel; NULL: there is none. */
+/* Removes a worker that is due from the wheel and returns it; NULL: none is due. */
 struct gw_worker *gw_timing_wheel_take(struct gw_timing_wheel *wheel, int64_t now_ns);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define TO(state) (1u << GW_WORKER_##state)
 
-/* The picture in the header, as a table: from each state, where to. */
+/* The edges of the drawing in worker.h. */
 static const unsigned edges[GW_N_WORKER_STATES] = {
     [GW_WORKER_JOINING] = TO(READY) | TO(STALLED) | TO(UNHEALTHY) | TO(DRAINING),
     [GW_WORKER_READY] = TO(SUSPECT) | TO(STALLED) | TO(UNHEALTHY) | TO(DRAINING),
@@ -56,7 +56,9 @@ void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, c
 void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *status)
 {
     worker->status = *status;
-    worker->status.base.n_unknown_fields = 0; /* a newer worker's; their memory is the message's */
+    /* A newer worker may send unknown fields; the message owns their memory, and ends before this
+     * copy does. */
+    worker->status.base.n_unknown_fields = 0;
     worker->status.base.unknown_fields = NULL;
     gw_worker_load_told(
         &worker->load,

@@ -10,16 +10,16 @@
  *
  *     any but DRAINING --a Status with a failed canary--> UNHEALTHY --as above--> DRAINING
  *
- * A stalled worker beats, but its engine makes no progress: it gets no work, and its requests are
- * taken from it. The same goes for an unhealthy one, which computes other results than it did: it
- * stays so until its process is started anew.
+ * A stalled worker sends heartbeats, but its engine makes no progress: it gets no work, and its
+ * requests are retried on other workers. The same holds for an unhealthy worker, whose results have
+ * changed since its start: it stays unhealthy until its process is restarted.
  *
  * A worker that is gone has no state, because the fleet frees it.
  *
- * Ownership: the fleet owns workers; the others borrow them until the fleet says that one is lost.
+ * Ownership: the fleet owns workers; others borrow them until on_lost (fleet.h).
  * Threading: loop thread.
- * Errors:    an edge that is not in the picture is a bug and aborts. A send that fails takes the
- *            worker's link down; the fleet notices that.
+ * Errors:    an edge that is not in the drawing is a bug and aborts. A send that fails takes the
+ *            worker's link down, and the next tick drops the worker.
  */
 #ifndef BATON_GATEWAY_FLEET_WORKER_H
 #define BATON_GATEWAY_FLEET_WORKER_H
@@ -44,7 +44,7 @@ enum gw_worker_state {
         GW_N_WORKER_STATES
 };
 
-/* Of the workers of a fleet, so that what asks for them in every tick need not look at each. */
+/* Counts of a fleet's workers, so that what needs them in every tick need not visit each worker. */
 struct gw_worker_census {
     size_t n[GW_N_ROLES][GW_N_WORKER_STATES];
     bool any_rejected; /* some worker may be backing off, or have rejected recently */
@@ -53,9 +53,9 @@ struct gw_worker_census {
 struct gw_worker {
     struct gw_worker_census *census; /* the fleet's */
     struct baton_node in_workers, in_bucket, in_due;
-    int64_t due_slot; /* of the timing wheel */
+    int64_t due_slot; /* its slot in the timing wheel */
     enum gw_worker_state state;
-    int64_t state_ns; /* since when it is in its state */
+    int64_t state_ns; /* when it entered its state */
     Baton__V1__Role role;
     char id[BATON_MAX_ID_BYTES + 1];
     char address[BATON_MAX_TEXT_BYTES + 1];  /* inbox url as dialled */
@@ -63,62 +63,63 @@ struct gw_worker {
     char model[BATON_MAX_TEXT_BYTES + 1];
     struct baton_fingerprint fingerprint;
     struct gw_numeric_class *numeric_class;     /* the fleet's; NULL before it joins */
-    char kernels[BATON_MAX_ID_BYTES + 1];       /* "": not told */
-    char numa[BATON_MAX_ID_BYTES + 1];          /* "node:0"; "": it is bound to none */
-    char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode: "": it has none */
-    char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it has shown last */
+    char kernels[BATON_MAX_ID_BYTES + 1];       /* "": unknown */
+    char numa[BATON_MAX_ID_BYTES + 1];          /* "node:0"; "": bound to no node */
+    char draft_model[BATON_MAX_TEXT_BYTES + 1]; /* decode; "": none */
+    char token[BATON_MAX_TEXT_BYTES + 1];       /* the cluster token that it sent last */
     uint32_t pid, n_cores;
-    bool embeds;     /* prefill: it makes embeddings */
-    bool hands_over; /* decode: it moves running sequences, and takes them */
-    uint32_t pipe;   /* by which it speaks to us (common/wire/transport/inbox.h) */
+    bool embeds;     /* prefill: it computes embeddings */
+    bool hands_over; /* decode: it sends and receives running sequences */
+    uint32_t pipe;   /* the pipe on which it sends to us (common/wire/transport/inbox.h) */
     uint64_t epoch;
     struct baton_link *link;
     Baton__V1__Status status; /* the last one; a message of plain numbers, so a copy is whole */
     struct gw_worker_load load;
     double start_to_ready_s, model_load_s;
-    int64_t beat_ns, beat_due_ns; /* the pause that it was told last; our next beat */
-    int64_t max_beat_ns;          /* the longest pause that it takes; 0: that of a small fleet */
-    uint32_t tag;                 /* of this life: no other worker ever has it; never 0 */
-    uint32_t n_active;            /* requests of this gateway that are here now */
+    int64_t beat_ns, beat_due_ns; /* the pause that it was sent last; when our next beat is due */
+    int64_t max_beat_ns;          /* the longest pause that it accepts; 0: that of a small fleet */
+    uint32_t tag;                 /* numbers this life of the worker: unique, never 0 */
+    uint32_t n_active;            /* requests of this gateway that it has now */
     uint32_t n_stalls;            /* how often it was STALLED */
-    uint64_t n_routed, turn;      /* in all; when the last one was, counted in routings */
-    double prompt_tokens_per_s;   /* at which it computed prompts of ours; 0: none yet */
-    /* By class (enum baton_priority). It rejected a reservation after its last Status: ask none.
-     * And requests wait that were not offered to it since: ask one at a time. */
+    uint64_t n_routed, turn;      /* requests routed to it; the number of the last such routing */
+    double prompt_tokens_per_s;   /* measured on our prompts; 0: none yet */
+    /* By class (enum baton_priority). backing_off: it rejected a reservation after its last Status,
+     * so it gets no Reserve. recently_rejected: requests wait that were not offered to it since the
+     * rejection, so it gets one Reserve at a time. */
     bool backing_off[BATON_N_PRIORITIES], recently_rejected[BATON_N_PRIORITIES];
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
 BATON_LIST(gw_worker_bucket, struct gw_worker, in_bucket)
 
-/* The only way from one state to another: checks the edge, stamps the clock, logs. reason is for
- * the log. */
+/* Changes the state: checks the edge, takes the time, logs with the reason. Nothing else may set
+ * it. */
 void gw_worker_set_state(struct gw_worker *worker, enum gw_worker_state state, const char *reason);
 
 /* Keeps the Status that the worker sent, and derives its load from it. */
 void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *status);
 
-/* It rejected a reservation for a request of the class: it has less for batch requests than for
- * interactive ones. And: it may have room again. */
+/* The worker rejected a reservation for a request of the class: it backs off for this class, and
+ * for batch requests too, which may use less of its capacity. And: it may have capacity again. */
 void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority);
 void gw_worker_may_have_room(struct gw_worker *worker);
 
 /* Sends a message; request id and attempt, if any, are set by the caller. INVALID or LIMIT: the
- * worker would refuse it, so it was not sent. Any other failure takes the worker's link down, and
- * its loss is noticed. */
+ * worker would refuse the message, so it was not sent. Any other failure takes the worker's link
+ * down, and the next tick drops the worker. */
 enum baton_err gw_worker_send(struct gw_worker *worker, baton_envelope *envelope);
 
-/* Whether it may be asked for anything new: it is READY, and its link is not down. A link may be
- * down for a moment before the fleet's tick says that the worker is lost. */
+/* Whether it may get new work: it is READY, and its link is not down. A link may be down for a
+ * moment before the fleet's tick drops the worker. */
 bool gw_worker_is_there(const struct gw_worker *worker);
 
-/* Closes its link and frees it; it is in no list. */
+/* Closes the link and frees the worker, which must be in no list. */
 void gw_worker_destroy(struct gw_worker *worker);
 
-/* Prompt tokens a second, as the worker reports or as measured on our requests; 0: not known. */
+/* Prompt tokens a second, as reported by the worker or measured on our requests; 0: unknown. */
 double gw_worker_prompt_rate(const struct gw_worker *worker);
 
-/* How long a prompt would wait there now; NAN when not known. */
+/* Seconds that a prompt would wait there now; NAN: unknown. */
 double gw_worker_wait_s(const struct gw_worker *worker);
 
 const char *gw_worker_state_name(enum gw_worker_state state);

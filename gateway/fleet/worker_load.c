@@ -13,7 +13,7 @@ static int64_t not_negative(int64_t n)
 void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told)
 {
     const struct gw_work *ours = &load->ours;
-    /* Not below 0: a worker may not have read yet what this gateway has counted already. */
+    /* Not below 0: the worker may not have read messages yet that this gateway has counted. */
     load->told = *told;
     load->others[1] = load->others[0];
     load->others[0] = (struct gw_work){

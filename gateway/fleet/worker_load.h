@@ -1,11 +1,11 @@
-/* Worker load: how much a worker has to do, between two of its Statuses.
+/* Worker load: a worker's estimated work between two of its Statuses.
  *
- * The gateway knows exactly what it routed there, at every moment. The load of other gateways is
- * what a Status reports beyond that. Of the last two Statuses the smaller figure counts, because a
- * worker may have written one of them before a request of ours ended and we may have read it after.
- * A Status also knows what the gateway cannot: how far prompts are, and which blocks requests
- * share. Where a Status reports less than that sum, the gateway believes the Status and adds what
- * it routed there since, less what ended since.
+ * The gateway knows exactly what it routed there itself. The load of other gateways is what a
+ * Status reports beyond that. Of the last two Statuses the smaller figure counts, because the
+ * worker may have written one of them before a request of ours ended, and we may have read it
+ * after. A Status also contains facts that the gateway lacks: how far prompts are, and which blocks
+ * requests share. If a Status reports less than the sum, the gateway uses the Status, plus what it
+ * routed there since, minus what ended since.
  *
  * Ownership: plain data.
  * Threading: none; one owner at a time.
@@ -24,13 +24,13 @@ struct gw_work {
 
 struct gw_worker_load {
     struct gw_work ours, told;
-    struct gw_work others[2]; /* by the last Status and the one before */
+    struct gw_work others[2]; /* other gateways' work, by the last Status and the one before */
 };
 
-/* A Status came. */
+/* Takes over the work that a new Status reports. */
 void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told);
 
-/* Work of ours was routed there, or (negative) ended. */
+/* Adds work that was routed there, or (negative) that ended. */
 void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work);
 
 struct gw_work gw_worker_load_now(const struct gw_worker_load *load);

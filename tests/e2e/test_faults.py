@@ -173,7 +173,7 @@ def test_a_worker_with_a_wrong_token_or_a_taken_name_is_refused():
         wait_for(lambda: "wrong cluster token" in fleet.gateway.text(), "the refusal")
         wrong.stop()
         twin = fleet.start_worker("decode", "twin", args=["--id", "decode-0"])
-        wait_for(lambda: 'another worker called' in twin.text(), "the refusal")
+        wait_for(lambda: 'is in use by another worker' in twin.text(), "the refusal")
         twin.stop()
         assert len(fleet.fleet()) == 2
         assert fleet.generate(prompt=STORY)["output_tokens"] == 20
