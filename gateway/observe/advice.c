@@ -4,7 +4,7 @@
 
 #include "common/obs/prom.h"
 
-/* The mean of those that know their cost; how many are ready. */
+/* The mean cost of the role's READY workers that report one. Adds all READY ones to *n_ready. */
 static struct baton_stage_cost cost_of(const struct gw_fleet *fleet, Baton__V1__Role role,
                                        double *n_ready)
 {

@@ -1,9 +1,9 @@
-/* Which role the fleet lacks: computed by common/capacity/capacity.h from recent arrivals
+/* Advice on which role the fleet lacks, computed by common/capacity/capacity.h from recent arrivals
  * (arrivals.h) and from the costs of the workers' steps (Status).
  *
  * Ownership: plain values; the fleet is borrowed.
  * Threading: loop thread.
- * Errors:    stick in the output buffer. After too few requests everything is unknown.
+ * Errors:    stick in the output buffer. After too few requests all figures are unknown.
  */
 #ifndef BATON_GATEWAY_OBSERVE_ADVICE_H
 #define BATON_GATEWAY_OBSERVE_ADVICE_H
@@ -22,10 +22,10 @@ struct gw_advice {
 struct gw_advice gw_advice_now(const struct gw_fleet *fleet, const struct gw_arrivals *arrivals,
                                int64_t now_ns);
 
-/* As the member "advice". */
+/* Writes the member "advice". */
 void gw_advice_put(struct baton_json_out *out, const struct gw_advice *advice);
 
-/* The same as gauges. */
+/* Writes the same as gauges. */
 void gw_advice_write(const struct gw_advice *advice, struct baton_buf *out);
 
 #endif

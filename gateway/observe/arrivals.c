@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 
-/* With fewer requests than this there is no mean. A faded request counts as a fraction. */
+/* Fewer requests than this have no mean. A faded request counts as a fraction. */
 enum { MIN_REQUESTS = 6 };
 
 static const double memory_s = 30;
@@ -55,8 +55,8 @@ bool gw_arrivals_mean(const struct gw_arrivals *arrivals, int64_t now_ns,
 {
     struct gw_arrivals now = *arrivals; /* a reader must not change the sums */
     fade(&now, now_ns);
-    /* The weight of the past, integrated since the first event: memory_s after a long time, and the
-     * time that passed when that is short. A rate is right from the start. */
+    /* The integral of the weights since the first event: memory_s after a long time, and about the
+     * elapsed time at first, so that a rate is right from the start. */
     double remembered_s = memory_s * (1 - kept_after(now_ns - now.since_ns));
     if (now.n_prompts < MIN_REQUESTS || now.n_finished < MIN_REQUESTS || !(remembered_s > 0))
         return false;

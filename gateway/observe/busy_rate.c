@@ -8,9 +8,9 @@ enum { MIN_MARKS = 4 };
 
 static const double lately_s = 4, moment_s = 4.0 / GW_BUSY_RATE_MARKS;
 
-/* A pause before some work that is longer than this, and than so many times what such work usually
- * takes, is a stall. A rate that has really fallen so far is followed within a few notes, because
- * each of them multiplies what is usual. */
+/* A pause before some work is a stall if it exceeds stall_s and stall_factor times the usual time
+ * of such work. A rate that has really fallen so far is still followed within a few notes, because
+ * each note may multiply the usual time by the factor. */
 static const double stall_s = 1, stall_factor = 8;
 
 void gw_busy_rate_pass(struct gw_busy_rate *rate, int64_t now_ns)
@@ -58,8 +58,9 @@ static double per_unit_s(const struct gw_busy_rate *rate, double now_s)
     return (now_s - clock_s) / (done > 1 ? done : 1);
 }
 
-/* The time that the work took, without a stall. The first work has nothing to compare it with, and
- * after a short pause, as before nearly every token, nothing need be compared. */
+/* The time that the work took, without a stall. The first work has no usual time to compare with.
+ * After a short pause, as before nearly every token, the comparison is skipped: it would cost a
+ * walk over the marks. */
 static double taken_s(const struct gw_busy_rate *rate, double done)
 {
     if (!rate->n_marks || rate->pending_s <= stall_s)

@@ -28,30 +28,31 @@ void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct
     write_total(out, "baton_kv_transfer_bytes_total", "Context bytes handed over.",
                 (double)handoff_stats->n_bytes);
     write_total(out, "baton_kv_transfer_shared_bytes_total",
-                "Of these, through shared memory: they went over no link.",
+                "Context bytes handed over through shared memory and not over a link.",
                 (double)handoff_stats->n_shared_bytes);
-    write_total(out, "baton_kv_transfer_chunks_total", "Chunks they came in.",
+    write_total(out, "baton_kv_transfer_chunks_total", "Chunks of contexts handed over.",
                 (double)handoff_stats->n_chunks);
     write_total(out, "baton_kv_transfer_crc_seconds_total",
-                "Time decode workers took to check the chunks' CRCs.", handoff_stats->crc_s);
+                "Time that decode workers took to check the chunks' CRCs.", handoff_stats->crc_s);
     write_total(out, "baton_kv_transfer_overlap_seconds_total",
-                "Of the transfers' time: beside the computing of the prompt.",
+                "Transfer time that overlapped the computation of the prompt.",
                 handoff_stats->overlap_s);
     baton_prom_family(out, "baton_kv_transfer_seconds", "histogram",
-                      "Time from a context's first chunk to its last one received.");
+                      "Time from a context's first chunk to its last one, at the receiver.");
     baton_prom_hist(out, "baton_kv_transfer_seconds", &handoff_stats->transfer, NULL, NULL);
     baton_prom_family(out, "baton_kv_transfer_exposed_seconds", "histogram",
-                      "Time a decode worker that had the first token waited for the context.");
+                      "Time that a decode worker with the first token waited for the context.");
     baton_prom_hist(out, "baton_kv_transfer_exposed_seconds", &handoff_stats->exposed, NULL, NULL);
 }
 
-/* null in JSON where there was no time to divide by. */
+/* NAN, which becomes null in JSON, without a time to divide by. */
 static double per(double amount, double seconds)
 {
     return seconds > 0 ? amount / seconds : NAN;
 }
 
-/* The first context between two workers may begin over the link. */
+/* "both": the first context between two workers begins over the link while they set up their shared
+ * memory. */
 static const char *path_of(const struct gw_handoff *handoff)
 {
     if (!handoff->n_shared_bytes)

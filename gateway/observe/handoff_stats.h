@@ -1,11 +1,11 @@
-/* Hand-off statistics: what it cost to move contexts between workers, each one and all together.
+/* Hand-off statistics: the cost of moving contexts between workers, of each one and in total.
  *
  *     KvBegin arrives     first token chosen     DecodeStart arrives   last block received
  *     |<----------------------------- transfer_s ------------------------------------->|
  *     |<---- overlap_s ---->|                    |<------------ exposed_s ------------>|
  *
  * The interval between them is hidden behind the first token's trip to the gateway and back. A
- * transfer that ends before DecodeStart comes exposes nothing. One that begins after the first
+ * transfer that ends before DecodeStart arrives exposes nothing. One that begins after the first
  * token overlaps nothing. One that begins after DecodeStart exposes more than itself.
  *
  * Ownership: plain data.
@@ -29,10 +29,10 @@ struct gw_handoff_stats {
 void gw_handoff_stats_note(struct gw_handoff_stats *handoff_stats,
                            const struct gw_handoff *handoff);
 
-/* As Prometheus text. */
+/* Writes Prometheus text. */
 void gw_handoff_stats_write(const struct gw_handoff_stats *handoff_stats, struct baton_buf *out);
 
-/* As the member "handoff" of an answer; null when nothing was sent. */
+/* Writes the member "handoff" of an answer; null if nothing was sent. */
 void gw_handoff_put(struct baton_json_out *out, const struct gw_handoff *handoff);
 
 #endif

@@ -1,7 +1,8 @@
-/* How late the event loop runs its timers: what a heartbeat, a deadline or a token waits for while
- * the loop does something else.
+/* The event loop's lag: how late it runs its timers, which is the time that a heartbeat, a deadline
+ * or a token waits while the loop does something else.
  *
- * Ownership: embedded in the gateway; whoever closes the loop's handles closes the timer.
+ * Ownership: embedded in the gateway; the owner of the loop closes the timer with its other
+ *            handles.
  * Threading: loop thread.
  * Errors:    start: libuv's code; the buffer's own.
  */
@@ -24,8 +25,8 @@ struct gw_loop_lag {
 /* Samples every GW_LOOP_LAG_PERIOD_MS until the timer is closed. 0, or libuv's error. */
 int gw_loop_lag_start(struct gw_loop_lag *lag, uv_loop_t *loop);
 
-/* A sample was late by late_ns. The samples that fell due meanwhile count too, each with its own
- * delay: otherwise one stop of a second would be one sample among a hundred. */
+/* Adds a sample that was late by late_ns. The samples that fell due meanwhile count too, each with
+ * its own delay: otherwise a stop of one second would be one sample among a hundred. */
 void gw_loop_lag_note(struct baton_hist *hist, int64_t late_ns);
 
 void gw_loop_lag_write(const struct gw_loop_lag *lag, struct baton_buf *out);

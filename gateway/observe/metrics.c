@@ -114,36 +114,37 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_by_priority(metrics, out);
     write_slo(out, metrics);
     baton_prom_family(out, "baton_requests_rejected_total", "counter",
-                      "Requests refused before any work, by the reason.");
+                      "Requests rejected before any work, by reason.");
     for (int i = 0; i < GW_N_REJECTIONS; i++)
         baton_prom_sample(out, "baton_requests_rejected_total", (double)metrics->rejections[i],
                           "reason", rejection_names[i], NULL);
     write_counter(out, "baton_requests_unauthorized_total",
-                  "Requests refused for want of a valid API key.", metrics->n_unauthorized);
-    write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of requests answered.",
+                  "Requests rejected because they had no valid API key.", metrics->n_unauthorized);
+    write_counter(out, "baton_prompt_tokens_total", "Prompt tokens of answered requests.",
                   metrics->n_prompt_tokens);
-    write_counter(out, "baton_cached_prompt_tokens_total", "Of these, found in a prefix cache.",
+    write_counter(out, "baton_cached_prompt_tokens_total",
+                  "Prompt tokens of answered requests that a prefix cache had.",
                   metrics->n_cached_tokens);
-    write_counter(out, "baton_disk_prompt_tokens_total", "Of these, read from disk.",
-                  metrics->n_disk_tokens);
+    write_counter(out, "baton_disk_prompt_tokens_total",
+                  "Cached prompt tokens that were read from disk.", metrics->n_disk_tokens);
     write_counter(out, "baton_output_tokens_total", "Tokens generated.", metrics->n_output_tokens);
-    write_counter(out, "baton_embeddings_total", "Embeddings made of prompts.",
+    write_counter(out, "baton_embeddings_total", "Embeddings computed from prompts.",
                   metrics->n_embeddings);
     write_by_mode(out, "baton_drafted_tokens_total",
-                  "Tokens that speculation guessed, by its mode.", metrics->n_drafted);
-    write_by_mode(out, "baton_accepted_tokens_total", "Of these, those that were right.",
+                  "Draft tokens that speculation guessed, by mode.", metrics->n_drafted);
+    write_by_mode(out, "baton_accepted_tokens_total", "Draft tokens that were accepted, by mode.",
                   metrics->n_accepted);
     write_counter(out, "baton_retries_total",
-                  "Attempts begun again because one broke before its first token.",
+                  "New attempts because an attempt broke before its first token.",
                   metrics->n_retries);
     write_counter(out, "baton_migrations_total",
-                  "Times that a request went on elsewhere, after its first token.",
+                  "Continuations of requests on another worker after the first token.",
                   metrics->n_migrations);
     write_counter(out, "baton_hand_overs_total",
-                  "Of these, with the KV cache, from a decode worker that drains.",
+                  "Migrations with the KV cache, from a decode worker that drains.",
                   metrics->n_hand_overs);
     write_counter(out, "baton_class_changes_total",
-                  "How often a request went on with a worker of another numeric class.",
+                  "Continuations of requests on a worker of another numeric class.",
                   metrics->n_class_changes);
     write_latency(out, "baton_migration_gap_seconds",
                   "Last token before a migration to the first token after it, at the gateway.",
@@ -151,8 +152,9 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_stream_pauses_total",
                   "Times that a stream was paused because its client read too slowly.",
                   metrics->n_pauses);
-    baton_prom_family(out, "baton_reservations_rejected_total", "counter",
-                      "Reservations that a decode worker rejected, by what it was short of.");
+    baton_prom_family(
+        out, "baton_reservations_rejected_total", "counter",
+        "Reservations that a decode worker rejected, by the resource that it lacked.");
     baton_prom_sample(out, "baton_reservations_rejected_total", (double)metrics->n_batch_full,
                       "reason", "batch_full", NULL);
     baton_prom_sample(out, "baton_reservations_rejected_total", (double)metrics->n_no_blocks,
@@ -179,15 +181,15 @@ void gw_metrics_write_queue(const struct gw_throughput *throughput,
     write_gauge(out, "baton_queue_prompt_tokens", "Tokens of their prompts.",
                 (double)throughput->n_waiting_tokens);
     write_gauge(out, "baton_queue_wait_seconds",
-                "Predicted wait, for a first token, of a request that came now.",
+                "Predicted wait for the first token of a request that arrives now.",
                 gw_throughput_wait_s(throughput, 0, 0));
 }
 
 void gw_metrics_write_hellos(const struct gw_hello_stats *hellos, struct baton_buf *out)
 {
     baton_prom_family(out, "baton_hellos_refused_total", "counter",
-                      "Hellos that brought no worker: of strangers without the cluster token, of "
-                      "workers that do not fit, of others that were not answered.");
+                      "Hellos without a new worker: the cluster token was wrong, the worker does "
+                      "not fit, or no answer was sent.");
     baton_prom_sample(out, "baton_hellos_refused_total", (double)hellos->n_strangers, "reason",
                       "token", NULL);
     baton_prom_sample(out, "baton_hellos_refused_total", (double)hellos->n_refused, "reason",
@@ -203,11 +205,11 @@ void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *o
     write_counter(out, "baton_inbox_messages_total", "Messages from workers.", stats.n_received);
     write_counter(out, "baton_inbox_bytes_total", "Bytes of those messages.", stats.n_bytes);
     write_counter(out, "baton_inbox_rejected_total",
-                  "Messages that were no valid frame, or of no link: their pipe was closed.",
+                  "Messages that were invalid or of no link: their pipe was closed.",
                   stats.n_rejected);
     baton_prom_family(out, "baton_inbox_strangers_ended_total", "counter",
-                      "Connections to the inbox that were ended before a worker's message came by "
-                      "them, by the reason.");
+                      "Connections to the inbox that were closed before they carried a worker's "
+                      "message, by reason.");
     baton_prom_sample(out, "baton_inbox_strangers_ended_total", (double)stats.strangers.n_crowded,
                       "reason", "crowded", NULL);
     baton_prom_sample(out, "baton_inbox_strangers_ended_total", (double)stats.strangers.n_silent,
@@ -219,7 +221,7 @@ void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *o
 static void write_limited(const struct gw_http_stats *stats, struct baton_buf *out)
 {
     baton_prom_family(out, "baton_http_limited_total", "counter",
-                      "Requests and connections refused by a limit of a client.");
+                      "Requests and connections rejected by a limit per key or per address.");
     baton_prom_sample(out, "baton_http_limited_total", (double)stats->n_connections_limited, "of",
                       "address", "limit", "connections", NULL);
     for (int of = 0; of < GW_N_LIMITED; of++)
@@ -234,14 +236,15 @@ void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf
     const struct gw_http_stats *stats = gw_http_stats(server);
     write_gauge(out, "baton_http_connections", "Open client connections.",
                 (double)gw_http_n_connections(server));
-    write_counter(out, "baton_http_requests_total", "Requests of clients that were read whole.",
+    write_counter(out, "baton_http_requests_total", "Client requests that were read completely.",
                   stats->n_requests);
     write_counter(out, "baton_http_slices_over_total",
-                  "Times that a client's next request waited for its turn.", stats->n_slices_over);
+                  "Times that a client's next request had to wait for its turn.",
+                  stats->n_slices_over);
     write_counter(out, "baton_http_read_pauses_total",
-                  "Times that a client was so far ahead that it was not read.",
+                  "Times that reading stopped because a client sent requests too far ahead.",
                   stats->n_read_pauses);
-    write_counter(out, "baton_http_handshakes_total", "TLS handshakes that were completed.",
+    write_counter(out, "baton_http_handshakes_total", "TLS handshakes that succeeded.",
                   stats->n_handshakes);
     write_counter(out, "baton_http_handshakes_failed_total",
                   "TLS handshakes that failed: garbage, an old version, an alert.",

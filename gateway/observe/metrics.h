@@ -24,7 +24,7 @@
     X(canceled, "the client left")                                                                 \
     X(rejected, "refused before any work")
 
-/* Why a request was refused. The outcome `rejected` also counts malformed requests. */
+/* Why a request was rejected. The outcome `rejected` also counts malformed requests. */
 #define GW_REJECTIONS(X)                                                                           \
     X(queue_full) X(too_late) X(per_key) X(token_rate) X(too_large) X(no_worker) X(draining)
 
@@ -42,12 +42,12 @@ enum gw_outcome {
         GW_N_OUTCOMES
 };
 
-/* What a request must keep to count as good; 0: no bound. itl bounds every gap. */
+/* The bounds of a good request; 0: no bound. itl bounds every gap. */
 struct gw_slo {
     double ttft_s, itl_s;
 };
 
-/* Of the requests of one class (common/policy/priority.h). */
+/* The metrics of one class (common/policy/priority.h). */
 struct gw_priority_metrics {
     uint64_t outcomes[GW_N_OUTCOMES];
     struct baton_hist queue, ttft;
@@ -61,33 +61,34 @@ struct gw_metrics {
     uint64_t outcomes[GW_N_OUTCOMES];
     struct gw_priority_metrics of[BATON_N_PRIORITIES];
     uint64_t rejections[GW_N_REJECTIONS]; /* of completions */
-    uint64_t n_good;                      /* of those that ended ok: kept the SLO */
+    uint64_t n_good;                      /* requests that ended ok within the SLO */
     uint64_t n_prompt_tokens, n_cached_tokens, n_output_tokens, n_retries, n_migrations, n_pauses;
     uint64_t n_embeddings;
-    uint64_t n_disk_tokens;   /* of those that were cached: read from disk */
-    uint64_t n_hand_overs;    /* of the migrations: with the context */
-    uint64_t n_class_changes; /* tokens that were made in another class than the one before */
-    /* tokens that speculation guessed, by its mode; of them, right ones */
+    uint64_t n_disk_tokens;   /* cached tokens that were read from disk */
+    uint64_t n_hand_overs;    /* migrations that moved the context */
+    uint64_t n_class_changes; /* tokens from another class than the token before */
+    /* Tokens that speculation guessed, by mode; and those of them that were accepted. */
     uint64_t n_drafted[BATON_N_SPECULATION_MODES], n_accepted[BATON_N_SPECULATION_MODES];
     uint64_t n_batch_full, n_no_blocks; /* reservations that a decode worker rejected */
-    uint64_t n_unauthorized; /* answered with 401, which is no outcome: no request was made */
+    uint64_t n_unauthorized; /* answered with 401; not an outcome, because no gw_request existed */
 };
 
 const char *gw_outcome_name(enum gw_outcome outcome);
 const char *gw_rejection_name(enum gw_rejection rejection);
 
-/* A request was answered in full: its time to the first token, and the longest gap after it. */
+/* Counts a completely answered request as good if its time to the first token and its longest gap
+ * are within the SLO. */
 void gw_metrics_note_latency(struct gw_metrics *metrics, double ttft_s, double longest_gap_s);
 
 void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out);
 
-/* What waits for a worker, what clients do, and what arrived from workers. */
+/* Write the metrics of the queue, of the HTTP server and of the inbox. */
 void gw_metrics_write_queue(const struct gw_throughput *throughput,
                             const struct gw_requests *requests, struct baton_buf *out);
 void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf *out);
 void gw_metrics_write_inbox(const struct baton_inbox *inbox, struct baton_buf *out);
 
-/* The Hellos that brought no worker. */
+/* Writes the counts of Hellos that did not lead to a worker. */
 void gw_metrics_write_hellos(const struct gw_hello_stats *hellos, struct baton_buf *out);
 
 #endif

@@ -107,7 +107,7 @@ static enum baton_err write_post(struct gw_otlp_client *client, const char *body
     return err;
 }
 
-/* Until the response is whole. */
+/* Reads until the response is complete. */
 static enum baton_err read_response(struct gw_otlp_client *client,
                                     struct baton_http_response *response, struct baton_buf *body,
                                     struct baton_why *why)
@@ -128,9 +128,9 @@ static enum baton_err read_response(struct gw_otlp_client *client,
     return err;
 }
 
-/* ---- what it says ---- */
+/* ---- the answer ---- */
 
-/* A number, or as OTLP's JSON has it a text of digits; 0 for anything else. */
+/* A number, or a string of digits, which is how OTLP's JSON writes 64-bit integers; else 0. */
 static int64_t count_of(const struct baton_json *value)
 {
     const char *text = baton_json_string(value, NULL);
@@ -144,7 +144,7 @@ static void keep_message(struct gw_otlp_answer *answer, const struct baton_json 
     (void)snprintf(answer->message, sizeof answer->message, "%s", text ? text : "");
 }
 
-/* An ExportTraceServiceResponse, or of an error a google.rpc.Status. */
+/* Reads an ExportTraceServiceResponse, or, if the POST failed, a google.rpc.Status. */
 static void read_body(struct gw_otlp_answer *answer, const struct baton_buf *body)
 {
     struct baton_json *root = NULL;
@@ -157,8 +157,8 @@ static void read_body(struct gw_otlp_answer *answer, const struct baton_buf *bod
     baton_json_free(root);
 }
 
-/* One try. What was answered counts from its head on: a body that is too large or never ends
- * changes nothing, and takes the connection with it. */
+/* One try. An answer counts once its head is complete: a body that is too large or never ends only
+ * costs the connection. */
 static enum baton_err try_post(struct gw_otlp_client *client, const char *body, size_t n,
                                struct gw_otlp_answer *answer, struct baton_why *why)
 {
@@ -189,7 +189,8 @@ enum baton_err gw_otlp_post(struct gw_otlp_client *client, const char *body, siz
     int64_t until_ns = baton_now_ns() + TIMEOUT_MS * BATON_MS;
     enum baton_err err = BATON_IO;
     for (int i = 0; i < N_TRIES_REUSED; i++) {
-        bool is_reused = client->is_open; /* the server may have closed it meanwhile */
+        /* The server may have closed an idle connection: its failure is worth one new one. */
+        bool is_reused = client->is_open;
         err = is_reused ? BATON_OK : open_connection(client, until_ns, why);
         if (err)
             return err;

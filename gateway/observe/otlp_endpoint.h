@@ -1,11 +1,11 @@
-/* Where spans are sent to, and one POST of them: OTLP/HTTP with JSON
+/* The endpoint of spans, and one POST of them: OTLP/HTTP with JSON
  * (opentelemetry.io/docs/specs/otlp, "OTLP/HTTP").
  *
- * The connection is kept between POSTs. Redirects are not followed. What the endpoint answers is
- * read up to a bound, and believed in its status, Retry-After and partialSuccess only.
+ * The connection is kept between POSTs. Redirects are not followed. The answer is read up to a
+ * bound, and only its status, Retry-After and partialSuccess are used.
  *
  * Ownership: endpoint: parse to fini. client: init to close.
- * Threading: a client belongs to one thread, which post keeps waiting.
+ * Threading: a client belongs to one thread, which post blocks.
  * Errors:    parse: INVALID, and baton_file_read's, each naming the option. post: CANCELED (the
  *            bell was rung), IO, NOT_FOUND, TIMEOUT, PEER: the spans may be sent again later.
  */
@@ -40,19 +40,19 @@ struct gw_otlp_client {
 
 struct gw_otlp_answer {
     int status;
-    double retry_after_s; /* < 0: not told */
-    int64_t n_rejected;   /* spans that the endpoint did not want, of those that it took */
-    char message[160];    /* what it said about an error or rejected spans, or "" */
+    double retry_after_s; /* < 0: absent */
+    int64_t n_rejected;   /* rejected spans of an accepted batch */
+    char message[160];    /* its text about an error or rejected spans, or "" */
 };
 
-/* Whether the specification has the client send the same again after such an answer. */
+/* Whether, by the specification, the client sends the same batch again after this status. */
 bool gw_otlp_is_retryable(int status);
 
 void gw_otlp_client_init(struct gw_otlp_client *client, const struct gw_otlp_endpoint *endpoint,
                          const struct baton_doorbell *stop_bell);
 void gw_otlp_client_close(struct gw_otlp_client *client);
 
-/* OK: there is an answer, of whatever status. body: an ExportTraceServiceRequest. */
+/* OK: an answer came, with any status. body: an ExportTraceServiceRequest. */
 enum baton_err gw_otlp_post(struct gw_otlp_client *client, const char *body, size_t n,
                             struct gw_otlp_answer *answer, struct baton_why *why) BATON_MUST_CHECK;
 

@@ -10,7 +10,7 @@
 
 enum { HEADERS_MAX_BYTES = 8 << 10 };
 
-/* Written by post, or what would change where a message ends. */
+/* Headers that gw_otlp_post writes itself, or that would change where a message ends. */
 static const char *const own_names[] = {"host",           "connection",        "content-type",
                                         "content-length", "transfer-encoding", "user-agent"};
 
@@ -22,7 +22,7 @@ static bool is_name(struct gw_view name)
     return gw_view_is_token(name);
 }
 
-/* The byte that p stands for; *n_used is how many bytes say it. -1: none that a value may hold. */
+/* Decodes one byte of a value, which is *n_used bytes long. -1: a value may not contain it. */
 static int value_byte(const char *p, size_t n, size_t *n_used)
 {
     char digits[3] = {0};
@@ -49,18 +49,18 @@ static bool put_value(struct gw_view value, struct baton_buf *lines)
     return true;
 }
 
-/* NULL, or what is wrong with it. A value is a secret and never shown. */
+/* NULL, or the error. Errors never contain the value, which is a secret. */
 static const char *add_header(struct gw_view pair, struct baton_buf *lines)
 {
     struct gw_view value = pair, name = gw_view_trim(gw_view_cut(&value, '='));
     if (!memchr(pair.p, '=', pair.n))
         return "each header is NAME=VALUE";
     if (!is_name(name))
-        return "the name is none that a header of the operator's may have";
+        return "the name is invalid, or is a header that the gateway writes itself";
     baton_buf_append(lines, name.p, name.n);
     baton_buf_puts(lines, ": ");
     if (!put_value(gw_view_trim(value), lines))
-        return "the value holds what is not printable ASCII, or a bad %XX";
+        return "the value contains a byte that is not printable ASCII, or an invalid %XX";
     baton_buf_puts(lines, "\r\n");
     return baton_buf_err(lines) ? "together they are larger than 8 KiB" : NULL;
 }

@@ -58,7 +58,8 @@ static void count(struct gw_span_exporter *exporter, enum gw_span_outcome outcom
 int64_t gw_span_backoff_ns(int n_failures, double retry_after_s, uint64_t random)
 {
     int64_t asked_ns = (int64_t)(retry_after_s * (double)BATON_SECOND);
-    if (retry_after_s >= 0) /* an endpoint that says 0 for ever keeps no processor busy */
+    if (retry_after_s >=
+        0) /* at least a pause, so that "Retry-After: 0" cannot cause a busy loop */
         return asked_ns > LEAST_PAUSE_NS ? asked_ns : LEAST_PAUSE_NS;
     int64_t longest_ns =
         n_failures > 5 ? BACKOFF_MAX_S * BATON_SECOND : (1LL << (n_failures - 1)) * BATON_SECOND;
@@ -67,7 +68,8 @@ int64_t gw_span_backoff_ns(int n_failures, double retry_after_s, uint64_t random
 
 /* ---- one batch ---- */
 
-/* Takes what comes until the batch is full or its time is up. False: nothing is to come. */
+/* Fills a batch until it is full or GATHER_NS after its first item. False: the queue is closed and
+ * empty. */
 static bool gather(struct gw_span_exporter *exporter)
 {
     struct baton_buf *batch = &exporter->batch;
@@ -99,13 +101,13 @@ static bool gather(struct gw_span_exporter *exporter)
 static void drop(struct gw_span_exporter *exporter, enum gw_span_outcome outcome,
                  const char *reason)
 {
-    static struct baton_log_limit limit; /* of this thread */
+    static struct baton_log_limit limit; /* used on the exporter's thread only */
     count(exporter, outcome, exporter->n_batch);
     baton_log_limited(&limit, BATON_LOG_WARN, "spans_dropped", BATON_S("endpoint", exporter->name),
                       BATON_I("spans", exporter->n_batch), BATON_S("reason", reason));
 }
 
-/* The endpoint answered, and is not to be asked again. */
+/* Counts the final answer to a batch, and logs the spans that it rejects. */
 static void settle(struct gw_span_exporter *exporter, const struct gw_otlp_answer *answer)
 {
     char reason[240];
@@ -131,7 +133,7 @@ static void note_answer(struct gw_span_exporter *exporter)
     exporter->n_failures = 0;
 }
 
-/* OK: the batch is done with. AGAIN: it is to be sent again. CANCELED: nothing is. */
+/* OK: the batch is done. AGAIN: send it again later. CANCELED: the gateway ends, send nothing. */
 static enum baton_err try_batch(struct gw_span_exporter *exporter, struct gw_otlp_answer *answer,
                                 struct baton_why *why)
 {
@@ -174,7 +176,7 @@ static void deliver(struct gw_span_exporter *exporter)
             drop(exporter, GW_SPANS_unreachable, why.text);
             return;
         }
-        static struct baton_log_limit limit; /* of this thread */
+        static struct baton_log_limit limit; /* used on the exporter's thread only */
         baton_log_limited(&limit, BATON_LOG_WARN, "spans_not_sent",
                           BATON_S("endpoint", exporter->name), BATON_S("reason", why.text),
                           BATON_F("again_in_s", baton_seconds(pause_ns)));
@@ -192,7 +194,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* ---- the loop's side ---- */
+/* ---- functions of the loop thread ---- */
 
 static void destroy(struct gw_span_exporter *exporter)
 {
@@ -205,7 +207,7 @@ static void destroy(struct gw_span_exporter *exporter)
     free(exporter);
 }
 
-/* Signals are the loop's. */
+/* Blocks all signals in the new thread, because libuv must handle them on the loop thread. */
 static enum baton_err start_thread(struct gw_span_exporter *exporter, struct baton_why *why)
 {
     sigset_t all, before;
@@ -274,7 +276,8 @@ void gw_span_exporter_stop(struct gw_span_exporter *exporter)
     if (!has_ended)
         baton_doorbell_ring(&exporter->cut);
     if (!has_ended && !ends_within(exporter, CUT_OFF_MS)) {
-        /* It waits for the resolver, which nothing can interrupt, and ends with the process. */
+        /* The thread is inside the resolver, which nothing can interrupt. It ends with the process,
+         * and its memory is deliberately not freed before. */
         (void)pthread_detach(exporter->thread);
         return;
     }
@@ -285,7 +288,7 @@ void gw_span_exporter_stop(struct gw_span_exporter *exporter)
 void gw_span_exporter_put(struct gw_span_exporter *exporter, const char *text, size_t n,
                           size_t n_spans)
 {
-    static struct baton_log_limit limit; /* of the loop's thread */
+    static struct baton_log_limit limit; /* used on the loop thread only */
     bool fits = n <= LARGEST_ITEM_BYTES &&
                 gw_span_exporter_queued_bytes(exporter) + n <= GW_SPANS_QUEUED_BYTES;
     struct item *item = fits ? malloc(sizeof *item + n) : NULL;

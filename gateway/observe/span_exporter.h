@@ -1,11 +1,11 @@
-/* Sends spans to an endpoint from a thread of its own, so that no request waits for one.
+/* Sends spans to an endpoint from a thread of its own, so that no request waits for the endpoint.
  *
  *     put --> [queue] --> batch --POST--> 2xx: sent       4xx, 5xx: refused
  *                full: dropped    ^   |
- *                                 +---+ no answer, 429, 502, 503, 504: again, later and later
+ *                                 +---+ no answer, 429, 502, 503, 504: again, with growing pauses
  *
- * The queue holds GW_SPANS_QUEUED_BYTES. A batch is what comes within a second, of
- * GW_SPANS_BATCH_BYTES at most; it is given up after GW_SPANS_PATIENCE_S.
+ * The queue holds GW_SPANS_QUEUED_BYTES. A batch holds the spans of one second, at most
+ * GW_SPANS_BATCH_BYTES; it is dropped after GW_SPANS_PATIENCE_S.
  *
  * Ownership: start to stop. start takes the endpoint over, and copies head and tail.
  * Threading: start, put, stop and the metrics: loop thread. put never waits for the endpoint.
@@ -25,11 +25,11 @@ enum {
     GW_SPANS_FLUSH_MS = 1000 /* that stop waits for the last batch */
 };
 
-/* What became of spans. */
+/* The outcomes of spans. */
 #define GW_SPAN_OUTCOMES(X)                                                                        \
-    X(sent)        /* taken by the endpoint */                                                     \
-    X(rejected)    /* of a batch that it took, but these it did not (partialSuccess) */            \
-    X(refused)     /* it answered that they are not to be sent again */                            \
+    X(sent)        /* the endpoint accepted them */                                                \
+    X(rejected)    /* the endpoint accepted their batch without them (partialSuccess) */           \
+    X(refused)     /* the endpoint's status forbids sending them again */                          \
     X(queue_full)  /* they came faster than they could be sent */                                  \
     X(unreachable) /* no answer for too long */                                                    \
     X(stopped)     /* the gateway ended first */
@@ -49,7 +49,7 @@ enum baton_err gw_span_exporter_start(const struct gw_otlp_endpoint *endpoint, c
                                       const char *tail, struct gw_span_exporter **exporter,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* Tries to send what is left, for GW_SPANS_FLUSH_MS. NULL is fine. */
+/* Tries to send the queued spans for up to GW_SPANS_FLUSH_MS. NULL is fine. */
 void gw_span_exporter_stop(struct gw_span_exporter *exporter);
 
 /* text: n_spans Spans as JSON, with commas between; copied. More bytes than an item may have are
@@ -57,14 +57,14 @@ void gw_span_exporter_stop(struct gw_span_exporter *exporter);
 void gw_span_exporter_put(struct gw_span_exporter *exporter, const char *text, size_t n,
                           size_t n_spans);
 
-/* Of NULL: 0. */
+/* 0 for NULL. */
 uint64_t gw_span_exporter_count(const struct gw_span_exporter *exporter,
                                 enum gw_span_outcome outcome);
 uint64_t gw_span_exporter_n_posts(const struct gw_span_exporter *exporter);
 size_t gw_span_exporter_queued_bytes(const struct gw_span_exporter *exporter);
 
-/* How long to wait after so many failures in a row (1 for the first); retry_after_s < 0: the
- * endpoint does not say. random: any number, so that gateways do not come back all at once. */
+/* The pause in nanoseconds after n_failures in a row (1 for the first). retry_after_s < 0: the
+ * endpoint sent none. random: any number, so that gateways do not come back all at once. */
 int64_t gw_span_backoff_ns(int n_failures, double retry_after_s, uint64_t random);
 
 #endif

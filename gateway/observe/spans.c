@@ -20,7 +20,7 @@ enum { KIND_INTERNAL = 1, KIND_SERVER = 2, STATUS_ERROR = 2, FLAG_SAMPLED = 1 };
 
 enum { SPANS_MAX_BYTES = 64 << 10, HEAD_MAX_BYTES = 4 << 10 };
 
-/* What ends a request after its spans. */
+/* The end of an ExportTraceServiceRequest after its spans. */
 static const char tail[] = "]}]}]}\n";
 
 /* ---- values ---- */
@@ -55,7 +55,8 @@ static void put_count(struct baton_json_out *out, const char *key, int64_t n)
     baton_json_close(out, '}');
 }
 
-/* What the wall clock says when ours says at_ns. */
+/* The wall clock's time at at_ns of baton_now_ns. Computed anew each time, so that a clock that is
+ * set later does not shift all spans until the process ends. */
 static int64_t unix_ns(int64_t at_ns)
 {
     struct timespec now;
@@ -139,7 +140,7 @@ bool gw_spans_are_wanted(const struct gw_spans *spans)
     return spans->fd >= 0 || spans->exporter;
 }
 
-/* ---- spans that are told together ---- */
+/* ---- groups of spans, which are written together ---- */
 
 struct group {
     struct baton_buf buf;
@@ -175,7 +176,7 @@ static void end_group(struct group *group, struct gw_spans *spans)
     baton_buf_fini(&group->buf);
 }
 
-/* To the place where attributes follow. */
+/* Writes a span up to the place where its attributes follow. */
 static void begin_span(struct group *group, const struct gw_trace *trace, const char *parent_id,
                        const char *name, int kind, int64_t start_ns, int64_t end_ns)
 {
@@ -206,13 +207,14 @@ static void end_span(struct baton_json_out *out, const char *error)
     baton_json_close(out, '}');
 }
 
-/* ---- what is told ---- */
+/* ---- answers and requests ---- */
 
 void gw_spans_tell_answer(struct gw_spans *spans, const struct gw_exchange *exchange)
 {
     const struct gw_trace *trace = gw_exchange_trace(exchange);
     const struct gw_exchange_note *note = gw_exchange_note_of(exchange);
-    bool is_wanted = *trace->parent_id || note->model; /* probes and scrapes begin no trace */
+    /* Probes and scrapes, which name neither a parent nor a model, would fill a collector. */
+    bool is_wanted = *trace->parent_id || note->model;
     int status = gw_exchange_status(exchange);
     struct group group;
     char name[128];
@@ -274,7 +276,7 @@ void gw_spans_tell_request(struct gw_spans *spans, const struct gw_request *requ
     end_group(&group, spans);
 }
 
-/* Of no exporter: zeros. */
+/* Writes zeros without an exporter, so that the series exist. */
 static void write_exporter(const struct gw_span_exporter *exporter, struct baton_buf *out)
 {
     static const char *const outcomes[] = {
@@ -283,16 +285,17 @@ static void write_exporter(const struct gw_span_exporter *exporter, struct baton
 #undef X
     };
     baton_prom_family(out, "baton_otlp_spans_total", "counter",
-                      "Spans for the endpoint of --otlp-endpoint, by what became of them.");
+                      "Spans for the endpoint of --otlp-endpoint, by outcome.");
     for (int i = 0; i < GW_N_SPAN_OUTCOMES; i++)
         baton_prom_sample(out, "baton_otlp_spans_total",
                           (double)gw_span_exporter_count(exporter, (enum gw_span_outcome)i),
                           "outcome", outcomes[i], NULL);
     baton_prom_family(out, "baton_otlp_posts_total", "counter",
-                      "Times that spans were sent to that endpoint, again included.");
+                      "Attempts to send spans to the endpoint of --otlp-endpoint.");
     baton_prom_sample(out, "baton_otlp_posts_total", (double)gw_span_exporter_n_posts(exporter),
                       NULL);
-    baton_prom_family(out, "baton_otlp_queue_bytes", "gauge", "Spans that wait to be sent there.");
+    baton_prom_family(out, "baton_otlp_queue_bytes", "gauge",
+                      "Bytes of spans that wait to be sent to the endpoint of --otlp-endpoint.");
     baton_prom_sample(out, "baton_otlp_queue_bytes",
                       (double)gw_span_exporter_queued_bytes(exporter), NULL);
 }
@@ -300,7 +303,7 @@ static void write_exporter(const struct gw_span_exporter *exporter, struct baton
 void gw_spans_write_metrics(const struct gw_spans *spans, struct baton_buf *out)
 {
     baton_prom_family(out, "baton_span_lines_total", "counter",
-                      "Lines of spans for the file of --otlp-file, by what became of them.");
+                      "Lines of spans for the file of --otlp-file, by outcome.");
     baton_prom_sample(out, "baton_span_lines_total", (double)spans->n_written, "outcome", "written",
                       NULL);
     baton_prom_sample(out, "baton_span_lines_total", (double)spans->n_dropped, "outcome", "dropped",

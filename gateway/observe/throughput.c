@@ -8,9 +8,9 @@ enum { MAX_RETRY_S = 60 };
 
 /* A fleet with free capacity routes a request sooner than this, so a longer wait is a backlog. */
 static const double had_to_wait_s = 0.005;
-/* The weight of the newest request in the mean output length. The best time per token is a minimum
- * that would otherwise stay for ever, so each request multiplies it by `forgotten` until a request
- * is that fast again. */
+/* `newest` is the weight of the newest request in the mean output length. The best time per token
+ * is a minimum that would otherwise stay for ever, so each request multiplies it by `forgotten`
+ * until a request is that fast again. */
 static const double newest = 1.0 / 16, forgotten = 1.001;
 
 /* ---- requests ---- */
@@ -76,7 +76,7 @@ static void leave(struct gw_throughput *throughput, enum gw_state from, enum gw_
         return;
     throughput->n_prefilling_tokens -= n_tokens;
     /* A prompt that failed or was canceled was not computed: its tokens do not count, and its time
-     * only where other prompts took it. */
+     * counts only if other prompts were open too. */
     if (to == GW_DECODING || to == GW_DONE)
         gw_busy_rate_note(&throughput->compute, (double)n_tokens, now_ns);
     gw_busy_rate_end(&throughput->compute, now_ns);

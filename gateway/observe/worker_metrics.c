@@ -10,7 +10,7 @@
 enum kind {
     COUNT,
     REAL,
-    RATE,       /* 0 is not known yet: null */
+    RATE,       /* null while it is 0, which means unknown */
     METRIC_ONLY /* not in GET /workers */
 };
 
@@ -20,7 +20,8 @@ static double prefix_hit_rate(const Baton__V1__Status *status)
                                  : NAN;
 }
 
-/* A step of n rows takes step_base_s + n step_row_s; both are known, or neither. */
+/* A step of n rows takes step_base_s + n step_row_s. Both are known or neither, and one may be
+ * 0. */
 static double step_cost(const Baton__V1__Status *status, double cost_s)
 {
     return status->step_base_s + status->step_row_s > 0 ? cost_s : NAN;
@@ -41,7 +42,7 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "Requests that this gateway has routed there.", worker->n_routed)                            \
     X(active, COUNT, "gauge", "baton_worker_active_requests",                                      \
       "Requests of this gateway that are there now.", worker->n_active)                            \
-    X(kv_blocks_total, COUNT, "gauge", "baton_worker_kv_blocks", "KV blocks in all.",              \
+    X(kv_blocks_total, COUNT, "gauge", "baton_worker_kv_blocks", "KV blocks of the pool.",         \
       status->kv_blocks_total)                                                                     \
     X(kv_blocks_free, COUNT, "gauge", "baton_worker_kv_blocks_free", "KV blocks free.",            \
       status->kv_blocks_free)                                                                      \
@@ -65,15 +66,15 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(stalls, COUNT, "counter", "baton_worker_stalls_total", "How often its engine stalled.",      \
       worker->n_stalls)                                                                            \
     X(canaries, COUNT, "counter", "baton_worker_canaries_total",                                   \
-      "Fixed tokens that its idle engine computed, to see whether it does so as at its start.",    \
+      "Fixed tokens that its idle engine computed, to check for the same results as at start.",    \
       status->n_canaries)                                                                          \
     X(canary_failures, COUNT, "counter", "baton_worker_canary_failures_total",                     \
-      "Of these, with other results: broken memory, weights or processor.",                        \
+      "Canaries with other results: broken memory, weights or processor.",                         \
       status->n_canary_failures)                                                                   \
     X(inbox_rejected, COUNT, "counter", "baton_worker_inbox_rejected_total",                       \
       "Messages that its inboxes rejected.", status->n_inbox_rejected)                             \
     X(strangers_ended, COUNT, "counter", "baton_worker_strangers_ended_total",                     \
-      "Connections to its inboxes that were ended before a message with a right to be there.",     \
+      "Connections to its inboxes that were closed before they carried a valid message.",          \
       status->n_strangers_ended)                                                                   \
     X(tokens_per_s, RATE, "gauge", "baton_worker_tokens_per_second",                               \
       "While it works: prompt tokens computed (prefill), tokens made (decode); 0: not known.",     \
@@ -89,21 +90,21 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
     X(prefix_tokens, METRIC_ONLY, "counter", "baton_worker_prefix_tokens_total",                   \
       "Prompt tokens looked up in the worker's prefix cache.", status->prefix_tokens)              \
     X(prefix_hit_tokens, METRIC_ONLY, "counter", "baton_worker_prefix_hit_tokens_total",           \
-      "Of these, found.", status->prefix_hit_tokens)                                               \
+      "Prompt tokens found in the worker's prefix cache.", status->prefix_hit_tokens)              \
     X(kv_disk_hit_tokens, METRIC_ONLY, "counter", "baton_worker_kv_disk_hit_tokens_total",         \
-      "Of these, read from disk.", status->kv_disk_hit_tokens)                                     \
+      "Prompt tokens found in the prefix cache and read from disk.", status->kv_disk_hit_tokens)   \
     X(kv_disk_read_bytes, METRIC_ONLY, "counter", "baton_worker_kv_disk_read_bytes_total",         \
-      "Of KV blocks, read from disk.", status->kv_disk_read_bytes)                                 \
+      "Bytes of KV blocks read from disk.", status->kv_disk_read_bytes)                            \
     X(kv_disk_read_s, METRIC_ONLY, "counter", "baton_worker_kv_disk_read_seconds_total",           \
-      "What that took.", status->kv_disk_read_s)                                                   \
+      "Time for reading KV blocks from disk.", status->kv_disk_read_s)                             \
     X(kv_disk_written_bytes, METRIC_ONLY, "counter", "baton_worker_kv_disk_written_bytes_total",   \
-      "Of KV blocks, written to disk.", status->kv_disk_written_bytes)                             \
+      "Bytes of KV blocks written to disk.", status->kv_disk_written_bytes)                        \
     X(kv_disk_write_s, METRIC_ONLY, "counter", "baton_worker_kv_disk_write_seconds_total",         \
-      "What that took.", status->kv_disk_write_s)                                                  \
+      "Time for writing KV blocks to disk.", status->kv_disk_write_s)                              \
     X(kv_disk_evictions, METRIC_ONLY, "counter", "baton_worker_kv_disk_evictions_total",           \
-      "KV blocks on disk that gave way to others.", status->kv_disk_evictions)                     \
+      "KV blocks evicted from disk.", status->kv_disk_evictions)                                   \
     X(kv_disk_dropped, METRIC_ONLY, "counter", "baton_worker_kv_disk_dropped_blocks_total",        \
-      "KV blocks that were not written: no time, or no room.", status->kv_disk_dropped)            \
+      "KV blocks not written for lack of time or space.", status->kv_disk_dropped)                 \
     X(kv_disk_errors, METRIC_ONLY, "counter", "baton_worker_kv_disk_errors_total",                 \
       "Reads and writes of KV blocks that failed, and blocks found damaged.",                      \
       status->kv_disk_errors)                                                                      \
@@ -202,11 +203,12 @@ static void write_states(struct baton_buf *out, const struct gw_fleet *fleet, Ba
                           gw_worker_state_name((enum gw_worker_state)state), NULL);
 }
 
-/* A worker is suspect for less than a second before it is lost: too short for a scrape to see. */
+/* A counter, because a worker is suspect for less than a second before it is lost, too short for a
+ * scrape to see. */
 static void write_suspected(struct baton_buf *out, const struct gw_fleet *fleet)
 {
     baton_prom_family(out, "baton_workers_suspected_total", "counter",
-                      "How often a worker was silent for half the time after which it is lost.");
+                      "Times that a worker was silent for half the time after which it is lost.");
     for (int role = BATON__V1__ROLE__ROLE_PREFILL; role <= BATON__V1__ROLE__ROLE_DECODE; role++)
         baton_prom_sample(out, "baton_workers_suspected_total", (double)fleet->n_suspected[role],
                           "role", gw_worker_role_name((Baton__V1__Role)role), NULL);
@@ -222,7 +224,7 @@ void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet
     write_states(out, fleet, BATON__V1__ROLE__ROLE_DECODE);
     write_suspected(out, fleet);
     baton_prom_family(out, "baton_heartbeat_pause_seconds", "gauge",
-                      "Between two heartbeats of a worker: longer in fleets of hundreds.");
+                      "Pause between two heartbeats of a worker: longer in fleets of hundreds.");
     baton_prom_sample(
         out, "baton_heartbeat_pause_seconds",
         baton_seconds(gw_heartbeat_pause_ns(&fleet->options.heartbeat, fleet->workers.n)), NULL);

@@ -1,4 +1,4 @@
-/* The figures of each worker: one table, for GET /workers and for Prometheus.
+/* The figures of each worker, in one table for GET /workers and for Prometheus.
  *
  * A new gauge of a worker is a field of Status (proto), the worker that fills it in, and a row
  * here.
@@ -13,10 +13,10 @@
 #include "common/base/json.h"
 #include "gateway/fleet/fleet.h"
 
-/* As the member "workers", an array. */
+/* Writes the member "workers", an array. */
 void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet);
 
-/* As Prometheus text, with how many workers of each role are in each state. */
+/* Writes Prometheus text, with the number of workers of each role in each state. */
 void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet);
 
 #endif
