@@ -1,7 +1,7 @@
 /* Answers that all endpoints share: a JSON body, an error object.
  *
- * Without an exchange, when an endpoint runs to record its schema (body_schema.h), nobody is
- * answered.
+ * Without an exchange, when an endpoint runs to record its schema (body_schema.h), nothing is
+ * sent.
  *
  * Ownership: texts and bodies are borrowed during the call; the exchange is gone after it.
  * Threading: loop thread.
@@ -28,14 +28,14 @@ struct gw_answer {
 void gw_answer_open(struct gw_answer *answer);
 void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
-/* The body as JSON. */
+/* Answers with the body as JSON. */
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
 
-/* The error object of gateway/http/status.h, about no field. */
+/* Answers with the error object of gateway/http/status.h, which names no field. */
 void gw_answer_error(struct gw_exchange *exchange, int status, const char *code,
                      const char *message);
 
-/* The same about the field that the problem names. */
+/* The same for a problem with a field, which the error object names. */
 void gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *problem);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the endpoints of the HTTP API share: the parts of the gateway that they use, and its bounds.
+/* The context of all endpoints of the HTTP API: the parts of the gateway that they use, and bounds.
  *
  * Ownership: the api borrows its parts.
  * Threading: loop thread.
@@ -40,26 +40,26 @@ struct gw_api {
     double timeout_s;          /* of a request; 0: none */
     int64_t max_prompt_tokens; /* of one prompt; at most the context */
     int64_t max_batch;         /* generations of one request: prompts x n */
-    int64_t max_per_key;       /* generations of one key at once; 0: any */
-    bool prefix_cache;         /* prompts may share what was computed for others */
-    bool refuses_unknown;      /* fields, on OpenAI's routes too */
-    bool refuses_overlong;     /* max_tokens beyond the context, there: an error, not fewer */
-    bool model_sampling;       /* what a body leaves open is the model's sampling defaults */
-    struct baton_speculation speculation; /* of a body that does not speak of it */
+    int64_t max_per_key;       /* concurrent generations of one key; 0: unlimited */
+    bool prefix_cache;         /* prompts may share KV blocks that were computed for others */
+    bool refuses_unknown;      /* unknown fields are errors on OpenAI's routes too */
+    bool refuses_overlong; /* max_tokens beyond the context is an error there, and not reduced */
+    bool model_sampling;   /* a body's absent fields get the model's sampling defaults */
+    struct baton_speculation speculation; /* the default for a body without the field */
     int64_t started_s;                    /* Unix time */
     const struct gw_exposure *exposure;
     struct gw_access *access;
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;
-    struct gw_response_store *responses; /* those that are kept */
-    struct gw_streams *streams;          /* that clients may go on with */
-    const struct gw_openapi *openapi;    /* what all of this is called */
-    struct gw_body_schema *schema;       /* what the endpoint runs to record; else NULL */
+    struct gw_response_store *responses; /* stored responses */
+    struct gw_streams *streams;          /* resumable streams */
+    const struct gw_openapi *openapi;    /* the description of all routes */
+    struct gw_body_schema *schema;       /* set while the endpoint runs to record it; else NULL */
 };
 
-/* An exchange's data, when not NULL, points to a struct that begins with this. It tells what the
- * client waits for: a body that is being parsed (routes.c), a completion, the events of a stream
- * that it may go on with (streams/stream.h), or what workers say (debug_kv.c). */
+/* An exchange's data, if not NULL, points to a struct that begins with this. It says what the
+ * client waits for: a body that is being parsed (routes.c), a completion, the events of a resumable
+ * stream (streams/stream.h), or workers' reports (debug_kv.c). */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->schema

@@ -1,8 +1,8 @@
-/* The schema of a route's body, which its readers record: the fields as the document lists them.
+/* The schema of a route's body, which its readers record: the fields as /openapi.json lists them.
  *
  * A route's endpoint is run once with an empty body, no exchange and api->schema. Its readers
- * (fields.h) then record each field with the very kinds, ranges and words that they check. So the
- * document cannot differ from what is served.
+ * (fields.h) then record each field with the same kinds, ranges and words that they check. So the
+ * document cannot differ from the behaviour.
  *
  * Ownership: a schema owns its fields; words are static.
  * Threading: one owner at a time.
@@ -31,16 +31,16 @@ struct gw_field_schema {
     char name[GW_FIELD_NAME_BYTES],
         within[GW_FIELD_NAME_BYTES];    /* the object it is in; "": the body */
     char same_as[GW_FIELD_NAME_BYTES];  /* another name of this field; "": none */
-    char wanted[GW_FIELD_WANTED_BYTES]; /* what it must be, in words; "": the kinds tell */
+    char wanted[GW_FIELD_WANTED_BYTES]; /* its allowed values in words; "": the kinds suffice */
     unsigned kinds;                     /* 0: any, or those of same_as */
-    int64_t min_int, max_int;           /* of GW_IS_INT alone */
-    double min, max;                    /* of GW_IS_NUMBER alone; max may be INFINITY */
+    int64_t min_int, max_int;           /* the range of GW_IS_INT alone */
+    double min, max;                    /* the range of GW_IS_NUMBER alone; max may be INFINITY */
     bool above_min;                     /* min itself is out of range */
     bool has_range, has_default;
-    bool off_at_minus_one;        /* the integer -1 is as if it were absent */
-    bool is_required, is_refused; /* refused: only values that ask for nothing are taken */
-    bool has_off;                 /* refused, but for numbers that switch it off */
-    double fallback, off;         /* what counts when it is absent; what switches it off */
+    bool off_at_minus_one;        /* the integer -1 counts as absent */
+    bool is_required, is_refused; /* refused: only values that request nothing are accepted */
+    bool has_off;                 /* refused, except for numbers that switch it off */
+    double fallback, off;         /* the default; the value that switches it off */
     const char *const *words;     /* [n_words] the strings that it may be */
     size_t n_words;
 };
@@ -48,8 +48,8 @@ struct gw_field_schema {
 struct gw_body_schema {
     struct gw_field_schema *fields;
     size_t n, cap;
-    bool is_closed; /* other fields are refused */
-    bool is_short;  /* for want of memory */
+    bool is_closed; /* other fields are errors */
+    bool is_short;  /* a field is missing for lack of memory */
 };
 
 /* The field of that name, added if there is none; NULL without memory. within is "" for the
@@ -57,7 +57,7 @@ struct gw_body_schema {
 struct gw_field_schema *gw_body_schema_field(struct gw_body_schema *schema, const char *within,
                                              const char *name);
 
-/* NULL when there is none. */
+/* The field of that name; NULL: none. */
 const struct gw_field_schema *gw_body_schema_find(const struct gw_body_schema *schema,
                                                   const char *within, const char *name);
 

@@ -34,9 +34,9 @@ static const char *as_written(const struct gw_fields *fields, const char *name)
     return name;
 }
 
-/* ---- what a body may hold, recorded ---- */
+/* ---- recording the schema ---- */
 
-/* NULL when none is recorded. */
+/* NULL unless a schema is being recorded. */
 static struct gw_field_schema *schema_of(const struct gw_fields *fields, const char *name)
 {
     return fields->schema
@@ -136,7 +136,7 @@ static void know(struct gw_fields *fields, const char *name)
         fields->known[fields->n_known++] = name;
 }
 
-/* Of a field that its client switches off as other servers do. */
+/* Whether the client switches the field off with -1, as other servers' clients do. */
 static bool is_off(const struct gw_fields *fields, const char *name, const struct baton_json *value)
 {
     const struct gw_dialect *dialect = fields->dialect;
@@ -246,7 +246,7 @@ void gw_fields_leave(struct gw_fields *fields, const char *name, const struct gw
 {
     if (!members->failed)
         return;
-    /* the field is known, though a member of it may not be */
+    /* "unknown_field" would blame the field, which is known: only its member is not. */
     const char *code = members->problem.code;
     gw_fields_fail(fields, name, strcmp(code, "unknown_field") ? code : "invalid_value", "%s.%s",
                    name, members->problem.message);
@@ -421,7 +421,7 @@ void gw_fields_refuse_unknown(struct gw_fields *fields)
     }
 }
 
-/* Appends a name to the list. False: it does not fit, with what would still have to be said. */
+/* Appends a name to the list. False: the name and a following ", ..." do not fit. */
 static bool append(char *list, size_t cap, const char *name)
 {
     static const char more[] = ", ...";

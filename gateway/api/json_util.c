@@ -43,7 +43,7 @@ struct baton_json *gw_json_function(struct gw_fields *fields, const struct baton
     gw_json_set(fields, *function, "name", baton_json_share(name));
     gw_json_set(fields, made, "type", baton_json_new_string("function"));
     gw_json_set(fields, made, "function", *function);
-    if (fields->failed) /* it may be gone */
+    if (fields->failed) /* a failed set freed it, and which one failed is not known */
         *function = NULL;
     return made;
 }

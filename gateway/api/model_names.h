@@ -1,8 +1,8 @@
-/* The names under which clients ask for the model.
+/* The names by which clients may request the model.
  *
  * Ownership: the list's texts belong to it.
  * Threading: read-only after parsing, safe from any thread.
- * Errors:    gw_model_names_parse: INVALID with the name's place; NO_MEMORY.
+ * Errors:    gw_model_names_parse: INVALID with the name's number; NO_MEMORY.
  */
 #ifndef BATON_GATEWAY_API_MODEL_NAMES_H
 #define BATON_GATEWAY_API_MODEL_NAMES_H
@@ -15,11 +15,11 @@ enum { GW_MAX_MODEL_NAMES = 16, GW_MAX_MODEL_NAME_BYTES = 128 };
 
 struct gw_model_names {
     int n;
-    const char *list[GW_MAX_MODEL_NAMES]; /* the first is the one that answers tell */
+    const char *list[GW_MAX_MODEL_NAMES]; /* answers show the first */
     char *text;
 };
 
-/* list: names between commas; "" for the model's own, which is borrowed. */
+/* list: names separated by commas; "" for the model's own, which is borrowed. */
 enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *list, const char *own,
                                     struct baton_why *why) BATON_MUST_CHECK;
 bool gw_model_names_has(const struct gw_model_names *names, const char *name);

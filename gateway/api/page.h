@@ -1,12 +1,12 @@
 /* GET / and GET /web/{name}: the playground, a page that uses the API like any other client.
  *
- * Its Content-Security-Policy lets it load from and talk to this origin only, and run no text as
- * script or markup. Files are revalidated at each visit (ETag, 304): a page never meets the scripts
- * of another release.
+ * Its Content-Security-Policy lets it load from and connect to this origin only, and run no text as
+ * script or markup. Files are revalidated at each visit (ETag, 304), so a page never runs with the
+ * scripts of another release.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.
- * Errors:    404 for a name that is no part of the page.
+ * Errors:    404 for a name that is not a part of the page.
  */
 #ifndef BATON_GATEWAY_API_PAGE_H
 #define BATON_GATEWAY_API_PAGE_H

@@ -1,4 +1,4 @@
-/* A route: what requests are led by, and what /openapi.json is made of.
+/* A route: a method and path with their endpoint, and their description for /openapi.json.
  *
  * Pure.
  */
@@ -9,13 +9,13 @@
 
 #include "gateway/api/api.h"
 
-/* What a route answers with when all is well; several go together. None: 204, without a body. */
+/* The kinds of a route's successful answers; a route may have several. None: 204 without a body. */
 enum {
     GW_ANSWERS_JSON = 1,
     GW_ANSWERS_EVENTS = 2, /* server-sent events */
     GW_ANSWERS_LINES = 4,  /* a JSON object per line */
     GW_ANSWERS_TEXT = 8,
-    GW_ANSWERS_FILE = 16, /* of the playground */
+    GW_ANSWERS_FILE = 16, /* a file of the playground */
     GW_TAKES_NO_BODY = 32 /* although it is a POST */
 };
 
@@ -26,10 +26,10 @@ struct gw_route {
     const char *summary;
 };
 
-/* How the errors of an API look. */
+/* The shape of an API's errors. */
 struct gw_error_shape {
     const char *name, *schema;                  /* in the document; a JSON schema */
-    void (*mark)(struct gw_exchange *exchange); /* its errors have the shape */
+    void (*mark)(struct gw_exchange *exchange); /* gives the exchange's errors this shape */
 };
 
 /* The members that errors of most shapes have, in their schemas. */
@@ -37,11 +37,11 @@ struct gw_error_shape {
     "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
     "\"string\",\"null\"],\"description\":\"The field at fault.\"}"
 
-/* What is another server's on a path, also where no route is there. */
+/* The conventions of another server below a path, also for paths without a route. */
 struct gw_route_dialect {
-    const char *path; /* and what is below it */
+    const char *path; /* itself and everything below it */
     const struct gw_error_shape *errors;
-    bool is_typeless; /* its clients send bodies without a content type, or with a form's */
+    bool is_typeless; /* its clients send JSON without a content type, or with that of a form */
 };
 
 /* All routes of this API; routes/table.c has the rows. */

@@ -193,7 +193,7 @@ def test_a_reload_that_fails_keeps_the_keys(fleet, key_file, broken, reason):
     (["--api-keys", "/nowhere/keys"], "/nowhere/keys: No such file"),
     (["--api-keys", "EMPTY"], "EMPTY: holds no key"),
     (["--api-keys", "BAD"], "BAD: line 2: a key has 8 to 256 characters"),
-    (["--cors-origins", "https://app.example/"], "'https://app.example/' is no origin"),
+    (["--cors-origins", "https://app.example/"], "'https://app.example/' is not an origin"),
     (["--max-head-bytes", "1000"], "max-head-bytes"),
     (["--max-batch", "0"], "max-batch"),
 ])

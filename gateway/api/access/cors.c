@@ -7,7 +7,7 @@
 
 /* ---- the configured origins ---- */
 
-/* Of small letters, digits and marks. */
+/* Whether the text has only lower-case letters, digits and the given marks. */
 static bool is_made_of(struct gw_view text, const char *marks)
 {
     for (size_t i = 0; i < text.n; i++) {
@@ -33,7 +33,7 @@ static enum baton_err add_origin(struct gw_cors *cors, struct gw_view origin, st
 {
     if (!is_origin(origin))
         return baton_fail(why, BATON_INVALID,
-                          "cors-origins: '%.*s' is no origin such as https://app.example:8443 "
+                          "cors-origins: '%.*s' is not an origin such as https://app.example:8443 "
                           "(lower case, no pattern, nothing after host and port)",
                           (int)(origin.n < 64 ? origin.n : 64), origin.p);
     if (cors->n == GW_CORS_MAX_ORIGINS)
@@ -83,7 +83,8 @@ void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange)
     const char *origin = gw_exchange_header(exchange, "origin");
     if (!cors->any && !cors->n)
         return;
-    add(exchange, "Vary", "Origin"); /* also without one: a cache must not give this to a page */
+    /* Also for a request without an Origin, whose answer a cache must not give to a page. */
+    add(exchange, "Vary", "Origin");
     if (!gw_cors_allows(cors, origin))
         return;
     add(exchange, "Access-Control-Allow-Origin", cors->any ? "*" : origin);
@@ -99,7 +100,7 @@ bool gw_cors_is_preflight(const struct gw_exchange *exchange)
            *gw_exchange_header(exchange, "access-control-request-method");
 }
 
-/* A list of header names that is safe to say back. */
+/* Whether the text is a list of header names, which may be echoed safely in a header. */
 static bool is_name_list(const char *text)
 {
     size_t n = strlen(text);

@@ -6,7 +6,8 @@
 #include "common/base/log.h"
 #include "common/wire/url.h"
 
-/* Of a numeric address; a name, "" and "*" may be anything. */
+/* Whether the host is a numeric loopback address. A name, "" and "*" may resolve to any address, so
+ * they count as reachable. */
 static bool is_loopback(const char *host)
 {
     struct in_addr v4;
@@ -16,7 +17,8 @@ static bool is_loopback(const char *host)
     return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-/* One that cannot be parsed is refused when the inbox opens. */
+/* Whether the inbox is on a loopback address. An invalid URL is rejected later, when the inbox
+ * opens. */
 static bool is_local_inbox(const char *text)
 {
     struct baton_url url;
@@ -30,13 +32,14 @@ enum baton_err gw_exposure_check(const struct gw_doors *doors,
     *exposure = (struct gw_exposure){0};
     if (!*doors->api_keys && !is_loopback(doors->host))
         exposure->warnings[exposure->n++] =
-            "no API key is needed, and --host is no loopback address: whoever reaches it may use "
-            "the model; --api-keys names a file of keys";
+            "no API key is needed, and --host is not a loopback address: anybody who reaches it "
+            "can use the model; --api-keys names a file of keys";
     if (baton_cluster_token_is_known(token) && !*doors->peer_certfile &&
         !is_local_inbox(doors->inbox))
         exposure->warnings[exposure->n++] =
-            "the cluster token is no secret, and --inbox is no loopback address: whoever reaches "
-            "it may join as a worker and read prompts; --cluster-token-file names a file with one";
+            "the cluster token is not a secret, and --inbox is not a loopback address: anybody who "
+            "reaches it can join as a worker and read prompts; --cluster-token-file names a file "
+            "with a secret";
     for (size_t i = 0; i < exposure->n; i++)
         baton_log(BATON_LOG_WARN, "open_to_all", BATON_S("reason", exposure->warnings[i]));
     return exposure->n && doors->require_auth

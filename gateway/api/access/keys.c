@@ -36,7 +36,7 @@ struct gw_key {
     enum baton_priority priority;
     struct gw_account *account;
     size_t n_open;
-    size_t n_tables; /* that list it */
+    size_t n_tables; /* tables that list it: during a reload two */
 };
 
 struct gw_keys {
@@ -52,7 +52,7 @@ static void free_unused(struct gw_key *key)
     free(key);
 }
 
-/* NULL, or what is wrong with the key. */
+/* NULL, or the error. */
 static const char *problem_of(struct gw_view key)
 {
     if (key.n < GW_KEY_MIN_BYTES || key.n > GW_KEY_MAX_BYTES)
@@ -123,7 +123,7 @@ static bool read_priority(struct gw_view text, struct gw_key *key)
     return key->has_priority;
 }
 
-/* What follows the key on its line; NULL, or what is wrong with it. */
+/* Reads the words after the key on its line. Returns NULL, or the error. */
 static const char *read_rest(struct gw_view rest, struct gw_key *key)
 {
     for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest)) {

@@ -27,12 +27,13 @@ void gw_builder_read_progress(struct gw_completion_builder *builder)
     builder->params.shared.prompt_progress = wanted && builder->options.streaming;
 }
 
-/* Ignored fields are told, so that nobody wonders why one has no effect. */
-static void tell_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
+/* Lists ignored fields in a header, so that a client can see why one has no effect. */
+static void list_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
 {
     char list[512];
     if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
-        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list); /* or it is not told */
+        /* Only a hint, so a header that does not fit is no reason to fail the request. */
+        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list);
 }
 
 void gw_builder_end_fields(struct gw_completion_builder *builder)
@@ -40,11 +41,11 @@ void gw_builder_end_fields(struct gw_completion_builder *builder)
     if (builder->is_strict || builder->api->refuses_unknown)
         gw_fields_refuse_unknown(&builder->fields);
     else
-        tell_ignored(&builder->fields, builder->exchange);
+        list_ignored(&builder->fields, builder->exchange);
     builder->params.parsed_ns = baton_now_ns();
 }
 
-/* The assistant's turn ends where its template says so. */
+/* Adds the tokens with which the chat template ends the assistant's turn. */
 static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
 {
     struct baton_sampling_params *sampling = &params->sampling;
@@ -70,7 +71,7 @@ static void show_id(struct gw_params *params, uint32_t id)
         params->shown_ids[params->n_shown_ids++] = id;
 }
 
-/* Special tokens of markers are shown, or the parser would not see them. */
+/* Shows the special tokens of a marker in the text, because the parser looks for markers there. */
 static void show_marker(void *user, const char *marker)
 {
     struct gw_completion_builder *builder = user;
@@ -106,7 +107,8 @@ void gw_builder_extract_reasoning(struct gw_completion_builder *builder)
     const struct baton_answer_form *of_prompt =
         builder->prompts.n ? &builder->prompts.items[0].form : NULL;
     bool is_json = builder->params.shared.sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA;
-    /* A schema begins with the answer: the model cannot end the reasoning that its prompt opens. */
+    /* A schema constrains the output from its first token, so the model could never end reasoning
+     * that its prompt has opened. */
     if (!of_prompt || !of_prompt->reasoning || (of_prompt->opens_reasoning && is_json))
         return;
     form->reasoning = of_prompt->reasoning;
@@ -114,7 +116,7 @@ void gw_builder_extract_reasoning(struct gw_completion_builder *builder)
     baton_reasoning_format_markers(form->reasoning, show_marker, builder);
 }
 
-/* The number of choices is known once the prompts are. */
+/* Checks the number of choices, which is known once the prompts are. */
 static void check_choices(struct gw_completion_builder *builder)
 {
     size_t n = builder->prompts.n;
@@ -130,7 +132,7 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
     struct gw_fields *fields = &builder->fields;
     int64_t *lengths = NULL;
     bool refuses_overlong = builder->is_strict || builder->api->refuses_overlong;
-    if (wanted && !refuses_overlong) { /* a fallback is cut to what the context has left */
+    if (wanted && !refuses_overlong) { /* unlike `wanted`, a fallback is cut to the context */
         fallback = wanted;
         wanted = 0;
     }
@@ -147,7 +149,7 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
         gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
                             &builder->params, &builder->prompts, lengths);
     }
-    builder->options.functions = NULL; /* it is freed, or the completion's */
+    builder->options.functions = NULL; /* freed above, or owned by the completion */
     free(lengths);
     gw_builder_fini(builder);
 }

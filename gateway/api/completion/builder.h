@@ -1,4 +1,4 @@
-/* A completion in the making: the fields of its body, and what was read out of them so far.
+/* Builds a completion from the fields of a body.
  *
  *     gw_builder_init --> the route reads its fields --> gw_builder_end_fields --> the prompt -->
  *     gw_builder_start
@@ -18,7 +18,7 @@
 struct gw_completion_builder {
     struct gw_api *api;
     struct gw_exchange *exchange;
-    bool is_strict; /* unknown fields and too long outputs are refused, whatever the options say */
+    bool is_strict; /* unknown fields and too long outputs are errors, whatever the options say */
     struct gw_fields fields;
     struct gw_completion_params params;
     struct gw_prompts prompts;
@@ -30,31 +30,32 @@ void gw_builder_init(struct gw_completion_builder *builder, struct gw_api *api,
                      struct gw_exchange *exchange, const struct baton_json *body,
                      const struct gw_dialect *dialect);
 
-/* How many tokens a client may ask for: any number, if what does not fit is cut. */
+/* The most tokens that a client may request: any number, unless an excess is an error. */
 int64_t gw_builder_max_tokens(const struct gw_api *api);
 
-/* llama.cpp's "return_progress", after `stream` was read: a stream tells how far its prompt is. */
+/* Reads llama.cpp's "return_progress", after `stream`: a stream reports how far its prompt is. */
 void gw_builder_read_progress(struct gw_completion_builder *builder);
 
-/* Every field of the route was read: the others are refused, or ignored and told in the header
- * x-baton-ignored. */
+/* Call after every field of the route was read: the others are errors, or are ignored and listed in
+ * the header x-baton-ignored. */
 void gw_builder_end_fields(struct gw_completion_builder *builder);
 
-/* The conversation as the one prompt, which the assistant's end of turn ends. */
+/* Sets the conversation as the only prompt. The assistant's end of turn ends its output. */
 void gw_builder_set_chat(struct gw_completion_builder *builder,
                          const struct baton_chat_input *input);
 
-/* After gw_builder_set_chat, for writers that tell the parts apart: calls of the tools that the
- * input shows are taken out of the text; so is reasoning. */
+/* After gw_builder_set_chat, for writers that separate the parts of an answer: tool calls become
+ * parts of their own; so does reasoning. */
 void gw_builder_extract_tools(struct gw_completion_builder *builder);
 void gw_builder_extract_reasoning(struct gw_completion_builder *builder);
 
-/* Starts the completion, or answers with the problem. wanted is how many tokens the client asks for
- * in the field length_name; 0: it does not say, and gets as many as fit, at most fallback. */
+/* Starts the completion, or answers with the problem. wanted is the number of tokens that the
+ * client requests in the field length_name; 0: none is given, and as many as fit are generated, at
+ * most fallback. */
 void gw_builder_start(struct gw_completion_builder *builder, const struct gw_answer_writer *writer,
                       const char *length_name, int64_t wanted, int64_t fallback);
 
-/* Of a builder that is answered without a completion; what options.own holds is not freed. */
+/* Frees a builder whose request is answered without a completion. Does not free options.own. */
 void gw_builder_fini(struct gw_completion_builder *builder);
 
 #endif

@@ -14,9 +14,9 @@
 BATON_LIST(completion_list, struct gw_completion, in_completions)
 
 struct gw_completions {
-    struct completion_list others; /* those that are no streams, or not begun */
-    struct completion_list begun;  /* streams, by when they were written to: the quietest first */
-    struct baton_buf event; /* the one being written: one for all, so that none is allocated */
+    struct completion_list others; /* completions without a stream, or before its begin */
+    struct completion_list begun;  /* streams by the time of their last write, the oldest first */
+    struct baton_buf event;        /* scratch for the event being written, shared to save memory */
 };
 
 struct gw_completions *gw_completions_create(void)
@@ -81,7 +81,7 @@ void gw_completions_destroy(struct gw_completions *completions)
     free(completions);
 }
 
-/* Ends the completion's remaining requests. From here on the client is told nothing. */
+/* Ends the completion's remaining requests. From here on nothing is written to the client. */
 static void cancel_rest(struct gw_completion *completion, const char *reason)
 {
     completion->over = true;
@@ -101,7 +101,8 @@ void gw_completion_drop(struct gw_completion *completion, const char *reason)
     gw_completion_destroy(completion);
 }
 
-/* What a choice made, and no access line told yet, is told in the exchange's. */
+/* Adds the choice's new tokens to the exchange's access line. A resumed stream has several
+ * exchanges, so each token must count in only one of their lines. */
 static void note_tokens(struct gw_choice *choice)
 {
     struct gw_exchange *exchange = choice->completion->exchange;
@@ -153,7 +154,7 @@ static const struct gw_stream_format *format_of(const struct gw_completion *comp
 static void on_attached(void *arg, struct gw_exchange *exchange)
 {
     struct gw_completion *completion = arg;
-    for_each_unfinished(completion, note_tokens); /* in the line of the exchange before */
+    for_each_unfinished(completion, note_tokens); /* the tokens so far belong to the old exchange */
     completion->exchange = exchange;
     if (exchange)
         gw_exchange_note(exchange)->model = completion->api->names->list[0];
@@ -171,7 +172,8 @@ static void on_abandoned(void *arg, const char *reason)
     gw_completion_gone(completion, reason);
 }
 
-/* A stream that its client may go on with, if it asks for one: other formats have no ids. */
+/* Opens a resumable stream if the client requests one. Only server-sent events can be resumed:
+ * events of other formats have no ids. */
 static void open_stream(struct gw_completion *completion)
 {
     static const struct gw_stream_source source = {
@@ -183,7 +185,7 @@ static void open_stream(struct gw_completion *completion)
             gw_streams_open(api->streams, completion->exchange, &owner, &source, completion);
 }
 
-/* It is the one that was quiet the shortest. */
+/* Moves the completion to the end of its list, which is ordered by the last write. */
 static void note_written(struct gw_completion *completion)
 {
     completion_list_remove(list_of(completion), completion);
@@ -232,7 +234,7 @@ void gw_completion_write(struct gw_completion *completion, struct gw_choice *cho
 void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
                         const struct baton_buf *events)
 {
-    int64_t begin_ns = baton_now_ns(); /* after they were built, which is not the flush */
+    int64_t begin_ns = baton_now_ns(); /* building the events belongs to the stage "format" */
     if (completion->stream)
         gw_stream_write(completion->stream, events->data, events->len);
     else
@@ -242,7 +244,7 @@ void gw_completion_send(struct gw_completion *completion, struct gw_choice *choi
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
 
-/* ---- what the client does ---- */
+/* ---- events of the client ---- */
 
 void gw_completion_gone(struct gw_completion *completion, const char *reason)
 {

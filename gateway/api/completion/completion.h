@@ -1,17 +1,17 @@
-/* A completion: one API request and its choices, the prompts x n generations that it asks for.
+/* A completion: one API request and its choices, the prompts x n generations that it requests.
  *
- *     start --refused--> answered: 429, 503
+ *     start --rejected--> answered: 429, 503
  *       +--admitted--> each choice's request, all of them or n_at_once at a time,
- *                        |        tells writer.c what comes back
- *                        --every choice ends well--> the writer's last words
- *                        --one fails---------------> the client is told, the rest are canceled
+ *                        |        passes its results to writer.c
+ *                        --every choice ends well--> the end of the answer
+ *                        --one fails---------------> an error; the other choices are canceled
  *                        --the client leaves-------> all are canceled, unless it may come back
  *
- * Each API has a writer (writer.h), which knows the shape of its answers. What the answers of all
- * APIs share is here, in start.c and in writer.c.
+ * Each API has a writer (writer.h) for the shape of its answers. The common part of all APIs is
+ * here, in start.c and in writer.c.
  *
- * Ownership: a completion lives from its endpoint to the last word of its last request, or until
- *            its client left; it owns its choices and prompts.
+ * Ownership: a completion lives from its endpoint to the end of its last request, or until its
+ *            client left; it owns its choices and prompts.
  * Threading: loop thread.
  * Errors:    429, 503 before anything is queued; later as a request fails.
  */
@@ -34,7 +34,7 @@ struct gw_stream;
 
 struct gw_answer_writer;
 
-/* What the answer tells at the moment. */
+/* The open part of an answer. */
 enum gw_part { GW_PART_NONE, GW_PART_TEXT, GW_PART_REASONING };
 
 struct gw_choice {
@@ -44,14 +44,14 @@ struct gw_choice {
     int index;
     size_t echo_chars;          /* characters that an echoed prompt puts before the text */
     struct baton_buf text;      /* generated, when not streaming */
-    struct baton_buf reasoning; /* the same; not of text */
+    struct baton_buf reasoning; /* generated reasoning, when not streaming */
     struct baton_buf steps;     /* explained steps: JSON objects with commas between */
     struct gw_logprobs logprobs;
-    struct gw_tool_calls calls; /* of a route that tells the parts of an answer apart */
+    struct gw_tool_calls calls; /* for routes that separate the parts of an answer */
     enum gw_part part;
-    int n_parts;             /* of text, of reasoning and calls, so far */
-    struct baton_buf result; /* its part of a whole answer, once it is over */
-    size_t n_noted;          /* tokens that an access line tells, or will */
+    int n_parts;             /* parts so far: text, reasoning and calls */
+    struct baton_buf result; /* its object in a whole answer, once it is over */
+    size_t n_noted;          /* tokens that are counted in an access line */
     void *own;               /* the writer's [writer->choice_bytes], zero at the start */
 };
 
@@ -60,30 +60,30 @@ struct gw_totals {
     uint64_t prompt_tokens; /* each prompt once, however many choices it has */
     uint64_t run_tokens, cached_tokens, output_tokens; /* of all choices */
     uint64_t disk_tokens;                              /* of cached_tokens */
-    uint64_t reasoning_tokens;                         /* of output_tokens, where it is told */
+    uint64_t reasoning_tokens;                         /* of output_tokens, if they are separated */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
-    double stages_s[BATON_N_STAGES], e2el_s;           /* what they add up to */
+    double stages_s[BATON_N_STAGES], e2el_s;           /* the stages add up to e2el_s */
     uint64_t migrations, hand_overs;
-    uint64_t drafted_tokens, accepted_tokens; /* by speculation, and of them right */
+    uint64_t drafted_tokens, accepted_tokens; /* draft tokens; accepted ones of them */
     double migration_gap_s;                   /* the longest */
     bool class_changed;                       /* in any of the choices */
-    enum baton_priority priority;             /* of all */
+    enum baton_priority priority;             /* equal in all choices */
 };
 
-/* What a request asks of its answer, beside the parameters of its generations. */
+/* The options of an answer, beside the parameters of its generations. */
 struct gw_completion_options {
     bool streaming;
     bool batch;                    /* the answer is a list, even of one */
-    bool echo;                     /* the prompt is a part of the text */
-    bool no_output;                /* only the prompt counts: one token is made, and not shown */
+    bool echo;                     /* the text begins with the prompt */
+    bool no_output;                /* only the prompt counts: one token is generated, not shown */
     bool timings_per_token;        /* each event of a stream has timings */
-    bool post_sampling_probs;      /* logprobs are the probabilities that tokens were drawn by */
-    bool hides_steps;              /* they are asked of workers for another end */
+    bool post_sampling_probs;      /* logprobs are the probabilities after all filters */
+    bool hides_steps;              /* steps are requested from workers, but not shown */
     int n;                         /* choices per prompt */
-    int n_at_once;                 /* of the choices, how many wait or run at a time; 0: all */
-    struct baton_answer_form form; /* what of the answer is told apart from its text */
-    struct baton_json *functions;  /* that form borrows; NULL: none */
-    void *own;                     /* what the API's writer alone reads [writer->options_bytes] */
+    int n_at_once;                 /* choices that wait or run at a time; 0: all */
+    struct baton_answer_form form; /* the parts that are separated from the text */
+    struct baton_json *functions;  /* borrowed by form; NULL: none */
+    void *own;                     /* for the API's writer alone [writer->options_bytes] */
 };
 
 struct gw_completion {
@@ -91,47 +91,47 @@ struct gw_completion {
     struct baton_node in_completions;
     struct gw_api *api;
     struct gw_exchange *exchange; /* NULL: the client of its stream has left, and may come back */
-    struct gw_stream *stream;     /* NULL: its events go to the exchange, and are not kept */
+    struct gw_stream *stream;     /* NULL: events go to the exchange and are not kept */
     struct gw_payers payers;
     gw_error_writer put_error;
     const struct gw_answer_writer *writer;
     struct gw_completion_options options;
     struct gw_prompts prompts;
-    struct gw_key *key; /* whose generations these are; NULL: no key is needed */
+    struct gw_key *key; /* its open generations count for this key; NULL: no key is needed */
     struct gw_choice *choices;
     int n_choices, n_queued, n_over;
     bool begun;                   /* the head of a stream was sent */
     bool over;                    /* it failed or its client left: nothing more is written */
-    char id[GW_REQUEST_ID_BYTES]; /* its exchange's: what follows the dash of the answer's id */
+    char id[GW_REQUEST_ID_BYTES]; /* the exchange's: the part of the answer's id after the dash */
     int64_t created_s;            /* Unix time */
     int64_t wrote_ns;
     struct gw_totals totals;
-    max_align_t own_options[]; /* what options.own points to */
+    max_align_t own_options[]; /* options.own points to it */
 };
 
 struct gw_completions *gw_completions_create(void);
 void gw_completions_destroy(struct gw_completions *completions);
-/* Keeps streams open that were quiet for 15 s. */
+/* Writes a keep-alive to streams that were quiet for 15 s. */
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns);
 
-/* Makes prompts x options->n generations and queues them; lengths [prompts->n] are their
- * max_new_tokens. Takes the prompts, and the options' functions and what their own holds, which
- * itself is copied. When it cannot, it answers the exchange. */
+/* Creates prompts x options->n generations and queues them; lengths [prompts->n] are their
+ * max_new_tokens. Takes ownership of the prompts, of the options' functions and of what
+ * options->own holds; *own itself is copied. On a failure it answers the exchange. */
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                          const struct gw_answer_writer *writer,
                          const struct gw_completion_options *options,
                          const struct gw_completion_params *params, struct gw_prompts *prompts,
                          const int64_t *lengths);
 
-/* The fields do not make a completion: answers with the problem, and counts it. */
+/* Answers a request whose fields are invalid with the problem, and counts it. */
 void gw_completion_refuse(struct gw_api *api, struct gw_exchange *exchange,
                           const struct gw_problem *problem);
 
-/* Frees the functions, and what the writer's own options hold. */
+/* Frees the functions, and the contents of the writer's own options. */
 void gw_completion_options_fini(const struct gw_completion_options *options,
                                 const struct gw_answer_writer *writer);
 
-/* Its client left; reads too slowly (full), or reads again. */
+/* The client left; or it reads too slowly (full), or reads again. */
 void gw_completion_gone(struct gw_completion *completion, const char *reason);
 void gw_completion_full(struct gw_completion *completion, bool full);
 

@@ -79,7 +79,7 @@ static void say_rank(struct baton_buf *reason, uint32_t rank)
         baton_buf_printf(reason, "number %" PRIu32 " by likelihood", rank);
 }
 
-/* The next is told when it is listed: above it may stand what was removed. */
+/* Names the next candidate only if it is listed: all candidates above it may have been removed. */
 static void say_greedy(struct baton_buf *reason, const struct gw_params *params,
                        const Baton__V1__Decision *decision)
 {
@@ -167,7 +167,7 @@ static void put_reason(struct baton_json_out *out, const struct gw_api *api,
     baton_buf_fini(&reason);
 }
 
-/* What the model thought of the guess, as far as it is listed. */
+/* Writes the draft's rank and probability; null if it is not among the listed candidates. */
 static void put_draft_place(struct baton_json_out *out, const struct gw_token *token)
 {
     const Baton__V1__Decision *decision = token->decision;
@@ -186,7 +186,7 @@ static void put_draft_place(struct baton_json_out *out, const struct gw_token *t
     }
 }
 
-/* What was guessed for the token before it was made. */
+/* Writes the draft that was guessed for the token; null without one. */
 static void put_draft(struct baton_json_out *out, const struct gw_api *api,
                       const struct gw_token *token)
 {

@@ -1,4 +1,4 @@
-/* A decision in words: one explained step as JSON (docs/http-api.md, "Steps").
+/* One explained step as JSON, with its reason in words (docs/http-api.md, "Steps").
  *
  * Ownership: writes into the caller's buffer.
  * Threading: loop thread.
@@ -13,7 +13,7 @@
 void gw_explain_step(struct baton_buf *out, const struct gw_api *api,
                      const struct gw_params *params, const struct gw_token *token);
 
-/* "steps":[...]: what gathered there, JSON objects with commas between. */
+/* Writes "steps":[...] from JSON objects with commas between. */
 void gw_explain_put_steps(struct baton_json_out *out, const struct baton_buf *steps);
 
 #endif

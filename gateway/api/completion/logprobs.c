@@ -7,7 +7,7 @@
 
 #include "common/base/utf8.h"
 
-/* JSON has no minus infinity. This is what OpenAI's API says instead. */
+/* JSON has no minus infinity. OpenAI's API writes this value instead. */
 static const double lowest_logprob = -9999;
 
 enum { PIECE_MAX_BYTES = 4096 };
@@ -57,7 +57,7 @@ static struct gw_logprob *tops_of(const struct gw_logprobs *logprobs, size_t ent
     return logprobs->tops + entry * (size_t)logprobs->max_top;
 }
 
-/* scores NULL: nothing is known of the token. */
+/* scores NULL: the token's logprob is unknown. */
 static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
                 const Baton__V1__Logprobs *scores)
 {
@@ -112,7 +112,7 @@ void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tok
         entry.self.token = prompt->ids[scores->first_index + i];
         add(logprobs, entry, scores->logprobs[i]);
     }
-    logprobs->n_ready = logprobs->n; /* no stop string withholds a prompt's token */
+    logprobs->n_ready = logprobs->n; /* stop strings do not apply to the prompt */
 }
 
 const struct gw_logprob *gw_logprobs_tops(const struct gw_logprobs *logprobs, size_t entry)
@@ -138,7 +138,7 @@ static void put_bytes(struct baton_json_out *out, const char *bytes, size_t n)
     baton_json_close(out, ']');
 }
 
-/* What an entry is called, and whether it has the token's id. */
+/* The names of an entry's members, and whether it has the token's id. */
 struct names {
     const char *value, *tops;
     bool id;

@@ -1,10 +1,10 @@
-/* The log-probabilities of a choice's tokens, gathered until their text is shown, and written in
+/* The log-probabilities of a choice's tokens, kept until their text is shown and written in
  * OpenAI's two shapes.
  *
  * A token's entry is ready once its text was shown. Tokens that a stop string withholds stay
  * unlisted, so the listed tokens spell the text, except for a last token that a stop string cuts.
- * Special tokens, of which the text shows nothing, are listed under their names, and so is the
- * token that ends the text: as vLLM lists them.
+ * Special tokens, which are not part of the text, are listed under their names, and so is the token
+ * that ends the text, as vLLM does.
  *
  * Ownership: an embedded struct that owns its arrays.
  * Threading: loop thread.
@@ -21,7 +21,7 @@ struct gw_logprob {
 };
 
 struct gw_logprob_entry {
-    struct gw_logprob self; /* logprob NaN: a prompt's first token, of which nothing is known */
+    struct gw_logprob self;          /* logprob NaN: the prompt's first token, which has none */
     size_t begin_bytes, begin_chars; /* in the generated text */
     bool of_prompt;
     int n_top;
@@ -31,7 +31,7 @@ struct gw_logprobs {
     struct gw_logprob_entry *entries;
     struct gw_logprob *tops; /* [n][max_top] */
     size_t n, cap, n_ready, n_taken;
-    size_t n_before; /* of these that are ready, before the piece of text at hand */
+    size_t n_before; /* ready entries before the current piece of text */
     int max_top;
 };
 
@@ -42,8 +42,8 @@ void gw_logprobs_fini(struct gw_logprobs *logprobs);
 void gw_logprobs_reset(struct gw_logprobs *logprobs);
 
 void gw_logprobs_add(struct gw_logprobs *logprobs, const struct gw_token *token);
-/* The same with the probabilities, 0 to 1, of what the token was drawn from, and of its candidates
- * those that were left. The token has a decision. */
+/* The same with the probabilities, 0 to 1, that the draw used, and only with the candidates that
+ * the filters kept. Precondition: the token has a decision. */
 void gw_logprobs_add_drawn(struct gw_logprobs *logprobs, const struct gw_token *token);
 /* Adds the prompt's tokens in order. The first token, which has no logprob, is added with the
  * second. */
@@ -53,11 +53,11 @@ void gw_logprobs_add_prompt(struct gw_logprobs *logprobs, const struct baton_tok
 /* The most probable tokens of an entry [n_top]. */
 const struct gw_logprob *gw_logprobs_tops(const struct gw_logprobs *logprobs, size_t entry);
 
-/* So many bytes of the generated text were shown. */
+/* n_bytes of the generated text were shown: their tokens become ready. */
 void gw_logprobs_shown(struct gw_logprobs *logprobs, size_t n_bytes);
 
 /* key:[{"token","logprob","bytes","top_logprobs"}]: the entries that became ready since the last
- * time. */
+ * call. */
 void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out *out,
                              const char *key, const struct baton_tokenizer *tokenizer);
 
@@ -65,7 +65,7 @@ void gw_logprobs_put_entries(struct gw_logprobs *logprobs, struct baton_json_out
 void gw_logprobs_put_identified(struct gw_logprobs *logprobs, struct baton_json_out *out,
                                 const char *key, const struct baton_tokenizer *tokenizer);
 
-/* The same of entries of gw_logprobs_add_drawn: {"id","token","prob","bytes","top_probs"}. */
+/* The same for entries of gw_logprobs_add_drawn: {"id","token","prob","bytes","top_probs"}. */
 void gw_logprobs_put_drawn(struct gw_logprobs *logprobs, struct baton_json_out *out,
                            const char *key, const struct baton_tokenizer *tokenizer);
 
@@ -74,7 +74,7 @@ void gw_logprobs_put_chat(struct gw_logprobs *logprobs, struct baton_json_out *o
                           const struct baton_tokenizer *tokenizer);
 
 /* {"tokens","token_logprobs","top_logprobs","text_offset"}, the same for completions. prompt_chars
- * are what an echoed prompt puts before the generated text. */
+ * is the number of characters of an echoed prompt before the generated text. */
 void gw_logprobs_put_completion(struct gw_logprobs *logprobs, struct baton_json_out *out,
                                 const struct baton_tokenizer *tokenizer, size_t prompt_chars);
 

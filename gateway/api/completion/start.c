@@ -22,7 +22,7 @@ size_t gw_completion_n_at_once(const struct gw_completion *completion)
     return (size_t)(n && n < completion->n_choices ? n : completion->n_choices);
 }
 
-/* Each with its place in one block of the writer's own state. */
+/* Allocates the choices, and one block for the writer's own state of all of them. */
 static struct gw_choice *create_choices(const struct gw_answer_writer *writer, size_t n)
 {
     struct gw_choice *choices = calloc(n, sizeof *choices);
@@ -103,7 +103,8 @@ static int64_t deadline_of(const struct gw_api *api, const struct gw_completion_
     return timeout_s > 0 ? arrived_ns + (int64_t)(timeout_s * (double)BATON_SECOND) : 0;
 }
 
-/* The first choice has the number that the client is told, so that this is the whole name of it. */
+/* The first choice's request gets the exchange's own number, so that the id which the client sees
+ * names it completely. */
 static void name_request(struct gw_request *request, const struct gw_choice *choice)
 {
     const struct gw_exchange *exchange = choice->completion->exchange;
@@ -115,8 +116,8 @@ static void name_request(struct gw_request *request, const struct gw_choice *cho
                           gw_exchange_trace(exchange)->id);
 }
 
-/* Makes a request in state TOKENIZING. Its earlier stages were the completion's: it takes over
- * their times. */
+/* Creates a request in state TOKENIZING. It takes over the times of the stages that the completion
+ * went through for all of its requests. */
 static bool make_request(struct gw_choice *choice, const struct gw_completion_params *params,
                          int64_t max_new_tokens)
 {
@@ -151,7 +152,7 @@ static bool make_requests(struct gw_completion *completion,
     return true;
 }
 
-/* Refuses a completion whose requests were not queued. */
+/* Rejects a completion whose requests were not queued. */
 static void give_up(struct gw_completion *completion, const struct gw_verdict *verdict)
 {
     const struct gw_failure *failure = &verdict->failure;
@@ -173,7 +174,7 @@ static struct gw_load load_of(const struct gw_completion *completion)
         const struct gw_request *request = completion->choices[i].request;
         /* Each choice counts, also of the same prompt: `n` must not be a way around the bounds. */
         load.n_tokens += request->params.prompt.n;
-        load.priority = request->params.priority; /* the same of all */
+        load.priority = request->params.priority; /* equal in all choices */
         if (request->params.max_new_tokens > load.max_new_tokens)
             load.max_new_tokens = request->params.max_new_tokens;
         if (request->deadline_ns)
@@ -199,8 +200,8 @@ void gw_completion_queue_next(struct gw_completion *completion)
                            completion->choices[completion->n_queued++].request);
 }
 
-/* All or nothing. A queued request may be routed, fail and end its completion at the next pump, so
- * queueing comes last. */
+/* Admits all choices or none. Queueing comes last, because a queued request may be routed, fail and
+ * end its completion at the next pump. */
 static void submit(struct gw_completion *completion)
 {
     struct gw_dispatcher *dispatcher = completion->api->dispatcher;

@@ -1,4 +1,4 @@
-/* "timings" of answers, by llama.cpp's names: how many tokens were computed, and how fast.
+/* "timings" of answers under llama.cpp's names: numbers of tokens and their rates.
  *
  * Ownership: plain functions; they write to the caller's JSON.
  * Threading: loop thread.
@@ -9,10 +9,10 @@
 
 #include "gateway/api/completion/completion.h"
 
-/* "timings":{...} of a completion that is over: rates, then the seconds of our stages. */
+/* "timings":{...} of a completion that is over: rates, then the seconds of Baton's stages. */
 void gw_timings_put(struct baton_json_out *out, const struct gw_totals *totals);
 
-/* "prompt_progress":{...}, by llama.cpp's names: n_tokens of the choice's prompt are computed, or
+/* "prompt_progress":{...} under llama.cpp's names: n_tokens of the choice's prompt are computed or
  * were found in a cache. */
 void gw_timings_put_progress(struct baton_json_out *out, const struct gw_request *request,
                              uint64_t n_tokens, uint64_t cached_tokens);

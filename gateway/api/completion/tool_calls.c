@@ -4,7 +4,7 @@
 
 enum { JSON_MAX_BYTES = 64 << 20 };
 
-/* FNV-1a, as good as any for names that are told apart within one conversation. */
+/* FNV-1a: ids only have to be distinct within one conversation. */
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
     for (int i = 0; i < 8; i++)

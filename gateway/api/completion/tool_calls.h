@@ -1,11 +1,11 @@
-/* A choice's answer in its parts: reasoning, text, and calls of tools, which have ids here.
+/* Separates a choice's answer into its parts, reasoning, text and tool calls, and gives calls ids.
  *
- * An id is nine letters and digits, as templates of Mistral's want them; the same request and the
- * same place in it have the same one.
+ * An id has nine letters and digits, because Mistral's templates accept no others. It depends only
+ * on the request's id and the call's place, so a retry gives the same id.
  *
  * Ownership: an embedded struct that owns its buffers; parts are borrowed during their calls.
  * Threading: loop thread.
- * Errors:    see gateway/chat/toolcall/parser.h; without memory for a parser all is text.
+ * Errors:    see gateway/chat/toolcall/parser.h; without memory for a parser everything is text.
  */
 #ifndef BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
 #define BATON_GATEWAY_API_COMPLETION_TOOL_CALLS_H
@@ -19,21 +19,21 @@ enum { GW_TOOL_CALL_ID_BYTES = 10 };
 struct gw_choice;
 
 struct gw_tool_call {
-    int index; /* among the choice's */
+    int index; /* among the choice's calls */
     const char *id;
     const char *name, *arguments; /* arguments: a JSON object as text */
     size_t n_name, n_arguments;
 };
 
 struct gw_tool_calls {
-    struct baton_tool_parser *parser; /* NULL: all is text, as of most streams that wait */
-    struct baton_buf json;            /* a writer's: what it did not tell yet */
-    uint64_t seed;                    /* of the ids */
+    struct baton_tool_parser *parser; /* NULL: everything is text, as in most completions */
+    struct baton_buf json;            /* for the writer: calls that it has not written yet */
+    uint64_t seed;                    /* for the ids */
     int n;
     uint64_t n_reasoning_tokens;
 };
 
-/* What becomes of the parts. reasoning comes first, in pieces, on a route that takes it
+/* The receiver of the parts. reasoning comes first, in pieces, on a route that separates it
  * (gw_builder_extract_reasoning). */
 struct gw_parts {
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
@@ -47,13 +47,13 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
 void gw_tool_calls_fini(struct gw_tool_calls *calls);
 void gw_tool_calls_restart(struct gw_tool_calls *calls);
 
-/* Whether the next token belongs to reasoning, as far as is known. */
+/* Whether the next token belongs to reasoning, as far as the parser knows. */
 bool gw_tool_calls_in_reasoning(const struct gw_tool_calls *calls);
 
 /* Takes the next piece of the text, in whole characters. */
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
                         size_t n, const struct gw_parts *parts);
-/* No more text comes. */
+/* No more text follows. */
 void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
                        const struct gw_parts *parts);
 

@@ -59,7 +59,7 @@ struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct
     return choice;
 }
 
-/* ---- what the answer is held to ---- */
+/* ---- constraints on the answer ---- */
 
 static bool any_is_strict(const struct baton_json *tools)
 {
@@ -69,8 +69,8 @@ static bool any_is_strict(const struct baton_json *tools)
     return false;
 }
 
-/* What a tool takes, which stands elsewhere in each API: OpenAI's chat, Anthropic's messages,
- * responses. */
+/* The schema of a tool's arguments, whose place differs between OpenAI's chat, Anthropic's messages
+ * and responses. */
 static const struct baton_json *parameters_of(const struct baton_json *tool)
 {
     const struct baton_json *function = baton_json_get(tool, "function");
@@ -85,8 +85,9 @@ static bool is_held(const struct baton_call_wish *wish, const struct baton_json 
     return wish->is_forced || baton_tool_is_strict(tool);
 }
 
-/* Schemas are checked each on its own, so that an error names the tool. Those that are not held
- * count as well: then all that are were checked ahead of the loop. */
+/* Checks each schema on its own, so that an error names the tool. Also checks and counts schemas
+ * that do not constrain the answer, as gw_tool_choice_check_ahead does off the loop: the sums are
+ * then equal, and every verdict is found in its cache. */
 static void check_schemas(struct gw_completion_builder *builder, const struct baton_call_wish *wish,
                           const char *where)
 {
@@ -125,7 +126,8 @@ static void hold(struct gw_completion_builder *builder, const struct baton_call_
     baton_buf_fini(&text);
 }
 
-/* Whether calls of the model's form can be held; where they must be, it is a problem if not. */
+/* Whether a grammar can constrain calls in the model's form. For forced calls it is a problem if
+ * not. */
 static bool can_hold(struct gw_completion_builder *builder, bool is_forced)
 {
     const struct baton_tool_format *format = builder->options.form.tools;
@@ -166,7 +168,7 @@ void gw_builder_constrain_tools(struct gw_completion_builder *builder,
         return;
     if (!choice->is_forced && given->kind == BATON_GRAMMAR_JSON_SCHEMA &&
         baton_json_parse(given->bytes, given->n, &answer, NULL))
-        return; /* it was read before: there is no memory, and it alone holds the answer */
+        return; /* no memory, as it was parsed before: the schema alone constrains the answer */
     wish.answer = answer;
     hold(builder, &wish, choice->schema);
     baton_json_free(answer);
@@ -197,7 +199,7 @@ bool gw_tool_choice_is_given(const struct baton_json *body)
            (names_a_call(baton_json_get(body, "tool_choice")) || any_wants_schema(tools));
 }
 
-/* Of a namespace, also its tools. */
+/* Checks the schemas of all tools, also of those inside namespaces. */
 static void check_all(const struct baton_json *body, const struct baton_json *tools,
                       struct gw_grammar_sum *sum)
 {

@@ -9,7 +9,7 @@
 
 enum { USAGE_MAX_BYTES = 1024 };
 
-/* ---- what writers share ---- */
+/* ---- helpers of writers ---- */
 
 void gw_event_open(struct gw_event *event, struct gw_choice *choice, const char *name)
 {
@@ -111,7 +111,7 @@ static void on_prompt_logprobs(struct gw_choice *choice, const Baton__V1__Prompt
     gw_logprobs_add_prompt(&choice->logprobs, &choice->request->params.prompt, logprobs);
 }
 
-/* Only streams ask for it. */
+/* Only a stream's params ask for progress, so there is a stream to begin. */
 static void on_prompt_progress(struct gw_choice *choice, const Baton__V1__PromptProgress *progress)
 {
     gw_completion_begin(choice->completion);
@@ -122,14 +122,14 @@ static void on_first(struct gw_choice *choice)
 {
     const struct gw_params *params = &choice->request->params;
     gw_completion_begin(choice->completion);
-    if (params->prompt_progress) /* the first token is there, so all of the prompt is computed */
+    if (params->prompt_progress) /* the first token implies that the whole prompt is computed */
         writer_of(choice)->progress(choice, params->prompt.n,
                                     gw_request_first_attempt(choice->request)->cached_tokens);
     if (streams(choice) && writer_of(choice)->begin)
         writer_of(choice)->begin(choice);
 }
 
-/* Keeps the token's logprobs and its step, if they were asked for. */
+/* Keeps the token's logprobs and its explained step, if they were requested. */
 static void keep_token(struct gw_choice *choice, const struct gw_token *token)
 {
     const struct gw_completion_options *options = &choice->completion->options;
@@ -218,7 +218,7 @@ static void on_embedding(struct gw_choice *choice, const float *values, size_t n
 
 /* ---- the end of a choice ---- */
 
-/* No more text comes: the logprobs of tokens without text are ready, but for those that a stop
+/* No more text follows: the logprobs of tokens without text become ready, except those that a stop
  * string cut off. */
 static void end_logprobs(struct gw_choice *choice)
 {
@@ -231,7 +231,7 @@ static void end_logprobs(struct gw_choice *choice)
 static void end_parts(struct gw_choice *choice)
 {
     gw_tool_calls_end(choice, &choice->calls, &parts);
-    if (!choice->n_parts) /* clients look for some */
+    if (!choice->n_parts) /* clients expect at least one part */
         open_part(choice, GW_PART_TEXT);
     close_part(choice, true);
 }
@@ -270,7 +270,7 @@ static void keep_result(struct gw_choice *choice)
     baton_json_open(&out, NULL, '{');
     writer_of(choice)->put_choice(choice, &out);
     baton_json_close(&out, '}');
-    if (baton_buf_err(&choice->calls.json)) /* what is cut off would make the answer no JSON */
+    if (baton_buf_err(&choice->calls.json)) /* truncated calls would make the answer invalid JSON */
         choice->result.err = baton_buf_err(&choice->calls.json);
 }
 
@@ -326,7 +326,7 @@ static void on_finish(struct gw_choice *choice)
     count_choice(choice);
     if (streams(choice))
         writer->end(choice);
-    else if (writer->put_choice) /* else the result is an embedding */
+    else if (writer->put_choice) /* without it the result is an embedding */
         keep_result(choice);
     if (writer->done)
         writer->done(choice);
@@ -335,7 +335,7 @@ static void on_finish(struct gw_choice *choice)
 
 /* ---- a failure ---- */
 
-/* Adds the tokens that the unfinished choices of a failing completion made. */
+/* Adds the tokens of a failing completion's unfinished choices to its totals. */
 static void add_unfinished(struct gw_completion *completion)
 {
     for (int i = 0; i < completion->n_choices; i++)
@@ -343,7 +343,7 @@ static void add_unfinished(struct gw_completion *completion)
             completion->totals.output_tokens += completion->choices[i].request->output.tokens.n;
 }
 
-/* The JSON object that says how far the completion came. */
+/* Writes the usage of an incomplete completion as a JSON object. */
 static void put_usage(struct baton_buf *buf, const struct gw_completion *completion)
 {
     const struct gw_answer_writer *writer = completion->writer;
@@ -388,11 +388,11 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
         gw_completion_charge_rest(completion);
     }
     choice->request = NULL; /* the lifecycle destroys the request */
-    if (completion->over)   /* the client was told already */
+    if (completion->over)   /* the client has its error already */
         return;
     gw_completion_leave_exchange(completion);
     baton_buf_init(&usage, USAGE_MAX_BYTES);
-    if (error.status == 504) { /* the client's time was up: say how far the completion came */
+    if (error.status == 504) { /* a client whose time is up learns how far it came */
         put_usage(&usage, completion);
         error.usage = &usage;
     }

@@ -1,4 +1,4 @@
-/* How the answers of one API differ from those of the others: a table of functions, which the one
+/* The answer writer of one API: a table of functions for the shape of its answers, which the common
  * response writer of all completions (gw_completion_writer) calls.
  *
  *     stream, each choice:  begin? progress... (token? (text | call)...)... end
@@ -6,11 +6,11 @@
  *     whole, each choice:   (token? call...)... put_choice
  *             then, once:   put_answer?
  *
- * Everything that the APIs share happens around these calls: buffers are filled and forgotten when
- * an attempt restarts, logprobs wait for their text, calls and reasoning are told apart from text,
- * tokens are counted and charged, and an error ends the other choices.
+ * The common writer does the rest: it fills buffers and clears them when an attempt restarts, holds
+ * logprobs until their text is shown, separates calls and reasoning from text, counts and charges
+ * tokens, and ends the other choices after an error.
  *
- * Ownership: a writer is static. What a call passes is borrowed during it.
+ * Ownership: a writer is static. Arguments are borrowed during a call.
  * Threading: loop thread.
  * Errors:    an answer that does not fit its buffer becomes a 500.
  */
@@ -19,44 +19,44 @@
 
 #include "gateway/api/completion/completion.h"
 
-/* How the events of a stream are written. */
+/* The format of a stream's events. */
 struct gw_stream_format {
     const char *content_type;
     /* Appends one event; a format without names ignores it, and it may be NULL. */
     void (*put_event)(struct baton_buf *out, const char *name, const char *data, size_t n);
-    /* Appends what keeps a quiet stream open, and says nothing. */
+    /* Appends a message without content that keeps a quiet stream open. */
     void (*put_keep_alive)(struct baton_buf *out, const struct gw_completion *completion);
 };
 
-/* A function that is NULL has nothing to do. */
+/* A function that is NULL is skipped. */
 struct gw_answer_writer {
     const struct gw_stream_format *format; /* NULL: server-sent events with comments between */
-    size_t options_bytes;                  /* of what the route's options.own points to */
-    size_t choice_bytes;                   /* of the writer's own state in each choice, from zero */
+    size_t options_bytes;                  /* size of *options.own of the route */
+    size_t choice_bytes;                   /* size of the writer's state in each choice, zeroed */
     void (*fini_options)(void *own);
-    void (*restart)(struct gw_choice *choice); /* forgets what options.own gathered of it */
+    void (*restart)(struct gw_choice *choice); /* clears the choice's output in options.own */
 
-    /* Of streams. begin: the first token is there, and nothing was written about the choice yet. */
+    /* For streams. begin: the first token is there, and nothing of the choice was written yet. */
     void (*begin)(struct gw_choice *choice);
-    /* So many tokens of the prompt are computed, n_cached of them by others. */
+    /* n_tokens of the prompt are computed, n_cached of which a cache had. */
     void (*progress)(struct gw_choice *choice, uint64_t n_tokens, uint64_t n_cached);
-    /* Whole characters. The choice's part tells whether they are text or reasoning; whole answers
-     * gather them in its buffers. */
+    /* Whole characters. choice->part says whether they are text or reasoning. Called for streams
+     * only: a whole answer keeps them in the choice's buffers. */
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
     void (*end)(struct gw_choice *choice);                /* its totals are counted */
     void (*end_stream)(struct gw_completion *completion); /* after the last choice */
 
-    /* Of whole answers: the members of the choice's object, and of the object around those of all
-     * choices. Without put_answer the answer is the only choice's object, or of a batch an
-     * array. */
+    /* For whole answers: write the members of the choice's object, and those of the object around
+     * the objects of all choices. Without put_answer the answer is the only choice's object, or,
+     * for a batch, an array. */
     void (*put_choice)(struct gw_choice *choice, struct baton_json_out *out);
     void (*put_answer)(struct gw_completion *completion, struct baton_json_out *out);
 
-    /* Of both. */
+    /* For both. */
     void (*token)(struct gw_choice *choice); /* its logprobs and its step are kept */
     void (*call)(struct gw_choice *choice, const struct gw_tool_call *call);
-    /* Text or reasoning begins, as the choice's part says, or ends. An answer without any has an
-     * empty part of text; is_last: nothing comes after the part. */
+    /* Text or reasoning (choice->part) begins or ends. An answer without any part has an empty part
+     * of text; is_last: no part follows. */
     void (*open_part)(struct gw_choice *choice);
     void (*close_part)(struct gw_choice *choice, bool is_last);
     void (*flush)(struct gw_choice *choice); /* after each piece of the output */
@@ -64,23 +64,23 @@ struct gw_answer_writer {
     /* values [n]: the result of a choice that is an embedding; not normalised. */
     void (*embedding)(struct gw_choice *choice, const float *values, size_t n);
 
-    /* The object under the key that says how far a completion came, for errors. Without it the
-     * numbers of prompt and output tokens go under these names; the second may be NULL. */
+    /* Writes the usage object of an incomplete completion under the key, for errors. Without it the
+     * numbers of prompt and output tokens get these names; the second may be NULL. */
     void (*put_usage)(struct baton_json_out *out, const char *key,
                       const struct gw_completion *completion);
     const char *usage_names[2];
-    const char *error_event; /* the name of a stream's event that is an error; NULL: none */
+    const char *error_event; /* the name of a stream's error event; NULL: none */
     /* The data of that event; NULL: the error object of the route. */
     void (*put_failure)(struct baton_buf *data, const struct gw_completion *completion,
                         const struct gw_error *error);
 };
 
-/* Of the requests of all completions. */
+/* The response writer of all completions' requests. */
 extern const struct gw_response_writer gw_completion_writer;
 
 /* ---- for writers ---- */
 
-/* An event that is a JSON object. It may not be moved while it is open: out points into it. */
+/* An event whose data is a JSON object. Do not move it while it is open: out points into it. */
 struct gw_event {
     struct gw_choice *choice;
     const char *name;
@@ -93,31 +93,31 @@ struct gw_event {
 void gw_event_open(struct gw_event *event, struct gw_choice *choice, const char *name);
 void gw_event_close(struct gw_event *event);
 
-/* One event of the stream; name NULL: none. The time it takes goes to the flush stage of the
+/* Writes one event to the stream; name NULL: none. The time counts for the flush stage of the
  * choice, which may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);
 
-/* The same of events that are written already. */
+/* The same for events that are formatted already. */
 void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,
                         const struct baton_buf *events);
 
-/* "gen-" and the completion's id; of further choices with "-1", "-2", ... behind it. */
+/* The prefix, "-" and the completion's id; for further choices followed by "-1", "-2", ... */
 enum { GW_ANSWER_ID_BYTES = GW_REQUEST_ID_BYTES + 24 };
 const char *gw_choice_id(const struct gw_choice *choice, const char *prefix,
                          char id[GW_ANSWER_ID_BYTES]);
 
-/* "steps":[...]: those since the last time. Without `explain` it writes nothing. */
+/* Writes "steps":[...] since the last call. Writes nothing without `explain`. */
 void gw_choice_put_steps(struct gw_choice *choice, struct baton_json_out *out);
 
-/* The generated text, after the prompt's if that is wanted. */
+/* Writes the generated text, after the prompt's if with_prompt. */
 void gw_choice_put_text(const struct gw_choice *choice, struct baton_json_out *out, const char *key,
                         bool with_prompt);
 
-/* Appends members [n] to the choice's calls.json: objects with commas between. */
+/* Opens an output that appends objects, with commas between, to the choice's calls.json. */
 struct baton_json_out gw_choice_calls_out(struct gw_choice *choice);
 
-/* "key":[...]: the results of all choices. */
+/* Writes "key":[...] with the results of all choices. */
 void gw_completion_put_results(struct gw_completion *completion, const char *key,
                                struct baton_json_out *out);
 
