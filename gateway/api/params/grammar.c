@@ -8,10 +8,10 @@
 #include "common/base/digest.h"
 #include "engine/grammar/automaton/network.h"
 
-/* Of all JSON texts OpenAI's json_object means the objects. */
+/* The schema of OpenAI's json_object: any JSON object, but no other value. */
 static const char any_object[] = "{\"type\":\"object\"}";
 
-/* ---- what was found out ---- */
+/* ---- the cache of verdicts ---- */
 
 enum { MAX_VERDICTS = 256 };
 
@@ -23,7 +23,7 @@ struct verdict {
     size_t n_states;
 };
 
-/* The latest, but none that found no memory. */
+/* The latest verdicts. A lack of memory is not cached, because it says nothing about the text. */
 static struct {
     pthread_mutex_t lock;
     struct verdict verdicts[MAX_VERDICTS];
@@ -99,7 +99,7 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
                        "%s: %.280s", name, *why.text ? why.text : baton_err_text(err));
 }
 
-/* A schema or a structure as text again. */
+/* Writes a schema or a structure as text again and constrains the output to it. */
 static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
                          const char *name, enum baton_grammar_kind kind,
                          const struct baton_json *value)
@@ -168,7 +168,7 @@ static void read_own_schema(struct gw_fields *fields, struct baton_sampling_para
         hold_to_json(fields, params, "json_schema", BATON_GRAMMAR_JSON_SCHEMA, schema);
 }
 
-/* TGI's: {"type": "json", "json_schema" or "regex", "value"}. */
+/* Reads TGI's form: {"type": "json", "json_schema" or "regex", "value"}. */
 static void read_typed(struct gw_fields *fields, struct baton_sampling_params *params,
                        const struct baton_json *grammar)
 {
@@ -218,7 +218,7 @@ static void read_all(struct gw_fields *fields, struct baton_sampling_params *par
     read_regex(fields, params);
 }
 
-/* Ollama's: the word json, or a schema. */
+/* Reads Ollama's form: the word json, or a schema. */
 static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params *params)
 {
     static const char wanted[] = "\"json\" or a schema";
@@ -235,7 +235,7 @@ static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params 
         gw_fields_fail(fields, "format", "invalid_value", "format: must be %s", wanted);
 }
 
-/* Fields in whose member "format" a schema stands: of POST /v1/responses and /v1/messages. */
+/* Fields with a schema in their member "format": of POST /v1/responses and /v1/messages. */
 static const char *const holders[] = {"text", "output_config"};
 enum { N_HOLDERS = BATON_N_OF(holders) };
 
@@ -244,7 +244,7 @@ static const struct baton_json *schema_in(const struct baton_json *body, const c
     return baton_json_get(baton_json_get(baton_json_get(body, holder), "format"), "schema");
 }
 
-/* Objects of a body whose members are fields of it: Ollama's and TGI's. */
+/* Objects of a body whose members count as fields of the body: Ollama's and TGI's. */
 static const char *const lifted[] = {"options", "parameters"};
 enum { N_LIFTED = BATON_N_OF(lifted) };
 
@@ -286,7 +286,7 @@ void gw_grammar_check_ahead(const struct baton_json *body)
             check_fields(baton_json_get(body, lifted[i]));
 }
 
-/* What is held to a grammar ends by a token. */
+/* Checks that a constrained output can end: only a stop token ends it. */
 static void check_end(struct gw_fields *fields, const struct baton_sampling_params *params,
                       bool ignore_eos)
 {
@@ -348,7 +348,7 @@ void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const 
         sum->n_states += n_states;
     }
     if (!err && sum->n_states > BATON_MAX_STATES)
-        err = baton_fail(&why, BATON_LIMIT, "with it the schemas mean too much together");
+        err = baton_fail(&why, BATON_LIMIT, "with it the schemas need too many states together");
     if (err)
         gw_fields_fail(fields, field, err == BATON_LIMIT ? "out_of_range" : "invalid_value",
                        "%s: %.240s", name, *why.text ? why.text : baton_err_text(err));

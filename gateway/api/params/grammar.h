@@ -1,11 +1,11 @@
-/* What the output is held to: the fields "response_format", "json_schema", "grammar" and "regex" of
- * a body, of which one may be given.
+/* Constraints on the output: the fields "response_format", "json_schema", "grammar" and "regex" of
+ * a body, of which at most one may be given.
  *
- * A large schema takes a good part of a second to read. So what is found out about a text is kept,
- * and a body with one of these fields has them checked on libuv's pool before its turn comes.
+ * Compiling a large schema takes a good part of a second. Verdicts are therefore cached by the
+ * text's digest, and libuv's pool checks these fields of a body before the loop thread reads it.
  *
  * Ownership: the params own the grammar's text.
- * Threading: any; what is kept is the process's.
+ * Threading: any; the cache is shared by the process.
  * Errors:    in fields->problem: the reason, and the place in a schema.
  */
 #ifndef BATON_GATEWAY_API_PARAMS_GRAMMAR_H
@@ -16,35 +16,38 @@
 #include "gateway/api/fields.h"
 #include "gateway/api/params/params.h"
 
-/* After the stop ids, for an output that is held to a grammar ends with one of them. */
+/* Reads the fields. Call after the stop ids are read, because only they end a constrained
+ * output. */
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos);
 
-/* Ollama's field "format", after gw_grammar_read. */
+/* Reads Ollama's field "format", after gw_grammar_read. */
 void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params);
 
-/* A schema in a member of the field `name`, after gw_grammar_read; NULL: none. */
+/* Constrains the output to a schema in a member of the field `name`, after gw_grammar_read. NULL:
+ * none. */
 void gw_grammar_hold_to_schema(struct gw_fields *fields, struct gw_params *params, const char *name,
                                const struct baton_json *schema);
 
-/* Of several schemas: the bytes that they are, and the states that they mean. */
+/* The sums over several schemas: their bytes, and the states of their automata. */
 struct gw_grammar_sum {
     size_t n_bytes, n_states;
 };
 
-/* Whether the schema can be held to, as tools' schemas have to; name is its place in the body, in
- * field. Adds it to the sum, which is as bounded as one grammar is. schema NULL: no memory. */
+/* Fails unless a tool's schema can constrain the output; name is its place in the body, in field.
+ * Adds it to the sum, which has the bounds of one grammar. schema NULL: no memory. */
 void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
                              const struct baton_json *schema, struct gw_grammar_sum *sum);
 
-/* Holds the output to a structure in place of what it was held to, whose schemas were checked. */
+/* Constrains the output to a structure, whose schemas were checked, instead of the constraint so
+ * far. */
 void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
                                   const struct baton_buf *text);
 
 /* Whether a body has any of the fields, or a schema in "text.format" or "output_config.format". */
 bool gw_grammar_is_given(const struct baton_json *body);
 
-/* Reads the fields of a body for what is kept of them. */
+/* Checks the fields of a body to fill the cache. */
 void gw_grammar_check_ahead(const struct baton_json *body);
 
 #endif

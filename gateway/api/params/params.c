@@ -9,7 +9,8 @@
 #include "gateway/api/params/grammar.h"
 #include "gateway/api/params/samplers.h"
 
-/* Seeds we choose are echoed as JSON numbers that every client reads exactly. */
+/* The gateway's own seeds are echoed as JSON numbers, of which JavaScript reads only 53 bits
+ * exactly. */
 #define OWN_SEED_MASK (((uint64_t)1 << 53) - 1)
 
 enum { ID_MAX_DIGITS = 9 };
@@ -42,7 +43,8 @@ static void read_field(struct gw_fields *fields, const struct baton_sampling_fie
     baton_sampling_field_set(field, params, value);
 }
 
-/* A value that no request may have, such as the -1 of one that is not known, is left out. */
+/* Sets a default of the model's. A value that no request may have, such as -1 for "unknown", is
+ * ignored. */
 static void take_default(const char *name, double value, struct baton_sampling_params *params)
 {
     const struct baton_sampling_field *field = baton_sampling_field_named(name);
@@ -50,7 +52,7 @@ static void take_default(const char *name, double value, struct baton_sampling_p
         baton_sampling_field_set(field, params, value);
 }
 
-/* What the model's authors sample with. With do_sample false they take the most probable token. */
+/* Sets the sampling defaults of the model's authors. Their do_sample false means temperature 0. */
 static void take_defaults(const struct baton_sampling_defaults *defaults,
                           struct baton_sampling_params *params)
 {
@@ -104,7 +106,8 @@ static void read_stops(struct gw_fields *fields, struct gw_completion_params *pa
     params->n_stops = fields->failed ? 0 : (int)n;
 }
 
-/* An id as JSON writes it in a key: digits without leading zeros, so that each has one spelling. */
+/* Reads a token id from a JSON key: digits without leading zeros, so that each id has one spelling
+ * and cannot be given twice. */
 static bool read_id(const char *key, int64_t n_vocab, uint32_t *id)
 {
     size_t n = strlen(key);
@@ -123,7 +126,7 @@ static void read_one_bias(const struct gw_api *api, struct gw_fields *fields, vo
     bias->bias = (float)given;
     if (!read_id(baton_json_key(member), api->facts->n_vocab, &bias->id))
         gw_fields_fail(fields, "logit_bias", "out_of_range",
-                       "logit_bias: \"%.32s\" is no token id from 0 to %lld",
+                       "logit_bias: \"%.32s\" is not a token id from 0 to %lld",
                        baton_json_key(member), (long long)api->facts->n_vocab - 1);
     if ((kind != BATON_JSON_INT && kind != BATON_JSON_REAL) || fabs(given) > BATON_MAX_BIAS)
         gw_fields_fail(fields, "logit_bias", "out_of_range",
@@ -216,7 +219,7 @@ static void read_mode(struct gw_fields *members, struct baton_speculation *specu
         speculation->mode = (enum baton_speculation_mode)mode;
 }
 
-/* What the body leaves open stays the server's. */
+/* Members that the body omits keep the server's values. */
 static void read_speculation(struct gw_fields *fields, struct baton_speculation *speculation)
 {
     const struct baton_json *value =
@@ -291,7 +294,8 @@ bool gw_params_apply(const struct gw_completion_params *params, const struct bat
     if (!copy_tokens(&own->prompt, prompt) ||
         baton_sampling_params_copy(&own->sampling, &params->shared.sampling))
         return false;
-    /* After the highest seed that a client may set, seeds begin again at 0. */
+    /* The seed of a further choice wraps to 0 after the highest seed that a client may set, so that
+     * the client can request this choice again by its seed. */
     own->sampling.seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
                                           : baton_random_id() & OWN_SEED_MASK;
     return !baton_text_stream_init(&request->output.text, params->stops, params->stop_bytes,

@@ -1,7 +1,7 @@
-/* The parameters in a body: how tokens are chosen, what ends the output, what is reported.
+/* The parameters in a body: sampling, stop conditions, and what is reported.
  *
- * Native and OpenAI routes share these fields (docs/http-api.md), and all choices of a completion
- * have them in common. gateway/api/params/prompts.h reads the prompts.
+ * All routes share these fields (docs/http-api.md), and so do all choices of a completion.
+ * gateway/api/params/prompts.h reads the prompts.
  *
  * Ownership: stop strings are borrowed from the body; the rest belongs to the params.
  * Threading: loop thread.
@@ -13,7 +13,7 @@
 #include "common/policy/priority.h"
 #include "gateway/api/api.h"
 
-/* The rest of a request's stop ids is reserved for those of the model and its chat template. */
+/* The other stop ids of a request are reserved for those of the model and its chat template. */
 enum {
     GW_MAX_CHAT_STOP_IDS = 4,
     GW_MAX_CLIENT_STOP_IDS = BATON_MAX_STOP_IDS - BATON_MODEL_MAX_EOS - GW_MAX_CHAT_STOP_IDS
@@ -34,29 +34,29 @@ struct gw_completion_params {
 
 void gw_params_fini(struct gw_completion_params *params);
 
-/* Reads temperature ... ignore_eos, explain, timeout_s, cache_prompt: all fields but the prompt,
+/* Reads temperature ... ignore_eos, explain, timeout_s, cache_prompt: all fields except the prompt,
  * the length and those that only one kind of route has. */
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params);
 
-/* The field "model", which may name the served model only; that there is no model called name. */
+/* Reads the field "model", which may name the served model only; and makes the problem that no
+ * model called name is served. */
 void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields);
 void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem);
 
-/* "priority": the name of a class, or an integer as vLLM has it, where a lower one goes first:
- * above 0 it is batch. gw_params_read reads it too. */
+/* Reads "priority": the name of a class, or an integer, of which vLLM schedules lower ones first:
+ * above 0 means batch. gw_params_read reads it too. */
 void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *priority);
 
-/* "service_tier": flex is batch, any other text changes nothing. For routes that have it; after
- * "priority", which goes before it. */
+/* Reads "service_tier": flex means batch, other texts change nothing. For routes that have it; call
+ * after "priority" is read, which overrides it. */
 void gw_params_read_tier(struct gw_fields *fields, enum baton_priority *priority);
 
-/* "logprobs" and "top_logprobs" as chats have them. */
+/* Reads "logprobs" and "top_logprobs" in the form of chats. */
 void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params);
 
-/* Fills a fresh request's params and stop strings: its own copies of these, of the prompt and its
- * length. choice is added to the client's seed; without one the seed is random. False: no memory.
- */
+/* Fills a fresh request's params and stop strings with copies of these and of the prompt. choice is
+ * added to the client's seed; without one the seed is random. False: no memory. */
 bool gw_params_apply(const struct gw_completion_params *params, const struct baton_tokens *prompt,
                      int64_t max_new_tokens, int choice, struct gw_request *request);
 

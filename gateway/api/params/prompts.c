@@ -64,7 +64,7 @@ static void too_long(const struct gw_api *api, struct gw_fields *fields,
                        api->facts->n_context_tokens);
 }
 
-/* An empty prompt continues the start of a text. */
+/* Gives an empty prompt the token that begins a text, because a model needs at least one token. */
 static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
 {
     if (tokens->n || api->facts->bos_id < 0)
@@ -158,12 +158,12 @@ static void read_prompt(struct gw_api *api, struct gw_fields *fields, const stru
                        prompt->name);
 }
 
-/* What a prompt may be, by the kind of batch that is taken. */
+/* The allowed forms of a prompt, by the kind of batch that the route accepts. */
 static const char *const forms[] = {"a string or an array of token ids",
                                     "a string, an array of token ids or an array of those",
                                     "a string, an array of token ids or an array of either"};
 
-/* The first element tells what an array is. */
+/* Whether the value is a batch. Its first element decides: an array of numbers is one prompt. */
 static bool is_batch(const struct baton_json *json)
 {
     enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
@@ -219,7 +219,7 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
         read_prompt(api, fields, json, prompts, &prompts->items[0]);
 }
 
-/* One prompt from ids, which are taken. */
+/* Makes one prompt from ids and takes ownership of them. */
 static void take_ids(struct gw_api *api, struct gw_fields *fields, struct baton_tokens *tokens,
                      struct gw_prompts *prompts)
 {

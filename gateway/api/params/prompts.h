@@ -1,4 +1,5 @@
-/* The prompts of a completion: text or token ids, one or many, as ids within the model's context.
+/* The prompts of a completion: read as text or token ids, one or many, and encoded as token ids
+ * that fit into the model's context.
  *
  * Ownership: prompts own their tokens and texts until gw_prompts_fini.
  * Threading: loop thread.
@@ -10,34 +11,34 @@
 #include "gateway/api/api.h"
 
 struct gw_prompt {
-    char name[32];                 /* the field's, "prompt"; in a batch "prompt[3]" */
+    char name[32];                 /* its name in errors: "prompt", or in a batch "prompt[3]" */
     struct baton_tokens tokens;    /* at least one */
-    struct baton_buf text;         /* the same as text */
-    struct baton_answer_form form; /* of a conversation: how its answer is written; it borrows */
+    struct baton_buf text;         /* the text of the tokens */
+    struct baton_answer_form form; /* for a conversation: the form of its answer; it borrows */
 };
 
 struct gw_prompts {
     struct gw_prompt *items;
     size_t n;
     bool is_batch;     /* given as an array of prompts, even if of one */
-    const char *field; /* that they are read from; NULL: "prompt" */
-    bool are_cut;      /* those that are too long lose their end, and are no problem */
-    size_t n_last;     /* only so many last tokens of each are taken; 0: all */
+    const char *field; /* the field that they are read from; NULL: "prompt" */
+    bool are_cut;      /* too long prompts are cut at their end instead of failing */
+    size_t n_last;     /* only the last n_last tokens of each prompt are used; 0: all */
 };
 
-/* What a batch may be made of. A single text or array of ids is always allowed. */
+/* The allowed elements of a batch. A single text or array of ids is always allowed. */
 enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
 
-/* The field that prompts->field names; at most max prompts. */
+/* Reads the field prompts->field; at most max prompts. */
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
                      struct gw_prompts *prompts);
 
-/* A conversation as one prompt, by the model's chat template. Problems are about "messages": what
- * the template refuses, a model without a usable one. */
+/* Renders a conversation as one prompt by the model's chat template. Problems name "messages": the
+ * template rejects them, or the model has no usable template. */
 void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
                           const struct baton_chat_input *input, struct gw_prompts *prompts);
 
-/* Its ids alone, see baton_chat_encode; an error is in fields->problem too. */
+/* The same, but only returns the ids, see baton_chat_encode; an error is in fields->problem too. */
 enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
                                       const struct baton_chat_input *input, size_t max_tokens,
                                       struct baton_tokens *tokens,
@@ -46,9 +47,9 @@ enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fiel
 /* Frees every prompt; prompts is empty after it. */
 void gw_prompts_fini(struct gw_prompts *prompts);
 
-/* How many tokens continue each prompt: wanted or, when that is 0, as many as fit, at most
- * fallback. name is the field that a problem is about. An array [prompts->n] for free(); NULL after
- * a problem. */
+/* The number of tokens that may continue each prompt: wanted or, if that is 0, as many as fit, at
+ * most fallback. name is the field of a problem. An array [prompts->n] for free(); NULL after a
+ * problem. */
 int64_t *gw_prompts_lengths(const struct gw_api *api, struct gw_fields *fields,
                             const struct gw_prompts *prompts, const char *name, int64_t wanted,
                             int64_t fallback);

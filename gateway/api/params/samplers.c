@@ -3,7 +3,7 @@
 #include "common/base/array.h"
 #include "common/params/sampling.h"
 
-/* Each with the value that switches it off; where that is 0, what is below it does too. */
+/* Each sampler with the value that switches it off; if that is 0, negative values do too. */
 static const struct {
     const char *name;
     double off;
@@ -29,7 +29,8 @@ static const struct {
     {"use_beam_search", 0},
 };
 
-/* Of a sampler that is switched off they say nothing. */
+/* Settings of these samplers. They are ignored, because they have no effect while their sampler is
+ * switched off. */
 static const char *const settings_of_samplers[] = {
     "xtc_threshold",         "dry_base",     "dry_allowed_length", "dry_penalty_last_n",
     "dry_sequence_breakers", "mirostat_tau", "mirostat_eta",       "dynatemp_exponent",

@@ -1,5 +1,5 @@
-/* Samplers of other servers that are not here: a field that leaves one switched off is accepted,
- * one that asks for it is refused with the list of what there is.
+/* Samplers of other servers that Baton does not have: a field that leaves one switched off is
+ * accepted, a field that requests it is rejected with the list of Baton's samplers.
  *
  * Pure.
  */

@@ -21,9 +21,9 @@ struct walk {
     struct gw_fields *fields;
     const struct gw_responses_kept *kept;
     struct baton_json *messages;          /* all so far */
-    struct baton_json *assistant, *calls; /* what the next call joins; NULL: a message of its own */
-    struct baton_json *reasoning;         /* of the assistant's next message; NULL: none */
-    const struct baton_json *referred;    /* the message that was referred to last */
+    struct baton_json *assistant, *calls; /* the next call is added here; NULL: to a new message */
+    struct baton_json *reasoning;         /* for the assistant's next message; NULL: none */
+    const struct baton_json *referred;    /* the message of the last item_reference */
     size_t i;
 };
 
@@ -41,7 +41,7 @@ static void refuse_part(struct walk *walk, const struct baton_json *part)
                    walk->i, type ? type : "");
 }
 
-/* The text of a part, whatever its type is called; NULL: it has none. */
+/* The text of a part of any type with text; NULL: it has none. */
 static const struct baton_json *text_of(const struct baton_json *part)
 {
     static const char *const types[] = {"input_text", "output_text", "text", "summary_text",
@@ -54,7 +54,7 @@ static const struct baton_json *text_of(const struct baton_json *part)
     return gw_json_is_string(text) ? text : NULL;
 }
 
-/* A string, or parts with text, as chats take them. */
+/* The content in the form of chats: a string, or parts with text. */
 static struct baton_json *content_of(struct walk *walk, const struct baton_json *content,
                                      const char *wrong)
 {
@@ -103,7 +103,7 @@ static void add_message(struct walk *walk, const struct baton_json *item)
     fail(walk, "invalid_value", ".role: must be user, assistant, system or developer");
 }
 
-/* Of the message that this call joins. */
+/* Opens the array of calls in the assistant's message, which is created if there is none. */
 static void open_calls(struct walk *walk)
 {
     struct baton_json *message = walk->assistant, *calls = baton_json_new_array();
@@ -121,7 +121,8 @@ static void open_calls(struct walk *walk)
     walk->calls = walk->fields->failed ? NULL : calls;
 }
 
-/* Whether the last message is one that was referred to, and has the call already. */
+/* Whether the last message comes from an item_reference and already has the call: clients may send
+ * a call both by reference and as an item. */
 static bool has_call(const struct walk *walk, const struct baton_json *id)
 {
     const struct baton_json *calls = baton_json_get(walk->referred, "tool_calls");
@@ -134,7 +135,7 @@ static bool has_call(const struct walk *walk, const struct baton_json *id)
     return false;
 }
 
-/* The arguments as text: {"input":...} of a custom tool. NULL: it has none. */
+/* The arguments as text; for a custom tool {"input":...}. NULL: it has none. */
 static struct baton_json *arguments_of(const struct baton_json *item)
 {
     const struct baton_json *arguments = baton_json_get(item, "arguments");
@@ -231,7 +232,8 @@ static bool is_item_id(const char *id)
     return false;
 }
 
-/* The item's id ends as that of its response does. All items of a response are one message. */
+/* Finds the response of a referenced item, whose id has the same end as the response's id. All
+ * items of a response are one message, which is added once. */
 static void add_reference(struct walk *walk, const struct baton_json *item)
 {
     const char *id = baton_json_string(baton_json_get(item, "id"), NULL);
@@ -244,8 +246,8 @@ static void add_reference(struct walk *walk, const struct baton_json *item)
     }
     if (!stored) {
         gw_fields_fail(fields, "input", "item_not_found",
-                       "input[%zu]: no item \"%.140s\" is kept here: its response was not stored, "
-                       "is too old or had to make room; send the item itself",
+                       "input[%zu]: item \"%.140s\" is not stored: its response was not stored, is "
+                       "too old or was evicted; send the item itself",
                        walk->i, id ? id : "");
         return;
     }
@@ -308,8 +310,7 @@ static void add_input(struct walk *walk)
         add_item(walk, baton_json_at(input, walk->i));
 }
 
-/* A conversation that is in the words of chats already; they are checked where those of chats
- * are. */
+/* Adds a conversation that is in the form of chats already; it is checked where chats are. */
 static void add_messages(struct walk *walk, const struct baton_json *messages)
 {
     if (gw_field(walk->fields, "input"))

@@ -14,7 +14,7 @@ static struct gw_turn *turn_of(const struct gw_choice *choice)
 
 /* ---- items and parts ---- */
 
-/* The last item's: the first one's is the response's, but for the prefix. */
+/* Writes the id of the last item. The first item has the response's id with another prefix. */
 static void put_id(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
                    const char *kind)
 {
@@ -91,7 +91,7 @@ static const char *kind_of_call(const struct gw_response_tool *tool)
     return tool->is_custom ? "ctc" : "fc";
 }
 
-/* The arguments, or of a custom tool what stands in its one argument. */
+/* Writes the arguments; for a custom tool the value of its only argument. */
 static void put_arguments(struct baton_json_out *out, const char *key,
                           const struct gw_response_tool *tool, const struct gw_tool_call *call)
 {
@@ -141,7 +141,7 @@ static void put_index(struct gw_turn_event *event, const struct gw_choice *choic
     baton_json_put_int(&event->out, "output_index", choice->n_parts - 1);
 }
 
-/* Where an event belongs. */
+/* Writes the place of an event: item, index and part. */
 static void put_place(struct gw_turn_event *event, const struct gw_choice *choice)
 {
     put_id(&event->out, "item_id", choice, kind_of(choice));
@@ -203,7 +203,7 @@ static void write_done(struct gw_choice *choice, const char *status, const struc
     gw_turn_event_end(&event, turn);
 }
 
-/* A call's arguments are known all at once. */
+/* Writes a call's arguments, all in one event, because the parser passes complete calls only. */
 static void write_arguments(const struct gw_choice *choice, const struct gw_tool_call *call,
                             bool is_done)
 {
@@ -239,9 +239,10 @@ static void write_call(const struct gw_choice *choice, const struct gw_tool_call
     gw_turn_event_end(&event, turn);
 }
 
-/* ---- from piece to piece ---- */
+/* ---- pieces of output ---- */
 
-/* Of every token that the open item shows, also if a stream has told some already. */
+/* Writes the logprobs of every token of the open item, also of those that a stream has already
+ * sent. */
 static void write_logprobs(struct gw_choice *choice, struct baton_buf *out)
 {
     struct baton_json_out json = baton_json_out(out);
@@ -249,7 +250,8 @@ static void write_logprobs(struct gw_choice *choice, struct baton_buf *out)
     gw_logprobs_put_entries(&choice->logprobs, &json, NULL, choice->completion->api->tokenizer);
 }
 
-/* An output that is cut off ends in an item that is. */
+/* The status of the last item is that of the response: both are incomplete if the output was
+ * cut. */
 void gw_response_close_item(struct gw_choice *choice, bool is_last)
 {
     struct gw_turn *turn = turn_of(choice);
@@ -286,7 +288,7 @@ void gw_response_write_text(struct gw_choice *choice, const char *text, size_t n
     write_delta(choice, text, n);
 }
 
-/* For the conversation that is kept. */
+/* Keeps the call for the stored conversation. */
 static void keep_call(struct gw_turn *turn, const struct gw_tool_call *call)
 {
     struct baton_json *function = baton_json_new_object(), *made = baton_json_new_object();

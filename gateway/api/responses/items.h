@@ -1,9 +1,9 @@
-/* The output of a response: its items, and the events that tell of them.
+/* The output of a response: its items and their events.
  *
  *     reasoning piece, text piece --> opens an item of that kind, after it closed another one
- *     call                        --> closes what is open; is an item at once
+ *     call                        --> closes the open item; is a complete item itself
  *
- * Closed items stand in the turn; the choice's buffers gather all of the text and the reasoning.
+ * Closed items are kept in the turn; the choice's buffers hold all text and reasoning.
  *
  * Ownership: a choice whose completion keeps a struct gw_turn.
  * Threading: loop thread.
@@ -14,14 +14,14 @@
 
 #include "gateway/api/completion/writer.h"
 
-/* ---- the writer's (writer.h) ---- */
+/* ---- functions for the writer (writer.h) ---- */
 
 void gw_response_open_item(struct gw_choice *choice);
 void gw_response_close_item(struct gw_choice *choice, bool is_last);
 void gw_response_write_text(struct gw_choice *choice, const char *text, size_t n);
 void gw_response_add_call(struct gw_choice *choice, const struct gw_tool_call *call);
 
-/* Of a response that is over, and of its last item. */
+/* The status of a response that is over, and of its last item. */
 const char *gw_response_status(const struct gw_choice *choice);
 
 #endif

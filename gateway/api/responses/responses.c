@@ -14,7 +14,7 @@
 
 /* ---- POST ---- */
 
-/* What input.c made stands under the name that the client used. */
+/* The translated body (input.c) keeps the field names that the client used. */
 static const struct gw_alias aliases[] = {{"messages", "input"},
                                           {"response_format", "text"},
                                           {"reasoning_effort", "reasoning"},
@@ -27,7 +27,7 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-/* These choose no token, or were read when the turn was opened. */
+/* Fields that do not affect tokens, or that gw_turn_init has read. */
 static const char *const without_effect[] = {"store",
                                              "previous_response_id",
                                              "instructions",
@@ -62,7 +62,7 @@ static void read_truncation(struct gw_fields *fields)
     const struct baton_json *truncation = gw_field(fields, "truncation");
     if (truncation && !baton_json_is(truncation, "disabled"))
         gw_fields_fail(fields, "truncation", "unsupported_field",
-                       "truncation: is not supported, but for \"disabled\"");
+                       "truncation: only \"disabled\" is supported");
 }
 
 static void read_rest(struct gw_completion_builder *builder, struct gw_turn *turn)
@@ -86,7 +86,7 @@ static void read_rest(struct gw_completion_builder *builder, struct gw_turn *tur
     turn->top_p = sampling->top_p;
 }
 
-/* A template that knows enable_thinking, and not reasoning_effort, is told whether to think. */
+/* Sets enable_thinking too, for templates that know it and not reasoning_effort. */
 static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort)
 {
     struct baton_json *kwargs = baton_json_new_object();
@@ -95,7 +95,7 @@ static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort
     return kwargs;
 }
 
-/* Takes the turn. */
+/* Answers the body and takes ownership of the turn. */
 static void respond(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
                     struct gw_turn *turn)
 {
@@ -129,7 +129,7 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
     struct gw_turn turn;
     gw_turn_init(&turn, api, exchange, &fields);
     struct baton_json *made = gw_responses_body(&fields, turn.conversation, !api->refuses_unknown);
-    if (made || api->schema) { /* a schema has both halves */
+    if (made || api->schema) { /* a schema records both readers, also without a valid body */
         respond(api, exchange, made ? made : body, &turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);
@@ -148,8 +148,8 @@ static const char *id_of(const struct gw_exchange *exchange)
 static void answer_missing(struct gw_exchange *exchange)
 {
     gw_answer_error(exchange, 404, "response_not_found",
-                    "no such response is kept here: it was not stored, is too old or had to make "
-                    "room, or another API key made it");
+                    "there is no such response: it was not stored, is too old or was evicted, or "
+                    "belongs to another API key");
 }
 
 void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,

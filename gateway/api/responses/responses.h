@@ -1,11 +1,11 @@
 /* POST /v1/responses, GET and DELETE /v1/responses/{id} (docs/http-api.md): OpenAI's Responses API.
  *
- * Responses are kept in memory, for the API key that made them alone (store.h).
+ * Responses are stored in memory, and only visible to the API key that made them (store.h).
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
- * Errors: 400 with the field, 404 for another model, or a response that is not kept; the rest as a
- *            completion.
+ * Errors:    400 with the field, 404 for another model or a response that is not stored; the rest
+ *            as a completion.
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_RESPONSES_H
 #define BATON_GATEWAY_API_RESPONSES_RESPONSES_H

@@ -16,11 +16,12 @@ BATON_LIST(owner_list, struct owner, in_owners)
 
 struct gw_response_store {
     struct gw_response_bounds bounds;
-    struct owner_list owners; /* those that have a response */
+    struct owner_list owners; /* only owners with at least one response */
     size_t n, bytes;
 };
 
-/* What malloc, a hash table's slot and a JSON value take, measured and rounded up. */
+/* The memory of a JSON value, a container and a hash table's slot, with malloc's share: measured
+ * and rounded up, because jansson does not report it. */
 enum { VALUE_BYTES = 96, CONTAINER_BYTES = 288, MEMBER_BYTES = 112 };
 
 struct gw_response_store *gw_response_store_create(const struct gw_response_bounds *bounds)
@@ -41,7 +42,7 @@ static void free_response(struct gw_stored_response *response)
     free(response);
 }
 
-/* The owner is gone with its last one. */
+/* Drops a response, and with the last one also its owner. */
 static void drop(struct gw_response_store *store, struct owner *owner,
                  struct gw_stored_response *response)
 {
@@ -117,7 +118,8 @@ bool gw_response_store_remove(struct gw_response_store *store, const struct gw_o
 
 /* ---- bounds ---- */
 
-/* Parts that several conversations share count for each of them. */
+/* The memory of a JSON value. Parts that several conversations share count for each of them, so the
+ * sum errs on the safe side. */
 static size_t tree_bytes(const struct baton_json *value)
 {
     size_t bytes = VALUE_BYTES, n = 0;

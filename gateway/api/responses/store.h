@@ -1,17 +1,16 @@
-/* The responses that are kept for previous_response_id and GET /v1/responses/{id}.
+/* The stored responses, for previous_response_id and GET /v1/responses/{id}.
  *
  *     owner (an API key) --> its responses, the oldest first
- *     put --over a bound on number or bytes--> the owner that has most of it loses its oldest one
- *     tick --over the age--------------------> gone
+ *     put --over a bound on number or bytes--> drops the oldest one of the largest owner
+ *     tick --over the age--------------------> drops it
  *
- * Nobody finds another owner's response, and nobody's use of the store costs another owner more
- * than an equal share of it.
+ * An owner cannot find another owner's responses, and cannot displace them below an equal share of
+ * the store.
  *
- * Ownership: the store owns what it keeps; what get returns is borrowed until the next put, remove
- * or
+ * Ownership: the store owns its responses; get returns one borrowed until the next put, remove or
  *            tick.
  * Threading: loop thread.
- * Errors:    put: LIMIT (larger than all of them may be), NO_MEMORY; the response is then not kept.
+ * Errors:    put: LIMIT (larger than the whole store), NO_MEMORY; the response is then not stored.
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_STORE_H
 #define BATON_GATEWAY_API_RESPONSES_STORE_H
@@ -21,15 +20,15 @@
 #include "gateway/api/access/access.h"
 
 struct gw_response_bounds {
-    size_t n, bytes; /* of all; n 0: none is kept */
+    size_t n, bytes; /* of all responses; n 0: none is stored */
     int64_t age_ns;
 };
 
 struct gw_stored_response {
     struct baton_node in_owner;
     char *id, *body;             /* body: the response object as JSON */
-    size_t n_body, bytes;        /* bytes: estimate of all its memory, rather too high */
-    struct baton_json *messages; /* the conversation, its answer the last message */
+    size_t n_body, bytes;        /* bytes: an upper estimate of all its memory */
+    struct baton_json *messages; /* the conversation; the last message is the answer */
     int64_t stored_ns;
 };
 
@@ -40,24 +39,24 @@ struct gw_response_store *gw_response_store_create(const struct gw_response_boun
 /* NULL is fine. */
 void gw_response_store_destroy(struct gw_response_store *store);
 
-/* Whether it keeps any. */
+/* Whether the store keeps responses at all. */
 bool gw_response_store_is_on(const struct gw_response_store *store);
 size_t gw_response_store_n(const struct gw_response_store *store);
 size_t gw_response_store_bytes(const struct gw_response_store *store);
 
-/* Keeps a copy of id and body, and takes messages, also when it fails. One of that id and owner is
- * replaced. */
+/* Stores a copy of id and body. Takes ownership of messages, also on failure. Replaces the owner's
+ * response with that id. */
 enum baton_err gw_response_store_put(struct gw_response_store *store, const struct gw_owner *owner,
                                      const char *id, const struct baton_buf *body,
                                      struct baton_json *messages, int64_t now_ns) BATON_MUST_CHECK;
-/* NULL: the owner has none of that id. */
+/* The owner's response with that id; NULL: none. */
 const struct gw_stored_response *gw_response_store_get(const struct gw_response_store *store,
                                                        const struct gw_owner *owner,
                                                        const char *id);
-/* False: the owner has none of that id. */
+/* Removes the owner's response with that id. False: there was none. */
 bool gw_response_store_remove(struct gw_response_store *store, const struct gw_owner *owner,
                               const char *id);
-/* Drops what is too old. */
+/* Drops responses that are too old. */
 void gw_response_store_tick(struct gw_response_store *store, int64_t now_ns);
 
 #endif

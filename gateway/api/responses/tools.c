@@ -9,11 +9,11 @@
 
 enum { MAX_TOOLS = 1024, NAME_MAX_BYTES = 1024, DESCRIPTION_MAX_BYTES = 1 << 20, PLACE_BYTES = 48 };
 
-static const char between[] = "__"; /* a namespace and a name; as MCP's clients do */
+static const char between[] = "__"; /* joins a namespace and a name, as MCP's clients do */
 
 /* ---- names ---- */
 
-/* Appends what goes before a name of that namespace. */
+/* Appends the prefix of names in that namespace. */
 static void put_space(struct baton_buf *out, const struct baton_json *space)
 {
     size_t n = 0, n_between = strlen(between);
@@ -48,7 +48,7 @@ struct baton_json *gw_response_tool_name(const struct baton_json *item)
     return gw_json_is_string(space) ? joined(space, name) : baton_json_share(name);
 }
 
-/* Whether a tool, of that namespace or of none, became the function of the name. */
+/* Whether a tool, in that namespace or in none, was translated into the function of that name. */
 static bool became(const struct baton_json *tool, const char *space, const char *prefix,
                    size_t n_prefix, const char *name, size_t n_name, struct gw_response_tool *found)
 {
@@ -93,12 +93,12 @@ struct gw_response_tool gw_response_tool_find(const struct baton_json *tools, co
 
 /* ---- functions ---- */
 
-/* The array that is made, and where its tools stand. */
+/* The array of functions that is made, and the place of its tools in the body. */
 struct walk {
     struct gw_fields *fields;
     struct baton_json *functions, *left_out;
-    const struct baton_json *space; /* the namespace's name; NULL: of none */
-    size_t outer;                   /* the namespace's place */
+    const struct baton_json *space; /* the namespace's name; NULL: none */
+    size_t outer;                   /* the namespace's index */
 };
 
 static void name_place(const struct walk *walk, size_t i, char place[PLACE_BYTES])
@@ -118,7 +118,7 @@ static void refuse(const struct walk *walk, const char *place, const struct bato
                    place, type ? type : "");
 }
 
-/* The members that a function has beside its name. */
+/* Sets the function's members besides its name. */
 static void add_members(const struct walk *walk, struct baton_json *function,
                         const struct baton_json *tool)
 {
@@ -138,7 +138,8 @@ static void put_text(struct baton_buf *out, const char *before, const struct bat
     baton_buf_append(out, bytes, bytes ? n : 0);
 }
 
-/* A custom tool's input is free text, at most described by a grammar, which models are told. */
+/* Gives the function of a custom tool one argument, the free text `input`. A grammar of the tool
+ * only goes into the description: nothing constrains the text to it. */
 static void add_input(const struct walk *walk, struct baton_json *function,
                       const struct baton_json *tool)
 {
@@ -153,7 +154,7 @@ static void add_input(const struct walk *walk, struct baton_json *function,
     put_text(&text, "\n\nThe input is text of this grammar:\n",
              baton_json_get(format, "definition"));
     if (baton_json_parse(schema, strlen(schema), &parameters, NULL))
-        parameters = NULL; /* no memory, which setting it tells */
+        parameters = NULL; /* no memory: setting NULL below reports it */
     if (text.len)
         gw_json_set(walk->fields, function, "description",
                     baton_json_new_text(baton_buf_text(&text), text.len));
@@ -199,7 +200,7 @@ static void add_tool(struct walk *walk, size_t i, const struct baton_json *tool)
 {
     char place[PLACE_BYTES];
     name_place(walk, i, place);
-    if (baton_json_get(tool, "function")) /* as chats write it, and checked there */
+    if (baton_json_get(tool, "function")) /* in the form of chats already, and checked with them */
         gw_json_push(walk->fields, walk->functions, baton_json_share(tool));
     else if (gw_json_is_type(tool, "function") || gw_json_is_type(tool, "custom"))
         add_function(walk, place, tool);

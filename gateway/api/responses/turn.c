@@ -8,10 +8,10 @@
 #include "gateway/api/responses/input.h"
 #include "gateway/http/sse.h"
 
-/* What a client is told again of its body goes out in every event that has the response object. */
+/* ECHO_MAX_BYTES is small, because every event with the response object repeats the echo. */
 enum { ECHO_MAX_BYTES = 1 << 20, EVENTS_MAX_BYTES = 512 << 20, ITEMS_MAX_BYTES = 256 << 20 };
 
-/* ---- what is said again ---- */
+/* ---- the echo ---- */
 
 static const struct {
     const char *name, *otherwise;
@@ -48,7 +48,7 @@ static void write_echo(struct gw_turn *turn, const struct baton_json *body)
     put_repeated(&turn->echo, body);
     if (!baton_buf_err(&turn->echo))
         return;
-    baton_buf_reset(&turn->echo); /* too long to be said again */
+    baton_buf_reset(&turn->echo); /* too long to be repeated: the defaults stand in for it */
     put_repeated(&turn->echo, NULL);
 }
 
@@ -66,8 +66,8 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
         text ? gw_response_store_get(api->responses, owner, text) : NULL;
     if (!stored)
         gw_fields_fail(fields, "previous_response_id", "previous_response_not_found",
-                       "previous_response_id: no response \"%.140s\" is kept here: it was not "
-                       "stored, is too old or had to make room; send the conversation as input",
+                       "previous_response_id: response \"%.140s\" does not exist: it was not "
+                       "stored, is too old or was evicted; send the conversation as input",
                        text);
     return stored ? stored->messages : NULL;
 }

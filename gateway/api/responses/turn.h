@@ -1,9 +1,9 @@
-/* What a response keeps from its body until its end: what its object says again, and the
- * conversation that the next response may go on from.
+/* The state of a response from its body to its end: the echoed members of its body, and the
+ * conversation from which the next response may continue.
  *
- * Ownership: a turn is the own of a completion's options; it owns what it holds.
+ * Ownership: options.own of the completion is a turn, which owns its contents.
  * Threading: loop thread.
- * Errors:    in fields->problem: another response that is not kept, a field of a wrong kind.
+ * Errors:    in fields->problem: a previous response that is not stored, a field of a wrong kind.
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_TURN_H
 #define BATON_GATEWAY_API_RESPONSES_TURN_H
@@ -19,18 +19,18 @@ struct gw_turn {
     struct baton_buf echo;           /* members of the response object that repeat the body */
     double temperature, top_p;
     uint32_t top_logprobs;
-    int64_t max_output_tokens; /* 0: not said */
+    int64_t max_output_tokens; /* 0: not given */
 
     /* The stream so far. */
     uint64_t n_events;
-    struct baton_buf events; /* to be sent together */
+    struct baton_buf events; /* waiting to be sent together */
 
     /* The output so far (items.h). */
     struct baton_buf items;             /* JSON objects with commas between */
-    struct baton_json *calls;           /* of the answer, as messages have them; NULL: none */
-    bool lost_call;                     /* without memory: not all are in calls */
-    size_t text_begin, reasoning_begin; /* of the open item, in what the choice gathers */
-    size_t first_logprob;               /* of the open item */
+    struct baton_json *calls;           /* the answer's calls in the form of messages; NULL: none */
+    bool lost_call;                     /* a call is missing in calls for lack of memory */
+    size_t text_begin, reasoning_begin; /* where the open item begins in the choice's buffers */
+    size_t first_logprob;               /* the open item's first logprob */
 };
 
 struct gw_turn_event {
@@ -39,11 +39,11 @@ struct gw_turn_event {
     const char *name;
 };
 
-/* Reads store, previous_response_id, input and what is said again. To be ended with gw_turn_fini,
+/* Reads store, previous_response_id, input and the echoed members. Call gw_turn_fini at the end,
  * also after a problem. */
 void gw_turn_init(struct gw_turn *turn, const struct gw_api *api,
                   const struct gw_exchange *exchange, struct gw_fields *fields);
-/* Of a struct gw_turn. */
+/* Frees the contents of a struct gw_turn. */
 void gw_turn_fini(void *turn);
 
 /* Forgets the output so far. */

@@ -15,11 +15,11 @@ static struct gw_turn *turn_of(const struct gw_completion *completion)
 
 /* ---- the response object ---- */
 
-/* How far a response is. */
+/* The state of a response at one moment. */
 struct progress {
     const char *status;
-    const struct baton_buf *output; /* its items with commas between; NULL: none yet */
-    bool counts;                    /* usage is known */
+    const struct baton_buf *output; /* items with commas between; NULL: none yet */
+    bool counts;                    /* the usage is known */
     const struct gw_error *error;   /* NULL: none */
 };
 
@@ -145,7 +145,7 @@ static void write_begin(struct gw_choice *choice)
     flush(choice);
 }
 
-/* Pieces make several events, which go out together. */
+/* Sends the events of a piece, of which there may be several, in one write. */
 static void flush_some(struct gw_choice *choice)
 {
     if (turn_of(choice->completion)->events.len)
@@ -172,7 +172,7 @@ static void write_end(struct gw_choice *choice)
 {
     bool cut = choice->request->output.finish == GW_FINISH_LENGTH;
     struct gw_turn *turn = turn_of(choice->completion);
-    const struct baton_buf *result = &choice->result; /* it may be stored */
+    const struct baton_buf *result = &choice->result; /* not a local one: store() may need it */
     struct baton_json_out out = baton_json_out(&choice->result);
     struct gw_turn_event event;
     baton_json_open(&out, NULL, '{');
@@ -184,9 +184,9 @@ static void write_end(struct gw_choice *choice)
     flush(choice);
 }
 
-/* ---- what is kept ---- */
+/* ---- the stored response ---- */
 
-/* The answer in the words of chats, or NULL. */
+/* The answer as a message in the form of chats, or NULL. */
 static struct baton_json *message_of(const struct gw_choice *choice)
 {
     const struct gw_turn *turn = turn_of(choice->completion);
@@ -208,7 +208,7 @@ static struct baton_json *message_of(const struct gw_choice *choice)
     return NULL;
 }
 
-/* For previous_response_id and GET /v1/responses/{id}. */
+/* Stores the response for previous_response_id and GET /v1/responses/{id}. */
 static void store(struct gw_choice *choice)
 {
     struct gw_turn *turn = turn_of(choice->completion);

@@ -6,7 +6,7 @@
 #include "gateway/api/answer.h"
 #include "gateway/api/streams/streams.h"
 
-/* NULL: the exchange was answered. */
+/* The stream of the path's id; NULL: there is none, and the exchange was answered. */
 static struct gw_stream *find(struct gw_api *api, struct gw_exchange *exchange)
 {
     struct gw_owner owner = gw_access_owner(api->access, exchange);
@@ -14,8 +14,8 @@ static struct gw_stream *find(struct gw_api *api, struct gw_exchange *exchange)
     struct gw_stream *stream = gw_streams_find(api->streams, &owner, id);
     if (!stream)
         gw_answer_error(exchange, 404, "stream_not_found",
-                        "no such stream is kept here: it was not resumable, is over for too long, "
-                        "or another API key made it");
+                        "there is no such stream: it was not resumable, ended too long ago, or "
+                        "belongs to another API key");
     return stream;
 }
 
@@ -54,7 +54,7 @@ static void resume(struct gw_exchange *exchange, struct gw_stream *stream, uint6
         gw_answer_error(exchange, 503, "overloaded", "no memory for the answer");
         return;
     }
-    if (!strcmp(gw_exchange_method(exchange), "HEAD")) { /* looks, and takes nothing over */
+    if (!strcmp(gw_exchange_method(exchange), "HEAD")) { /* does not take the stream over */
         gw_exchange_respond(exchange, 200, "text/event-stream", "Cache-Control: no-store\r\n", "",
                             0);
         return;

@@ -9,13 +9,13 @@
 #include "common/base/log.h"
 #include "gateway/api/streams/streams.h"
 
-/* Of events that wait, so much goes out in one write. */
+/* WRITE_BYTES: waiting events are gathered up to this size per write. */
 enum { WRITE_BYTES = 16 << 10, ID_LINE_BYTES = GW_REQUEST_ID_BYTES + 32, MALLOC_BYTES = 16 };
 
 struct gw_stream_event {
     struct gw_stream_event *next;
     uint64_t number;    /* from 1 */
-    uint64_t end_bytes; /* of all events, up to this one */
+    uint64_t end_bytes; /* bytes of all events up to and including this one */
     size_t n;
     char bytes[];
 };
@@ -49,13 +49,13 @@ static void drop_all(struct gw_stream *stream)
         drop_first(stream);
 }
 
-/* Cut off, and sees so. */
+/* Cuts the exchange off so that its client sees a broken, not a complete, response. */
 static void cut_exchange(struct gw_stream *stream, const char *reason)
 {
     struct gw_exchange *exchange = stream->exchange;
     if (!exchange)
         return;
-    if (stream->source) /* it may note in the exchange what was made */
+    if (stream->source) /* while the exchange lives, because the source writes its access line */
         stream->source->attached(stream->arg, NULL);
     stream->exchange = NULL;
     gw_exchange_set_data(exchange, NULL);
@@ -63,7 +63,8 @@ static void cut_exchange(struct gw_stream *stream, const char *reason)
     stream->left_ns = baton_now_ns();
 }
 
-/* The source hears of it at the next tick: this may be a write of its own. */
+/* Gives the stream up. The source is abandoned only at the next tick, because it may be in the
+ * middle of a write of its own. */
 static void lose(struct gw_stream *stream, const char *reason)
 {
     stream->is_lost = true;
@@ -104,7 +105,7 @@ static bool keep(struct gw_stream *stream, const char *bytes, size_t n)
 
 /* ---- its exchange ---- */
 
-/* The next events in one write; on_full may be called in it. */
+/* Sends the next events in one write, which may call gw_stream_full. */
 static void send_some(struct gw_stream *stream)
 {
     struct baton_buf *out = &stream->streams->out;
@@ -127,7 +128,7 @@ static void send_some(struct gw_stream *stream)
         gw_exchange_stream_write(stream->exchange, out->data, out->len);
 }
 
-/* A client that reads too slowly is cut off by the exchange. */
+/* Sends everything, also to a full exchange, which cuts off a client that reads too slowly. */
 static void send_all(struct gw_stream *stream)
 {
     while (stream->exchange && stream->unsent)
@@ -149,7 +150,7 @@ static void send_unsent(struct gw_stream *stream)
 
 /* ---- the bounds ---- */
 
-/* Moves `untaken` to the event of which its client's side has not acknowledged all. */
+/* Moves `untaken` to the first event that the client's side has not completely acknowledged. */
 static void note_taken(struct gw_stream *stream)
 {
     uint64_t on_its_way = gw_exchange_untaken_bytes(stream->exchange);
@@ -177,7 +178,7 @@ static void pause_source(struct gw_stream *stream, bool paused)
     stream->source->full(stream->arg, paused);
 }
 
-/* More than it may hold. */
+/* Makes room after an event that exceeds the bound: sends everything, then drops the oldest. */
 static void overflow(struct gw_stream *stream, size_t down_to)
 {
     send_all(stream);
@@ -201,7 +202,7 @@ static void keep_bounds(struct gw_stream *stream)
 
 /* ---- for its source ---- */
 
-/* A blank line ends an event, and no event has one within. */
+/* Stores each event with a number of its own. A blank line ends an event, and none contains one. */
 static bool keep_each(struct gw_stream *stream, const char *events, size_t n)
 {
     while (n) {
@@ -255,7 +256,7 @@ enum gw_stream_has gw_stream_has_after(const struct gw_stream *stream, uint64_t 
 
 bool gw_stream_read_event_id(const struct gw_stream *stream, const char *text, uint64_t *number)
 {
-    enum { MOST_DIGITS = 18 }; /* fewer than overflow */
+    enum { MOST_DIGITS = 18 }; /* cannot overflow an uint64_t */
     size_t n_id = strlen(stream->id);
     if (strncmp(text, stream->id, n_id) != 0 || text[n_id] != '-')
         return false;
@@ -297,7 +298,7 @@ void gw_stream_attach(struct gw_stream *stream, struct gw_exchange *exchange, ui
 
 void gw_stream_detach(struct gw_stream *stream, const char *reason)
 {
-    if (stream->source) /* while the exchange lives */
+    if (stream->source) /* while the exchange lives, because the source writes its access line */
         stream->source->attached(stream->arg, NULL);
     stream->exchange = NULL;
     stream->left_ns = baton_now_ns();

@@ -15,7 +15,7 @@ void gw_streams_init(struct gw_streams *streams, const struct gw_stream_bounds *
 {
     *streams = (struct gw_streams){.bounds = *bounds};
     gw_stream_list_init(&streams->list);
-    baton_buf_init(&streams->out, PTRDIFF_MAX); /* one write's events, which are bounded */
+    baton_buf_init(&streams->out, PTRDIFF_MAX); /* needs no bound: it holds one bounded write */
 }
 
 void gw_streams_fini(struct gw_streams *streams)
@@ -32,7 +32,7 @@ void gw_streams_drop(struct gw_streams *streams, struct gw_stream *stream, const
     free(stream);
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 static bool is_same(const struct gw_owner *a, const struct gw_owner *b)
 {
@@ -52,7 +52,7 @@ static size_t taken_by(const struct gw_stream *stream)
     return stream->held_bytes > GW_STREAM_MIN_BYTES ? stream->held_bytes : GW_STREAM_MIN_BYTES;
 }
 
-/* Whose share a stream takes. */
+/* The party whose share a stream uses up. */
 struct payer {
     const struct gw_owner *owner; /* NULL: anybody */
     const struct gw_account *address;
@@ -75,7 +75,8 @@ static size_t taken(const struct gw_streams *streams, const struct payer *payer)
     return bytes;
 }
 
-/* Takes room from streams that are over, until one more fits into max_bytes. */
+/* Drops streams that are over, the oldest first, until one more fits into max_bytes. A running
+ * stream is never dropped for a new one. */
 static bool make_room(struct gw_streams *streams, const struct payer *payer, size_t max_bytes)
 {
     size_t wanted = streams->bounds.stream_bytes, bytes = taken(streams, payer);
@@ -102,7 +103,7 @@ bool gw_stream_is_asked_for(const struct gw_exchange *exchange, bool *asked)
     return *asked || !*value || !strcmp(value, "false");
 }
 
-/* Whether a client can put it into a path as it is (RFC 3986 section 2.3). */
+/* Whether a client can use the id in a path without escapes (RFC 3986 section 2.3). */
 static bool is_path_segment(const char *id)
 {
     for (const char *c = id; *c; c++)
@@ -160,7 +161,7 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
     return stream;
 }
 
-/* A client may give the same id again: the last one it is. */
+/* Finds the newest stream of that id, because a client may use an id again. */
 struct gw_stream *gw_streams_find(const struct gw_streams *streams, const struct gw_owner *owner,
                                   const char *id)
 {
@@ -226,12 +227,13 @@ static void put_states(const struct gw_streams *streams, struct baton_buf *out)
         n_over += !stream->exchange && !stream->source;
         bytes += stream->held_bytes;
     }
-    baton_prom_family(out, "baton_streams", "gauge", "Streams that clients may go on with.");
+    baton_prom_family(out, "baton_streams", "gauge", "Resumable streams, by state.");
     baton_prom_sample(out, "baton_streams", (double)n_attached, "state", "attached", NULL);
     baton_prom_sample(out, "baton_streams", (double)(streams->list.n - n_attached - n_over),
                       "state", "detached", NULL);
     baton_prom_sample(out, "baton_streams", (double)n_over, "state", "over", NULL);
-    baton_prom_family(out, "baton_stream_bytes", "gauge", "Memory that their events take.");
+    baton_prom_family(out, "baton_stream_bytes", "gauge",
+                      "Memory of the kept events of resumable streams.");
     baton_prom_sample(out, "baton_stream_bytes", (double)bytes, NULL);
 }
 
@@ -243,7 +245,7 @@ void gw_streams_write_metrics(const struct gw_streams *streams, struct baton_buf
 #undef X
     };
     put_states(streams, out);
-    baton_prom_family(out, "baton_streams_total", "counter", "What became of such streams.");
+    baton_prom_family(out, "baton_streams_total", "counter", "Events in resumable streams' lives.");
     for (int i = 0; i < GW_N_STREAM_COUNTS; i++)
         baton_prom_sample(out, "baton_streams_total", (double)streams->counts[i], "event", names[i],
                           NULL);
