@@ -24,13 +24,13 @@ static bool is_plain(const struct baton_json *content)
 
 /* ---- messages ---- */
 
-/* What the blocks of one message become. */
+/* The result of one message's blocks. */
 struct parts {
     struct gw_fields *fields;
-    size_t i;                         /* of the message in the body */
-    bool of_user;                     /* else the assistant's */
+    size_t i;                         /* the message's index in the body */
+    bool of_user;                     /* false: the assistant's */
     struct baton_json *texts, *calls; /* NULL: none yet */
-    struct baton_json *results;       /* all messages: results of tools are some of them */
+    struct baton_json *results;       /* all messages; a tool result becomes one of its own */
     const struct baton_json *thinking;
 };
 
@@ -106,7 +106,7 @@ static void add_block(struct parts *parts, const struct baton_json *block)
     }
 }
 
-/* The message of what was not a message of its own. */
+/* Adds the message of all blocks that did not become messages of their own. */
 static void add_rest(struct parts *parts, bool has_results)
 {
     bool empty = !parts->texts && !parts->calls;
@@ -124,7 +124,8 @@ static void add_rest(struct parts *parts, bool has_results)
     gw_json_push(parts->fields, parts->results, message);
 }
 
-/* Agents give the model more instructions in the middle of a conversation. */
+/* Adds a system message in the middle of a conversation, which coding agents send although
+ * Anthropic's API has only the field. */
 static void add_later_system(struct gw_fields *fields, size_t i, const struct baton_json *content,
                              struct baton_json *messages)
 {
@@ -199,7 +200,7 @@ static struct baton_json *read_messages(struct gw_fields *fields)
     return messages;
 }
 
-/* An assistant's last words are the beginning of the answer. */
+/* Whether the assistant's text is the last message: the answer then continues it. */
 static bool ends_with_words(const struct baton_json *messages)
 {
     size_t n = baton_json_size(messages);
@@ -236,7 +237,7 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
     gw_json_push(fields, tools, made);
 }
 
-/* tools: as they were given, and checked. */
+/* tools: as the client gave them; already checked. */
 static const char *read_tool_name(struct gw_fields *fields, const struct baton_json *choice,
                                   const struct baton_json *tools)
 {
@@ -276,7 +277,7 @@ static struct gw_tool_choice read_tool_choice(struct gw_fields *fields,
     return choice;
 }
 
-/* NULL: none are shown to the model. */
+/* The tools in the form of chats; NULL: the model sees none. */
 static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_choice *choice)
 {
     char wanted[64];
@@ -294,7 +295,7 @@ static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_ch
     return tools;
 }
 
-/* ---- thinking, and what the answer is to be ---- */
+/* ---- thinking and output_config ---- */
 
 static struct baton_json *read_thinking(struct gw_fields *fields)
 {

@@ -23,8 +23,8 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     gw_params_read(api, &builder.fields, &builder.params);
     gw_field_bool(&builder.fields, "stream", &builder.options.streaming);
     gw_field_int(&builder.fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
-    (void)gw_field(&builder.fields, "metadata");     /* these two choose no token */
-    (void)gw_field(&builder.fields, "service_tier"); /* either */
+    (void)gw_field(&builder.fields, "metadata");     /* no effect on tokens */
+    (void)gw_field(&builder.fields, "service_tier"); /* no effect on tokens */
     gw_conversation_read(&builder.fields, &conversation);
     gw_grammar_hold_to_schema(&builder.fields, &builder.params.shared, "output_config",
                               conversation.schema);
@@ -46,7 +46,7 @@ static void answer_count(struct gw_exchange *exchange, size_t n)
     gw_answer_close(&answer, exchange, 200);
 }
 
-/* Counts conversations that are longer than the context too: that is what clients ask for. */
+/* Also counts conversations that are longer than the context: clients call this to find out. */
 void gw_anthropic_count_tokens(struct gw_api *api, struct gw_exchange *exchange,
                                const struct baton_json *body)
 {

@@ -1,7 +1,8 @@
 /* POST /v1/messages and POST /v1/messages/count_tokens (docs/http-api.md): Anthropic's Messages
  * API.
  *
- * They take Anthropic's fields and the native sampling fields; what is unknown is ignored and told.
+ * They accept Anthropic's fields and the native sampling fields; unknown fields are ignored and
+ * listed in x-baton-ignored.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.

@@ -4,7 +4,7 @@
 
 /* ---- parts of every answer ---- */
 
-/* The tokens that a cache held are counted apart from the others. */
+/* Anthropic's input_tokens do not include the cached ones. */
 static void put_usage(struct baton_json_out *out, const char *key, uint64_t n_prompt,
                       uint64_t n_cached, uint64_t n_output)
 {
@@ -52,7 +52,8 @@ static void put_stop(struct baton_json_out *out, const struct gw_choice *choice)
         baton_json_put_null(out, "stop_sequence");
 }
 
-/* Of text or of reasoning. Nobody signs what is thought here, but clients look for the member. */
+/* Writes a block of text or of reasoning. Baton signs no reasoning, but clients require the member
+ * "signature". */
 static void put_block(struct baton_json_out *out, const char *key, enum gw_part part,
                       const char *text, size_t n)
 {
@@ -101,7 +102,7 @@ static void write_message_start(struct gw_choice *choice)
     gw_event_close(&event);
 }
 
-/* call: of a tool, NULL: the open block. */
+/* call: a tool call; NULL: the open block. */
 static void write_block_start(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct gw_event event;
@@ -121,7 +122,7 @@ static void write_ping(struct gw_choice *choice)
     gw_event_close(&event);
 }
 
-/* key: the member that holds the piece. */
+/* key: the member for the text. */
 static void write_delta(struct gw_choice *choice, const char *type, const char *key,
                         const char *text, size_t n)
 {
@@ -187,7 +188,7 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
     gw_choice_put_steps(choice, out);
 }
 
-/* ---- blocks, which whole answers gather beside their calls ---- */
+/* ---- blocks, which a whole answer keeps in calls.json ---- */
 
 static void open_block(struct gw_choice *choice)
 {
@@ -296,7 +297,8 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
 static void mark(struct gw_exchange *exchange)
 {
     gw_exchange_set_error_writer(exchange, put_error);
-    (void)!gw_exchange_add_header(exchange, "request-id", gw_exchange_id(exchange)); /* or not */
+    /* Optional for clients, so a header that does not fit is no failure. */
+    (void)!gw_exchange_add_header(exchange, "request-id", gw_exchange_id(exchange));
 }
 
 const struct gw_error_shape gw_anthropic_errors = {

@@ -19,8 +19,8 @@
 extern const struct gw_answer_writer gw_anthropic_writer;
 extern const struct gw_stream_format gw_anthropic_format;
 
-/* {"type":"error","error":{"type","message"}}, with the code and the field at fault beside. Every
- * answer says its id as Anthropic does. */
+/* {"type":"error","error":{"type","message"}}, also with the code and the field at fault. Every
+ * answer has Anthropic's header request-id. */
 extern const struct gw_error_shape gw_anthropic_errors;
 
 #endif

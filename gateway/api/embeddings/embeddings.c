@@ -55,7 +55,7 @@ void gw_embeddings_read_input(struct gw_completion_builder *builder, const char 
 
 /* ---- start ---- */
 
-/* Each text asks for one step and no place for an output, which is what max_new_tokens 1 means. */
+/* Each text takes one step and no KV position for an output, as with max_new_tokens 1. */
 static int64_t *lengths_of(struct gw_completion_builder *builder)
 {
     int64_t *lengths = malloc(builder->prompts.n * sizeof *lengths);
@@ -84,7 +84,8 @@ void gw_embeddings_start(struct gw_completion_builder *builder,
 
 /* ---- one embedding ---- */
 
-/* What makes the values a vector of length 1. Of zeros nothing does. */
+/* The factor that scales the values to a vector of length 1; 1 for zeros, which have no
+ * direction. */
 static double scale_of(const float *values, size_t n)
 {
     double sum = 0;

@@ -18,7 +18,8 @@ static const struct gw_dialect dialect = {
 
 static const char *const unsupported[] = {"image_data", "lora", "input_prefix"};
 
-/* Those of what tokens are drawn from are what explained steps have. */
+/* Reads n_probs. Probabilities after all filters are only in explained steps, so these are
+ * requested from the workers even if the client does not want to see them. */
 static void read_probabilities(struct gw_completion_builder *builder)
 {
     struct gw_fields *fields = &builder->fields;
@@ -32,15 +33,15 @@ static void read_probabilities(struct gw_completion_builder *builder)
     options->post_sampling_probs &= params->logprobs;
     options->hides_steps = options->post_sampling_probs && !params->explain;
     if (options->hides_steps)
-        params->explain = BATON_MAX_LISTED; /* some of them were removed */
+        params->explain = BATON_MAX_LISTED; /* more than n, because filters removed some of them */
 }
 
-/* How many tokens: llama.cpp's -1 and -2 mean as many as fit; 0 computes the prompt alone. */
+/* Reads the length: llama.cpp's -1 and -2 mean as many as fit; 0 only computes the prompt. */
 static int64_t read_length(struct gw_completion_builder *builder)
 {
     int64_t n = -1;
     gw_field_int(&builder->fields, "n_predict", -2, gw_builder_max_tokens(builder->api), &n);
-    builder->options.no_output = !n; /* one token is made all the same, and not shown */
+    builder->options.no_output = !n; /* a request has at least one token: it is hidden */
     return n < 0 ? 0 : n;
 }
 
@@ -61,7 +62,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     gw_field_bool(fields, "timings_per_token", &builder.options.timings_per_token);
     int64_t wanted = read_length(&builder);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
-    (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
+    (void)gw_field(fields, "prompt"); /* known, but tokenized only after all cheap checks */
     gw_builder_end_fields(&builder);
     gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
     builder.options.batch = builder.prompts.is_batch;

@@ -1,4 +1,4 @@
-/* POST /completion (docs/http-api.md): llama.cpp's own route, with llama.cpp's names.
+/* POST /completion (docs/http-api.md): llama.cpp's own route with its names of fields.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.

@@ -4,7 +4,7 @@
 
 /* ---- the answer ---- */
 
-/* An array of arrays: llama.cpp without pooling has one for each token. */
+/* Writes an array of arrays, because llama.cpp without pooling has one for each token. */
 static void keep_embedding(struct gw_choice *choice, const float *values, size_t n)
 {
     struct baton_json_out out = baton_json_out(&choice->result);
@@ -24,7 +24,7 @@ static const struct gw_answer_writer writer = {
 
 /* ---- the route ---- */
 
-/* llama.cpp's numbers of norms: -1 none, 2 Euclid's. */
+/* llama.cpp's numbers of norms: -1 for none, 2 for the Euclidean norm. */
 static void read_norm(struct gw_fields *fields, bool *is_raw)
 {
     enum { NONE = -1, EUCLID = 2 };
@@ -32,7 +32,7 @@ static void read_norm(struct gw_fields *fields, bool *is_raw)
     gw_field_int(fields, "embd_normalize", NONE, EUCLID, &norm);
     if (norm != NONE && norm != EUCLID)
         gw_fields_fail(fields, "embd_normalize", "unsupported_field",
-                       "embd_normalize: is not supported, but for -1 (none) and 2 (Euclid's)");
+                       "embd_normalize: only -1 (none) and 2 (Euclidean norm) are supported");
     *is_raw = norm == NONE;
 }
 

@@ -11,7 +11,7 @@
 
 enum { PROMPT_MAX_BYTES = 256 << 20 };
 
-/* The text of a special token; "" when the model has none. */
+/* Writes the text of a special token; "" if the model has none. */
 static void put_token(struct baton_json_out *out, const char *key,
                       const struct baton_tokenizer *tokenizer, int64_t id)
 {
@@ -20,7 +20,7 @@ static void put_token(struct baton_json_out *out, const char *key,
     baton_json_put_text(out, key, text ? text : "", n);
 }
 
-/* What a body gets that says nothing. */
+/* Writes the parameters of an empty body. */
 static void put_defaults(struct baton_json_out *out, struct gw_api *api)
 {
     struct gw_fields none = {0};
@@ -61,7 +61,7 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
 {
     struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
-    struct gw_tool_choice choice; /* it changes no prompt */
+    struct gw_tool_choice choice; /* has no effect on the prompt */
     struct gw_answer answer;
     struct baton_buf text;
     gw_builder_init(&builder, api, exchange, body, NULL);

@@ -1,6 +1,6 @@
-/* GET /props and POST /apply-template (docs/http-api.md): what llama.cpp's clients ask of a server.
+/* GET /props and POST /apply-template (docs/http-api.md), which llama.cpp's clients call.
  *
- * Ownership: nothing is kept.
+ * Ownership: keeps nothing.
  * Threading: loop thread.
  * Errors:    400 with the field.
  */

@@ -35,7 +35,7 @@ static bool gather(struct gw_requests *requests, struct decoding *decoding)
     return true;
 }
 
-/* The first one of the worker, and those after it. */
+/* The index of the worker's first request in the sorted list. */
 static size_t first_of(const struct decoding *decoding, const struct gw_worker *worker)
 {
     size_t low = 0, high = decoding->n;
@@ -66,7 +66,7 @@ static void put_next_token(struct baton_json_out *out, const struct gw_request *
     baton_json_close(out, ']');
 }
 
-/* request NULL: the place is free. */
+/* request NULL: the slot is free. */
 static void put_slot(struct baton_json_out *out, int64_t id, const struct gw_api *api,
                      const struct gw_worker *worker, const struct gw_request *request)
 {
@@ -80,7 +80,7 @@ static void put_slot(struct baton_json_out *out, int64_t id, const struct gw_api
     baton_json_close(out, '}');
 }
 
-/* Returns how many places are free. */
+/* Returns the number of free slots. */
 static size_t put_slots(struct baton_json_out *out, const struct gw_api *api,
                         const struct decoding *decoding)
 {

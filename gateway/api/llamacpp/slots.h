@@ -1,8 +1,8 @@
-/* GET /slots: the places of the decode workers' batches, as llama.cpp tells of its slots.
+/* GET /slots: the slots of the decode workers' batches in llama.cpp's form.
  *
- * Ownership: nothing is kept.
+ * Ownership: keeps nothing.
  * Threading: loop thread.
- * Errors:    503 without memory, and of ?fail_on_no_slot=1 when no place is free.
+ * Errors:    503 without memory, and with ?fail_on_no_slot=1 if no slot is free.
  */
 #ifndef BATON_GATEWAY_API_LLAMACPP_SLOTS_H
 #define BATON_GATEWAY_API_LLAMACPP_SLOTS_H

@@ -4,9 +4,9 @@
 
 enum { NO_SLOT = -1 };
 
-/* Of a choice. */
-struct told {
-    size_t n_tokens; /* of the output, whose ids stand in events */
+/* The writer's state of a choice. */
+struct sent {
+    size_t n_tokens; /* output tokens whose ids were sent */
 };
 
 /* ---- parts of every answer ---- */
@@ -73,13 +73,13 @@ static void put_head(struct gw_choice *choice, struct baton_json_out *out, const
     const struct gw_completion_options *options = &choice->completion->options;
     const struct gw_llamacpp_options *own = options->own;
     const struct gw_request *request = choice->request;
-    struct told *told = choice->own;
+    struct sent *sent = choice->own;
     size_t n_tokens = n_predicted(choice);
-    bool tells = (options->streaming || own->return_tokens) && n_tokens;
+    bool has_ids = (options->streaming || own->return_tokens) && n_tokens;
     baton_json_put_int(out, "index", choice->index);
     baton_json_put_text(out, "content", text, n);
-    put_tokens(out, &request->output.tokens, tells ? told->n_tokens : request->output.tokens.n);
-    told->n_tokens = request->output.tokens.n;
+    put_tokens(out, &request->output.tokens, has_ids ? sent->n_tokens : request->output.tokens.n);
+    sent->n_tokens = request->output.tokens.n;
     baton_json_put_bool(out, "stop", stop);
     baton_json_put_int(out, "id_slot", NO_SLOT);
     baton_json_put_uint(out, "tokens_predicted", n_tokens);
@@ -149,7 +149,7 @@ static void write_end(struct gw_choice *choice)
 
 const struct gw_answer_writer gw_llamacpp_writer = {
     .options_bytes = sizeof(struct gw_llamacpp_options),
-    .choice_bytes = sizeof(struct told),
+    .choice_bytes = sizeof(struct sent),
     .progress = write_progress,
     .text = write_text,
     .end = write_end,

@@ -21,7 +21,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_field_int(fields, "max_new_tokens", 1, api->facts->n_context_tokens, &max_new_tokens);
     gw_field_bool(fields, "kv_cache", &builder.params.shared.kv_cache);
     gw_field_bool(fields, "timeline", &own.timeline);
-    (void)gw_field(fields, "prompt"); /* known; read once everything else is right */
+    (void)gw_field(fields, "prompt"); /* known, but tokenized only after all cheap checks */
     gw_builder_end_fields(&builder);
     gw_prompts_read(api, fields, streaming ? GW_BATCH_NONE : GW_BATCH_IDS, (size_t)api->max_batch,
                     &builder.prompts);

@@ -1,8 +1,8 @@
 /* POST /generate and POST /generate/stream: the native routes (docs/http-api.md).
  *
- * /generate takes one prompt or a batch and answers one JSON object, or what TGI
- * answers to a body with `inputs` (gateway/api/tgi/generate.h); /generate/stream takes one and
- * answers server-sent events: meta, token..., summary | error, with a step before the text of every
+ * /generate accepts one prompt or a batch and answers one JSON object; a body with `inputs` gets
+ * TGI's answer (gateway/api/tgi/generate.h). /generate/stream accepts one prompt and answers
+ * server-sent events: meta, token..., summary | error, with a step before the text of every
  * explained token.
  *
  * Ownership: see gateway/api/completion/completion.h.
@@ -14,7 +14,7 @@
 
 #include "gateway/api/api.h"
 
-/* One JSON answer; server-sent events. */
+/* The endpoints: one JSON answer; server-sent events. */
 void gw_generate(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 void gw_generate_stream(struct gw_api *api, struct gw_exchange *exchange,
                         const struct baton_json *body);

@@ -14,7 +14,7 @@ static void put_id(struct baton_json_out *out, const struct gw_choice *choice)
     baton_json_put_string(out, "id", gw_choice_id(choice, "gen", id));
 }
 
-/* "" means that no worker of that role took part. */
+/* Writes null for "", which means that no worker of that role took part. */
 static void put_worker(struct baton_json_out *out, const char *key, const char *id)
 {
     if (*id)

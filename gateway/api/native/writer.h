@@ -13,7 +13,7 @@
 #include "gateway/api/completion/writer.h"
 
 struct gw_native_options {
-    bool timeline; /* the stages are shown */
+    bool timeline; /* the answer has the stages */
 };
 
 extern const struct gw_answer_writer gw_native_writer;

@@ -1,14 +1,14 @@
-/* A body in Ollama's words as the other routes' readers take it.
+/* Translates a body from Ollama's form into the one that the other routes' readers accept.
  *
- *     options: {temperature, ...}   members of the body itself; what stands there already stays
- *     model: "name:latest"          the name, where the model has no such tag
+ *     options: {temperature, ...}   members of the body, unless it has them already
+ *     model: "name:latest"          the name, if the model has no such tag
  *     messages[].tool_calls         with the type "function"
  *     messages[].thinking           reasoning_content
  *     messages[].tool_name          name
  *
- * Ownership: the tree is the caller's; it shares what it can with the body.
+ * Ownership: the result is the caller's; it shares values with the body.
  * Threading: loop thread.
- * Errors:    NULL without memory. What is wrong in a body stays in it, for its readers.
+ * Errors:    NULL without memory. Errors in a body stay in the result, for its readers to find.
  */
 #ifndef BATON_GATEWAY_API_OLLAMA_BODY_H
 #define BATON_GATEWAY_API_OLLAMA_BODY_H
@@ -17,7 +17,7 @@
 
 struct baton_json *gw_ollama_body(const struct gw_api *api, const struct baton_json *body);
 
-/* The field "options" of such a body: an object would have become members of the body. */
+/* Checks the field "options" of such a body, which is only left if it was not an object. */
 void gw_ollama_read_options(struct gw_fields *fields);
 
 #endif

@@ -17,7 +17,7 @@ static void put_embeddings(struct gw_completion *completion, struct baton_json_o
     baton_json_put_uint(out, "prompt_eval_count", completion->totals.prompt_tokens);
 }
 
-/* The whole answer. */
+/* Writes the whole answer. */
 static void keep_one(struct gw_choice *choice, const float *values, size_t n)
 {
     baton_buf_puts(&choice->result, "{\"embedding\":");
@@ -44,10 +44,11 @@ static void read_shared(struct gw_completion_builder *builder, struct gw_embeddi
     gw_params_read_model(builder->api, &builder->fields);
     gw_embeddings_read(builder, own);
     gw_ollama_read_options(&builder->fields);
-    (void)gw_field(&builder->fields, "keep_alive"); /* the model is always there */
+    (void)gw_field(&builder->fields, "keep_alive"); /* no effect: the model is always loaded */
 }
 
-/* Without a text the client means to load the model: key is of an empty array. */
+/* Answers a request without a text, by which clients load the model, with an empty array under the
+ * key. */
 static void answer_nothing(struct gw_completion_builder *builder, const char *key)
 {
     struct gw_answer answer;

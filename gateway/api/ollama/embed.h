@@ -1,4 +1,4 @@
-/* POST /api/embed, and POST /api/embeddings, which Ollama had before it.
+/* POST /api/embed, and POST /api/embeddings, its predecessor in Ollama.
  *
  *     {"model": ..., "embeddings": [[...]], ...}     normalised
  *     {"embedding": [...]}                           of one prompt, not normalised

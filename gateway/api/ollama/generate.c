@@ -21,12 +21,12 @@ static const char *const unsupported[] = {"images", "template", "suffix", "conte
 
 /* ---- fields of both routes ---- */
 
-/* What a route reads beside its prompt. */
+/* The fields of a route besides its prompt. */
 struct fields {
     struct gw_ollama_options options;
-    struct baton_json *kwargs; /* of the template: enable_thinking; NULL: not said */
+    struct baton_json *kwargs; /* for the template: enable_thinking; NULL: not given */
     const char *effort;
-    int64_t n_predict; /* 0: not said */
+    int64_t n_predict; /* 0: not given */
 };
 
 static void read_think(struct gw_fields *fields, struct fields *own)
@@ -44,7 +44,8 @@ static void read_think(struct gw_fields *fields, struct fields *own)
     }
 }
 
-/* Ollama's -1 and -2 mean as many as fit, as 0 does. */
+/* Reads the fields of both routes. Ollama's num_predict -1 and -2 mean as many as fit, as 0
+ * does. */
 static void read_shared(struct gw_completion_builder *builder, struct fields *own)
 {
     struct gw_fields *fields = &builder->fields;
@@ -58,12 +59,13 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
     gw_field_bool(fields, "stream", &builder->options.streaming);
     gw_field_int(fields, "num_predict", -2, gw_builder_max_tokens(builder->api), &own->n_predict);
     own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
-    (void)gw_field(fields, "keep_alive"); /* the model is always there */
+    (void)gw_field(fields, "keep_alive"); /* no effect: the model is always loaded */
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     read_think(fields, own);
 }
 
-/* A request without words is meant to load or unload the model, which is always there. */
+/* Answers a request without a text, by which clients load or unload the model. It is always
+ * loaded. */
 static void answer_load(struct gw_completion_builder *builder, const struct fields *own)
 {
     const struct baton_json *keep = baton_json_get(builder->fields.body, "keep_alive");
@@ -95,7 +97,7 @@ static bool push_message(struct baton_json *messages, const char *role,
     return baton_json_push(messages, message) && ok;
 }
 
-/* The prompt as what a user says. */
+/* Sets the prompt as the message of a user. */
 static void take_turn(struct gw_completion_builder *builder, const struct fields *own,
                       const struct baton_json *system, const struct baton_json *prompt)
 {
@@ -110,7 +112,7 @@ static void take_turn(struct gw_completion_builder *builder, const struct fields
     baton_json_free(messages);
 }
 
-/* A model without a chat template continues the prompt, whether raw or not. */
+/* Sets the prompt. A model without a chat template continues it as plain text, raw or not. */
 static void take_prompt(struct gw_completion_builder *builder, const struct fields *own, bool raw,
                         const struct baton_json *system, const struct baton_json *prompt)
 {
@@ -172,7 +174,7 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
                  (baton_json_kind(messages) == BATON_JSON_ARRAY && !baton_json_size(messages));
     gw_builder_init(&builder, api, exchange, body, &dialect);
     read_shared(&builder, &own);
-    if (empty && !api->schema) /* a schema has all the fields */
+    if (empty && !api->schema) /* a schema records the fields of messages too */
         (void)gw_field(&builder.fields, "messages");
     else
         gw_messages_read(&builder.fields, &input, &choice);

@@ -1,7 +1,7 @@
 /* POST /api/generate and POST /api/chat (docs/http-api.md): Ollama's API.
  *
- * They take Ollama's fields and, in `options` or beside it, the native sampling fields; what is
- * unknown is ignored and told.
+ * They accept Ollama's fields and, inside `options` or outside, the native sampling fields; unknown
+ * fields are ignored and listed in x-baton-ignored.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.

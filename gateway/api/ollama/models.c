@@ -9,13 +9,13 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/ollama/body.h"
 
-/* The release of Ollama whose API these routes follow: clients ask for it before they use what came
- * with a release. */
+/* The release of Ollama whose API these routes follow. Clients check it before they use a feature
+ * of a newer release. */
 #define OLLAMA_VERSION "0.12.6"
 
 enum { NAME_BYTES = GW_MAX_MODEL_NAME_BYTES + 8, KEY_BYTES = 96 };
 
-/* With a tag, as Ollama tells names. */
+/* The model's name with a tag, as Ollama writes names. */
 static const char *name_of(const struct gw_api *api, char name[NAME_BYTES])
 {
     const char *own = api->names->list[0];
@@ -36,7 +36,7 @@ static void put_start_time(struct baton_json_out *out, const char *key, const st
 static void put_details(struct baton_json_out *out, const struct gw_api *api)
 {
     const struct baton_model_facts *facts = api->facts;
-    bool joined = api->fleet->terms.kv_block_tokens; /* a worker has told its dtype */
+    bool joined = api->fleet->terms.kv_block_tokens; /* a worker has reported its dtype */
     baton_json_open(out, "details", '{');
     baton_json_put_string(out, "parent_model", "");
     baton_json_put_string(out, "format", facts->has_blocks ? "gguf" : "safetensors");
@@ -49,7 +49,7 @@ static void put_details(struct baton_json_out *out, const struct gw_api *api)
     baton_json_close(out, '}');
 }
 
-/* How large the weights are is their workers' to know. */
+/* Writes a size of 0: only the workers know how large the weights are. */
 static void put_model(struct baton_json_out *out, const struct gw_api *api)
 {
     char name[NAME_BYTES];
@@ -136,7 +136,7 @@ static void answer_show(const struct gw_api *api, struct gw_exchange *exchange)
     put_info(&answer.out, api);
     baton_json_open(&answer.out, "capabilities", '[');
     baton_json_put_string(&answer.out, NULL, "completion");
-    if (api->facts->pooling) /* else it was not trained for that */
+    if (api->facts->pooling) /* only models that were trained for embeddings name a pooling */
         baton_json_put_string(&answer.out, NULL, "embedding");
     if (baton_chat_tool_form(api->chat))
         baton_json_put_string(&answer.out, NULL, "tools");
@@ -152,7 +152,7 @@ void gw_ollama_show(struct gw_api *api, struct gw_exchange *exchange, const stru
     static const struct gw_alias aliases[] = {{"model", "name"}};
     static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = 1};
     struct gw_completion_builder builder;
-    bool verbose = false; /* there is no more to tell */
+    bool verbose = false; /* no effect: the answer is complete already */
     struct baton_json *own = gw_ollama_body(api, body);
     if (!own) {
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");

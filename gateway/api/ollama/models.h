@@ -1,4 +1,4 @@
-/* GET /api/tags, /api/ps and /api/version, POST /api/show: what is served, in Ollama's words.
+/* GET /api/tags, /api/ps and /api/version, POST /api/show: the served model in Ollama's form.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.

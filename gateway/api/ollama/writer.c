@@ -23,10 +23,10 @@ static void put_head(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_string(out, "created_at", now);
 }
 
-/* What a line says. */
+/* The content of a line. */
 struct piece {
     const char *text, *thinking;
-    size_t n, n_thinking;          /* of both; 0: none */
+    size_t n, n_thinking;          /* bytes of both; 0: none */
     const struct baton_buf *calls; /* JSON objects with commas between; NULL: none */
 };
 
@@ -77,7 +77,7 @@ static void put_rest(struct gw_choice *choice, struct baton_json_out *out)
     gw_choice_put_steps(choice, out);
 }
 
-/* Clients divide by it: it is never 0. */
+/* Writes a duration in nanoseconds, at least 1, because clients divide by it. */
 static void put_ns(struct baton_json_out *out, const char *key, double seconds)
 {
     baton_json_put_uint(out, key, (uint64_t)fmax(1, seconds * 1e9));
@@ -194,7 +194,7 @@ const struct gw_answer_writer gw_ollama_writer = {
     .usage_names = {"prompt_eval_count", "eval_count"},
 };
 
-/* ---- without words ---- */
+/* ---- answers without text ---- */
 
 void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchange, bool chat,
                            bool unloads)

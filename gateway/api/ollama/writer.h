@@ -16,17 +16,17 @@
 #include "gateway/api/route.h"
 
 struct gw_ollama_options {
-    bool chat; /* the shapes of /api/chat */
+    bool chat; /* the shape of /api/chat */
 };
 
 extern const struct gw_answer_writer gw_ollama_writer;
 extern const struct gw_stream_format gw_ollama_format;
 
-/* The answer to a request without words: the model is loaded, or counts as unloaded. */
+/* Answers a request without a text: the model is loaded, or counts as unloaded. */
 void gw_ollama_answer_load(const struct gw_api *api, struct gw_exchange *exchange, bool chat,
                            bool unloads);
 
-/* {"error":"message"}, with the code and the field at fault beside. */
+/* {"error":"message"}, also with the code and the field at fault. */
 extern const struct gw_error_shape gw_ollama_errors;
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { COMPLETION_NEW_TOKENS = 16 };
 
-/* ---- OpenAI's fields that choose no token ---- */
+/* ---- OpenAI's fields without an effect on tokens ---- */
 
 static const char *const ignored[] = {"user", "store", "metadata", "prompt_cache_key",
                                       "safety_identifier"};
@@ -16,11 +16,11 @@ static const char *const unsupported[] = {"functions", "function_call", "modalit
                                           "audio",     "prediction",    "web_search_options",
                                           "verbosity", "suffix"};
 
-/* The chat template is given these; a prompt has no place for them. */
+/* Fields for the chat template, which a plain prompt does not use. */
 static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort",
                                            "reasoning_format"};
 
-/* What llama.cpp, Ollama, vLLM, TGI and Mistral call the fields of these routes. */
+/* The names of llama.cpp, Ollama, vLLM, TGI and Mistral for fields of these routes. */
 static const struct gw_alias aliases[] = {
     {"repetition_penalty", "repeat_penalty"},
     {"max_tokens", "n_predict"},
@@ -53,7 +53,7 @@ static void read_rest(struct gw_completion_builder *builder, bool is_chat)
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != builder->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
-                       "best_of: is not supported, but for the value of n");
+                       "best_of: is not supported, except with the value of n");
     gw_builder_end_fields(builder);
 }
 
@@ -117,7 +117,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     read_completion_logprobs(fields, &builder.options, &builder.params.shared);
     (void)gw_field(fields, "prompt");
     read_rest(&builder, false);
-    builder.options.no_output = !max_tokens; /* one token is made all the same, and not shown */
+    builder.options.no_output = !max_tokens; /* a request has at least one token: it is hidden */
     gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
     gw_builder_start(&builder, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
                      builder.options.no_output ? 1 : COMPLETION_NEW_TOKENS);
@@ -125,7 +125,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
 
 /* ---- chat ---- */
 
-/* 0: not given. Both names may be given only with the same value. */
+/* Reads the length; 0: not given. Both names may be given only with the same value. */
 static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fields,
                                 const char **name)
 {
@@ -140,7 +140,7 @@ static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fiel
     return max_completion_tokens ? max_completion_tokens : max_tokens;
 }
 
-/* By llama.cpp's names: whether reasoning is told apart from the text. */
+/* Reads llama.cpp's field: whether reasoning is separated from the text. */
 static bool read_reasoning_format(struct gw_fields *fields)
 {
     static const char *const formats[] = {"none", "auto", "deepseek"};

@@ -1,8 +1,8 @@
 /* POST /v1/completions and POST /v1/chat/completions (docs/http-api.md).
  *
- * They take OpenAI's fields and the native sampling fields. An unsupported field of OpenAI's is
- * refused by name unless its value asks for nothing. A field that changes no token (user,
- * metadata, ...) is accepted.
+ * They accept OpenAI's fields and the native sampling fields. An unsupported field of OpenAI's is
+ * an error unless its value requests nothing. A field without an effect on tokens (user, metadata,
+ * ...) is accepted.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.

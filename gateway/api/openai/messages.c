@@ -109,7 +109,7 @@ static const struct baton_json *read_messages(struct gw_fields *fields)
 
 /* ---- tools, documents, variables ---- */
 
-/* An array of objects; NULL when it is absent or empty. */
+/* Reads an array of objects; NULL if it is absent or empty. */
 static const struct baton_json *read_objects(struct gw_fields *fields, const char *name)
 {
     char wanted[64];
@@ -138,7 +138,7 @@ static const struct baton_json *read_tools(struct gw_fields *fields)
     return tools;
 }
 
-/* Variables that the request has fields for, or that are the model's. */
+/* Whether the variable is set by a field of the request or by the model. */
 static bool is_reserved(const char *name)
 {
     static const char *const reserved[] = {
@@ -191,7 +191,7 @@ void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
     input->tools = read_tools(fields);
     *choice = gw_tool_choice_read(fields, input->tools);
     if (choice->is_none)
-        input->tools = NULL; /* they are not shown */
+        input->tools = NULL; /* so that the model does not see them */
     input->documents = read_objects(fields, "documents");
     input->kwargs = read_kwargs(fields);
     input->reasoning_effort = read_effort(fields);

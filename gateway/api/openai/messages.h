@@ -1,7 +1,7 @@
-/* The conversation of a chat request: its messages, the tools and documents beside them, and what
- * else the chat template is told.
+/* The conversation of a chat request: messages, tools, documents, and other variables of the chat
+ * template.
  *
- * Ownership: what is read stays borrowed from the body.
+ * Ownership: all values are borrowed from the body.
  * Threading: loop thread.
  * Errors:    in fields->problem: a message or tool of a wrong shape.
  */
@@ -12,7 +12,7 @@
 
 enum { GW_MAX_MESSAGES = 4096 };
 
-/* Reads the fields that the template is given, and which tools are to be called. */
+/* Reads the fields for the template, and the tool choice. */
 void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
                       struct gw_tool_choice *choice);
 

@@ -32,8 +32,8 @@ static void put_sampling(struct baton_json_out *out, const struct gw_api *api)
     baton_json_close(out, '}');
 }
 
-/* trained: the model's files say how its embeddings are pooled, which models say that were trained
- * for them. Others' embeddings are a decoder's hidden states, of less use. */
+/* trained: the model's files name a pooling, as those of models trained for embeddings do. Other
+ * models' embeddings are a decoder's hidden states, which are less useful. */
 static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
 {
     baton_json_open(out, "embeddings", '{');

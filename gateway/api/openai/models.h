@@ -1,4 +1,4 @@
-/* GET /v1/models and /v1/models/{id}: the model that is served.
+/* GET /v1/models and /v1/models/{id}: the served model.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.

@@ -20,7 +20,7 @@ static const char *finish_reason(const struct gw_choice *choice)
 
 /* ---- parts of every answer ---- */
 
-/* Equal for equal weights, or for equal configs when this host has no weights. */
+/* Equal for equal weights, or for equal configs if this host has no weights. */
 static void put_fingerprint(struct baton_json_out *out, const struct baton_fingerprint *fingerprint)
 {
     char text[24];
@@ -44,7 +44,7 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     put_fingerprint(out, completion->api->fingerprint);
 }
 
-/* Among them OpenAI's names for what speculation guessed right and wrong. */
+/* Reports speculation under OpenAI's names for predicted outputs. */
 static void put_output_details(struct baton_json_out *out, const struct gw_totals *totals)
 {
     baton_json_open(out, "completion_tokens_details", '{');
@@ -87,7 +87,7 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 
 /* ---- chunks ---- */
 
-/* Those of the choice that are not told yet. */
+/* Writes the choice's calls that no chunk has had yet. */
 static void put_calls(struct baton_json_out *out, const struct gw_choice *choice)
 {
     const struct baton_buf *json = &choice->calls.json;
@@ -98,7 +98,7 @@ static void put_calls(struct baton_json_out *out, const struct gw_choice *choice
     baton_json_close(out, ']');
 }
 
-/* index: chunks number the calls, for they may come in parts. */
+/* index: chunks number the calls, because OpenAI may send a call in several chunks. */
 static void put_call(struct baton_json_out *out, const struct gw_tool_call *call, bool index)
 {
     baton_json_open(out, NULL, '{');
@@ -113,7 +113,7 @@ static void put_call(struct baton_json_out *out, const struct gw_tool_call *call
     baton_json_close(out, '}');
 }
 
-/* What a chunk says; text NULL: none. */
+/* The content of a chunk; text NULL: none. */
 struct piece {
     bool role, is_reasoning;
     const char *text;

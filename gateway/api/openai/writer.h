@@ -17,7 +17,7 @@
 #include "gateway/api/completion/writer.h"
 
 struct gw_openai_options {
-    bool chat;          /* the shapes of chats */
+    bool chat;          /* the shape of chat completions */
     bool include_usage; /* a last chunk with usage */
 };
 

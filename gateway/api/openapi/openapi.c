@@ -33,7 +33,7 @@ static void put_request(struct baton_json_out *out, const struct gw_body_schema 
     baton_json_close(out, '}');
 }
 
-/* What the endpoint reads; false without memory. */
+/* Runs the endpoint to record its fields; false without memory. */
 static bool record_schema(const struct gw_api *api, const struct gw_route *route,
                           struct gw_body_schema *schema)
 {
@@ -207,8 +207,7 @@ static void put_info(struct baton_json_out *out)
     baton_json_put_string(out, "title", "Baton");
     baton_json_put_string(out, "version", baton_release);
     baton_json_put_string(out, "description",
-                          "A server for language models. A field that is null is as if it were "
-                          "absent.");
+                          "A server for language models. A field that is null counts as absent.");
     baton_json_close(out, '}');
     baton_json_open(out, "servers", '[');
     baton_json_open(out, NULL, '{');

@@ -1,7 +1,7 @@
-/* GET /openapi.json: this API in OpenAPI 3.1, made at the start out of the table of routes
- * (route.h) and what their own readers check (body_schema.h).
+/* GET /openapi.json: this API in OpenAPI 3.1, generated at the start from the table of routes
+ * (route.h) and the checks of their readers (body_schema.h).
  *
- * Ownership: the caller destroys what create gives; the api borrows it.
+ * Ownership: the caller of create destroys the document; the api borrows it.
  * Threading: loop thread.
  * Errors:    create: NULL without memory, or when the document is larger than its bound.
  */
@@ -12,8 +12,8 @@
 
 struct gw_openapi;
 
-/* Runs each endpoint that takes a body once, to record its schema. The api must be whole but for
- * this. */
+/* Runs each endpoint that takes a body once, to record its schema. The api must be complete except
+ * for its openapi. */
 struct gw_openapi *gw_openapi_create(const struct gw_api *api, const struct gw_route_table *table);
 /* NULL is fine. */
 void gw_openapi_destroy(struct gw_openapi *openapi);

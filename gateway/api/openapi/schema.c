@@ -37,7 +37,7 @@ static void put_range(struct baton_json_out *out, const struct gw_field_schema *
         baton_json_put_real(out, "maximum", field->max);
 }
 
-/* Other servers' clients switch some integers off with -1, which the range may leave out. */
+/* Writes the range, and also -1 if other servers' clients switch the integer off with it. */
 static void put_range_or_off(struct baton_json_out *out, const struct gw_field_schema *field)
 {
     static const char off[] = "[-1,null]";
@@ -75,7 +75,7 @@ static void put_words(struct baton_json_out *out, const struct gw_field_schema *
     baton_json_close(out, ']');
 }
 
-/* Of a field that is not supported: what asks for nothing (fields.h). */
+/* Writes the values of an unsupported field that request nothing (fields.h). */
 static void put_nothing(struct baton_json_out *out, const struct gw_field_schema *field)
 {
     static const char nothing[] =
@@ -117,7 +117,7 @@ static void put_description(struct baton_json_out *out, const struct gw_field_sc
 static void put_members(struct baton_json_out *out, const struct gw_body_schema *body,
                         const char *within);
 
-/* Another name has the shape of the field's own, unless its reader gave it one. */
+/* Writes a field. An alias has the shape of the field's own name, unless a reader recorded one. */
 static void put_field(struct baton_json_out *out, const struct gw_body_schema *body,
                       const struct gw_field_schema *field)
 {
@@ -161,7 +161,8 @@ static void put_members(struct baton_json_out *out, const struct gw_body_schema 
         baton_json_close(out, '}');
 }
 
-/* A field with several names is required under none of them. */
+/* Whether the schema requires the field. A field with several names is required under none of them,
+ * because a client gives only one. */
 static bool is_required(const struct gw_body_schema *body, const struct gw_field_schema *field)
 {
     bool has_others = *field->same_as;
@@ -194,7 +195,7 @@ static const struct gw_error_shape own_errors = {
               "\"type\":{\"type\":\"string\"}," GW_ERROR_MEMBERS "}}}}",
 };
 
-/* The shape of errors of that number, our own first; each once. NULL: there are no more. */
+/* The distinct shape of errors with that number; Baton's own has 0. NULL: there are no more. */
 static const struct gw_error_shape *shape_at(const struct gw_route_table *table, size_t number)
 {
     const struct gw_error_shape *shape = &own_errors;

@@ -1,5 +1,5 @@
-/* Parts of the document of the API: the schema of a body out of what its readers recorded, and the
- * schemas of errors.
+/* Parts of /openapi.json: the schema of a body from its readers' records, and the schemas of
+ * errors.
  *
  * Ownership: recorded schemas are borrowed.
  * Threading: pure functions.
@@ -15,10 +15,10 @@
 void gw_schema_put_body(struct baton_json_out *out, const char *key,
                         const struct gw_body_schema *body);
 
-/* "components": the error objects and how a client says its key. */
+/* Writes "components": the error objects and the ways to send an API key. */
 void gw_schema_put_components(struct baton_json_out *out, const struct gw_route_table *table);
 
-/* What a field is for, in one sentence; NULL when nobody wrote it down. */
+/* The description of a field in one sentence; NULL: it has none. */
 const char *gw_schema_words(const char *within, const char *name);
 
 #endif

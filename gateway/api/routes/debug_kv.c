@@ -10,12 +10,12 @@
 
 enum { MAX_OPEN = 8, DEFAULT_OWNERS = 64, ANSWER_MAX_BYTES = 16 << 20 };
 
-/* A worker's main thread answers between two messages: one that needs longer is in trouble. */
+/* A worker's main thread answers between two messages, so a worker that needs longer is broken. */
 #define TIME_NS (2 * BATON_SECOND)
 
-/* What the client asked for. */
+/* The client's query. */
 struct wanted {
-    char worker[BATON_MAX_ID_BYTES + 1]; /* "": all of them */
+    char worker[BATON_MAX_ID_BYTES + 1]; /* "": all workers */
     uint32_t first, limit;
 };
 
@@ -81,13 +81,13 @@ void gw_kv_debug_gone(struct gw_exchange *exchange)
     forget(gw_exchange_data(exchange));
 }
 
-/* ---- what workers say, as JSON ---- */
+/* ---- workers' reports as JSON ---- */
 
 static const char *reason_name(Baton__V1__KvReason reason)
 {
     static const char *const names[] = {"",        "reserved", "receiving",
                                         "running", "sending",  "cached"};
-    return names[reason]; /* checked when the message came */
+    return names[reason]; /* in range: checked when the message was received */
 }
 
 static void put_owner(struct baton_json_out *out, const struct gw_kv_debug *debug,
@@ -126,7 +126,7 @@ static void put_held(struct baton_json_out *out, const Baton__V1__KvAccount *acc
     baton_json_close(out, ']');
 }
 
-/* account is NULL when none came. */
+/* account NULL: the worker sent none. */
 static void put_worker(struct question *question, const struct asked *asked,
                        const Baton__V1__KvAccount *account)
 {
@@ -160,7 +160,7 @@ static void finish(struct question *question)
     forget(question);
 }
 
-/* The question may be over after this. */
+/* Adds a worker's report. The question may be over, and freed, after this. */
 static void settle(struct question *question, struct asked *asked,
                    const Baton__V1__KvAccount *account)
 {
@@ -202,7 +202,7 @@ void gw_kv_debug_worker_lost(struct gw_kv_debug *debug, const struct gw_worker *
 
 void gw_kv_debug_tick(struct gw_kv_debug *debug, int64_t now_ns)
 {
-    struct question *question; /* in order of their time */
+    struct question *question; /* the list is in order of until_ns */
     while ((question = question_list_first(&debug->open)) && now_ns >= question->until_ns) {
         for (size_t i = 0; i < question->n_asked; i++)
             if (!question->asked[i].over)
@@ -262,7 +262,7 @@ static void refuse(struct gw_exchange *exchange, const char *code, const char *p
         &(struct gw_error){.status = 400, .code = code, .message = message, .param = param});
 }
 
-/* A number in full, 0..max. */
+/* Reads a text that is a number in 0..max and nothing else. */
 static bool read_number(const char *text, uint32_t max, uint32_t *value)
 {
     char *end;
@@ -273,7 +273,7 @@ static bool read_number(const char *text, uint32_t max, uint32_t *value)
     return true;
 }
 
-/* One "name=value"; false: it was refused. */
+/* Reads one "name=value"; false: it was rejected and the client has its answer. */
 static bool read_field(struct gw_exchange *exchange, char *field, struct wanted *wanted)
 {
     char *value = strchr(field, '=');

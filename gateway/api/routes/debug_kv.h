@@ -1,11 +1,11 @@
-/* GET /debug/kv: who holds the KV blocks of each worker, why, and for how long.
+/* GET /debug/kv: the owners of each worker's KV blocks, with reasons and ages.
  *
- * The gateway asks its workers (KvQuery) and answers when all of them did, were lost, or had their
- * time. Each worker also checks its account then.
+ * The gateway queries its workers (KvQuery) and answers when each has answered, was lost, or let
+ * its time pass. Each worker also checks its accounting then.
  *
  * Ownership: the debug part owns its open questions and borrows the fleet and the requests.
  * Threading: loop thread.
- * Errors:    429 while too many of these are open; 400 names the query's field at fault.
+ * Errors:    429 while too many questions are open; 400 names the query's field at fault.
  */
 #ifndef BATON_GATEWAY_API_ROUTES_DEBUG_KV_H
 #define BATON_GATEWAY_API_ROUTES_DEBUG_KV_H
@@ -22,12 +22,12 @@ void gw_kv_debug_destroy(struct gw_kv_debug *debug);
 /* The endpoint. */
 void gw_debug_kv(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
 
-/* A worker's answer. */
+/* Handles a worker's answer. */
 void gw_kv_debug_handle(struct gw_kv_debug *debug, const struct gw_worker *worker,
                         const Baton__V1__KvAccount *account);
-/* It will not answer any more. */
+/* The worker will not answer any more. */
 void gw_kv_debug_worker_lost(struct gw_kv_debug *debug, const struct gw_worker *worker);
-/* Answers those whose time is up. */
+/* Answers the questions whose time is up. */
 void gw_kv_debug_tick(struct gw_kv_debug *debug, int64_t now_ns);
 
 /* The client of this exchange, whose data is a question of this kind, left. */

@@ -8,10 +8,10 @@
 #include "gateway/api/answer.h"
 #include "gateway/routing/needs.h"
 
-/* A tick comes every 25 ms; one that is so much later says that the loop is busy or starved. */
+/* A tick comes every 25 ms; if one is this late, the loop is overloaded or starved. */
 static const double late_tick_s = 0.5;
 
-/* One check. age_s: how old what it rests on is; NaN: it rests on nothing yet. */
+/* One check. age_s: the age of its evidence; NaN: there is none yet. */
 struct check {
     const char *name;
     bool ok;
@@ -28,7 +28,7 @@ static void put_check(struct baton_json_out *out, const struct check *check, boo
     *all_ok &= check->ok;
 }
 
-/* A role rests on the last word of any of its workers that are ready. */
+/* The evidence for a role is the last message of any of its READY workers. */
 static struct check check_role(const struct gw_fleet *fleet, Baton__V1__Role role, int64_t now_ns)
 {
     double age_s = NAN;
@@ -45,8 +45,8 @@ static bool is_troubled(const struct gw_worker *worker)
            worker->state == GW_WORKER_UNHEALTHY;
 }
 
-/* Workers that are silent, stand still or compute wrongly; the age is that of the longest such
- * trouble, else 0. */
+/* Checks for workers that are silent, stalled or unhealthy; the age is that of the oldest problem,
+ * else 0. */
 static struct check check_workers(const struct gw_fleet *fleet, int64_t now_ns)
 {
     struct check check = {"workers", true, 0};
@@ -74,7 +74,8 @@ static struct check check_loop(const struct gw_fleet *fleet, int64_t now_ns)
     return (struct check){"loop", age_s < late_tick_s, age_s};
 }
 
-/* The first in the queue has waited for so long. */
+/* The age is the wait of the first request in the queue. It is ok to wait for capacity, but not for
+ * a role without workers. */
 static struct check check_queue(const struct gw_api *api, int64_t now_ns)
 {
     const struct gw_request *first =

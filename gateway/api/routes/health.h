@@ -1,6 +1,6 @@
-/* Whether the gateway lives (GET /live, GET /health), and what it knows of the fleet's health.
+/* The health of the gateway (GET /live, GET /health) and of its fleet.
  *
- *     /live, /health      200 while the loop runs: for whoever would restart the process
+ *     /live, /health      200 while the loop runs: for supervisors that restart the process
  *     /ready              200 while prompts can be served: for load balancers (info.h)
  *     /health?detail=1    200, with each check and its age: for people
  *

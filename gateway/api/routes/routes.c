@@ -38,8 +38,8 @@ static const struct gw_route_dialect *dialect_of(const struct gw_exchange *excha
     return NULL;
 }
 
-/* Ollama asks for no content type, and curl sends a form's. A page of another origin could send
- * that too, without asking: it is known by its Origin. */
+/* Ollama requires no content type, and curl sends that of a form. A web page of another origin can
+ * send this too, without a preflight, so a request with an Origin is not exempt. */
 static bool needs_no_type(const struct gw_exchange *exchange)
 {
     const struct gw_route_dialect *dialect = dialect_of(exchange);
@@ -48,8 +48,8 @@ static bool needs_no_type(const struct gw_exchange *exchange)
 
 /* ---- bodies ---- */
 
-/* A body that is parsed on libuv's pool, or has a grammar checked there, and then waits for its
- * client's turn. The client may leave meanwhile: exchange is then NULL. */
+/* A body that libuv's pool parses, or whose grammar it checks, and that then waits for its client's
+ * turn. The client may leave meanwhile: exchange is then NULL. */
 struct parse_work {
     enum gw_exchange_user user; /* first: its exchange's data is this */
     uv_work_t work;
@@ -96,8 +96,8 @@ static void free_parse(struct parse_work *parse)
     free(parse);
 }
 
-/* Several bodies may come back from the pool at one moment. What is done with each, tokenizing
- * above all, takes milliseconds: each waits for its turn. */
+/* Several bodies may come back from the pool at once. Handling one takes milliseconds, mostly for
+ * tokenizing, so each waits for its turn and streams continue in between. */
 static void parsed(uv_work_t *work, int status)
 {
     struct parse_work *parse = work->data;
@@ -117,7 +117,7 @@ void gw_routes_resume(struct gw_exchange *exchange)
     free_parse(parse);
 }
 
-/* body: that of the text, if it is parsed already; taken over. */
+/* body: the parsed text, if it is parsed already, or NULL; owned by this function. */
 static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
                         const char *text, size_t n, struct baton_json *body)
 {
@@ -188,8 +188,7 @@ void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
         dialect->errors->mark(exchange);
 }
 
-/* Of a path that does not take the method. allow [ALLOW_BYTES]: the methods it takes, "" if it
- * is none of ours. */
+/* Lists the methods of a path in allow [ALLOW_BYTES]; "" if there is no such path. */
 static void list_methods(const char *path, char *allow)
 {
     size_t n = 0;
@@ -220,7 +219,7 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
     if (!gw_access_admit(api->access, exchange))
         return;
     if (!strcmp(method, "HEAD"))
-        method = "GET"; /* the server leaves the body out */
+        method = "GET"; /* the HTTP server omits the body */
     for (size_t i = 0; i < gw_route_table.n_routes; i++) {
         if (!leads_to(path, &gw_route_table.routes[i]) ||
             strcmp(gw_route_table.routes[i].method, method) != 0)

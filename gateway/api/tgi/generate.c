@@ -15,7 +15,7 @@ static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON
 
 static const char *const unsupported[] = {"watermark", "adapter_id"};
 
-/* Fields that switch sampling on: without any of them the most probable token is taken. */
+/* Fields that switch sampling on. TGI decodes greedily without any of them. */
 static const char *const warpers[] = {"temperature", "top_k", "top_p", "typical_p"};
 
 static void read_sampling(struct gw_fields *fields, struct baton_sampling_params *params)
@@ -30,7 +30,7 @@ static void read_sampling(struct gw_fields *fields, struct baton_sampling_params
         params->temperature = 0;
 }
 
-/* What is told of the tokens. */
+/* Reads which details of the tokens the answer has. */
 static void read_details(struct gw_completion_builder *builder, struct gw_tgi_options *own)
 {
     struct gw_fields *fields = &builder->fields;
@@ -41,7 +41,7 @@ static void read_details(struct gw_completion_builder *builder, struct gw_tgi_op
     gw_field_int(fields, "top_n_tokens", 0, BATON_MAX_LISTED, &n_top);
     if (params->prompt_logprobs && builder->options.streaming)
         gw_fields_fail(fields, "decoder_input_details", "invalid_value",
-                       "decoder_input_details: not of a stream");
+                       "decoder_input_details: is not available for a stream");
     own->details |= params->prompt_logprobs || n_top;
     params->sampling.logprobs = own->details || builder->options.streaming;
     params->sampling.top_logprobs = (uint32_t)n_top;
@@ -55,11 +55,10 @@ static void read_prompt(struct gw_completion_builder *builder)
     gw_field_int(fields, "truncate", 1, builder->api->max_prompt_tokens, &n_last);
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != 1)
-        gw_fields_fail(fields, "best_of", "unsupported_field",
-                       "best_of: is not supported, but for 1");
+        gw_fields_fail(fields, "best_of", "unsupported_field", "best_of: only 1 is supported");
     builder->prompts.field = "inputs";
     builder->prompts.n_last = (size_t)n_last;
-    (void)gw_field(fields, "inputs"); /* known; read once everything else is right */
+    (void)gw_field(fields, "inputs"); /* known, but tokenized only after all cheap checks */
 }
 
 static void generate(struct gw_api *api, struct gw_exchange *exchange,
@@ -76,8 +75,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     if (shape->batch)
         gw_field_bool(fields, "stream", &builder.options.streaming);
     else
-        (void)gw_field(fields, "stream"); /* the path tells */
-    /* An object has become members of the body. */
+        (void)gw_field(fields, "stream"); /* no effect: the path decides */
+    /* An object was lifted into the body, so only a value of a wrong kind is left. */
     (void)gw_field_of(fields, "parameters", GW_IS_OBJECT, "an object");
     gw_params_read(api, fields, &builder.params);
     read_sampling(fields, &builder.params.shared.sampling);
@@ -91,8 +90,8 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
                      DEFAULT_NEW_TOKENS);
 }
 
-/* The body with the members of its `parameters` beside its own, which stay: what the readers of all
- * routes take. It shares what it can; NULL without memory. What is wrong stays, for the readers. */
+/* Lifts the members of `parameters` into the body, unless it has them already, so that the readers
+ * of all routes find them. The result shares values with the body; NULL without memory. */
 static struct baton_json *lift_parameters(const struct baton_json *body)
 {
     const struct baton_json *parameters = baton_json_get(body, "parameters");

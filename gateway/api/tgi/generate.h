@@ -1,5 +1,5 @@
-/* POST /generate_stream, POST /, of a body with `inputs` POST /generate, and GET /info: the routes
- * of Hugging Face's text-generation-inference (docs/http-api.md).
+/* The routes of Hugging Face's text-generation-inference (docs/http-api.md): POST /generate_stream,
+ * POST /, POST /generate with a body that has `inputs`, and GET /info.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
@@ -10,10 +10,11 @@
 
 #include "gateway/api/api.h"
 
-/* Whether a body of /generate is TGI's. */
+/* Whether a body of /generate has TGI's form. */
 bool gw_tgi_is_body(const struct baton_json *body);
 
-/* One JSON answer; server-sent events; either, where an answer is an array of one. */
+/* The endpoints: one JSON answer; server-sent events; either, by the field "stream", with the JSON
+ * answer inside an array. */
 void gw_tgi_generate(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
 void gw_tgi_generate_stream(struct gw_api *api, struct gw_exchange *exchange,

@@ -10,7 +10,7 @@ static void put_id(struct baton_json_out *out, const struct baton_tokenizer *tok
     baton_json_put_text(out, "text", bytes ? bytes : "", n);
 }
 
-/* Not of a number, which a prompt's first token has, is null. */
+/* Writes a token of the prompt. The first one has no logprob: NaN becomes null. */
 static void put_scored(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
                        const struct gw_logprob *scored)
 {
@@ -20,8 +20,8 @@ static void put_scored(struct baton_json_out *out, const struct baton_tokenizer 
     baton_json_close(out, '}');
 }
 
-/* What the entry's token added to the text: whole characters, so that a token which is a part of
- * one has none. A special token has its name. */
+/* Writes the text that the entry's token added: whole characters, so a token that is only a part of
+ * one has an empty text. */
 static void put_text(struct baton_json_out *out, const struct gw_choice *choice, size_t at)
 {
     const struct gw_logprobs *logprobs = &choice->logprobs;
@@ -49,7 +49,7 @@ static void put_token(struct baton_json_out *out, const char *key, const struct 
     baton_json_close(out, '}');
 }
 
-/* The most probable tokens in place of an entry's own; nothing where none were asked for. */
+/* Writes the most probable tokens at an entry's position, if they were requested. */
 static void put_top(struct baton_json_out *out, const char *key, const struct gw_choice *choice,
                     size_t at)
 {
@@ -135,7 +135,7 @@ static void put_last_details(struct baton_json_out *out, const struct gw_request
     baton_json_close(out, '}');
 }
 
-/* The event of an entry. */
+/* Writes the event of an entry. */
 static void write_token(struct gw_choice *choice, size_t at, bool is_last)
 {
     struct gw_event event;
@@ -154,8 +154,8 @@ static void write_token(struct gw_choice *choice, size_t at, bool is_last)
     gw_event_close(&event);
 }
 
-/* Tells the entries that are ready. The one that ends the output by its length waits for the end,
- * which goes with the last token. */
+/* Writes the entries that are ready. The entry that ends the output by its length waits for
+ * write_end, because the last token's event contains the end. */
 static void write_tokens(struct gw_choice *choice, const char *text, size_t n_text)
 {
     struct gw_logprobs *logprobs = &choice->logprobs;
@@ -169,8 +169,9 @@ static void write_tokens(struct gw_choice *choice, const char *text, size_t n_te
         write_token(choice, logprobs->n_taken, false);
 }
 
-/* Of an output that a stop string ends, the last token may have been told already: its text goes
- * with the first event. */
+/* The last event has a token and the end. After a stop string the last token's event may have been
+ * sent already: it is then repeated with an empty text, so that clients do not add its text
+ * twice. */
 static void write_end(struct gw_choice *choice)
 {
     struct gw_logprobs *logprobs = &choice->logprobs;

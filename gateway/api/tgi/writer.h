@@ -15,12 +15,12 @@
 #include "gateway/api/route.h"
 
 struct gw_tgi_options {
-    bool details; /* what is known of the tokens */
+    bool details; /* the answer has details of the tokens */
 };
 
 extern const struct gw_answer_writer gw_tgi_writer;
 
-/* {"error":"message","error_type":"validation"}, with the code and the field at fault beside. */
+/* {"error":"message","error_type":"validation"}, also with the code and the field at fault. */
 extern const struct gw_error_shape gw_tgi_errors;
 
 #endif
