@@ -9,7 +9,7 @@
 
 #define TO(state) (1u << DC_##state)
 
-/* The picture in the header, as a table: the next states of each state. */
+/* The edges of the drawing in context.h. */
 static const unsigned edges[DC_N_STATES] = {
     [DC_RESERVED] = TO(RECEIVING) | TO(PREFILLING),
     [DC_RECEIVING] = TO(PREFILLED),
@@ -77,8 +77,8 @@ enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefi
     return BATON_OK;
 }
 
-/* Naive mode, delivery to another worker, the prompt's logprobs and embeddings are prefill workers'
- * alone. */
+/* Whether the request fits the reservation. Only prefill workers support naive mode, delivery to
+ * another worker, prompt logprobs and embeddings. */
 static bool fits(const struct dc_context *context, const Baton__V1__PrefillRequest *request,
                  int64_t n_vocab)
 {
@@ -105,7 +105,7 @@ enum baton_err dc_context_take_prompt(struct dc_context *context,
     if (request->deadline_ms)
         context->deadline_ns = prompt.received_ns + request->deadline_ms * BATON_MS;
     context->prompt = prompt;
-    if (request->skip_prefix_cache) /* without hashes finish_prompt registers nothing */
+    if (request->skip_prefix_cache) /* without hashes finish_prompt registers no blocks */
         baton_prefix_fini(&context->prefix);
     return BATON_OK;
 }
@@ -158,7 +158,7 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         return err;
     }
     baton_sampling_state_note_all(&context->sampling, start->output, start->n_output);
-    /* The first token was sampled elsewhere, by prefill; penalties must count it here as well. */
+    /* Prefill sampled the first token, and penalties must count it here too. */
     baton_sampling_state_note(&context->sampling, start->first_token);
     context->started = true;
     context->started_ns = baton_now_ns();

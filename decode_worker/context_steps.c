@@ -9,7 +9,7 @@ void dc_service_free_context(struct dc_service *service, struct dc_context *cont
     dc_context_destroy(context);
 }
 
-/* ---- what the engine thread hands back ---- */
+/* ---- contexts that the engine thread hands back ---- */
 
 static void run(struct dc_service *service, struct dc_context *context)
 {
@@ -27,7 +27,7 @@ void dc_service_refuse(struct dc_service *service, struct dc_context *context,
         baton_engine_thread_wake(service->base.thread);
 }
 
-/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
+/* Whether the request's grammar, if any, is compiled. Fails a request whose grammar cannot be. */
 static bool has_grammar(struct dc_service *service, struct dc_context *context,
                         const struct baton_sampling_state *sampling)
 {
@@ -66,7 +66,8 @@ static void log_sequence(const struct dc_context *context)
               BATON_F("sample_s", context->sample_s));
 }
 
-/* A sequence that stopped to be handed over. If that was given up meanwhile, it goes on. */
+/* Handles a sequence that stopped to be handed over. It continues if the hand-over was given up
+ * meanwhile. */
 static void stop(struct dc_service *service, struct dc_context *context)
 {
     dc_context_set_state(context, DC_STOPPED);
@@ -76,7 +77,7 @@ static void stop(struct dc_service *service, struct dc_context *context)
         run(service, context);
 }
 
-/* A context that the engine thread is done with. */
+/* Handles a context that the engine thread handed back. */
 static void take_back(struct dc_service *service, struct dc_context *context)
 {
     bool canceled = atomic_load(&context->canceled);
@@ -85,8 +86,7 @@ static void take_back(struct dc_service *service, struct dc_context *context)
     if (context->n_steps && (context->over || canceled))
         log_sequence(context);
     if (context->over || canceled) {
-        dc_service_free_context(service,
-                                context); /* the main thread alone frees blocks: it owns the pool */
+        dc_service_free_context(service, context); /* here, as the main thread owns the pool */
     } else if (context->state == DC_RUNNING) {
         stop(service, context);
     } else {
@@ -119,10 +119,10 @@ static void end_hand_over(struct dc_service *service, struct dc_context *context
         log_sequence(context);
         dc_service_free_context(service, context);
     }
-    baton_host_wake(service->base.host); /* it is another one's turn */
+    baton_host_wake(service->base.host); /* the next hand-over may begin */
 }
 
-/* The transfers under way, and what of them is on the way. */
+/* The number of open transfers, and their bytes without an acknowledgement. */
 struct moving {
     int n;
     uint64_t n_bytes;

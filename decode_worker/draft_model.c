@@ -35,7 +35,7 @@ enum baton_err dc_draft_vocabulary_check(const struct baton_tokenizer_tables *mo
         const struct baton_token_row *a = &model->tokens[id], *b = &draft->tokens[id];
         if (!is_same(a, b))
             return baton_fail(why, BATON_INVALID,
-                              "its vocabulary is another one: token %zu is \"%.*s\" there and "
+                              "its vocabulary differs: token %zu is \"%.*s\" there and "
                               "\"%.*s\" in the model",
                               id, shown_bytes(b), b->text ? b->text : "", shown_bytes(a),
                               a->text ? a->text : "");
@@ -51,7 +51,7 @@ static enum baton_err read_tables(const struct baton_checkpoint *checkpoint,
     return baton_checkpoint_tokenizer(checkpoint, cache, digest, tables, why);
 }
 
-/* Files that are the same byte for byte need no reading. */
+/* Compares the vocabularies. Tokenizers with equal digests are equal and need not be read. */
 static enum baton_err check_vocabulary(const struct baton_host *host,
                                        const struct baton_checkpoint *checkpoint,
                                        const struct baton_cache_dirs *cache,
@@ -77,7 +77,7 @@ static enum baton_err check_vocabulary(const struct baton_host *host,
 
 /* ---- the model ---- */
 
-/* Its weights must fit into memory, and a block of its KV cache beside them. */
+/* Checks that the draft model's weights and at least one KV block fit into memory. */
 static enum baton_err admit(void *arg, const struct baton_model *model, struct baton_why *why)
 {
     const struct baton_host *host = arg;

@@ -17,7 +17,7 @@ struct dc_drafter {
     struct baton_chunk *chunks;      /* [max_chunks] of a round */
     struct dc_context **contexts;    /* [max_chunks] */
     int n_chunks, n_logits;
-    int i_draft; /* of the round; those with logits come first */
+    int i_draft; /* the index of the round's drafts */
     struct baton_step_line line;
 };
 
@@ -111,7 +111,8 @@ static void add(struct dc_drafter *drafter, struct dc_context *context, const ui
     drafter->n_logits += n_logits;
 }
 
-/* Sequences with drafts first, then those that only catch up. */
+/* Adds sequences to the first round: called first for those with drafts, whose logits so come
+ * first, then for those that only catch up. */
 static void fill_first(struct dc_drafter *drafter, const struct dc_step *step, bool with_drafts)
 {
     for (int i = 0; i < step->n_sequences; i++) {
@@ -133,7 +134,8 @@ static void fill_next(struct dc_drafter *drafter, const struct dc_step *step)
     }
 }
 
-/* A vocabulary that is shorter than the model's ends in tokens that are never drafted. */
+/* The logits of a row, padded with -INFINITY if the draft model's vocabulary is shorter, so that
+ * missing tokens are never drafted. */
 static const float *row_of(const struct dc_drafter *drafter, int i, int worker)
 {
     size_t n_vocab = (size_t)drafter->draft->n_vocab;
@@ -144,7 +146,8 @@ static const float *row_of(const struct dc_drafter *drafter, int i, int worker)
     return drafter->rows[worker];
 }
 
-/* A baton_item_fn. Penalties do not count the drafts before this one. */
+/* A baton_item_fn. Penalties ignore the drafts before this one, which costs at most a wrong
+ * draft. */
 static void choose(void *arg, int i, int worker)
 {
     struct dc_drafter *drafter = arg;
@@ -155,7 +158,8 @@ static void choose(void *arg, int i, int worker)
         &sampling->history, (uint64_t)(context->seq.n_tokens + drafter->i_draft));
 }
 
-/* Drafts that are not there are any token: they fall, as wrong ones do. */
+/* Handles a failed round. The missing drafts get an arbitrary token and are rejected like any wrong
+ * draft, so the output is not affected. */
 static void give_up(struct dc_drafter *drafter, enum baton_err err)
 {
     baton_log(BATON_LOG_ERROR, "draft_model_failed", BATON_S("err", baton_err_name(err)),
@@ -175,7 +179,8 @@ static bool run_round(struct dc_drafter *drafter)
     return !err;
 }
 
-/* A round that catches up says nothing of what one costs. */
+/* The rows of a round whose duration measures the cost of drafting; 0 if some sequence catches up,
+ * because that is a different kind of work. */
 static int rows_of_cost(const struct dc_drafter *drafter)
 {
     int n_rows = 0;

@@ -10,7 +10,8 @@
 #include "decode_worker/stream.h"
 #include "engine/engine.h"
 
-/* A pause so short that no reader notices, for contexts whose link is full. */
+/* The pause before a context whose link is full steps again: short enough for no reader to
+ * notice. */
 #define RETRY_NS (2 * BATON_MS)
 
 struct dc_engine {
@@ -22,8 +23,8 @@ struct dc_engine {
     struct dc_stream *stream;
     struct dc_event *events;         /* [max_batch] */
     float *logits;                   /* [dc_scheduler_max_logits][V] */
-    bool warm;                       /* a token was made */
-    atomic_uint n_running, n_paused; /* for others to see */
+    bool warm;                       /* a token was generated */
+    atomic_uint n_running, n_paused; /* read by other threads */
 };
 
 /* ---- one step; the engine thread ---- */
@@ -39,15 +40,15 @@ static void leave(struct dc_engine *engine, struct dc_context *context, bool ove
     baton_engine_thread_hand_back(engine->service->thread, context);
 }
 
-/* The link's queue was full: the sequence gives its positions back, so its state is as before the
- * step. Draws are keyed by seed and position, so a later step makes the same tokens again. */
+/* Undoes a sequence's step because the link's queue was full. Draws are keyed by seed and position,
+ * so a later step generates the same tokens again. */
 static void undo(struct dc_context *context, const struct baton_chunk *chunk, int64_t now_ns)
 {
     context->seq.n_tokens -= chunk->n_logits;
     context->held_until_ns = now_ns + RETRY_NS;
 }
 
-/* The wait for a slot ends with the first step. */
+/* Ends the sequence's wait for a slot at its first step. */
 static void begin_sequence(const struct dc_engine *engine, struct dc_context *context,
                            int64_t begin_ns)
 {
@@ -69,7 +70,7 @@ static void note_speculation(struct dc_engine *engine, struct dc_context *contex
     dc_speculation_tell(&context->speculation, &engine->scheduler.draft);
 }
 
-/* Drafts that fell give their positions back. */
+/* Advances a sequence by the sampled tokens, and gives the positions of rejected drafts back. */
 static void advance(struct dc_engine *engine, struct dc_context *context,
                     const struct baton_chunk *chunk, const struct dc_sampled *sampled,
                     const struct dc_step_times *times)
@@ -86,7 +87,7 @@ static void advance(struct dc_engine *engine, struct dc_context *context,
     dc_context_publish(context);
 }
 
-/* The gateway cannot be told a token. When it is there all the same, it is told that. */
+/* Fails a sequence whose token cannot be sent, unless its gateway is gone. */
 static void give_up(const struct dc_context *context, enum baton_err err)
 {
     if (err != BATON_CLOSED)
@@ -104,8 +105,8 @@ static void fill_event(struct dc_event *event, const struct dc_context *context,
         .context = context, .sampled = sampled, .stopped = stopped, .last = stopped || full};
 }
 
-/* Sends the tokens of the step's sequences, and lets those at their end leave. Returns how many
- * tokens went out. */
+/* Sends the tokens of the step's sequences, and hands back those at their end. Returns the number
+ * of tokens sent. */
 static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sampled,
                        const struct step_times *times)
 {
@@ -119,8 +120,8 @@ static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sample
         begin_sequence(engine, contexts[i], times->begin_ns);
         fill_event(&engine->events[i], contexts[i], &sampled[i]);
     }
-    /* One message per gateway for the whole step. A sequence advances only once its message is
-     * queued: tokens that do not fit into the queue must be made again. */
+    /* One message per gateway for the whole step. A sequence advances only after its message is
+     * queued: tokens that do not fit into the queue must be generated again. */
     dc_stream_send(engine->stream, engine->events, n, &durations);
     for (int i = 0; i < n; i++) {
         const struct dc_event *event = &engine->events[i];
@@ -139,7 +140,8 @@ static int send_tokens(struct dc_engine *engine, const struct dc_sampled *sample
     return n_sent;
 }
 
-/* The first token of a prompt whose last chunk was in this step. Returns how many went out. */
+/* Sends the first token of a prompt whose last chunk was in this step. Returns the number of tokens
+ * sent. */
 static int send_first(struct dc_engine *engine, int i, struct baton_sampled_message *sampled,
                       const struct step_times *times)
 {
@@ -179,7 +181,8 @@ static void fail_all(const struct dc_step *step, enum baton_err err)
     }
 }
 
-/* Status tells what a step costs by its sequences' rows, so steps with prompt rows do not count. */
+/* Status reports the cost of a step by its sequences' rows, so steps with prompt rows do not
+ * count. */
 static int rows_of_cost(const struct dc_step *step)
 {
     return step->n_chunks == step->n_sequences ? step->n_logits : 0;
@@ -280,7 +283,7 @@ static enum baton_err create_drafter(struct dc_engine *engine,
 static enum baton_err start_thread(struct dc_engine *engine, struct baton_why *why)
 {
     struct baton_service *service = engine->service;
-    /* Every context holds a block, so there are at most as many contexts. */
+    /* Every context holds at least one block, which bounds their number. */
     int max_contexts = baton_kv_n_blocks(service->kv);
     return baton_service_start_thread(
         service,

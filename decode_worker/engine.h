@@ -1,5 +1,5 @@
-/* What the engine thread of a decode worker does: each step advances the running sequences by one
- * token as one batch, and beside them, by some tokens, the prompts that run here (scheduler.h).
+/* The engine thread of a decode worker: each step advances the running sequences by one token as
+ * one batch, and beside them colocated prompts by some tokens (scheduler.h).
  *
  * Sequences join and leave between steps.
  *
@@ -16,25 +16,25 @@
 struct dc_engine;
 
 struct dc_engine_stats {
-    uint32_t n_running; /* contexts that took part in the last step and are not done */
-    uint32_t n_paused;  /* sequences that wait for credit; of a full step, at least so many */
+    uint32_t n_running; /* contexts in the last step that are not done */
+    uint32_t n_paused;  /* sequences that wait for credit; a lower bound if the step was full */
 };
 
 struct dc_engine_options {
-    const struct dc_draft_model *draft; /* NULL: there is none */
+    const struct dc_draft_model *draft; /* NULL: none */
     int max_batch;
     int colocated_chunk; /* prompt tokens in a step beside running sequences */
 };
 
-/* The service's pool is open. */
+/* Precondition: the service's pool is open. */
 enum baton_err dc_engine_start(struct baton_service *service,
                                const struct dc_engine_options *options, struct dc_engine **engine,
                                struct baton_why *why) BATON_MUST_CHECK;
-/* Waits for the thread; contexts that still run are forgotten. */
+/* Waits for the thread; forgets contexts that still run. */
 void dc_engine_stop(struct dc_engine *engine);
 
-/* A context PREFILLING or RUNNING. The service's thread hands it back when the engine is done with
- * it: canceled, over, stopped, or with its prompt complete. */
+/* Submits a context that is PREFILLING or RUNNING. The service's thread hands it back when it is
+ * canceled, over, stopped, or its prompt is complete. */
 void dc_engine_submit(struct dc_engine *engine, struct dc_context *context);
 
 struct dc_engine_stats dc_engine_stats(const struct dc_engine *engine);

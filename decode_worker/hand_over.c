@@ -4,7 +4,7 @@
 #include "common/base/log.h"
 #include "decode_worker/context.h"
 
-/* The receiver must lack a block that is complete or begun already. */
+/* Whether the order is valid: the receiver must lack at least one block that exists already. */
 static bool fits(const struct dc_context *context, const Baton__V1__HandOver *order)
 {
     return context->started && !context->hand_over.wanted &&

@@ -1,4 +1,4 @@
-/* baton-decode: takes contexts over and streams tokens, one batch step at a time. */
+/* baton-decode: receives contexts and streams tokens, one batch step at a time. */
 #include "common/base/array.h"
 #include "common/base/process.h"
 #include "decode_worker/draft_model.h"
@@ -30,8 +30,8 @@ static const struct baton_option option_table[] = {
                   "prompt tokens per step of prompts that run here, beside running sequences"),
     BATON_PREFIX_CACHE_OPTION(struct options, prefix_cache),
     BATON_ROW_TEXT(struct options, draft_model, "draft-model", "",
-                   "small model of the same vocabulary that drafts tokens for requests that ask "
-                   "for it: as --model; \"\": none"),
+                   "small model with the same vocabulary that drafts tokens for requests that "
+                   "want it: as --model; \"\": none"),
     BATON_ROW_TEXT(struct options, draft_dtype, "draft-dtype", "",
                    "weight format of --draft-model: as --dtype"),
 };
@@ -71,7 +71,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
 
 int main(int argc, char **argv)
 {
-    struct options options = {0}; /* what no option sets is none */
+    struct options options = {0}; /* options without a default stay zero */
     return baton_process_main(
         &(struct baton_process){.name = "baton-decode",
                                 .summary = "a decode worker: contexts in, tokens out",

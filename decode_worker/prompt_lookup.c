@@ -6,8 +6,8 @@
 enum {
     PAIR = 2,
     MIN_KINDS = 16,
-    MOST_PLACES = 32, /* looked at: more would cost what a draft saves */
-    MOST_AGREED = 32  /* compared: a place that agrees so far is as good as any */
+    MOST_PLACES = 32, /* places that are compared: more would cost what a draft saves */
+    MOST_AGREED = 32  /* tokens that are compared: a longer match is no better */
 };
 
 enum baton_err dc_prompt_lookup_init(struct dc_prompt_lookup *lookup, size_t n_max)
@@ -58,7 +58,7 @@ void dc_prompt_lookup_add(struct dc_prompt_lookup *lookup, uint32_t token)
     *latest = (uint32_t)lookup->n;
 }
 
-/* How many tokens before `next` are as those at the text's end. */
+/* The number of tokens before `next` that equal those at the text's end. */
 static int agreed_before(const struct dc_prompt_lookup *lookup, size_t next)
 {
     const uint32_t *tokens = lookup->tokens;
@@ -74,7 +74,7 @@ struct dc_lookup_match dc_prompt_lookup_find(const struct dc_prompt_lookup *look
     uint32_t next = lookup->n ? lookup->earlier[lookup->n - 1] : 0;
     for (int i = 0; next && i < MOST_PLACES && best.n_agreed < MOST_AGREED; i++) {
         int n = agreed_before(lookup, next);
-        if (n >= PAIR && n > best.n_agreed) /* fewer: another pair with the same hash */
+        if (n >= PAIR && n > best.n_agreed) /* fewer than PAIR: another pair with the same hash */
             best = (struct dc_lookup_match){.next = next, .n_agreed = n};
         next = lookup->earlier[next - 1];
     }

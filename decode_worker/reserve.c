@@ -2,7 +2,8 @@
 
 #include "common/policy/reservations.h"
 
-/* A canceled context counts no longer, even while the engine thread still has it. */
+/* Whether the batch has no slot for the class. A canceled context does not count, even while the
+ * engine thread still has it. */
 static bool is_batch_full(const struct dc_service *service, int n_paused,
                           enum baton_priority priority)
 {
@@ -57,7 +58,8 @@ void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_li
     struct baton_origin origin;
     struct dc_context *context = dc_context_create();
     baton_origin_init(&origin, gateway, envelope);
-    /* The batch first: a look-up in the prefix cache counts as a use of the blocks it finds. */
+    /* The batch is checked first, because a lookup in the prefix cache makes its blocks recently
+     * used, which a rejected request must not. */
     bool batch_full = is_batch_full(service, n_paused, baton_prompt_priority(wanted->priority));
     enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(service, context, wanted);
     if (!err) {

@@ -46,15 +46,15 @@ void dc_sample_batch_destroy(struct dc_sample_batch *batch)
     free(batch);
 }
 
-/* The first token is sampled by the state that came with the prompt, the others by that of
- * DecodeStart. */
+/* A colocated prompt's first token uses the sampling state of its PrefillRequest, other tokens use
+ * that of DecodeStart. */
 static struct baton_sampling_state *sampling_of(struct dc_context *context)
 {
     return context->state == DC_PREFILLING ? &context->prompt.sampling : &context->sampling;
 }
 
-/* A baton_item_fn. Draws are keyed by seed and position, so any thread's sampler may take the
- * chunk. Its tokens are made in order, for each may count in the penalties of the next. */
+/* A baton_item_fn. Draws are keyed by seed and position, so any thread's sampler may sample the
+ * chunk. Its tokens are sampled in order, because each may count in the penalties of the next. */
 static void choose(void *arg, int i, int worker)
 {
     struct dc_sample_batch *batch = arg;

@@ -65,7 +65,8 @@ void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *cont
     dc_scheduler_list_remove(list_of(scheduler, context), context);
 }
 
-/* Relaxed: the flags publish no other data; one that is seen late costs one step. */
+/* Whether the context leaves the engine. Relaxed: the flags publish no other data, and a flag that
+ * is seen late costs one step. */
 static bool leaves(const struct dc_context *context)
 {
     return atomic_load_explicit(&context->canceled, memory_order_relaxed) ||
@@ -93,7 +94,7 @@ struct dc_context *dc_scheduler_take_leaver(struct dc_scheduler *scheduler)
     return context;
 }
 
-/* True when context may not be tried yet; *until_ns becomes the earliest such time. */
+/* True if the context may not step yet; *until_ns becomes the earliest time for any of them. */
 static bool is_held(const struct dc_context *context, int64_t now_ns, int64_t *until_ns)
 {
     if (now_ns >= context->held_until_ns)
@@ -133,7 +134,8 @@ static void add_until(struct dc_scheduler *scheduler, struct walk *walk, int n_e
     }
 }
 
-/* Batch sequences have the slots that they are sure of, and those that interactive ones leave. */
+/* Adds sequences by class: batch ones first fill their guaranteed slots, then interactive ones, and
+ * batch ones again fill the rest. */
 static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct walk walks[BATON_N_PRIORITIES];
@@ -151,7 +153,8 @@ static void add_sequences(struct dc_scheduler *scheduler, int64_t now_ns, int64_
     scheduler->step.n_sequences = scheduler->step.n_chunks;
 }
 
-/* Drafts that may be checked: each makes one token more, within credit and the output's end. */
+/* The most drafts of a sequence: each may become one more token, which needs credit and must not
+ * exceed the output's length. */
 static int most_drafts(const struct dc_context *context)
 {
     uint64_t credit_end = atomic_load_explicit(&context->credit_end, memory_order_relaxed);
@@ -160,11 +163,12 @@ static int most_drafts(const struct dc_context *context)
     return n < BATON_MAX_DRAFTS ? (int)n : BATON_MAX_DRAFTS;
 }
 
-/* Rounds take cores from other processes besides, the gateway among them; so what a draft costs is
- * thought to be a little more than it was measured to. */
+/* The measured cost of drafting is raised by this factor, because rounds also take cores from other
+ * processes, such as the gateway. */
 static const double cost_margin = 1.25;
 
-/* What a draft of the model's costs in this step, whose rounds are shared by those that draft. */
+/* The cost of one of the draft model's drafts in this step, whose rounds all drafting sequences
+ * share. 0: none drafts. */
 static double model_cost(const struct dc_scheduler *scheduler)
 {
     const struct dc_step *step = &scheduler->step;
@@ -205,8 +209,8 @@ static void add_drafts(struct dc_scheduler *scheduler)
     step->n_logits += n_drafts;
 }
 
-/* Prompts of one class share *n_most tokens in order of arrival, in chunks before `end`. A prompt's
- * next tokens follow those that its sequence holds. */
+/* Adds the prompts of one class in order of arrival, until *n_most tokens or the chunk `end`. A
+ * prompt's next tokens follow those that its sequence holds. */
 static void add_prompts_of(struct dc_step *step, struct walk *walk, int *n_most, int end)
 {
     for (struct dc_context *context = walk->next; context && *n_most && step->n_chunks < end;
@@ -220,7 +224,8 @@ static void add_prompts_of(struct dc_step *step, struct walk *walk, int *n_most,
     }
 }
 
-/* More tokens when no sequence waits for the step. */
+/* Adds prompts to the step: few tokens beside sequences, whose tokens they delay, more without
+ * any. */
 static void add_prompts(struct dc_scheduler *scheduler, int64_t now_ns, int64_t *until_ns)
 {
     struct dc_step *step = &scheduler->step;

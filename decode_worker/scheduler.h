@@ -1,5 +1,5 @@
-/* The decode scheduler: which contexts take part in the next step. Running sequences step one token
- * each, and beside them run some tokens of colocated prompts.
+/* The decode scheduler chooses the contexts of the next step: running sequences with one token
+ * each, and beside them some tokens of colocated prompts.
  *
  * Of the sequences that may step, the max_batch that arrived first do, so none starves: interactive
  * ones before batch ones, which have an eighth of the slots (common/policy/priority.h). A sequence
@@ -21,11 +21,11 @@
 #include "engine/engine.h"
 
 enum {
-    DC_MAX_PROMPTS = 8,    /* in one step */
-    DC_ALONE_TOKENS = 256, /* of prompts in one step when no sequence waits for it */
-    DC_STEP_DRAFTS = 64,   /* of all its sequences */
-    /* Tokens that a draft model computes beside a step for sequences that it does not know yet: of
-     * one alone, which waits for its own drafts; and beside others. */
+    DC_MAX_PROMPTS = 8,    /* prompts in one step */
+    DC_ALONE_TOKENS = 256, /* prompt tokens in a step without sequences */
+    DC_STEP_DRAFTS = 64,   /* drafts in a step, all sequences together */
+    /* Tokens of text per step by which a draft model catches up with sequences: with one alone,
+     * which only delays itself; and beside others. */
     DC_CATCH_UP_ALONE = 256,
     DC_CATCH_UP = 64
 };
@@ -34,10 +34,10 @@ enum {
  * prompt of its last one. Only the last prompt may be incomplete, and then wants none. */
 struct dc_step {
     int n_chunks, n_sequences;
-    int n_logits;                 /* rows of logits, of all chunks */
+    int n_logits;                 /* rows of logits of all chunks */
     struct dc_context **contexts; /* [max_batch + DC_MAX_PROMPTS] */
-    struct baton_chunk *chunks;   /* the same */
-    int *first_logits;            /* the same: a chunk's first row of the logits */
+    struct baton_chunk *chunks;   /* [max_batch + DC_MAX_PROMPTS] */
+    int *first_logits; /* [max_batch + DC_MAX_PROMPTS]: each chunk's first row of logits */
 };
 
 BATON_LIST(dc_scheduler_list, struct dc_context, in_scheduler)
@@ -46,10 +46,10 @@ struct dc_scheduler {
     struct dc_scheduler_list sequences[BATON_N_PRIORITIES]; /* in order of arrival */
     struct dc_scheduler_list prompts[BATON_N_PRIORITIES];
     int max_batch, chunk;
-    uint64_t n_steps;        /* filled so far */
-    uint32_t n_prompt_turns; /* baton_priority_next's */
-    int n_paused;            /* sequences without credit that were passed over, when last filled */
-    double base_s, row_s;    /* what a step costs (draft_length.h); 0: not known */
+    uint64_t n_steps;        /* steps filled so far */
+    uint32_t n_prompt_turns; /* state of baton_priority_next */
+    int n_paused;            /* sequences without credit that the last fill skipped */
+    double base_s, row_s;    /* the cost of a step (draft_length.h); 0: unknown */
     struct dc_draft_state draft;
     struct dc_step step;
 };
@@ -61,20 +61,19 @@ void dc_scheduler_fini(struct dc_scheduler *scheduler);
 /* The most rows of one sequence in a step. chunk: as for init. */
 int dc_scheduler_max_sequence_rows(int chunk);
 
-/* The most rows of a step, and of its logits: its engine must be made for so many. */
+/* The most rows of a step, and of its logits, for which its engine must be created. */
 int dc_scheduler_max_rows(int max_batch, int chunk);
 int dc_scheduler_max_logits(int max_batch);
 
-/* context is PREFILLING or RUNNING. */
+/* Adds a context that is PREFILLING or RUNNING. */
 void dc_scheduler_add(struct dc_scheduler *scheduler, struct dc_context *context);
 void dc_scheduler_remove(struct dc_scheduler *scheduler, struct dc_context *context);
 
-/* A context that is canceled, or stops to be handed over, removed; NULL when there is none (any
- * more). */
+/* Removes a context that is canceled, or stops to be handed over, and returns it; NULL: none. */
 struct dc_context *dc_scheduler_take_leaver(struct dc_scheduler *scheduler);
 
-/* Fills scheduler->step. Returns when to look again because a link was full, if the step is empty
- * for that reason only; else 0. */
+/* Fills scheduler->step. If the step is empty only because links were full, returns when to try
+ * again; else 0. */
 int64_t dc_scheduler_fill(struct dc_scheduler *scheduler, int64_t now_ns);
 
 #endif

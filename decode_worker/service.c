@@ -21,7 +21,7 @@ static struct dc_service *of(struct baton_service *base)
     return (struct dc_service *)base;
 }
 
-_Static_assert(offsetof(struct dc_service, base) == 0, "a service begins with what all have");
+_Static_assert(offsetof(struct dc_service, base) == 0, "a service begins with its base");
 
 /* ---- contexts that arrive ---- */
 
@@ -30,7 +30,7 @@ static struct dc_context *context_of(struct baton_kv_receive *receive)
     return (struct dc_context *)((char *)receive - offsetof(struct dc_context, receive));
 }
 
-/* No block may arrive for a context that the engine thread has: that thread uses the blocks. */
+/* Ignores blocks for a context that the engine thread has, because that thread uses its blocks. */
 static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *envelope)
 {
     struct dc_service *service = arg;
@@ -64,7 +64,7 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
     atomic_store(&context_of(receive)->canceled, true);
 }
 
-/* ---- what gateways ask ---- */
+/* ---- gateways' messages ---- */
 
 static void take_reserve(struct dc_service *service, struct baton_link *gateway,
                          const baton_envelope *envelope)
@@ -74,7 +74,8 @@ static void take_reserve(struct dc_service *service, struct baton_link *gateway,
     dc_reserve_answer(service, (int)dc_engine_stats(service->engine).n_paused, gateway, envelope);
 }
 
-/* Blocks that this worker computes must not be found under the hashes of another class. */
+/* Drops hashes that do not match the prompt, such as those of another class: this worker's blocks
+ * must not be found under them. */
 static void drop_foreign_hashes(const struct dc_service *service, struct dc_context *context,
                                 const Baton__V1__PrefillRequest *request)
 {
@@ -95,7 +96,7 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
     } else if (err == BATON_INVALID) {
         dc_service_refuse(
             service, context, BATON__V1__FAILED__CODE__INVALID,
-            "prefill_request contradicts what was reserved, or is more than is done here");
+            "prefill_request contradicts the reservation, or wants what decode workers cannot do");
     } else {
         dc_service_refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY,
                           "no memory for the prompt");
@@ -111,7 +112,7 @@ static void take_start(struct dc_service *service, struct dc_context *context,
         dc_service_run_if_ready(service, context);
     else if (err == BATON_INVALID)
         dc_service_refuse(service, context, BATON__V1__FAILED__CODE__INVALID,
-                          "decode_start contradicts what was reserved");
+                          "decode_start contradicts the reservation");
     else
         dc_service_refuse(service, context, BATON__V1__FAILED__CODE__NO_MEMORY,
                           "no memory for the sampling");
@@ -132,10 +133,11 @@ static void take_hand_over(struct dc_context *context, const baton_envelope *env
     receiver.attempt = envelope->hand_over->attempt;
     if (!dc_hand_over_take(context, envelope))
         baton_origin_fail(&receiver, BATON__V1__FAILED__CODE__INVALID,
-                          "hand_over contradicts what runs here");
+                          "hand_over contradicts the state of the sequence");
 }
 
-/* A gateway also cancels what it has begun a second time, by the number of that attempt. */
+/* Handles a Cancel by the attempt number of the receiver: it cancels the hand-over, and not the
+ * sequence. */
 static void cancel_hand_over(struct dc_service *service, const baton_envelope *envelope)
 {
     struct dc_context *context = dc_context_find_hand_over(&service->base.requests, envelope);
@@ -161,7 +163,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
     if (!context && envelope->body_case == BATON__V1__ENVELOPE__BODY_CANCEL)
         cancel_hand_over(service, envelope);
     if (!context || atomic_load(&context->canceled))
-        return; /* over meanwhile */
+        return; /* the context is over, but the gateway did not know yet */
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
         take_prompt(service, context, envelope->prefill_request);
@@ -172,7 +174,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         atomic_store(&context->credit_end,
                      envelope->token_ack->next_index + envelope->token_ack->credit_tokens);
-        baton_engine_thread_wake(service->base.thread); /* it may be idle for want of credit */
+        baton_engine_thread_wake(service->base.thread); /* it may be idle without credit */
         break;
     case BATON__V1__ENVELOPE__BODY_HAND_OVER:
         take_hand_over(context, envelope);

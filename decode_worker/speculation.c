@@ -3,20 +3,22 @@
 #include "common/base/log.h"
 #include "decode_worker/draft_model.h"
 
-/* Steps without a draft, of a sequence and of the worker, after which one of the draft model's is
- * tried all the same. */
+/* Steps without a draft, of a sequence and of the worker, after which one of the draft model's
+ * drafts is tried although it does not seem worth its time. */
 enum { LEAST_PATIENCE = 32, MOST_PATIENCE = 512 };
 
-/* How much of what the draft model is thought worth each step of a sequence decides. */
+/* The weight of one sequence's step in the worker's estimate of the draft model's accuracy. */
 static const double others_weight = 0.1;
 
-/* Until drafts of a sequence were checked: what share of them is right, after so many agreed. */
+/* The initial share of correct drafts by the length of the match, until drafts of the sequence were
+ * verified. */
 static const struct {
     int n_agreed;
     double p;
 } agreements[DC_N_AGREEMENTS] = {{8, 0.8}, {4, 0.6}, {0, 0.4}};
 
-/* The same of drafts that a grammar forces: the model may cut the text into other tokens. */
+/* The same for drafts that a grammar forces. They may be wrong too, because the model may tokenize
+ * the forced text differently. */
 static const double forced_p = 0.8;
 
 static void add_all(struct dc_prompt_lookup *text, const uint32_t *tokens, size_t n)
@@ -25,7 +27,8 @@ static void add_all(struct dc_prompt_lookup *text, const uint32_t *tokens, size_
         dc_prompt_lookup_add(text, tokens[i]);
 }
 
-/* Without room in the draft model's pool the request runs without drafts. */
+/* Acquires blocks for the draft model's sequence. False: its pool is full, and the request runs
+ * without drafts. */
 static bool take_blocks(struct dc_speculation *speculation, const struct dc_draft_model *draft)
 {
     int n = (int)speculation->text.n_max - 1; /* the last token is never an input */
@@ -109,7 +112,7 @@ static int at_least(const struct dc_speculation *speculation, int n, int n_most)
     return n > n_least ? n : n_least;
 }
 
-/* Fills in drafts that a grammar forces, else those that are looked up. Returns how many. */
+/* Fills in drafts that a grammar forces, else those of a lookup. Returns their number. */
 static int guess(struct dc_speculation *speculation, struct baton_matcher *matcher, int n_most)
 {
     const struct dc_prompt_lookup *text = &speculation->text;
@@ -144,11 +147,12 @@ void dc_speculation_draft(struct dc_speculation *speculation, struct baton_match
 
 /* ---- a draft model ---- */
 
-/* One sequence of the worker tries at a time: its row may cost all others. What it catches up for
- * that may take several steps. */
+/* Whether the sequence tries a draft that does not seem worth its time. Only one sequence of the
+ * worker tries at a time, because its row may delay all others. A try lasts several steps if the
+ * draft model has to catch up with the text first. */
 static bool may_try(struct dc_speculation *speculation, struct dc_draft_state *state, double cost)
 {
-    if (cost >= 1) /* not even a draft that is sure to be right would pay */
+    if (cost >= 1) /* even a draft that is certainly correct would not pay */
         return false;
     speculation->n_waited++;
     if (!speculation->tries && speculation->n_waited >= speculation->patience &&
@@ -159,12 +163,13 @@ static bool may_try(struct dc_speculation *speculation, struct dc_draft_state *s
     return speculation->tries;
 }
 
-/* How many drafts are wanted. Where none is worth its time, one is tried now and then. */
+/* The number of drafts to make. If none is worth its time, one is tried now and then, because the
+ * text may have become easier to predict. */
 static int wanted_drafts(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most)
 {
     struct baton_draft_odds *odds = &speculation->odds[0];
-    if (!(odds->p > 0)) /* the first time: as others do */
+    if (!(odds->p > 0)) /* the first time: the estimate of other sequences */
         *odds = baton_draft_odds_of(state->p > 0 ? state->p : agreements[0].p);
     int n = at_least(speculation, baton_draft_length_paid(odds, cost, n_most), n_most);
     if (n)
@@ -182,8 +187,8 @@ static bool knows_all(const struct dc_speculation *speculation, int first, int n
     return true;
 }
 
-/* What of the text is to be computed. A step that was made anew has given its positions back, and
- * the last token is computed at each step's begin. */
+/* The number of the text's tokens that the draft model has not computed. A step that was undone has
+ * given its positions back. The last token always counts, because each step begins with it. */
 static int n_lacking(struct dc_speculation *speculation)
 {
     int n_text = (int)speculation->text.n;
@@ -227,7 +232,8 @@ void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_dra
         state->p += state->p > 0 ? others_weight * (p - state->p) : p;
 }
 
-/* After one that was right another is tried at once, after one that fell in twice as long. */
+/* Sets the time of the next try: at once after a correct draft, after twice the pause after a wrong
+ * one. */
 static void note_try(struct dc_speculation *speculation, bool is_right)
 {
     if (speculation->tries && !is_right)
@@ -238,7 +244,7 @@ static void note_try(struct dc_speculation *speculation, bool is_right)
     speculation->n_waited = 0;
 }
 
-/* Positions of drafts that fell are given back. */
+/* Gives the positions of rejected drafts back. */
 static void note_model(struct dc_speculation *speculation, int n_accepted)
 {
     int n_right = (int)speculation->text.n + n_accepted;

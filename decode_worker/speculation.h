@@ -1,18 +1,16 @@
-/* Lossless speculation of one sequence: tokens are guessed, and one step checks several.
+/* Lossless speculation of one sequence: drafts are guessed, and one step verifies several.
  *
  * The step computes the logits after the next token and after each draft. Tokens are sampled from
- * them in order, by the draws that these positions have anyway, as long as each is what was
- * guessed: so the output is that without speculation, to the last bit, and a wrong draft costs its
- * row alone. What drafts left in the KV cache is written over.
+ * them in order, with the random draws that these positions have anyway, as long as each equals its
+ * draft. So the output is the same as without speculation, to the last bit, and a wrong draft only
+ * costs its row. Its K and V are overwritten later.
  *
- * Drafts are looked up in the text, unless a grammar leaves no other, or a draft model makes them
- * (drafter.h). The draft model has a
- * KV cache of its own for the sequence, which lacks the whole text at first.
+ * Drafts are forced by a grammar, or else looked up in the text; or a draft model makes them
+ * (drafter.h). The draft model has a KV cache of its own for the sequence, which is empty at first.
  *
  * Ownership: embedded in a context; owns the text that drafts come from, and the blocks of the
- * draft
- *            model's sequence. Zeroed it speculates not.
- * Threading: init and fini on the main thread, the rest is the engine thread's.
+ *            draft model's sequence. Zeroed it does not speculate.
+ * Threading: init and fini on the main thread, the rest on the engine thread.
  * Errors:    init: NO_MEMORY.
  */
 #ifndef BATON_DECODE_WORKER_SPECULATION_H
@@ -26,70 +24,68 @@
 #include "proto/baton.pb-c.h"
 
 enum {
-    DC_N_AGREEMENTS = 3,         /* matches: the longer they agree, the better the odds */
-    DC_FORCED = DC_N_AGREEMENTS, /* no match: a grammar leaves no other text */
+    DC_N_AGREEMENTS = 3,         /* classes of matches: the longer, the better the odds */
+    DC_FORCED = DC_N_AGREEMENTS, /* the class of drafts that a grammar forces */
     DC_N_ODDS,
-    /* Tokens that a draft model lacks after drafts that were all right: the last of them, and the
-     * one that came besides. */
+    /* Tokens that a draft model lacks after all drafts were correct: the last draft, which is never
+     * its input, and the token after it. */
     DC_USUAL_LAG = 2
 };
 
 struct dc_draft_model;
 
-/* What a round of the draft model costs, and how often its drafts were right of late. Zeroed it is
- * not known. */
+/* The cost of a round of the draft model, and its recent accuracy. Zeroed: unknown. */
 struct dc_draft_state {
     double base_s, row_s;
-    double p;        /* of all sequences; 0: none was checked */
-    int n_since_try; /* steps since one was made that was not worth its time */
+    double p;        /* share of correct drafts, all sequences; 0: none was verified */
+    int n_since_try; /* steps since the last try of a draft that was not worth its time */
 };
 
 struct dc_speculation {
-    int max_tokens; /* drafts of a step; 0: it does not speculate */
-    int min_tokens; /* so many even where they are not worth their rows */
+    int max_tokens; /* most drafts of a step; 0: it does not speculate */
+    int min_tokens; /* least drafts of a step, even if they are not worth their rows */
     struct dc_prompt_lookup text;
     struct baton_draft_odds odds[DC_N_ODDS];
 
     /* with a draft model */
     bool has_model;
-    int n_model_vocab;      /* ids that it knows */
-    int n_model_positions;  /* that its sequence has room for */
-    struct baton_seq draft; /* n_tokens: of the text, computed by it */
-    bool tries;             /* a draft that is not worth its time */
-    int n_waited, patience; /* steps without a draft; after so many one is tried */
+    int n_model_vocab;      /* the size of its vocabulary */
+    int n_model_positions;  /* the capacity of its sequence */
+    struct baton_seq draft; /* n_tokens: tokens of the text that it has computed */
+    bool tries;             /* it tries a draft that does not seem worth its time */
+    int n_waited, patience; /* steps without a draft; the number after which one is tried */
 
-    /* of the step at hand */
+    /* of the current step */
     uint32_t tokens[1 + BATON_MAX_DRAFTS]; /* its input: the text's last token, and drafts */
     int n_drafts, agreement;
-    int n_fed; /* tokens of the text that the draft model computes first; 0: it has no part */
+    int n_fed; /* tokens of the text that the draft model computes first; 0: it is not used */
 };
 
-/* start: as checked; its prompt and output are there, for the text begins with them. draft: the
- * worker's draft model, or NULL. A start that asks for a draft model speculates not where there is
- * none, or no memory in its pool. */
+/* start: checked, with prompt and output, with which the text begins. draft: the worker's draft
+ * model, or NULL. If start wants a draft model and there is none, or its pool is full, the sequence
+ * does not speculate. */
 enum baton_err dc_speculation_init(struct dc_speculation *speculation,
                                    const Baton__V1__DecodeStart *start,
                                    const struct dc_draft_model *draft) BATON_MUST_CHECK;
 void dc_speculation_fini(struct dc_speculation *speculation);
 
-/* Guesses up to n_most of the next tokens, those that are worth their row (draft_length.h), or
- * min_tokens if these are more. Fills tokens and n_drafts. matcher: of the sequence's grammar, or
- * NULL. */
+/* Guesses up to n_most of the next tokens: as many as are worth their rows (draft_length.h), but at
+ * least min_tokens. Fills tokens and n_drafts. matcher: of the sequence's grammar, or NULL. */
 void dc_speculation_draft(struct dc_speculation *speculation, struct baton_matcher *matcher,
                           double least, int n_most);
 
-/* The same for a draft model, which is to make them: fills n_drafts and n_fed. cost: of a draft
- * (draft_length.h). *n_catch_up: tokens that sequences may catch up in this step. */
+/* Plans the drafts that a draft model will make: fills n_drafts and n_fed. cost: of a draft
+ * (draft_length.h). *n_catch_up: tokens by which sequences may still catch up in this step. */
 void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_state *state,
                          double cost, int n_most, int *n_catch_up);
 
-/* The draft model failed at its i-th draft: the sequence goes on without. */
+/* The draft model failed at its i-th draft: the sequence continues without drafts. */
 void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft);
 
-/* The draft model's drafts count for those of other sequences. */
+/* Adds the sequence's accuracy to the worker's estimate, with which other sequences begin. */
 void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_draft_state *state);
 
-/* The step made tokens [n]: all but the last of them were guessed. */
+/* The step generated tokens [n], all of which except the last were drafts. */
 void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n);
 
 #endif

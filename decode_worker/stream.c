@@ -6,7 +6,8 @@
 #include "common/base/clock.h"
 #include "worker/prompt.h"
 
-/* Explained tokens take kilobytes each. The bound keeps other messages from waiting behind one. */
+/* Explained tokens take kilobytes each. The bound keeps other messages from waiting long behind
+ * one. */
 enum { MESSAGE_MAX_BYTES = 1 << 20 };
 
 /* One event as a message, with the memory it needs. */
@@ -20,7 +21,7 @@ struct slot {
 
 struct dc_stream {
     struct slot *slots;            /* [max_events] */
-    Baton__V1__StepEvent **listed; /* [max_events]: of the message at hand */
+    Baton__V1__StepEvent **listed; /* [max_events]: events of the current message */
     struct dc_event **carried;     /* [max_events]: the same events */
     bool *is_sent;                 /* [max_events]: by event of the step */
     double sample_s;               /* of the step */
@@ -53,8 +54,8 @@ void dc_stream_destroy(struct dc_stream *stream)
     free(stream);
 }
 
-/* How long the first gap waited for the transfer: the part that neither the prompt's computation
- * nor the first token's way through the gateway hid. */
+/* The exposed part of the hand-off: the time that the first gap waited for the transfer, which
+ * neither the prompt's computation nor the first token's trip to the gateway and back hid. */
 static double exposed_s(const struct dc_context *context)
 {
     int64_t late_ns = context->receive.complete_ns - context->started_ns;
@@ -117,8 +118,8 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     }
 }
 
-/* Collects the next message: the first unsent event and those that go to the same gateway, as many
- * as fit. Returns how many; 0: all are sent. */
+/* Collects the next message: the first unsent event and others for the same gateway, as many as
+ * fit. Returns their number; 0: all are sent. */
 static int collect(struct dc_stream *stream, struct dc_event *events, int n)
 {
     const struct baton_link *gateway = NULL;
@@ -138,7 +139,8 @@ static int collect(struct dc_stream *stream, struct dc_event *events, int n)
     return n_listed;
 }
 
-/* A lack of memory may pass, as a full queue does: the caller makes the token again later. */
+/* Treats a lack of memory as a full queue: both may pass, and the token is generated again
+ * later. */
 static enum baton_err passing(enum baton_err err)
 {
     return err == BATON_NO_MEMORY ? BATON_AGAIN : err;
@@ -164,8 +166,8 @@ static void send_listed(const struct dc_stream *stream, int first, int n)
         stream->carried[i]->err = err;
 }
 
-/* One event that may not be sent, with a logprob that is no number for example, must not take the
- * others with it. */
+/* Sends the collected events. If the message is invalid, sends each event alone, so that one of
+ * them, with a logprob of NaN for example, does not fail the others. */
 static void send_collected(const struct dc_stream *stream, int n)
 {
     send_listed(stream, 0, n);

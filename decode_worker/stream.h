@@ -1,5 +1,5 @@
-/* What running sequences tell their gateways: one message per step and gateway carries the token of
- * each sequence and, for those that ended, how they did.
+/* Sends running sequences' tokens to their gateways: one message per step and gateway has the
+ * tokens of each sequence and, if it ended, the reason.
  *
  * Ownership: owns the messages' scratch, reserved at creation.
  * Threading: engine thread.
@@ -12,20 +12,20 @@
 
 struct dc_stream;
 
-/* What a step gave one sequence: the tokens from index context->n_output on. */
+/* The tokens that a step generated for one sequence, from index context->n_output on. */
 struct dc_event {
     const struct dc_context *context;
     const struct dc_sampled *sampled;
-    bool stopped, last; /* ended by a stop token; no token follows these */
-    /* Out. AGAIN: the link's queue is full, the tokens must be made again later. CLOSED: the
-     * gateway is gone. INVALID, LIMIT: it would refuse the event. */
+    bool stopped, last; /* a stop token ended it; no token follows these */
+    /* Out. AGAIN: the link's queue is full, the tokens must be generated again later. CLOSED: the
+     * gateway is gone. INVALID, LIMIT: the gateway would refuse the event. */
     enum baton_err err;
 };
 
 struct dc_stream *dc_stream_create(int max_events);
 void dc_stream_destroy(struct dc_stream *stream);
 
-/* How long a step computed, and then chose its tokens. */
+/* How long a step computed, and then sampled its tokens. */
 struct dc_step_times {
     double compute_s, sample_s;
 };
@@ -34,7 +34,7 @@ struct dc_step_times {
 void dc_stream_send(struct dc_stream *stream, struct dc_event *events, int n,
                     const struct dc_step_times *times);
 
-/* The first token of a prompt that was run here. Errors as an event's. */
+/* Sends the first token of a colocated prompt. Errors as an event's. */
 enum baton_err dc_stream_send_first(const struct dc_context *context,
                                     struct baton_sampled_message *sampled) BATON_MUST_CHECK;
 

@@ -30,13 +30,14 @@
 
 enum { INBOX_MAX_QUEUED = 8192, INBOX_MAX_BYTES = 8 << 20, TICK_MS = 25 };
 
-/* The longest time that the loop spends on messages before it does anything else. */
+/* The longest time that the loop spends on workers' messages before clients and timers get a
+ * turn. */
 #define TURN_NS (5 * BATON_MS)
 
-/* Files besides clients' connections: links to workers, NNG's and libuv's own. */
+/* Open files besides clients' connections: links to workers, NNG's and libuv's own. */
 enum { OWN_FILES = 256 };
 
-/* That look after strangers, libuv's pool, and one that sends spans. */
+/* Threads besides NNG's: the judge of strangers, libuv's pool, and the exporter of spans. */
 enum { OWN_THREADS = 6 };
 
 struct gateway {
@@ -75,7 +76,7 @@ static struct gateway *of(const uv_handle_t *handle)
     return handle->data;
 }
 
-/* ---- messages of workers ---- */
+/* ---- workers' messages ---- */
 
 static void wake(void *arg)
 {
@@ -109,7 +110,8 @@ static void on_wake(uv_async_t *async)
         return;
     if (!heard_all)
         wake(gateway);
-    /* A link may have gone down. Messages come first, because a message may explain why. */
+    /* Checks links after messages, because a worker's last message, such as Goodbye, explains why
+     * its link went down. */
     gw_fleet_tick(&gateway->fleet, baton_now_ns(), heard_all);
 }
 
@@ -155,7 +157,7 @@ static void on_capacity(void *arg)
     gateway->dispatcher.lifecycle.wants_pump = true;
 }
 
-/* ---- the HTTP side ---- */
+/* ---- callbacks of the HTTP server ---- */
 
 static void on_head(void *arg, struct gw_exchange *exchange)
 {
@@ -202,7 +204,8 @@ static void close_handle(uv_handle_t *handle, void *arg)
         uv_close(handle, NULL);
 }
 
-/* NNG's threads ring the async handle until their sockets are closed: sockets first. */
+/* Closes the sockets before libuv's handles, because NNG's threads use the async handle until their
+ * sockets are closed. */
 static void close_handles(struct gateway *gateway)
 {
     if (gateway->inbox) {
@@ -231,7 +234,7 @@ static void on_stop_signal(uv_signal_t *handle, int number)
 {
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
-    if (gateway->dispatcher.admission.draining) { /* asked twice: at once */
+    if (gateway->dispatcher.admission.draining) { /* a second signal ends the drain at once */
         gateway->drain_until_ns = 0;
         return;
     }
@@ -257,7 +260,7 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
     baton_peer_tls_reload();
-    if (!gateway->closing && gateway->server) /* the fleet is there */
+    if (!gateway->closing && gateway->server) /* the fleet is initialised before the server */
         gw_fleet_token_changed(&gateway->fleet);
     gw_certificate_reload(&gateway->certificate);
     if (gateway->server)
@@ -437,13 +440,14 @@ static void do_nothing(uv_work_t *work)
     (void)work;
 }
 
-/* libuv makes its threads at the first work, and they take the name of who asks for it. One that
- * cannot be made ends the process: better now than at the first large body. */
+/* Starts libuv's pool with work that does nothing. libuv creates the threads at the first work, and
+ * aborts if it cannot: better at the start than at the first large body. The threads inherit the
+ * caller's name, so this thread has theirs meanwhile. */
 static enum baton_err start_pool(struct gateway *gateway, struct baton_why *why)
 {
     char name[16];
     if (pthread_getname_np(pthread_self(), name, sizeof name))
-        return baton_fail(why, BATON_IO, "no name of the main thread to be had");
+        return baton_fail(why, BATON_IO, "the main thread's name cannot be read");
     (void)pthread_setname_np(pthread_self(), "libuv-worker");
     int status = uv_queue_work(&gateway->loop, &gateway->first_work, do_nothing, NULL);
     (void)pthread_setname_np(pthread_self(), name);
@@ -464,7 +468,8 @@ static enum baton_err open_spans(struct gateway *gateway, struct baton_why *why)
 
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
-    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
+    size_t max_bytes =
+        baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* contexts go to workers only */
     struct gw_limits key_limits = gw_settings_key_limits(gateway->options);
     baton_open_files_allow(gateway->options->max_connections + OWN_FILES,
                            "raise the hard limit (ulimit -Hn) or lower --max-connections");
@@ -510,7 +515,8 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
     return err ? err : start_http(gateway, why);
 }
 
-/* Requests still open when the time is up; their clients' connections are closed already. */
+/* Destroys the requests that are still open after the drain time. Their clients' connections are
+ * closed already. */
 static void forget_requests(struct gateway *gateway)
 {
     for (int state = 0; state < GW_N_STATES; state++)

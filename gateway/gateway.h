@@ -1,10 +1,10 @@
-/* The gateway's parts, wired to one libuv loop: start, run until told to stop, tear down.
+/* The gateway: connects its parts to one libuv loop, runs it until a signal, and tears it down.
  *
  *     RUNNING --SIGTERM--> DRAINING (no new requests) --none open or time up--> CLOSING --> return
  *
  * Ownership: owns every part.
- * Threading: one loop thread; NNG's threads only ring the loop's async handle.
- * Errors:    as its parts, with a readable reason.
+ * Threading: one loop thread; NNG's threads only wake it by an async handle.
+ * Errors:    as its parts, with a reason in words.
  */
 #ifndef BATON_GATEWAY_GATEWAY_H
 #define BATON_GATEWAY_GATEWAY_H

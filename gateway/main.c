@@ -1,4 +1,4 @@
-/* baton-gateway: HTTP in front, the fleet behind. */
+/* baton-gateway: the HTTP server in front of the fleet. */
 #include <stddef.h>
 
 #include "common/base/array.h"

@@ -1,9 +1,10 @@
-/* What the gateway knows of the model that its fleet serves: facts, fingerprint, tokenizer, chat
+/* The gateway's part of the model that its fleet serves: facts, fingerprint, tokenizer, chat
  * template.
  *
- * Ownership: gw_model_open fills a model that the caller keeps; gw_model_close frees what it holds.
+ * Ownership: gw_model_open fills the caller's struct; gw_model_close frees its contents.
  * Threading: read-only after opening, safe from any thread.
- * Errors: enum baton_err with a baton_why that names the file and the field. */
+ * Errors:    enum baton_err with a baton_why that names the file and the field.
+ */
 #ifndef BATON_GATEWAY_MODEL_H
 #define BATON_GATEWAY_MODEL_H
 
@@ -19,9 +20,9 @@ struct gw_model {
     struct baton_chat *chat;
 };
 
-/* Reads options->checkpoint.model, a directory or a GGUF file, and no weights of it beyond their
- * digest. A model that no worker could compute is refused here too, before any worker is asked.
- * After an error gw_model_close is still due. */
+/* Reads options->checkpoint.model, a directory or a GGUF file, without its weights except for their
+ * digest. Also rejects a model that no worker could compute, so that the gateway's start fails and
+ * not only the workers'. Call gw_model_close also after an error. */
 enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *options,
                              struct baton_why *why) BATON_MUST_CHECK;
 

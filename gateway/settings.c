@@ -3,11 +3,11 @@
 #include "common/base/clock.h"
 
 enum {
-    BACKLOG = 4096, /* so that clients that come at once need no second SYN */
+    BACKLOG = 4096, /* a burst of clients that overflows it retries its SYN after a second */
     PAUSE_BYTES = 8 << 10,
     CANCEL_BYTES = 256 << 10,
-    ARRIVING_BYTES = 64 << 20, /* of all bodies that are not whole, and at least: */
-    ARRIVING_BODIES = 8        /* of the largest size */
+    ARRIVING_BYTES = 64 << 20, /* all incomplete bodies together, but at least */
+    ARRIVING_BODIES = 8        /* this many bodies of the largest size */
 };
 
 struct gw_routing_options gw_settings_routing(const struct gw_options *options)

@@ -1,4 +1,4 @@
-/* The gateway's options, turned into what its parts take. Texts are borrowed from the options.
+/* Converts the gateway's options into the options of its parts. Texts are borrowed.
  *
  * Pure.
  */
@@ -24,9 +24,9 @@ struct gw_options {
     const char *api_keys, *cors_origins, *chat_template, *served_model_name;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
-    int prefix_cache;                  /* 1: prompts may share what was computed for others */
+    int prefix_cache;                  /* 1: prompts may share KV blocks of other prompts */
     int sampling_defaults;             /* 1: the model's */
-    int unknown_fields, overlong;      /* 1: refused */
+    int unknown_fields, overlong;      /* 1: an error */
     int speculation;                   /* enum baton_speculation_mode */
     int64_t speculation_tokens;
     bool strict_class;
@@ -47,22 +47,22 @@ struct gw_options {
 
 struct gw_routing_options gw_settings_routing(const struct gw_options *options);
 
-/* How long requests wait for a role without a worker: never longer than for any other reason. */
+/* How long requests wait for a role without a worker: at most as long as for any other reason. */
 int64_t gw_settings_absence_ns(const struct gw_options *options);
 
-/* Of an API key whose line does not say its own. */
+/* The limits of an API key whose line has none of its own. */
 struct gw_limits gw_settings_key_limits(const struct gw_options *options);
 
-/* What may be open to all. */
+/* The addresses that strangers may reach. */
 struct gw_doors gw_settings_doors(const struct gw_options *options);
 
-/* Of the responses that are kept. */
+/* The bounds of stored responses. */
 struct gw_response_bounds gw_settings_responses(const struct gw_options *options);
 
-/* Of the streams that clients may go on with. */
+/* The bounds of resumable streams. */
 struct gw_stream_bounds gw_settings_streams(const struct gw_options *options);
 
-/* Without the handler's functions. */
+/* The HTTP server's options without callbacks. */
 struct gw_http_options gw_settings_http(const struct gw_options *options);
 
 #endif

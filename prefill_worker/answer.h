@@ -1,7 +1,7 @@
-/* What the engine thread sends to the origin of a prompt: the first token, and in naive mode the
- * tokens after it; or its embedding.
+/* Sends the engine thread's results to the origin of a prompt: the first token, and in naive mode
+ * the tokens after it; or its embedding.
  *
- * Ownership: everything is borrowed.
+ * Ownership: all arguments are borrowed.
  * Threading: engine thread.
  * Errors:    none; a gateway that takes no messages is soon lost (baton_origin_tell).
  */
@@ -19,13 +19,13 @@ struct pf_first_times {
 void pf_answer_first(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      const struct pf_first_times *times, bool stopped, bool is_cold);
 
-/* How far the prompt is. Without room for the message it is left out. */
+/* Reports how far the prompt is. Omits the message if the link's queue is full. */
 void pf_answer_progress(const struct pf_job *job);
 
-/* values [n], instead of a first token. */
+/* Sends values [n] instead of a first token. */
 void pf_answer_embedding(const struct pf_job *job, const float *values, int n, int64_t computed_ns);
 
-/* The output token whose index is pf_job_n_output. */
+/* Sends the output token with index pf_job_n_output. */
 void pf_answer_token(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      double step_s);
 

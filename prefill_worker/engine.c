@@ -9,7 +9,8 @@
 #include "prefill_worker/scheduler.h"
 #include "prefill_worker/score.h"
 
-/* One buffer serves both: a step either samples the ends of its chunks or scores one prompt. */
+/* LOGITS_ROWS: one buffer serves both uses, because a step either samples the ends of its chunks or
+ * scores one prompt. */
 enum {
     MAX_QUEUED = 1024,
     LOGITS_ROWS = (int)BATON_PREFILL_MAX_CHUNKS > (int)BATON_SCORE_ROWS ? BATON_PREFILL_MAX_CHUNKS
@@ -21,12 +22,12 @@ struct pf_engine {
     struct baton_engine *engine;
     struct pf_scheduler scheduler;
     struct baton_sampler *sampler;
-    struct baton_sampled_message sampled; /* scratch: the token that is being sent */
+    struct baton_sampled_message sampled; /* scratch for the token that is being sent */
     struct pf_score *score;
     float *logits;      /* [LOGITS_ROWS][V] */
-    float *embedding;   /* [C] scratch: the one that is being sent */
+    float *embedding;   /* [C] scratch for the embedding that is being sent */
     bool warm;          /* a first token was sent */
-    atomic_int n_begun; /* jobs inside whose first step has begun */
+    atomic_int n_begun; /* submitted jobs whose first step has begun */
 };
 
 static const struct baton_model_info *info_of(const struct pf_engine *engine)
@@ -36,8 +37,9 @@ static const struct baton_model_info *info_of(const struct pf_engine *engine)
 
 /* ---- progress ---- */
 
-/* Publishes that blocks before the chunk are complete and that those it fills are under way. A
- * naive job publishes nothing: it writes its blocks again and again, so none is ever ready. */
+/* Publishes that the blocks before the chunk are complete and that the chunk's blocks are being
+ * computed. A naive job publishes nothing: each of its steps rewrites all blocks, so none is ever
+ * ready. */
 static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, int64_t begin_ns)
 {
     struct pf_job *job = chunk->job;
@@ -55,7 +57,8 @@ static void begin_chunk(struct pf_engine *engine, const struct pf_chunk *chunk, 
                                        .n_end = baton_kv_blocks_for(n_filled + chunk->n_tokens)});
 }
 
-/* The layer's own K and V leave before those of other workers are waited for. */
+/* Publishes the layer's own K and V before it waits for those of other parts: they may wait for
+ * them in turn. */
 static bool await_parts(const struct pf_engine *engine, struct pf_job *job, int layer)
 {
     if (!pf_parts_are_several(&job->parts))
@@ -65,15 +68,15 @@ static bool await_parts(const struct pf_engine *engine, struct pf_job *job, int 
     return pf_parts_await(job, layer);
 }
 
-/* A baton_layer_fn. Publishes the layer, so that its blocks can leave while the next one is
- * computed. The step goes on while at least one of its jobs is wanted. */
+/* A baton_layer_fn. Publishes the layer, so that its blocks are sent while the next layer is
+ * computed. The step continues while at least one of its jobs is not canceled. */
 static bool on_layer(void *arg, int layer)
 {
     struct pf_engine *engine = arg;
     bool any_leaves = false, any_wants = false;
     for (int i = 0; i < engine->scheduler.step.n_chunks; i++) {
         struct pf_job *job = engine->scheduler.step.chunks[i].job;
-        if (!await_parts(engine, job, layer)) /* it is alone in its step */
+        if (!await_parts(engine, job, layer)) /* such a job is alone in its step */
             return false;
         struct baton_kv_progress progress = baton_kv_progress_read(&job->progress);
         progress.n_layers = layer + 1;
@@ -81,7 +84,7 @@ static bool on_layer(void *arg, int layer)
         any_leaves = any_leaves || job->send.overlaps;
         any_wants = any_wants || !atomic_load_explicit(&job->canceled, memory_order_relaxed);
     }
-    if (any_leaves) /* a wake-up per layer costs the main thread time, so only if blocks leave */
+    if (any_leaves) /* a wake-up per layer costs the main thread time, so only if it sends blocks */
         baton_host_wake(engine->service->host);
     return any_wants;
 }
@@ -93,7 +96,7 @@ static bool ends_here(const struct pf_chunk *chunk)
     return chunk->job->seq.n_tokens + chunk->n_tokens == chunk->job->n_prompt;
 }
 
-/* Of the chunk's rows, the last ones that the job's embedding is made of. */
+/* The number of the chunk's last rows that contribute to the job's embedding. */
 static int n_pooled(const struct pf_chunk *chunk)
 {
     if (chunk->job->pooling == BATON_POOLING_MEAN)
@@ -133,8 +136,8 @@ static enum baton_err compute(struct pf_engine *engine)
 
 /* ---- tokens ---- */
 
-/* A naive job goes on after its token, unless that was the last. Without credit it is done for now,
- * and the service submits it again when a TokenAck comes. */
+/* Adds a token to a naive job, which then continues unless this was the last. Without credit it is
+ * done for now, and the service submits it again after a TokenAck. */
 static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 {
     job->tokens[job->n_tokens++] = token;
@@ -146,7 +149,8 @@ static void add_token(struct pf_job *job, uint32_t token, bool stopped)
     job->done = job->finished || pf_job_n_output(job) >= atomic_load(&job->credit_end);
 }
 
-/* The first token leaves at once, in whatever state the transfer is: the client waits for it. */
+/* Samples and sends a token. The first token is sent at once, whatever the state of the transfer,
+ * because the client waits for it. */
 static void sample_token(struct pf_engine *engine, struct pf_job *job, const float *logits,
                          int64_t begin_ns, int64_t computed_ns)
 {
@@ -168,7 +172,7 @@ static void sample_token(struct pf_engine *engine, struct pf_job *job, const flo
     job->has_first_token = job->done = true;
     if (job->naive)
         add_token(job, sampled->token, stopped);
-    else if (stopped) /* no step follows, so the context is not needed */
+    else if (stopped) /* no decode step follows, so the context need not be sent */
         atomic_store(&job->canceled, true);
 }
 
@@ -189,7 +193,7 @@ static void send_embedding(struct pf_engine *engine, struct pf_job *job, int64_t
     job->has_first_token = job->done = true;
 }
 
-/* A step that gave way to others is done again. */
+/* Whether the step gave way to other prompts. It is not a failure, and the step will run again. */
 static bool gave_way(const struct pf_job *job, enum baton_err err)
 {
     return err == BATON_CANCELED && job->parts.needs_all && !atomic_load(&job->canceled);
@@ -211,8 +215,8 @@ static bool tells_progress(struct pf_job *job)
            !atomic_load(&job->canceled);
 }
 
-/* Sequences have advanced. Each one at its prompt's end has its embedding, or a row of logits in
- * the order of the chunks. */
+/* Handles the results of a step. Each sequence at its prompt's end has its embedding, or a row of
+ * logits, in the order of the chunks. */
 static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t computed_ns)
 {
     size_t n_vocab = (size_t)info_of(engine)->n_vocab;
@@ -229,9 +233,9 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         if (job->pooling) {
             if (!atomic_load(&job->canceled))
                 send_embedding(engine, job, computed_ns);
-            continue; /* it has no row of logits */
+            continue; /* an embedding has no row of logits */
         }
-        if (!atomic_load(&job->canceled)) /* a canceled job has its row of logits as well */
+        if (!atomic_load(&job->canceled)) /* a canceled job has a row of logits too */
             sample_token(engine, job, logits, begin_ns, computed_ns);
         logits += n_vocab;
     }

@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "worker/prompt.h"
 
-/* A job that the whole pool cannot hold would wait for ever, and others behind it. */
+/* Rejects a job that the whole pool cannot hold: it would wait for ever, and others behind it. */
 static enum baton_err check_pool(const struct baton_kv *kv,
                                  const Baton__V1__PrefillRequest *request, struct baton_why *why)
 {
@@ -38,7 +38,7 @@ static enum baton_err check(const struct baton_model_facts *facts,
     return BATON_OK;
 }
 
-/* One uint32 per position: the prompt and, in naive mode, the output. */
+/* Copies the prompt, with space for the output in naive mode. */
 static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRequest *request)
 {
     size_t n_positions = request->n_tokens + (request->naive ? request->max_new_tokens : 0);
@@ -49,9 +49,9 @@ static enum baton_err copy_tokens(struct pf_job *job, const Baton__V1__PrefillRe
     return BATON_OK;
 }
 
-/* Without memory for its hashes a prompt shares nothing. A naive job writes its blocks again and
- * again, so it must not share them. Foreign hashes would register blocks under wrong content, so
- * they are dropped. */
+/* Sets the hashes by which the prompt shares blocks; without memory for them it shares none. A
+ * naive job rewrites its blocks in each step, so it must not share them. Hashes that do not match
+ * the tokens would register blocks under wrong content, so they are dropped. */
 static enum baton_err set_prefix(struct pf_job *job, const struct baton_prefix_cache *cache,
                                  const Baton__V1__PrefillRequest *request, struct baton_why *why)
 {

@@ -1,8 +1,8 @@
-/* From a PrefillRequest to a job.
+/* Makes a job from a PrefillRequest.
  *
  * Ownership: the caller destroys the job.
  * Threading: main thread.
- * Errors:    a request that cannot be served is answered with Failed, which names the field.
+ * Errors:    answers a request that cannot be served with Failed, which names the field.
  */
 #ifndef BATON_PREFILL_WORKER_INTAKE_H
 #define BATON_PREFILL_WORKER_INTAKE_H
@@ -10,7 +10,7 @@
 #include "engine/checkpoint/facts.h"
 #include "prefill_worker/job.h"
 
-/* What a request is checked against, and what its job is made with. */
+/* The facts that a request is checked against, and the parts that its job uses. */
 struct pf_intake {
     const struct baton_model_facts *facts;
     int n_embd; /* C */
@@ -18,7 +18,7 @@ struct pf_intake {
     struct baton_grammar_set *grammars;
 };
 
-/* The job for the gateway's PrefillRequest, WAITING; NULL when the request was refused. */
+/* The job for the gateway's PrefillRequest, WAITING; NULL if the request was rejected. */
 struct pf_job *pf_intake_take(const struct pf_intake *intake, struct baton_link *gateway,
                               const baton_envelope *envelope);
 

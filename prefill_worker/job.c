@@ -7,7 +7,7 @@
 
 #define TO(state) (1u << PF_##state)
 
-/* The picture in the header, as a table: the next states of each state. */
+/* The edges of the drawing in job.h. */
 static const unsigned edges[PF_N_STATES] = {
     [PF_WAITING] = TO(LOADING) | TO(RUNNING),
     [PF_LOADING] = TO(WAITING),

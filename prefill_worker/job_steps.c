@@ -28,7 +28,7 @@ void pf_service_free_job(struct pf_service *service, struct pf_job *job)
     pf_job_destroy(job);
 }
 
-/* Blocks for the job's positions. */
+/* Acquires blocks for the job's positions, shared ones first. */
 static enum baton_err take_blocks(struct pf_service *service, struct pf_job *job, int n_positions)
 {
     enum baton_err err =
@@ -74,7 +74,8 @@ static void pump_transfer(struct pf_service *service, struct pf_job *job)
     job->transfer_over = true;
 }
 
-/* A canceled job that waits for others is not looked at by the engine unless it is woken. */
+/* Sends the job's part. If the job is over, wakes the engine thread, which may be waiting for
+ * blocks of other parts or have nothing to run. */
 static void pump_parts(struct pf_service *service, struct pf_job *job)
 {
     if (!pf_parts_are_several(&job->parts))
@@ -87,7 +88,7 @@ static void pump_parts(struct pf_service *service, struct pf_job *job)
         baton_engine_thread_wake(service->base.thread);
 }
 
-/* WAITING -> LOADING, if the prompt has blocks to look up behind those that were in memory. */
+/* WAITING -> LOADING, if the disk may have blocks of the prompt after those that memory had. */
 static bool try_load(struct pf_service *service, struct pf_job *job)
 {
     if (!service->disk || job->has_looked_on_disk || pf_job_wants_all_rows(job) ||
@@ -104,7 +105,7 @@ static bool try_load(struct pf_service *service, struct pf_job *job)
     return true;
 }
 
-/* LOADING -> WAITING: the prompt begins behind the blocks that were read. */
+/* LOADING -> WAITING: the prompt continues after the blocks that were read. */
 static void take_loaded(struct pf_service *service, struct pf_job *job)
 {
     int n_blocks = job->seq.n_shared + job->load.n_loaded;
@@ -117,7 +118,8 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
     baton_prefix_register(&job->prefix, &job->seq, n_blocks);
 }
 
-/* A job that waited for blocks while other workers hold theirs for it could wait for ever. */
+/* Rejects a part without blocks at once: if it waited, two prompts could each hold the blocks that
+ * the other waits for. */
 static void reject_parts(struct pf_service *service, struct pf_job *job)
 {
     pf_parts_tell_rejected(job, service->base.kv);
@@ -130,7 +132,7 @@ static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
     struct pf_parts *parts = &job->parts;
     if (!parts->is_wanted || parts->is_started)
         return false;
-    if (!service->base.receiver) { /* --bulk "": the other parts could send nothing here */
+    if (!service->base.receiver) { /* --bulk "": the other parts could not send blocks here */
         reject_parts(service, job);
         return true;
     }
@@ -144,13 +146,13 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
 {
     /* The last token of an output is never an input. */
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
-    /* Blocks and link are kept when a later step here fails: the job is tried again as it is. */
+    /* Blocks and transfer are kept if a later step here fails: the next call continues there. */
     if (!job->seq.kv && take_blocks(service, job, n_positions)) {
         if (job->parts.is_wanted) {
             reject_parts(service, job);
             return;
         }
-        *pool_full = true; /* first come, first served: a shorter prompt does not overtake */
+        *pool_full = true; /* first come, first served: shorter prompts would starve this one */
         return;
     }
     if (try_load(service, job) || waits_for_parts(service, job))
@@ -165,7 +167,7 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
         pf_job_set_state(job, PF_RUNNING);
 }
 
-/* Whether the job is not wanted any more. Answers DEADLINE, once, when its time is up. */
+/* Whether the job is canceled. Cancels it at its deadline, with a Failed. */
 static bool is_canceled(struct pf_job *job, int64_t now_ns)
 {
     if (job->deadline_ns && now_ns >= job->deadline_ns && !atomic_load(&job->canceled)) {
@@ -176,7 +178,7 @@ static bool is_canceled(struct pf_job *job, int64_t now_ns)
     return atomic_load(&job->canceled);
 }
 
-/* Whether the grammar is made, if there is one. Refuses a request whose grammar cannot be made. */
+/* Whether the request's grammar, if any, is compiled. Fails a request whose grammar cannot be. */
 static bool has_grammar(struct pf_job *job)
 {
     enum baton_err err = baton_sampling_state_ready(&job->sampling);
@@ -207,7 +209,8 @@ void pf_service_step_job(struct pf_service *service, struct pf_job *job, int64_t
     else if (may_start && (!*pool_full || job->parts.is_told))
         try_start(service, job, pool_full);
     if (job->state == PF_WAITING && atomic_load(&job->canceled)) {
-        pf_service_free_job(service, job); /* now: a rejected one may be asked for again at once */
+        /* At once, because the gateway may send the rejected prompt again under the same ids. */
+        pf_service_free_job(service, job);
         return;
     }
     if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&

@@ -47,7 +47,7 @@ static void set_port(char url[BATON_MAX_TEXT_BYTES + 1], const char *from, const
     (void)snprintf(url, BATON_MAX_TEXT_BYTES + 1, "%.*s:%s", n, from, port);
 }
 
-/* What others are told, of the url that is listened on. */
+/* The bulk URL that other workers get for the one that is listened on. */
 static const char *told_url(const struct options *options, const char *bulk,
                             char url[BATON_MAX_TEXT_BYTES + 1])
 {
@@ -89,7 +89,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
 
 int main(int argc, char **argv)
 {
-    struct options options = {0}; /* what no option sets is none */
+    struct options options = {0}; /* options without a default stay zero */
     return baton_process_main(
         &(struct baton_process){.name = "baton-prefill",
                                 .summary =

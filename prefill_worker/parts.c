@@ -10,8 +10,8 @@
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
-/* A step that waits for longer gives way: less than any --stall-s, more than a busy machine takes
- * to pass a layer on. */
+/* A step that waits longer than this gives way. It is shorter than any --stall-s, so that a waiting
+ * engine is not taken for a stalled one, and longer than a busy machine needs for one layer. */
 #define PATIENCE_NS (200 * BATON_MS)
 #define LOOK_NS     (5 * BATON_MS)
 
@@ -53,7 +53,8 @@ static int n_prompt_blocks(const struct pf_job *job)
     return baton_kv_blocks_for(job->n_prompt);
 }
 
-/* Each part computes a stripe, begins behind what it has, and the holder has all before them. */
+/* Whether the order is consistent: each part has a stripe and begins after its cached blocks, and
+ * the holder has all blocks before the stripes. */
 static bool is_sound(const struct pf_job *job, const Baton__V1__PartsStart *start,
                      const struct baton_kv_stripes *stripes)
 {
@@ -90,7 +91,8 @@ static enum baton_err allocate(struct pf_job *job)
     return is_made ? BATON_OK : BATON_NO_MEMORY;
 }
 
-/* The other part's blocks that come here, up to where the last stripe of this one begins. */
+/* Expects the other part's blocks, up to where this part's last stripe begins: it needs no later
+ * ones. */
 static void expect(struct pf_job *job, int other, int last)
 {
     struct pf_parts *parts = &job->parts;
@@ -186,7 +188,7 @@ void pf_parts_fini(struct pf_parts *parts)
     *parts = (struct pf_parts){0};
 }
 
-/* ---- to and from the others ---- */
+/* ---- transfers to and from the other parts ---- */
 
 struct baton_kv_receive *pf_parts_find(struct pf_job *job, const baton_envelope *envelope)
 {
@@ -215,14 +217,15 @@ void pf_parts_advanced(struct pf_job *job, int layer)
         if (!parts->of[i].is_received_from)
             continue;
         int next = baton_kv_receive_next_block(&parts->of[i].receive, layer);
-        if (next < end && next < arrived) /* nothing comes from there on */
+        if (next < end && next < arrived) /* from `end` on nothing is expected */
             arrived = next;
     }
     atomic_store(&parts->arrived[layer], arrived);
     pf_parts_interrupt(job);
 }
 
-/* With the first token the others are told to stop: they acknowledge nothing any more. */
+/* Whether the other parts need no more blocks: after the first token the gateway cancels them, and
+ * they acknowledge nothing any more. */
 static bool is_for_nobody(const struct pf_job *job)
 {
     return job->state == PF_SENDING && job->has_first_token;
@@ -284,7 +287,7 @@ void pf_parts_begin(struct pf_job *job, int n_tokens)
                                              baton_kv_blocks_for(job->seq.n_tokens + n_tokens)};
     job->parts.waited_ns = 0;
     baton_kv_progress_publish(&job->parts.progress, progress);
-    progress.n_done = job->parts.n_done; /* of the blocks between, some are still to come */
+    progress.n_done = job->parts.n_done; /* blocks between may still be missing from other parts */
     baton_kv_progress_publish(&job->progress, progress);
 }
 

@@ -27,7 +27,7 @@ struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler)
         if (!job->done && !atomic_load(&job->canceled))
             continue;
         scheduler->n_held--;
-        /* Moved up, not swapped: ties between prompts go by order of arrival. */
+        /* Keeps the order, because ties between prompts go by arrival. */
         memmove(scheduler->held + i, scheduler->held + i + 1,
                 (size_t)(scheduler->n_held - i) * sizeof scheduler->held[0]);
         return job;
@@ -43,14 +43,15 @@ int pf_scheduler_count_begun(const struct pf_scheduler *scheduler)
     return n;
 }
 
-/* Such jobs use engine calls of their own, which take one sequence. */
+/* Whether the job runs alone in a step: naive and scored prompts use engine calls for one sequence,
+ * and a part's step may wait for other workers. */
 static bool is_alone(const struct pf_job *job)
 {
     return job->naive || job->prompt_logprobs || pf_parts_are_several(&job->parts);
 }
 
-/* A naive step runs all tokens so far again, however many. It counts as one token, so that naive
- * jobs take turns by how long they waited. */
+/* The job's remaining tokens. A naive step runs all tokens so far again; it counts as one, so that
+ * naive jobs take turns by their waits. A part counts its own share. */
 static int count_remaining(const struct pf_job *job)
 {
     int n = job->naive ? 1 : job->n_prompt - job->seq.n_tokens;
@@ -60,7 +61,7 @@ static int count_remaining(const struct pf_job *job)
     return n_own > n_stripe ? n_own : n_stripe;
 }
 
-/* A step of a prompt that several workers compute is in one stripe. */
+/* Limits a part's step to one stripe. */
 static int bound(const struct pf_job *job, int n_tokens)
 {
     if (!pf_parts_are_several(&job->parts))
@@ -97,7 +98,7 @@ bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double to
     if (n)
         baton_priority_take(&scheduler->n_turns, scheduler->step.chunks[0].job->priority,
                             n_of[BATON_PRIORITY_BATCH] > 0);
-    if (n) /* a job alone in its step and the others take turns */
+    if (n) /* jobs that run alone and the others take turns */
         scheduler->limits.others_turn = is_alone(scheduler->step.chunks[0].job);
     return n > 0;
 }

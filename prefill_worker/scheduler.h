@@ -1,9 +1,9 @@
-/* The prefill scheduler: holds the prompts that the engine thread has, and chooses which of them
- * the next step computes and how many tokens of each. The rule is
- * common/policy/prefill_scheduler.h; this module gives it the candidates.
+/* The prefill scheduler: holds the engine thread's prompts, and chooses which of them the next step
+ * computes and how many tokens of each. The rule is common/policy/prefill_scheduler.h; this module
+ * gives it the candidates.
  *
- * Naive jobs, those that want the logprobs of their prompt and those of prompts that several
- * workers compute run alone in a step; the last of them when what they wait for has come.
+ * Naive jobs, jobs with prompt logprobs and parts of prompts run alone in a step; parts only when
+ * the blocks that they need first have arrived.
  *
  * Ownership: jobs are borrowed from add until take_done.
  * Threading: engine thread.
@@ -34,24 +34,24 @@ struct pf_scheduler {
     struct pf_job *runnable[PF_MAX_HELD]; /* the candidates' jobs */
     int n_held;
     struct baton_prefill_limits limits;
-    uint32_t n_turns; /* baton_priority_next's */
+    uint32_t n_turns; /* state of baton_priority_next */
     struct pf_step step;
 };
 
 /* max_tokens: of a step; rounded down to whole KV blocks. */
 void pf_scheduler_init(struct pf_scheduler *scheduler, int max_tokens);
 
-/* At most PF_MAX_HELD at a time. */
+/* Adds a job; at most PF_MAX_HELD at a time. */
 void pf_scheduler_add(struct pf_scheduler *scheduler, struct pf_job *job);
 
-/* A job that the engine is done with, or that was canceled, removed; NULL when there is none. */
+/* Removes a job that is done or canceled and returns it; NULL: none. */
 struct pf_job *pf_scheduler_take_done(struct pf_scheduler *scheduler);
 
-/* Held jobs whose first step has begun. */
+/* The number of held jobs whose first step has begun. */
 int pf_scheduler_count_begun(const struct pf_scheduler *scheduler);
 
-/* Fills scheduler->step; false when there is nothing to run. tokens_per_s is the rate of prefill,
- * by which waiting counts; 0: not known. */
+/* Fills scheduler->step; false if there is nothing to run. tokens_per_s is the rate of prefill,
+ * which converts waits into tokens; 0: unknown. */
 bool pf_scheduler_fill(struct pf_scheduler *scheduler, int64_t now_ns, double tokens_per_s);
 
 #endif

@@ -9,8 +9,8 @@
 
 enum { TOKENS_PER_MESSAGE = 64 };
 
-/* How long the link's queue may stay full, and how often it is looked at. The engine thread waits,
- * because the log-probabilities are kept nowhere else. */
+/* How long the link's queue may stay full, and the pause between two tries. The engine thread
+ * waits, because the log-probabilities are stored nowhere else and cannot be sent later. */
 #define PATIENCE_NS (2 * BATON_SECOND)
 #define PAUSE_NS    (1 * BATON_MS)
 
@@ -18,8 +18,8 @@ struct pf_score {
     struct baton_sampler *sampler;
     size_t n_vocab;
     const struct pf_job *job;
-    int first_position; /* of the chunk's rows */
-    int first_index, n; /* of the tokens gathered */
+    int first_position; /* of the chunk's first row */
+    int first_index, n; /* the gathered tokens */
     enum baton_err err;
     float *logits; /* the caller's, for the last row */
     struct baton_logprobs_message gathered[TOKENS_PER_MESSAGE];
@@ -50,7 +50,8 @@ static enum baton_err send(const struct pf_score *score, baton_envelope *envelop
     while ((err = baton_origin_send(&score->job->origin, envelope)) == BATON_AGAIN &&
            baton_now_ns() < until_ns && !atomic_load(&score->job->canceled))
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-    /* What may never be sent fails the job; a gateway that is gone or full just ends it. */
+    /* A message that can never be sent fails the job. A gateway that is gone or full cancels it
+     * without a Failed, which could not be sent either. */
     return err == BATON_AGAIN || err == BATON_CLOSED || err == BATON_NO_MEMORY ? BATON_CANCELED
                                                                                : err;
 }
@@ -77,7 +78,7 @@ static void on_row(void *arg, int row, const float *logits)
     const struct pf_job *job = score->job;
     int next = score->first_position + row + 1;
     if (next == job->n_prompt) {
-        /* The last row predicts the first output token. It may lie in this buffer already. */
+        /* The last row predicts the first output token. The rows may overlap, hence memmove. */
         memmove(score->logits, logits, score->n_vocab * sizeof *logits);
         return;
     }

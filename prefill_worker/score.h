@@ -1,11 +1,11 @@
-/* A prompt's log-probabilities: one for each of its tokens but the first.
+/* A prompt's log-probabilities: one for each of its tokens except the first.
  *
- * They leave in messages of a few dozen tokens while a step goes on. The last message leaves before
- * the first token.
+ * They are sent in messages of TOKENS_PER_MESSAGE tokens during a step. The last message is sent
+ * before the first token.
  *
  * Ownership: a score owns the message that it fills.
  * Threading: engine thread.
- * Errors:    create: NULL without memory. A gateway that takes no messages: CANCELED.
+ * Errors:    create: NULL without memory. CANCELED if the gateway accepts no messages.
  */
 #ifndef BATON_PREFILL_WORKER_SCORE_H
 #define BATON_PREFILL_WORKER_SCORE_H
@@ -20,9 +20,9 @@ struct pf_score;
 struct pf_score *pf_score_create(struct baton_sampler *sampler, int n_vocab);
 void pf_score_destroy(struct pf_score *score);
 
-/* Runs the next n_tokens of the job's prompt, and sends the origin the log-probability of every
- * token they predict but the first output. logits [BATON_SCORE_ROWS][V]; after the prompt's last
- * chunk the first row is its last position's. */
+/* Runs the next n_tokens of the job's prompt, and sends the log-probability of every prompt token
+ * that they predict to the origin. logits [BATON_SCORE_ROWS][V]; after the prompt's last chunk the
+ * first row is that of its last position. */
 enum baton_err pf_score_chunk(struct pf_score *score, struct baton_engine *engine,
                               struct pf_job *job, int n_tokens, baton_layer_fn on_layer,
                               void *layer_arg, float *logits) BATON_MUST_CHECK;

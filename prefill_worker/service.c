@@ -13,7 +13,7 @@ static struct pf_service *of(struct baton_service *base)
     return (struct pf_service *)base;
 }
 
-_Static_assert(offsetof(struct pf_service, base) == 0, "a service begins with what all have");
+_Static_assert(offsetof(struct pf_service, base) == 0, "a service begins with its base");
 
 static enum baton_err open_disk(struct pf_service *service,
                                 const struct baton_kv_disk_options *options, bool prefix_cache,
@@ -35,7 +35,7 @@ static enum baton_err start_engine(struct pf_service *service, int chunk, struct
     if (!chunk)
         chunk = baton_model_info(service->base.host->model)->n_chunk;
     int most = baton_kv_n_blocks(service->base.kv) * BATON_KV_BLOCK_TOKENS;
-    if (chunk > most) /* rows that never come would only cost memory, and time at the start */
+    if (chunk > most) /* more rows than the pool's positions would only cost memory */
         chunk = most;
     return pf_engine_start(&service->base, chunk, &service->engine, why);
 }
@@ -45,17 +45,17 @@ static void stop(struct baton_service *base)
     struct pf_service *service = of(base);
     for (struct pf_job *job = pf_job_first(&base->requests); job;
          job = pf_job_next(&base->requests, job))
-        atomic_store(&job->canceled, true); /* so that the step that runs ends after its layer */
+        atomic_store(&job->canceled, true); /* so that the current step ends after its layer */
     pf_engine_stop(service->engine);
-    baton_kv_disk_destroy(service->disk); /* before the blocks that it reads into are free */
+    baton_kv_disk_destroy(service->disk); /* before the blocks that it reads into are freed */
     service->disk = NULL;
     for (struct pf_job *job; (job = pf_job_first(&base->requests));)
         pf_service_free_job(service, job);
 }
 
-/* ---- blocks that other workers compute of this one's prompts ---- */
+/* ---- blocks from other parts of a prompt ---- */
 
-/* Another worker does not know the gateway. */
+/* Finds the job by the request alone, because the sending worker does not know the gateway. */
 static struct pf_job *find_job(const struct baton_service *service, const baton_envelope *envelope)
 {
     struct baton_request_node *node = NULL;
@@ -73,7 +73,7 @@ static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *en
     return job ? pf_parts_find(job, envelope) : NULL;
 }
 
-/* The other worker may have heard from the gateway before this one. */
+/* Whether the message came before PartsStart: the other worker may have got its own earlier. */
 static bool is_early(void *arg, const baton_envelope *envelope)
 {
     const struct pf_job *job = find_job(arg, envelope);
@@ -112,7 +112,7 @@ static enum baton_err open_receiver(struct baton_service *service, const char *b
                                        why);
 }
 
-/* ---- what gateways ask ---- */
+/* ---- gateways' messages ---- */
 
 static void start_parts(struct pf_service *service, struct pf_job *job,
                         const Baton__V1__PartsStart *start)
@@ -176,7 +176,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
 
 /* ---- work ---- */
 
-/* Whether a job that the engine handed back makes more tokens once it gets credit. */
+/* Whether a job that the engine handed back generates more tokens once it has credit. */
 static bool goes_on(const struct pf_job *job)
 {
     return job->naive && !job->finished && !atomic_load(&job->canceled);
@@ -188,8 +188,8 @@ static void take_done(struct baton_service *base)
         pf_job_set_state(job, goes_on(job) ? PF_PAUSED : PF_SENDING);
 }
 
-/* Jobs are looked at in order of arrival, so the first one that finds no blocks holds back the
- * others that wait: none of them starves. */
+/* Steps the jobs in order of arrival. The first one that finds no blocks holds back the others that
+ * wait, so none of them starves. */
 static int64_t work(struct baton_service *base, int64_t now_ns)
 {
     struct pf_service *service = of(base);
@@ -228,7 +228,7 @@ static void report(struct baton_service *base)
         baton_kv_disk_report(of(base)->disk, &base->kv_report);
 }
 
-/* Tokens of the job's prompt that are not computed in all layers yet. */
+/* The number of the prompt's tokens that are not yet computed in all layers. */
 static int count_missing(const struct pf_service *service, struct pf_job *job)
 {
     int n = job->n_prompt - pf_service_count_complete(service, job) * BATON_KV_BLOCK_TOKENS;

@@ -1,4 +1,4 @@
-/* The message side of a prefill worker: takes requests, feeds the engine, sends contexts, cancels.
+/* The main thread of a prefill worker: accepts requests, feeds the engine, sends contexts, cancels.
  *
  * Ownership: the service owns the jobs, the KV pool, the engine and the sender.
  * Threading: main thread.
@@ -13,11 +13,11 @@
 struct pf_service_options {
     struct baton_host *host;
     struct baton_kv_options kv; /* default: worker/kv/budget.h */
-    int chunk;                  /* tokens of a step; 0: as the model's weights suggest */
+    int chunk;                  /* tokens of a step; 0: the model's default */
     enum baton_overlap overlap;
     bool prefix_cache;
-    const char *bulk_url; /* where other workers' parts of prompts arrive; "": nowhere */
-    struct baton_kv_disk_options kv_disk; /* of the prefix cache */
+    const char *bulk_url; /* where other parts' blocks arrive; "": prompts are not split here */
+    struct baton_kv_disk_options kv_disk; /* the prefix cache on disk */
 };
 
 /* The caller destroys the service (baton_service_destroy). */

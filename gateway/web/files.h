@@ -1,6 +1,6 @@
 /* The playground's files, embedded at build time (embed.cmake).
  *
- * Pure: everything is static and immutable. A file that is not there is NULL.
+ * Pure: everything is static and immutable. An unknown file is NULL.
  */
 #ifndef BATON_GATEWAY_WEB_FILES_H
 #define BATON_GATEWAY_WEB_FILES_H
@@ -21,9 +21,8 @@ extern const size_t gw_web_n_files;
 
 const struct gw_web_file *gw_web_find(const char *name);
 
-/* Whether an If-None-Match header ("" when absent) names this tag: "*", or a list of tags compared
- * weakly, W/ or not (RFC 9110, section 13.1.2). What is no such list matches nothing from there on.
- */
+/* Whether an If-None-Match header ("" if absent) names this tag: "*", or a list of tags, which are
+ * compared weakly, so W/ is ignored (RFC 9110, section 13.1.2). Parsing stops at a syntax error. */
 bool gw_web_etag_matches(const char *if_none_match, const char *etag);
 
 #endif

@@ -160,7 +160,7 @@ def test_a_draft_model_that_does_not_fit_is_refused_by_name(flat, tmp_path):
     one, two = sorted(vocabulary, key=vocabulary.get)[300:302]
     vocabulary[one], vocabulary[two] = vocabulary[two], vocabulary[one]
     (other / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert (f"draft-model: {other}: its vocabulary is another one: token 300 is"
+    assert (f"draft-model: {other}: its vocabulary differs: token 300 is"
             in refusal("--draft-model", other))
     assert f"draft-model: {tmp_path / 'none'}: " in refusal("--draft-model", tmp_path / "none")
     assert 'dtype: "f31" is none of' in refusal("--draft-model", flat, "--draft-dtype", "f31")

@@ -14,7 +14,7 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange, const struc
 /* The release and the commit. */
 void gw_info_version(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
-/* The fleet, and which role it is short of. */
+/* The fleet, and which role it lacks. */
 void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *body);
 /* Prometheus text. */

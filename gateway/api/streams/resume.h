@@ -1,4 +1,4 @@
-/* GET and DELETE of /v1/streams/{id}: a stream that its client lost, or wants no more.
+/* GET and DELETE of /v1/streams/{id}: resume a stream that its client lost, or cancel it.
  *
  * Ownership: as gateway/api/api.h.
  * Threading: loop thread.
@@ -9,11 +9,11 @@
 
 #include "gateway/api/api.h"
 
-/* The events after Last-Event-ID, all of them without it, and what comes. The exchange that took
- * the stream before is cut off. 204 when the client has the last event: a browser then asks no
- * more. */
+/* Sends the events after Last-Event-ID, without it all events, and then new ones. Cuts off the
+ * exchange that sent the stream before. Answers 204 if the client has the last event, after which
+ * browsers stop reconnecting. */
 void gw_stream_get(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *none);
-/* What it waits for is canceled. */
+/* Drops the stream and cancels its completion. */
 void gw_stream_delete(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none);
 
