@@ -186,7 +186,7 @@ static void on_gone(void *arg, struct gw_exchange *exchange, const char *reason)
 static void on_answered(void *arg, const struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    gw_spans_tell_answer(&gateway->spans, exchange);
+    gw_spans_export_answer(&gateway->spans, exchange);
 }
 
 static void on_full(void *arg, struct gw_exchange *exchange, bool full)

@@ -163,7 +163,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                            spans[BATON_STAGE_queue].duration_s);
     }
     log_summary(request, outcome, reason, spans);
-    gw_spans_tell_request(lifecycle->core->spans, request, gw_outcome_name(outcome), reason, spans);
+    gw_spans_export_request(lifecycle->core->spans, request, gw_outcome_name(outcome), reason,
+                            spans);
 }
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)

@@ -209,7 +209,7 @@ static void end_span(struct baton_json_out *out, const char *error)
 
 /* ---- answers and requests ---- */
 
-void gw_spans_tell_answer(struct gw_spans *spans, const struct gw_exchange *exchange)
+void gw_spans_export_answer(struct gw_spans *spans, const struct gw_exchange *exchange)
 {
     const struct gw_trace *trace = gw_exchange_trace(exchange);
     const struct gw_exchange_note *note = gw_exchange_note_of(exchange);
@@ -254,9 +254,9 @@ static void put_stages(struct group *group, const struct gw_trace *parent, int64
     }
 }
 
-void gw_spans_tell_request(struct gw_spans *spans, const struct gw_request *request,
-                           const char *outcome, const char *reason,
-                           const struct gw_stage_span stages[BATON_N_STAGES])
+void gw_spans_export_request(struct gw_spans *spans, const struct gw_request *request,
+                             const char *outcome, const char *reason,
+                             const struct gw_stage_span stages[BATON_N_STAGES])
 {
     struct gw_trace trace = request->trace;
     struct group group;

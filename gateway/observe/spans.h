@@ -45,12 +45,12 @@ void gw_spans_close(struct gw_spans *spans);
 bool gw_spans_are_wanted(const struct gw_spans *spans);
 
 /* Exports the span of an answer that was sent. */
-void gw_spans_tell_answer(struct gw_spans *spans, const struct gw_exchange *exchange);
+void gw_spans_export_answer(struct gw_spans *spans, const struct gw_exchange *exchange);
 
 /* Exports the spans of a request that is over, and of its stages. */
-void gw_spans_tell_request(struct gw_spans *spans, const struct gw_request *request,
-                           const char *outcome, const char *reason,
-                           const struct gw_stage_span stages[BATON_N_STAGES]);
+void gw_spans_export_request(struct gw_spans *spans, const struct gw_request *request,
+                             const char *outcome, const char *reason,
+                             const struct gw_stage_span stages[BATON_N_STAGES]);
 
 /* Writes Prometheus text. */
 void gw_spans_write_metrics(const struct gw_spans *spans, struct baton_buf *out);
