@@ -114,7 +114,7 @@ static void ask_again(struct gw_dispatcher *dispatcher)
     fleet->census.any_rejected = is_queue;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
-        gw_worker_may_have_room(worker);
+        gw_worker_may_have_capacity(worker);
         for (int i = 0; i < BATON_N_PRIORITIES; i++)
             worker->recently_rejected[i] &= is_queue;
     }

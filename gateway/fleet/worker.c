@@ -65,7 +65,7 @@ void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *sta
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,
                           .n_blocks = (int64_t)status->kv_blocks_total - status->kv_blocks_free});
-    gw_worker_may_have_room(worker); /* the Status is newer than the rejection */
+    gw_worker_may_have_capacity(worker); /* the Status is newer than the rejection */
 }
 
 void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority)
@@ -75,7 +75,7 @@ void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority)
     worker->census->any_rejected = true;
 }
 
-void gw_worker_may_have_room(struct gw_worker *worker)
+void gw_worker_may_have_capacity(struct gw_worker *worker)
 {
     for (int i = 0; i < BATON_N_PRIORITIES; i++)
         worker->backing_off[i] = false;

@@ -102,7 +102,7 @@ void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *sta
 /* The worker rejected a reservation for a request of the class: it backs off for this class, and
  * for batch requests too, which may use less of its capacity. And: it may have capacity again. */
 void gw_worker_rejected(struct gw_worker *worker, enum baton_priority priority);
-void gw_worker_may_have_room(struct gw_worker *worker);
+void gw_worker_may_have_capacity(struct gw_worker *worker);
 
 /* Sends a message; request id and attempt, if any, are set by the caller. INVALID or LIMIT: the
  * worker would refuse the message, so it was not sent. Any other failure takes the worker's link

@@ -185,7 +185,7 @@ static void release_decode(struct gw_attempt *attempt)
     gw_worker_load_add(&attempt->decode->load,
                        &(struct gw_work){.n_requests = -1, .n_blocks = -attempt->n_blocks});
     /* The capacity that is freed here may suffice for a request that the worker rejected. */
-    gw_worker_may_have_room(attempt->decode);
+    gw_worker_may_have_capacity(attempt->decode);
     attempt->decode->n_active--;
     attempt->decode = NULL;
 }

@@ -134,8 +134,8 @@ static bool may_decode(const struct gw_routing *routing, const struct gw_worker 
 }
 
 /* The classes in which a decode worker has capacity for the request now. */
-static gw_class_set classes_with_room(const struct gw_routing *routing,
-                                      const struct gw_request *request)
+static gw_class_set classes_with_capacity(const struct gw_routing *routing,
+                                          const struct gw_request *request)
 {
     const struct gw_fleet *fleet = routing->fleet;
     int64_t n_wanted = gw_needs_n_blocks(routing, request);
@@ -183,7 +183,7 @@ static bool choose_inside(struct gw_routing *routing, struct gw_request *request
                           gw_class_set classes, struct gw_pair *pair)
 {
     pair->prefill =
-        choose_prefill(routing, request, true, classes & classes_with_room(routing, request));
+        choose_prefill(routing, request, true, classes & classes_with_capacity(routing, request));
     pair->decode = pair->prefill
                        ? gw_pair_choose_decode(routing, request, pair->prefill,
                                                gw_class_set_of(pair->prefill->numeric_class))
@@ -194,7 +194,7 @@ static bool choose_inside(struct gw_routing *routing, struct gw_request *request
 static bool choose_alone(struct gw_routing *routing, struct gw_request *request,
                          gw_class_set classes, struct gw_pair *pair)
 {
-    gw_class_set room = classes & classes_with_room(routing, request);
+    gw_class_set room = classes & classes_with_capacity(routing, request);
     *pair = (struct gw_pair){0};
     if (gw_needs_may_colocate(routing, request, 0) && !choose_prefill(routing, request, true, room))
         pair->decode = gw_pair_choose_decode(routing, request, NULL, room);
@@ -208,7 +208,7 @@ static bool choose_mixed(struct gw_routing *routing, struct gw_request *request,
 {
     gw_class_set prefills = gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL);
     gw_class_set decodes = gw_fleet_serves(routing->fleet, BATON__V1__ROLE__ROLE_DECODE);
-    bool may_be_any = classes_with_room(routing, request) & decodes & ~prefills;
+    bool may_be_any = classes_with_capacity(routing, request) & decodes & ~prefills;
     pair->decode = NULL;
     pair->prefill =
         choose_prefill(routing, request, true, may_be_any ? gw_any_class : prefills & ~decodes);
