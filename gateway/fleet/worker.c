@@ -60,7 +60,7 @@ void gw_worker_set_status(struct gw_worker *worker, const Baton__V1__Status *sta
      * copy does. */
     worker->status.base.n_unknown_fields = 0;
     worker->status.base.unknown_fields = NULL;
-    gw_worker_load_told(
+    gw_worker_load_reported(
         &worker->load,
         &(struct gw_work){.n_requests = (int64_t)status->n_queued + status->n_running,
                           .n_queued_tokens = status->n_queued_tokens,

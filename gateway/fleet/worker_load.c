@@ -10,16 +10,16 @@ static int64_t not_negative(int64_t n)
     return n > 0 ? n : 0;
 }
 
-void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told)
+void gw_worker_load_reported(struct gw_worker_load *load, const struct gw_work *reported)
 {
     const struct gw_work *ours = &load->ours;
     /* Not below 0: the worker may not have read messages yet that this gateway has counted. */
-    load->told = *told;
+    load->reported = *reported;
     load->others[1] = load->others[0];
     load->others[0] = (struct gw_work){
-        .n_requests = not_negative(told->n_requests - ours->n_requests),
-        .n_queued_tokens = not_negative(told->n_queued_tokens - ours->n_queued_tokens),
-        .n_blocks = not_negative(told->n_blocks - ours->n_blocks)};
+        .n_requests = not_negative(reported->n_requests - ours->n_requests),
+        .n_queued_tokens = not_negative(reported->n_queued_tokens - ours->n_queued_tokens),
+        .n_blocks = not_negative(reported->n_blocks - ours->n_blocks)};
 }
 
 static void add(struct gw_work *sum, const struct gw_work *work)
@@ -32,18 +32,18 @@ static void add(struct gw_work *sum, const struct gw_work *work)
 void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work)
 {
     add(&load->ours, work);
-    add(&load->told, work);
+    add(&load->reported, work);
 }
 
 struct gw_work gw_worker_load_now(const struct gw_worker_load *load)
 {
-    const struct gw_work *ours = &load->ours, *told = &load->told;
+    const struct gw_work *ours = &load->ours, *reported = &load->reported;
     const struct gw_work *last = &load->others[0], *before = &load->others[1];
     int64_t n_tokens =
         ours->n_queued_tokens + smaller(last->n_queued_tokens, before->n_queued_tokens);
     int64_t n_blocks = ours->n_blocks + smaller(last->n_blocks, before->n_blocks);
     return (struct gw_work){.n_requests =
                                 ours->n_requests + smaller(last->n_requests, before->n_requests),
-                            .n_queued_tokens = smaller(n_tokens, told->n_queued_tokens),
-                            .n_blocks = smaller(n_blocks, told->n_blocks)};
+                            .n_queued_tokens = smaller(n_tokens, reported->n_queued_tokens),
+                            .n_blocks = smaller(n_blocks, reported->n_blocks)};
 }

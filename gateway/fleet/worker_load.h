@@ -23,12 +23,12 @@ struct gw_work {
 };
 
 struct gw_worker_load {
-    struct gw_work ours, told;
+    struct gw_work ours, reported;
     struct gw_work others[2]; /* other gateways' work, by the last Status and the one before */
 };
 
 /* Takes over the work that a new Status reports. */
-void gw_worker_load_told(struct gw_worker_load *load, const struct gw_work *told);
+void gw_worker_load_reported(struct gw_worker_load *load, const struct gw_work *reported);
 
 /* Adds work that was routed there, or (negative) that ended. */
 void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work);

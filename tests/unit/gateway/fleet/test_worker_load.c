@@ -10,7 +10,7 @@ static void add(struct gw_worker_load *load, int64_t n_requests, int64_t n_token
 static void tell(struct gw_worker_load *load, int64_t n_requests, int64_t n_tokens,
                  int64_t n_blocks)
 {
-    gw_worker_load_told(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
+    gw_worker_load_reported(load, &(struct gw_work){n_requests, n_tokens, n_blocks});
 }
 
 static void expect(const struct gw_worker_load *load, int64_t n_requests, int64_t n_tokens,
