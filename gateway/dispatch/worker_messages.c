@@ -100,27 +100,27 @@ static void note_class(struct gw_dispatcher *dispatcher, struct gw_request *requ
 }
 
 /* How an attempt's prompt was computed, for a token or for an embedding. */
-struct prompt_told {
+struct prompt_report {
     double queue_s, compute_s;
     uint32_t cached_tokens, disk_tokens;
 };
 
 /* The prompt is done: its token or its embedding has arrived. */
 static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                        const struct prompt_told *told, int64_t now_ns)
+                        const struct prompt_report *report, int64_t now_ns)
 {
     struct gw_attempt *attempt = &request->attempt;
-    int64_t n_computed = (int64_t)gw_request_input(request)->n - told->cached_tokens;
+    int64_t n_computed = (int64_t)gw_request_input(request)->n - report->cached_tokens;
     note_class(dispatcher, request, attempt->prompt_at);
     /* The time of a prompt in parts is not the rate of any one worker: 0 skips the update. */
-    gw_attempt_prompt_done(attempt, attempt->n_split ? 0 : n_computed, told->compute_s);
+    gw_attempt_prompt_done(attempt, attempt->n_split ? 0 : n_computed, report->compute_s);
     gw_command_cancel_parts(request, attempt, "its part of the prompt is computed");
     gw_attempt_release_parts(attempt);
     attempt->first_token_ns = now_ns;
-    attempt->prefill_queue_s = told->queue_s;
-    attempt->prefill_compute_s = told->compute_s;
-    attempt->cached_tokens = told->cached_tokens;
-    attempt->disk_tokens = told->disk_tokens;
+    attempt->prefill_queue_s = report->queue_s;
+    attempt->prefill_compute_s = report->compute_s;
+    attempt->cached_tokens = report->cached_tokens;
+    attempt->disk_tokens = report->disk_tokens;
     if (!request->output.tokens.n)
         request->output.first_ns = now_ns;
     gw_output_handle(&request->output, now_ns);
@@ -134,10 +134,10 @@ static void note_first(struct gw_dispatcher *dispatcher, struct gw_request *requ
     struct gw_metrics *metrics = dispatcher->core->metrics;
     int64_t now_ns = baton_now_ns();
     note_prompt(dispatcher, request,
-                &(struct prompt_told){.queue_s = first->prefill_queue_s,
-                                      .compute_s = first->prefill_compute_s,
-                                      .cached_tokens = first->cached_tokens,
-                                      .disk_tokens = first->disk_tokens},
+                &(struct prompt_report){.queue_s = first->prefill_queue_s,
+                                        .compute_s = first->prefill_compute_s,
+                                        .cached_tokens = first->cached_tokens,
+                                        .disk_tokens = first->disk_tokens},
                 now_ns);
     request->attempt.cold |= first->cold;
     if (request->output.tokens.n)
@@ -162,7 +162,7 @@ static bool are_of_the_model(const struct gw_dispatcher *dispatcher, const uint3
 static const struct gw_failure unknown_token = {502, "worker_failed",
                                                 "a token came that the model does not have"};
 static const struct gw_failure false_end = {502, "worker_failed",
-                                            "an end was told that the tokens do not have"};
+                                            "the reported end contradicts the tokens"};
 
 /* NULL, or the contradiction between message and request. */
 static const struct gw_failure *first_token_contradicts(const struct gw_dispatcher *dispatcher,
@@ -242,10 +242,10 @@ static void handle_embedding(struct gw_dispatcher *dispatcher, struct gw_request
         return;
     }
     note_prompt(dispatcher, request,
-                &(struct prompt_told){.queue_s = embedding->prefill_queue_s,
-                                      .compute_s = embedding->prefill_compute_s,
-                                      .cached_tokens = embedding->cached_tokens,
-                                      .disk_tokens = embedding->disk_tokens},
+                &(struct prompt_report){.queue_s = embedding->prefill_queue_s,
+                                        .compute_s = embedding->prefill_compute_s,
+                                        .cached_tokens = embedding->cached_tokens,
+                                        .disk_tokens = embedding->disk_tokens},
                 baton_now_ns());
     dispatcher->core->metrics->n_embeddings++;
     request->writer->embedding(request->choice, embedding->values, embedding->n_values);

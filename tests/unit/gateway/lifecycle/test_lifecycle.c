@@ -200,7 +200,7 @@ TEST(an_end_that_the_tokens_do_not_have_breaks_the_attempt)
     say_tokens(&decode, &client, 1, 1);
     say_finished(&decode, &client, 2); /* of the 4 that were asked for */
     assert_int_equal(client.n_finished, 0);
-    assert_string_equal(client.message, "an end was told that the tokens do not have");
+    assert_string_equal(client.message, "the reported end contradicts the tokens");
 }
 
 TEST(a_command_that_its_worker_would_refuse_ends_the_request_and_no_worker)
