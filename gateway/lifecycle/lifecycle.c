@@ -225,10 +225,10 @@ static void migrate_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *r
         return;
     }
     if (!gw_request_may_migrate(request, limit)) {
-        char told[64];
-        (void)snprintf(told, sizeof told, "it had migrated --migration-limit %" PRId64 " times",
-                       limit);
-        fail_at_limit(lifecycle, request, failure, told);
+        char limit_text[64];
+        (void)snprintf(limit_text, sizeof limit_text,
+                       "it had migrated --migration-limit %" PRId64 " times", limit);
+        fail_at_limit(lifecycle, request, failure, limit_text);
         return;
     }
     release(lifecycle, request, failure->message);
@@ -261,10 +261,10 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
         return;
     }
     if (request->n_failures + 1 >= (uint64_t)lifecycle->options.max_attempts) {
-        char told[64];
-        (void)snprintf(told, sizeof told, "it was the last of --max-attempts %" PRId64,
+        char limit_text[64];
+        (void)snprintf(limit_text, sizeof limit_text, "it was the last of --max-attempts %" PRId64,
                        lifecycle->options.max_attempts);
-        fail_at_limit(lifecycle, request, failure, told);
+        fail_at_limit(lifecycle, request, failure, limit_text);
         return;
     }
     release(lifecycle, request, failure->message);
