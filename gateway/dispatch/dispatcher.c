@@ -105,7 +105,7 @@ static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
 }
 
 /* A worker that was full may have capacity again before its next Status says so. */
-static void ask_again(struct gw_dispatcher *dispatcher)
+static void retry_rejected(struct gw_dispatcher *dispatcher)
 {
     struct gw_fleet *fleet = dispatcher->fleet;
     bool is_queue = gw_lifecycle_list(&dispatcher->lifecycle, GW_QUEUED)->n > 0;
@@ -188,7 +188,7 @@ void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
     for (int state = GW_QUEUED + 1; state <= GW_DECODING; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);
-    ask_again(dispatcher);
+    retry_rejected(dispatcher);
     gw_routing_hand_over(&dispatcher->routing); /* running sequences take blocks before the queue */
     dispatcher->lifecycle.wants_pump = true;
 }

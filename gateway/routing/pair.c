@@ -85,16 +85,16 @@ static struct gw_worker *choose_prefill(struct gw_routing *routing, struct gw_re
 
 /* Whether the worker may get a Reserve now. A worker that has just rejected one gets them one at a
  * time, so that a full queue does not cause a burst of rejections. */
-static bool may_ask(const struct gw_routing *routing, const struct gw_worker *worker,
-                    enum baton_priority priority)
+static bool may_reserve(const struct gw_routing *routing, const struct gw_worker *worker,
+                        enum baton_priority priority)
 {
     struct gw_request_list *reserving = gw_lifecycle_list(routing->lifecycle, GW_RESERVING);
     if (worker->backing_off[priority] || !worker->recently_rejected[priority])
         return !worker->backing_off[priority];
-    struct gw_request *asked = gw_request_list_first(reserving);
-    while (asked && asked->attempt.decode != worker)
-        asked = gw_request_list_next(reserving, asked);
-    return !asked;
+    struct gw_request *reserved = gw_request_list_first(reserving);
+    while (reserved && reserved->attempt.decode != worker)
+        reserved = gw_request_list_next(reserving, reserved);
+    return !reserved;
 }
 
 /* Whether the sender, NULL if there is none, can send its context to the worker. */
@@ -130,7 +130,7 @@ static bool may_decode(const struct gw_routing *routing, const struct gw_worker 
 {
     return worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker) &&
            has_blocks(worker, request, n_wanted) &&
-           may_ask(routing, worker, request->params.priority);
+           may_reserve(routing, worker, request->params.priority);
 }
 
 /* The classes in which a decode worker has capacity for the request now. */
