@@ -20,7 +20,7 @@ struct gw_stream_event {
     char bytes[];
 };
 
-static size_t room_of(const struct gw_stream_event *event)
+static size_t memory_of(const struct gw_stream_event *event)
 {
     return sizeof *event + event->n + MALLOC_BYTES;
 }
@@ -38,8 +38,8 @@ static void drop_first(struct gw_stream *stream)
     if (stream->untaken == event)
         stream->untaken = stream->first;
     else
-        stream->taken_bytes -= room_of(event);
-    stream->held_bytes -= room_of(event);
+        stream->taken_bytes -= memory_of(event);
+    stream->held_bytes -= memory_of(event);
     free(event);
 }
 
@@ -99,7 +99,7 @@ static bool keep(struct gw_stream *stream, const char *bytes, size_t n)
         stream->unsent = event;
     if (!stream->untaken)
         stream->untaken = event;
-    stream->held_bytes += room_of(event);
+    stream->held_bytes += memory_of(event);
     return true;
 }
 
@@ -157,7 +157,7 @@ static void note_taken(struct gw_stream *stream)
     for (; stream->untaken != stream->unsent; stream->untaken = stream->untaken->next) {
         if (stream->untaken->end_bytes + on_its_way > stream->sent_bytes)
             break;
-        stream->taken_bytes += room_of(stream->untaken);
+        stream->taken_bytes += memory_of(stream->untaken);
     }
 }
 
@@ -273,7 +273,7 @@ static void begin_after(struct gw_stream *stream, uint64_t number)
     struct gw_stream_event *next = stream->first;
     stream->taken_bytes = 0;
     for (; next && next->number <= number; next = next->next)
-        stream->taken_bytes += room_of(next);
+        stream->taken_bytes += memory_of(next);
     stream->unsent = stream->untaken = next;
     stream->sent_bytes = next ? next->end_bytes - next->n : stream->made_bytes;
 }

@@ -77,7 +77,7 @@ static size_t taken(const struct gw_streams *streams, const struct payer *payer)
 
 /* Drops streams that are over, the oldest first, until one more fits into max_bytes. A running
  * stream is never dropped for a new one. */
-static bool make_room(struct gw_streams *streams, const struct payer *payer, size_t max_bytes)
+static bool make_space(struct gw_streams *streams, const struct payer *payer, size_t max_bytes)
 {
     size_t wanted = streams->bounds.stream_bytes, bytes = taken(streams, payer);
     struct gw_stream *next;
@@ -144,8 +144,8 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
     stream->payers = gw_exchange_payers(exchange);
     stream->owner = *owner;
     const struct payer payer = {owner, stream->payers.address};
-    if (!make_room(streams, &payer, streams->bounds.bytes / 2) ||
-        !make_room(streams, &anybody, streams->bounds.bytes))
+    if (!make_space(streams, &payer, streams->bounds.bytes / 2) ||
+        !make_space(streams, &anybody, streams->bounds.bytes))
         return refuse(streams, stream);
     name(stream, exchange);
     if (gw_exchange_add_header(exchange, "x-baton-stream", stream->id))
