@@ -237,7 +237,7 @@ void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,
                                                  .message =
                                                      "x-baton-resumable: must be true or false"};
     bool resumable;
-    if (!gw_stream_is_asked_for(exchange, &resumable)) {
+    if (!gw_stream_read_resumable(exchange, &resumable)) {
         gw_completion_refuse(api, exchange, &bad_header);
         gw_completion_options_fini(options, writer);
         return;

@@ -96,11 +96,11 @@ static bool make_space(struct gw_streams *streams, const struct payer *payer, si
 
 /* ---- open ---- */
 
-bool gw_stream_is_asked_for(const struct gw_exchange *exchange, bool *asked)
+bool gw_stream_read_resumable(const struct gw_exchange *exchange, bool *resumable)
 {
     const char *value = gw_exchange_header(exchange, "x-baton-resumable");
-    *asked = !strcmp(value, "true");
-    return *asked || !*value || !strcmp(value, "false");
+    *resumable = !strcmp(value, "true");
+    return *resumable || !*value || !strcmp(value, "false");
 }
 
 /* Whether a client can use the id in a path without escapes (RFC 3986 section 2.3). */
@@ -135,8 +135,8 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
                                   const struct gw_stream_source *source, void *arg)
 {
     const struct payer anybody = {0};
-    bool asked;
-    if (!gw_stream_is_asked_for(exchange, &asked) || !asked || !streams->bounds.window_ns)
+    bool resumable;
+    if (!gw_stream_read_resumable(exchange, &resumable) || !resumable || !streams->bounds.window_ns)
         return NULL;
     struct gw_stream *stream = calloc(1, sizeof *stream);
     if (!stream)

@@ -50,7 +50,7 @@ void gw_streams_init(struct gw_streams *streams, const struct gw_stream_bounds *
 void gw_streams_fini(struct gw_streams *streams);
 
 /* Reads the header x-baton-resumable. False: its value is invalid. */
-bool gw_stream_is_asked_for(const struct gw_exchange *exchange, bool *asked);
+bool gw_stream_read_resumable(const struct gw_exchange *exchange, bool *resumable);
 
 /* Opens a stream for this exchange, if its client requests one. The header x-baton-stream tells the
  * client its id. */
