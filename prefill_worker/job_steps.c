@@ -122,7 +122,7 @@ static void take_loaded(struct pf_service *service, struct pf_job *job)
  * the other waits for. */
 static void reject_parts(struct pf_service *service, struct pf_job *job)
 {
-    pf_parts_tell_rejected(job, service->base.kv);
+    pf_parts_answer_rejected(job, service->base.kv);
     atomic_store(&job->canceled, true);
 }
 
@@ -136,8 +136,9 @@ static bool waits_for_parts(struct pf_service *service, struct pf_job *job)
         reject_parts(service, job);
         return true;
     }
-    if (!parts->is_told)
-        pf_parts_tell_reserved(job, baton_kv_receiver_ticket(service->base.receiver, &job->origin));
+    if (!parts->is_reserved)
+        pf_parts_answer_reserved(job,
+                                 baton_kv_receiver_ticket(service->base.receiver, &job->origin));
     return true;
 }
 
@@ -206,7 +207,7 @@ void pf_service_step_job(struct pf_service *service, struct pf_job *job, int64_t
     }
     if (may_start && *pool_full && job->parts.is_wanted && !job->seq.kv)
         reject_parts(service, job);
-    else if (may_start && (!*pool_full || job->parts.is_told))
+    else if (may_start && (!*pool_full || job->parts.is_reserved))
         try_start(service, job, pool_full);
     if (job->state == PF_WAITING && atomic_load(&job->canceled)) {
         /* At once, because the gateway may send the rejected prompt again under the same ids. */

@@ -22,7 +22,7 @@ static int n_cached_blocks(const struct pf_job *job)
     return job->n_cached_tokens / BLOCK;
 }
 
-void pf_parts_tell_reserved(struct pf_job *job, struct baton_ticket ticket)
+void pf_parts_answer_reserved(struct pf_job *job, struct baton_ticket ticket)
 {
     Baton__V1__Reserved reserved = BATON__V1__RESERVED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -32,10 +32,10 @@ void pf_parts_tell_reserved(struct pf_job *job, struct baton_ticket ticket)
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     envelope.reserved = &reserved;
     baton_origin_tell(&job->origin, &envelope);
-    job->parts.is_told = true;
+    job->parts.is_reserved = true;
 }
 
-void pf_parts_tell_rejected(const struct pf_job *job, const struct baton_kv *kv)
+void pf_parts_answer_rejected(const struct pf_job *job, const struct baton_kv *kv)
 {
     Baton__V1__Rejected rejected = BATON__V1__REJECTED__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -148,7 +148,8 @@ enum baton_err pf_parts_start(struct pf_job *job, const Baton__V1__PartsStart *s
                                              .n_blocks = (int)start->stripe_blocks,
                                              .n_parts = (int)start->n_parts,
                                              .holder = (int)start->holder};
-    if (!parts->is_told || parts->is_started || (start->n_parts && !is_sound(job, start, &stripes)))
+    if (!parts->is_reserved || parts->is_started ||
+        (start->n_parts && !is_sound(job, start, &stripes)))
         return BATON_INVALID;
     parts->is_started = true;
     if (!start->n_parts)

@@ -43,7 +43,7 @@ struct pf_part {
 };
 
 struct pf_parts {
-    bool is_wanted, is_told, is_started;
+    bool is_wanted, is_reserved, is_started;
     struct baton_kv_stripes stripes; /* n_parts 0: this worker computes the prompt alone */
     int part;                        /* this worker's part */
     struct pf_part of[BATON_MAX_PARTS];
@@ -64,10 +64,10 @@ struct pf_parts {
 /* ---- main thread ---- */
 
 /* Answers Reserved: the job has its blocks, and the cache had K and V of some of them. */
-void pf_parts_tell_reserved(struct pf_job *job, struct baton_ticket ticket);
+void pf_parts_answer_reserved(struct pf_job *job, struct baton_ticket ticket);
 
 /* Answers Rejected: there are not enough free blocks. */
-void pf_parts_tell_rejected(const struct pf_job *job, const struct baton_kv *kv);
+void pf_parts_answer_rejected(const struct pf_job *job, const struct baton_kv *kv);
 
 enum baton_err pf_parts_start(struct pf_job *job, const Baton__V1__PartsStart *start,
                               struct baton_kv_sender *sender) BATON_MUST_CHECK;
