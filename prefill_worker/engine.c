@@ -209,7 +209,7 @@ static void fail(struct pf_job *job, enum baton_err err)
     job->done = true;
 }
 
-static bool tells_progress(struct pf_job *job)
+static bool reports_progress(struct pf_job *job)
 {
     return job->prompt_progress && !pf_parts_are_several(&job->parts) &&
            !atomic_load(&job->canceled);
@@ -226,7 +226,7 @@ static void sample_tokens(struct pf_engine *engine, int64_t begin_ns, int64_t co
         if (pf_parts_are_several(&job->parts) && !pf_parts_end(job))
             job->done = true;
         if (!job->naive && job->seq.n_tokens < job->n_prompt) {
-            if (tells_progress(job))
+            if (reports_progress(job))
                 pf_answer_progress(job);
             continue;
         }

@@ -58,7 +58,7 @@ struct pf_job {
     int n_cached_tokens; /* found in the cache; set before the engine thread sees the job */
     int n_disk_tokens;   /* of these, read from disk */
     struct baton_kv_load load;
-    bool has_looked_on_disk;
+    bool has_tried_disk;
 
     /* shared between the main and the engine thread */
     atomic_bool canceled;

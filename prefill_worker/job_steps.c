@@ -91,10 +91,10 @@ static void pump_parts(struct pf_service *service, struct pf_job *job)
 /* WAITING -> LOADING, if the disk may have blocks of the prompt after those that memory had. */
 static bool try_load(struct pf_service *service, struct pf_job *job)
 {
-    if (!service->disk || job->has_looked_on_disk || pf_job_wants_all_rows(job) ||
+    if (!service->disk || job->has_tried_disk || pf_job_wants_all_rows(job) ||
         job->seq.n_shared >= job->prefix.n_hashes)
         return false;
-    job->has_looked_on_disk = true;
+    job->has_tried_disk = true;
     job->load = (struct baton_kv_load){.seq = &job->seq,
                                        .hashes = job->prefix.hashes,
                                        .n_hashes = job->prefix.n_hashes,

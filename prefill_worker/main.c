@@ -48,8 +48,8 @@ static void set_port(char url[BATON_MAX_TEXT_BYTES + 1], const char *from, const
 }
 
 /* The bulk URL that other workers get for the one that is listened on. */
-static const char *told_url(const struct options *options, const char *bulk,
-                            char url[BATON_MAX_TEXT_BYTES + 1])
+static const char *advertised_url(const struct options *options, const char *bulk,
+                                  char url[BATON_MAX_TEXT_BYTES + 1])
 {
     const char *port = bulk ? strrchr(bulk, ':') : NULL;
     if (!port || options->bulk_advertise)
@@ -65,7 +65,7 @@ static enum baton_err run(void *arg, struct baton_why *why)
     const struct options *options = arg;
     struct baton_host host;
     struct baton_service *service = NULL;
-    char listened[BATON_MAX_TEXT_BYTES + 1], told[BATON_MAX_TEXT_BYTES + 1];
+    char listened[BATON_MAX_TEXT_BYTES + 1], advertised[BATON_MAX_TEXT_BYTES + 1];
     set_port(listened, options->worker.inbox, "0");
     struct pf_service_options service_options = {
         .host = &host,
@@ -80,8 +80,8 @@ static enum baton_err run(void *arg, struct baton_why *why)
     if (!err)
         err = pf_service_create(&service_options, &service, why);
     if (!err)
-        err = baton_service_run(service, told_url(options, baton_service_bulk_url(service), told),
-                                why);
+        err = baton_service_run(
+            service, advertised_url(options, baton_service_bulk_url(service), advertised), why);
     baton_service_destroy(service);
     baton_host_close(&host);
     return err;

@@ -13,7 +13,7 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 /* A step that waits longer than this gives way. It is shorter than any --stall-s, so that a waiting
  * engine is not taken for a stalled one, and longer than a busy machine needs for one layer. */
 #define PATIENCE_NS (200 * BATON_MS)
-#define LOOK_NS     (5 * BATON_MS)
+#define POLL_NS     (5 * BATON_MS)
 
 /* ---- the reservation ---- */
 
@@ -104,7 +104,7 @@ static void expect(struct pf_job *job, int other, int last)
                                  &parts->stripes, other);
 }
 
-static enum baton_err open_way(struct pf_job *job, int other, struct baton_kv_sender *sender)
+static enum baton_err open_send(struct pf_job *job, int other, struct baton_kv_sender *sender)
 {
     struct pf_parts *parts = &job->parts;
     struct pf_part *to = &parts->of[other];
@@ -124,7 +124,7 @@ static enum baton_err open_way(struct pf_job *job, int other, struct baton_kv_se
     return baton_kv_send_open(sender, &to->send, &source);
 }
 
-static enum baton_err open_ways(struct pf_job *job, struct baton_kv_sender *sender)
+static enum baton_err open_transfers(struct pf_job *job, struct baton_kv_sender *sender)
 {
     struct pf_parts *parts = &job->parts;
     int last = baton_kv_stripes_last(&parts->stripes, parts->part, n_prompt_blocks(job));
@@ -133,7 +133,7 @@ static enum baton_err open_ways(struct pf_job *job, struct baton_kv_sender *send
         if (i == parts->part)
             continue;
         expect(job, i, last);
-        err = open_way(job, i, sender);
+        err = open_send(job, i, sender);
     }
     for (int layer = 0; layer < parts->n_layers && !err; layer++)
         pf_parts_advanced(job, layer);
@@ -164,7 +164,7 @@ enum baton_err pf_parts_start(struct pf_job *job, const Baton__V1__PartsStart *s
         baton_kv_target_take(&parts->of[i].target, start->parts[i]);
     baton_kv_progress_publish(&parts->progress, (struct baton_kv_progress){.n_done = stripes.first,
                                                                            .n_end = stripes.first});
-    err = open_ways(job, sender);
+    err = open_transfers(job, sender);
     job->n_cached_tokens = stripes.first * BLOCK;
     job->seq.n_tokens =
         BLOCK * baton_kv_stripes_next(&stripes, parts->part, stripes.first, n_prompt_blocks(job));
@@ -317,7 +317,7 @@ bool pf_parts_await(struct pf_job *job, int layer)
     int64_t begin_ns = baton_now_ns();
     pthread_mutex_lock(&parts->lock);
     while (may_wait(job, layer, begin_ns + PATIENCE_NS)) {
-        struct timespec until = to_timespec(baton_now_ns() + LOOK_NS);
+        struct timespec until = to_timespec(baton_now_ns() + POLL_NS);
         (void)pthread_cond_timedwait(&parts->moved, &parts->lock, &until);
     }
     pthread_mutex_unlock(&parts->lock);
