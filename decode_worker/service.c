@@ -66,8 +66,8 @@ static void fail_receive(void *arg, struct baton_kv_receive *receive)
 
 /* ---- gateways' messages ---- */
 
-static void take_reserve(struct dc_service *service, struct baton_link *gateway,
-                         const baton_envelope *envelope)
+static void handle_reserve(struct dc_service *service, struct baton_link *gateway,
+                           const baton_envelope *envelope)
 {
     /* First, so that finished contexts no longer hold blocks and slots. */
     dc_service_take_done(service);
@@ -85,8 +85,8 @@ static void drop_foreign_hashes(const struct dc_service *service, struct dc_cont
     baton_prefix_fini(&context->prefix);
 }
 
-static void take_prompt(struct dc_service *service, struct dc_context *context,
-                        const Baton__V1__PrefillRequest *request)
+static void handle_prompt(struct dc_service *service, struct dc_context *context,
+                          const Baton__V1__PrefillRequest *request)
 {
     enum baton_err err = dc_context_take_prompt(context, request, service->base.host->facts.n_vocab,
                                                 &service->base.host->grammars);
@@ -103,8 +103,8 @@ static void take_prompt(struct dc_service *service, struct dc_context *context,
     }
 }
 
-static void take_start(struct dc_service *service, struct dc_context *context,
-                       const Baton__V1__DecodeStart *start)
+static void handle_start(struct dc_service *service, struct dc_context *context,
+                         const Baton__V1__DecodeStart *start)
 {
     enum baton_err err = dc_context_take_start(context, start, service->base.host->facts.n_vocab,
                                                &service->base.host->grammars, service->draft);
@@ -127,7 +127,7 @@ static void cancel(struct dc_service *service, struct dc_context *context, const
         baton_engine_thread_wake(service->base.thread);
 }
 
-static void take_hand_over(struct dc_context *context, const baton_envelope *envelope)
+static void handle_hand_over(struct dc_context *context, const baton_envelope *envelope)
 {
     struct baton_origin receiver = context->origin; /* borrowed */
     receiver.attempt = envelope->hand_over->attempt;
@@ -157,7 +157,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
     const baton_envelope *envelope = message->envelope;
     struct dc_context *context = dc_context_find(&base->requests, envelope);
     if (envelope->body_case == BATON__V1__ENVELOPE__BODY_RESERVE && !context) {
-        take_reserve(service, gateway, envelope);
+        handle_reserve(service, gateway, envelope);
         return;
     }
     if (!context && envelope->body_case == BATON__V1__ENVELOPE__BODY_CANCEL)
@@ -166,10 +166,10 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
         return; /* the context is over, but the gateway did not know yet */
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
-        take_prompt(service, context, envelope->prefill_request);
+        handle_prompt(service, context, envelope->prefill_request);
         break;
     case BATON__V1__ENVELOPE__BODY_DECODE_START:
-        take_start(service, context, envelope->decode_start);
+        handle_start(service, context, envelope->decode_start);
         break;
     case BATON__V1__ENVELOPE__BODY_TOKEN_ACK:
         atomic_store(&context->credit_end,
@@ -177,7 +177,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
         baton_engine_thread_wake(service->base.thread); /* it may be idle without credit */
         break;
     case BATON__V1__ENVELOPE__BODY_HAND_OVER:
-        take_hand_over(context, envelope);
+        handle_hand_over(context, envelope);
         break;
     case BATON__V1__ENVELOPE__BODY_CANCEL:
         cancel(service, context, envelope->cancel->reason);

@@ -109,8 +109,8 @@ static struct pf_job *new_job(const struct pf_intake *intake,
     return job;
 }
 
-struct pf_job *pf_intake_take(const struct pf_intake *intake, struct baton_link *gateway,
-                              const baton_envelope *envelope)
+struct pf_job *pf_intake_job(const struct pf_intake *intake, struct baton_link *gateway,
+                             const baton_envelope *envelope)
 {
     const Baton__V1__PrefillRequest *request = envelope->prefill_request;
     struct baton_origin origin;

@@ -19,7 +19,7 @@ struct pf_intake {
 };
 
 /* The job for the gateway's PrefillRequest, WAITING; NULL if the request was rejected. */
-struct pf_job *pf_intake_take(const struct pf_intake *intake, struct baton_link *gateway,
-                              const baton_envelope *envelope);
+struct pf_job *pf_intake_job(const struct pf_intake *intake, struct baton_link *gateway,
+                             const baton_envelope *envelope);
 
 #endif

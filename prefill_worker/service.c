@@ -128,15 +128,15 @@ static void start_parts(struct pf_service *service, struct pf_job *job,
     atomic_store(&job->canceled, true);
 }
 
-static struct pf_job *take_request(struct baton_service *base, struct baton_link *gateway,
-                                   const baton_envelope *envelope)
+static struct pf_job *make_job(struct baton_service *base, struct baton_link *gateway,
+                               const baton_envelope *envelope)
 {
     struct baton_host *host = base->host;
-    return pf_intake_take(&(struct pf_intake){.facts = &host->facts,
-                                              .n_embd = baton_model_info(host->model)->n_embd,
-                                              .cache = &base->prefix_cache,
-                                              .grammars = &host->grammars},
-                          gateway, envelope);
+    return pf_intake_job(&(struct pf_intake){.facts = &host->facts,
+                                             .n_embd = baton_model_info(host->model)->n_embd,
+                                             .cache = &base->prefix_cache,
+                                             .grammars = &host->grammars},
+                         gateway, envelope);
 }
 
 static void from_gateway(struct baton_service *base, struct baton_link *gateway,
@@ -147,7 +147,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
     struct pf_job *job = pf_job_of_node(baton_request_table_find(&base->requests, envelope));
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST:
-        job = job ? NULL : take_request(base, gateway, envelope);
+        job = job ? NULL : make_job(base, gateway, envelope);
         if (job)
             baton_request_table_add(&base->requests, &job->in_requests, &job->origin);
         break;
