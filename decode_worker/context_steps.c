@@ -115,7 +115,7 @@ static void end_hand_over(struct dc_service *service, struct dc_context *context
 {
     if (context->hand_over.send.state != BATON_KV_SEND_ACKED) {
         dc_service_give_up_hand_over(service, context);
-    } else if (dc_hand_over_tell(context) != BATON_AGAIN) {
+    } else if (dc_hand_over_report(context) != BATON_AGAIN) {
         log_sequence(context);
         dc_service_free_context(service, context);
     }
@@ -191,7 +191,7 @@ static bool is_late(const struct dc_context *context, int64_t now_ns)
            !atomic_load(&context->canceled);
 }
 
-void dc_service_look_after(struct dc_service *service, struct dc_context *context, int64_t now_ns)
+void dc_service_step_context(struct dc_service *service, struct dc_context *context, int64_t now_ns)
 {
     if (is_late(context, now_ns))
         dc_service_refuse(service, context, BATON__V1__FAILED__CODE__DEADLINE,

@@ -47,6 +47,7 @@ void dc_service_step_hand_overs(struct dc_service *service);
 
 /* Fails, starts or frees the context. Frees a context that the engine thread has only after the
  * thread hands it back: until then the thread uses its blocks. */
-void dc_service_look_after(struct dc_service *service, struct dc_context *context, int64_t now_ns);
+void dc_service_step_context(struct dc_service *service, struct dc_context *context,
+                             int64_t now_ns);
 
 #endif

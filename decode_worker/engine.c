@@ -67,7 +67,7 @@ static void note_speculation(struct dc_engine *engine, struct dc_context *contex
     for (int i = 0; i < sampled->n; i++)
         made[i] = sampled->tokens[i].token;
     dc_speculation_note(&context->speculation, made, sampled->n);
-    dc_speculation_tell(&context->speculation, &engine->scheduler.draft);
+    dc_speculation_share_odds(&context->speculation, &engine->scheduler.draft);
 }
 
 /* Advances a sequence by the sampled tokens, and gives the positions of rejected drafts back. */

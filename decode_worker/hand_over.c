@@ -11,7 +11,7 @@ static bool fits(const struct dc_context *context, const Baton__V1__HandOver *or
            order->deliver_to->first_block < (uint32_t)baton_kv_blocks_for(context->n_prompt);
 }
 
-bool dc_hand_over_take(struct dc_context *context, const baton_envelope *envelope)
+bool dc_hand_over_accept(struct dc_context *context, const baton_envelope *envelope)
 {
     struct dc_hand_over *hand_over = &context->hand_over;
     const Baton__V1__HandOver *order = envelope->hand_over;
@@ -59,14 +59,14 @@ void dc_hand_over_stopped(struct dc_context *context)
     baton_kv_send_stop(&hand_over->send, context->seq.n_tokens);
 }
 
-enum baton_err dc_hand_over_tell(const struct dc_context *context)
+enum baton_err dc_hand_over_report(const struct dc_context *context)
 {
-    Baton__V1__HandedOver told = BATON__V1__HANDED_OVER__INIT;
+    Baton__V1__HandedOver message = BATON__V1__HANDED_OVER__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    told.n_output_tokens = context->n_output;
-    told.attempt = context->hand_over.origin.attempt;
+    message.n_output_tokens = context->n_output;
+    message.attempt = context->hand_over.origin.attempt;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_HANDED_OVER;
-    envelope.handed_over = &told;
+    envelope.handed_over = &message;
     enum baton_err err = baton_origin_send(&context->origin, &envelope);
     if (!err)
         baton_log(BATON_LOG_INFO, "handed_over", BATON_ORIGIN(&context->origin),

@@ -37,7 +37,7 @@ struct dc_hand_over {
 };
 
 /* Handles a HandOver for the context. False if it is invalid, or another one is under way. */
-bool dc_hand_over_take(struct dc_context *context, const baton_envelope *envelope);
+bool dc_hand_over_accept(struct dc_context *context, const baton_envelope *envelope);
 
 /* Opens the transfer of a context that is RUNNING. NO_MEMORY. */
 enum baton_err dc_hand_over_open(struct dc_context *context,
@@ -60,7 +60,7 @@ void dc_hand_over_stopped(struct dc_context *context);
 
 /* The receiver has all blocks: sends HandedOver to the gateway. AGAIN: try again soon; the context
  * stays until then. */
-enum baton_err dc_hand_over_tell(const struct dc_context *context) BATON_MUST_CHECK;
+enum baton_err dc_hand_over_report(const struct dc_context *context) BATON_MUST_CHECK;
 
 /* Drops the hand-over, if any; the caller lets the context continue. */
 void dc_hand_over_drop(struct dc_hand_over *hand_over);

@@ -131,7 +131,7 @@ static void handle_hand_over(struct dc_context *context, const baton_envelope *e
 {
     struct baton_origin receiver = context->origin; /* borrowed */
     receiver.attempt = envelope->hand_over->attempt;
-    if (!dc_hand_over_take(context, envelope))
+    if (!dc_hand_over_accept(context, envelope))
         baton_origin_fail(&receiver, BATON__V1__FAILED__CODE__INVALID,
                           "hand_over contradicts the state of the sequence");
 }
@@ -202,7 +202,7 @@ static int64_t work(struct baton_service *base, int64_t now_ns)
         next = dc_context_next(&base->requests, context);
         if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
             next_ns = context->deadline_ns;
-        dc_service_look_after(service, context, now_ns);
+        dc_service_step_context(service, context, now_ns);
     }
     return next_ns;
 }

@@ -225,7 +225,8 @@ void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft)
     speculation->max_tokens = 0;
 }
 
-void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_draft_state *state)
+void dc_speculation_share_odds(const struct dc_speculation *speculation,
+                               struct dc_draft_state *state)
 {
     double p = speculation->odds[0].p;
     if (speculation->has_model && speculation->n_drafts)

@@ -83,7 +83,8 @@ void dc_speculation_plan(struct dc_speculation *speculation, struct dc_draft_sta
 void dc_speculation_give_up(struct dc_speculation *speculation, int i_draft);
 
 /* Adds the sequence's accuracy to the worker's estimate, with which other sequences begin. */
-void dc_speculation_tell(const struct dc_speculation *speculation, struct dc_draft_state *state);
+void dc_speculation_share_odds(const struct dc_speculation *speculation,
+                               struct dc_draft_state *state);
 
 /* The step generated tokens [n], all of which except the last were drafts. */
 void dc_speculation_note(struct dc_speculation *speculation, const uint32_t *tokens, int n);
