@@ -39,8 +39,7 @@ static bool can_never_wait(const struct gw_bounds *bounds, const struct gw_load 
     if (load->n_requests <= (size_t)bounds->max_queued &&
         load->n_tokens <= (size_t)bounds->max_queued_tokens)
         return false;
-    SAY(verdict,
-        "%zu generations with %zu prompt tokens are more than may ever wait here: %lld with %lld",
+    SAY(verdict, "%zu generations with %zu prompt tokens exceed the whole queue: %lld with %lld",
         load->n_requests, load->n_tokens, (long long)bounds->max_queued,
         (long long)bounds->max_queued_tokens);
     return true;

@@ -10,12 +10,12 @@
 enum { CHECKS_A_TICK = 1024 };
 
 static const struct gw_failure deadline_passed = {504, "deadline_exceeded",
-                                                  "the request's time was up"};
+                                                  "the request's deadline passed"};
 static const struct gw_failure deadline_too_near = {
-    504, "deadline_exceeded", "the request waited until it could not be finished in time any more"};
+    504, "deadline_exceeded", "the request waited too long to be finished before its deadline"};
 
 static const struct gw_failure unsendable = {
-    500, "internal_error", "a message to a worker broke a bound: the gateway's log says which"};
+    500, "internal_error", "a message to a worker exceeds a limit of the wire: see the log"};
 
 enum baton_err gw_dispatcher_init(struct gw_dispatcher *dispatcher,
                                   const struct gw_dispatcher_options *options,

@@ -19,7 +19,7 @@ static void handle_reserved(struct gw_dispatcher *dispatcher, struct gw_request 
                             const Baton__V1__Reserved *reserved)
 {
     static const struct gw_failure unasked = {502, "worker_failed",
-                                              "blocks are said to be cached that have no hash"};
+                                              "the worker reports cached blocks without hashes"};
     if (request->state != GW_RESERVING)
         return;
     /* The decode worker can only find blocks whose hashes Reserve carried. */
@@ -160,7 +160,8 @@ static bool are_of_the_model(const struct gw_dispatcher *dispatcher, const uint3
 }
 
 static const struct gw_failure unknown_token = {502, "worker_failed",
-                                                "a token came that the model does not have"};
+                                                "the worker sent a token that is not in the "
+                                                "model's vocabulary"};
 static const struct gw_failure false_end = {502, "worker_failed",
                                             "the reported end contradicts the tokens"};
 
@@ -169,10 +170,10 @@ static const struct gw_failure *first_token_contradicts(const struct gw_dispatch
                                                         const struct gw_request *request,
                                                         const Baton__V1__FirstToken *first)
 {
-    static const struct gw_failure wrong = {502, "worker_failed",
-                                            "more tokens are said to be cached than there are"};
+    static const struct gw_failure wrong = {
+        502, "worker_failed", "the worker reports more cached tokens than the prompt has"};
     static const struct gw_failure unwanted = {502, "worker_failed",
-                                               "a token came where an embedding was wanted"};
+                                               "the worker sent a token instead of an embedding"};
     if (request->params.pooling)
         return &unwanted;
     if (first->cached_tokens > gw_request_input(request)->n)
@@ -221,10 +222,10 @@ static const struct gw_failure *embedding_contradicts(const struct gw_dispatcher
                                                       const struct gw_request *request,
                                                       const Baton__V1__Embedding *embedding)
 {
-    static const struct gw_failure cached = {502, "worker_failed",
-                                             "more tokens are said to be cached than there are"};
-    static const struct gw_failure width = {502, "worker_failed",
-                                            "an embedding came that is not as wide as the model"};
+    static const struct gw_failure cached = {
+        502, "worker_failed", "the worker reports more cached tokens than the prompt has"};
+    static const struct gw_failure width = {
+        502, "worker_failed", "the worker sent an embedding of another width than the model's"};
     int64_t n_embd = dispatcher->core->detokenizer.facts->n_embd;
     if (embedding->cached_tokens > request->params.prompt.n)
         return &cached;
@@ -300,7 +301,7 @@ static const struct gw_failure *tokens_contradict(const struct gw_dispatcher *di
 {
     static const struct gw_failure gap = {502, "worker_failed", "tokens were lost on the way"};
     static const struct gw_failure excess = {502, "worker_failed",
-                                             "more tokens came than were asked for"};
+                                             "the worker sent more tokens than were requested"};
     if (tokens->first_index != request->output.tokens.n)
         return &gap;
     /* Also a memory bound: gw_output_push expects memory, reserved for max_new_tokens. */
@@ -426,8 +427,8 @@ static void handle_failed(struct gw_dispatcher *dispatcher, struct gw_request *r
 static void handle_of_part(struct gw_dispatcher *dispatcher, const struct gw_worker *worker,
                            struct gw_request *request, const baton_envelope *envelope)
 {
-    static const struct gw_failure false_answer = {
-        502, "worker_failed", "a part's worker says what contradicts the prompt"};
+    static const struct gw_failure false_answer = {502, "worker_failed",
+                                                   "the worker of a part contradicts the prompt"};
     switch (envelope->body_case) {
     case BATON__V1__ENVELOPE__BODY_RESERVED:
         if (!gw_split_reserved(&dispatcher->routing, request, worker, envelope->reserved))

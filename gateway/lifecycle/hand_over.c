@@ -40,7 +40,7 @@ void gw_hand_over_reserved(struct gw_lifecycle *lifecycle, struct gw_request *re
 {
     struct gw_attempt *successor = &request->successor;
     if (reserved->n_cached_blocks > (successor->hashes ? successor->hashes->n : 0)) {
-        gw_hand_over_broke(lifecycle, request, "blocks are said to be cached that have no hash");
+        gw_hand_over_broke(lifecycle, request, "the worker reports cached blocks without hashes");
         return;
     }
     gw_attempt_set_ticket(successor, reserved);

@@ -64,7 +64,7 @@ void gw_hedge_drop(struct gw_request *request, const char *reason)
 void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
     uint32_t n_begun = request->attempt.n_begun;
-    gw_command_cancel(request, "the earlier attempt goes on");
+    gw_command_cancel(request, "the earlier attempt continues");
     gw_attempt_release(&request->attempt);
     request->attempt = *request->doubted;
     request->attempt.n_begun = n_begun;

@@ -15,7 +15,7 @@
 #include "gateway/request/stages.h"
 
 static const struct gw_failure no_memory = {502, "worker_failed",
-                                            "no memory to go on with the request elsewhere"};
+                                            "no memory to continue the request on another worker"};
 
 void gw_lifecycle_init(struct gw_lifecycle *lifecycle, const struct gw_lifecycle_options *options,
                        const struct gw_core *core)
@@ -316,7 +316,7 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
     static const char *const words[] = {[DIED] = "died",
                                         [LEFT] = "left after its drain time",
                                         [STALLED] = "stalled",
-                                        [UNHEALTHY] = "was found to compute wrongly"};
+                                        [UNHEALTHY] = "failed its canary"};
     char message[160];
     (void)snprintf(message, sizeof message, "%s worker %s %s while it worked on the request",
                    gw_worker_role_name(worker->role), worker->id, words[loss]);

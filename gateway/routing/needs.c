@@ -98,12 +98,12 @@ static const struct gw_failure no_class = {
     503, "no_worker",
     "no numeric class has a prefill and a decode worker (--strict-class); try again shortly"};
 static const struct gw_failure no_class_left = {
-    503, "no_worker", "no worker of its numeric class is left (--strict-class)"};
+    503, "no_worker", "no worker of the request's numeric class is left (--strict-class)"};
 static const struct gw_failure no_memory = {
     400, "context_length_exceeded",
     "prompt and output are more tokens than any worker's KV cache holds"};
 static const struct gw_failure no_embedder = {
-    503, "no_worker", "no prefill worker makes embeddings: all are of an earlier version"};
+    503, "no_worker", "no prefill worker computes embeddings: all have an earlier version"};
 
 /* The role that the request needs and that no worker has in the request's classes. */
 static Baton__V1__Role missing_role(const struct gw_routing *routing,

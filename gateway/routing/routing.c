@@ -212,7 +212,7 @@ static void fail(struct gw_routing *routing, struct gw_request *request,
         gw_lifecycle_fail(routing->lifecycle, request, failure);
         return;
     }
-    (void)snprintf(message, sizeof message, "%s, and it cannot go on elsewhere: %s",
+    (void)snprintf(message, sizeof message, "%s, and no other worker can continue it: %s",
                    request->migration.past->reason, failure->message);
     gw_lifecycle_fail(routing->lifecycle, request,
                       &(struct gw_failure){502, "worker_failed", message});

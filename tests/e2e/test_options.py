@@ -24,7 +24,7 @@ REFUSED = {
     ("decode", "kv-tokens", MOST): MEMORY,
     ("decode", "kv-bytes", MOST): MEMORY,
     ("gateway", "max-queued-tokens",
-     LEAST): "2 prompt tokens are more than may ever wait here: 1024 with 1",
+     LEAST): "2 prompt tokens exceed the whole queue: 1024 with 1",
 }
 # Zero is six of the process's own heartbeats: with the least of those, peers that beat as usual
 # are always silent.

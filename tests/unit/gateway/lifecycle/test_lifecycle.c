@@ -167,7 +167,7 @@ TEST(more_tokens_than_asked_for_break_the_attempt)
     run_prompt(&decode, &client);
     say_tokens(&decode, &client, 1, 4);
     assert_int_equal(client.n_failed, 1);
-    assert_string_equal(client.message, "more tokens came than were asked for");
+    assert_string_equal(client.message, "the worker sent more tokens than were requested");
 }
 
 TEST(lost_tokens_break_the_attempt)
@@ -185,7 +185,8 @@ TEST(a_token_that_the_model_does_not_have_breaks_the_attempt)
     run_prompt(&decode, &client);
     assert_int_equal(client.request->state, GW_DECODING);
     say_tokens(&decode, &client, 1, 1);
-    assert_string_equal(client.message, "a token came that the model does not have");
+    assert_string_equal(client.message,
+                        "the worker sent a token that is not in the model's vocabulary");
     ask(&second, &whole);
     facts.n_vocab = 400;
     run_prompt(&decode, &second);
