@@ -85,7 +85,7 @@ void dc_prompt_lookup_read(const struct dc_prompt_lookup *lookup, struct dc_look
                            uint32_t *drafts, int n)
 {
     for (int i = 0; i < n; i++) {
-        size_t at = match.next + (size_t)i;
+        size_t at = match.next + (size_t)i; /* past the text's end it continues in the drafts */
         drafts[i] = at < lookup->n ? lookup->tokens[at] : drafts[at - lookup->n];
     }
 }

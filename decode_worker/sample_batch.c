@@ -70,6 +70,7 @@ static void choose(void *arg, int i, int worker)
                                        (size_t)(row + sampled->n) * (size_t)batch->n_vocab,
                                    (uint64_t)(first + sampled->n));
         sampled->n++;
+        /* The rows after a wrong draft were computed from a wrong input, so they are not used. */
         if (sampled->n == chunk->n_logits || made->token != chunk->tokens[sampled->n] ||
             baton_sampling_params_is_stop(&state->params, made->token))
             break;

@@ -273,7 +273,7 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ns = baton_now_ns();
     if (gateway->closing)
         return;
-    on_wake(&gateway->wake);
+    on_wake(&gateway->wake); /* also ticks the fleet, which no message wakes when all are silent */
     gw_dispatcher_tick(&gateway->dispatcher, now_ns);
     gw_completions_tick(gateway->api.completions, now_ns);
     gw_kv_debug_tick(gateway->api.kv_debug, now_ns);
@@ -466,6 +466,8 @@ static enum baton_err open_spans(struct gateway *gateway, struct baton_why *why)
                          why);
 }
 
+/* Checks what it can before it opens the model, which takes the longest. The inbox comes after the
+ * model, so that no worker connects to a gateway that cannot serve. */
 static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
     size_t max_bytes =
@@ -562,7 +564,8 @@ enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
     } else {
         close_handles(&gateway);
     }
-    (void)uv_run(&gateway.loop, UV_RUN_DEFAULT);
+    (void)uv_run(&gateway.loop,
+                 UV_RUN_DEFAULT); /* after a failed start: runs the close callbacks */
     (void)uv_loop_close(&gateway.loop);
     release(&gateway);
     return err;

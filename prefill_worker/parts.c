@@ -317,6 +317,7 @@ bool pf_parts_await(struct pf_job *job, int layer)
     int64_t begin_ns = baton_now_ns();
     pthread_mutex_lock(&parts->lock);
     while (may_wait(job, layer, begin_ns + PATIENCE_NS)) {
+        /* Polls too, because a cancellation sets its flag before anything signals `moved`. */
         struct timespec until = to_timespec(baton_now_ns() + POLL_NS);
         (void)pthread_cond_timedwait(&parts->moved, &parts->lock, &until);
     }

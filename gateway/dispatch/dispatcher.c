@@ -97,6 +97,7 @@ static void tick_queued(struct gw_dispatcher *dispatcher, int64_t now_ns)
     struct gw_request **next = &dispatcher->core->requests->checked_next;
     for (size_t n = queued->n < CHECKS_A_TICK ? queued->n : CHECKS_A_TICK; n && queued->n; n--) {
         struct gw_request *request = *next ? *next : gw_request_list_first(queued);
+        /* Before a failure, which may destroy more requests; leave_state then moves *next on. */
         *next = gw_request_list_next(queued, request);
         const struct gw_failure *failure = must_end(dispatcher, request, now_ns);
         if (failure)

@@ -445,6 +445,8 @@ static void handle_of_part(struct gw_dispatcher *dispatcher, const struct gw_wor
     }
 }
 
+/* Whether the message is about a part of the prompt. The first part's worker also sends messages
+ * about the whole prompt; only its Reserved and Rejected concern the part. */
 static bool is_of_part(struct gw_request *request, const struct gw_worker *worker,
                        const baton_envelope *envelope)
 {

@@ -7,6 +7,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
+/* HEARD_BEATS: a worker that misses more beats than this may not be computing. It is fewer than
+ * make it suspect. SLOTS_PER_BEAT: a check is late by at most this part of a beat. */
 enum { HEARD_BEATS = 2, SLOTS_PER_BEAT = 16 };
 
 /* How long a link stays open after Refused was sent on it, so that the message can leave. */
@@ -128,6 +130,7 @@ static bool id_is_free(struct gw_fleet *fleet, const baton_envelope *envelope,
 static bool may_join(struct gw_fleet *fleet, const baton_envelope *envelope,
                      struct gw_refusal *refusal)
 {
+    /* Leaving workers count too, because their links still hold open files and memory. */
     if (fleet->workers.n + fleet->leaving.n >= GW_MAX_WORKERS)
         return gw_handshake_refuse(refusal, BATON__V1__REFUSED__CODE__FULL,
                                    "the fleet has its most workers, %d", GW_MAX_WORKERS);
@@ -200,6 +203,7 @@ static void answer(struct gw_fleet *fleet, const struct baton_message *message, 
     const baton_envelope *envelope = message->envelope;
     struct gw_refusal refusal = {0};
     struct baton_why why = {""};
+    /* A refused worker needs a link too, on which Refused is sent. */
     bool is_welcome = may_join(fleet, envelope, &refusal);
     if (!is_welcome && fleet->refused.n >= GW_MAX_REFUSED) {
         drop_hello(fleet, message, "too many workers are being refused");
@@ -397,13 +401,14 @@ static int64_t next_check_ns(const struct gw_fleet *fleet, const struct gw_worke
 {
     bool may_be_suspect = worker->state == GW_WORKER_READY;
     int64_t patience_ns = dead_after_ns(fleet, worker) / (may_be_suspect ? 2 : 1);
-    int64_t silent_ns = last_heard_ns(fleet, worker) + patience_ns + 1;
+    int64_t silent_ns = last_heard_ns(fleet, worker) + patience_ns + 1; /* check_worker tests > */
     return silent_ns < worker->beat_due_ns ? silent_ns : worker->beat_due_ns;
 }
 
 static void check_worker(struct gw_fleet *fleet, struct gw_worker *worker, int64_t now_ns,
                          bool heard_all)
 {
+    /* While messages wait in the inbox, a worker may only seem silent. */
     int64_t silent_ns = heard_all ? now_ns - last_heard_ns(fleet, worker) : 0;
     int64_t dead_ns = dead_after_ns(fleet, worker);
     if (silent_ns > dead_ns) {

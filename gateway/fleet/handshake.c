@@ -100,6 +100,8 @@ struct gw_worker *gw_handshake_worker(const struct gw_identity *identity,
                                       .wake_arg = wake_arg};
     enum baton_err err = baton_link_resolve_url(hello->inbox_url, message->peer_host,
                                                 worker->address, sizeof worker->address, why);
+    /* A decode worker announces an inbox for contexts, a prefill worker one for parts of
+     * prompts. */
     const char *bulk_url = *hello->bulk_url ? hello->bulk_url : hello->parts_url;
     if (!err && *bulk_url)
         err = baton_link_resolve_url(bulk_url, message->peer_host, worker->bulk_url,

@@ -27,6 +27,8 @@ int64_t gw_heartbeat_worker_pause_ns(const struct gw_heartbeat *heartbeat, size_
     return larger(smaller(pause_ns, worker->max_beat_ns), heartbeat->beat_ns);
 }
 
+/* Rounds down to a multiple of a bunch, so that many workers get the same time. A beat so comes
+ * early and never late. */
 int64_t gw_heartbeat_due_ns(const struct gw_heartbeat *heartbeat, int64_t pause_ns, int64_t now_ns)
 {
     int64_t due_ns = now_ns + pause_ns, bunch_ns = pause_ns / GW_BUNCHES_PER_PAUSE;

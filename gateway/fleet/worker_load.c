@@ -29,6 +29,7 @@ static void add(struct gw_work *sum, const struct gw_work *work)
     sum->n_blocks = not_negative(sum->n_blocks + work->n_blocks);
 }
 
+/* Also changes the reported load, so that it stays valid until the next Status. */
 void gw_worker_load_add(struct gw_worker_load *load, const struct gw_work *work)
 {
     add(&load->ours, work);

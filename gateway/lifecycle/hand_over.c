@@ -82,6 +82,9 @@ void gw_hand_over_done(struct gw_lifecycle *lifecycle, struct gw_request *reques
     if (request->state != GW_DECODING)
         return;
     (void)snprintf(reason, sizeof reason, "decode worker %s drains", request->attempt.decode_id);
+    /* HandedOver follows the last StepEvents on the same link, so a different number of tokens
+     * means that some were lost: the context would continue after tokens that the client never
+     * got. */
     if (handed_over->attempt != request->successor.number ||
         handed_over->n_output_tokens != request->output.tokens.n ||
         gw_request_move(request, reason)) {

@@ -22,7 +22,7 @@ static void begin(struct gw_lifecycle *lifecycle, struct gw_request *request,
     char reason[GW_MAX_BREAK_BYTES];
     (void)snprintf(reason, sizeof reason, "decode worker %s does not answer", suspect->id);
     if (doubted)
-        *doubted = request->attempt;
+        *doubted = request->attempt; /* before gw_request_migrate begins a new attempt */
     if (!doubted || gw_request_migrate(request, reason)) { /* no memory: it waits for its worker */
         free(doubted);
         return;
@@ -63,7 +63,7 @@ void gw_hedge_drop(struct gw_request *request, const char *reason)
 
 void gw_hedge_revert(struct gw_lifecycle *lifecycle, struct gw_request *request)
 {
-    uint32_t n_begun = request->attempt.n_begun;
+    uint32_t n_begun = request->attempt.n_begun; /* stays, or the next attempt reuses a number */
     gw_command_cancel(request, "the earlier attempt continues");
     gw_attempt_release(&request->attempt);
     request->attempt = *request->doubted;

@@ -328,6 +328,8 @@ static void lose_requests(struct gw_lifecycle *lifecycle, const struct gw_reques
         }
         if (is_gone(loss))
             gw_attempt_worker_lost(&request->attempt, worker); /* first, so no Cancel is sent */
+        /* The operator caused the first kind. In RESERVING, the attempt was sent to a worker whose
+         * death was not detected yet, and the same death has counted before. */
         request->migration.n_uncounted +=
             request->output.tokens.n && (loss == LEFT || request->state == GW_RESERVING);
         gw_lifecycle_retry_or_fail(lifecycle, request, &failure);

@@ -4,6 +4,8 @@
 
 #include "common/base/clock.h"
 
+/* A rate is measured over at least so many moments, however long ago they were: one slow moment
+ * must not decide it. */
 enum { MIN_MARKS = 4 };
 
 static const double lately_s = 4, moment_s = 4.0 / GW_BUSY_RATE_MARKS;
@@ -72,7 +74,7 @@ static double taken_s(const struct gw_busy_rate *rate, double done)
 /* Events within one moment share a mark, so that the ring of marks reaches back lately_s. */
 void gw_busy_rate_note(struct gw_busy_rate *rate, double done, int64_t now_ns)
 {
-    size_t last = (rate->n_marks - 1) % GW_BUSY_RATE_MARKS;
+    size_t last = (rate->n_marks - 1) % GW_BUSY_RATE_MARKS; /* not used while n_marks is 0 */
     gw_busy_rate_pass(rate, now_ns);
     rate->clock_s += taken_s(rate, done);
     rate->pending_s = 0;

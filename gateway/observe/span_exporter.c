@@ -55,6 +55,7 @@ static void count(struct gw_span_exporter *exporter, enum gw_span_outcome outcom
     atomic_fetch_add_explicit(&exporter->counts[outcome], n, memory_order_relaxed);
 }
 
+/* Without a Retry-After: 1, 2, 4 ... up to 30 s, of which a random half is skipped. */
 int64_t gw_span_backoff_ns(int n_failures, double retry_after_s, uint64_t random)
 {
     int64_t asked_ns = (int64_t)(retry_after_s * (double)BATON_SECOND);
@@ -161,7 +162,8 @@ static void deliver(struct gw_span_exporter *exporter)
     struct gw_otlp_answer answer;
     for (;;) {
         struct baton_why why = {""};
-        bool is_last = atomic_load(&exporter->stopping);
+        bool is_last =
+            atomic_load(&exporter->stopping); /* read before the try: one try follows it */
         enum baton_err err = exporter->is_cut ? BATON_CANCELED : try_batch(exporter, &answer, &why);
         if (!err)
             return;

@@ -161,6 +161,7 @@ static void write_line(struct gw_spans *spans, const struct baton_buf *group)
                                   {group->data, group->len},
                                   {(void *)(uintptr_t)tail, sizeof tail - 1}};
     ssize_t n = (ssize_t)(spans->head.len + group->len + sizeof tail - 1);
+    /* One writev, because with O_APPEND it keeps lines of several gateways apart. */
     bool is_whole = !baton_buf_err(group) && writev(spans->fd, parts, 3) == n;
     spans->n_written += is_whole;
     spans->n_dropped += !is_whole;

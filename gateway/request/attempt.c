@@ -75,7 +75,7 @@ static void leave_prompt(struct gw_attempt *attempt)
 void gw_attempt_add_part(struct gw_attempt *attempt, struct gw_worker *worker, uint64_t turn)
 {
     attempt->parts[attempt->n_parts++] = (struct gw_prompt_part){.worker = worker};
-    if (worker == attempt->prefill)
+    if (worker == attempt->prefill) /* its load counts since gw_attempt_prompt_begins */
         return;
     worker->n_active++;
     worker->n_routed++;
@@ -200,6 +200,7 @@ void gw_attempt_release(struct gw_attempt *attempt)
 void gw_attempt_colocate(struct gw_attempt *attempt)
 {
     gw_attempt_release_prefill(attempt);
+    /* Answers and logs name the worker that ran the prompt. */
     (void)snprintf(attempt->prefill_id, sizeof attempt->prefill_id, "%s", attempt->decode_id);
 }
 

@@ -25,6 +25,7 @@ static enum baton_err send(struct gw_worker *worker, const struct gw_request *re
                            baton_envelope *envelope)
 {
     envelope->request_id = request->id;
+    /* The tag is for logs only, and acknowledgements are frequent and not logged. */
     if (envelope->body_case != BATON__V1__ENVELOPE__BODY_TOKEN_ACK)
         baton_envelope_set_tag(envelope, &request->tag);
     envelope->attempt = request->attempt.number;
@@ -37,6 +38,8 @@ static void command(struct gw_worker *worker, struct gw_request *request, baton_
     request->is_unsendable |= send(worker, request, envelope) != BATON_OK;
 }
 
+/* The time until the deadline, which workers count on their own clocks. At least 1, because 0 means
+ * no deadline on the wire. */
 static uint32_t left_ms(const struct gw_request *request)
 {
     int64_t left_ns = request->deadline_ns - baton_now_ns();
@@ -209,6 +212,7 @@ void gw_command_start(struct gw_request *request, uint32_t first_token)
         speculation.min_tokens = (uint32_t)request->params.speculation.min_tokens;
         start.speculation = &speculation;
     }
+    /* Prompt and output are long, so they are sent only for penalties and for drafts. */
     if (start.speculation || baton_sampling_needs_prompt(&request->params.sampling)) {
         start.prompt = request->params.prompt.ids;
         start.n_prompt = request->params.prompt.n;

@@ -84,6 +84,7 @@ static void count(struct gw_request *request, const char *reason)
     struct gw_migrated *past = migration->past;
     if (!migration->n) {
         past->first = request->attempt;
+        /* Its ids and times are reported at the end, when its workers may be freed. */
         past->first.prefill = past->first.decode = past->first.prompt_at = NULL;
     }
     migration->n++;

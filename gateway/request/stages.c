@@ -26,6 +26,7 @@ static void set_prefill(const struct gw_request *request,
     const struct gw_attempt *attempt = gw_request_first_attempt(request);
     const char *worker = attempt->prefill_id;
     double total_s = baton_seconds(request->output.first_ns - attempt->prefill_sent_ns);
+    /* Clamped, because another host's clock measured the durations inside total_s. */
     double queue_s = fmin(attempt->prefill_queue_s, total_s);
     double compute_s = fmin(attempt->prefill_compute_s, total_s - queue_s);
     set(spans, BATON_STAGE_prefill_queue, worker, queue_s);

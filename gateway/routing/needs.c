@@ -14,6 +14,8 @@ bool gw_needs_fit(const struct gw_routing *routing, const struct gw_worker *work
 {
     if (!gw_needs_capable(worker, request))
         return false;
+    /* A prefill worker holds the prompt only: its first token is never an input there. In naive
+     * mode it generates the whole output and needs positions for it. */
     bool is_prompt = worker->role == BATON__V1__ROLE__ROLE_PREFILL && request->params.kv_cache;
     int64_t n_new = is_prompt ? 1 : gw_request_n_more(request);
     return gw_attempt_n_blocks(gw_request_input(request)->n, n_new,
@@ -40,6 +42,7 @@ gw_class_set gw_needs_classes(const struct gw_routing *routing, const struct gw_
         return gw_any_class;
     gw_class_set own =
         gw_class_set_of(gw_numeric_classes_find(&routing->fleet->classes, &request->numeric_class));
+    /* A request that needs no decode worker any more can also stay with a prefill worker alone. */
     bool is_last = !request->params.kv_cache || gw_request_n_more(request) == 1;
     bool can_stay =
         (request->params.kv_cache &&

@@ -159,6 +159,7 @@ struct gw_worker *gw_pair_choose_decode(struct gw_routing *routing, struct gw_re
     size_t n = 0;
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker)) {
+        /* Blocks are stored under the hashes of the class that computes the prompt. */
         const struct gw_worker *computes = sender ? sender : worker;
         if (!(gw_class_set_of(worker->numeric_class) & classes) ||
             !may_decode(routing, worker, request, n_wanted) || !may_send(routing, sender, worker))
@@ -179,6 +180,8 @@ struct gw_worker *gw_pair_choose_decode(struct gw_routing *routing, struct gw_re
 
 /* ---- two workers ---- */
 
+/* A pair of one class. The prefill worker is chosen first, among the classes whose decode workers
+ * have capacity: otherwise it could be of a class whose decode workers are full. */
 static bool choose_inside(struct gw_routing *routing, struct gw_request *request,
                           gw_class_set classes, struct gw_pair *pair)
 {
@@ -191,6 +194,8 @@ static bool choose_inside(struct gw_routing *routing, struct gw_request *request
     return pair->decode;
 }
 
+/* A decode worker that runs the prompt itself, if no prefill worker of a class with decode capacity
+ * is free. With one, gw_routing_reserved decides later which of the two is faster. */
 static bool choose_alone(struct gw_routing *routing, struct gw_request *request,
                          gw_class_set classes, struct gw_pair *pair)
 {

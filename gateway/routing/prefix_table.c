@@ -19,6 +19,7 @@ struct gw_prefix_table {
     uint32_t newest, oldest;
 };
 
+/* A power of two, for a mask instead of a division; at least one bucket per block. */
 static uint32_t n_buckets_for(size_t max_blocks)
 {
     uint32_t n = 1;

@@ -147,7 +147,7 @@ static bool route(struct gw_routing *routing, struct gw_request *request)
     request->attempt.hashes = gw_prompt_hashes_get(request, computes->numeric_class,
                                                    routing->fleet->terms.kv_block_tokens);
     /* The prompt runs only after Reserved, but both workers are assigned now: should_colocate
-     * compares them then. */
+     * compares them then, and other requests must see their load meanwhile. */
     if (pair.prefill)
         gw_attempt_assign_prefill(&request->attempt, pair.prefill, ++routing->n_turns);
     if (!pair.decode) {
@@ -183,6 +183,8 @@ static void hand_over(struct gw_routing *routing, struct gw_request *request)
 {
     const struct gw_worker *sender = request->attempt.decode;
     struct gw_worker *receiver = NULL;
+    /* First, because a hand-over is due only without a successor: a new receiver is then chosen in
+     * the same tick. */
     if (is_doubtful(request->successor.decode))
         gw_hand_over_drop(request, "the receiving worker does not answer");
     if (gw_hand_over_is_due(routing->lifecycle, request))

@@ -75,6 +75,8 @@ static bool divide(const struct gw_routing *routing, const struct gw_request *re
     uint32_t n_tokens = (uint32_t)gw_request_input(request)->n;
     *split = (struct gw_split){.n_parts = attempt->n_parts,
                                .stripe_blocks = stripe_blocks(routing, attempt)};
+    /* The stripes begin after the longest cached prefix of any part, which sends it to the
+     * others. */
     for (uint32_t i = 0; i < attempt->n_parts; i++) {
         if (attempt->parts[i].n_cached_blocks <= split->first_block)
             continue;
@@ -128,6 +130,7 @@ bool gw_split_reserved(struct gw_routing *routing, struct gw_request *request,
     uint32_t block_tokens = routing->fleet->terms.kv_block_tokens;
     if (!part || part->answered)
         return true;
+    /* At least the last token must be computed, because its logits give the first output token. */
     if ((uint64_t)reserved->n_cached_blocks * block_tokens >= gw_request_input(request)->n)
         return false;
     part->answered = true;
