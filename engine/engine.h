@@ -17,7 +17,8 @@
  *            model, which outlives them.
  * Threading: any thread may read a model. One thread, the engine thread, calls an engine.
  * Errors:    load and create: INVALID, NO_MEMORY, with the reason. Forwards: INVALID (a token or a
- *            position out of range), CANCELED (on_layer said so). A forward allocates nothing.
+ *            position out of range), CANCELED (on_layer returned false). A forward allocates
+ *            nothing.
  */
 #ifndef BATON_ENGINE_ENGINE_H
 #define BATON_ENGINE_ENGINE_H
@@ -31,7 +32,7 @@ struct baton_cache_dirs;
 struct baton_checkpoint;
 struct baton_model;
 
-/* What --dtype may say, wherever a model is loaded. */
+/* The help text of --dtype, for every program that loads a model. */
 #define BATON_DTYPE_HELP                                                                           \
     "weight format: f32, bf16, q8, auto (the fastest of these on this CPU), q4 (about five bits "  \
     "per weight) or native (the formats of a GGUF file); default: native for a GGUF file, else "   \
@@ -40,7 +41,7 @@ struct baton_model;
 /* How a model is kept. Zeroed: in its default dtype, by the best kernels, packed by one thread,
  * private to the process. */
 struct baton_model_options {
-    const char *dtype;   /* as BATON_DTYPE_HELP has it; NULL: the default */
+    const char *dtype;   /* a name of BATON_DTYPE_HELP; NULL: the default */
     const char *kernels; /* "auto", "amx", "avx512vnni", "avx512", "avx2", "i8mm", "dotprod",
                             "neon", "portable", "openblas"; NULL: auto */
     const struct baton_cache_dirs *cache; /* where packed weights are shared with other processes,
@@ -76,7 +77,7 @@ struct baton_model_info {
     size_t weight_bytes;    /* as packed */
     size_t mapped_bytes;    /* of them, page cache of a shared file; 0 until the model is loaded */
 };
-/* The model's own. */
+/* Borrowed from the model. */
 const struct baton_model_info *baton_model_info(const struct baton_model *model);
 
 /* The class of a model's forwards whose K and V are in kv: processes of one class compute the same
@@ -153,9 +154,8 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
                                   const uint32_t *tokens, int n_tokens,
                                   float *logits) BATON_MUST_CHECK;
 
-/* How many layers were computed so far, and how many rows the forward has that runs or ran last.
- * From any thread: one that sees the count stand still during a forward knows that the engine
- * does. */
+/* The number of layers computed so far, and the rows of the current or last forward. Any thread may
+ * call it: a count that stands still during a forward means that the engine is stalled. */
 struct baton_engine_pulse {
     unsigned n_layers;
     int n_rows;
@@ -170,18 +170,18 @@ typedef void (*baton_item_fn)(void *arg, int item, int worker);
 void baton_engine_share(struct baton_engine *engine, int n_items, baton_item_fn fn, void *arg);
 
 /* Threads 0..n-1 take part, thread 0 being the caller. Thread i is pinned to processors[i]; with
- * NULL each runs wherever the system puts it. One function always tells NULL, or never. */
+ * NULL the system places each. One function sets processors to NULL always or never. */
 struct baton_share {
     int n;
-    const int *processors; /* [n], borrowed until the next call of the function that told it */
+    const int *processors; /* [n], borrowed until the next call of the function that set it */
 };
 
-/* Called before every loop and between the caller's items: false while nothing has changed since
- * the last call, which should then cost next to nothing. */
+/* Called before every loop and between the caller's items, so it must cost next to nothing while
+ * nothing changes. False: nothing has changed since the last call. */
 typedef bool (*baton_share_fn)(void *arg, struct baton_share *share);
 
-/* Sets the rule for how many threads compute, and where; without one all do, wherever the system
- * puts them. To be called on the thread that calls the engine. */
+/* Sets the rule for how many threads compute, and on which processors; without one all threads
+ * compute, unpinned. Called on the thread that calls the engine. */
 void baton_engine_set_share(struct baton_engine *engine, baton_share_fn fn, void *arg);
 
 #endif

@@ -22,7 +22,7 @@
  *
  * Ownership: the caller destroys a pool. A sequence holds its blocks until baton_seq_fini.
  * Threading: one thread owns a pool: it begins, registers, shortens and ends sequences, and counts
- *            blocks. Any thread may read what never changes: sizes, layers, names. A sequence moves
+ *            blocks. Any thread may read the constants: sizes, layers, names. A sequence moves
  *            between threads by message: the thread that has it runs it, holds its window, and
  *            touches its blocks. Several threads may read a block that is shared.
  * Errors:    create and measure: INVALID, NO_MEMORY, IO, with the reason. The others: see there.
@@ -61,7 +61,7 @@ enum baton_err baton_kv_create(const struct baton_model *model,
 /* NULL is harmless. */
 void baton_kv_destroy(struct baton_kv *kv);
 
-/* What a pool takes that has the dtype and n_step_rows of the options. */
+/* The memory of a pool with the dtype and n_step_rows of the options. */
 struct baton_kv_sizes {
     size_t block_bytes;  /* of a block in all layers */
     size_t window_bytes; /* of them, in layers with a window */
@@ -78,13 +78,13 @@ int baton_kv_n_free(const struct baton_kv *kv);
 int baton_kv_n_cached(const struct baton_kv *kv);
 /* The most blocks that a sequence could hold that began now; it also needs those of its window. */
 int baton_kv_n_reservable(const struct baton_kv *kv);
-/* Bytes that no memory lies behind yet. */
+/* Bytes that are not backed by memory yet. */
 size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
 
 /* At most n_blocks are cached from now on; 0: none, and nothing is shared. Without this call there
  * is no bound. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
-/* When the block that is evicted next became cached; 0: none is cached. */
+/* The time when the next block to evict became cached; 0: none is cached. */
 int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv);
 
 /* The account of a pool: begin, claim for every sequence there is, n_faults. Each block should be
@@ -110,7 +110,7 @@ struct baton_seq {
     int n_shared; /* of them, the first: found under their hashes, not to be written */
     int n_tokens; /* positions filled, advanced by forwards and by reception */
 
-    /* Of a pool that slides; else NULL and 0. */
+    /* In a pool that slides; else NULL and 0. */
     int *windows; /* owned array, as blocks: of layers with a window; negative: not held */
     int first_window, end_window; /* those held */
     int n_set_aside;              /* that it may hold */
@@ -143,8 +143,8 @@ bool baton_seq_hold_window(struct baton_seq *seq, int first, int end) BATON_MUST
 
 /* ---- what travels ---- */
 
-/* What both ends of a hand-off must have alike: the digest of the layout (arch/kv_layout.h), which
- * covers the element type. */
+/* The digest of the layout (arch/kv_layout.h), which covers the element type. It must be equal at
+ * both ends of a hand-off. */
 const char *baton_kv_layout_name(const struct baton_kv *kv);
 const char *baton_kv_dtype(const struct baton_kv *kv);
 
@@ -152,7 +152,7 @@ const char *baton_kv_dtype(const struct baton_kv *kv);
 int baton_kv_n_layers(const struct baton_kv *kv);
 /* The layers that hold K and V, in order: [*n], the pool's. The others read an earlier layer's. */
 const int *baton_kv_held_layers(const struct baton_kv *kv, int *n);
-/* Of them, those of which all positions are kept, or those that see a window: [*n], the pool's. */
+/* The held layers that see a window, or those that keep all positions: [*n], the pool's. */
 const int *baton_kv_layers_with(const struct baton_kv *kv, bool window, int *n);
 bool baton_kv_has_window(const struct baton_kv *kv, int layer);
 
@@ -164,7 +164,7 @@ size_t baton_kv_all_block_bytes(const struct baton_kv *kv);
  * but for layers with a window. It is the same in every pool of the layout. One block more than the
  * next position sees is needed by a prompt that begins behind the context's last whole block. */
 int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens);
-/* Bytes of what a context of n_tokens needs in all layers, without blocks before first_block. */
+/* Bytes that a context of n_tokens needs in all layers, without the blocks before first_block. */
 uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens);
 
 /* Memory of block index (counted in the sequence) of a layer that holds K and V. */
@@ -176,12 +176,12 @@ const int *baton_seq_numbers(const struct baton_seq *seq, int layer);
 
 /* The memory of a shared pool as a file, the pool's own; -1: it is not shared. */
 int baton_kv_fd(const struct baton_kv *kv);
-/* How many blocks were taken since the pool began: as_of for those who read the file. */
+/* The number of blocks taken since the pool began: as_of for the readers of the file. */
 uint64_t baton_kv_clock(const struct baton_kv *kv);
 
-/* Such a file of another process, of a pool of n_blocks with the same layout as own (borrowed until
- * close), mapped to be read. Nothing in it is believed: numbers are checked against its size, which
- * its seals fix. fd is borrowed for the call. INVALID: it is no sealed pool of that size. */
+/* Maps such a file of another process for reading: a pool of n_blocks with the same layout as own
+ * (borrowed until close). Nothing in it is trusted: numbers are checked against its size, which its
+ * seals fix. fd is borrowed for the call. INVALID: it is not a sealed pool of that size. */
 struct baton_kv_view;
 enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_blocks,
                                   struct baton_kv_view **view,
@@ -191,7 +191,7 @@ void baton_kv_view_close(struct baton_kv_view *view);
 int baton_kv_view_n_blocks(const struct baton_kv_view *view);
 
 /* Copies a block of a layer that holds K and V. False when its owner gave it to another sequence
- * after the pool's clock had shown as_of: what was copied is then of no use. */
+ * after the pool's clock had shown as_of; the copy is then useless. */
 bool baton_kv_view_copy(const struct baton_kv_view *view, int layer, int block, uint64_t as_of,
                         void *to) BATON_MUST_CHECK;
 

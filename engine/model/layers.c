@@ -57,7 +57,7 @@ struct baton_matrix *baton_model_matrix(struct baton_model *model, const struct 
 const struct baton_matrix *baton_model_matrix_in(const struct baton_model *model,
                                                  const struct baton_array *array)
 {
-    return member_of((struct baton_model *)model, array); /* which is only read through it */
+    return member_of((struct baton_model *)model, array); /* the result is const again */
 }
 
 int baton_model_n_packed_rows(const struct baton_array *array)

@@ -26,7 +26,7 @@ struct baton_norm {
     float *weight, *bias; /* [C]; bias may be NULL */
 };
 
-/* What the model's form has no use for is NULL: weights of norms, sinks, biases. */
+/* Weights that the model's form does not have are NULL: norms, sinks, biases. */
 struct baton_attention {
     struct baton_norm norm;      /* of its input */
     struct baton_norm post_norm; /* of its result */
@@ -52,8 +52,8 @@ struct baton_layer {
 struct baton_model {
     struct baton_spec spec;
     struct baton_model_info info;
-    enum baton_dtype dtype;              /* of its matrices, where a rule says nothing else */
-    const struct baton_kernels *kernels; /* whose layout the matrices have */
+    enum baton_dtype dtype;              /* of its matrices, unless a rule chooses another */
+    const struct baton_kernels *kernels; /* their layout is that of the matrices */
 
     struct baton_matrix token_embedding; /* [V][C] */
     float *position_embedding;           /* [n_context][C], or NULL */
@@ -63,16 +63,17 @@ struct baton_model {
 
     char *slab;                  /* NULL while it is only being measured */
     size_t n_taken;              /* bytes of it */
-    struct baton_pack_file pack; /* which the slab is the payload of; zeroed: the slab is private */
+    struct baton_pack_file pack; /* its payload is the slab; zeroed: the slab is private */
 };
 
-/* An array of floats' member, and a matrix's: the first copy's, whatever array->expert is. */
+/* The member of an array of floats, and of a matrix: the first copy's, whatever array->expert
+ * is. */
 float **baton_model_floats(struct baton_model *model, const struct baton_array *array);
 struct baton_matrix *baton_model_matrix(struct baton_model *model, const struct baton_array *array);
 const struct baton_matrix *baton_model_matrix_in(const struct baton_model *model,
                                                  const struct baton_array *array);
 
-/* Rows as kernels read them, and floats, of one copy. */
+/* The rows as kernels read them, and the floats, of one copy. */
 int baton_model_n_packed_rows(const struct baton_array *array);
 size_t baton_model_n_floats(const struct baton_array *array);
 

@@ -1,4 +1,4 @@
-/* A model before it has memory: its kernels, and of what dtypes each matrix is. */
+/* A model before it has memory: its kernels, and the dtypes of each matrix. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static enum baton_err choose_kernels(const char *name, const struct baton_kernel
         size_t n = strlen(names);
         (void)snprintf(names + n, sizeof names - n, ", %s", found->name);
     }
-    return baton_fail(why, BATON_INVALID, "kernels: \"%.40s\" is none of what this CPU runs: %s",
+    return baton_fail(why, BATON_INVALID, "kernels: this CPU cannot run \"%.40s\"; it runs: %s",
                       name, names);
 }
 
@@ -50,7 +50,8 @@ static enum baton_err refuse_kernels(const struct baton_model *model, struct bat
                       model->kernels->name, model->info.dtype);
 }
 
-/* Matrices have dtypes by a rule; what none is said of is f32. */
+/* A rule chooses the dtypes of matrices; those that it leaves alone are f32. Only the panels'
+ * layout has kernels for every dtype. */
 static enum baton_err choose_by_rule(struct baton_model *model, const char *name,
                                      struct baton_why *why)
 {
@@ -94,7 +95,7 @@ static void add_part(struct baton_model *model, struct baton_matrix *matrix, int
     matrix->n_out += n_out;
 }
 
-/* What an array's matrix is, but for its memory. Neighbouring rows of one dtype are one part. */
+/* Describes an array's matrix, all but its memory. Neighbouring rows of one dtype are one part. */
 static void describe_matrix(struct baton_model *model, const struct baton_dtype_rule *rule,
                             const struct baton_array *array)
 {
@@ -125,7 +126,7 @@ static void describe_matrices(struct baton_model *model, const struct baton_dtyp
     }
 }
 
-/* What every layer's parts are, but for their arrays. */
+/* Describes every layer's norms, all but their arrays. */
 static void describe_parts(struct baton_model *model)
 {
     const struct baton_norm norm = {.kind = model->spec.norm, .epsilon = model->spec.norm_epsilon};
@@ -137,6 +138,8 @@ static void describe_parts(struct baton_model *model)
     model->final_norm = norm;
 }
 
+/* The dtype of most of the layers' bytes. The embedding and the head do not count: in a small model
+ * with a large vocabulary they outweigh all layers. */
 static const char *main_dtype(const struct baton_model *model)
 {
     double bytes[BATON_N_DTYPES] = {0};
@@ -155,7 +158,7 @@ static const char *main_dtype(const struct baton_model *model)
     return baton_dtype_name(most);
 }
 
-/* Its dtype is chosen already. */
+/* The model's dtype is chosen already. */
 static void describe(struct baton_model *model)
 {
     const struct baton_spec *spec = &model->spec;

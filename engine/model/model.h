@@ -1,5 +1,5 @@
-/* What of a model the rest of the engine, tools, benchmarks and tests use beyond engine/engine.h:
- * its spec and its bytes, and models of random weights.
+/* A model for the rest of the engine, tools, benchmarks and tests, beyond engine/engine.h: its spec
+ * and its bytes, and models of random weights.
  *
  * Ownership: as in engine/engine.h.
  * Threading: immutable after load; shared by any number of threads.
@@ -12,15 +12,14 @@
 #include "engine/checkpoint/cache_dir.h"
 #include "engine/engine.h"
 
-/* What options that name no dtype stand for: "native" for GGUF, else "f32". */
+/* The dtype of options that name none: "native" for GGUF, else "f32". */
 const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint);
 
 /* baton_model_load for a caller that wants nothing else of the checkpoint at path. */
 enum baton_err baton_model_open(const char *path, const struct baton_model_options *options,
                                 struct baton_model **model, struct baton_why *why) BATON_MUST_CHECK;
 
-/* What the model of a checkpoint computes; INVALID, with the field, when the engine cannot compute
- * it. */
+/* The spec of a checkpoint's model; INVALID, with the field, when the engine cannot compute it. */
 enum baton_err baton_model_spec_of(const struct baton_checkpoint *checkpoint,
                                    struct baton_spec *spec, struct baton_why *why) BATON_MUST_CHECK;
 
@@ -33,8 +32,8 @@ enum baton_err baton_model_random(const struct baton_spec *spec, uint64_t seed,
 
 const struct baton_spec *baton_model_spec(const struct baton_model *model);
 
-/* Whether all matrices are in f32: other dtypes have errors that those of K and V in f16 are small
- * beside. */
+/* Whether all matrices are in f32. The errors of every other dtype exceed those of K and V in
+ * f16. */
 bool baton_model_is_f32(const struct baton_model *model);
 
 /* Bytes of the matrices that forwards read, as they are packed. */

@@ -2,7 +2,8 @@
 
 #include "common/base/log.h"
 
-/* Parts of a source in order of their rows. */
+/* Sorts the parts of a source by their rows: tensors are found in the order of the table of names.
+ */
 static void sort_parts(struct baton_weights_source *source)
 {
     for (int i = 1; i < source->n_parts; i++)
@@ -13,7 +14,7 @@ static void sort_parts(struct baton_weights_source *source)
         }
 }
 
-/* Why the part of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
+/* The reason why the part of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
 static const char *dtype_of_part(const struct baton_model *model,
                                  const struct baton_weights_part *part, enum baton_dtype *dtype)
 {
@@ -23,7 +24,7 @@ static const char *dtype_of_part(const struct baton_model *model,
     return model->kernels->dtypes[*dtype].linear ? NULL : "the kernels have no such dtype";
 }
 
-/* One copy's dtypes; or why it has none. */
+/* One copy's dtypes, or the reason why it has none. */
 static const char *dtypes_of_copy(const struct baton_native_dtypes *native,
                                   const struct baton_model *model, const struct baton_array *array,
                                   struct baton_matrix_dtypes *dtypes)

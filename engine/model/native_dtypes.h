@@ -23,10 +23,10 @@ struct baton_native_dtypes {
     const char *reason;
 };
 
-/* The rule that chooses so; native lives as long as it. */
+/* The rule of these dtypes; native outlives it. */
 struct baton_dtype_rule baton_native_dtypes_rule(struct baton_native_dtypes *native);
 
-/* Says in the log, if need be, that matrices became f32. */
+/* Logs that matrices became f32, if any did. */
 void baton_native_dtypes_log(const struct baton_native_dtypes *native);
 
 #endif

@@ -20,7 +20,7 @@ static bool is_native(const char *dtype)
     return !strcmp(dtype, "native");
 }
 
-/* NULL: all matrices have the dtype of that name. */
+/* The rule of a dtype's name; NULL: all matrices have the dtype of that name. */
 static const struct baton_dtype_rule *rule_named(const char *dtype,
                                                  const struct baton_dtype_rule *native)
 {
@@ -42,7 +42,7 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     struct baton_model *made = NULL;
     struct baton_native_dtypes native = {.names = names, .weights = weights};
     const struct baton_dtype_rule keep = baton_native_dtypes_rule(&native);
-    /* Before memory is asked for in a size that only config.json vouches for. */
+    /* The check comes before the allocation: until then only config.json vouches for the size. */
     enum baton_err err = baton_tensors_check(spec, names, weights, why);
     if (!err)
         err = baton_model_measure(spec, options, rule_named(options->dtype, &keep), &made, why);
@@ -59,7 +59,7 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
     return err;
 }
 
-/* The options with what they leave open. */
+/* Fills in the defaults of the options. */
 static enum baton_err complete(const struct baton_checkpoint *checkpoint,
                                const struct baton_model_options *options,
                                struct baton_model_options *complete, struct baton_why *why)
@@ -91,6 +91,7 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     if (err)
         return err;
     const struct baton_tensor_names *names = baton_arch_tensors(arch, &checkpoint->config);
+    /* A head of its own in the file outranks tie_word_embeddings of the config. */
     if (baton_tensors_have_head(names, weights))
         spec.has_tied_head = false;
     err = load(&spec, names, &chosen, weights, model, &reason);

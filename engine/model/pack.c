@@ -19,6 +19,7 @@ struct build {
     struct baton_pool *pool;
 };
 
+/* A known row is a whole block, a group and a ragged rest, so that the signature covers padding. */
 enum { SIGNED_INPUTS = BATON_BLOCK_MAX_VALUES + BATON_Q8_GROUP + 5 };
 
 static void write_known_floats(const struct baton_packed *packed)
@@ -40,7 +41,7 @@ static void write_known_blocks(const struct baton_packed *packed)
     baton_packed_write_blocks(packed, 0, rows);
 }
 
-/* Goes on with a known matrix as `write` packs it in a dtype. */
+/* Adds a known matrix, as `write` packs it in a dtype, to the CRC. */
 static uint32_t sign_panel(enum baton_dtype dtype, enum baton_layout layout, int n_in,
                            void (*write)(const struct baton_packed *packed), uint32_t crc)
 {
@@ -51,7 +52,7 @@ static uint32_t sign_panel(enum baton_dtype dtype, enum baton_layout layout, int
     return baton_crc32c(crc, panel, baton_packed_read_bytes(&packed));
 }
 
-/* Blocks are packed as they are, or made of floats. */
+/* A dtype has two ways into its layout: blocks are packed as they are, or encoded from floats. */
 static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uint32_t crc)
 {
     bool has_blocks = baton_dtype_has_blocks(dtype);
@@ -62,8 +63,8 @@ static uint32_t sign_dtype(enum baton_dtype dtype, enum baton_layout layout, uin
     return crc;
 }
 
-/* Changes with whatever changes what baton_packed_write writes or where a tensor stands, so that no
- * build ever reads what another one packed differently. */
+/* Changes when the bytes that baton_packed_write writes or the places of tensors change, so that no
+ * build ever reads a file that another build packed differently. */
 static uint32_t packing_signature(const struct baton_model *model)
 {
     uint32_t crc = baton_model_layout_digest(model);
@@ -99,7 +100,7 @@ static enum baton_err map(const struct build *build, const char *path, uid_t own
     return BATON_OK;
 }
 
-/* Makes the file, whose lock is held, and ends begun in any case. */
+/* Makes the file, whose lock is held; commits or aborts begun in any case. */
 static enum baton_err make(const struct build *build, struct baton_once_file *begun,
                            const struct baton_pack_key *key, struct baton_why *why)
 {
@@ -116,7 +117,7 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
         build->model->slab = NULL;
         return err;
     }
-    if (key->n_bytes >= TELL_FROM_BYTES) /* what was written is read once more, for its checksums */
+    if (key->n_bytes >= TELL_FROM_BYTES) /* sealing reads the file once more, for its checksums */
         baton_log(BATON_LOG_INFO, "weights_sealing",
                   BATON_F("mib", (double)key->n_bytes / (1 << 20)));
     baton_pack_file_seal(file, key, build->pool);
@@ -129,13 +130,13 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
     return BATON_OK;
 }
 
-/* Looks again under the lock: the process that held it before has made the file. */
+/* Maps once more under the lock: the process that held it before has usually made the file. */
 static enum baton_err map_or_make(const struct build *build, const char *path, uid_t owner,
                                   const struct baton_pack_key *key, struct baton_why *why)
 {
     struct baton_once_file begun;
-    /* For a process that packs on a slow disk, or encodes q4 on one core: a second copy could be
-     * more than memory holds. */
+    /* Long enough for a process that packs on a slow disk, or encodes q4 on one core: giving up
+     * early packs a private copy, and two copies may exceed the memory. */
     double wait_s = PACK_WAIT_S + (double)key->n_bytes / PACK_BYTES_PER_S;
     enum baton_err err = baton_once_file_begin(path, wait_s, &begun, why);
     if (err)
@@ -147,7 +148,9 @@ static enum baton_err map_or_make(const struct build *build, const char *path, u
     return BATON_OK;
 }
 
-/* IO and TIMEOUT: there is no file, and none to be made; anything else is the weights' fault. */
+/* IO and TIMEOUT: there is no file, and none can be made; any other error is the weights' fault.
+ * All directories are searched before one gets a new file: the first may have become writable after
+ * a file was made in the second. */
 static enum baton_err share(const struct build *build, struct baton_why *why)
 {
     const struct baton_cache_dirs *dirs = build->options->cache;

@@ -1,4 +1,4 @@
-/* Where a model's slab comes from: a file of packed weights that all workers of the host map, or
+/* The source of a model's slab: a file of packed weights that all workers of the host map, or
  * private memory.
  *
  * Ownership: the model owns the mapping or the memory; weights and options are borrowed.

@@ -16,7 +16,7 @@ enum {
     VERSION = 2,
     PAGE_BYTES = 4096,
     N_PIECES = 64,
-    HEX_BYTES = 64,
+    HEX_BYTES = 64, /* of a SHA-256; the header stores no terminator */
     DTYPE_BYTES = 16,
     WEIGHTS_DIGITS = 16,
     CONFIG_DIGITS = 8
@@ -65,7 +65,7 @@ static uint32_t header_crc(struct header header)
     return baton_crc32c(0, &header, sizeof header);
 }
 
-/* All but the checksums. */
+/* The header of a key, without the checksums. */
 static struct header wanted_header(const struct baton_pack_key *key)
 {
     struct header header = {.magic = {'B', 'A', 'T', 'N', 'P', 'A', 'C', 'K'},
@@ -79,6 +79,7 @@ static struct header wanted_header(const struct baton_pack_key *key)
     return header;
 }
 
+/* Pieces end on pages, and the last one takes less: two threads never fault the same page in. */
 static void sum_payload(const struct baton_pack_file *file, size_t n_bytes, struct baton_pool *pool,
                         uint32_t crcs[N_PIECES])
 {
@@ -107,9 +108,11 @@ static enum baton_err check(const struct baton_pack_file *file, const struct bat
     if (found.crc != header_crc(found))
         return baton_fail(why, BATON_CORRUPT, "the header's checksum is wrong");
     wanted.crc = found.crc;
+    /* The header is compared first: summing a payload of 40 GB takes seconds. */
     memcpy(wanted.piece_crcs, found.piece_crcs, sizeof wanted.piece_crcs);
     if (memcmp(&found, &wanted, sizeof found) != 0)
-        return baton_fail(why, BATON_CORRUPT, "packed from other weights, or by another version");
+        return baton_fail(why, BATON_CORRUPT,
+                          "the file was packed from other weights or by another version");
     sum_payload(file, key->n_bytes, pool, wanted.piece_crcs);
     if (memcmp(&found, &wanted, sizeof found) != 0)
         return baton_fail(why, BATON_CORRUPT, "the weights' checksum is wrong");
@@ -124,7 +127,7 @@ static enum baton_err map_checked(int fd, const struct baton_pack_key *key, stru
     if (fstat(fd, &info))
         return baton_fail(why, BATON_IO, "%s", strerror(errno));
     if ((uint64_t)info.st_size != PAGE_BYTES + (uint64_t)key->n_bytes)
-        return baton_fail(why, BATON_CORRUPT, "wrong size");
+        return baton_fail(why, BATON_CORRUPT, "the file's size is wrong");
     enum baton_err err = map_fd(fd, PAGE_BYTES + key->n_bytes, PROT_READ, &mapped, why);
     if (err)
         return err;
@@ -156,7 +159,7 @@ enum baton_err baton_pack_file_create(int fd, const struct baton_pack_key *key,
     size_t n_bytes;
     if (__builtin_add_overflow(key->n_bytes, (size_t)PAGE_BYTES, &n_bytes) || n_bytes > PTRDIFF_MAX)
         return baton_fail(why, BATON_LIMIT, "%zu bytes", key->n_bytes);
-    /* A store to a page that finds no space would be a SIGBUS. */
+    /* ftruncate would leave a sparse file: a store to a page without space on disk is a SIGBUS. */
     int error = posix_fallocate(fd, 0, (off_t)n_bytes);
     if (error)
         return baton_fail(why, BATON_IO, "%zu bytes: %s", n_bytes, strerror(error));

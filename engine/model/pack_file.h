@@ -24,9 +24,8 @@
  *
  * Ownership: a mapping belongs to the caller until unmapped.
  * Threading: any thread; `pool` is busy during the call.
- * Errors:    map: NOT_FOUND, IO, INVALID (not to be believed), CORRUPT (also: other contents than
- *            wanted). create: IO (no space),
- *            LIMIT.
+ * Errors:    map: NOT_FOUND, IO, INVALID (not trusted), CORRUPT (also: other contents than
+ *            wanted). create: IO (no space), LIMIT.
  */
 #ifndef BATON_ENGINE_MODEL_PACK_FILE_H
 #define BATON_ENGINE_MODEL_PACK_FILE_H
@@ -55,19 +54,18 @@ enum { BATON_PACK_NAME_BYTES = 64 };
 /* 0123456789abcdef-01234567-bf16-panels.pack: the first digits of both digests. */
 void baton_pack_file_name(const struct baton_pack_key *key, char name[BATON_PACK_NAME_BYTES]);
 
-/* Maps the file at path, checked to the last byte. INVALID if another user than `owner`, this one
- * and root may have written it (common/base/os/file.h): its checksums only find accidents. */
+/* Maps the file at path and checks all of it. INVALID if a user other than `owner`, this one and
+ * root may have written it (common/base/os/file.h): its checksums only find accidents. */
 enum baton_err baton_pack_file_map(const char *path, uid_t owner, const struct baton_pack_key *key,
                                    struct baton_pool *pool, struct baton_pack_file *file,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* Gives an empty file its size, its space on the disk and a mapping to be written through; all of
- * it is zero. */
+/* Gives an empty file its size, its space on the disk and a writable mapping, which is all zero. */
 enum baton_err baton_pack_file_create(int fd, const struct baton_pack_key *key,
                                       struct baton_pack_file *file,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* Writes the header over a complete payload; from here on nothing can be written. */
+/* Writes the header over a complete payload and makes the mapping read-only. */
 void baton_pack_file_seal(const struct baton_pack_file *file, const struct baton_pack_key *key,
                           struct baton_pool *pool);
 

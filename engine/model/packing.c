@@ -29,7 +29,7 @@ static enum baton_err add_job(struct baton_packing *packing, struct baton_packin
     return BATON_OK;
 }
 
-/* Whether the rows that a part is packed from are blocks of its own dtype. */
+/* Whether a part is packed from rows that are blocks of its own dtype. */
 static bool keeps_blocks(const struct baton_weights_source *source, int first, int n,
                          enum baton_dtype dtype)
 {
@@ -91,7 +91,7 @@ static const struct baton_packing_job *job_of(const struct baton_packing *packin
     return &packing->jobs[low];
 }
 
-/* A line on a terminal that is written anew, or now and then one in the log. */
+/* Rewrites one line on a terminal, or logs a line from time to time. */
 static void tell(struct pack_loop *loop)
 {
     int64_t now_ns = baton_now_ns(), n_packed = atomic_load(&loop->n_packed);
@@ -110,7 +110,7 @@ static void tell(struct pack_loop *loop)
 }
 
 /* The rows of an item's panels, zeros past the matrix. Both panels of a matrix that is not gated
- * are read at once: a transposed one is stored in lines. */
+ * are read at once: neighbouring rows of a transposed tensor lie in the same cache lines. */
 static void read_panels(const struct baton_packing_job *job, int panel, float *rows)
 {
     size_t n_in = (size_t)job->source.n_in;
@@ -127,7 +127,7 @@ static void read_panels(const struct baton_packing_job *job, int panel, float *r
     }
 }
 
-/* Panels first..end - 1, which numbers are rounded for as they are packed. */
+/* Packs panels first..end - 1 from floats, which are rounded to the dtype. */
 static void pack_floats(const struct baton_packing_job *job, int first, int end, float *rows)
 {
     read_panels(job, first, rows);
@@ -135,7 +135,7 @@ static void pack_floats(const struct baton_packing_job *job, int first, int end,
         baton_packed_write(&job->packed, panel, rows);
 }
 
-/* Panels first..end - 1, whose blocks are laid out anew where they lie. */
+/* Packs panels first..end - 1 from blocks, which are rearranged but keep their bits. */
 static void pack_blocks(const struct baton_packing_job *job, int first, int end)
 {
     int n_rows = job->is_gated ? job->source.n_out : job->packed.n_out;
@@ -159,6 +159,8 @@ static void pack_item(void *arg, int item, int worker)
         pack_blocks(job, panel, end);
     else
         pack_floats(job, panel, end, loop->rows + (size_t)worker * loop->rows_per_thread);
+    /* The thread that packs the last item of a matrix releases its pages. Another part of the same
+     * tensors may still need some: it faults them in again. */
     if (atomic_fetch_sub(&loop->n_left[job - loop->packing->jobs], 1) == 1)
         baton_weights_release(&job->source);
     atomic_fetch_add(&loop->n_packed,
@@ -167,7 +169,7 @@ static void pack_item(void *arg, int item, int worker)
         tell(loop);
 }
 
-/* Counts what there is to do. */
+/* Counts the work and allocates the scratch memory of the loop. */
 static bool prepare(struct pack_loop *loop, const struct baton_packing *packing, int n_threads)
 {
     size_t n_in = 1;

@@ -1,5 +1,5 @@
-/* Matrices to be packed, listed first and then packed all together, a few panels at a time, by all
- * threads.
+/* Packing of matrices: they are listed first, then all threads pack all of them, a few panels at a
+ * time.
  *
  * Ownership: the list is the caller's; sources and destinations are borrowed until run returns.
  * Threading: one owner; run keeps the pool busy.
@@ -15,7 +15,7 @@
 struct baton_packing_job {
     struct baton_weights_source source;
     struct baton_packed packed;
-    int first_row;     /* of the source, that packed's first output is */
+    int first_row;     /* of the source: packed's first output */
     bool is_gated;     /* the source has the gate's rows, then up's (arch/arrays.h) */
     bool keeps_blocks; /* the source's blocks are packed as they are, else as floats */
     int first_item;    /* of this matrix in the loop over all */
@@ -26,8 +26,8 @@ struct baton_packing {
     int n_jobs, n_items;
 };
 
-/* The rows of a matrix of n rows that one of its panels holds. Panels of a gated one hold the
- * gate's and up's in turn. */
+/* The rows that one panel of a matrix of n rows holds. The panels of a gated matrix hold the gate's
+ * and up's rows in turn. */
 struct baton_panel_rows {
     int first, n;
 };

@@ -2,7 +2,7 @@
 
 static const enum baton_dtype values_format = BATON_Q6_K;
 
-/* Of all matrices but the router. */
+/* The formats of all matrices but the router. */
 static const enum baton_dtype formats[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_TOKEN_EMBEDDING] = BATON_Q6_K,
     [BATON_ARRAY_QKV] = BATON_Q4_K,
@@ -14,7 +14,7 @@ static const enum baton_dtype formats[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_HEAD] = BATON_Q6_K,
 };
 
-/* The format itself, or for rows of n_in weights that it has to pad too far one of blocks of 32. */
+/* The format itself, or one of blocks of 32 if padding rows of n_in weights would cost more. */
 static enum baton_dtype for_rows(enum baton_dtype format, int n_in)
 {
     enum baton_dtype other = format == BATON_Q6_K ? BATON_Q8_0 : BATON_Q5_1;
@@ -22,8 +22,8 @@ static enum baton_dtype for_rows(enum baton_dtype format, int n_in)
                                                                                            : other;
 }
 
-/* Values are the last rows; 0: a layer that has none, or queries and keys that do not end with a
- * panel. */
+/* The rows of values, which come last; 0: the layer has none, or its queries and keys do not end
+ * with a panel, which has one dtype. */
 static int n_values(const struct baton_spec *spec, int layer)
 {
     int n = (baton_spec_qkv_width(spec, layer) - baton_spec_q_width(spec, layer)) / 2;

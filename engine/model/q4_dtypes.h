@@ -1,5 +1,5 @@
-/* The dtype "q4": weights encoded in about five bits, each matrix in the format that its share of
- * the model's error asks for.
+/* The dtype "q4": weights encoded in about five bits. The more a matrix adds to the model's error,
+ * the wider is its format.
  *
  *     token embedding, head              Q6_K
  *     queries, keys; gate and up         Q4_K

@@ -10,7 +10,7 @@
 #include "engine/model/random_blocks.h"
 #include "engine/model/random_weights.h"
 
-/* n weights of an array whose first the seed enters at, from the first-th on. */
+/* Weights first..first + n - 1 of an array, whose weight 0 the seed starts. */
 static void fill(float *floats, size_t first, size_t n, float center, uint64_t seed)
 {
     for (size_t i = 0; i < n; i++)
@@ -45,7 +45,8 @@ static enum baton_err fill_floats_of(const struct baton_array *array,
     return BATON_OK;
 }
 
-/* Blocks are drawn as such: weights of their own, which lie about as far around zero. */
+/* Draws whole blocks instead of encoding floats. Their weights differ from the floats of the same
+ * seed and spread about as far around zero. */
 static enum baton_err fill_blocks_of(const struct baton_array *array,
                                      const struct baton_packed *part, int first_row, uint64_t seed)
 {
@@ -104,7 +105,7 @@ static enum baton_err fill_array(struct baton_model *model, const struct baton_a
     return BATON_OK;
 }
 
-/* The same weights whatever they are rounded to. */
+/* The seed advances by elements, so an array's weights do not depend on the dtype. */
 static enum baton_err fill_all(struct baton_model *model, uint64_t seed)
 {
     int n = baton_n_arrays(&model->spec);
@@ -140,7 +141,7 @@ enum baton_err baton_model_random_by(const struct baton_spec *spec, uint64_t see
     return BATON_OK;
 }
 
-/* The dtype wanted, or where rows are no whole blocks of it a wider one. */
+/* The dtype wanted, or a wider one where rows are not whole blocks of it. */
 static void choose_blocks(void *arg, const struct baton_model *model,
                           const struct baton_array *array, struct baton_matrix_dtypes *dtypes)
 {

@@ -20,7 +20,7 @@ static void fill(uint64_t *state, uint8_t *bytes, size_t n)
     memcpy(bytes, &z, n);
 }
 
-/* Where the scales of a type stand, and what makes its values spread so far. */
+/* The places of a type's scales in its block, and the values that give it the spread. */
 static const struct form {
     float scale;  /* 0: an exponent, of MXFP4 */
     float min;    /* of the min's f16, in scales; 0: there is none */
@@ -45,8 +45,8 @@ static const struct form {
 
 enum { MXFP4_EXPONENT = 120 }; /* values of up to 6 / 128, or twice that */
 
-/* Sub-scales of K-quants with mins: each min is its scale's number, so that the values of each
- * group lie evenly about zero. None is small: of 6 bits the highest is set, of 4 the next. */
+/* Sets the sub-scales of K-quants with mins. Each min equals its scale's number, so that the values
+ * of each group lie evenly about zero. None is small: bit 5 of 6 is set, and bit 2 of 4. */
 static void level_scales(enum baton_block_type type, uint8_t *block)
 {
     if (type == BATON_BLOCK_Q2_K) {
@@ -69,7 +69,7 @@ static void put_f16(uint8_t *at, float value)
     memcpy(at, &half, sizeof half);
 }
 
-/* The scale is between 3/4 and 5/4 of the form's. */
+/* Sets a scale between 3/4 and 5/4 of the form's. */
 static void set_scales(enum baton_block_type type, uint64_t random, uint8_t *block)
 {
     const struct form *form = &forms[type];
@@ -86,7 +86,7 @@ static void set_scales(enum baton_block_type type, uint64_t random, uint8_t *blo
     level_scales(type, block);
 }
 
-/* ggml's own codes of Q8_0 end at -127. */
+/* Replaces the code -128: ggml quantizes to -127..127, so files do not hold it. */
 static void bound_q8(uint8_t *codes)
 {
     for (int i = 0; i < 32; i++)

@@ -1,12 +1,12 @@
-/* The pseudo-random weights of models that have only a shape: one sequence per seed, which can be
- * entered anywhere. Arrays take it in their order (arch/arrays.h), row by row. Pure.
+/* Pseudo-random weights for models that have only a shape: one sequence per seed, readable from any
+ * place. Arrays take it in their order (arch/arrays.h), row by row. Pure.
  */
 #ifndef BATON_ENGINE_MODEL_RANDOM_WEIGHTS_H
 #define BATON_ENGINE_MODEL_RANDOM_WEIGHTS_H
 
 #include <stdint.h>
 
-/* Of the seed, per weight that was passed: seed + n * STEP goes on after n weights. */
+/* The growth of the seed per weight: seed + n * STEP continues after n weights. */
 #define BATON_RANDOM_STEP UINT64_C(0x9E3779B97F4A7C15)
 
 /* The number of a state that has grown by STEP: splitmix64 (Steele, Lea, Flood, 2014). */

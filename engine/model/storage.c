@@ -23,7 +23,7 @@ static void place_floats(struct baton_model *model, const struct baton_array *ar
 static void place_matrix(struct baton_model *model, const struct baton_array *array)
 {
     struct baton_matrix *matrix = baton_model_matrix(model, array);
-    for (int i = 0; array->n_rows && i < matrix->n_parts; i++) /* a tied head's are another's */
+    for (int i = 0; array->n_rows && i < matrix->n_parts; i++) /* a tied head borrows its parts */
         matrix->parts[i].data = take(model, baton_packed_read_bytes(&matrix->parts[i]) *
                                                 (size_t)baton_array_n_copies(array));
 }
@@ -62,7 +62,7 @@ enum baton_err baton_model_allocate(struct baton_model *model, struct baton_why 
     return BATON_OK;
 }
 
-/* The order of rows that loading turns counts as well. */
+/* Loading reorders the rows of interleaved ropes, so n_rotated changes the packed bytes as well. */
 static uint32_t digest_order(const struct baton_spec *spec, uint32_t crc)
 {
     for (int i = 0; i < spec->n_layers && spec->rotates_pairs; i++) {

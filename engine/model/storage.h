@@ -22,18 +22,18 @@ struct baton_matrix_dtypes {
     struct baton_dtype_range ranges[BATON_MATRIX_MAX_PARTS];
 };
 
-/* How a model's matrices get dtypes of their own. */
+/* A rule that gives each matrix of a model its own dtypes. */
 struct baton_dtype_rule {
     /* For a matrix that is there and not exact; *dtypes is the model's dtype for all rows. The
      * model has its kernels already. */
     void (*choose)(void *arg, const struct baton_model *model, const struct baton_array *array,
                    struct baton_matrix_dtypes *dtypes);
     void *arg;
-    const char *name; /* what the model's dtype is called then, a constant; NULL: as the options say
-                         it, whose dtype the other matrices have */
+    const char *name; /* of the model's dtype, a constant; NULL: the options' dtype, which the other
+                         matrices have */
 };
 
-/* Kernels and dtypes are chosen, every array is measured, but there is no slab yet. rule NULL: all
+/* Chooses kernels and dtypes and measures every array; the model has no slab yet. rule NULL: all
  * matrices have the options' dtype. */
 enum baton_err baton_model_measure(const struct baton_spec *spec,
                                    const struct baton_model_options *options,
@@ -47,7 +47,7 @@ void baton_model_place(struct baton_model *model, char *slab);
 enum baton_err baton_model_allocate(struct baton_model *model,
                                     struct baton_why *why) BATON_MUST_CHECK;
 
-/* Stands for where each array is in the slab, and as what: models with the same one can share a
+/* A digest of each array's place in the slab and its form: models with equal digests can share a
  * slab. */
 uint32_t baton_model_layout_digest(const struct baton_model *model);
 

@@ -13,7 +13,7 @@ static const struct baton_tensor *find(const struct baton_tensor_names *names,
     return baton_weights_find(weights, baton_tensor_name(names, row, layer, expert, prefix, name));
 }
 
-/* Every checkpoint has a token embedding. */
+/* The prefix with which a token embedding is found: every checkpoint has one. */
 const char *baton_tensors_prefix(const struct baton_tensor_names *names,
                                  const struct baton_weights *weights)
 {
@@ -28,7 +28,7 @@ const char *baton_tensors_prefix(const struct baton_tensor_names *names,
     return names->prefix;
 }
 
-/* The first tensor that there is for an array outside of the layers; NULL: there is none. */
+/* The first tensor found for an array outside of the layers; NULL: there is none. */
 static const struct baton_tensor *tensor_of(const struct baton_tensor_names *names,
                                             const struct baton_weights *weights,
                                             enum baton_array_kind kind)
@@ -55,7 +55,7 @@ bool baton_tensors_have_head(const struct baton_tensor_names *names,
            memcmp(head->data, embedding->data, head->n_bytes) != 0;
 }
 
-/* The layer that a name is of, and what follows; -1 for none of layers. */
+/* The layer of a tensor's name, and the rest of the name; -1: it is outside of the layers. */
 static int layer_of(const struct baton_tensor_names *names, const char *prefix, const char *name,
                     const char **rest)
 {
@@ -122,7 +122,7 @@ struct loading {
     struct baton_why *why;
 };
 
-/* Blocks can be read where they are whole rows of a matrix. */
+/* Blocks can only be read as whole rows of a matrix. */
 static enum baton_err check_rows(const struct loading *loading,
                                  const struct baton_named_tensor *named,
                                  const struct baton_tensor *tensor)
@@ -133,7 +133,7 @@ static enum baton_err check_rows(const struct loading *loading,
                       tensor->name, baton_block_type_name(tensor->block_type));
 }
 
-/* Finds a row's tensor of this name, and its scales if it has some. */
+/* Finds a row's tensor of this name, and its scales if the row names them. */
 static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
                                   const struct baton_named_tensor *named, const char *name,
                                   struct baton_weights_part *part)
@@ -154,7 +154,7 @@ static enum baton_err find_tensor(const struct loading *loading, const struct ba
                                     &part->scales, loading->why);
 }
 
-/* The rows of a source that have a tensor so far are counted in n_out. */
+/* Adds a tensor's parts to the source; n_out counts the rows that have a tensor so far. */
 static enum baton_err add_tensor(const struct loading *loading, const struct baton_array *array,
                                  const struct baton_tensor_row *row, const char *name,
                                  struct baton_weights_source *source)
@@ -208,8 +208,8 @@ static enum baton_err refuse_missing(const struct loading *loading, const struct
     return baton_fail(loading->why, BATON_INVALID, "tensor %s is missing", name);
 }
 
-/* Which tensors hold the rows of an array: of each part the first row of the names whose tensor is
- * there. */
+/* Finds the tensors that hold the rows of an array: for each part, the first of the names that the
+ * checkpoint has. */
 static enum baton_err find_source(const struct loading *loading, const struct baton_array *array,
                                   struct baton_weights_source *source)
 {
@@ -245,7 +245,7 @@ enum baton_err baton_tensors_source(const struct baton_spec *spec,
     return find_source(&loading, array, source);
 }
 
-/* A bias in the order of its matrix's panels. */
+/* Reads a bias in the order of its matrix's panels. */
 static void read_gated(const struct baton_array *array, const struct baton_weights_source *source,
                        float *floats)
 {

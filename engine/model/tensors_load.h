@@ -12,7 +12,7 @@
 #include "engine/model/layers.h"
 #include "engine/model/packing.h"
 
-/* How the names of this checkpoint's tensors begin. */
+/* The prefix of the names of this checkpoint's tensors. */
 const char *baton_tensors_prefix(const struct baton_tensor_names *names,
                                  const struct baton_weights *weights);
 
@@ -27,13 +27,13 @@ enum baton_err baton_tensors_check(const struct baton_spec *spec,
                                    const struct baton_weights *weights,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* Which tensors hold the rows of an array, of its copy array->expert. */
+/* Finds the tensors that hold the rows of an array, for its copy array->expert. */
 enum baton_err
 baton_tensors_source(const struct baton_spec *spec, const struct baton_tensor_names *names,
                      const struct baton_weights *weights, const struct baton_array *array,
                      struct baton_weights_source *source, struct baton_why *why) BATON_MUST_CHECK;
 
-/* Into a model whose arrays have memory. */
+/* Loads a model whose arrays have memory. */
 enum baton_err baton_tensors_load(struct baton_model *model, const struct baton_tensor_names *names,
                                   const struct baton_weights *weights,
                                   struct baton_packing *packing,

@@ -111,7 +111,7 @@ def test_every_dtype_serves(dtype):
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("option, value, reason", [
     ("--dtype", "f31", 'dtype: "f31" is none of auto, f32, bf16, q8'),
-    ("--kernels", "abacus", 'kernels: "abacus" is none of what this CPU runs: auto, '),
+    ("--kernels", "abacus", 'kernels: this CPU cannot run "abacus"; it runs: auto, '),
 ])
 def test_a_value_that_does_not_exist_is_answered_with_those_that_do(role, option, value, reason):
     said = refusal(f"baton-{role}", option, value)

@@ -290,7 +290,7 @@ TEST_ALONE(an_option_without_meaning_is_refused_with_those_that_have_one)
     assert_non_null(strstr(why.text, "dtype: \"f16\" is none of auto, f32, bf16, q8"));
     options = (struct baton_model_options){.kernels = "abacus"};
     assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);
-    assert_non_null(strstr(why.text, "kernels: \"abacus\" is none of"));
+    assert_non_null(strstr(why.text, "kernels: this CPU cannot run \"abacus\""));
     assert_non_null(strstr(why.text, "portable"));
     options = (struct baton_model_options){.dtype = "q8", .kernels = "openblas"};
     assert_int_equal(baton_model_open(MODEL, &options, &model, &why), BATON_INVALID);

@@ -112,7 +112,7 @@ TEST(a_file_of_anything_else_is_refused)
     others[4].signature++;
     for (size_t i = 0; i < BATON_N_OF(others); i++) {
         assert_int_equal(map(&others[i], &file, &why), BATON_CORRUPT);
-        assert_non_null(strstr(why.text, "/pack: packed from other weights"));
+        assert_non_null(strstr(why.text, "/pack: the file was packed from other weights"));
         assert_null(file.payload);
     }
 }
@@ -167,7 +167,7 @@ TEST(a_file_of_another_size_is_refused)
     for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
         assert_int_equal(truncate(in_scratch("pack"), sizes[i]), 0);
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
-        assert_non_null(strstr(why.text, "wrong size"));
+        assert_non_null(strstr(why.text, "the file's size is wrong"));
     }
 }
 
