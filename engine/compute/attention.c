@@ -31,7 +31,7 @@ size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec)
     return most;
 }
 
-/* How many rows from `first` on follow each other in one sequence, up to a tile. */
+/* The number of rows from `first` on that follow each other in one sequence, up to a tile. */
 static int count_together(const struct baton_forward *forward, int first)
 {
     const struct baton_row *rows = forward->rows + first;
@@ -105,7 +105,7 @@ static int count_seen(int position, int window)
 }
 
 /* Fills the groups with tiles from the front and with single rows from the back, so one array
- * serves both. Returns the positions that the single rows look at. */
+ * serves both. Returns the number of positions that the single rows attend to. */
 static size_t group_rows(struct layer_loop *loop)
 {
     const struct baton_forward *forward = loop->forward;

@@ -36,13 +36,13 @@ void baton_decoder_embed(struct baton_forward *forward)
 
 static const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
 
-/* Onto x, the residual stream, in the kernel: no pass over memory of its own. */
+/* Adds to x, the residual stream, in the kernel, which saves another pass over memory. */
 static struct baton_epilogue add(const struct baton_model *model)
 {
     return (struct baton_epilogue){.kind = BATON_ADD, .scale = model->spec.residual_scale};
 }
 
-/* A product whose input no other matrix reads, so its quantized form need not last. */
+/* A product with an input that no other matrix reads: its quantized form need not last. */
 static void multiply(struct baton_forward *forward, const struct baton_matrix *matrix,
                      const float *in, float *out, struct baton_epilogue epilogue)
 {
@@ -50,7 +50,7 @@ static void multiply(struct baton_forward *forward, const struct baton_matrix *m
     baton_forward_linear(forward, matrix, &input, out, epilogue);
 }
 
-/* What a part reads: x by its norm, or in form POST x itself. */
+/* The input of a part: the norm of x, or x itself in form POST. */
 static const float *norm_input(struct baton_forward *forward, const struct baton_norm *norm)
 {
     if (forward->model->spec.form == BATON_BLOCK_POST)
@@ -67,7 +67,7 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
     baton_forward_finish_qkv(forward, layer);
 }
 
-/* hidden = what down is to multiply */
+/* hidden = the input of down: the gated or activated up projection */
 static void widen(struct baton_forward *forward, int layer, const float *in)
 {
     const struct baton_spec *spec = &forward->model->spec;
@@ -92,7 +92,7 @@ static void down_to(struct baton_forward *forward, int layer, float *out,
     multiply(forward, &forward->model->layers[layer].mlp.down, forward->hidden, out, epilogue);
 }
 
-/* What the MLP makes of `in`, or the layer's mixture of them. */
+/* Runs the MLP, or the layer's mixture of them, on `in`. */
 static void run_mlp(struct baton_forward *forward, int layer, const float *in, float *out,
                     struct baton_epilogue epilogue)
 {
@@ -104,7 +104,7 @@ static void run_mlp(struct baton_forward *forward, int layer, const float *in, f
     down_to(forward, layer, out, epilogue);
 }
 
-/* Form PRE. */
+/* Form PRE: the MLP reads x after the attention's result joined it. */
 static void finish_pre(struct baton_forward *forward, int layer)
 {
     const struct baton_model *model = forward->model;
@@ -113,7 +113,8 @@ static void finish_pre(struct baton_forward *forward, int layer)
             add(model));
 }
 
-/* Both parts read x as it was before either. */
+/* Form PARALLEL: both parts read x as it was before either. The norm is therefore taken before the
+ * attention's result joins x. */
 static void finish_parallel(struct baton_forward *forward, int layer)
 {
     const struct baton_model *model = forward->model;
@@ -124,7 +125,7 @@ static void finish_parallel(struct baton_forward *forward, int layer)
     run_mlp(forward, layer, in, forward->x, add(model));
 }
 
-/* Forms SANDWICH and POST: what a part gives is normed before it joins x. */
+/* Forms SANDWICH and POST: the result of a part is normed before it joins x. */
 static void finish_post(struct baton_forward *forward, int layer)
 {
     const struct baton_layer *of = &forward->model->layers[layer];

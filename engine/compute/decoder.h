@@ -12,7 +12,7 @@
 
 #include "engine/compute/forward.h"
 
-/* Rows' tokens and positions -> x, and what positions turn queries and keys by. */
+/* Rows' tokens and positions -> x, and the rotations of queries and keys. */
 void baton_decoder_embed(struct baton_forward *forward);
 
 /* x -> qkv, and K and V in their sequences' blocks */
@@ -21,7 +21,7 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer);
 /* attn_out, x -> x */
 void baton_decoder_attn_out_and_mlp(struct baton_forward *forward, int layer);
 
-/* x -> normed, the final hidden states, of which logits are made */
+/* x -> normed, the final hidden states, the input of the head */
 void baton_decoder_hidden(struct baton_forward *forward);
 
 /* x -> logits [n_rows][V] */

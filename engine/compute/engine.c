@@ -100,7 +100,7 @@ struct baton_engine_pulse baton_engine_pulse(const struct baton_engine *engine)
                                        .n_rows = atomic_load(&engine->n_rows)};
 }
 
-/* The engine whose pulse is looked at. */
+/* The engine that counts: a caller polls the pulse of the first of two engines only. */
 static struct baton_engine *pulse_of(struct baton_engine *engine)
 {
     return engine->options.beside ? engine->options.beside : engine;
@@ -163,7 +163,7 @@ static void finish_rows(struct baton_engine *engine, struct baton_forward *forwa
     beat(engine);
 }
 
-/* One more row per token of the chunk; false when they do not fit. */
+/* Adds a row per token of the chunk; false when they do not fit. */
 static bool add_rows(const struct baton_engine *engine, struct baton_forward *forward,
                      struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
@@ -184,14 +184,14 @@ static struct baton_forward begin_forward(const struct baton_engine *engine)
     return forward;
 }
 
-/* How many of a chunk's last rows go on to the end. */
+/* The number of a chunk's last rows that run to the end. */
 static int n_finished(const struct baton_chunk *chunk)
 {
     return chunk->n_logits > chunk->n_pooled ? chunk->n_logits : chunk->n_pooled;
 }
 
-/* Only the rows that want logits or are pooled go on, moved to the front. Each moves to its own
- * index or a lower one, so none overwrites a row that is still to move. */
+/* Drops all rows but those that want logits or are pooled, which move to the front. Each moves to
+ * its own index or a lower one, so none overwrites a row that has not moved yet. */
 static void keep_finished_rows(struct baton_forward *forward, const struct baton_chunk *chunks,
                                int n_chunks)
 {
@@ -204,8 +204,8 @@ static void keep_finished_rows(struct baton_forward *forward, const struct baton
     forward->n_rows = n_kept;
 }
 
-/* Row after row in one order and in double precision, so that a sum's bits do not depend on the
- * chunks that its rows came in. */
+/* Adds row after row in one order and in double precision, so that a sum's bits do not depend on
+ * the chunks that its rows came in. */
 static void add_pooled(const struct baton_forward *forward, int first, int n, double *pooled)
 {
     int n_embd = forward->model->spec.n_embd;
@@ -215,7 +215,7 @@ static void add_pooled(const struct baton_forward *forward, int first, int n, do
             pooled[i] += row[i];
 }
 
-/* Of finished rows: pools those that are pooled, and goes on with those that want logits. */
+/* Pools finished rows, and keeps those that want logits. */
 static void pool_rows(struct baton_forward *forward, const struct baton_chunk *chunks, int n_chunks)
 {
     int n_kept = 0;
@@ -265,7 +265,7 @@ enum baton_err baton_engine_forward(struct baton_engine *engine, const struct ba
     keep_finished_rows(&forward, chunks, n_chunks);
     if (forward.n_rows)
         finish(engine, &forward, chunks, n_chunks, logits);
-    /* Last: after an error or a cancellation the sequences are as before. */
+    /* The sequences advance last: an error or a cancellation leaves them unchanged. */
     for (int i = 0; i < n_chunks; i++)
         chunks[i].seq->n_tokens += chunks[i].n_tokens;
     return BATON_OK;

@@ -51,7 +51,7 @@ void baton_forward_norm_add(struct baton_forward *forward, const struct baton_no
     baton_forward_share_rows(forward, norm_rows, &loop);
 }
 
-/* The arrays of rows. Only this list says how many floats a row of each has. */
+/* The arrays of rows. This list is the only place with the width of each. */
 enum { N_ROW_ARRAYS = 7 };
 
 struct row_array {
@@ -64,7 +64,8 @@ static void list_arrays(struct baton_forward *forward, struct row_array arrays[N
 {
     const struct baton_spec *spec = &forward->model->spec;
     size_t n_embd = (size_t)spec->n_embd;
-    /* The residual stream, and the queries in qkv, which attention reads. */
+    /* Before the last layer's attention only the residual stream and the queries in qkv hold values
+     * that are still read; moving a row copies no more than these. */
     const struct row_array all[N_ROW_ARRAYS] = {
         {&forward->x, n_embd, n_embd},
         {&forward->normed, n_embd, 0},

@@ -33,7 +33,7 @@ struct baton_forward {
     float *x;               /* [n_rows][C] the residual stream */
     float *normed;          /* [n_rows][C] */
     float *qkv;       /* [n_rows][(H + 2 G) D]; this, as the rest, as wide as the widest layer */
-    float *attn_out;  /* [n_rows][H D] what attention gives */
+    float *attn_out;  /* [n_rows][H D] the result of attention */
     float *hidden;    /* [n_rows][F] */
     float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
     float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
@@ -44,7 +44,7 @@ struct baton_forward {
 };
 
 /* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them
- * when memory is NULL. Returns how many bytes that takes. model and pool must be set. */
+ * when memory is NULL. Returns their bytes. model and pool must be set. */
 size_t baton_forward_place(struct baton_forward *forward, char *memory, int n_rows);
 
 /* Bytes that an input of n_rows rows needs at most, in all forms that the model's matrices read. */
@@ -60,8 +60,8 @@ void baton_forward_norm(struct baton_forward *forward, const struct baton_norm *
 /* x += norm(branch) */
 void baton_forward_norm_add(struct baton_forward *forward, const struct baton_norm *norm);
 
-/* Rows [n_rows][n_in] that matrices are multiplied with, and the forms that kernels have asked for
- * so far: an input is quantized once for all matrices whose dtypes read the same form. */
+/* Rows [n_rows][n_in] that matrices are multiplied with, and the forms that kernels have needed so
+ * far: an input is quantized once for all matrices whose dtypes read the same form. */
 enum { BATON_INPUT_MAX_FORMS = 4 };
 
 struct baton_input {
@@ -84,9 +84,9 @@ static inline struct baton_input baton_input_of(const float *floats, int n_in)
 const void *baton_forward_quantize(struct baton_forward *forward, struct baton_input *input,
                                    enum baton_dtype dtype);
 
-/* The work of reading so many bytes of weights and multiplying them with n_rows rows, in bytes that
- * take as long to read; and how many items such a loop should have. The caller alone does a small
- * one sooner. */
+/* The work of reading n_bytes of weights and multiplying them with n_rows rows, in bytes that take
+ * as long to read; and the number of items that such a loop should have: one for a small loop,
+ * which the caller finishes before another thread would have joined in. */
 size_t baton_forward_work(size_t n_bytes, int n_rows);
 int baton_forward_n_items(const struct baton_forward *forward, size_t work);
 
@@ -95,28 +95,28 @@ int baton_forward_n_items(const struct baton_forward *forward, size_t work);
 void baton_forward_linear(struct baton_forward *forward, const struct baton_matrix *matrix,
                           struct baton_input *input, float *out, struct baton_epilogue epilogue);
 
-/* What the rows' positions turn queries and keys by, for all layers. */
+/* The rotations of queries and keys by the rows' positions, for all layers. */
 void baton_forward_rotate(struct baton_forward *forward);
 
-/* Queries and keys as attention wants them: normed, held within bounds, turned. Then the rows' K
- * and V go from qkv into their sequences' blocks, if the layer has any. */
+/* Prepares queries and keys for attention: norms, clamps and rotates them. Then stores the rows' K
+ * and V from qkv in their sequences' blocks, if the layer has any. */
 void baton_forward_finish_qkv(struct baton_forward *forward, int layer);
 
 /* attn_out = causal attention of each row's queries over the positions up to its own, or those of
  * the layer's window. */
 void baton_forward_attend(struct baton_forward *forward, int layer);
 
-/* Goes on with n rows only, from the first-th on. This and moving are for the last layer, between
- * its qkv and its attention. */
+/* Continues with the rows first..first + n - 1 only. This and moving are for the last layer,
+ * between its qkv and its attention. */
 void baton_forward_narrow(struct baton_forward *forward, int first, int n);
 
-/* Copies what a row needs from its attention on over another row. */
+/* Overwrites a row with the values that another one needs for its attention and after it. */
 void baton_forward_move_row(struct baton_forward *forward, int from, int to);
 
 /* Floats of a row's rotations. */
 size_t baton_forward_rotation_floats(const struct baton_spec *spec);
 
-/* Floats of attention's state one thread needs. */
+/* Floats of attention's state that one thread needs. */
 size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec);
 
 #endif

@@ -44,7 +44,7 @@ const void *baton_forward_quantize(struct baton_forward *forward, struct baton_i
                                  .kernels = &forward->kernels->dtypes[dtype],
                                  .input = input,
                                  .rows = (char *)forward->quantized + input->n_bytes};
-    if (loop.kernels->copies) /* a copy would have the same bits */
+    if (loop.kernels->copies) /* quantize would only copy the floats */
         return input->floats;
     for (int i = 0; i < input->n_forms; i++)
         if (baton_shares_rows(forward->kernels, input->forms[i].dtype, dtype))
@@ -56,7 +56,8 @@ const void *baton_forward_quantize(struct baton_forward *forward, struct baton_i
     return loop.rows;
 }
 
-/* most: of each dtype, or of the first that shares its form. */
+/* most[d]: the bytes of the largest input in the form of dtype d, counted at the first dtype that
+ * shares the form. */
 static void count_forms(const struct baton_kernels *kernels, const struct baton_matrix *matrix,
                         int n_rows, size_t most[BATON_N_DTYPES])
 {
@@ -85,7 +86,7 @@ size_t baton_forward_quantized_bytes(const struct baton_model *model, int n_rows
 
 /* ---- products ---- */
 
-/* Arithmetic counts beside the read: its share grows with the rows. */
+/* Reading weights costs the same for any number of rows, arithmetic grows with them. */
 size_t baton_forward_work(size_t n_bytes, int n_rows)
 {
     return n_bytes / ROWS_PER_READ * (size_t)(ROWS_PER_READ + n_rows);
@@ -95,12 +96,12 @@ int baton_forward_n_items(const struct baton_forward *forward, size_t work)
 {
     size_t n_threads = (size_t)baton_pool_n_threads(forward->pool),
            n_most = n_threads * ITEMS_PER_THREAD;
-    size_t n = work / ITEM_MIN_BYTES / n_threads * n_threads; /* as many for each */
+    size_t n = work / ITEM_MIN_BYTES / n_threads * n_threads; /* as many for each thread */
     return (int)(n > n_most ? n_most : n ? n : 1);
 }
 
-/* The outputs of all parts as one line of units, of which an item is a stretch. A unit is a panel,
- * or a pair of them: kernels take outputs in multiples of those. */
+/* The outputs of all parts as one line of units; an item is a range of it. A unit is a panel, or a
+ * pair of them: kernels take outputs in multiples of those. */
 struct linear_loop {
     const struct baton_kernels *kernels;
     int n_parts, unit, units_per_item;
@@ -135,7 +136,7 @@ static void multiply_item(void *arg, int item, int worker)
         multiply_part(loop, &loop->parts[i], first, first + loop->units_per_item);
 }
 
-/* Lines the matrix's parts up; returns how many units they have. */
+/* Lines the matrix's parts up; returns the number of their units. */
 static int line_up(struct linear_loop *loop, struct baton_forward *forward,
                    const struct baton_matrix *matrix, struct baton_input *input,
                    const struct baton_linear *whole)

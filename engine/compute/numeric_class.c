@@ -1,8 +1,8 @@
-/* A class is measured. Every operation of the model is run on fixed inputs, by the kernels that
- * will serve it: products with a few outputs of one matrix of each dtype and width, activations,
- * norms, rotations, attention over more than one step with the KV cache's dtype, the router, the
- * sampler's sums, and the C library's functions among them. The class is the digest of all results.
- * It thus tells kernels apart by what they compute and not by their names.
+/* A class is measured. Every operation of the model runs on fixed inputs, in the kernels that will
+ * serve it: products with a few outputs of one matrix of each dtype and width, activations, norms,
+ * rotations, attention over more than one step with the KV cache's dtype, the router, the sampler's
+ * sums, and the functions of the C library that they call. The class is the digest of all results.
+ * It thus distinguishes kernels by their results and not by their names.
  *
  * openblas chooses its order of summation by the number of rows: its class is a name only. */
 #include <math.h>
@@ -19,7 +19,7 @@ enum {
     LINE_BYTES = 64,
     N_OUTS = 2 * BATON_PANEL, /* of a matrix: a gate's panel and up's */
     N_ROWS = 4,
-    N_BLAS_ROWS = 128, /* as many as OpenBLAS itself multiplies */
+    N_BLAS_ROWS = 128, /* so many that OpenBLAS multiplies them itself */
     N_POSITIONS = 150, /* attention sums over steps of 64 */
     N_ATTENDING = 2,   /* the last of them */
     N_WINDOW = 100,    /* of layers that have one: it ends within a step */
@@ -27,8 +27,8 @@ enum {
     N_CALLS = 256 /* of a function of the C library */
 };
 
-/* The compiler may contract what is no kernel, on CPUs whose baseline can multiply and add at once.
- */
+/* The architecture is part of the class: outside of kernels the compiler may contract a product and
+ * a sum to one FMA on CPUs whose baseline has it. */
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86_64"
 #elif defined(__aarch64__)
@@ -61,7 +61,8 @@ static void *allocate(struct probe *probe, size_t n_bytes)
     return memory;
 }
 
-/* Exact in a float, so the same on every machine: an odd multiple of 2^-24 in (-1, 1). */
+/* An odd multiple of 2^-23 in (-1, 1), which is exact in a float and so the same on every machine.
+ * The multipliers are primes of xxHash32. */
 static float draw(struct probe *probe)
 {
     uint32_t bits = ++probe->n_drawn * 2654435761U;
@@ -118,7 +119,7 @@ static void add_product(struct probe *probe, const struct baton_packed *weights,
     free(y);
 }
 
-/* The products that differ in their arithmetic: one of each dtype, width and end. */
+/* The products that differ in their arithmetic: one of each dtype, width and epilogue. */
 struct seen {
     bool gated[BATON_N_DTYPES], plain[BATON_N_DTYPES];
     int n_ins[BATON_N_DTYPES][8], n_n_ins[BATON_N_DTYPES];
@@ -173,7 +174,7 @@ static void add_products(struct probe *probe)
     }
 }
 
-/* ---- what a row is besides ---- */
+/* ---- operations on single rows ---- */
 
 static void add_norms(struct probe *probe)
 {
@@ -227,6 +228,7 @@ static void add_sampling(struct probe *probe)
     }
     free(x);
     free(y);
+    /* log draws tokens, and log1p scales queries: their last bits differ between C libraries. */
     for (int i = 0; i < N_CALLS; i++) {
         double position = i * 37.0, values[] = {log(1 + (double)draw(probe)), log1p(position)};
         bool has_q_scaling = probe->model->spec.has_q_scaling;
@@ -253,7 +255,7 @@ static void add_rotations(struct probe *probe)
         }
 }
 
-/* K and V of one head in every position of blocks that follow each other, keys normed. */
+/* Stores K and V of one head at every position of consecutive blocks, with keys normed. */
 static void store_positions(struct probe *probe, int head_dim, float *k, const float *v,
                             char *blocks, size_t block_bytes)
 {

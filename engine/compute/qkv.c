@@ -1,5 +1,6 @@
-/* From a layer's projections to what its attention reads: rotary embedding (Su et al., "RoFormer",
- * 2021), norms of queries and keys, bounds, and the store into the KV cache. Each row by itself. */
+/* From a layer's projections to its attention's inputs: norms of queries and keys, clamping, rotary
+ * embedding (Su et al., "RoFormer", 2021), and the store into the KV cache. Rows are independent.
+ * */
 #include <math.h>
 
 #include "engine/compute/forward.h"
@@ -18,7 +19,8 @@ size_t baton_forward_rotation_floats(const struct baton_spec *spec)
     return n;
 }
 
-/* Of one row, for all ropes: cosines [n_rotated / 2], then sines. */
+/* The rotations of one row for all ropes: cosines [n_rotated / 2], then sines. They are computed
+ * once per forward; all layers with the same rope share them. */
 static void rotate_row(const struct baton_spec *spec, int position, float *rotations)
 {
     for (int i = 0; i < spec->n_ropes; i++) {
@@ -77,7 +79,7 @@ static void norm_row(const struct baton_forward *forward, int layer, const struc
         norm_heads(forward, row->k, attention->k_norm, row->n_kv_heads, row->head_dim);
 }
 
-/* q, k and v lie side by side. */
+/* One call clamps q, k and v, which are contiguous. */
 static void clamp_row(const struct baton_forward *forward, const struct projections *row)
 {
     float limit = forward->model->spec.clip_qkv;
@@ -86,7 +88,7 @@ static void clamp_row(const struct baton_forward *forward, const struct projecti
         forward->kernels->clamp(row->q, limit, n_heads * (size_t)row->head_dim);
 }
 
-/* Where the rotations of a rope begin among those of a row. */
+/* The offset of a rope's rotations among those of a row. */
 static size_t rope_offset(const struct baton_spec *spec, int rope)
 {
     size_t n = 0;
@@ -105,7 +107,7 @@ static void turn_row(const struct baton_forward *forward, int layer, int r,
     int n_rotated = spec->ropes[rope].n_rotated;
     const float *cosines = forward->rotations + (size_t)r * baton_forward_rotation_floats(spec) +
                            rope_offset(spec, rope);
-    /* Keys lie behind the queries. */
+    /* Keys follow the queries in memory, so one call turns both. */
     forward->kernels->rope(row->q, cosines, cosines + n_rotated / 2, row->n_heads + row->n_kv_heads,
                            row->head_dim, n_rotated);
 }

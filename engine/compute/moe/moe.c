@@ -42,7 +42,7 @@ size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *
     return n;
 }
 
-/* One layer's mixture while its rows go through it. */
+/* One layer's mixture while its rows run through it. */
 struct moe_loop {
     struct baton_forward *forward;
     const struct baton_spec *spec;
@@ -154,6 +154,8 @@ static float weight_of_shared(const struct moe_loop *loop, int row)
     return 1 / (1 + expf(-loop->forward->moe.logits[(size_t)row * n_logits + n_logits - 1]));
 }
 
+/* Adds the results by rank. The order of their places in the plan depends on the other rows, and
+ * sums of floats depend on their order. */
 static void combine_row(const struct moe_loop *loop, int row)
 {
     const struct baton_moe_state *state = &loop->forward->moe;

@@ -33,7 +33,7 @@ struct baton_moe_state {
 };
 
 /* Points the arrays into memory, aligned to a cache line, for n_rows rows, or measures them when
- * memory is NULL. Returns how many bytes that takes: 0 for a model without mixtures. */
+ * memory is NULL. Returns their bytes: 0 for a model without mixtures. */
 size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *model, char *memory,
                        int n_rows);
 

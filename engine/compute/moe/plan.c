@@ -1,6 +1,7 @@
 #include "engine/compute/moe/plan.h"
 
-/* groups[e] of every expert, which has a first pair and, as yet, no other. */
+/* Sets groups[e] of every expert to the place of its first pair and to no pairs: a counting sort,
+ * which keeps the order of rows within each expert. */
 static void start_groups(struct baton_moe_plan *plan, const int *experts, int n_experts)
 {
     for (int e = 0; e < n_experts; e++)

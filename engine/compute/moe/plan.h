@@ -20,7 +20,7 @@ struct baton_moe_group {
 struct baton_moe_plan {
     int n_pairs, n_groups;          /* rows times k; experts that any row chose */
     struct baton_moe_group *groups; /* [E] of which n_groups are set, by expert */
-    int *rows;                      /* [n_pairs] whose pair it is */
+    int *rows;                      /* [n_pairs] the row of each pair */
     int *places;                    /* [n_rows][k] the pair of each row's chosen experts */
 };
 

@@ -1,7 +1,7 @@
 #include "engine/compute/moe/product.h"
 
-/* The work as one line: each group's units of outputs, group after group. An item is a stretch of
- * that line, so that items are alike however unevenly rows chose. */
+/* The work as one line: each group's units of outputs, group after group. An item is a range of
+ * that line, so items have equal work however unevenly rows chose. */
 struct product_loop {
     const struct baton_kernels *kernels;
     const struct baton_moe_product *product;
@@ -15,7 +15,8 @@ static size_t row_bytes(const struct product_loop *loop)
     return baton_quantized_bytes(loop->kernels, packed->dtype, 1, packed->n_in);
 }
 
-/* A group whose rows are neighbours, as a single row is, needs no list of them. */
+/* A group whose rows are neighbours, as a single row is, needs no list of them. Its rows ascend and
+ * differ, so the first and the last one decide. */
 static bool are_neighbours(const struct baton_moe_plan *plan, const struct baton_moe_group *group)
 {
     return plan->rows[group->first + group->n - 1] - plan->rows[group->first] == group->n - 1;
@@ -50,7 +51,8 @@ static void multiply_units(const struct product_loop *loop, const struct baton_m
                          end_out < n_out ? end_out : n_out);
 }
 
-/* The first unit that begins at or after a place on the line, of a group that begins at start. */
+/* The first unit that begins at or after a place on the line, of a group that begins at start. Both
+ * ends of an item round up, so each unit belongs to exactly one item. */
 static int unit_at(const struct product_loop *loop, size_t place, size_t start, size_t unit_work)
 {
     if (place <= start)

@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Where a logit stands among the n chosen so far; an equal one of a lower id stays before it. */
+/* The rank of a logit among the n chosen so far; an equal one of a lower id stays before it. A NaN
+ * compares false, so it never moves ahead, and ids stay distinct. */
 static int rank_of(const float *logits, const int *experts, int n, float logit)
 {
     while (n && logit > logits[experts[n - 1]])
@@ -36,7 +37,7 @@ void baton_moe_route(const struct baton_moe_spec *moe, const float *logits, int 
                      float *weights)
 {
     choose(moe, logits, experts);
-    float most = logits[experts[0]], sum = 0;
+    float most = logits[experts[0]], sum = 0; /* subtracted, so that expf cannot overflow */
     for (int i = 0; i < moe->n_chosen; i++) {
         weights[i] = expf(logits[experts[i]] - most);
         sum += weights[i];
