@@ -8,6 +8,8 @@ void baton_kv_account_begin(struct baton_kv *kv)
     kv->n_claimed_set_aside = 0;
 }
 
+/* The blocks of windows are only counted in total: baton_kv_is_consistent checks that sequences
+ * hold no more of them than they have set aside. */
 int baton_kv_account_claim(struct baton_kv *kv, const struct baton_seq *seq)
 {
     int n_first = 0;

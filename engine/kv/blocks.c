@@ -48,8 +48,8 @@ static void remove_cached(struct baton_kv_blocks *blocks, int block)
     blocks->n_cached--;
 }
 
-/* The least recently used of the cached becomes an empty block. Its hash is removed first, so that
- * no later prompt finds a block with another content. */
+/* Empties the least recently used cached block. Its hash is removed first, so that no later prompt
+ * finds a block with other contents. */
 static void evict(struct baton_kv_blocks *blocks)
 {
     int block = list_head(blocks)->newer;
@@ -95,7 +95,7 @@ int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks)
 int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks)
 {
     assert(baton_kv_blocks_n_free(blocks) > 0);
-    if (!blocks->n_empty) /* only then: a cached block may still save a prompt its computation */
+    if (!blocks->n_empty) /* a cached block may still save a prompt its computation */
         evict(blocks);
     int block = pop_empty(blocks);
     assert(!blocks->blocks[block].n_holders && !baton_kv_index_has(&blocks->index, block));
@@ -132,8 +132,8 @@ void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
                               const struct baton_block_hash *hash)
 {
     assert(blocks->blocks[block].n_holders > 0);
-    /* Two sequences that ran the same prompt at the same time both offer their block. The first one
-     * stays registered: others may hold it already, and both have the same bits. */
+    /* Two sequences that ran the same prompt at the same time both register their block. The first
+     * one stays registered: others may hold it already, and both have the same bits. */
     if (blocks->max_cached && !baton_kv_index_has(&blocks->index, block) &&
         baton_kv_index_find(&blocks->index, hash) == BATON_KV_NO_BLOCK)
         baton_kv_index_add(&blocks->index, block, hash);

@@ -1,6 +1,6 @@
-/* The life of a pool's blocks, by number: how many sequences hold a block, which blocks are
- * registered, which of these is evicted first. engine/kv.h draws it; this is private to the KV
- * cache and knows nothing of memory.
+/* The states of a pool's blocks, by number: the holders of a block, the registered blocks and the
+ * order of eviction. engine/kv.h draws them; this is private to the KV cache and touches no memory
+ * of blocks.
  *
  * Invariants: every block is in exactly one place: held (holders > 0), cached (no holder,
  *             registered, in the list of cached blocks), or empty (no holder, not registered, on
@@ -17,7 +17,7 @@
 
 struct baton_kv_block {
     int n_holders;
-    int64_t cached_ns; /* when it became cached, if it is */
+    int64_t cached_ns; /* time at which it became cached, if it is */
     int older, newer;  /* neighbours among the cached; an empty block's `older` is the one below */
 };
 
@@ -44,7 +44,8 @@ int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks);
 /* The block registered under that hash, with one holder more, or BATON_KV_NO_BLOCK. */
 int baton_kv_blocks_acquire(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash);
 
-/* One holder less; without holders the block is free: cached when it is registered, else empty. */
+/* Removes one holder; without holders the block is free: cached when it is registered, else
+ * empty. */
 void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block);
 
 /* Registers a held block, unless it is registered already or the hash is. */

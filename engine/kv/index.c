@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNREGISTERED = -2 }; /* what next says of a block that is in no chain */
+enum {
+    UNREGISTERED = -2
+}; /* next of a block that is in no chain; the end of a chain is NO_BLOCK */
 
 enum baton_err baton_kv_index_init(struct baton_kv_index *index, int n_blocks)
 {

@@ -1,8 +1,8 @@
-/* Which block of a pool is registered under which hash: a table from block hashes to block numbers,
- * chained through the numbers. Private to the KV cache.
+/* The index of a pool's registered blocks: a hash table from block hashes to block numbers, chained
+ * through the numbers. Private to the KV cache.
  *
  * Invariants: a block has at most one hash, a hash at most one block. A block hash is a piece of a
- *             SHA-256, so its first bytes choose the bucket.
+ *             SHA-256, so its first bytes choose the bucket without another hash function.
  * Ownership:  memory for n_blocks entries, taken at init; nothing is allocated later.
  * Threading:  one owner at a time.
  * Errors:     init: NO_MEMORY.

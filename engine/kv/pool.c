@@ -101,8 +101,8 @@ static void forget_layers(struct baton_kv *kv)
     free(kv->held);
 }
 
-/* Those behind, one more (baton_kv_first_block), and what n_rows positions touch that begin
- * anywhere in a block. */
+/* The blocks behind, one more (baton_kv_first_block), and the blocks of n_rows positions. Positions
+ * that begin inside a block may touch one block more, but then that block is the extra one. */
 static int window_blocks(const struct baton_kv *kv, int n_rows)
 {
     return kv->window ? kv_blocks_behind(kv) + 1 + baton_kv_blocks_for(n_rows) : 0;
@@ -129,7 +129,8 @@ enum baton_err baton_kv_measure(const struct baton_model *model,
     return baton_kv_measure_of(layout_of(model), options, sizes, why);
 }
 
-/* Layer behind layer; one that holds nothing reads the memory of an earlier one. */
+/* Divides the memory layer by layer; a layer that holds no block reads the memory of an earlier
+ * one. */
 static void divide(struct baton_kv *kv, char *memory, int n_blocks)
 {
     for (int i = 0; i < kv->n_layers; i++) {
@@ -140,7 +141,7 @@ static void divide(struct baton_kv *kv, char *memory, int n_blocks)
     }
 }
 
-/* blocks_bytes of blocks, then stamps. */
+/* The size of blocks_bytes of blocks followed by aligned stamps; false on overflow. */
 static bool add_stamps(size_t blocks_bytes, int n_blocks, size_t *stamps_at, size_t *n_bytes)
 {
     const size_t stamp = sizeof *((struct baton_kv *)NULL)->stamps;
@@ -206,7 +207,7 @@ static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
     err = allocate(kv, options->n_blocks, options->is_shared);
     if (err == BATON_IO)
-        return baton_fail(why, err, "KV cache: no memory to be had that others can map");
+        return baton_fail(why, err, "KV cache: the system has no memory that others can map");
     if (err)
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: no memory for %d blocks of %d tokens",
                           options->n_blocks, BATON_KV_BLOCK_TOKENS);
@@ -289,6 +290,8 @@ void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
                                                 : kv->windows->blocks.n_blocks);
 }
 
+/* A sequence of n blocks needs share(n) window blocks. Until a whole window fits, the blocks that
+ * are left bound the length of the sequence. */
 int baton_kv_n_reservable(const struct baton_kv *kv)
 {
     int n = baton_kv_n_free(kv), n_left = kv->windows ? baton_kv_windows_n_left(kv->windows) : n;

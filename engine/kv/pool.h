@@ -1,16 +1,16 @@
-/* A pool as the engine sees it; engine/kv.h says what it is.
+/* A pool as the engine sees it; engine/kv.h defines it.
  *
  * Its memory is [L][n_blocks] blocks, each laid out as kernels/attend/kv_block.h says, with the
  * layer's own G and D. A layer that reads another layer's K and V holds no block.
  *
- * Behind the blocks, from the next multiple of 8 on, the memory has [n_blocks] stamps of 64 bits:
- * the pool's clock, which counts allocations, when each block was last allocated. Other processes
- * may map a shared pool to read. A stamp tells them whether a block is still whose it was: it
- * changes before the new owner writes.
+ * Behind the blocks, from the next multiple of 8 on, the memory has [n_blocks] stamps of 64 bits: a
+ * stamp is the pool's clock, which counts allocations, at the last allocation of the block. Other
+ * processes may map a shared pool to read. A stamp shows them whether a block still has its owner:
+ * it changes before a new owner writes.
  *
- * Layers that see only a window are a class of their own: they may keep and they send the blocks of
- * the window alone. Where they keep them alone (a sliding pool), their blocks have numbers of their
- * own (windows.h); otherwise a block's number is one for all layers.
+ * Layers that see only a window are a class of their own: they send only the blocks of the window,
+ * and in a sliding pool they keep only these. There their blocks have numbers of their own
+ * (windows.h); in other pools all layers share a block's number.
  *
  * Ownership, threading, errors: as in engine/kv.h.
  */
@@ -43,17 +43,17 @@ struct baton_kv {
     int n_layers, n_held, n_of[2];
     struct kv_layer *layers; /* [L] */
     int *held;               /* [n_held], ascending */
-    int *of[2];              /* [n_of], ascending: those of it without a window, and with one */
+    int *of[2];              /* [n_of], ascending: held layers without a window, and with one */
 
-    /* While an account is taken. */
+    /* During an account. */
     int *n_claims;           /* [n_blocks] sequences that claimed each */
     int n_claimed_set_aside; /* that these have, for layers with a window */
 };
 
-/* What of a model decides how its K and V are laid out. */
+/* The properties of a model that decide the layout of its K and V. */
 struct baton_kv_layout {
     const struct baton_spec *spec; /* read by create and measure, and not kept */
-    const char *auto_dtype;        /* what the dtype "auto" stands for: "f32" or "f16" */
+    const char *auto_dtype;        /* the meaning of the dtype "auto": "f32" or "f16" */
 };
 
 /* baton_kv_create and _measure (engine/kv.h) of a spec without weights. */
@@ -65,7 +65,7 @@ enum baton_err baton_kv_measure_of(struct baton_kv_layout layout,
                                    struct baton_kv_sizes *sizes,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* Where the stamps of a pool of n_blocks begin, and its size. False: no memory is as large. */
+/* The offset of the stamps of a pool of n_blocks, and its size. False: the size overflows. */
 bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
                            size_t *n_bytes);
 
@@ -76,21 +76,22 @@ const void *baton_kv_layer(const struct baton_kv *kv, int layer);
 /* The element type as stored and as sent. */
 enum baton_kv_dtype baton_kv_element(const struct baton_kv *kv);
 
-/* How many sequences hold a block. */
+/* The number of sequences that hold a block. */
 int baton_kv_n_holders(const struct baton_kv *kv, int block);
 
 /* Blocks that sequences have set aside for layers with a window; 0 unless the pool slides. */
 int baton_kv_n_set_aside(const struct baton_kv *kv);
 
-/* Whether every block is where the picture in engine/kv.h has it; O(n_blocks). */
+/* Whether every block is in one state of the drawing in engine/kv.h; O(n_blocks). */
 bool baton_kv_is_consistent(const struct baton_kv *kv);
 
 /* Before the next n_rows positions are computed: holds the blocks of layers with a window that they
  * see and fill, and gives those back that no later position sees. False when that is more than the
- * pool was made for. Always true of a pool that does not slide. */
+ * sequence has set aside. Always true of a pool that does not slide. */
 bool baton_seq_slide(struct baton_seq *seq, int n_rows) BATON_MUST_CHECK;
 
-/* Blocks before the one a position begins that it sees, in layers with a window. */
+/* The number of blocks behind the first position of a block that this position sees, in layers with
+ * a window. */
 static inline int kv_blocks_behind(const struct baton_kv *kv)
 {
     return (kv->window + BATON_KV_BLOCK_TOKENS - 2) / BATON_KV_BLOCK_TOKENS;

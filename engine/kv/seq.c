@@ -10,7 +10,7 @@ enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv, int n_
     return baton_seq_init_shared(seq, kv, n_tokens, NULL, 0);
 }
 
-/* Before any block is allocated: an allocation could evict a block that the sequence shares. */
+/* Holds registered blocks before any block is allocated: an allocation could evict one of them. */
 static void acquire_registered(struct baton_seq *seq, const struct baton_block_hash *hashes,
                                int n_hashes)
 {
@@ -23,8 +23,8 @@ static void acquire_registered(struct baton_seq *seq, const struct baton_block_h
     }
 }
 
-/* Sets the window's blocks aside. The prompt begins behind as many shared blocks as it also finds
- * the window of. */
+/* Sets the window's blocks aside. The prompt begins behind those shared blocks whose window is
+ * cached as well. */
 static void acquire_window(struct baton_seq *seq, const struct baton_block_hash *hashes,
                            int n_set_aside)
 {
@@ -38,7 +38,8 @@ static void acquire_window(struct baton_seq *seq, const struct baton_block_hash 
     baton_seq_shorten(seq, seq->end_window);
 }
 
-/* What is there already, and room for a window. */
+/* Holds the blocks that are cached, and sets a window aside. Free blocks are counted afterwards: a
+ * cached block counts as free until a sequence holds it. */
 static enum baton_err begin(struct baton_seq *seq, const struct baton_block_hash *hashes,
                             int n_hashes, int n_blocks)
 {
@@ -125,7 +126,7 @@ bool baton_seq_hold_window(struct baton_seq *seq, int first, int end)
     return true;
 }
 
-/* A block more than the next position sees is kept, where it is still there. */
+/* Keeps one block more than the next position sees, if the sequence still has it. */
 bool baton_seq_slide(struct baton_seq *seq, int n_rows)
 {
     if (!seq->windows)
@@ -151,7 +152,8 @@ static void shorten_window(struct baton_seq *seq, int end)
     seq->end_window = end;
 }
 
-/* From the last on: of blocks that are kept, those that need the others before them go first. */
+/* Releases from the last block on, so the last one is evicted first: the hash of a block is only
+ * found after those before it. */
 void baton_seq_shorten(struct baton_seq *seq, int n_blocks)
 {
     while (seq->n_blocks > n_blocks)

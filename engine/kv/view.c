@@ -1,11 +1,11 @@
-/* Another process's pool, mapped to be read: contexts are copied out of it without a way through a
- * socket.
+/* Another process's pool, mapped for reading: contexts are copied out of it instead of being sent
+ * through a socket.
  *
- * The pool's owner may give a block to another sequence at any time: it waits for no reader, and a
- * reader that stood still for however long cannot be waited for. So a block is copied as one reads
- * under a seqlock (Boehm, "Can seqlocks get along with programming language memory models?", 2012):
- * the copy first, then the block's stamp, which is newer than as_of where the copy may be of what
- * the next sequence wrote. */
+ * The pool's owner may give a block to another sequence at any time: it waits for no reader, since
+ * a stopped process would stop it as well. So a block is read as under a seqlock (Boehm, "Can
+ * seqlocks get along with programming language memory models?", 2012): the copy comes first, then
+ * the block's stamp, which is newer than as_of if the next sequence may have written during the
+ * copy. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,14 +48,14 @@ enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_bloc
         return baton_fail(why, BATON_INVALID, "the file is not sealed memory");
     if (n_blocks < 1 || !baton_kv_measure_pool(own, n_blocks, &stamps_at, &n_bytes) ||
         !has_size(fd, n_bytes))
-        return baton_fail(why, BATON_INVALID, "the file is no pool of %d blocks", n_blocks);
+        return baton_fail(why, BATON_INVALID, "the file is not a pool of %d blocks", n_blocks);
     struct baton_kv_view *view = calloc(1, sizeof *view + n_layers * sizeof view->layers[0]);
     void *memory = view ? mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (memory == MAP_FAILED) {
         free(view);
         return baton_fail(why, BATON_NO_MEMORY, "no memory to map a pool of %d blocks", n_blocks);
     }
-    (void)madvise(memory, n_bytes, MADV_DONTDUMP); /* its owner dumps it */
+    (void)madvise(memory, n_bytes, MADV_DONTDUMP); /* the owner's core dump has it */
     view->own = own;
     view->n_blocks = n_blocks;
     view->n_bytes = n_bytes;

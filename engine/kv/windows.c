@@ -54,6 +54,7 @@ void baton_kv_windows_bound(struct baton_kv_windows *windows, int n)
     pthread_mutex_unlock(&windows->mutex);
 }
 
+/* The longest prefix that ends with n_behind registered blocks, or of which all are registered. */
 static int find(const struct baton_kv_windows *windows, const struct baton_block_hash *hashes,
                 int n, int n_behind)
 {
@@ -68,7 +69,7 @@ static int find(const struct baton_kv_windows *windows, const struct baton_block
     return found;
 }
 
-/* In one go: another thread's allocation could evict what was found. */
+/* Finds and holds under one lock: another thread's allocation could evict the blocks in between. */
 int baton_kv_windows_acquire(struct baton_kv_windows *windows,
                              const struct baton_block_hash *hashes, int n, int n_behind,
                              int *numbers)

@@ -1,9 +1,9 @@
 /* The blocks of layers that see only a window: a sequence holds those of its window, no more, and
  * gives the others back while it goes on.
  *
- * Each sequence sets per_sequence blocks aside, or as many as it is long, for as long as it lives.
- * What it holds never exceeds that, so a block is always there when it takes one: no step fails for
- * want of a block. Blocks are registered, cached and evicted as all others are (blocks.h).
+ * Each sequence sets per_sequence blocks aside for its life, or fewer if it is shorter. It never
+ * holds more than these, so an allocation always finds a free block and no step fails for lack of
+ * one. Blocks are registered, cached and evicted as all others are (blocks.h).
  * Private to the KV cache.
  *
  * Ownership: owns its arrays, taken at create.
@@ -29,7 +29,7 @@ enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence,
 /* NULL is harmless. */
 void baton_kv_windows_destroy(struct baton_kv_windows *windows);
 
-/* What a sequence of n_blocks sets aside. */
+/* The blocks that a sequence of n_blocks sets aside. */
 int baton_kv_windows_share(const struct baton_kv_windows *windows, int n_blocks);
 
 /* Blocks that no sequence has set aside. */
@@ -41,15 +41,15 @@ void baton_kv_windows_give_back(struct baton_kv_windows *windows, int n);
 
 void baton_kv_windows_bound(struct baton_kv_windows *windows, int n);
 
-/* Of a prompt whose first n blocks are there: after how many of these, at most, the n_behind blocks
- * before the next position (or all, where there are fewer) are registered. Holds those, and puts
- * them where they belong among numbers [n]. */
+/* For a prompt whose first n blocks are cached: returns the largest number of these after which the
+ * n_behind blocks before the next position (or all, if there are fewer) are registered. Holds
+ * those, and writes their numbers to their places in numbers [n]. */
 int baton_kv_windows_acquire(struct baton_kv_windows *windows,
                              const struct baton_block_hash *hashes, int n, int n_behind,
                              int *numbers);
 
-/* Numbers first..end - 1 of a sequence: releases them, each then BATON_KV_NO_BLOCK; takes blocks
- * for them. */
+/* Numbers first..end - 1 of a sequence: release makes each BATON_KV_NO_BLOCK, allocate gives each a
+ * block. */
 void baton_kv_windows_release(struct baton_kv_windows *windows, int *numbers, int first, int end);
 void baton_kv_windows_allocate(struct baton_kv_windows *windows, int *numbers, int first, int end);
 

@@ -169,7 +169,7 @@ TEST(another_file_than_a_sealed_pool_of_that_size_is_refused)
     for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_int_equal(baton_kv_view_open(own, baton_kv_fd(theirs), wrong[i], &none, &why),
                          BATON_INVALID);
-    assert_non_null(strstr(why.text, "no pool of"));
+    assert_non_null(strstr(why.text, "not a pool of"));
     assert_true(baton_kv_measure_pool(own, N_BLOCKS, &stamps_at, &n_bytes));
     int fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_int_equal(ftruncate(fd, (off_t)n_bytes), 0);
