@@ -3,7 +3,7 @@
 #include "engine/sampling/philox.h"
 #include "engine/sampling/pipeline.h"
 
-/* exp((logit - max) / temperature) over its total, of rows that nothing was removed from. */
+/* exp((logit - max) / temperature) over its total, for rows before any filter. */
 struct softmax {
     float max;
     double temperature, total;
@@ -60,7 +60,7 @@ static uint32_t rank_of(const float *logits, size_t n_vocab, uint32_t token)
     return rank;
 }
 
-/* The index, among the kept, of a token that was kept. */
+/* The index of a kept token among the kept ones: their ids ascend. */
 static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
 {
     size_t low = 0, high = shaped->n;
@@ -76,7 +76,7 @@ static size_t place_of(const struct baton_shaped *shaped, uint32_t token)
     return low;
 }
 
-/* All that the candidates of one decision are described from. */
+/* The inputs for describing the candidates of one decision. */
 struct scene {
     const struct baton_sampler *sampler;
     const struct baton_sampling_params *params;
@@ -127,7 +127,8 @@ static double entropy_bits(const struct baton_sampler *sampler, const struct bat
     return fmax(0, (log(shaped->total) - sum / shaped->total) / log(2));
 }
 
-/* Chooses as pick does, and keeps the candidates of the choice. */
+/* Chooses as pick does, and keeps the candidates of the choice. The order counts: each softmax
+ * overwrites the sampler's weights, which must be those of the filtered row at the end. */
 static uint32_t choose(struct baton_sampler *sampler, const struct baton_sampling_params *params,
                        struct scene *scene, double uniform)
 {

@@ -1,6 +1,6 @@
-/* The filters of BATON_FILTERS: filter NAME is keep_NAME. Each comes down to an interval of logits
- * to keep. The tokens that it leaves are gathered in order of id before the next filter looks at
- * them, so later stages take exponentials of few logits. */
+/* The filters of BATON_FILTERS: filter NAME is keep_NAME. Each reduces to an interval of logits to
+ * keep. The tokens that it leaves are gathered in order of id before the next filter reads them, so
+ * later stages take exponentials of few logits. */
 #include <float.h>
 #include <math.h>
 
@@ -50,13 +50,13 @@ static void keep_top_k(struct baton_sampler *sampler, const struct baton_samplin
     keep_from(sampler, cut->least, shaped);
 }
 
-/* Makes items of the tokens that top-p may keep; returns how many. The others are so improbable
- * that all of them together fall short of what top-p leaves out. Overwrites the weights, which are
- * computed anew after the last filter. */
+/* Makes items of the tokens that top-p may keep; returns their number. All others together weigh
+ * less than the share that top-p leaves out. Overwrites the weights, which are computed again after
+ * the last filter. */
 static size_t gather_items(struct baton_sampler *sampler, const struct baton_shaped *shaped,
                            double left_out)
 {
-    const double margin = 1 - 1e-6; /* of sums that are rounded */
+    const double margin = 1 - 1e-6; /* for the rounding of sums */
     float least = fmaxf((float)(left_out * margin / (double)shaped->n), FLT_TRUE_MIN);
     float *weights = sampler->weights;
     const float *logits = shaped->logits;
@@ -68,7 +68,7 @@ static size_t gather_items(struct baton_sampler *sampler, const struct baton_sha
     return n;
 }
 
-/* How many of the equal items are needed to reach wanted. */
+/* The number of equal items that are needed to reach wanted. */
 static size_t count_needed(const struct baton_selected *selected, float weight, double wanted)
 {
     double sum = selected->above + weight;
@@ -78,7 +78,8 @@ static size_t count_needed(const struct baton_selected *selected, float weight, 
     return n;
 }
 
-/* Keeps the first n of the tokens at the lowest logit that is left. */
+/* Keeps the first n of the tokens at the lowest logit that is left. Every token is written and the
+ * index advances only past kept ones, so the loop has no unpredictable branch. */
 static void keep_first_equals(struct baton_sampler *sampler, size_t n, struct baton_shaped *shaped,
                               struct baton_cut *cut)
 {
@@ -119,7 +120,7 @@ static void keep_near(struct baton_sampler *sampler, double distance, struct bat
 {
     double exact = shaped->max - distance;
     float least = (float)exact;
-    if (least < exact) /* rounded up: no token below the exact border is kept */
+    if (least < exact) /* rounds up: no token below the exact border is kept */
         least = nextafterf(least, INFINITY);
     cut->least = fminf(least, shaped->max); /* rounding up must not remove the highest */
     keep_from(sampler, cut->least, shaped);
@@ -134,7 +135,7 @@ static void keep_min_p(struct baton_sampler *sampler, const struct baton_samplin
 }
 
 /* The standard deviation of the finite logits [n], from their differences to max: equal logits
- * deviate by exactly 0. The sums are in lanes, for an addition does not wait for the last one. */
+ * deviate by exactly 0. The sums are in lanes, so no addition waits for the one before it. */
 static double deviation(const float *logits, size_t n, float max)
 {
     double sums[LANES] = {0}, squares[LANES] = {0}, counts[LANES] = {0};
@@ -178,7 +179,8 @@ static double mean_logit(const struct baton_sampler *sampler, const struct baton
     return shaped->max + sum / total;
 }
 
-/* A float, for it is the key of a selection. Infinity has no distance from itself. */
+/* A float, because it is the key of a selection. Infinity less itself would be NaN; it is 0 here.
+ * */
 static float distance_to(double mean, float logit)
 {
     return logit == mean ? 0 : (float)fabs(logit - mean);

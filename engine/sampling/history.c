@@ -8,7 +8,7 @@ enum { MIN_SLOTS = 16 };
 enum baton_err baton_history_init(struct baton_history *history, size_t n_max)
 {
     size_t n_slots = MIN_SLOTS;
-    if (n_max > UINT32_MAX / 4)
+    if (n_max > UINT32_MAX / 4) /* slots hold 32-bit indices, and twice n_max rounds up */
         return BATON_NO_MEMORY;
     while (n_slots < 2 * n_max)
         n_slots *= 2;
@@ -32,11 +32,11 @@ void baton_history_fini(struct baton_history *history)
 
 static size_t first_slot(const struct baton_history *history, uint32_t id)
 {
-    uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15); /* Fibonacci hashing: the high bits mix */
+    uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15); /* Fibonacci: the high bits are mixed best */
     return (size_t)(hash >> 32) & (history->n_slots - 1);
 }
 
-/* Where the id is, or belongs: the slot is empty then. */
+/* The slot of the id, or the empty slot where it belongs: linear probing. */
 static size_t slot_of(const struct baton_history *history, uint32_t id)
 {
     size_t slot = first_slot(history, id);
@@ -75,7 +75,8 @@ void baton_history_drop_output(struct baton_history *history, uint32_t id)
     if (--history->seen[history->slots[slot] - 1].n_output ||
         history->slots[slot] <= history->n_prompt)
         return;
-    /* Nothing was added after it, so nothing in the table passed its slot on the way. */
+    /* The entry was added last, so no later one probed past its slot: emptying it breaks no chain.
+     * */
     assert(history->slots[slot] == history->n_seen);
     history->slots[slot] = 0;
     history->n_seen--;

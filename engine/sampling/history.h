@@ -1,4 +1,4 @@
-/* Which tokens a sequence has seen, and how often it made each of them: what penalties look at.
+/* The tokens that a sequence has seen and their counts in its output: the input of penalties.
  *
  * Ownership: an embedded struct that owns its table; init takes memory for the whole sequence, so
  *            that a decode step allocates nothing.
@@ -23,10 +23,10 @@ struct baton_history {
     size_t n_seen;
     uint32_t *slots; /* hash of an id -> its index in seen, plus one; 0: empty */
     size_t n_slots;  /* a power of two, at least twice n_max */
-    size_t n_prompt; /* of seen, those that the prompt has */
+    size_t n_prompt; /* the first of seen: the prompt's */
 };
 
-/* Room for n_max different tokens: prompt and output together. */
+/* A history of at most n_max different tokens: prompt and output together. */
 enum baton_err baton_history_init(struct baton_history *history, size_t n_max) BATON_MUST_CHECK;
 void baton_history_fini(struct baton_history *history);
 

@@ -31,6 +31,7 @@ double baton_philox_uniform(uint64_t seed, uint64_t position)
     const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     uint32_t random[4];
     baton_philox4x32(counter, key, random);
+    /* 53 bits are exact in a double, so the result never rounds to 1. */
     uint64_t bits = (uint64_t)random[1] << 32 | random[0];
     return (double)(bits >> 11) * 0x1p-53;
 }

@@ -1,4 +1,4 @@
-/* What comes before and after the filters: adjustments, in their order here, weights, the draw. */
+/* The stages around the filters: adjustments, in their order here, weights, the draw. */
 #include "engine/sampling/pipeline.h"
 
 #include <float.h>
@@ -58,7 +58,7 @@ static void penalize(float *row, size_t n_vocab, const struct baton_sampling_par
     }
 }
 
-/* In this order. */
+/* Applied in this order: a bias counts as part of the logit that penalties scale. */
 static const struct adjustment {
     bool (*is_on)(const struct baton_sampling_params *params, const struct baton_history *history);
     void (*apply)(float *row, size_t n_vocab, const struct baton_sampling_params *params,
@@ -67,7 +67,7 @@ static const struct adjustment {
 
 enum { N_ADJUSTMENTS = BATON_N_OF(adjustments) };
 
-/* Works on a copy: log-probabilities of the same row are those of the raw logits. */
+/* Works on a copy: the log-probabilities of the same row come from the raw logits. */
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
                                    const struct baton_sampling_params *params,
                                    const struct baton_history *history)
@@ -127,7 +127,8 @@ static float scale_for(double temperature)
     return (float)fmax(FLT_MIN, fmin(1 / temperature, FLT_MAX));
 }
 
-/* Equal shares for the tokens that are as high as max; NaN is as low as -infinity. */
+/* Gives equal weights to the tokens as high as max, since infinity less infinity is NaN. With a max
+ * of -infinity all tokens are equal; NaN is as low. */
 static double weigh_infinite(float *weights, const float *logits, size_t n, float max)
 {
     size_t n_equal = 0;

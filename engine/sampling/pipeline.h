@@ -1,4 +1,4 @@
-/* The stages between a row of logits and the draw, and the row on its way through them.
+/* The stages between a row of logits and the draw, and the state of a row in them.
  *
  *     logits -> bias -> penalties | BATON_FILTERS | weights -> draw
  *               adjustments         filters
@@ -24,7 +24,7 @@ struct baton_sampler {
     size_t n_vocab;
     const struct baton_kernels *kernels;
     float *adjusted;          /* [V] a copy of the row, when an adjustment changes it */
-    float *kept_logits;       /* [V], with room for a vector more */
+    float *kept_logits;       /* [V], and a vector more that kernels may overwrite */
     uint32_t *kept_ids;       /* likewise */
     float *weights;           /* likewise */
     uint32_t *places;         /* likewise */
@@ -37,8 +37,8 @@ struct baton_sampler {
     float *masked;            /* [V] */
 };
 
-/* What one filter did: it kept every token above least and up to most, and of those equal to least
- * the ids up to last. */
+/* The effect of one filter: it kept every token above least and up to most, and among those equal
+ * to least the ids up to last. */
 struct baton_cut {
     float least, most; /* -infinity and infinity: it kept everything */
     uint32_t last;
@@ -52,15 +52,15 @@ struct baton_shaped {
     double temperature;
 
     const float *logits; /* [n] adjusted, of the kept tokens */
-    const uint32_t *ids; /* [n] rising; NULL: all of the vocabulary is kept */
+    const uint32_t *ids; /* [n] ascending; NULL: all of the vocabulary is kept */
     size_t n;
-    double
-        total; /* of the kept tokens' weights, which are in the sampler, as are the blocks' sums */
+    double total; /* of the kept tokens' weights; the sampler has these and the blocks' sums */
 
     struct baton_cut cuts[BATON_N_FILTERS];
 };
 
-/* Bias and penalties. The sampler's own copy when one of them is on, else logits itself. */
+/* Applies bias and penalties. Returns the sampler's own copy when one of them is on, else logits.
+ * */
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
                                    const struct baton_sampling_params *params,
                                    const struct baton_history *history);
@@ -74,7 +74,7 @@ static inline bool baton_sampler_allows(const struct baton_sampler *sampler, uin
     return !sampler->mask || (sampler->mask[token / 64] >> (token % 64) & 1);
 }
 
-/* True when nothing is drawn: temperature 0, or no logit to tell from -infinity. */
+/* True when nothing is drawn: temperature 0, or no logit above -infinity. */
 bool baton_pipeline_is_greedy(const struct baton_sampling_params *params, float max);
 
 /* The lowest id that has the greatest logit. */
@@ -88,16 +88,16 @@ double baton_pipeline_weigh(struct baton_sampler *sampler, const float *logits, 
 void baton_pipeline_filter(struct baton_sampler *sampler, const float *adjusted, float max,
                            const struct baton_sampling_params *params, struct baton_shaped *shaped);
 
-/* Which filter removed a token with this adjusted logit (no NaN). */
+/* The filter that removed a token with this adjusted logit (no NaN). */
 enum baton_removal baton_shaped_removal(const struct baton_shaped *shaped, float logit,
                                         uint32_t token);
 
-/* The kept token (its index in shaped) whose interval uniform falls into. */
+/* The index in shaped of the kept token whose interval contains uniform. */
 size_t baton_pipeline_draw(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
                            double uniform);
 
-/* The interval of the kept token at place: the very borders that baton_pipeline_draw compares with.
- */
+/* The interval of the kept token at place, with exactly the borders that baton_pipeline_draw
+ * compares with. */
 void baton_pipeline_interval(const struct baton_sampler *sampler, const struct baton_shaped *shaped,
                              size_t place, double *begin, double *end);
 

@@ -2,8 +2,8 @@
 
 #include "engine/grammar/masks/masks.h"
 
-/* Takes the stop ids out of a mask, unless nothing else is in it: a grammar may have come to its
- * end. Returns whether it did. */
+/* Takes the stop ids out of a mask, unless nothing else is in it: at the end of a grammar the text
+ * can only stop, whatever min_tokens is. Returns whether it did. */
 static bool take_stops_out(const struct baton_sampling_params *params, size_t n_vocab,
                            uint64_t *mask)
 {

@@ -1,5 +1,5 @@
 /* One token sampled from its logits by the state of its sequence, with the details that the
- * parameters ask for.
+ * parameters request.
  *
  * Ownership: plain data; the paths of a decision's candidates belong to the state's grammar.
  * Threading: engine thread.

@@ -6,7 +6,7 @@
 #include "engine/sampling/pipeline.h"
 #include "engine/system/floats.h"
 
-enum { VECTOR = 16 }; /* what kernels write past the last element kept */
+enum { VECTOR = 16 }; /* kernels store whole vectors, so they write past the last kept element */
 
 struct baton_sampler *baton_sampler_create(int n_vocab)
 {

@@ -1,13 +1,13 @@
-/* From one row of logits to one token, and why it was that one.
+/* From one row of logits to one token, with the reasons of the choice.
  *
  *     logits -> bias -> repetition, presence, frequency penalties -> temperature
  *            -> mask of a grammar, of min_tokens -> filters -> softmax -> draw
  *
  * The draw is a Philox 4x32-10 number (Salmon et al., "Parallel random numbers: as easy as 1, 2,
  * 3", SC 2011) keyed by the seed, with the token's absolute position as counter: it does not depend
- * on worker, batch, attempt or history. It falls into one of the intervals that the kept tokens'
- * probabilities cut [0, 1) into, in order of id: a token whose probability is off by a rounding
- * error moves a border by as much, and changes the choice as rarely as that.
+ * on worker, batch, attempt or history. The kept tokens' probabilities divide [0, 1) into intervals
+ * in order of id, and the number falls into one of them. A rounding error of a probability moves a
+ * border by as much, so it changes a choice with that probability only.
  *
  * NaN logits count as -infinity. +infinity beats everything else; several share equally. A row in
  * which nothing is above -infinity gives the lowest id, as greedy does, whatever the temperature.
@@ -40,8 +40,7 @@ struct baton_candidate {
 struct baton_decision {
     bool greedy;
     struct baton_candidate chosen;
-    uint32_t
-        rank; /* of the chosen token: 1 has the highest penalized logit, the lowest id of equals */
+    uint32_t rank; /* of the chosen token by penalized logit, then by id; 1 is the highest */
     uint32_t n_after[BATON_N_FILTERS]; /* tokens that each filter left */
     double draw;                       /* the uniform number */
     double entropy_bits;               /* of the distribution drawn from */
@@ -56,17 +55,17 @@ struct baton_logprob {
 
 struct baton_sampler;
 
-/* For rows of n_vocab logits; NULL when memory is out. */
+/* A sampler for rows of n_vocab logits; NULL when memory is out. */
 struct baton_sampler *baton_sampler_create(int n_vocab);
 void baton_sampler_destroy(struct baton_sampler *sampler);
 
-/* The tokens that choices may fall on from now on, a bit per id; NULL: all. Borrowed. With
- * holds_stops min_tokens took the stop ids out of it. */
+/* Sets the tokens that may be chosen from now on, a bit per id; NULL: all. Borrowed. holds_stops:
+ * min_tokens took the stop ids out of it. */
 void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask, bool holds_stops);
-/* Room for such a mask: the sampler's own. */
+/* Scratch memory for such a mask: the sampler's own. */
 uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler);
 
-/* V, as it was created for. */
+/* V of the sampler. */
 int baton_sampler_n_vocab(const struct baton_sampler *sampler);
 
 /* logits [V], untouched. history may be NULL when the params need none. position is the absolute

@@ -1,7 +1,7 @@
 #include "engine/sampling/select.h"
 
-/* Neighbours in memory go to different sets of bins: two additions to one bin in a row would wait
- * for each other. */
+/* Neighbours in memory go to different sets of bins: of two consecutive additions to one bin, the
+ * second would wait for the first. */
 enum { BIN_BITS = 9, N_BINS = 1 << BIN_BITS, N_SETS = 4 };
 
 struct range {
@@ -34,8 +34,8 @@ static void fill_bins(const struct baton_item *items, size_t n, uint32_t least, 
         sets[i % N_SETS][(items[i].key - least) >> shift] += items[i].weight;
 }
 
-/* The bin, from the highest down, in which *above reaches wanted. On return *above is the weight of
- * all higher bins. When rounding keeps the sum below wanted, it is the last bin with weight. */
+/* The bin, from the highest down, in which *above reaches wanted, or the last bin with weight when
+ * rounding keeps the sum below wanted. On return *above is the weight of all higher bins. */
 static uint32_t crossing(const double sets[N_SETS][N_BINS], double wanted, double *above)
 {
     double sum = *above;

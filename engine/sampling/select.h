@@ -1,6 +1,6 @@
-/* The item at which weights, added from the highest value down, reach a sum: what top-k (every
- * weight 1) and top-p look for. No sort: each pass adds the weights up in bins of equal width over
- * the values' bits, and goes on with the one bin that the sum is reached in.
+/* Selection of the item at which weights, added from the highest value down, reach a sum, for top-k
+ * (every weight 1) and top-p. It does not sort: each pass adds the weights up in bins of equal
+ * width over the values' bits, and continues in the bin where the sum is reached.
  *
  * Ownership: items are the caller's; a selection overwrites them and leaves those equal to the one
  *            it found in front.
@@ -25,7 +25,9 @@ static inline uint32_t baton_select_key(float value)
     uint32_t bits;
     value = value >= -__builtin_inff() ? value + 0.0F : -__builtin_inff();
     memcpy(&bits, &value, sizeof bits);
-    return bits ^ ((0 - (bits >> 31)) | UINT32_C(1) << 31); /* no branch: signs are random */
+    /* Flips all bits of negative values and the sign bit of others. A branch would be mispredicted,
+     * since signs are random. */
+    return bits ^ ((0 - (bits >> 31)) | UINT32_C(1) << 31);
 }
 
 static inline float baton_select_value(uint32_t key)
@@ -42,8 +44,8 @@ struct baton_selected {
     double above;   /* the weight of the items with greater keys */
 };
 
-/* Finds the greatest key for which the items with that key or a greater one weigh at least wanted;
- * the least key there is when all together do not (rounding may have it so). items [n], n > 0. */
+/* Finds the greatest key for which the items with that key or a greater one weigh at least wanted,
+ * or the least key if all together weigh less, which rounding may cause. items [n], n > 0. */
 struct baton_selected baton_select(struct baton_item *items, size_t n, double wanted);
 
 #endif

@@ -1,12 +1,12 @@
 /* The sampling state of one sequence: its parameters, and the history of tokens for penalties.
  *
- * Prompt and output are told apart: presence and frequency penalties count the output alone. A
- * sequence that moves to another worker gets the same state there from its prompt and a note per
- * token of its output so far.
+ * Prompt and output are counted separately: presence and frequency penalties count the output
+ * alone. A sequence that moves to another worker gets the same state there: its prompt, and then a
+ * call of note for each token of its output so far.
  *
  * Ownership: a state owns its parameters and history; zeroed it is valid to fini.
  * Threading: set once on the main thread, then used by the engine thread.
- * Errors:    init: NO_MEMORY. Parameters are in range: whoever reads them checks that.
+ * Errors:    init: NO_MEMORY. Parameters are in range: their reader has checked them.
  */
 #ifndef BATON_ENGINE_SAMPLING_STATE_H
 #define BATON_ENGINE_SAMPLING_STATE_H
@@ -19,7 +19,7 @@ struct baton_sampling_state {
     struct baton_sampling_params params;
     struct baton_history history; /* empty unless the parameters need one */
     bool keeps_history;
-    struct baton_matcher *matcher; /* NULL: held to no grammar */
+    struct baton_matcher *matcher; /* NULL: no grammar constrains the sequence */
     size_t n_output;               /* tokens noted */
 };
 
@@ -29,19 +29,20 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
                                          struct baton_sampling_params *params,
                                          const uint32_t *prompt, size_t n_prompt,
                                          size_t max_new_tokens) BATON_MUST_CHECK;
-/* Holds the sequence to the grammar of its parameters, if there is one, before any output is noted.
- * It may be used once ready says so. Errors: those of baton_grammar_set_match. */
+/* Constrains the sequence to the grammar of its parameters, if there is one, before any output. It
+ * may be used once ready returns BATON_OK. Errors: those of baton_grammar_set_match. */
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
                                          struct baton_grammar_set *grammars) BATON_MUST_CHECK;
-/* Whether tokens may be chosen. AGAIN: the grammar is being made; else why there is none. */
+/* Whether tokens may be chosen. AGAIN: the grammar is being compiled; other errors: it could not
+ * be. */
 enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *state);
 void baton_sampling_state_fini(struct baton_sampling_state *state);
 
-/* The token became part of the output. */
+/* Adds a token to the output. */
 void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t token);
-/* The last token noted is no part of it after all. */
+/* Takes back the last token of the output, a draft that was rejected. */
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token);
-/* As note for tokens [n], in order: what earlier attempts made. */
+/* As note for tokens [n], in order: the output of earlier attempts. */
 void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
                                    size_t n);
 
