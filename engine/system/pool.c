@@ -9,16 +9,16 @@
 #include <string.h>
 
 /* A wait begins with a few microseconds of spinning, which outlast the pause between two loops of a
- * step. Then the core is offered to any other thread that is to run on it, which costs nothing when
- * there is none. So two pools that share cores wait for each other's items and not for each other's
- * spinning: a helper whose core is needed goes on within microseconds. At last: sleep. */
+ * step. Then it yields the core to any other thread that is ready to run there, which costs nothing
+ * when there is none. So two pools that share cores wait for each other's items and not for each
+ * other's spinning: a helper whose core is needed runs within microseconds. At last it sleeps. */
 enum { N_SPINS = 400, N_YIELDS = 400 };
 
 struct helper {
     struct baton_pool *pool;
     pthread_t thread;
     int worker;
-    int processor; /* pinned to; the caller's to read and write */
+    int processor; /* pinned to; only the caller reads and writes it */
 };
 
 enum { ANYWHERE = -1 };
@@ -26,9 +26,9 @@ enum { ANYWHERE = -1 };
 enum { CACHE_LINE_BYTES = 64 };
 
 struct baton_pool {
-    /* The loop at hand: written before its tickets are issued, read only by holders of one, and the
+    /* The current loop: written before its tickets are issued, read only by holders of one, and the
      * caller does not return while a ticket is held. So a helper that comes late does no harm. All
-     * on one cache line, which a helper that starts to work needs to get but once. */
+     * of it is on one cache line, which a helper that starts to work fetches once. */
     _Alignas(CACHE_LINE_BYTES) _Atomic uint64_t tickets; /* loop number << 32 | items not taken */
     baton_item_fn fn;
     void *arg;
@@ -37,7 +37,7 @@ struct baton_pool {
 
     _Alignas(CACHE_LINE_BYTES) atomic_int n_unfinished; /* items not known to be done */
 
-    _Alignas(CACHE_LINE_BYTES) int n_threads; /* from here on: seldom written */
+    _Alignas(CACHE_LINE_BYTES) int n_threads; /* from here on: rarely written */
     int n_started;                            /* helpers; under lock */
     baton_share_fn share;
     void *share_arg;
@@ -63,8 +63,8 @@ static uint32_t n_not_taken(uint64_t tickets)
     return (uint32_t)tickets;
 }
 
-/* Takes one item, or returns false when none is left. The loop's number in the upper half keeps a
- * late exchange from taking a ticket of the next loop in the belief that it is one of this loop. */
+/* Takes one item, or returns false when none is left. The loop's number in the upper half makes a
+ * late exchange fail, so a helper never takes a ticket of the next loop for one of this loop. */
 static bool take_ticket(struct baton_pool *pool, uint32_t *ticket)
 {
     uint64_t tickets = atomic_load(&pool->tickets);
@@ -82,7 +82,8 @@ static void finish_items(struct baton_pool *pool, int n)
      * or the caller sees that nothing is left. */
     if (atomic_fetch_sub(&pool->n_unfinished, n) != n || !atomic_load(&pool->caller_sleeps))
         return;
-    /* Under the lock: between its last look and its sleep the caller holds it. */
+    /* The caller holds the lock between its last check and its sleep, so the signal cannot fall
+     * between the two. */
     pthread_mutex_lock(&pool->lock);
     pthread_cond_signal(&pool->finished);
     pthread_mutex_unlock(&pool->lock);
@@ -108,14 +109,14 @@ static void place(struct helper *helper, int processor)
 static void admit(struct baton_pool *pool, int n)
 {
     if (atomic_exchange(&pool->n_admitted, n) >= n)
-        return; /* none to wake: those sent away see it between two items */
+        return; /* no helper to wake: those that are sent away see it between two items */
     pthread_mutex_lock(&pool->lock);
     pthread_cond_broadcast(&pool->admitted);
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* On the caller's thread: takes a new share, if there is one. A helper that is sent away finishes
- * the item that it has. */
+/* Runs on the caller's thread: applies a new share, if there is one. A helper that is sent away
+ * finishes its item first. */
 static void update_share(struct baton_pool *pool)
 {
     struct baton_share share;
@@ -127,8 +128,8 @@ static void update_share(struct baton_pool *pool)
     admit(pool, n < 1 ? 1 : n);
 }
 
-/* The caller stays until no item is left. It looks between items whether its share has changed, so
- * a core that is wanted elsewhere is given back within an item, not within a loop. */
+/* The caller stays until no item is left. It checks between items whether its share has changed, so
+ * a core that is needed elsewhere is given back after an item, not after a loop. */
 static void run_callers_items(struct baton_pool *pool)
 {
     uint32_t ticket;
@@ -167,7 +168,7 @@ static bool is_finished(const struct helper *caller)
     return !atomic_load(&caller->pool->n_unfinished);
 }
 
-/* Spins, then yields. Returns whether it came true meanwhile. */
+/* Spins, then yields. Returns whether the condition became true meanwhile. */
 static bool await(const struct helper *helper, bool (*is_true)(const struct helper *helper))
 {
     for (int i = 0; i < N_SPINS + N_YIELDS; i++) {
@@ -320,7 +321,7 @@ enum baton_err baton_pool_create(int n_threads, struct baton_pool **pool, struct
 
 void baton_pool_set_share(struct baton_pool *pool, baton_share_fn fn, void *arg)
 {
-    pool->helpers[0].thread = pthread_self(); /* shares also say where the caller runs */
+    pool->helpers[0].thread = pthread_self(); /* shares also pin the caller */
     pool->share = fn;
     pool->share_arg = arg;
 }

@@ -2,13 +2,13 @@
  *
  * Items are handed out by a counter, so that a helper that lost its core delays one item only;
  * which thread runs an item never changes its result. Helpers spin briefly for the next loop, offer
- * their core to others for a while, then sleep. The owner of the cores may say at any time how many
- * threads take part and on which processors (set_share); the others sleep, and take no item.
+ * their core to others for a while, then sleep. The owner of the cores may change at any time how
+ * many threads take part and on which processors (set_share); the others sleep and take no item.
  *
  * Ownership: created and destroyed by the engine thread.
  * Threading: run is called by one thread at a time, never from inside an item.
  * Errors:    create: NO_MEMORY, INVALID (n_threads outside 1..BATON_POOL_MAX_THREADS), IO (no
- * thread).
+ *            thread).
  */
 #ifndef BATON_ENGINE_SYSTEM_POOL_H
 #define BATON_ENGINE_SYSTEM_POOL_H
@@ -25,8 +25,8 @@ void baton_pool_destroy(struct baton_pool *pool);
 
 int baton_pool_n_threads(const struct baton_pool *pool);
 
-/* The calling thread must be the one that will call run, and the only one that ever does. Without a
- * share all threads take part, and run wherever the system puts them. */
+/* The calling thread must be the only one that ever calls run. Without a share all threads take
+ * part, unpinned. */
 void baton_pool_set_share(struct baton_pool *pool, baton_share_fn fn, void *arg);
 
 /* Runs fn for items 0..n_items-1 and returns when all are done. Allocates nothing. */

@@ -22,9 +22,10 @@
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 
-/* A huge page is backed at a time, because the thread holds the lock of the address space for so
- * long. It has the priority of all others: with less it would not run where they compute, and keep
- * the lock, and whoever touches a page or needs more memory would wait for it. */
+/* The thread backs one huge page at a time, because it holds the lock of the address space
+ * (mmap_lock) meanwhile. It keeps normal priority: with less, compute threads would preempt it
+ * while it holds the lock, and every thread that faults a page in or maps memory would wait for it.
+ * */
 enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES };
 
 struct baton_reserve {
@@ -44,7 +45,7 @@ static int64_t cpu_ns(void)
     return time.tv_sec * BATON_SECOND + time.tv_nsec;
 }
 
-/* So long that the thread has a twentieth of one processor. */
+/* Sleeps so long that the thread uses a twentieth of one processor. */
 static void rest(int64_t worked_ns)
 {
     int64_t ns = 19 * worked_ns;
@@ -52,7 +53,7 @@ static void rest(int64_t worked_ns)
     (void)nanosleep(&time, NULL);
 }
 
-/* An older kernel refuses, and pages come as they are touched. */
+/* A kernel before Linux 5.14 refuses; pages are then backed when they are touched. */
 static void *back(void *arg)
 {
     struct baton_reserve *reserve = arg;
@@ -69,6 +70,7 @@ static void *back(void *arg)
     return NULL;
 }
 
+/* Maps a huge page more than needed: mmap aligns to 4 KiB, and huge pages need 2 MiB. */
 static enum baton_err map(struct baton_reserve *reserve)
 {
     if (__builtin_add_overflow(reserve->n_bytes, HUGE_PAGE_BYTES, &reserve->n_mapped))
@@ -84,8 +86,8 @@ static enum baton_err map(struct baton_reserve *reserve)
     return BATON_OK;
 }
 
-/* Puts the file in the place of the mapping. The seal against writing spares mappings that are
- * there already, so it comes last. */
+/* Maps the file over the mapping. F_SEAL_FUTURE_WRITE spares existing mappings, so the seals come
+ * last. */
 static enum baton_err map_file(struct baton_reserve *reserve)
 {
     reserve->fd = memfd_create("baton-kv", MFD_CLOEXEC | MFD_ALLOW_SEALING);

@@ -10,8 +10,8 @@
 
 enum { BATON_SLAB_LINE_BYTES = 64 };
 
-/* The next n_bytes behind the *n_taken bytes of memory that are taken; NULL without memory. The sum
- * of all must stay below SIZE_MAX. */
+/* Takes the next n_bytes behind the *n_taken bytes of memory that are taken; NULL without memory.
+ * The sum of all must stay below SIZE_MAX. */
 static inline void *baton_slab_take(char *memory, size_t *n_taken, size_t n_bytes)
 {
     void *taken = memory ? memory + *n_taken : NULL;
