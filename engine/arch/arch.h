@@ -1,17 +1,16 @@
-/* An architecture, as a row of a table: which configurations it computes, what they say of the
- * computation, and what its checkpoints' tensors are called. The engine's decoder runs all of them.
+/* An architecture, as a row of a table: the configurations that it computes, their meaning for the
+ * computation, and the names of its checkpoints' tensors. The engine's decoder runs all of them.
  *
- *     config    what config.json says                          checkpoint/config/model_config.h
- *       | a row of families.c, read by configure.c; refine.c for what no row can say
- *     spec      what the decoder computes                      spec.h
+ *     config    the keys of config.json                        checkpoint/config/model_config.h
+ *       | a row of families.c, read by configure.c; refine.c where rows do not suffice
+ *     spec      the computation of the decoder                 spec.h
  *       |
- *     arrays    the weights that this takes                    arrays.h
+ *     arrays    the weights that it needs                      arrays.h
  *       | names_hf.c, names_gguf.c
  *     tensors   the tensors of a checkpoint that fill them     tensors.h
  *
  * A new architecture is a row in families.c, lists of its tensors' names where no others fit, and a
- * function in refine.c only for what no row can say. What the decoder does not compute yet begins
- * in spec.h.
+ * function in refine.c only if rows cannot express it. A new kind of computation begins in spec.h.
  *
  * Ownership: a table of constants.
  * Threading: pure.
@@ -23,7 +22,7 @@
 #include "engine/arch/spec.h"
 #include "engine/arch/tensors.h"
 
-/* Which layers have a window where layer_types does not say it. */
+/* The layers that have a window in configs without layer_types. */
 enum baton_window_rule {
     BATON_WINDOW_NONE,
     BATON_WINDOW_ALL,
@@ -34,7 +33,7 @@ enum baton_window_rule {
     BATON_WINDOW_NO_ROPE   /* those without rotation, where use_sliding_window is true */
 };
 
-/* Which config key holds the activation, and which the norms' epsilon. */
+/* The config key of the activation, and that of the norms' epsilon. */
 enum baton_activation_key {
     BATON_KEY_HIDDEN_ACT,
     BATON_KEY_HIDDEN_ACTIVATION, /* or hidden_act; "gelu" is its tanh form */
@@ -49,11 +48,11 @@ enum baton_epsilon_key {
 };
 
 struct baton_arch {
-    const char *model_type; /* as the model's config names it */
+    const char *model_type; /* of config.json */
     const struct baton_tensor_names *tensors;
     const struct baton_tensor_names *gguf; /* in GGUF files; NULL: there are none */
 
-    uint64_t features; /* of BATON_FEATURE (model_config.h): what it computes; others are refused */
+    uint64_t features; /* of BATON_FEATURE (model_config.h), that it computes; others are refused */
 
     enum baton_block_form form;
     enum baton_norm_kind norm;
@@ -69,19 +68,19 @@ struct baton_arch {
     bool never_has_out_bias; /* attention_bias means queries, keys and values alone */
     bool defaults_n_ff;      /* F is 4 C where the config gives none */
 
-    /* Changes what the rest of the row makes of a config; NULL: nothing. */
+    /* Changes the spec that the rest of the row makes of a config; NULL: nothing. */
     enum baton_err (*refine)(const struct baton_model_config *config, struct baton_spec *spec,
                              struct baton_why *why);
 };
 
-/* What the tensors of a model of this config are called. */
+/* The names of the tensors of a model of this config. */
 static inline const struct baton_tensor_names *
 baton_arch_tensors(const struct baton_arch *arch, const struct baton_model_config *config)
 {
     return config->gguf_names ? arch->gguf : arch->tensors;
 }
 
-/* All families: the table that an architecture is added to. */
+/* All families: a new architecture is a row of this table. */
 extern const struct baton_arch baton_families[]; /* [baton_n_families] */
 extern const int baton_n_families;
 
@@ -92,9 +91,9 @@ const struct baton_arch *baton_arch_find(const char *model_type);
 enum { BATON_ARCH_NAMES_BYTES = 512 };
 const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES]);
 
-/* Which architecture computes a model of this config, and its spec. n_context positions are to be
- * served, at most what the model knows; 0: all that it knows. Rotary embeddings that depend on the
- * context take it from there. */
+/* Finds the architecture of a model of this config, and makes its spec for n_context positions to
+ * serve, at most those that the model knows; 0: all of these. Rotary embeddings that depend on the
+ * context depend on this number. */
 enum baton_err baton_arch_configure(const struct baton_model_config *config, int n_context,
                                     const struct baton_arch **arch, struct baton_spec *spec,
                                     struct baton_why *why) BATON_MUST_CHECK;

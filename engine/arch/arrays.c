@@ -32,7 +32,7 @@ static struct baton_array norm_bias(const struct baton_spec *spec, bool there)
     return there && spec->norm_has_bias ? vector(spec->n_embd) : none();
 }
 
-/* Of n_heads heads: queries' or keys'. */
+/* The norm of n_heads heads, of queries or keys. */
 static struct baton_array head_norm(const struct baton_spec *spec, int layer, int n_heads)
 {
     int head_dim = spec->layers[layer].head_dim;
@@ -53,7 +53,7 @@ static bool has_mlp_norm(const struct baton_spec *spec)
     return spec->form == BATON_BLOCK_PARALLEL ? spec->mlp_has_norm : spec->form != BATON_BLOCK_POST;
 }
 
-/* up, with the gate before it, or its bias. */
+/* up, with the gate before it if the MLP is gated, or the bias of these. */
 static struct baton_array up(const struct baton_spec *spec, int n_ff, int n_columns)
 {
     bool gated = spec->mlp == BATON_MLP_GATED;
@@ -109,8 +109,8 @@ static struct baton_array mlp_of_layer(const struct baton_spec *spec, enum baton
     }
 }
 
-/* What a mixture has beside its experts. A router's small error may choose another expert, so its
- * weights keep all their bits. */
+/* The arrays of a mixture beside its experts. A small error of a router may choose another expert,
+ * so its weights keep all their bits. */
 static struct baton_array mixture_of_layer(const struct baton_spec *spec,
                                            enum baton_array_kind kind, int layer)
 {

@@ -1,13 +1,13 @@
-/* The arrays that a model's weights are kept in: which of them a spec asks for, and their sizes. A
- * checkpoint's tensors fill them (tensors.h); the engine gives each its place (engine/model).
+/* The arrays that hold a model's weights: those that a spec needs, and their sizes. A checkpoint's
+ * tensors fill them (tensors.h); the engine places them in memory (engine/model).
  *
- * Whatever deals with all weights walks this list: a model's memory, loading, random weights and
- * files of random weights. Arrays of a layer follow each other; the walk repeats them for each:
+ * All code that handles all weights walks this list: memory, loading, random weights and files of
+ * random weights. The walk visits the arrays of a layer together, layer by layer:
  *
  *     embeddings, {norms, qkv, ..., down} of layer 0, of layer 1, ..., final norm, head
  *
- * An array has rows in an order of its own, whatever the checkpoint's: q, k, v; gate, up; rotated
- * pairs as two halves (spec.h).
+ * The order of an array's rows does not depend on the checkpoint: q, k, v; gate, up; rotated pairs
+ * as two halves (spec.h).
  *
  * Ownership: plain data.
  * Threading: pure.
@@ -38,9 +38,9 @@ enum baton_array_kind {
     BATON_ARRAY_ROUTER_BIAS,
     BATON_ARRAY_SHARED_UP,      /* UP and DOWN of the expert that every row takes */
     BATON_ARRAY_SHARED_DOWN,    /* (those of the others are UP and DOWN themselves) */
-    BATON_ARRAY_ATTN_POST_NORM, /* [C] of what attention gives: SANDWICH's n2, POST's n1 */
+    BATON_ARRAY_ATTN_POST_NORM, /* [C] of attention's result: SANDWICH's n2, POST's n1 */
     BATON_ARRAY_ATTN_POST_NORM_BIAS,
-    BATON_ARRAY_MLP_POST_NORM, /* [C] of what the MLP gives: SANDWICH's n4, POST's n2 */
+    BATON_ARRAY_MLP_POST_NORM, /* [C] of the MLP's result: SANDWICH's n4, POST's n2 */
     BATON_ARRAY_MLP_POST_NORM_BIAS,
     BATON_ARRAY_Q_NORM, /* [D], or [H D] by spec.qk_norm */
     BATON_ARRAY_K_NORM, /* [D], or [G D] */
@@ -62,7 +62,7 @@ struct baton_array {
     int layer; /* 0 outside of the layers */
     int n_rows,
         n_columns;  /* 0 rows: the model has no such array; a vector has rows of one column */
-    int n_experts;  /* so many experts have one each; 0: it is not experts' */
+    int n_experts;  /* each of so many experts has a copy; 0: it is not of experts */
     int expert;     /* which of them */
     bool is_exact;  /* kept in f32 whatever the dtype of the others */
     bool is_matrix; /* multiplied with, so kernels choose its form; else kept as floats */
@@ -79,11 +79,11 @@ static inline bool baton_array_is_of_layer(enum baton_array_kind kind)
 struct baton_array baton_array_of(const struct baton_spec *spec, enum baton_array_kind kind,
                                   int layer);
 
-/* How many arrays the walk visits, absent ones included; and the index-th of them. */
+/* The number of arrays that the walk visits, absent ones included; and the index-th of them. */
 int baton_n_arrays(const struct baton_spec *spec);
 struct baton_array baton_array_at(const struct baton_spec *spec, int index);
 
-/* How many there are of it: one, or one for each expert. */
+/* The number of copies of an array: one, or one for each expert. */
 static inline int baton_array_n_copies(const struct baton_array *array)
 {
     return array->n_experts ? array->n_experts : 1;

@@ -1,4 +1,4 @@
-/* config -> spec: what all architectures have in common, guided by a row of families.c. */
+/* config -> spec: the part that all architectures share, controlled by a row of families.c. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static enum baton_err set_n_ff(const struct baton_arch *arch, const CONFIG *conf
     return layer->n_ff ? BATON_OK : baton_model_config_require(config, &config->n_ff, why);
 }
 
-/* Layer 0, of which the others begin as copies. */
+/* Sets the sizes of layer 0; the others begin as copies of it. */
 static enum baton_err set_sizes(const struct baton_arch *arch, const CONFIG *config, int n_context,
                                 struct baton_spec *spec, struct baton_why *why)
 {
@@ -115,7 +115,7 @@ static enum baton_err set_epsilon(const struct baton_arch *arch, const CONFIG *c
     return baton_fail(why, BATON_INVALID, "%s: must be given", keys[arch->epsilon].name);
 }
 
-/* As transformers names them. */
+/* The names of ACT2FN in transformers. */
 static const struct {
     const char *name;
     enum baton_activation activation;
@@ -144,6 +144,7 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
         key = "hidden_activation";
         name = config->hidden_activation;
     }
+    /* Early Gemma configs say "gelu"; the model was trained with the tanh form. */
     if (arch->activation == BATON_KEY_HIDDEN_ACTIVATION && !strcmp(name, "gelu"))
         name = "gelu_pytorch_tanh";
     for (size_t i = 0; i < BATON_N_OF(activations); i++)
@@ -157,7 +158,7 @@ static enum baton_err set_activation(const struct baton_arch *arch, const CONFIG
                       key, name);
 }
 
-/* ---- what the row and the config say of the whole model ---- */
+/* ---- flags and scales of the whole model ---- */
 
 static void set_flags(const struct baton_arch *arch, const CONFIG *config, struct baton_spec *spec)
 {
@@ -186,7 +187,8 @@ static void set_flags(const struct baton_arch *arch, const CONFIG *config, struc
 
 /* ---- layers ---- */
 
-/* Some families know no layer_types: transformers reads a Mistral's window alone. */
+/* Families without the feature ignore layer_types, as transformers does: a Mistral's window holds
+ * in all layers. */
 static bool goes_by_layer_types(const struct baton_arch *arch, const CONFIG *config)
 {
     return config->n_layer_types && arch->features & BATON_FEATURE(LAYER_TYPES);
@@ -292,13 +294,14 @@ static enum baton_err make_spec(const struct baton_arch *arch, const CONFIG *con
     return !err && arch->refine ? arch->refine(config, spec, why) : err;
 }
 
-/* ---- which architecture it is ---- */
+/* ---- the architecture ---- */
 
-/* Models of pictures and text whose language model is computed alone, and what that may be. */
+/* Models of pictures and text, of which only the language model is computed, and its model_type. */
 static const struct {
     const char *wrapper, *model_type;
 } wrappers[] = {{"gemma3", "gemma3_text"}, {"mistral3", "mistral"}, {"mistral3", "ministral3"}};
 
+/* A wrapper's model_type at the top level means that its text_config is missing. */
 static enum baton_err check_wrapper(const struct baton_model_config *config, struct baton_why *why)
 {
     bool is_wrapper = false;

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The digest is of this text, a line per fact. Doubles are written as their bits. */
+/* Adds a line of text to the digest, one per fact. Doubles are written as their bits: decimal
+ * digits would hide differences in the last place. */
 static BATON_PRINTF(2, 3) void add(struct baton_sha256 *sha, const char *fmt, ...)
 {
     char line[160];
@@ -37,7 +38,7 @@ static void add_layer(struct baton_sha256 *sha, const struct baton_layer_spec *l
         layer->kv_from, layer->window, layer->rope);
 }
 
-/* Of layers with a window only the window's blocks are sent, which both ends must know. */
+/* Layers with a window send only the window's blocks, and both ends must agree on that. */
 static void add_windows(struct baton_sha256 *sha, const struct baton_spec *spec)
 {
     for (int i = 0; i < spec->n_layers; i++)

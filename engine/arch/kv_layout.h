@@ -1,5 +1,5 @@
-/* The name of the way in which a model's K and V are laid out, as a digest: two workers may hand a
- * context from one to the other only when theirs are equal.
+/* The digest of the layout of a model's K and V: two workers may hand a context over only when
+ * theirs are equal.
  *
  * It covers the element type, the tokens of a block, and for each layer G, D, the layer whose K and
  * V it reads, its window, and the rotation of its keys as it is computed (a process chooses among

@@ -1,5 +1,5 @@
-/* The names that families of architectures share, and short words for lists of names
- * (tensors.h), for the architectures' files only:
+/* The lists of names that families of architectures share, and macros for such lists (tensors.h).
+ * Only the architectures' files include this:
  *
  *     static const struct baton_tensor_row rows[] = {
  *         {TENSOR("wte.weight", TOKEN_EMBEDDING)},
@@ -23,15 +23,16 @@
         rows, BATON_N_OF(rows)                                                                     \
     }
 
-/* Llama's serve every architecture that has some of its parts: Mistral, Qwen 2 and 3, Granite,
- * SmolLM 3, MiniCPM, Cohere. Gemma 2's are those of Gemma 3, Qwen's mixtures those of OLMoE. */
+/* Llama's names serve every architecture that has a part of its tensors: Mistral, Qwen 2 and 3,
+ * Granite, SmolLM 3, MiniCPM, Cohere. Gemma 3 shares Gemma 2's, OLMoE those of Qwen's mixtures. */
 extern const struct baton_tensor_names baton_names_gpt2, baton_names_llama, baton_names_phi3,
     baton_names_gemma, baton_names_gemma2, baton_names_glm4, baton_names_olmo2,
     baton_names_starcoder2, baton_names_phi, baton_names_gpt_neox, baton_names_gptj,
     baton_names_gpt_neo, baton_names_mixtral, baton_names_qwen_moe, baton_names_granite_moe,
     baton_names_gpt_oss;
 
-/* In GGUF files: with q, k and v as they are, or as pairs; with gate and up in one, or none. */
+/* The names in GGUF files: with separate q, k and v in plain or in paired order, or with fused qkv
+ * and a plain MLP or a fused gate and up. */
 extern const struct baton_tensor_names baton_names_gguf, baton_names_gguf_paired,
     baton_names_gguf_whole, baton_names_gguf_gpt_oss;
 

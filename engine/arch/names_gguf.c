@@ -1,5 +1,5 @@
-/* What GGUF files call tensors: the same names for all families, but for where two families mean
- * other things by one.
+/* The names of tensors in GGUF files. They are the same for all families, except where two families
+ * use one name for different tensors.
  *
  * Source: ggml-org/llama.cpp, gguf-py/gguf/constants.py (TENSOR_NAMES). */
 #include "engine/arch/names.h"
@@ -38,7 +38,7 @@ static const struct baton_tensor_row qkv[] = {
     {TENSOR("attn_k.bias", QKV_BIAS), PART(K)}, {TENSOR("attn_v.bias", QKV_BIAS), PART(V)},
 };
 
-/* As converters order the heads of Llama and its kin. */
+/* convert_hf_to_gguf.py permutes the rows of q and k of Llama and its relatives to pairs. */
 static const struct baton_tensor_row paired_qkv[] = {
     {TENSOR("attn_q.weight", QKV), PART(Q), .paired = true},
     {TENSOR("attn_k.weight", QKV), PART(K), .paired = true},
@@ -50,7 +50,7 @@ static const struct baton_tensor_row paired_qkv[] = {
     {TENSOR("attn_qkv.bias", QKV_BIAS), .paired = true},
 };
 
-/* A plain MLP's, or gate and up in one. */
+/* A plain MLP, or gate and up fused in ffn_up. */
 static const struct baton_tensor_row whole_mlp[] = {
     {TENSOR("ffn_up.weight", UP)},
     {TENSOR("ffn_up.bias", UP_BIAS)},
@@ -77,7 +77,7 @@ static const struct baton_tensor_row experts[] = {
     {EXPERTS("ffn_up_exps.bias", UP_BIAS), PART(UP)},
     {EXPERTS("ffn_down_exps.weight", DOWN)},
     {EXPERTS("ffn_down_exps.bias", DOWN_BIAS)},
-    {EXPERTS("ffn_gate.*.weight", UP), PART(GATE)}, /* as they were until 2024 */
+    {EXPERTS("ffn_gate.*.weight", UP), PART(GATE)}, /* files of before April 2024 */
     {EXPERTS("ffn_up.*.weight", UP), PART(UP)},
     {EXPERTS("ffn_down.*.weight", DOWN)},
     {TENSOR("ffn_gate_shexp.weight", SHARED_UP), PART(GATE)},
@@ -85,20 +85,20 @@ static const struct baton_tensor_row experts[] = {
     {TENSOR("ffn_down_shexp.weight", SHARED_DOWN)},
 };
 
-/* Its norm after attention is the one before the experts. */
+/* gpt-oss is of form PRE: its post_attention_norm is the norm before the experts. */
 static const struct baton_tensor_row gpt_oss_norms[] = {
     {TENSOR("attn_norm.weight", ATTN_NORM)}, {TENSOR("post_attention_norm.weight", MLP_NORM)},
     {TENSOR("attn_sinks.weight", SINKS)},    {TENSOR("attn_output.weight", OUT)},
     {TENSOR("attn_output.bias", OUT_BIAS)},
 };
 
-/* The configuration holds them (gguf/config.h). */
+/* These tensors are read as a part of the configuration (gguf/config.h). */
 static const char *const elsewhere[] = {"rope_freqs.weight", "rope_factors_long.weight",
                                         "rope_factors_short.weight", NULL};
 
 #define NAMES .prefix = "", .layer_prefix = "blk.", .elsewhere = elsewhere
 
-/* A list that comes first has the name that is missed where there is none. */
+/* The order of lists decides errors: the first name that fits is reported as missing. */
 const struct baton_tensor_names baton_names_gguf = {
     NAMES,
     .lists = {LIST(top), LIST(norms), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp), LIST(experts)}};

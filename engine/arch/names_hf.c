@@ -1,7 +1,7 @@
-/* What checkpoints in Hugging Face's layout call tensors, by family. */
+/* The names of tensors in checkpoints of Hugging Face's layout, by family. */
 #include "engine/arch/names.h"
 
-/* ---- Llama, and what is named like it ---- */
+/* ---- Llama, and families with its names ---- */
 
 static const struct baton_tensor_row llama_top[] = {
     {TENSOR("embed_tokens.weight", TOKEN_EMBEDDING)},
@@ -117,12 +117,13 @@ const struct baton_tensor_names baton_names_starcoder2 = {
 
 /* ---- Mixtures of experts ---- */
 
-/* As newer files fuse them, [E][2 F][C] and [E][C][F]. */
+/* Newer files fuse all experts into [E][2 F][C] and [E][C][F]. */
 static const struct baton_tensor_row fused_experts[] = {
     {EXPERTS("mlp.experts.gate_up_proj", UP)},
     {EXPERTS("mlp.experts.down_proj", DOWN)},
 };
 
+/* The order of w1, w3, w2 is Mistral's own: silu(w1 x) * (w3 x), then w2. */
 static const struct baton_tensor_row mixtral_experts[] = {
     {TENSOR("block_sparse_moe.gate.weight", ROUTER)},
     {TENSOR("mlp.gate.weight", ROUTER)},
@@ -167,7 +168,7 @@ const struct baton_tensor_names baton_names_granite_moe = {
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(granite_experts)}};
 
-/* Plain or as MXFP4, which is stored by outputs. */
+/* Plain tensors are stored [in][out], those of MXFP4 blocks by outputs. */
 static const struct baton_tensor_row gpt_oss_experts[] = {
     {TENSOR("mlp.router.weight", ROUTER)},
     {TENSOR("mlp.router.bias", ROUTER_BIAS)},
@@ -228,7 +229,7 @@ const struct baton_tensor_names baton_names_gpt_neox = {
     .layer_prefix = "layers.",
     .lists = {LIST(gpt_neox_rows), LIST(pre_norms)}};
 
-/* What GPT-2, GPT-J and GPT-Neo have in common. */
+/* The names that GPT-2, GPT-J and GPT-Neo share. */
 static const struct baton_tensor_row gpt_rows[] = {
     {TENSOR("wte.weight", TOKEN_EMBEDDING)}, {TENSOR("wpe.weight", POSITION_EMBEDDING)},
     {TENSOR("ln_1.weight", ATTN_NORM)},      {TENSOR("ln_1.bias", ATTN_NORM_BIAS)},
@@ -237,7 +238,7 @@ static const struct baton_tensor_row gpt_rows[] = {
     {TENSOR("lm_head.weight", HEAD)},        {TENSOR("lm_head.bias", HEAD_BIAS)},
 };
 
-/* Matrices are stored [in][out]. */
+/* GPT-2 stores matrices as [in][out]: its layers are Conv1D, not Linear. */
 static const struct baton_tensor_row gpt2_rows[] = {
     {TENSOR("attn.c_attn.weight", QKV), .transposed = true}, {TENSOR("attn.c_attn.bias", QKV_BIAS)},
     {TENSOR("attn.c_proj.weight", OUT), .transposed = true}, {TENSOR("attn.c_proj.bias", OUT_BIAS)},

@@ -7,7 +7,7 @@
 
 /* ---- dense models ---- */
 
-/* One scale for queries of any head size (Gemma 2, 3). */
+/* query_pre_attn_scalar replaces the head size in the scale of scores (Gemma 2, 3). */
 static void set_query_scalar(const CONFIG *config, struct baton_spec *spec)
 {
     if (config->query_scalar > 0)
@@ -23,7 +23,8 @@ enum baton_err baton_refine_gemma(const CONFIG *config, struct baton_spec *spec,
     return BATON_OK;
 }
 
-/* Scores as they are, and one projection with a bias. */
+/* GPT-Neo does not scale scores by the head size. Without layer_types every second layer has a
+ * window, the first one being global. */
 enum baton_err baton_refine_gpt_neo(const CONFIG *config, struct baton_spec *spec,
                                     struct baton_why *why)
 {
@@ -39,6 +40,7 @@ enum baton_err baton_refine_gpt_neox(const CONFIG *config, struct baton_spec *sp
                                      struct baton_why *why)
 {
     (void)why;
+    /* GPT-NeoX has two norms in both forms, unlike other parallel models. */
     spec->mlp_has_norm = config->use_parallel_residual;
     if (!config->use_parallel_residual)
         spec->form = BATON_BLOCK_PRE;
@@ -52,7 +54,8 @@ enum baton_err baton_refine_gptj(const CONFIG *config, struct baton_spec *spec,
     return baton_model_config_require(config, &config->rotary_dim, why);
 }
 
-/* Every fourth layer is without rotation, unless the config says which. */
+/* no_rope_layers lists the layers that rotate (1) or not (0); without the list every interval-th
+ * layer does not rotate. */
 enum baton_err baton_refine_smollm3(const CONFIG *config, struct baton_spec *spec,
                                     struct baton_why *why)
 {
@@ -71,7 +74,7 @@ enum baton_err baton_refine_smollm3(const CONFIG *config, struct baton_spec *spe
     return BATON_OK;
 }
 
-/* Queries grow with the position (Llama 4's temperature). */
+/* Queries are scaled up with the position (Llama 4's attention temperature). */
 enum baton_err baton_refine_ministral3(const CONFIG *config, struct baton_spec *spec,
                                        struct baton_why *why)
 {
@@ -95,7 +98,7 @@ enum baton_err baton_refine_granite(const CONFIG *config, struct baton_spec *spe
         spec->score_scale = (float)config->attention_multiplier;
     spec->embed_scale = (float)config->embedding_multiplier;
     spec->residual_scale = (float)config->residual_multiplier;
-    spec->logit_scale = (float)(1 / config->logits_scaling);
+    spec->logit_scale = (float)(1 / config->logits_scaling); /* Granite divides by it */
     return BATON_OK;
 }
 
@@ -121,7 +124,7 @@ enum baton_err baton_refine_cohere(const CONFIG *config, struct baton_spec *spec
     return BATON_OK;
 }
 
-/* Layers that see everything have no rotation. */
+/* Global layers have no rotation. */
 enum baton_err baton_refine_cohere2(const CONFIG *config, struct baton_spec *spec,
                                     struct baton_why *why)
 {
@@ -183,7 +186,7 @@ enum baton_err baton_refine_olmoe(const CONFIG *config, struct baton_spec *spec,
     return err;
 }
 
-/* Some layers may be dense. */
+/* Layers of mlp_only_layers, and those between the sparse steps, are dense. */
 enum baton_err baton_refine_qwen3_moe(const CONFIG *config, struct baton_spec *spec,
                                       struct baton_why *why)
 {

@@ -1,5 +1,5 @@
-/* What the rows of families.c cannot say: a function for each architecture that needs one, which
- * changes what its row made of a config.
+/* Refinements that the rows of families.c cannot express: a function for each architecture that
+ * needs one, which changes the spec that its row made of a config.
  *
  * Ownership: plain data.
  * Threading: pure.
@@ -16,11 +16,11 @@
 
 /* The embedding's scale; in 2 and 3 one scale of scores for all head sizes. */
 BATON_REFINE(gemma);
-/* Scores as they are; windows in every other layer. */
+/* Unscaled scores; windows in every other layer. */
 BATON_REFINE(gpt_neo);
-/* Parts side by side, or one after the other. */
+/* Attention and MLP in parallel, or one after the other. */
 BATON_REFINE(gpt_neox);
-/* Rotary_dim is necessary. */
+/* rotary_dim is required. */
 BATON_REFINE(gptj);
 /* Layers without rotation. */
 BATON_REFINE(smollm3);
@@ -32,13 +32,13 @@ BATON_REFINE(granite);
 BATON_REFINE(minicpm);
 /* The head's scale; norms of queries and keys. */
 BATON_REFINE(cohere);
-/* The same; layers that see everything do not rotate. */
+/* The same; global layers do not rotate. */
 BATON_REFINE(cohere2);
 /* One key for all biases. */
 BATON_REFINE(starcoder2);
 /* Experts in every layer. */
 BATON_REFINE(mixtral);
-/* The same, renormalised as the config says. */
+/* The same, renormalised if the config has norm_topk_prob. */
 BATON_REFINE(olmoe);
 /* Experts in some layers. */
 BATON_REFINE(qwen3_moe);

@@ -52,6 +52,8 @@ static enum baton_err scale_linear(const REQUEST *request, struct baton_rope_spe
     return err;
 }
 
+/* Recomputes theta for the context that is served, where transformers does it for each length: keys
+ * in the cache would otherwise have been rotated by another theta than later queries. */
 static enum baton_err scale_dynamic(const REQUEST *request, struct baton_rope_spec *rope,
                                     struct baton_why *why)
 {
@@ -60,7 +62,7 @@ static enum baton_err scale_dynamic(const REQUEST *request, struct baton_rope_sp
     enum baton_err err = require("factor", factor, why);
     if (err)
         return err;
-    if (n < 4)
+    if (n < 4) /* the exponent n / (n - 2) needs more than one pair */
         return baton_fail(why, BATON_INVALID,
                           "rope_scaling.rope_type: \"dynamic\" must turn 4 elements or more of a "
                           "head, not %.0f",
@@ -90,7 +92,7 @@ static enum baton_err scale_llama3(const REQUEST *request, struct baton_rope_spe
     return BATON_OK;
 }
 
-/* The pair that turns so often within the original context. */
+/* The index of the pair that makes that many turns within the original context. */
 static double pair_of(double turns, const REQUEST *request, int n_rotated)
 {
     return n_rotated * log(original_context(request) / (turns * 2 * pi)) /
@@ -129,7 +131,7 @@ static enum baton_err scale_yarn(const REQUEST *request, struct baton_rope_spec 
     }
     low = fmax(low, 0);
     high = fmin(high, rope->n_rotated - 1);
-    if (low == high)
+    if (low == high) /* as in transformers: the ramp must not divide by zero */
         high += 0.001;
     for (int i = 0; i < rope->n_rotated / 2; i++) {
         double slowed = fmin(fmax((i - low) / (high - low), 0), 1);
@@ -193,7 +195,7 @@ static enum baton_err scale(const REQUEST *request, struct baton_rope_spec *rope
     const char *type = request->config->type;
     if (!*type || !strcmp(type, "default"))
         return BATON_OK;
-    if (request->config->n_long && !strcmp(type, "yarn")) /* as early Phi-3 files say it */
+    if (request->config->n_long && !strcmp(type, "yarn")) /* early Phi-3 configs mean longrope */
         type = "longrope";
     for (size_t i = 0; i < BATON_N_OF(kinds); i++)
         if (!strcmp(kinds[i].name, type))
@@ -247,7 +249,7 @@ int baton_rope_most_context(const struct baton_rope_config *config, int n_known)
     double most = n_known;
     if (!strcmp(config->type, "dynamic"))
         most = n_known * or_else(config->factor, 1);
-    else if (!strcmp(config->type, "yarn")) /* Qwen 2.5 leaves max_position_embeddings as it was */
+    else if (!strcmp(config->type, "yarn")) /* Qwen 2.5 does not raise max_position_embeddings */
         most = fmax(most, config->original_context * config->factor);
     return most < BATON_MAX_CONTEXT ? (int)most : BATON_MAX_CONTEXT;
 }

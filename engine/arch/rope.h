@@ -5,7 +5,7 @@
  *     dynamic    theta grows with the context that is served
  *     llama3     long waves / factor, short ones kept, a ramp between      (Llama 3.1's model card)
  *     yarn       slow pairs / factor, fast ones kept, a ramp between       (arXiv:2309.00071)
- *     longrope   f_i / a factor of its own for each pair; of two lists the
+ *     longrope   f_i / the pair's own factor, from one of two lists: the
  *                one for the context that is served                        (arXiv:2402.13753)
  *
  * Computed in double. longrope and dynamic depend on the context that a process serves, not on the
@@ -33,7 +33,7 @@ enum baton_err baton_rope_make(const struct baton_rope_request *request,
                                struct baton_rope_spec *rope,
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* The most positions that may be served: those the model knows, or what scaling makes of them. */
+/* The most positions that may be served: those that the model knows, extended by scaling. */
 int baton_rope_most_context(const struct baton_rope_config *config, int n_known);
 
 #endif

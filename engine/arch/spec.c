@@ -44,7 +44,8 @@ static enum baton_err check_range(const char *name, int value, int max, struct b
     return baton_fail(why, BATON_INVALID, "%s: must be in 1..%d, not %d", name, max, value);
 }
 
-/* Attention reads another layer's K and V by this layer's own sizes. */
+/* Attention reads another layer's K and V with its own sizes, so these must be equal. The other
+ * layer must hold its own: chains are not followed. */
 static enum baton_err check_kv_from(const struct baton_spec *spec, int layer, struct baton_why *why)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
@@ -77,7 +78,8 @@ static enum baton_err check_layer(const struct baton_spec *spec, int layer, stru
                           spec->n_heads);
     if (of->rope >= spec->n_ropes ||
         (of->rope >= 0 && spec->ropes[of->rope].n_rotated > of->head_dim))
-        return baton_fail(why, BATON_INVALID, "layer %d: heads of %d cannot be rotated so", layer,
+        return baton_fail(why, BATON_INVALID,
+                          "layer %d: its rotation does not fit heads of %d elements", layer,
                           of->head_dim);
     return check_kv_from(spec, layer, why);
 }
@@ -132,7 +134,7 @@ enum baton_err baton_spec_check(const struct baton_spec *spec, struct baton_why 
     return err;
 }
 
-/* ---- a spec by hand ---- */
+/* ---- GPT-2 of any size ---- */
 
 void baton_gpt2_spec(const struct baton_gpt2_sizes *sizes, struct baton_spec *spec)
 {

@@ -1,7 +1,7 @@
-/* What a model computes, in numbers and choices: everything in which the decoder's models differ.
+/* The spec of a model: all sizes and choices in which the decoder's models differ.
  *
- * A spec is made from a model's configuration by its architecture (arch.h). It knows no tensor and
- * no kernel, so a gateway reads one as well as a worker does.
+ * An architecture (arch.h) makes a spec from a model's configuration. It contains no tensor and no
+ * kernel, so a gateway can read it as well as a worker.
  *
  * Dimension letters, here and everywhere below: B sequences, T tokens in this call, P past tokens,
  * C model width, H query heads, G key/value heads, D head dimension, F feed-forward width,
@@ -72,7 +72,7 @@ struct baton_rope_spec {
     double inverse[BATON_MAX_ROTATED / 2]; /* [n_rotated / 2], scaled as the config says */
 };
 
-/* What differs from layer to layer. */
+/* The properties that may differ from layer to layer. */
 struct baton_layer_spec {
     int n_kv_heads; /* G */
     int head_dim;   /* D */
@@ -118,7 +118,7 @@ struct baton_spec {
     float q_scaling_beta;
     int q_scaling_period;
     bool rotates_pairs; /* checkpoints hold pairs side by side (x[2i], x[2i + 1]); loading reorders
-                           the rows of Q and K, so that the kernels know one order */
+                           the rows of Q and K, so that kernels need one order only */
 
     bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias, has_router_bias;
     bool has_learned_positions;
@@ -144,7 +144,7 @@ static inline int baton_spec_kv_width(const struct baton_spec *spec, int layer)
     return spec->layers[layer].n_kv_heads * spec->layers[layer].head_dim;
 }
 
-/* Whether what attention and the MLP give is normed. */
+/* Whether the results of attention and the MLP are normed. */
 static inline bool baton_spec_has_post_norms(const struct baton_spec *spec)
 {
     return spec->form == BATON_BLOCK_POST || spec->form == BATON_BLOCK_SANDWICH;
@@ -162,7 +162,7 @@ static inline int baton_spec_qkv_width(const struct baton_spec *spec, int layer)
     return baton_spec_q_width(spec, layer) + 2 * n_kv;
 }
 
-/* The widest layer's; of n_ff also a shared expert's. */
+/* The widths of the widest layer; n_ff includes a shared expert's. */
 int baton_spec_most_q_width(const struct baton_spec *spec);
 int baton_spec_most_qkv_width(const struct baton_spec *spec);
 int baton_spec_most_n_ff(const struct baton_spec *spec);

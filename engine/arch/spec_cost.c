@@ -81,6 +81,8 @@ static double width_under(const struct baton_spec *spec, int window)
     return n;
 }
 
+/* Layers may have windows of different sizes; the planner models one, so it gets the one with the
+ * most query heads. */
 int baton_spec_window(const struct baton_spec *spec)
 {
     int most = 0;

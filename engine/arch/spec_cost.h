@@ -1,5 +1,5 @@
-/* What a forward of a spec costs: the weights that it multiplies with, which a step reads from
- * memory, and the positions that attention looks at, which it reads of the KV cache.
+/* The cost of a forward of a spec: the weights that it multiplies with, which a step reads from
+ * memory, and the positions that attention reads from the KV cache.
  *
  * A mixture of experts reads the experts that its rows chose. B rows that choose k of E experts
  * each, independently and evenly, choose E (1 - (1 - k / E)^B) different ones: k for one row, and
@@ -17,7 +17,7 @@
 
 #include "engine/arch/spec.h"
 
-/* How many different experts n_rows rows choose together, expected. */
+/* The expected number of different experts that n_rows rows choose together. */
 double baton_spec_distinct_experts(const struct baton_moe_spec *moe, double n_rows);
 
 /* Queries, keys, values and attention's output. */
@@ -28,12 +28,13 @@ double baton_spec_ff_weights(const struct baton_spec *spec, int layer, double n_
 
 double baton_spec_head_weights(const struct baton_spec *spec);
 
-/* Rows of a prompt to compute at once: enough that reading the weights takes little of the time. An
- * expert of a mixture gets k of E rows, so it takes E / k times as many, as far as that goes. */
+/* Rows of a prompt to compute at once: so many that reading the weights takes little of the time.
+ * An expert of a mixture gets k of E rows, so a mixture needs E / k times as many, up to
+ * MOST_CHUNK. */
 enum { BATON_DENSE_CHUNK = 128, BATON_MOST_CHUNK = 1024 };
 int baton_spec_chunk(const struct baton_spec *spec);
 
-/* What the row that has n_positions before it and with it sees; window 0: all. */
+/* The positions that a row sees of n_positions up to and including its own; window 0: all. */
 double baton_spec_seen(int window, double n_positions);
 
 /* The sum of that over n_rows rows that follow n_past positions. */
@@ -42,8 +43,8 @@ double baton_spec_seen_by_rows(int window, double n_past, double n_rows);
 /* K and V elements of one position in all layers that hold them: 2 G D each. */
 double baton_spec_kv_elements(const struct baton_spec *spec);
 
-/* The window that most of attention's work is under, and the part of that work under it: query
- * heads of layers with a window over those of all. 0 and 0 without windows. */
+/* The window that has most of attention's work, and its part of that work: the query heads of
+ * layers with this window over those of all layers. 0 and 0 without windows. */
 int baton_spec_window(const struct baton_spec *spec);
 double baton_spec_windowed_share(const struct baton_spec *spec);
 

@@ -6,13 +6,13 @@
 
 #include "common/base/array.h"
 
-/* Of models inside larger ones, and of models saved without their head. */
+/* The prefixes of models inside larger ones, and of models saved without their head. */
 static const char *const prefixes[] = {
     "model.",          "language_model.model.", "model.language_model.",
     "language_model.", "transformer.",          "",
 };
 
-/* Constants that older files hold. */
+/* Buffers that older files hold: rotation frequencies and causal masks, which code recomputes. */
 static const char *const constants[] = {
     ".rotary_emb.inv_freq",   ".attn.bias", ".attn.masked_bias", ".attention.bias",
     ".attention.masked_bias",
@@ -36,7 +36,7 @@ const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int p
     return prefix <= (int)(BATON_N_OF(prefixes)) ? prefixes[prefix - 1] : NULL;
 }
 
-/* A larger model's prefix stands before the head's name as well, but its "model." does not. */
+/* The head's name has a larger model's prefix as well, but not its "model.". */
 static const char *head_prefix(const char *prefix)
 {
     return strncmp(prefix, "language_model.", strlen("language_model.")) ? "" : "language_model.";
@@ -120,7 +120,7 @@ bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char 
     return !begins_with(name, names->layer_prefix);
 }
 
-/* Weights that act on heads' elements stand in the order of those. */
+/* The order of weights that act on the elements of heads: that of the rotated pairs. */
 static struct baton_row_order order_in_heads(const struct baton_spec *spec, int layer)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
@@ -131,7 +131,7 @@ static struct baton_row_order order_in_heads(const struct baton_spec *spec, int 
                                     .n_rotated = spec->ropes[of->rope].n_rotated};
 }
 
-/* Q, K and V of qkv: whose heads, and where they begin. */
+/* The rows of Q, K or V in qkv, and their order in the tensor. */
 static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int layer,
                                             const struct baton_tensor_row *row,
                                             enum baton_part part)
@@ -152,7 +152,7 @@ static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int l
     return found;
 }
 
-/* All of qkv: three parts, one after the other or head by head. */
+/* Splits a tensor of all of qkv into three parts, one after the other or head by head. */
 static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *tensor)
 {
     static const enum baton_part parts[] = {BATON_PART_Q, BATON_PART_K, BATON_PART_V};
@@ -176,7 +176,7 @@ static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
                                       .n = n_rows / 2};
 }
 
-/* Rows 0, 2, 4, .. are the gate's. */
+/* Splits a tensor whose rows 0, 2, 4, .. are the gate's. */
 static void split_alternating(struct baton_named_tensor *tensor)
 {
     tensor->n_parts = 2;

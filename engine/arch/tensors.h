@@ -1,7 +1,7 @@
-/* What a checkpoint's tensors are called, and which array of the model each fills (arrays.h).
+/* The names of a checkpoint's tensors, and the array of the model that each fills (arrays.h).
  *
  * An architecture's names are lists of rows. Several rows may fill the same part of an array: the
- * first whose tensor the checkpoint has is the one. A row may fill a part of an array (q, k and v
+ * first one whose tensor the checkpoint has counts. A row may fill a part of an array (q, k and v
  * are one matrix), and its tensor may hold the rows in another order:
  *
  *     q_proj                [H D][C]      rows of Q of qkv; pairs side by side if rotates_pairs
@@ -23,7 +23,7 @@
 #include "engine/arch/arrays.h"
 #include "engine/checkpoint/weights/row_order.h"
 
-/* Which rows of its array a tensor holds. */
+/* The rows of its array that a tensor holds. */
 enum baton_part {
     BATON_PART_ALL,
     BATON_PART_Q, /* of qkv and its bias */
@@ -56,11 +56,11 @@ struct baton_tensor_list {
 enum { BATON_MAX_TENSOR_LISTS = 6 };
 
 struct baton_tensor_names {
-    const char *prefix;       /* as saved today, of all names but the head's: "transformer." */
+    const char *prefix;       /* of all names but the head's in current files: "transformer." */
     const char *layer_prefix; /* after it, before a layer's number: "h." */
     bool norms_less_one;      /* norms are stored as weight - 1 */
-    /* Tensors that are read elsewhere, up to a NULL, so that any other unknown one counts. NULL:
-     * see baton_tensor_is_ignored. */
+    /* Tensors that are read elsewhere, up to a NULL; any other unknown one is an error. NULL: see
+     * baton_tensor_is_ignored. */
     const char *const *elsewhere;
     struct baton_tensor_list lists[BATON_MAX_TENSOR_LISTS]; /* up to the first without rows */
 };
@@ -73,11 +73,11 @@ struct baton_tensor_part {
 
 enum { BATON_MAX_TENSOR_PARTS = 3 };
 
-/* What a row of names stands for in a model: its tensor's shape, and where it goes. */
+/* The meaning of a row of names in a model: its tensor's shape, and its place in the array. */
 struct baton_named_tensor {
     const struct baton_tensor_row *row;
     int layer;
-    int n_experts; /* whose arrays the tensor holds, [n_experts] of what follows; 0: one's */
+    int n_experts;         /* the tensor holds the arrays of so many experts; 0: one array */
     int n_rows, n_columns; /* of the tensor, as the array has them: before transposition */
     bool is_vector;        /* its shape is [n_rows] */
     int n_parts;
@@ -96,8 +96,8 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                           const struct baton_array *array,
                                           const struct baton_tensor_row *row);
 
-/* The shape of a tensor as it is stored; of MXFP4, as its values have it. Returns how many
- * dimensions that are. */
+/* The shape of a tensor as it is stored, for MXFP4 that of its values. Returns the number of
+ * dimensions. */
 enum { BATON_TENSOR_MAX_SHAPE = 3 };
 int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_tensor *tensor,
                        int64_t shape[BATON_TENSOR_MAX_SHAPE]);
@@ -106,8 +106,8 @@ int baton_tensor_shape(const struct baton_spec *spec, const struct baton_named_t
 const struct baton_tensor_row *baton_tensor_row_at(const struct baton_tensor_names *names,
                                                    int index);
 
-/* The prefix-th way in which checkpoints begin the names of all tensors but the head's: 0 is how
- * they are saved today. NULL past the last. */
+/* The prefix-th prefix with which checkpoints begin the names of all tensors but the head's; 0 is
+ * that of current files. NULL past the last. */
 const char *baton_tensor_prefix_at(const struct baton_tensor_names *names, int prefix);
 
 /* The name of a row's tensor in a layer, of an expert, in a checkpoint of this prefix. */
@@ -116,12 +116,13 @@ const char *baton_tensor_name(const struct baton_tensor_names *names,
                               const struct baton_tensor_row *row, int layer, int expert,
                               const char *prefix, char name[BATON_TENSOR_NAME_BYTES]);
 
-/* Whether name, without what stands before a row's name, is this row's for one of n_experts; or
+/* Whether name, without the prefixes before a row's name, is this row's for one of n_experts, or
  * that of its scales. */
 bool baton_tensor_row_has_name(const struct baton_tensor_row *row, const char *name, int n_experts);
 
-/* Whether the model does without a tensor of this name, which no row of it has: of another part of
- * a larger model, or a constant. Any other unknown tensor would change the result. */
+/* Whether the model does not need a tensor of this name, which none of its rows has: it belongs to
+ * another part of a larger model, or is a constant. Any other unknown tensor would change the
+ * result. */
 bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char *prefix,
                              const char *name);
 
