@@ -4,13 +4,13 @@
 
 #include "common/base/digest.h"
 
-/* So many rows take the path of a small batch, and fit into any engine and any block. */
+/* Few enough rows to take the path of a small batch, and to fit any engine and one block. */
 enum { N_TOKENS = 8 };
 _Static_assert((int)N_TOKENS <= (int)BATON_KV_BLOCK_TOKENS, "a canary has one block");
 
 struct baton_canary {
     struct baton_engine *engine;
-    struct baton_kv *kv; /* of one block: requests have the worker's pool to themselves */
+    struct baton_kv *kv; /* one block of its own, so a canary never competes with requests */
     struct baton_seq seq;
     uint32_t tokens[N_TOKENS];
     int n_tokens;  /* fewer than N_TOKENS in a shorter context */
@@ -20,7 +20,7 @@ struct baton_canary {
     bool has_run;
 };
 
-/* Tokens from all over the vocabulary: each reads another page of the embedding. */
+/* Spreads the tokens over the vocabulary, so that each reads another page of the embedding. */
 static void choose_tokens(struct baton_canary *canary, const struct baton_model_info *info)
 {
     canary->n_tokens = info->n_context < N_TOKENS ? info->n_context : N_TOKENS;
@@ -72,7 +72,7 @@ void baton_canary_destroy(struct baton_canary *canary)
 enum baton_err baton_canary_run(void *arg, baton_layer_fn goes_on, void *goes_on_arg)
 {
     struct baton_canary *canary = arg;
-    canary->seq.n_tokens = 0;
+    canary->seq.n_tokens = 0; /* every run computes all tokens again, from position 0 */
     enum baton_err err =
         baton_engine_prefill(canary->engine, &canary->seq, canary->tokens, canary->n_tokens,
                              goes_on, goes_on_arg, canary->logits);

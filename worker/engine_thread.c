@@ -10,10 +10,10 @@
 #include "common/base/queue.h"
 #include "worker/pace.h"
 
-/* What slowest_s and most_rows keep of themselves from step to step. */
+/* The factor of slowest_s and most_rows from step to step: a half is left after 34 steps. */
 static const double fading = 0.98;
 
-/* A canary that gave way comes again after this part of its period. */
+/* A canceled canary runs again after this part of its period. */
 static const double retry_share = 0.1;
 
 struct baton_engine_thread {
@@ -30,16 +30,16 @@ struct baton_engine_thread {
 
     /* engine thread */
     int n_held;
-    bool has_news; /* the main thread is still to be woken for it */
+    bool has_news; /* the main thread must be woken before the next step */
     bool warm;     /* a step has made something */
     struct baton_rate rate;
     struct baton_step_line line;
-    double slowest_s, most_rows; /* for one layer, in a step; both fade */
+    double slowest_s, most_rows; /* of one layer; of a step; both fade */
 
-    /* for others to see */
+    /* read by other threads */
     atomic_int n_inside;
     _Atomic double last_step_s, busy_s, tokens_per_s, step_base_s, step_row_s;
-    atomic_bool has_work; /* it has not said since that there is nothing to run */
+    atomic_bool has_work; /* false while it waits with nothing to run */
     atomic_uint n_taken;  /* of n_put */
     atomic_uint n_steps;
     _Atomic double usual_s, usual_rows; /* slowest_s, most_rows */
@@ -59,12 +59,12 @@ void baton_engine_thread_hand_back(struct baton_engine_thread *thread, void *ite
 {
     thread->n_held--;
     atomic_fetch_sub(&thread->n_inside, 1);
-    if (baton_queue_put(thread->done, item)) /* never: it has capacity for every item */
+    if (baton_queue_put(thread->done, item)) /* never fails: it has capacity for every item */
         baton_log(BATON_LOG_ERROR, "done_queue_full", BATON_I("held", thread->n_held));
     thread->has_news = true;
 }
 
-/* Takes all that was submitted, waiting up to wait_ns for the first. False: stopping. At max_held
+/* Takes all submitted items, waiting up to wait_ns for the first. False: stopping. At max_held,
  * items stay in the queue, which then refuses submissions: back-pressure for the main thread. */
 static bool take_submitted(struct baton_engine_thread *thread, int64_t wait_ns)
 {
@@ -74,20 +74,21 @@ static bool take_submitted(struct baton_engine_thread *thread, int64_t wait_ns)
         enum baton_err err = baton_queue_take(thread->submitted, wait_ns, &item);
         if (err)
             break;
-        atomic_store(&thread->has_work, true); /* before the count: there is no moment without */
+        /* Set before the count: an observer that sees the item taken also sees work. */
+        atomic_store(&thread->has_work, true);
         (void)atomic_fetch_add(&thread->n_taken, 1);
         if (item) {
             thread->n_held++;
             thread->options.hooks.add(thread->options.hooks.arg, item);
-        } else { /* an exchange, so that the waker's earlier writes are seen from here on */
+        } else { /* an exchange acquires the waker's earlier writes */
             (void)atomic_exchange(&thread->is_woken, false);
         }
     }
     return !atomic_load(&thread->stopping);
 }
 
-/* Wakes the main thread after the hook, once for everything that the step left: a wake-up per item
- * would make it run beside the engine for nothing. */
+/* Wakes the main thread after the hook, once for everything that the step produced: with a wake-up
+ * per item it would compete with the engine for a core. */
 static bool schedule(struct baton_engine_thread *thread, int64_t *wait_ns)
 {
     bool has_step = thread->options.hooks.schedule(thread->options.hooks.arg, wait_ns);
@@ -126,7 +127,7 @@ static struct baton_engine_pulse pulse(const struct baton_engine_thread *thread)
                                   : (struct baton_engine_pulse){0};
 }
 
-/* What a layer takes, for the patience of those who wait for the next one. */
+/* Records the time of a layer, from which the patience for the next one follows. */
 static void note_pace(struct baton_engine_thread *thread, unsigned n_layers, int n_rows,
                       double seconds)
 {
@@ -152,7 +153,7 @@ static void run_step(struct baton_engine_thread *thread)
 
 /* ---- the canary ---- */
 
-/* A baton_layer_fn: whether nobody waits for the thread. */
+/* A baton_layer_fn: whether no item waits for the thread. */
 static bool is_alone(void *arg, int layer)
 {
     struct baton_engine_thread *thread = arg;
@@ -161,7 +162,7 @@ static bool is_alone(void *arg, int layer)
            !atomic_load(&thread->stopping);
 }
 
-/* Only a canary that came to its end says something. */
+/* Counts a canary that ran to its end; one that was canceled has no result. */
 static void note_canary(struct baton_engine_thread *thread, enum baton_err err)
 {
     if (err)
@@ -169,9 +170,9 @@ static void note_canary(struct baton_engine_thread *thread, enum baton_err err)
                   BATON_S("reason", err == BATON_CORRUPT
                                         ? "the same tokens gave other logits than before: broken "
                                           "memory, weights or processor"
-                                        : "the engine refused it"));
+                                        : "the engine rejected the canary"));
     atomic_fetch_add(&thread->n_canary_failures, err != BATON_OK);
-    atomic_fetch_add(&thread->n_canaries, 1); /* last: who sees it sees what came of it */
+    atomic_fetch_add(&thread->n_canaries, 1); /* last: a reader of it also sees the failure */
 }
 
 static void run_canary(struct baton_engine_thread *thread)
@@ -193,8 +194,8 @@ static void run_canary(struct baton_engine_thread *thread)
     atomic_store(&thread->canary_due_ns, end_ns + (int64_t)(period_s * (double)BATON_SECOND));
 }
 
-/* With nothing to run: runs the canary when it is due, and shortens *wait_ns to when it is. A
- * canary takes time, so schedule is asked anew after it. */
+/* Runs the canary of an idle thread if it is due, else shortens *wait_ns to that time. A canary
+ * takes time, so schedule is called again after it. */
 static void tend_canary(struct baton_engine_thread *thread, int64_t *wait_ns)
 {
     if (!thread->options.canary.run)
@@ -213,7 +214,7 @@ static void tend_canary(struct baton_engine_thread *thread, int64_t *wait_ns)
 /* Idle -> busy: returns when there is a step to run. False: stopping. */
 static bool await_work(struct baton_engine_thread *thread)
 {
-    int64_t wait_ns = 0; /* the first look does not wait: schedule says how long the next one may */
+    int64_t wait_ns = 0; /* the first time is not waited for: schedule sets how long to wait */
     while (take_submitted(thread, wait_ns)) {
         if (schedule(thread, &wait_ns))
             return true;
@@ -236,7 +237,7 @@ static void *engine_thread(void *arg)
     struct baton_engine_thread *thread = arg;
     struct baton_cores *cores = thread->options.cores;
     (void)pthread_setname_np(pthread_self(), "baton-engine");
-    /* From here, because the pool pins the thread that attaches as its caller. */
+    /* Attached on this thread, because the pool pins the thread that attaches as its caller. */
     baton_cores_attach(cores, thread->options.engine);
     while (await_work(thread)) {
         baton_cores_busy(cores, true);
@@ -257,7 +258,7 @@ enum baton_err baton_engine_thread_create(const struct baton_engine_thread_optio
     thread->options = *options;
     size_t n_queued = (size_t)options->max_queued + 1; /* and a wake-up */
     thread->submitted = baton_queue_create(n_queued);
-    /* All that is queued or held may be handed back before the main thread looks. */
+    /* All queued and held items may be handed back before the main thread takes one. */
     thread->done = baton_queue_create(n_queued + (size_t)options->max_held);
     if (!thread->submitted || !thread->done) {
         baton_engine_thread_destroy(thread);
@@ -270,7 +271,7 @@ enum baton_err baton_engine_thread_create(const struct baton_engine_thread_optio
 enum baton_err baton_engine_thread_start(struct baton_engine_thread *thread, struct baton_why *why)
 {
     if (pthread_create(&thread->thread, NULL, engine_thread, thread))
-        return baton_fail(why, BATON_IO, "no thread for the engine");
+        return baton_fail(why, BATON_IO, "the engine's thread could not be started");
     thread->started = true;
     return BATON_OK;
 }
@@ -280,7 +281,8 @@ void baton_engine_thread_destroy(struct baton_engine_thread *thread)
     if (!thread)
         return;
     if (thread->started) {
-        atomic_store(&thread->stopping, true); /* first: the close wakes the thread to see it */
+        atomic_store(&thread->stopping,
+                     true); /* first: the close wakes the thread, which reads it */
         baton_queue_close(thread->submitted);
         pthread_join(thread->thread, NULL);
     }
@@ -291,8 +293,8 @@ void baton_engine_thread_destroy(struct baton_engine_thread *thread)
 
 enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread, void *item)
 {
-    /* Before the put: the thread may hand the item back at once, and the count must not go below
-     * 0. */
+    /* Counted before the put: the thread may hand the item back at once, and the count must not
+     * fall below 0. */
     atomic_fetch_add(&thread->n_inside, 1);
     enum baton_err err = baton_queue_put(thread->submitted, item);
     if (err)
@@ -311,7 +313,7 @@ void baton_engine_thread_wake(struct baton_engine_thread *thread)
         thread->n_put++;
 }
 
-/* A step with more rows than any before may take as much longer. */
+/* A step with more rows than usual may take proportionally longer. */
 static double patience_s(struct baton_engine_thread *thread, int n_rows)
 {
     double rows = atomic_load(&thread->usual_rows);
@@ -330,7 +332,7 @@ static void set_stalled(struct baton_engine_thread *thread, double stalled_s)
                   BATON_I("items", atomic_load(&thread->n_inside)));
 }
 
-/* A canary that is due is work: an idle thread that does not begin it stands still. */
+/* A canary that is due counts as work: an idle thread that does not start it is stalled. */
 static bool has_work(struct baton_engine_thread *thread, unsigned n_taken, int64_t now_ns)
 {
     bool is_due = thread->options.canary.run && now_ns >= atomic_load(&thread->canary_due_ns);

@@ -1,8 +1,8 @@
-/* The grammars of a worker: over the vocabulary of its model, which is read with the first of them.
+/* The grammars of a worker, over its model's vocabulary, which is loaded with the first grammar.
  *
  * Ownership: the set is the host's.
  * Threading: main thread; the set makes grammars on a thread of its own, which wakes the host.
- * Errors:    the log tells why a grammar could not be made.
+ * Errors:    the log has the reason why a grammar could not be compiled.
  */
 #ifndef BATON_WORKER_GRAMMARS_H
 #define BATON_WORKER_GRAMMARS_H

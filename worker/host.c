@@ -21,16 +21,17 @@
 
 enum { INBOX_MAX_QUEUED = 1024, MAX_BEAT_S = 60 };
 
-/* A few links to gateways and other workers, NNG's own, files of the model. */
+/* Descriptors for a few links to gateways and other workers, NNG's own, and the model's files. */
 enum { WORKER_FILES = 256 };
 
-/* Those that look after strangers at two inboxes, the engine's, its first helper, and those that
- * resolve names, back the KV cache, digest files and make grammars. */
+/* Threads of this process: two that judge strangers at the inboxes, the engine's, its first helper,
+ * and those that resolve names, back the KV cache, serve the KV disk, digest files and compile
+ * grammars. */
 enum { OWN_THREADS = 9 };
 
 #define BLAS_NAME "openblas"
 
-/* Signal handlers see nothing else; a process has one host. */
+/* Signal handlers have no argument, so this state is global; a process has one host. */
 static volatile sig_atomic_t n_stop_signals, wants_reload;
 static struct baton_doorbell *signal_bell;
 
@@ -65,8 +66,8 @@ void baton_host_wake(void *arg)
     baton_doorbell_ring(&host->bell);
 }
 
-/* OpenBLAS makes threads when it is loaded, before this process has any other; they carry the
- * process's name. */
+/* Renames the threads that OpenBLAS starts when it is loaded: they have the process's name. The
+ * process has no other threads yet. */
 static void name_blas_threads(void)
 {
     char path[64];
@@ -174,8 +175,8 @@ static enum baton_err init_cores(struct baton_host *host, struct baton_why *why)
                             why);
 }
 
-/* Before the model is loaded, so that workers which start together see each other when they size
- * their pools. A failure only means that this worker sees none. */
+/* Opens the claim before the model is loaded, so that workers which start together see each other
+ * when they size their pools. After a failure this worker sees no others. */
 static void open_claim(struct baton_host *host)
 {
     struct baton_why why = {""};
@@ -198,7 +199,7 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     baton_grammars_init(&host->grammars, host);
     enum baton_err err = set_id(host, why);
     if (!err)
-        err = bind_to_node(host, why); /* before there are other threads */
+        err = bind_to_node(host, why); /* first: threads inherit processors and memory policy */
     if (err)
         return err;
     name_blas_threads();
@@ -213,7 +214,7 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     if (!err)
         err = init_cores(host, why);
     if (!err && baton_doorbell_init(&host->bell))
-        err = baton_fail(why, BATON_IO, "no eventfd to be had");
+        err = baton_fail(why, BATON_IO, "eventfd failed");
     if (err)
         return err;
     catch_signals(&host->bell);
@@ -221,7 +222,8 @@ enum baton_err baton_host_open(struct baton_host *host, const struct baton_worke
     err = load_model(host, why);
     if (err)
         return err;
-    size_t max_bytes = baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* no context comes here */
+    size_t max_bytes =
+        baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* contexts have another inbox */
     return baton_inbox_open(&(struct baton_inbox_options){.url = options->inbox,
                                                           .max_message_bytes = max_bytes,
                                                           .max_queued = INBOX_MAX_QUEUED,
@@ -273,8 +275,8 @@ int64_t baton_host_silence_ns(const struct baton_host *host)
     return (int64_t)(silence_s * (double)BATON_SECOND);
 }
 
-/* The longest pause between beats that a gateway of many workers may ask for: six of them fit into
- * the silence that the operator has set. */
+/* The longest interval between beats that a gateway of many workers may request: BATON_SILENT_BEATS
+ * of them fit into the silence that the operator has set. */
 static int64_t max_beat_ns(const struct baton_worker_options *options)
 {
     double beat_s =
@@ -386,7 +388,8 @@ static void reload_if_asked(struct baton_host *host)
     baton_peer_tls_reload();
 }
 
-/* Whether it is time to return: drained, out of patience, or asked twice. */
+/* Whether to return: drained, after drain_s, or at a second signal. Begins to drain if requested.
+ * */
 static bool is_finished(struct baton_host *host, int64_t now_ns)
 {
     if (!n_stop_signals && !host->told_to_drain)

@@ -1,12 +1,12 @@
-/* What a prefill and a decode worker share around their own work: options, the model, the inbox,
- * membership, signals, and the main thread's loop.
+/* The host of a worker, shared by prefill and decode: options, the model, the inbox, membership,
+ * signals, and the main thread's loop.
  *
  * A worker has NNG's I/O threads, this main thread (messages, hand-off, heartbeats) and one engine
  * thread of its own (compute). The main thread never computes, so heartbeats are never late.
  *
  *     SERVING --SIGTERM, Drain--> DRAINING --idle, or drain_s later--> returned
  *
- * Draining begins with a Goodbye to every gateway; work that runs goes on. A second SIGTERM ends
+ * Draining begins with a Goodbye to every gateway; running work continues. A second SIGTERM ends
  * the process at once. SIGHUP reads the cluster token's file and the peer certificate again.
  *
  * Ownership: the host owns model, inbox and membership; hooks borrow them.
@@ -93,9 +93,9 @@ struct baton_host_hooks {
     /* A message of a joined gateway; link and message are borrowed. */
     void (*from_gateway)(void *arg, struct baton_link *gateway,
                          const struct baton_message *message);
-    /* KvAck, the one message another worker sends here. NULL where none comes. */
+    /* KvAck, the only message that other workers send here. NULL where none comes. */
     void (*from_peer)(void *arg, const struct baton_message *message);
-    /* Called after every wake, messages first: do what is due. Returns when to be called again. */
+    /* Does the due work, after every wake and its messages. Returns the time of the next call. */
     int64_t (*work)(void *arg, int64_t now_ns);
     void (*status)(void *arg, Baton__V1__Status *status);
     void (*lost)(void *arg, uint64_t gateway_epoch);
@@ -110,16 +110,16 @@ struct baton_host {
     uint64_t epoch;
     char id[65];
     struct baton_numa numa;
-    char numa_name[16]; /* "node:0"; "": it is bound to none */
+    char numa_name[16]; /* "node:0"; "": not bound */
     struct baton_cores cores;
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
-    struct baton_numeric_class numeric_class; /* since measure */
+    struct baton_numeric_class numeric_class; /* after measure */
     struct baton_model *model;
     double model_load_s;
     const char *draft_model;          /* its name, for join; NULL or "": there is none */
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */
-    const struct baton_kv *kv;        /* the worker's, since join */
+    const struct baton_kv *kv;        /* the worker's, after join */
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
     struct baton_member *member;
@@ -129,19 +129,19 @@ struct baton_host {
     int64_t drain_until_ns, alive_next_ns;
 };
 
-/* First half: token, signals, cores, model, inbox. kv: a pool of these options is to fit beside the
- * model; where it does not, the model is not loaded. */
+/* First half: token, signals, cores, model, inbox. kv: the model is only loaded if a pool of these
+ * options fits beside it. */
 enum baton_err baton_host_open(struct baton_host *host, const struct baton_worker_options *options,
                                const struct baton_kv_options *kv, Baton__V1__Role role,
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* Measures the numeric class of the model with the worker's pool, once the pool is there: its
- * prefix cache and join need it. */
+/* Measures the numeric class of the model with the worker's pool. The prefix cache and join need
+ * it. */
 enum baton_err baton_host_measure(struct baton_host *host, const struct baton_kv *kv,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Second half, when the worker is able to work: joins the gateways. bulk_url may be NULL. kv: the
- * worker's pool, borrowed until close. */
+/* Second half, when the worker is ready: joins the gateways. bulk_url may be NULL. kv: the worker's
+ * pool, borrowed until close. */
 enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
                                const struct baton_kv *kv, const struct baton_host_hooks *hooks,
                                struct baton_why *why) BATON_MUST_CHECK;
@@ -150,13 +150,13 @@ enum baton_err baton_host_join(struct baton_host *host, const char *bulk_url,
 void baton_host_run(struct baton_host *host);
 void baton_host_close(struct baton_host *host);
 
-/* Adds what another inbox of the worker than the host's turned away to its Status. */
+/* Adds the rejections of another inbox of the worker to its Status. */
 void baton_host_count_inbox(Baton__V1__Status *status, const struct baton_inbox_stats *stats);
 
-/* How long another process may be silent, or not to be reached, before it is given up. */
+/* How long another process may be silent or unreachable before it counts as dead. */
 int64_t baton_host_silence_ns(const struct baton_host *host);
 
-/* Whether its role is to decode. */
+/* Whether the worker's role is to decode. */
 static inline bool baton_host_decodes(const struct baton_host *host)
 {
     return host->role == BATON__V1__ROLE__ROLE_DECODE;

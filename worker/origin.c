@@ -48,11 +48,11 @@ void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelo
         baton_log(BATON_LOG_WARN, "send_failed", BATON_ORIGIN(origin),
                   BATON_S("message", baton_envelope_kind(envelope)),
                   BATON_S("err", baton_err_name(err)));
-    /* What may never be sent must not leave the gateway waiting. */
+    /* An answer that can never be sent must not leave the gateway waiting. */
     if ((err == BATON_INVALID || err == BATON_LIMIT) &&
         envelope->body_case != BATON__V1__ENVELOPE__BODY_FAILED)
         baton_origin_fail(origin, BATON__V1__FAILED__CODE__INTERNAL,
-                          "an answer could not be sent: the worker's log says why");
+                          "an answer could not be sent; the worker's log has the reason");
 }
 
 void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
@@ -64,7 +64,7 @@ void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Cod
     failed.code = code;
     (void)snprintf(text, sizeof text, "%s", message);
     for (size_t n = strlen(text); n && !baton_utf8_valid(text, n); n--)
-        text[n - 1] = 0; /* a character that was cut */
+        text[n - 1] = 0; /* drops the bytes of a truncated character */
     failed.message = text;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FAILED;
     envelope.failed = &failed;

@@ -1,8 +1,7 @@
-/* Where a request came from: the gateway, its request id, and which attempt at it. Every answer
- * goes there.
+/* The origin of a request: the gateway, its request id, and the attempt. Every answer goes there.
  *
  * Ownership: holds a reference to the gateway's link from init to fini.
- * Threading: set up and taken down on the main thread; send and fail from any.
+ * Threading: init and fini on the main thread; send and fail from any.
  * Errors:    send as baton_link_send: AGAIN when the link's queue is full, CLOSED when it is down.
  */
 #ifndef BATON_WORKER_ORIGIN_H
@@ -20,7 +19,7 @@ struct baton_origin {
 /* The fields of a log line about a request. */
 #define BATON_ORIGIN(origin) BATON_REQUEST((origin)->request_id, (origin)->tag)
 
-/* The sender of envelope, which came in over that link. */
+/* Sets the origin to the sender of envelope, which arrived on that link. */
 void baton_origin_init(struct baton_origin *origin, struct baton_link *gateway,
                        const baton_envelope *envelope);
 void baton_origin_fini(struct baton_origin *origin);
@@ -28,16 +27,16 @@ void baton_origin_fini(struct baton_origin *origin);
 /* Whether envelope comes from the same gateway, about the same attempt at the same request. */
 bool baton_origin_is(const struct baton_origin *origin, const baton_envelope *envelope);
 
-/* The same for what another worker sends, which does not know the gateway. Request ids are
- * random, so they are enough. */
+/* The same for a message of another worker, which does not have the gateway. Request ids are
+ * random, so they suffice. */
 bool baton_origin_is_request(const struct baton_origin *origin, const baton_envelope *envelope);
 
 /* Sends envelope (with its body set) as an answer. */
 enum baton_err baton_origin_send(const struct baton_origin *origin,
                                  baton_envelope *envelope) BATON_MUST_CHECK;
 
-/* The same where nothing can be done about a failure: it is logged. A gateway whose link stays full
- * is soon silent as well, and then lost. */
+/* The same for callers that cannot handle a failure: it is logged. A gateway whose link stays full
+ * is soon silent as well, and then counts as lost. */
 void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope);
 
 /* Answers Failed, and logs it. */

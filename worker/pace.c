@@ -6,9 +6,11 @@
 
 /* ---- progress ---- */
 
+/* A poller that was stopped must not count its own pause as the other's. */
 static const double longest_gap_s = 0.5, usual_times = 8;
 
-/* The first work of a process may read gigabytes of weights from a disk. */
+/* The patience before any work is measured: the first step may read gigabytes of weights from a
+ * disk. */
 static const double unknown_s = 10;
 
 double baton_progress_look(struct baton_progress *progress, bool has_work, uint64_t n_done,
@@ -62,5 +64,5 @@ void baton_step_line_fit(const struct baton_step_line *line, double *base_s, dou
     double weight = prior_steps * rows * rows;
     double slope = (line->n * covariance + weight * prior) / (line->n * variance + weight);
     *per_row_s = fmin(fmax(slope, 0), seconds / rows);
-    *base_s = fmax(seconds - *per_row_s * rows, 0); /* a rounding error may be on either side */
+    *base_s = fmax(seconds - *per_row_s * rows, 0); /* rounding may make it negative */
 }

@@ -1,16 +1,16 @@
-/* Measures of a worker's work: whether it goes on, how fast it goes, and what a step costs.
+/* Measures of a worker's work: its progress, its rate, and the cost of a step.
  *
- * Progress: how long a counter of finished work has stood still while there was work. Another
- * thread polls it. Time between two polls counts for at most half a second, because the poller may
- * have been stopped together with what it watches.
+ * Progress: how long a counter of finished work has not changed while there was work. Another
+ * thread polls it. The time between two polls counts for at most half a second, because the poller
+ * may have been stopped together with the thread that it watches.
  *
  * Rate: the mean over the last seconds of work, idle time not counted.
  *
- * Step line: what a step costs by how many rows it has, seconds = base + rows x per_row, fitted to
- * the steps of the last seconds of work. Steps that were all of one size do not tell the two apart.
- * Until others come, the fit assumes a fixed ratio of base to per_row (prior_base_rows in pace.c).
+ * Step line: the cost of a step by its number of rows, seconds = base + rows x per_row, fitted to
+ * the steps of the last seconds of work. Steps of one size only do not determine both. Until others
+ * come, the fit assumes a fixed ratio of base to per_row (prior_base_rows in pace.c).
  *
- * Ownership: plain data; zeroed it knows nothing.
+ * Ownership: plain data; valid when zeroed.
  * Threading: none; one owner.
  * Errors:    none.
  */
@@ -28,13 +28,13 @@ struct baton_progress {
     double still_s;
 };
 
-/* What is there now: whether it has work, and how much it did in all. Returns for how many seconds
- * it has had work and done nothing. */
+/* Updates the progress with whether there is work and how much was done in all. Returns the seconds
+ * without progress while there was work. */
 double baton_progress_look(struct baton_progress *progress, bool has_work, uint64_t n_done,
                            int64_t now_ns);
 
-/* For how long something may stand still before it counts as stalled: floor_s, or many times what
- * one unit of its work usually takes; usual_s 0: that is not known yet, so for long. */
+/* The seconds without progress after which work counts as stalled: floor_s, or many times the usual
+ * time of one unit; usual_s 0: that is not known yet, so the patience is long. */
 double baton_progress_patience_s(double floor_s, double usual_s);
 
 /* ---- rate ---- */
@@ -44,7 +44,7 @@ struct baton_rate {
     double busy_s;     /* in all */
 };
 
-/* n more were made within seconds of work. */
+/* Adds n units that took `seconds` of work. */
 static inline void baton_rate_note(struct baton_rate *rate, double n, double seconds)
 {
     static const double memory_s = 2;
@@ -54,7 +54,7 @@ static inline void baton_rate_note(struct baton_rate *rate, double n, double sec
     rate->busy_s += seconds;
 }
 
-/* 0: not known yet. */
+/* The rate; 0: not known yet. */
 static inline double baton_rate_per_s(const struct baton_rate *rate)
 {
     return rate->seconds > 0 ? rate->n / rate->seconds : 0;
@@ -66,10 +66,10 @@ struct baton_step_line {
     double n, rows, seconds, rows_squared, products; /* sums, which all fade alike */
 };
 
-/* A step of so many rows took so long. */
+/* Adds a step of so many rows and seconds. */
 void baton_step_line_note(struct baton_step_line *line, double rows, double seconds);
 
-/* Both 0: nothing is known yet. Never negative. */
+/* Fits the line. Both 0: nothing is known yet. Never negative. */
 void baton_step_line_fit(const struct baton_step_line *line, double *base_s, double *per_row_s);
 
 #endif

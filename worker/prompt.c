@@ -37,7 +37,8 @@ void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_f
     message->disk_tokens = (uint32_t)first->n_disk_tokens;
     message->cold = first->cold;
     message->stopped = first->stopped;
-    message->process_age_s = first->cold ? baton_process_age_s() : 0; /* it reads a file */
+    /* baton_process_age_s reads a file of /proc, so only a cold start pays for it. */
+    message->process_age_s = first->cold ? baton_process_age_s() : 0;
 }
 
 void baton_first_token_log(const struct baton_first_token *first, const struct baton_origin *origin)

@@ -1,4 +1,5 @@
-/* What both workers do with a prompt that they run: check its tokens, send its first output token.
+/* The handling of a prompt that both workers share: its tokens are checked, its first token is
+ * sent.
  *
  * Ownership: everything is borrowed.
  * Threading: any.
@@ -14,7 +15,7 @@
 /* Whether every one of tokens [n] is in the vocabulary. */
 bool baton_prompt_is_valid(const uint32_t *tokens, size_t n, int64_t n_vocab);
 
-/* The class that a message says; one of a later version that is not known is the first. */
+/* The class of a message; an unknown one of a later version counts as interactive. */
 static inline enum baton_priority baton_prompt_priority(Baton__V1__Priority priority)
 {
     return priority == BATON__V1__PRIORITY__BATCH ? BATON_PRIORITY_BATCH
@@ -22,12 +23,12 @@ static inline enum baton_priority baton_prompt_priority(Baton__V1__Priority prio
 }
 
 /* The sampling state at the end of the request's tokens, of which the last n_output_tokens count as
- * output, with room for n_more. NO_MEMORY. */
+ * output, with capacity for n_more. NO_MEMORY. */
 enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, size_t n_more,
                                      struct baton_grammar_set *grammars,
                                      struct baton_sampling_state *state) BATON_MUST_CHECK;
 
-/* How a prompt came to its first token. */
+/* The timings and counts of a prompt up to its first token. */
 struct baton_first_token {
     double queue_s, compute_s, sample_s;
     int n_cached_tokens; /* of the prompt, not computed */
@@ -35,11 +36,11 @@ struct baton_first_token {
     bool cold, stopped;  /* the worker's first request; at a stop token */
 };
 
-/* The message about it. Pointers of sampled go into it. */
+/* Fills in the message, which then points into sampled. */
 void baton_first_token_fill(Baton__V1__FirstToken *message, const struct baton_first_token *first,
                             const struct baton_sampled_message *sampled);
 
-/* Its line in the log. */
+/* Logs it. */
 void baton_first_token_log(const struct baton_first_token *first,
                            const struct baton_origin *origin);
 

@@ -25,7 +25,7 @@ BATON_LIST(baton_request_list, struct baton_request_node, in_order)
 
 struct baton_request_table {
     struct baton_request_list list; /* in order of arrival */
-    size_t n_most;                  /* the most that were here at once */
+    size_t n_most;                  /* the most requests at a time */
     struct baton_request_node *buckets[BATON_REQUEST_BUCKETS];
 };
 
@@ -38,7 +38,7 @@ void baton_request_table_add(struct baton_request_table *table, struct baton_req
 /* The node is in the table. */
 void baton_request_table_remove(struct baton_request_table *table, struct baton_request_node *node);
 
-/* The node that a gateway's message is about (baton_origin_is); NULL when there is none. */
+/* The node of a gateway's message (baton_origin_is); NULL when there is none. */
 struct baton_request_node *baton_request_table_find(const struct baton_request_table *table,
                                                     const baton_envelope *envelope);
 

@@ -62,7 +62,7 @@ static void fill_decision(struct baton_sampled_message *sampled,
     }
 }
 
-/* The wire has no NaN: it is as low as -infinity. */
+/* The wire rejects NaN, which counts as -infinity in sampling. */
 static double number(double logprob)
 {
     return isnan(logprob) ? -INFINITY : logprob;

@@ -1,4 +1,4 @@
-/* Sampling and the wire: the state that a message asks for, and the messages about a sampled token.
+/* Sampling and the wire: the sampling state of a message, and the messages of a sampled token.
  *
  * Ownership: messages point into their struct, which must not move while they are used, and to
  *            paths that belong to the state's grammar.
@@ -12,15 +12,15 @@
 #include "engine/sampling/sampled_token.h"
 #include "proto/baton.pb-c.h"
 
-/* The state of a sequence after its prompt [n_prompt], held to the grammar that the message may
- * have; there is room for n_more tokens. The message was checked when it arrived. Errors: those of
- * baton_sampling_state_init and of baton_sampling_state_hold. */
+/* The state of a sequence after its prompt [n_prompt], constrained by the grammar that the message
+ * may have, with capacity for n_more tokens. The message was checked when it arrived. Errors: those
+ * of baton_sampling_state_init and of baton_sampling_state_hold. */
 enum baton_err baton_sampling_state_open(struct baton_sampling_state *state,
                                          const Baton__V1__Sampling *message, const uint32_t *prompt,
                                          size_t n_prompt, size_t n_more,
                                          struct baton_grammar_set *grammars) BATON_MUST_CHECK;
 
-/* Logprobs as a message, with the room they need. */
+/* Logprobs as a message, with its arrays. */
 struct baton_logprobs_message {
     Baton__V1__Logprobs message;
     uint32_t tokens[BATON_MAX_LISTED];
@@ -29,7 +29,7 @@ struct baton_logprobs_message {
 
 struct baton_sampled_message {
     uint32_t token;
-    /* What to put into FirstToken and Tokens; NULL when it was not asked for. */
+    /* The details of FirstToken and Tokens; NULL when they were not requested. */
     Baton__V1__Decision *decision;
     Baton__V1__Logprobs *logprobs;
 
@@ -48,7 +48,7 @@ void baton_sampled_message_make(struct baton_sampled_message *out, struct baton_
 void baton_logprobs_message_make(struct baton_logprobs_message *out, struct baton_sampler *sampler,
                                  const float *logits, uint32_t token, int n_top);
 
-/* What a message that carries tokens points to: those of one step of a sequence. */
+/* The arrays of a message that carries the tokens of one step of a sequence. */
 struct baton_tokens_room {
     uint32_t ids[1 + BATON_MAX_DRAFTS];
     Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];

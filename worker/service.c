@@ -110,9 +110,9 @@ const char *baton_service_bulk_url(const struct baton_service *service)
     return service->receiver ? baton_kv_receiver_url(service->receiver) : NULL;
 }
 
-/* ---- what the host calls ---- */
+/* ---- hooks of the host ---- */
 
-/* Checks whose the pool's blocks are, and answers the query if there is one. */
+/* Checks the owners of the pool's blocks, and answers the query if there is one. */
 static void account(struct baton_service *service, struct baton_link *gateway,
                     const Baton__V1__KvQuery *query)
 {
@@ -137,7 +137,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
         service->ops->from_gateway(service, gateway, message);
 }
 
-/* A KvAck is of a link of ours, or its sender is a stranger. */
+/* A KvAck that is not on a link of ours comes from a stranger. */
 static void from_peer(void *arg, const struct baton_message *message)
 {
     struct baton_service *service = arg;

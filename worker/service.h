@@ -1,7 +1,7 @@
 /* The part of a worker's service that both roles share: the KV pool with its prefix cache and its
  * account, the engine thread, the requests, and transfers of contexts from and to other workers.
  *
- *     host --messages, wake-ups--> struct baton_service --what only the role knows--> its ops
+ *     host --messages, wake-ups--> struct baton_service --role-specific work--> its ops
  *
  * A role's service has this struct as its first member.
  *
@@ -76,7 +76,7 @@ enum baton_err baton_service_start_thread(struct baton_service *service,
                                           struct baton_engine_thread_options options,
                                           struct baton_why *why) BATON_MUST_CHECK;
 
-/* Waits for the step that runs; items inside are forgotten. Harmless when called twice. */
+/* Waits for the current step; items inside are dropped. Harmless when called twice. */
 void baton_service_stop_thread(struct baton_service *service);
 
 /* Creates the sender of this worker's contexts. NO_MEMORY. */
@@ -95,8 +95,8 @@ const char *baton_service_bulk_url(const struct baton_service *service);
 /* Returns the functions that the host calls. */
 struct baton_host_hooks baton_service_hooks(struct baton_service *service);
 
-/* Joins the gateways and works until the process is told to stop and is drained. bulk_url: as other
- * workers reach it; NULL: nothing arrives. */
+/* Joins the gateways and works until the process is asked to stop and is drained. bulk_url: as
+ * other workers reach it; NULL: nothing arrives. */
 enum baton_err baton_service_run(struct baton_service *service, const char *bulk_url,
                                  struct baton_why *why) BATON_MUST_CHECK;
 

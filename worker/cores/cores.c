@@ -23,7 +23,8 @@ static enum baton_err restrict_to(const char *list, struct baton_why *why)
     return BATON_OK;
 }
 
-/* The directory in which every worker of the user looks, the same for services and shells. */
+/* The directory that every worker of the user searches. /dev/shm comes first, because services and
+ * shells share it; XDG_RUNTIME_DIR is not set in most services. */
 static const char *find_lease_dir(const char *option)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -41,7 +42,7 @@ bool baton_cores_shared_path(const char *lease_dir, const char *name, char path[
     return *dir && n > 0 && n < PATH_MAX;
 }
 
-/* A failure is only a warning: sharing saves time, and a worker alone is correct without it. */
+/* A failure is only a warning: sharing saves time, and a worker is correct without it. */
 static void open_lease(struct baton_cores *cores, const struct baton_cores_options *options,
                        const cpu_set_t *allowed, const struct baton_cpu_quota *quota)
 {
@@ -57,7 +58,8 @@ static void open_lease(struct baton_cores *cores, const struct baton_cores_optio
         baton_log(BATON_LOG_DEBUG, "core_lease", BATON_S("table", path));
 }
 
-/* Pins each thread to a processor when there are enough. With fewer the kernel divides them. */
+/* Pins each thread to a processor of its own. With fewer processors than threads the kernel
+ * schedules them. */
 static void pin(struct baton_cores *cores, const cpu_set_t *allowed)
 {
     int n = 0;
@@ -110,7 +112,7 @@ void baton_cores_fini(struct baton_cores *cores)
     cores->lease = NULL;
 }
 
-/* A list never changes: it is told once. */
+/* A list never changes, so the share is set once. */
 static bool share_list(void *arg, struct baton_share *share)
 {
     struct baton_cores *cores = arg;

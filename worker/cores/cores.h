@@ -1,12 +1,12 @@
-/* Which processors a worker computes on, as --cores says.
+/* The processors that a worker computes on, by --cores.
  *
  *     auto   those this process may run on, shared with the host's other workers by a core lease;
- *            "all" where no lease is to be had (the log says why)
- *     all    the same, without a look at other workers
+ *            "all" if no lease is available (the log has the reason)
+ *     all    the same, without regard to other workers
  *     LIST   "0" or "0,2-3": these and no others, each compute thread on one of its own
  *
  * A CPU quota (os/cpu_quota.h) bounds all three: no more threads than its whole cores, unless
- * n_threads says so.
+ * n_threads is given.
  *
  * Ownership: init and fini on the same struct; it stays in place between them.
  * Threading: init before any thread is started (threads inherit a LIST); attach and busy on the
@@ -33,7 +33,7 @@ struct baton_cores_options {
     const char *cores;     /* "auto", "all" or a list */
     const char *lease_dir; /* of the table; "auto", or "" for no lease */
     int n_threads;         /* 0: as many as cores */
-    const char *root;      /* where /proc and /sys lie; NULL: as usual (tests) */
+    const char *root;      /* prefix of /proc and /sys, for tests; NULL: none */
     enum baton_core_role role;
 };
 
@@ -46,13 +46,13 @@ void baton_cores_fini(struct baton_cores *cores);
  * lease_dir names as above. False: there is none. */
 bool baton_cores_shared_path(const char *lease_dir, const char *name, char path[PATH_MAX]);
 
-/* By the engine thread, once, before it uses the engine. */
+/* Called once by the engine thread, before it uses the engine. */
 void baton_cores_attach(struct baton_cores *cores, struct baton_engine *engine);
 
-/* By the engine thread: whether there is something to compute now. Say it as often as you like. */
+/* Called by the engine thread: whether it has work now. A repeated call costs nothing. */
 void baton_cores_busy(struct baton_cores *cores, bool busy);
 
-/* Returns when to be called again. */
+/* Returns the time of the next call. */
 int64_t baton_cores_tick(struct baton_cores *cores, int64_t now_ns);
 
 #endif

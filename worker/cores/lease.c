@@ -14,7 +14,7 @@ enum { LIST_BYTES = 128 };
 #define TICK_NS   (100 * BATON_MS)
 #define SILENT_NS BATON_SECOND
 
-/* What this process saw of another's beats. */
+/* The beats of another process, as this one last saw them change. */
 struct watch {
     uint32_t beats;
     int64_t since_ns; /* 0: not seen yet */
@@ -25,10 +25,10 @@ struct baton_core_lease {
     struct baton_core_slot *own;
     uint64_t allowed[BATON_CORE_MASK_WORDS];
     int processors[BATON_CORES_MAX], n_processors;
-    bool floats; /* under a quota: processors are only counted */
+    bool floats; /* under a quota: cores are counted, and no thread is pinned */
     /* the engine thread's */
     bool busy;
-    uint32_t seen; /* the generation that the share at hand was taken from */
+    uint32_t seen; /* the generation of the current share */
     int cores[BATON_CORES_MAX], n_cores;
     /* the main thread's */
     int64_t tick_ns;
@@ -40,7 +40,8 @@ static uint32_t generation(const struct baton_core_lease *lease)
     return atomic_load_explicit(&lease->view.table->generation, memory_order_acquire);
 }
 
-/* After a change of a slot: a worker that sees the new number sees the change. */
+/* Raises the generation after a change of a slot: a worker that sees the new number also sees the
+ * change. */
 static uint32_t announce(struct baton_core_lease *lease)
 {
     return atomic_fetch_add(&lease->view.table->generation, 1) + 1;
@@ -55,8 +56,8 @@ static bool is_of_our_group(const struct baton_core_lease *lease,
     return true;
 }
 
-/* The live workers of our group in order of slots; returns how many. Every worker reads the same
- * order, so all apply the rule to the same input. */
+/* The live workers of our group in order of slots; returns their number. Every worker reads the
+ * same order, so all apply the rule to the same input. */
 static int read_workers(const struct baton_core_lease *lease, struct baton_core_worker *workers,
                         int *me)
 {
@@ -96,7 +97,8 @@ bool baton_core_lease_share(void *arg, struct baton_share *share)
     int n = baton_core_share(workers, n_workers, me, lease->n_processors, cores);
     for (int i = 0; i < n; i++)
         cores[i] = lease->processors[cores[i]];
-    /* Only now, and with release: a worker that waits for these cores goes on when it sees this. */
+    /* Stored after the new share is known, with release: a worker that waits for these cores
+     * continues when it sees this. */
     atomic_store_explicit(&lease->own->seen, now, memory_order_release);
     if (n == lease->n_cores && !memcmp(cores, lease->cores, (size_t)n * sizeof cores[0]))
         return false;
@@ -114,8 +116,8 @@ static bool is_busy_other(const struct baton_core_lease *lease, const struct bat
            is_of_our_group(lease, slot);
 }
 
-/* Busy workers that have not yet seen this generation; all of them when it is NULL. The difference
- * is signed, so it stays right when generations wrap around. */
+/* The number of busy workers that have not yet seen this generation; of all when it is NULL. The
+ * difference is signed, so it stays right when generations wrap around. */
 static int count_busy_others(const struct baton_core_lease *lease, const uint32_t *unseen)
 {
     int n = 0;
@@ -127,9 +129,9 @@ static int count_busy_others(const struct baton_core_lease *lease, const uint32_
     return n;
 }
 
-/* Another worker's helper may be in the middle of an item on our core. If we took the core from it,
- * its whole step would wait for that item until we are scheduled out, milliseconds later. Left
- * alone, the helper ends the item within microseconds. */
+/* Another worker's helper may be in the middle of an item on our core. If we took the core at once,
+ * its whole step would wait for that item until the kernel preempts us, milliseconds later. If we
+ * yield, the helper ends the item within microseconds. */
 static void await_handover(const struct baton_core_lease *lease, uint32_t wanted)
 {
     if (!count_busy_others(lease, NULL))
@@ -138,7 +140,7 @@ static void await_handover(const struct baton_core_lease *lease, uint32_t wanted
     do
         (void)sched_yield();
     while (count_busy_others(lease, &wanted) && baton_now_ns() < until_ns);
-    (void)sched_yield(); /* the helper has seen it, but may still be at its last item */
+    (void)sched_yield(); /* the helper has seen it, but may still run its last item */
 }
 
 void baton_core_lease_busy(struct baton_core_lease *lease, bool busy)
@@ -153,7 +155,8 @@ void baton_core_lease_busy(struct baton_core_lease *lease, bool busy)
     }
     atomic_fetch_or(&lease->own->state, BATON_CORE_BUSY);
     uint32_t now = announce(lease);
-    atomic_store(&lease->own->seen, now); /* two that become busy at once must not wait for us */
+    /* Two workers that become busy at once must not wait for each other. */
+    atomic_store(&lease->own->seen, now);
     await_handover(lease, now);
 }
 
@@ -163,7 +166,7 @@ static void take_back(struct baton_core_lease *lease, int i, struct baton_core_s
               BATON_I("its_pid", atomic_load(&slot->pid)));
     atomic_store(&slot->state, 0);
     (void)announce(lease);
-    baton_core_view_unlock(&lease->view, i); /* last: until then no new worker takes the slot */
+    baton_core_view_unlock(&lease->view, i); /* last: until then no new worker can take the slot */
 }
 
 static void watch_beats(struct baton_core_lease *lease, int i, struct baton_core_slot *slot,
@@ -172,7 +175,7 @@ static void watch_beats(struct baton_core_lease *lease, int i, struct baton_core
     struct watch *watch = &lease->watched[i];
     uint32_t beats = atomic_load_explicit(&slot->beats, memory_order_relaxed);
     if (!(atomic_load(&slot->state) & BATON_CORE_BUSY)) {
-        watch->since_ns = 0; /* idle, it holds no core; perhaps it still reads its model */
+        watch->since_ns = 0; /* an idle worker holds no core; it may be loading its model */
         return;
     }
     if (beats != watch->beats || !watch->since_ns) {
@@ -225,7 +228,8 @@ static void take_processors(struct baton_core_lease *lease, const cpu_set_t *all
     }
 }
 
-/* Instead of processors: whole cores of a quota, and who shares them. */
+/* Replaces processors by the whole cores of a quota. The mask then holds the quota's group and
+ * size; bit 1023 keeps it apart from masks of processors, so only workers under the quota share. */
 static void take_quota(struct baton_core_lease *lease, const struct baton_cpu_quota *quota)
 {
     int n = baton_cpu_quota_cores(quota, lease->n_processors);
@@ -251,7 +255,7 @@ static void enter(struct baton_core_lease *lease, enum baton_core_role role)
     atomic_store(&own->state, role == BATON_CORE_DECODE
                                   ? (uint32_t)(BATON_CORE_LIVE | BATON_CORE_DECODES)
                                   : (uint32_t)BATON_CORE_LIVE);
-    lease->seen = announce(lease) - 1; /* so that the first call takes a share */
+    lease->seen = announce(lease) - 1; /* an older number, so the first call computes a share */
 }
 
 enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role,

@@ -37,7 +37,7 @@ bool baton_cpu_list_parse(const char *list, cpu_set_t *set)
     }
 }
 
-/* Nodes share the format of processors. A node without processors has memory only. */
+/* Sets of nodes have the type of sets of processors. A node without processors has memory only. */
 struct machine {
     cpu_set_t nodes, allowed;
     const char *root;
@@ -86,14 +86,14 @@ static bool holds(const cpu_set_t *set, const cpu_set_t *part)
     return CPU_EQUAL(&both, part);
 }
 
-/* The list of --cores; false: it is none, or no list (cores.c says so). */
+/* The list of --cores; false: the option is not a valid list (cores.c reports that). */
 static bool listed(const struct baton_numa_options *options, cpu_set_t *list)
 {
     return strcmp(options->cores, "auto") != 0 && strcmp(options->cores, "all") != 0 &&
            baton_cpu_list_parse(options->cores, list);
 }
 
-/* ---- which node ---- */
+/* ---- the node ---- */
 
 static enum baton_err check(const struct baton_numa_options *options, const struct machine *machine,
                             int node, struct baton_why *why)
@@ -101,16 +101,16 @@ static enum baton_err check(const struct baton_numa_options *options, const stru
     cpu_set_t processors, list;
     if (node >= CPU_SETSIZE || !CPU_ISSET((size_t)node, &machine->nodes))
         return baton_fail(why, BATON_INVALID,
-                          "numa: node %d is not there: the number of this machine's nodes is %d",
-                          node, CPU_COUNT(&machine->nodes));
+                          "numa: node %d does not exist; this machine has %d nodes", node,
+                          CPU_COUNT(&machine->nodes));
     processors_of(machine, node, &processors);
     if (!CPU_COUNT(&processors))
         return baton_fail(why, BATON_INVALID,
                           "numa: node %d has no processor that this process may run on", node);
     if (listed(options, &list) && !holds(&processors, &list))
         return baton_fail(why, BATON_INVALID,
-                          "numa: not all processors of --cores %s are of node %d", options->cores,
-                          node);
+                          "numa: not all processors of --cores %s belong to node %d",
+                          options->cores, node);
     return BATON_OK;
 }
 
@@ -123,7 +123,8 @@ static unsigned long number_of(const char *id)
     return p < end ? strtoul(p, NULL, 10) : 0;
 }
 
-/* Of the nodes where the worker could be. -1: the machine has one, or none fits. */
+/* Chooses one of the nodes that fit the worker; -1: the machine has one node, or none fits. Decode
+ * workers count from the last node, so prefill-0 and decode-0 do not share one. */
 static int choose_any(const struct baton_numa_options *options, const struct machine *machine)
 {
     int fitting[MAX_NODES], n = 0;
@@ -173,8 +174,8 @@ enum baton_err baton_numa_choose(const struct baton_numa_options *options, struc
 
 /* ---- binding ---- */
 
-/* Preferred, not bound: when the node is full another one's memory is slower, and with a bound
- * policy the kernel would kill the process. */
+/* Prefers the node and does not bind to it: another node's memory is only slower, while the kernel
+ * kills a bound process when its node is full. The kernel reads one bit less than maxnode. */
 static enum baton_err prefer_memory_of(int node, struct baton_why *why)
 {
     unsigned long mask[MAX_NODES / MASK_BITS + 1] = {0};
@@ -195,7 +196,8 @@ static enum baton_err run_on(const struct machine *machine, int node, int *n, st
     return BATON_OK;
 }
 
-/* Whom no node was promised goes on without its memory: its processors are near it all the same. */
+/* With "auto" a worker without the right to set a policy still runs on the node's processors: pages
+ * are then allocated near the thread that touches them first. */
 static enum baton_err bind_to(const struct baton_numa_options *options,
                               const struct machine *machine, int node, struct baton_why *why)
 {

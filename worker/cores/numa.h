@@ -1,18 +1,18 @@
-/* The NUMA node that a worker is bound to, as --numa says.
+/* The NUMA node that a worker is bound to, by --numa.
  *
- *     none     no node: threads run, and memory lies, wherever the kernel puts them
+ *     none     no node: the kernel places threads and memory
  *     node:N   threads run on the node's processors, and memory comes from the node as long as it
- *              has some; then from another, because a worker that is slower is better than none
+ *              has some; then from another, because a slower worker is better than none
  *     auto     as node:N on a machine with several nodes: prefill workers take the nodes from the
  *              first on and decode workers from the last on, by the number at the end of their id
  *
- * A list of --cores must lie in the node; auto takes the node that it lies in. What the page cache
- * holds of a model's file already stays where it is.
+ * A list of --cores must lie in the node; auto takes the node that contains it. Pages of a model's
+ * file that are already in the page cache do not move.
  *
  * Ownership: plain data.
  * Threading: bind before any other thread is started: threads inherit processors and policy.
  * Errors:    bind: INVALID (the option, or a node that this machine or process does not have), IO
- *            (the kernel forbids a policy), with the reason.
+ *            (the kernel rejects the policy), with the reason.
  */
 #ifndef BATON_WORKER_CORES_NUMA_H
 #define BATON_WORKER_CORES_NUMA_H
@@ -35,16 +35,16 @@ struct baton_numa_options {
     const char *cores; /* "auto", "all" or a list (cores.h) */
     const char *id;    /* the worker's */
     bool is_decode;
-    const char *root; /* where /sys lies; NULL: as usual (tests) */
+    const char *root; /* prefix of /sys, for tests; NULL: none */
 };
 
-/* The node that the options name on this machine, for a process that may run on the processors that
- * it may run on now. Binds nothing. */
+/* Chooses the node of the options on this machine, among the processors that the process may run on
+ * now. Binds nothing. */
 enum baton_err baton_numa_choose(const struct baton_numa_options *options, struct baton_numa *numa,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* Binds this thread and those it starts to the node that was chosen by these options, and logs what
- * it did. */
+/* Binds this thread and those it starts to the node that was chosen by these options, and logs
+ * it. */
 enum baton_err baton_numa_bind(const struct baton_numa_options *options,
                                const struct baton_numa *numa,
                                struct baton_why *why) BATON_MUST_CHECK;

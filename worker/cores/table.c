@@ -16,6 +16,8 @@ enum { MODE = 0600, FOR_OTHERS = 077, LOCK_TRIES = 200, LOCK_PAUSE_MS = 5 };
 
 static const char magic[8] = {'B', 'A', 'T', 'N', 'C', 'O', 'R', 'E'};
 
+/* Locks of the open file description: unlike F_SETLK's they exclude two views of one process, and
+ * closing another descriptor of the file does not drop them. */
 static bool set_lock(int fd, short type, off_t start, off_t n)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = n};
@@ -33,7 +35,7 @@ static enum baton_err io_failure(const char *path, struct baton_why *why)
     return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
 }
 
-/* The directory may be open to every user, so another user may have made this name first. */
+/* The directory may be open to every user, so another user may have created this name first. */
 static enum baton_err check_owner(int fd, const char *path, struct stat *info,
                                   struct baton_why *why)
 {
@@ -69,16 +71,16 @@ static bool is_current(int fd, off_t n_bytes)
            head.version == BATON_CORE_TABLE_VERSION && head.n_bytes == sizeof head;
 }
 
-/* Whether no other process holds a lock behind the first byte. Slots of every version lie there, so
- * this holds for any layout. */
+/* Whether no other process holds a lock behind the first byte. The slots of every version lie
+ * there, so this is right for any layout. */
 static bool is_abandoned(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1};
     return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
 }
 
-/* Writes zeroes, and the head last: after a process that dies before, the next one makes the table
- * anew. The file is reserved, because a full file system would raise SIGBUS later. */
+/* Writes zeros, and the head last: if the process dies before that, the next one makes the table
+ * again. Space is reserved, because a store to a full file system raises SIGBUS later. */
 static enum baton_err make(int fd, const char *path, struct baton_why *why)
 {
     struct baton_core_table head = {.version = BATON_CORE_TABLE_VERSION, .n_bytes = sizeof head};
@@ -92,7 +94,7 @@ static enum baton_err make(int fd, const char *path, struct baton_why *why)
     return BATON_OK;
 }
 
-/* With byte 0 locked. */
+/* Makes the table again if it is of another layout. Byte 0 is locked. */
 static enum baton_err make_if_needed(int fd, const char *path, struct baton_why *why)
 {
     struct stat info;
@@ -130,7 +132,7 @@ static enum baton_err take_slot(struct baton_core_view *view, const char *path,
                       BATON_CORE_WORKERS_MAX);
 }
 
-/* The slot is taken with byte 0 still locked, so that no process takes the table for abandoned. */
+/* Takes the slot before byte 0 is unlocked, so that no process takes the table for abandoned. */
 static enum baton_err open_locked(const char *path, struct baton_core_view *view,
                                   struct baton_why *why)
 {

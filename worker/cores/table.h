@@ -1,5 +1,4 @@
-/* The table that the workers of one user share on one host: which of them live, are busy, and on
- * which processors.
+/* The table that the workers of one user share on one host: their states and processors.
  *
  *     offset 0  magic "BATNCORE" | version u32 | bytes u32
  *           64  generation u32: one more with every change of a slot's state
@@ -12,7 +11,7 @@
  *
  * A slot is held by a lock on its first byte (fcntl, open file description), which the kernel drops
  * when the holder dies: a slot that can be locked and has a state was a crashed worker's. Byte 0 is
- * locked while the table is made. A table of another layout is made anew once no process holds a
+ * locked while the table is made. A table of another layout is made again once no process holds a
  * slot.
  *
  * Ownership: a view belongs to its opener; the file stays.
@@ -45,8 +44,8 @@ enum {
 struct baton_core_slot {
     _Alignas(64) _Atomic uint32_t state;
     _Atomic uint32_t beats;
-    _Atomic uint32_t seen; /* the generation that the worker's share was taken from */
-    _Atomic int32_t pid;   /* for the log; containers number processes apart */
+    _Atomic uint32_t seen;                   /* the generation of the worker's share */
+    _Atomic int32_t pid;                     /* for the log; each container has its own pids */
     _Atomic uint32_t pool_mib, unbacked_mib; /* only in tables of memory claims */
     _Alignas(64) _Atomic uint64_t allowed[BATON_CORE_MASK_WORDS];
 };
@@ -67,8 +66,8 @@ struct baton_core_view {
     struct baton_core_table *table;
 };
 
-/* Maps the table at path, made when it is missing, and takes a slot, whose contents are whatever a
- * crashed holder left. */
+/* Maps the table at path, made when it is missing, and takes a slot, which may have the contents of
+ * a crashed holder. */
 enum baton_err baton_core_view_open(const char *path, struct baton_core_view *view,
                                     struct baton_why *why) BATON_MUST_CHECK;
 void baton_core_view_close(struct baton_core_view *view);

@@ -7,13 +7,13 @@
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 
-/* Blocks beyond this need memory that no machine has, and arithmetic that int has not. */
+/* More blocks need memory that no machine has, and their tokens would overflow an int. */
 static const int64_t max_blocks = (1 << 28) / BLOCK;
 
-/* The rest is for activations, buffers and other programs. */
+/* The rest of memory is for activations, buffers and other programs. */
 static const double pools_share = 0.75, latecomers_share = 0.5;
 
-/* What workers that are still to decide may have together. */
+/* The bytes that workers without a pool yet may take together. */
 static double to_divide(double memory_bytes, double pool_bytes)
 {
     double rest = (memory_bytes + pool_bytes) * pools_share - pool_bytes;
@@ -47,7 +47,7 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* How many blocks there are of layers that keep all positions, and of those that keep a window. */
+/* The number of blocks of layers that keep all positions, and of those that keep a window. */
 struct sizes {
     int64_t n_blocks, n_window_blocks;
 };
@@ -60,7 +60,7 @@ static double bytes_of(const struct baton_kv_needs *needs, struct sizes sizes)
            (double)sizes.n_window_blocks * (double)needs->window_bytes;
 }
 
-/* Every sequence finds its window. */
+/* The sizes with which every sequence finds a free window. */
 static struct sizes sizes_for(const struct baton_kv_options *options,
                               const struct baton_kv_needs *needs, int64_t n_blocks)
 {
@@ -73,7 +73,7 @@ static int64_t default_blocks(const struct baton_kv_needs *needs)
     return needs->n_contexts * blocks_for(needs->context_tokens);
 }
 
-/* Windows that go with as many whole contexts as bytes hold. */
+/* The windows of as many whole contexts as the bytes hold. */
 static double windows_of_contexts(const struct baton_kv_needs *needs, double bytes)
 {
     double whole = (double)blocks_for(needs->context_tokens);
@@ -83,8 +83,8 @@ static double windows_of_contexts(const struct baton_kv_needs *needs, double byt
             n * (double)needs->window_bytes);
 }
 
-/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts want.
- * Where a window of one sequence takes too much of them, all layers keep the same positions. */
+/* As many blocks as the bytes hold, or, where all layers keep a window, as whole contexts need. If
+ * the window of one sequence does not fit, all layers keep the same positions. */
 static struct sizes sizes_in(const struct baton_kv_options *options,
                              const struct baton_kv_needs *needs, uint64_t bytes)
 {
@@ -202,8 +202,8 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Memory that is not there is refused here: taken, it would cost some process its life. Weights
- * that are mapped from a file count as page cache, which the kernel calls free. */
+/* Subtracts the memory that is already promised: taking it would make the kernel kill a process.
+ * Weights that are mapped from a file count as page cache, which MemAvailable includes. */
 static void measure_memory(const struct baton_memory_left *left,
                            const struct baton_memory_peers *peers, size_t weights_bytes,
                            bool decodes, struct baton_kv_needs *needs)
@@ -216,7 +216,7 @@ static void measure_memory(const struct baton_memory_left *left,
     needs->n_contexts = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
 }
 
-/* A block of a layer travels in one message. */
+/* A block of a layer must fit into one message. */
 static enum baton_err check_blocks(const struct baton_kv *kv, struct baton_why *why)
 {
     for (int i = 0; i < baton_kv_n_layers(kv); i++)
@@ -266,7 +266,7 @@ static enum baton_err check_weights(const struct baton_model *model,
         left->limit);
 }
 
-/* Of what is served, and, where a worker says how it runs sequences, of its windows. */
+/* Measures a block of the model, and its windows if the options bound the running sequences. */
 static enum baton_err measure_model(const struct baton_kv_options *options,
                                     const struct baton_model *model, const char *dtype,
                                     struct baton_kv_needs *needs, struct baton_why *why)
@@ -311,7 +311,8 @@ enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
     return baton_kv_budget_check_in(&left, options, model, dtype, decodes, claim, why);
 }
 
-/* What decode workers compute with stays in memory of their own: it lies on huge pages. */
+/* Decode workers keep their pool in private memory, because shared memory is rarely on huge pages
+ * and every step reads it. */
 static enum baton_err create_pool(const struct baton_kv_options *options,
                                   const struct baton_model *model, const char *dtype,
                                   const struct baton_kv_budget *budget, bool decodes,
@@ -332,7 +333,7 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
     return err ? baton_fail(why, err, "%s", reason.text) : BATON_OK;
 }
 
-/* A draft model's block comes with each block. */
+/* Each block has a block of the draft model beside it. */
 static enum baton_err measure_blocks(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
                                      struct baton_kv_needs *needs, struct baton_why *why)

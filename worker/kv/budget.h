@@ -1,8 +1,8 @@
-/* The size of a worker's KV cache: its options, turned into blocks at start.
+/* The size of a worker's KV cache in blocks, computed from its options at start.
  *
  * Ownership: nothing; the pool is its creator's.
  * Threading: at start, on the main thread.
- * Errors:    INVALID and NO_MEMORY, naming the option and the least or most that goes.
+ * Errors:    INVALID and NO_MEMORY, with the option and its least or greatest value.
  */
 #ifndef BATON_WORKER_KV_BUDGET_H
 #define BATON_WORKER_KV_BUDGET_H
@@ -21,11 +21,10 @@ struct baton_kv_options {
     int64_t tokens, bytes;       /* one of them, or neither: both 0 */
     int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
     int path;                    /* enum baton_kv_path */
-    /* A draft model, of whose own pool a block comes with each block: both are counted. NULL:
-     * none. */
+    /* A draft model, whose pool has as many blocks: both are counted. NULL: none. */
     const struct baton_model *draft;
-    /* The sequences that a worker takes at a time, and the positions that one advances by in a
-     * step: layers with a window keep that alone. 0: they keep all positions. */
+    /* The sequences that run at a time, and the most positions of one in a step, which bound the
+     * blocks of layers with a window. 0: these layers keep all positions. */
     int n_sequences, n_step_rows;
 };
 
@@ -44,7 +43,7 @@ struct baton_kv_options {
                          "transport of contexts between workers: shared memory or the wire; "      \
                          "auto: shared memory between workers of one host and user")
 
-/* What the options are measured against. */
+/* The needs and limits that the options must meet. */
 struct baton_kv_needs {
     size_t block_bytes;  /* in all layers */
     size_t window_bytes; /* of them, in layers that keep a window */
@@ -52,14 +51,14 @@ struct baton_kv_needs {
     int64_t context_tokens;
     int n_contexts;        /* the default: this many times context_tokens, */
     uint64_t share_bytes;  /* but no more than this */
-    uint64_t memory_bytes; /* that there are, after the weights */
-    const char *limit;     /* what bounds them, as struct baton_memory_left has it */
+    uint64_t memory_bytes; /* available, after the weights */
+    const char *limit;     /* that bounds them, from struct baton_memory_left */
 };
 
-/* A worker's share of memory_bytes, what is left, for its pool, by default. Of that and of what the
- * others' pools have, three quarters go to pools; a latecomer finds at least half of what is left.
- * The workers of the host that are still to decide divide it by their contexts. A worker of the
- * other role is expected where none is yet. */
+/* The default of a worker's pool: its share of memory_bytes, the memory left. Three quarters of
+ * that and of the others' pools go to pools; a latecomer finds at least half of the memory left.
+ * The workers of the host that have no pool yet divide it by their contexts. If no worker of the
+ * other role runs yet, one is expected. */
 uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
                                const struct baton_memory_peers *peers);
 
@@ -69,8 +68,8 @@ struct baton_kv_budget {
     int n_cached;        /* of them, at most so many are kept for others */
 };
 
-/* Layers that keep a window have that of n_sequences; of a bound in bytes half at most goes to
- * these, or what whole contexts need.
+/* Layers that keep a window have blocks for n_sequences windows. Of a bound in bytes at most half
+ * goes to these layers, or the share that whole contexts need.
  *
  * Capacity for at least one block, in whole blocks: tokens are rounded up, bytes and
  * prefix_cache_tokens down. It may be less than a context: then prompts and outputs are bounded by
@@ -80,24 +79,24 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
                                       struct baton_kv_budget *budget,
                                       struct baton_why *why) BATON_MUST_CHECK;
 
-/* Before a model is loaded: whether memory has room for its weights and for the pool that would be
- * made then. model: measured, as admit sees it (engine/engine.h); the rest as for create. */
+/* Checks before a model is loaded that its weights and the pool of create fit into memory. model:
+ * measured, as for admit (engine/engine.h); the rest as for create. */
 enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
                                      const struct baton_model *model, const char *dtype,
                                      bool decodes, struct baton_memory_claim *claim,
                                      struct baton_why *why) BATON_MUST_CHECK;
 
-/* The same of memory that the caller has looked up, for tests. */
+/* The same for memory that the caller has measured, for tests. */
 enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         const struct baton_kv_options *options,
                                         const struct baton_model *model, const char *dtype,
                                         bool decodes, struct baton_memory_claim *claim,
                                         struct baton_why *why) BATON_MUST_CHECK;
 
-/* Makes the pool of a worker, bounds its cache and logs its size. A prefill worker's lies in shared
- * memory, where the path allows and the kernel has any: decode workers read contexts out of it.
- * dtype: of the KV cache, as baton_kv_create takes it. claim: the worker's, which is told of it;
- * may be NULL. */
+/* Makes the pool of a worker, bounds its cache and logs its size. A prefill worker's pool is in
+ * shared memory if the path and the kernel allow it: decode workers read contexts out of it. dtype:
+ * of the KV cache, as for baton_kv_create. claim: the worker's, which gets the pool's size; may be
+ * NULL. */
 enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
                                       const struct baton_model *model, const char *dtype,
                                       bool decodes, struct baton_memory_claim *claim,

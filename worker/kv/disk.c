@@ -14,8 +14,8 @@
 enum {
     BLOCK = BATON_KV_BLOCK_TOKENS,
     REST_S = 60,      /* for a disk that is full or fails */
-    PROBE_EVERY = 16, /* loads not worth it: one reads, to see whether the disk is faster by now */
-    SAVE_SHARE = 20,  /* of what computing takes, what a save may take from prompts that wait */
+    PROBE_EVERY = 16, /* one of so many loads from a slow disk reads, to measure it again */
+    SAVE_SHARE = 20,  /* a save may delay waiting prompts by 1/20 of the time of computing */
     SAVE_MS = 100     /* the same, where the rate of computing is not known */
 };
 
@@ -24,7 +24,7 @@ struct save {
     struct baton_node in_saves;
     struct baton_seq seq;
     struct baton_prefix prefix;
-    int64_t until_ns; /* then it gives way to prompts that wait */
+    int64_t until_ns; /* from then on it is dropped if prompts wait for blocks */
     int64_t used_ns;  /* by the wall clock */
     int n_done;       /* blocks; changed under the mutex */
     bool is_given_up; /* under the mutex */
@@ -42,11 +42,11 @@ struct baton_kv_disk {
     bool has_thread;
     int n_saves; /* in both lists; main thread */
 
-    pthread_mutex_t mutex; /* over what follows */
+    pthread_mutex_t mutex; /* over the fields up to stats */
     pthread_cond_t changed;
     bool is_stopping;
     struct load_list loads;
-    struct save_list saves, over; /* first to last; the first save is worked on */
+    struct save_list saves, over; /* in order; the thread works on the first save */
     struct baton_kv_disk_stats stats;
 
     /* the disk's thread */
@@ -60,7 +60,7 @@ struct baton_kv_disk {
 
 /* ---- the disk's thread ---- */
 
-/* Where the layers of one block lie in memory. Returns how many they are. */
+/* Sets pieces to the memory of one block's layers. Returns their number. */
 static int lay_out(const struct baton_kv_disk *disk, const struct baton_seq *seq, int block)
 {
     int n;
@@ -71,7 +71,7 @@ static int lay_out(const struct baton_kv_disk *disk, const struct baton_seq *seq
     return n;
 }
 
-/* By the wall clock, because times are kept longer than the machine runs. */
+/* The wall clock, because times in the file outlive a boot. */
 static int64_t wall_ns(void)
 {
     struct timespec now;
@@ -86,7 +86,7 @@ static void note_error(struct baton_kv_disk *disk)
     pthread_mutex_unlock(&disk->mutex);
 }
 
-/* Blocks behind the shared ones that the file has, without a gap. */
+/* The number of blocks behind the shared ones that the file has without a gap. */
 static int count_found(struct baton_kv_disk *disk, const struct baton_kv_load *load)
 {
     int n = 0, first = load->seq->n_shared;
@@ -96,7 +96,8 @@ static int count_found(struct baton_kv_disk *disk, const struct baton_kv_load *l
     return n;
 }
 
-/* Seconds that reading n blocks may take: those of computing them. Negative: it takes longer. */
+/* The seconds that reading n blocks may take: as long as computing them. Negative: reading is
+ * expected to take longer. */
 static double time_for(struct baton_kv_disk *disk, const struct baton_kv_load *load, int n_blocks)
 {
     double compute_s = load->tokens_per_s > 0 ? n_blocks * BLOCK / load->tokens_per_s : INFINITY;
@@ -106,8 +107,8 @@ static double time_for(struct baton_kv_disk *disk, const struct baton_kv_load *l
     return ++disk->n_not_worth % PROBE_EVERY ? -1 : compute_s;
 }
 
-/* The block of that hash into the sequence's block. A prompt's end is evicted before its start, so
- * the earlier blocks count as used later. */
+/* Reads the block of that hash into the sequence's block. Earlier blocks count as used later, so
+ * that a prompt's end is evicted before its start, without which it cannot be found. */
 static bool read_block(struct baton_kv_disk *disk, const struct baton_kv_load *load, int block,
                        int64_t used_ns)
 {
@@ -149,7 +150,7 @@ static void run_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
     pthread_mutex_unlock(&disk->mutex);
 }
 
-/* One line when it begins to fail, however long that goes on. */
+/* Logs one line when writes begin to fail, however long they fail. */
 static void rest(struct baton_kv_disk *disk, enum baton_err err)
 {
     disk->rest_until_ns = baton_now_ns() + REST_S * BATON_SECOND;
@@ -172,8 +173,8 @@ static void count_write(struct baton_kv_disk *disk, enum baton_err err, bool evi
     pthread_mutex_unlock(&disk->mutex);
 }
 
-/* The next block of a save; a block that the file has was used now. False: nothing is written for a
- * while. */
+/* Writes the next block of a save, or marks it as used if the file has it. False: nothing is
+ * written for a while. */
 static bool save_block(struct baton_kv_disk *disk, struct save *save)
 {
     const struct baton_block_hash *hash = &save->prefix.hashes[save->n_done];
@@ -197,7 +198,7 @@ static bool save_block(struct baton_kv_disk *disk, struct save *save)
     return true;
 }
 
-/* Saves go block by block, so that a load waits for one block only. */
+/* Writes one block at a time, so that a load waits for one block only. */
 static void step_save(struct baton_kv_disk *disk, struct save *save)
 {
     bool goes_on = save_block(disk, save);
@@ -214,7 +215,7 @@ static void step_save(struct baton_kv_disk *disk, struct save *save)
         disk->wake(disk->wake_arg);
 }
 
-/* Waits for work: a load or, where there is none, a save. False: it is over. */
+/* Waits for work: a load or, where there is none, a save. False: the thread ends. */
 static bool take_work(struct baton_kv_disk *disk, struct baton_kv_load **load, struct save **save)
 {
     pthread_mutex_lock(&disk->mutex);
@@ -236,7 +237,7 @@ static void *disk_thread(void *arg)
     while (take_work(disk, &load, &save))
         if (load) {
             run_load(disk, load);
-            atomic_store(&load->is_over, true); /* from here on it is the main thread's */
+            atomic_store(&load->is_over, true); /* from here on the main thread owns it */
             disk->wake(disk->wake_arg);
         } else {
             step_save(disk, save);
@@ -383,7 +384,7 @@ void baton_kv_disk_give_back(struct baton_kv_disk *disk)
     }
 }
 
-/* The first save may be worked on at this moment: it ends after its block. */
+/* The thread may be writing a block of the first save, which therefore ends after that block. */
 int64_t baton_kv_disk_give_way(struct baton_kv_disk *disk, int64_t now_ns)
 {
     int64_t next_ns = INT64_MAX;

@@ -1,19 +1,19 @@
-/* The prefix cache's second place: blocks of prompts that are over go to a file, and come back when
- * a prompt begins as an earlier one did (worker/kv/file.h).
+/* The prefix cache's second level: blocks of finished prompts go to a file, and are read again for
+ * a prompt with the same prefix (worker/kv/file.h).
  *
  *     load: the job waits --read into its blocks--> over: it begins behind what was read
  *     save: a job is over --its blocks are held until written--> given back
  *
  * A thread of its own reads and writes, so neither the main thread nor the engine waits for a disk.
- * Loads go before saves. A load reads only while that is faster than computing, by the rates that
- * were measured. Blocks that are being saved are given up when prompts need them and the disk is
- * slow. A disk that is full or fails is left alone for a minute, and serving goes on.
+ * Loads come before saves. A load reads only while that is faster than computing, by the measured
+ * rates. Saves are dropped when prompts need their blocks and the disk is slow. A disk that is full
+ * or fails is not written for a minute, and serving continues.
  *
  * Ownership: a disk borrows the pool; it holds the blocks of a save until give_back.
  * Threading: main thread; the disk's own thread touches blocks of a sequence between load or save
  *            and its end.
- * Errors:    create: INVALID: the options, the directory or a file in it. A file that is of no use
- *            for now is logged, and *disk is NULL.
+ * Errors:    create: INVALID: the options, the directory or a file in it. A file that cannot be
+ *            used now is logged, and *disk is NULL.
  */
 #ifndef BATON_WORKER_KV_DISK_H
 #define BATON_WORKER_KV_DISK_H
@@ -40,14 +40,14 @@ struct baton_kv_disk_options {
         BATON_ROW_INT(type, in.bytes, "kv-disk-bytes", "17179869184", 1, 1LL << 48, "bytes",       \
                       "most bytes of files in --kv-disk")
 
-/* One reading. Zeroed there is none. The caller may change it when it is over. */
+/* One load. Zeroed: none. The caller may change it when it is over. */
 struct baton_kv_load {
     struct baton_node in_loads;
     struct baton_seq *seq;                 /* blocks n_shared.. are read; nobody else uses them */
     const struct baton_block_hash *hashes; /* [n_hashes] of its blocks from the first on */
     int n_hashes;
     double tokens_per_s;         /* that computing makes; 0: not known */
-    const atomic_bool *canceled; /* then it ends early */
+    const atomic_bool *canceled; /* ends it early */
     int n_loaded;                /* blocks, once it is over */
     atomic_bool is_over;
 };
@@ -55,9 +55,9 @@ struct baton_kv_load {
 struct baton_kv_disk_stats {
     uint64_t hit_tokens; /* read, and so not computed */
     uint64_t read_bytes, written_bytes;
-    double read_s, write_s; /* what that took */
-    uint64_t evictions;     /* blocks that gave way to others in the file */
-    uint64_t dropped;       /* blocks that were not written: no time, or no room */
+    double read_s, write_s; /* spent on these */
+    uint64_t evictions;     /* blocks that were replaced in the file */
+    uint64_t dropped;       /* blocks that were not written: the disk was slow, full or in use */
     uint64_t errors;        /* reads and writes that failed; damaged blocks */
 };
 
@@ -66,30 +66,31 @@ enum baton_err baton_kv_disk_create(const struct baton_kv_disk_options *options,
                                     const struct baton_prefix_cache *cache, void (*wake)(void *arg),
                                     void *wake_arg, struct baton_kv_disk **disk,
                                     struct baton_why *why) BATON_MUST_CHECK;
-/* Waits for the block that is read or written, and gives all blocks back. NULL is harmless. */
+/* Waits for the current block, and gives all blocks back. NULL is harmless. */
 void baton_kv_disk_destroy(struct baton_kv_disk *disk);
 
-/* Begins to read what the sequence's hashes name behind its shared blocks. seq, hashes, n_hashes,
- * tokens_per_s and canceled are set; load and what it points to stay until it is over. */
+/* Begins to read the blocks of the sequence's hashes behind its shared blocks. seq, hashes,
+ * n_hashes, tokens_per_s and canceled are set; load and everything it points to stay until it is
+ * over. */
 void baton_kv_disk_load(struct baton_kv_disk *disk, struct baton_kv_load *load);
 
 /* Takes the registered blocks of seq and the hashes of prefix, to write those that the file does
- * not have. Both are empty then. tokens_per_s: as of a load. */
+ * not have. Both are empty afterwards. tokens_per_s: as for a load. */
 void baton_kv_disk_save(struct baton_kv_disk *disk, struct baton_seq *seq,
                         struct baton_prefix *prefix, double tokens_per_s, int64_t now_ns);
 
 /* Gives back the blocks of saves that are over. */
 void baton_kv_disk_give_back(struct baton_kv_disk *disk);
 
-/* Prompts wait for free blocks: gives up the saves that have taken more than a twentieth of the
- * time that computing their blocks took. Returns when the next one has; INT64_MAX: there is none.
- */
+/* Called while prompts wait for free blocks: drops the saves that have taken more than a twentieth
+ * of the time of computing their blocks. Returns when the next one will have; INT64_MAX: there is
+ * none. */
 int64_t baton_kv_disk_give_way(struct baton_kv_disk *disk, int64_t now_ns);
 
-/* Whether nothing is left to be written or given back. */
+/* Whether there is nothing left to write or to give back. */
 bool baton_kv_disk_is_idle(const struct baton_kv_disk *disk);
 
-/* Tells the account of the blocks that are held here: they count as cached. */
+/* Adds the blocks that saves hold to the account: they count as cached. */
 void baton_kv_disk_report(struct baton_kv_disk *disk, struct baton_kv_report *report);
 
 struct baton_kv_disk_stats baton_kv_disk_stats(struct baton_kv_disk *disk);

@@ -55,7 +55,7 @@ int64_t baton_kv_file_find(struct baton_kv_file *file, const struct baton_block_
     return BATON_KV_NO_SLOT;
 }
 
-/* A hint that is not written is a block that is not found. */
+/* The index is a hint: if this fails, the block is not found. */
 static bool write_entry(struct baton_kv_file *file, int64_t slot, const struct kv_file_entry *entry)
 {
     return pwrite(file->fd, entry, sizeof *entry, entry_at(slot)) == (ssize_t)sizeof *entry;
@@ -65,7 +65,7 @@ void baton_kv_file_touch(struct baton_kv_file *file, int64_t slot, int64_t used_
 {
     off_t at = entry_at(slot) + (off_t)offsetof(struct kv_file_entry, used_ns);
     ssize_t n = pwrite(file->fd, &used_ns, sizeof used_ns, at);
-    (void)n; /* then it is evicted earlier */
+    (void)n; /* a failure only evicts the block earlier */
 }
 
 /* ---- records ---- */
@@ -102,8 +102,8 @@ static uint32_t crc_of(const struct kv_file_record *record, const struct iovec *
     return baton_crc32c(crc, &record->generation, sizeof record->generation);
 }
 
-/* Header, block, second generation: what lies in a slot. Returns how many pieces that are; 0: no
- * memory. */
+/* Sets file->pieces to the parts of a slot: header, block, second generation. Returns their number;
+ * 0: no memory. */
 static int lay_out(struct baton_kv_file *file, struct kv_file_record *record, uint64_t *generation,
                    const struct iovec *pieces, int n)
 {
@@ -120,7 +120,7 @@ static int lay_out(struct baton_kv_file *file, struct kv_file_record *record, ui
     return n + N_OWN_PIECES;
 }
 
-/* Drops the first n_bytes of the pieces; how many pieces are used up. */
+/* Drops the first n_bytes of the pieces; returns the number of pieces that are used up. */
 static int advance(struct iovec *pieces, int n, size_t n_bytes)
 {
     int done = 0;
@@ -133,7 +133,8 @@ static int advance(struct iovec *pieces, int n, size_t n_bytes)
     return done;
 }
 
-/* file->pieces [n], all of it, at a place of the file. 0, or errno; EIO where the file ends. */
+/* Reads or writes all of file->pieces [n] at an offset of the file. 0, or errno; EIO where the file
+ * ends. */
 static int transfer(struct baton_kv_file *file, int n, off_t at, bool writes)
 {
     struct iovec *pieces = file->pieces;
@@ -160,8 +161,8 @@ static enum baton_err error_of(int error)
                                                                   : BATON_IO;
 }
 
-/* Whether the record is the one that was asked for and whole. NOT_FOUND: it is whole, but of
- * another block, which the index will tell soon. */
+/* Whether the record is whole and that of the hash. NOT_FOUND: it is whole, but of another block:
+ * its writer has not updated the index yet. */
 static enum baton_err check_record(const struct baton_kv_file *file,
                                    const struct kv_file_record *record, uint64_t generation,
                                    const struct baton_block_hash *hash, const struct iovec *pieces,
@@ -177,7 +178,8 @@ static enum baton_err check_record(const struct baton_kv_file *file,
     return memcmp(&wanted, record, sizeof wanted) ? BATON_CORRUPT : BATON_NOT_FOUND;
 }
 
-/* So that the block is written anew one day. A slot that somebody else has is theirs to tell of. */
+/* Empties the slot of a damaged record, so that its block can be written again. If another process
+ * has the slot locked, that process will find the damage itself. */
 static void forget(struct baton_kv_file *file, int64_t slot)
 {
     if (lock_record(file, F_WRLCK, slot))
@@ -204,7 +206,7 @@ enum baton_err baton_kv_file_read(struct baton_kv_file *file, int64_t slot,
     return err;
 }
 
-/* Of file->set, an empty slot or else the one used longest ago; NO_SLOT when none is left. */
+/* An empty slot of file->set, or else the least recently used one; NO_SLOT when none is left. */
 static int64_t oldest(const struct baton_kv_file *file)
 {
     int64_t found = BATON_KV_NO_SLOT;
@@ -215,7 +217,7 @@ static int64_t oldest(const struct baton_kv_file *file)
     return found;
 }
 
-/* Locks a slot of the hash's set, to write to it; NO_SLOT when those that could be given up are in
+/* Locks a slot of the hash's set for writing; NO_SLOT when the oldest VICTIMS slots are all in
  * use. */
 static int64_t take_slot(struct baton_kv_file *file, const struct baton_block_hash *hash,
                          bool *evicted)
@@ -234,7 +236,8 @@ static int64_t take_slot(struct baton_kv_file *file, const struct baton_block_ha
     return BATON_KV_NO_SLOT;
 }
 
-/* The index names no block while the record changes, so that nobody reads it in vain. */
+/* Empties the index's entry while the record changes, so that no reader tries a record that is half
+ * written. */
 static enum baton_err fill_slot(struct baton_kv_file *file, int64_t slot, int n,
                                 const struct kv_file_entry *entry)
 {

@@ -1,5 +1,5 @@
-/* How a file of KV blocks is laid out, and its locks: shared by file.c and file_open.c, and
- * private to them. file.h draws it.
+/* The layout and the locks of a file of KV blocks, private to file.c and file_open.c. file.h draws
+ * it.
  *
  * Ownership: plain data.
  * Threading: as file.h.
@@ -38,14 +38,14 @@ struct kv_file_record {
 struct baton_kv_file {
     int fd;
     struct kv_file_head head;
-    struct kv_file_entry *set; /* [n_ways] room for the one that is looked at */
-    struct iovec *pieces;      /* [n_room] room for a record's */
+    struct kv_file_entry *set; /* [n_ways] scratch: the current set */
+    struct iovec *pieces;      /* [n_room] scratch: the pieces of a record */
     int n_room;
     int64_t n_slots;
     off_t slots_at, slot_bytes;
 };
 
-/* Not waiting for other processes; the locks of one opener do not exclude each other. */
+/* Does not wait for other processes; the locks of one opener do not exclude each other. */
 static inline bool kv_file_lock(int fd, short type, off_t start, off_t n)
 {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = n};

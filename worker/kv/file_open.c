@@ -19,7 +19,7 @@ enum { FOR_OTHERS = 077, LOCK_TRIES = 400, LOCK_PAUSE_MS = 5 };
 static const char head_magic[8] = {'B', 'A', 'T', 'N', 'K', 'V', 'F', 'L'};
 static const char suffix[] = ".kv";
 
-/* While a file is opened: the directory, locked, and the file's name in it. */
+/* The state of an open: the locked directory, and the file's name in it. */
 struct opening {
     const struct baton_kv_file_options *options;
     int dir;
@@ -44,7 +44,7 @@ static enum baton_err check_dir(const struct opening *opening)
         return io_failure(dir, "", opening->why);
     if (info.st_uid != geteuid())
         return baton_fail(opening->why, BATON_INVALID,
-                          "--kv-disk: %s belongs to user %u, not to us", dir,
+                          "--kv-disk: %s belongs to user %u, not to this one", dir,
                           (unsigned)info.st_uid);
     if (info.st_mode & FOR_OTHERS)
         return baton_fail(opening->why, BATON_INVALID,
@@ -53,7 +53,7 @@ static enum baton_err check_dir(const struct opening *opening)
     return BATON_OK;
 }
 
-/* One process at a time makes, opens or removes files. */
+/* The lock lets one process at a time make, open or remove files. */
 static enum baton_err lock_dir(const struct opening *opening)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * BATON_MS};
@@ -83,7 +83,8 @@ static enum baton_err open_dir(struct opening *opening)
     return err ? err : lock_dir(opening);
 }
 
-/* A plain file with one name, of this user alone. */
+/* Opens a plain file with one name, private to this user. O_NONBLOCK keeps a FIFO of that name from
+ * blocking the open. */
 static enum baton_err open_in(const struct opening *opening, const char *name, int flags, int *fd)
 {
     const char *dir = opening->options->dir;
@@ -105,8 +106,7 @@ static enum baton_err open_in(const struct opening *opening, const char *name, i
     return err;
 }
 
-/* Another model's file takes its bytes from this one's while a process has it open; otherwise it
- * goes. */
+/* Removes another model's file, or subtracts its bytes from this one's if a process has it open. */
 static enum baton_err clear(struct opening *opening, const char *name)
 {
     int fd = -1;
@@ -135,7 +135,7 @@ static bool is_of_another(const struct opening *opening, const char *name)
 
 static enum baton_err clear_others(struct opening *opening)
 {
-    int fd = dup(opening->dir); /* closedir closes it; the lock stays with the first */
+    int fd = dup(opening->dir); /* closedir closes its descriptor; the first one keeps the lock */
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir) {
         if (fd >= 0)
@@ -152,7 +152,7 @@ static enum baton_err clear_others(struct opening *opening)
 
 /* ---- the file ---- */
 
-/* Sets of about as many slots as fit into n_bytes; false: not one slot does. */
+/* Chooses sets with about as many slots as fit into n_bytes; false: not one slot fits. */
 static bool choose_sizes(const struct baton_kv_file_options *options, uint64_t n_bytes,
                          struct kv_file_head *head)
 {
@@ -186,8 +186,8 @@ static bool read_head(int fd, struct kv_file_head *head, uint64_t *n_bytes)
     return true;
 }
 
-/* Whether a file made by another process can be shared: of the same model and version, no larger
- * than wanted. */
+/* Whether a file of another process can be shared: it is of the same model and version, and not
+ * larger than wanted. */
 static bool is_shareable(const struct kv_file_head *head, uint64_t n_bytes,
                          const struct kv_file_head *wanted)
 {
@@ -199,8 +199,8 @@ static bool is_shareable(const struct kv_file_head *head, uint64_t n_bytes,
            total_bytes(head) <= total_bytes(wanted) && n_bytes == total_bytes(head);
 }
 
-/* The head comes last: after a process that dies before, the next one makes the file anew. The
- * index is reserved; the records take their room when they come. */
+/* Writes the head last: if the process dies before that, the next one makes the file again. Space
+ * for the index is reserved; records take theirs when they are written. */
 static enum baton_err make(const struct opening *opening, int fd, const struct kv_file_head *head)
 {
     off_t slots_at = (off_t)kv_file_slots_at(head->n_sets * head->n_ways);
@@ -212,7 +212,8 @@ static enum baton_err make(const struct opening *opening, int fd, const struct k
     return BATON_OK;
 }
 
-/* On success byte 0 is locked, shared. */
+/* Agrees with other processes on the file's sizes. A process alone may make the file again, since
+ * nobody else holds byte 0. On success byte 0 has a shared lock. */
 static enum baton_err agree(const struct opening *opening, int fd,
                             const struct kv_file_head *wanted, struct kv_file_head *head)
 {

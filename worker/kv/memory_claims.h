@@ -1,6 +1,6 @@
-/* What the workers of one user on one host tell each other while each decides how much memory its
- * KV cache takes: who is still to decide, what the others' caches take, and what of that is not
- * backed by memory yet, so that the kernel still counts it as free.
+/* Memory claims, by which the workers of one user on one host agree on the sizes of their KV
+ * caches: the workers that have no pool yet, the sizes of the others' pools, and the part of these
+ * that is not backed by memory yet, so that the kernel still counts it as free.
  *
  *     open --take: so many bytes--> sized, so many unbacked --back--> fewer --> none
  *
@@ -28,25 +28,25 @@ struct baton_memory_claim;
 /* The other live workers. */
 struct baton_memory_peers {
     int n_prefill, n_decode;                 /* all */
-    int n_unsized_prefill, n_unsized_decode; /* of them, those that are still to decide */
-    uint64_t pool_bytes, unbacked_bytes;     /* of those that decided */
+    int n_unsized_prefill, n_unsized_decode; /* of them, those without a pool yet */
+    uint64_t pool_bytes, unbacked_bytes;     /* of the others */
 };
 
-/* lease_dir as baton_cores_options has it; group as struct baton_memory_left has it. */
+/* lease_dir as in baton_cores_options; group as in struct baton_memory_left. */
 enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes, uint64_t group,
                                        struct baton_memory_claim **claim,
                                        struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is harmless. */
 void baton_memory_claim_close(struct baton_memory_claim *claim);
 
-/* With a claim of NULL there are none. Look before reading what memory is left: what another worker
- * takes in between is then counted once at least. */
+/* Reads the other workers' claims; none with a claim of NULL. Called before the memory left is
+ * measured: memory that another worker takes in between is then counted at least once. */
 void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers);
 
-/* This worker has decided; none of the n_bytes is backed yet. NULL is harmless. */
+/* Claims n_bytes for this worker's pool, none of which is backed yet. NULL is harmless. */
 void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes);
 
-/* So many of them are not backed yet; the kernel counts the others. NULL is harmless. */
+/* Sets how many of them are not backed yet; the kernel counts the others. NULL is harmless. */
 void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes);
 
 #endif

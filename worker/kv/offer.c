@@ -18,7 +18,7 @@ static const char magic[8] = "BATONKV";
 
 /* ---- the message ---- */
 
-/* As it travels. */
+/* The message on the wire. */
 struct packed {
     char magic[8];
     uint32_t version, n_blocks;
@@ -76,7 +76,7 @@ enum baton_err baton_kv_offer_parse(const uint8_t *bytes, size_t n, struct baton
         return baton_fail(why, BATON_INVALID, "%zu bytes are not %zu", n, sizeof packed);
     memcpy(&packed, bytes, sizeof packed);
     if (memcmp(packed.magic, magic, sizeof magic) != 0 || packed.zero)
-        return baton_fail(why, BATON_INVALID, "no offer of a KV pool");
+        return baton_fail(why, BATON_INVALID, "the message is not an offer of a KV pool");
     if (le32toh(packed.version) != VERSION)
         return baton_fail(why, BATON_INVALID, "version: %u is not %d", le32toh(packed.version),
                           VERSION);
@@ -96,13 +96,13 @@ enum baton_err baton_kv_offer_parse(const uint8_t *bytes, size_t n, struct baton
 
 /* ---- sockets ---- */
 
-/* Datagrams that keep their order and have a connection, whose other end the kernel names. */
+/* SOCK_SEQPACKET keeps messages apart, and has connections, so the kernel knows the peer's user. */
 static int open_socket(void)
 {
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* An abstract address begins with a zero. Returns its length. */
+/* An abstract address begins with a zero byte and has no terminator. Returns its length. */
 static socklen_t name_of(uint64_t epoch, struct sockaddr_un *address)
 {
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -111,7 +111,7 @@ static socklen_t name_of(uint64_t epoch, struct sockaddr_un *address)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Whether the process at the other end is of this one's user. */
+/* Whether the process at the other end has this one's user. */
 static bool is_own_users(int connection, unsigned *uid)
 {
     struct ucred peer = {.uid = (uid_t)-1};
@@ -121,7 +121,8 @@ static bool is_own_users(int connection, unsigned *uid)
     return is_known && peer.uid == geteuid();
 }
 
-/* Room beside a message for one file; a receiver that gave CMSG_SPACE would get two. */
+/* Ancillary data of one file. A receiver must pass CMSG_LEN: the padding of CMSG_SPACE has room for
+ * a second descriptor, which would leak. */
 union control {
     struct cmsghdr header;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -169,7 +170,7 @@ enum baton_err baton_kv_offer_send(const struct baton_kv_offer *offer, int fd,
     enum baton_err err = connect_to(connection, offer->receiver_epoch, why);
     if (!err && !send_with_file(connection, offer, fd))
         err = baton_fail(why, BATON_IO, "sending the offer: %s", strerror(errno));
-    close(connection); /* what was sent stays there to be read */
+    close(connection); /* the sent message stays readable */
     return err;
 }
 
@@ -177,8 +178,8 @@ enum baton_err baton_kv_offer_send(const struct baton_kv_offer *offer, int fd,
 
 struct slot {
     uint64_t number;             /* in order of arrival; 0: empty */
-    int connection;              /* nothing came by it yet; -1: */
-    int fd;                      /* of the offer that came; -1: none */
+    int connection;              /* without a message yet; -1: none */
+    int fd;                      /* of the offer that arrived; -1: none */
     struct baton_kv_offer offer; /* with fd */
 };
 
@@ -243,7 +244,8 @@ void baton_kv_offers_close(struct baton_kv_offers *offers)
     free(offers);
 }
 
-/* An empty slot or, by force, the oldest one. */
+/* An empty slot, or the oldest one, whose offer is dropped: a later KvBegin offers the pool again.
+ * */
 static struct slot *find_room(struct baton_kv_offers *offers)
 {
     struct slot *oldest = &offers->slots[0];
@@ -274,8 +276,7 @@ static void accept_all(struct baton_kv_offers *offers)
     }
 }
 
-/* The one file beside a message; -1: there is none. Room was for no more, and the kernel keeps what
- * does not fit. */
+/* The file beside a message; -1: there is none. The kernel closes descriptors that do not fit. */
 static int file_of(struct msghdr *message)
 {
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -286,19 +287,19 @@ static int file_of(struct msghdr *message)
     return fd;
 }
 
-/* False: what came is no offer of this life. */
+/* False: the message is not an offer to this life. */
 static bool take_message(struct baton_kv_offers *offers, struct slot *slot, struct msghdr *message,
                          size_t n, struct baton_why *why)
 {
     slot->fd = file_of(message);
     if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
-        return baton_fail(why, BATON_INVALID, "more than an offer"), false;
+        return baton_fail(why, BATON_INVALID, "the message is longer than an offer"), false;
     if (baton_kv_offer_parse(message->msg_iov->iov_base, n, &slot->offer, why))
         return false;
     if (slot->fd < 0)
-        return baton_fail(why, BATON_INVALID, "an offer without a file"), false;
+        return baton_fail(why, BATON_INVALID, "the offer has no file"), false;
     if (slot->offer.receiver_epoch != offers->epoch)
-        return baton_fail(why, BATON_INVALID, "an offer to another life"), false;
+        return baton_fail(why, BATON_INVALID, "the offer is to another life"), false;
     return true;
 }
 
@@ -311,10 +312,10 @@ static void read_slot(struct baton_kv_offers *offers, struct slot *slot)
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = CMSG_LEN(sizeof(int))};
-    struct baton_why why = {"nothing"};
+    struct baton_why why = {"the connection ended without an offer"};
     ssize_t n = recvmsg(slot->connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EAGAIN)
-        return; /* between its connect and its send */
+        return; /* the sender has connected but not sent yet */
     if (n < 0 || !take_message(offers, slot, &message, (size_t)n, &why)) {
         refuse(offers, geteuid(), why.text);
         empty(slot);
@@ -341,7 +342,7 @@ int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
             continue;
         int fd = slot->fd;
         *offer = slot->offer;
-        slot->fd = -1; /* the caller's */
+        slot->fd = -1; /* the caller owns it now */
         empty(slot);
         return fd;
     }

@@ -1,24 +1,24 @@
 /* The offer of a KV pool to a worker on the same host: one message over a Unix socket, with the
- * pool's file. After it the sender's contexts need not travel (engine/kv/view.c): KvChunk only says
- * where a piece of one lies.
+ * pool's file. Afterwards the sender's contexts need not travel (engine/kv/view.c): KvChunk only
+ * has the place of a piece.
  *
  *     sender                                    receiver
  *     connects to @baton-kv-<its epoch>  ---->  listens
  *     sends the offer and the file, closes
- *     KvBegin(shares), by the link that the offer names  ---->  takes the offer of that link, and
- *                                                               says so in KvAck
+ *     KvBegin(shares), on the link that the offer names  ---->  takes the offer of that link, and
+ *                                                               confirms it in KvAck
  *
- * The offer is there before the KvBegin that speaks of it, so nobody waits for anything. The name
- * is an abstract one: it needs no directory, leaves nothing behind, and is seen where both share a
- * network namespace. Each side asks the kernel whose process the other is (SO_PEERCRED): a pool has
- * what users wrote, and goes to processes of the same user only. The ticket of the reservation
- * (common/base/ticket.h) shows that a gateway of the fleet sent the sender here.
+ * The offer arrives before the KvBegin that refers to it, so nobody waits. The socket's name is
+ * abstract: it needs no directory, leaves no file behind, and is visible where both share a network
+ * namespace. Each side checks the other's user (SO_PEERCRED): a pool contains users' prompts, and
+ * is given to processes of the same user only. The ticket of the reservation (common/base/ticket.h)
+ * proves that a gateway of the fleet sent the sender here.
  *
  *     bytes   0 magic         8 version   12 n_blocks         16 link         24 sender_epoch
  *            32 receiver_epoch  40 request_id  48 attempt       52 zero
  *            56 ticket          72 kv_layout, to 136;           integers are little-endian
  *
- * Ownership: plain data; files are borrowed, but for what take returns.
+ * Ownership: plain data; files are borrowed, except the one that take returns.
  * Threading: one thread.
  * Errors:    parse: INVALID, with the field. send: NOT_FOUND (nobody listens: another host), AGAIN
  *            (too many wait there), PEER (another user's process), IO.
@@ -32,11 +32,11 @@
 
 enum { BATON_KV_OFFER_BYTES = 136, BATON_KV_OFFER_MAX_BLOCKS = (1 << 24) - 1 };
 
-/* Offers that wait for their KvBegin; processes of strangers that connect are ended at once. */
+/* Offers that wait for their KvBegin; connections of other users are closed at once. */
 enum { BATON_KV_OFFERS_MAX = 16 };
 
 struct baton_kv_offer {
-    uint64_t link; /* by which the contexts come */
+    uint64_t link; /* on which the contexts come */
     uint64_t sender_epoch, receiver_epoch;
     uint64_t request_id; /* the first of them */
     uint32_t attempt;
@@ -56,22 +56,22 @@ enum baton_err baton_kv_offer_send(const struct baton_kv_offer *offer, int fd,
 /* The receiving end. */
 struct baton_kv_offers;
 
-/* Listens in the name of this life. IO. */
+/* Listens under the name of this life. IO. */
 enum baton_err baton_kv_offers_open(uint64_t epoch, struct baton_kv_offers **offers,
                                     struct baton_why *why) BATON_MUST_CHECK;
 /* NULL is harmless. */
 void baton_kv_offers_close(struct baton_kv_offers *offers);
 
-/* Takes what has come, at most 64 connections. To be called now and then, or strangers fill the
- * queue in front of it for good. */
+/* Accepts connections, at most 64, and reads their offers. Called periodically: otherwise strangers
+ * would keep the queue of connections full. */
 void baton_kv_offers_look(struct baton_kv_offers *offers);
 
-/* Looks, and returns the file of the link's offer, which is
- * the caller's then; -1: there is none. */
+/* Polls, and returns the file of the link's offer, which the caller owns then; -1: there is none.
+ * */
 int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
                          struct baton_kv_offer *offer);
 
-/* Connections that were ended: of other users, without a valid offer, or too many. */
+/* Connections that were closed: of other users, without a valid offer, or too many. */
 uint64_t baton_kv_offers_n_refused(const struct baton_kv_offers *offers);
 
 #endif

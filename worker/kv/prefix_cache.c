@@ -19,7 +19,7 @@ enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct 
                                           .kv_layout = baton_kv_layout_name(kv),
                                           .numeric_class = numeric_class->hex};
     *cache = (struct baton_prefix_cache){.kv = kv, .on = on};
-    if (!on) /* the pool keeps no block without a holder */
+    if (!on) /* otherwise the pool would still cache blocks */
         baton_kv_bound_cache(kv, 0);
     enum baton_err err = baton_block_hash_root(&salt, &cache->root);
     return err ? baton_fail(why, err, "prefix cache: no hash for the model") : BATON_OK;
@@ -49,8 +49,7 @@ void baton_prefix_fini(struct baton_prefix *prefix)
     *prefix = (struct baton_prefix){0};
 }
 
-/* Each hash covers the one before it, so the first one shows which model all of them were made
- * for. */
+/* Each hash covers the one before it, so the first one identifies the model of all. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix, const uint32_t *tokens)
 {
@@ -69,7 +68,7 @@ enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
     if (err)
         return err;
     prefix->n_registered = seq->n_shared; /* shared blocks are registered already */
-    /* Counted on success only: a prompt that waits for free blocks tries again and again. */
+    /* Counted on success only: a prompt that waits for free blocks tries many times. */
     cache->n_looked_up_tokens += (uint64_t)n_hashes * BLOCK;
     cache->n_hit_tokens += (uint64_t)seq->n_shared * BLOCK;
     return BATON_OK;

@@ -4,9 +4,9 @@
  * computes once and sends with its request (common/base/block_hash.h). Later prompts look up the
  * longest run of blocks from the first one on. Two prompts that run at the same time both compute.
  *
- * A pool holds blocks of one model. Hashes are made from the model's identity, so those of another
- * one are never found, except by an error of a gateway; where the prompt's tokens are at hand,
- * baton_prefix_cache_made holds the hashes against them.
+ * A pool holds blocks of one model. Hashes cover the model's identity, so those of another model
+ * are never found unless a gateway errs; where the prompt's tokens are known,
+ * baton_prefix_cache_made checks the hashes against them.
  *
  * Ownership: the cache owns its counters; blocks belong to the KV pool. A prefix owns its hashes.
  * Threading: main thread.
@@ -33,8 +33,8 @@ struct baton_prefix {
     int n_registered; /* blocks that others can find */
 };
 
-/* Fingerprint, the weights' dtype, the pool and the numeric class are what hashes stand for besides
- * tokens. With `on` false nothing is kept. */
+/* Hashes cover the fingerprint, the weights' dtype, the pool's layout and the numeric class besides
+ * tokens. With `on` false no block is kept. */
 enum baton_err baton_prefix_cache_init(struct baton_prefix_cache *cache, struct baton_kv *kv,
                                        const char *dtype,
                                        const struct baton_fingerprint *fingerprint,
@@ -56,8 +56,8 @@ void baton_prefix_fini(struct baton_prefix *prefix);
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
                              const struct baton_prefix *prefix, const uint32_t *tokens);
 
-/* Gives seq blocks for n_positions; with look_up, those of the prefix that are there already come
- * first, and are counted. Errors as baton_seq_init_shared; may be tried again after one. */
+/* Gives seq blocks for n_positions; with look_up, the cached blocks of the prefix come first and
+ * are counted. Errors as baton_seq_init_shared; may be tried again after one. */
 enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,
                                               struct baton_prefix *prefix, struct baton_seq *seq,
                                               int n_positions, bool look_up) BATON_MUST_CHECK;

@@ -10,7 +10,7 @@
 
 #define TO(state) (1u << BATON_KV_RECEIVE_##state)
 
-/* The picture in the header, as a table: the next states of each state. */
+/* The state diagram of the header as a table: the next states of each state. */
 static const unsigned edges[BATON_KV_RECEIVE_N_STATES] = {
     [BATON_KV_RECEIVE_EXPECTED] = TO(RECEIVING), [BATON_KV_RECEIVE_RECEIVING] = TO(COMPLETE)};
 static const char *const names[] = {"expected", "receiving", "complete"};
@@ -124,7 +124,7 @@ static int most_tokens(const struct baton_kv_receive *receive)
     return grows(receive) ? receive->n_tokens_max : receive->n_tokens;
 }
 
-/* Checked once, at KvBegin. Chunks name only their layer and blocks within this shape. */
+/* Checks the shape once, at KvBegin. Chunks have only a layer and blocks within this shape. */
 static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__V1__KvBegin *kv)
 {
     return receive->state == BATON_KV_RECEIVE_EXPECTED && kv->grows == grows(receive) &&
@@ -136,8 +136,8 @@ static bool is_as_expected(const struct baton_kv_receive *receive, const Baton__
            kv->total_bytes == bytes_to_come(receive, receive->n_tokens);
 }
 
-/* The first block that comes of layers with a window, of a context of n_tokens; -1: no layer has
- * one. */
+/* The first block that layers with a window send of a context of n_tokens; -1: no layer has a
+ * window. */
 static int first_window_block(const struct baton_kv_receive *receive, int n_tokens)
 {
     int n;
@@ -147,8 +147,8 @@ static int first_window_block(const struct baton_kv_receive *receive, int n_toke
     return n && first < seq->n_shared ? seq->n_shared : first;
 }
 
-/* Room for blocks first..end - 1 of layers with a window; those before them that are there stay, as
- * far as the sequence may hold them. */
+/* Allocates blocks first..end - 1 of layers with a window; held blocks before them stay, as far as
+ * the sequence may hold them. */
 static bool hold_window(struct baton_seq *seq, int first, int end)
 {
     if (first == seq->n_shared) /* the shared ones may be in the window */
@@ -158,7 +158,7 @@ static bool hold_window(struct baton_seq *seq, int first, int end)
     return baton_seq_hold_window(seq, first > seq->first_window ? first : seq->first_window, end);
 }
 
-/* Layers with a window begin with that block. Of a sequence that grows only the sender knows which,
+/* Sets the first block of layers with a window. For a sequence that grows only the sender knows it,
  * and KvEnd shows whether it was right. */
 static bool begin_window(struct baton_kv_receive *receive, int first)
 {
@@ -173,7 +173,7 @@ static bool begin_window(struct baton_kv_receive *receive, int first)
     return true;
 }
 
-/* All of a window that does not move any more. */
+/* Prepares for the whole window of a context that does not grow. */
 static bool expect_window(struct baton_kv_receive *receive)
 {
     int first = receive->stripes ? -1 : first_window_block(receive, receive->n_tokens);
@@ -206,13 +206,12 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     const int *held = baton_kv_held_layers(receive->seq->kv, &n_held);
     if (strcmp(kv->kv_layout, baton_kv_layout_name(receive->seq->kv)) != 0) {
         fail_with(receiver, receive, BATON__V1__FAILED__CODE__OTHER_LAYOUT,
-                  "the K and V that arrived are laid out in another way than this worker's");
+                  "the context has another KV layout than this worker");
         return;
     }
     if (!is_as_expected(receive, kv) || !may_begin(receiver, receive)) {
-        baton_kv_receive_lose(
-            receiver, receive,
-            "the context that arrived has another shape than the one reserved for");
+        baton_kv_receive_lose(receiver, receive,
+                              "the context has another shape than its reservation");
         return;
     }
     if (baton_kv_arrival_init(&receive->arrival, kv->n_layers, held, n_held, kv->first_block,
@@ -229,14 +228,13 @@ static void begin(const struct baton_kv_receiver *receiver, struct baton_kv_remo
     baton_kv_receive_list_push_back(&remote->receives, receive);
     receive->total_bytes = kv->total_bytes;
     receive->began_ns = now_ns;
-    /* The sender stops its sequence only for a receiver that answers, and waits for word of its
-     * pool. */
+    /* The sender stops its sequence only for a receiver that answers, and waits to learn whether
+     * its pool is mapped. */
     if (grows(receive) || kv->shares)
         send_ack(remote, receive, false);
 }
 
-/* Whether the chunk is the next one of what is awaited; then it is noted. n_bytes: of its
- * blocks. */
+/* Whether the chunk is the next expected one; if so, records it. n_bytes: of its blocks. */
 static bool is_awaited(struct baton_kv_receive *receive, const struct baton_message *message,
                        size_t *n_bytes)
 {
@@ -251,7 +249,7 @@ static bool is_awaited(struct baton_kv_receive *receive, const struct baton_mess
                                  chunk->n_blocks);
 }
 
-/* Block by block: here they need not be neighbours in the pool. */
+/* Copies block by block: neighbours in the message need not be neighbours in this pool. */
 static void copy_payload(const struct baton_kv_receive *receive,
                          const struct baton_message *message)
 {
@@ -273,8 +271,8 @@ static void take_chunk(struct baton_kv_receiver *receiver, const struct baton_kv
     if (err) {
         baton_kv_receive_lose(receiver, receive,
                               err == BATON_CORRUPT
-                                  ? "the sender gave the context's blocks to another one"
-                                  : "a piece of the context is missing, or does not fit");
+                                  ? "the sender gave the context's blocks to another sequence"
+                                  : "a piece of the context is missing or does not fit");
         return;
     }
     if (chunk->place)
@@ -291,7 +289,7 @@ static void take_chunk(struct baton_kv_receiver *receiver, const struct baton_kv
         send_ack(remote, receive, false);
 }
 
-/* Takes the length that a sequence grew to, if it may have that. */
+/* Sets the final length of a sequence that grew; false: it may not have that length. */
 static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
     int n_tokens = (int)kv->n_tokens;
@@ -306,19 +304,20 @@ static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd
            baton_kv_arrival_ends_at(&receive->arrival, (uint32_t)baton_kv_blocks_for(n_tokens));
 }
 
-/* Each block came at most once, so the right number of bytes means that every block is here. */
+/* Each block was accepted at most once, so the right number of bytes means that all have arrived.
+ * */
 static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
                 struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
     if (!take_length(receive, kv) || receive->state != BATON_KV_RECEIVE_RECEIVING ||
         kv->total_bytes != receive->total_bytes ||
         receive->received_bytes != receive->total_bytes || kv->n_chunks != receive->n_chunks) {
-        baton_kv_receive_lose(receiver, receive, "the context ended before all of it had arrived");
+        baton_kv_receive_lose(receiver, receive, "the context ended before it was complete");
         return;
     }
     leave_sender(receive);
     set_state(receive, BATON_KV_RECEIVE_COMPLETE);
-    if (!receive->stripes) /* else it is the engine thread's */
+    if (!receive->stripes) /* a part's sequence belongs to the engine thread */
         receive->seq->n_tokens = receive->n_tokens;
     receive->overlap_s = kv->overlap_s;
     receive->complete_ns = baton_now_ns();
@@ -332,8 +331,8 @@ static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_
               BATON_F("crc_s", receive->crc_s));
 }
 
-/* Whether the message may speak of that transfer: a KvBegin of one that nothing came for, or what
- * follows a KvBegin over the same link. */
+/* Whether the message may refer to that transfer: a KvBegin if none has arrived, or any message on
+ * the link of its KvBegin. */
 static bool has_claim(const struct baton_kv_receive *receive, const baton_envelope *envelope)
 {
     bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
@@ -350,7 +349,7 @@ bool baton_kv_receive_take(struct baton_kv_receiver *receiver, struct baton_kv_r
         return false;
     struct baton_kv_receive *receive = receiver->options.find(receiver->options.arg, envelope);
     if (!receive)
-        return true; /* canceled meanwhile */
+        return true; /* the request was canceled meanwhile */
     if (!has_claim(receive, envelope))
         return false;
     if (begins)

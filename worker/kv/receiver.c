@@ -7,14 +7,14 @@
 #include "common/wire/frame.h"
 #include "common/wire/handoff.h"
 
-/* Chunks that wait for the main thread. Credit bounds the bytes in flight of one transfer; this
- * bounds those of all senders: when the queue is full, NNG stops reading from their pipes. */
+/* The chunks that may wait for the main thread. Credit bounds the bytes in flight of one transfer;
+ * this bounds those of all senders: when the queue is full, NNG stops reading from their pipes. */
 enum { BULK_MAX_QUEUED = 64 };
 
-/* The Envelope of a KvBegin is the largest here, by its texts. */
+/* The Envelope of a KvBegin is the largest one here, because of its texts. */
 enum { BULK_MAX_HEADER = 4096 };
 
-/* Without a socket for offers contexts travel, unless they must not. */
+/* Without a socket for offers contexts travel over the link, unless --kv-path forbids it. */
 static enum baton_err open_share(struct baton_kv_receiver *receiver, struct baton_why *why)
 {
     const struct baton_kv_receiver_options *options = &receiver->options;
@@ -117,7 +117,7 @@ static struct baton_kv_remote *find_remote(const struct baton_kv_receiver *recei
     return remote;
 }
 
-/* A KvBegin that nobody here asked for: the sender learns nothing but that its pipe is closed. */
+/* Whether a KvBegin has no valid ticket. Its sender gets no answer; its pipe is closed. */
 static bool is_strangers(const struct baton_kv_receiver *receiver,
                          const struct baton_message *message)
 {
@@ -139,8 +139,8 @@ static void refuse_remote(const struct baton_message *message, const char *reaso
                       BATON_S("peer", message->peer_host), BATON_S("reason", reason));
 }
 
-/* The sender's inbox takes our pipe for a stranger's until a word comes by it. Nothing has arrived
- * yet, and the credit is what every ack grants. */
+/* Sends a first KvAck: the sender's inbox treats our pipe as a stranger's until a message comes on
+ * it. Nothing has arrived yet, and the credit is that of every ack. */
 static void greet_back(const struct baton_kv_remote *remote, const baton_envelope *begin)
 {
     Baton__V1__KvAck ack = BATON__V1__KV_ACK__INIT;
@@ -163,8 +163,8 @@ static void map_if_offered(const struct baton_kv_receiver *receiver, struct bato
         remote->view = baton_kv_share_take(receiver->share, envelope);
 }
 
-/* The first message on an unknown link opens our half of it. Any other message there belongs to a
- * link that has ended here, and a link never recovers. */
+/* Opens our half of an unknown link at its first message. Any other message belongs to a link that
+ * has ended here, and a link never recovers. */
 static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
                                      const struct baton_message *message)
 {
@@ -205,7 +205,7 @@ static struct baton_kv_remote *greet(struct baton_kv_receiver *receiver,
     return remote;
 }
 
-/* Every transfer that is under way from that sender is lost with its link. */
+/* Fails every running transfer of that sender: it is lost with its link. */
 static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                         const char *message)
 {
@@ -215,7 +215,8 @@ static void lose_remote(struct baton_kv_receiver *receiver, struct baton_kv_remo
     drop_remote(receiver, remote);
 }
 
-/* The newcomer goes, with all that it sends; the context stays with whom it came by first. */
+/* Ends the link of a false claimant with all its transfers; the context stays with its first
+ * sender. */
 static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                          const struct baton_message *message)
 {
@@ -226,9 +227,9 @@ static void end_claimant(struct baton_kv_receiver *receiver, struct baton_kv_rem
                       BATON_O("trace", envelope->trace_id), BATON_I("attempt", envelope->attempt),
                       BATON_S("peer", message->peer_host),
                       BATON_S("message", baton_envelope_kind(envelope)),
-                      BATON_S("reason", "the context is not this sender's"));
+                      BATON_S("reason", "the context belongs to another sender"));
     baton_inbox_reject(receiver->inbox, message);
-    lose_remote(receiver, remote, "the hand-off's link was ended for a false claim");
+    lose_remote(receiver, remote, "the hand-off's link was closed because of a false claim");
 }
 
 static bool is_early(const struct baton_kv_receiver *receiver, const baton_envelope *envelope)
@@ -238,7 +239,7 @@ static bool is_early(const struct baton_kv_receiver *receiver, const baton_envel
            receiver->options.is_early(receiver->options.arg, envelope);
 }
 
-/* False: it is to be handled again later. */
+/* False: the message is early and must be handled again later. */
 static bool handle_or_wait(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                            const struct baton_message *message, int64_t now_ns)
 {
@@ -264,7 +265,7 @@ static bool receive_message(struct baton_kv_receiver *receiver, const struct bat
     case BATON_LINK_FRESH:
         map_if_offered(receiver, remote, message->envelope);
         return handle_or_wait(receiver, remote, message, now_ns);
-    case BATON_LINK_STALE: /* of an earlier life: nothing is lost with it */
+    case BATON_LINK_STALE: /* of an earlier life: nothing depends on it */
         break;
     case BATON_LINK_GAP:
         baton_inbox_reject(receiver->inbox, message);
@@ -274,7 +275,8 @@ static bool receive_message(struct baton_kv_receiver *receiver, const struct bat
     return true;
 }
 
-/* Whether nothing waits any more. The owner was told what to expect, or the request is over. */
+/* Whether no message waits any more: the owner knows what to expect by now, or the request is
+ * over. */
 static bool take_early(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     if (!receiver->has_early)
@@ -287,7 +289,7 @@ static bool take_early(struct baton_kv_receiver *receiver, int64_t now_ns)
     return true;
 }
 
-/* False when more is there than a turn takes. */
+/* False when there are more messages than a turn handles. */
 static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     struct baton_message message;
@@ -312,9 +314,9 @@ void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     baton_kv_share_look(receiver->share);
     if (!take_early(receiver, now_ns))
-        return; /* all that came later waits behind it */
+        return; /* later messages wait, since the order of a link counts */
     if (!receive_messages(receiver, now_ns))
-        return; /* what a sender that went away had sent before is still its transfers' */
+        return; /* a lost sender's earlier messages still count, so its transfers fail later */
     for (struct baton_kv_remote *remote = baton_kv_remote_list_first(&receiver->remotes), *next;
          remote; remote = next) {
         next = baton_kv_remote_list_next(&receiver->remotes, remote);

@@ -1,5 +1,5 @@
-/* What the receiver of contexts (receiver.c) and one of its transfers (receive.c) know of each
- * other; receive.h is what others use.
+/* The private interface between the receiver of contexts (receiver.c) and its transfers
+ * (receive.c); receive.h is the public one.
  *
  * Ownership: as in receive.h.
  * Threading: main thread.
@@ -15,12 +15,12 @@
 
 BATON_LIST(baton_kv_receive_list, struct baton_kv_receive, in_sender)
 
-/* A worker that sends to us, known by the link that it chose. */
+/* A worker that sends to us, identified by the link that it chose. */
 struct baton_kv_remote {
     struct baton_node in_remotes;
     struct baton_link *link;
     struct baton_kv_view *view;            /* of its pool; NULL: its contexts travel */
-    struct baton_kv_receive_list receives; /* those under way */
+    struct baton_kv_receive_list receives; /* that are running */
 };
 
 BATON_LIST(baton_kv_remote_list, struct baton_kv_remote, in_remotes)
@@ -31,8 +31,8 @@ struct baton_kv_receiver {
     struct baton_kv_remote_list remotes;
     struct baton_ticket_key ticket_key;
     struct baton_kv_share *share; /* NULL: there is none */
-    size_t turn_bytes;            /* taken in this turn */
-    struct baton_message early;   /* a KvBegin that waits for its request to be told more */
+    size_t turn_bytes;            /* handled in this turn */
+    struct baton_message early;   /* a KvBegin that came before the details of its request */
     bool has_early;
 };
 
@@ -40,12 +40,12 @@ struct baton_kv_receiver {
 bool baton_kv_receiver_has_ticket(const struct baton_kv_receiver *receiver,
                                   const baton_envelope *envelope);
 
-/* Takes a message of the remote to the transfer that it is about, if that is still wanted. False:
- * the sender has no right to what it says, and its link is to end. */
+/* Passes a message of the remote to its transfer, if that is still wanted. False: the sender has no
+ * right to the context, and its link must end. */
 bool baton_kv_receive_take(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
                            const struct baton_message *message, int64_t now_ns);
 
-/* The transfer is over: its origin is told CONTEXT_LOST. */
+/* Fails the transfer and sends CONTEXT_LOST to its origin. */
 void baton_kv_receive_lose(const struct baton_kv_receiver *receiver,
                            struct baton_kv_receive *receive, const char *message);
 

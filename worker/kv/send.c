@@ -13,8 +13,9 @@
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 
-/* Whether the receiver maps the pool. Until it has said so, blocks travel. A pool that was not
- * mapped is offered again with a later KvBegin: strangers may have stood in the way. */
+/* Whether the receiver maps the pool. Until it has confirmed that, blocks travel. A pool that was
+ * not mapped is offered again with a later KvBegin: strangers may have filled the receiver's queue.
+ * */
 enum share { NOT_OFFERED, OFFERED, SHARED, REFUSED };
 
 #define OFFER_AGAIN_NS (2 * BATON_SECOND)
@@ -30,7 +31,7 @@ struct baton_kv_peer {
     struct send_list sends;
     uint64_t n_acks;
     struct baton_progress progress;
-    bool is_cut; /* that is why the link is down */
+    bool is_cut; /* the link is down because the path is cut */
     char url[];
 };
 
@@ -88,7 +89,7 @@ void baton_kv_sender_tidy(struct baton_kv_sender *sender)
 {
     for (struct baton_kv_peer *peer = peer_list_first(&sender->peers), *next; peer; peer = next) {
         next = peer_list_next(&sender->peers, peer);
-        /* Not while transfers use it: they must find it down at their next pump. */
+        /* A peer with transfers stays: they must find it down at their next pump. */
         if (!peer->sends.n && (!peer->link || is_down(peer)))
             drop_peer(sender, peer);
     }
@@ -109,8 +110,8 @@ static enum baton_err add_peer(struct baton_kv_sender *sender, const struct bato
     return BATON_OK;
 }
 
-/* Dialled with the first word to it, not before: the receiver gives no time to a silent pipe, and a
- * prompt may take long until there is something to say. */
+/* Dials at the first message and not before: the receiver soon closes a silent pipe, and a prompt
+ * may take long until its first blocks are ready. */
 static enum baton_err dial(const struct baton_kv_sender *sender, struct baton_kv_peer *peer)
 {
     struct baton_why why;
@@ -141,7 +142,7 @@ static bool is_offer_due(const struct baton_kv_sender *sender, const struct bato
            (!peer->offered_ns || now_ns - peer->offered_ns >= OFFER_AGAIN_NS);
 }
 
-/* Before the KvBegin that speaks of it, so that the offer is there when that is read. */
+/* Sent before the KvBegin that refers to it, so that the offer has arrived when that is read. */
 static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_peer *peer,
                        const struct baton_kv_source *source)
 {
@@ -167,7 +168,7 @@ static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_pee
 
 static void take_share(struct baton_kv_peer *peer, bool shares)
 {
-    /* An ack that was sent before the offer was read says no, and a later one yes. */
+    /* An ack from before the offer was read denies it, and a later one may confirm it. */
     if (peer->share != OFFERED && !(peer->share == REFUSED && shares))
         return;
     peer->share = shares ? SHARED : REFUSED;
@@ -175,8 +176,8 @@ static void take_share(struct baton_kv_peer *peer, bool shares)
              shares ? "it has mapped the KV cache" : "it has not mapped the KV cache");
 }
 
-/* The link to the source's receiver. A receiver that restarted has another epoch. A link that is
- * down never recovers, so a new transfer gets a new link. */
+/* Finds or adds the peer of the source's receiver. A receiver that restarted has another epoch. A
+ * link that is down never recovers, so a new transfer gets a new link. */
 static enum baton_err find_peer(struct baton_kv_sender *sender,
                                 const struct baton_kv_source *source, struct baton_kv_peer **out)
 {
@@ -189,11 +190,12 @@ static enum baton_err find_peer(struct baton_kv_sender *sender,
     return BATON_OK;
 }
 
-/* ---- a way that is cut ---- */
+/* ---- a path that is cut ---- */
 
-/* Beats without an acknowledgement before a way counts as cut: when the far kernel does not take
- * what was sent either; while the link does not come up, just before it gives up by itself; and
- * when only KvAcks are missing, which a slow network delays. */
+/* Beats without an acknowledgement before a path counts as cut: CUT_BEATS if the receiver's kernel
+ * does not acknowledge the packets either; CONNECT_BEATS while the link does not come up, just
+ * before it gives up by itself; ACK_BEATS if only KvAcks are missing, which a slow network delays.
+ * */
 enum { CUT_BEATS = 3, CONNECT_BEATS = 5, ACK_BEATS = 40 };
 
 /* Whether the receiver owes the transfer a KvAck. */
@@ -209,7 +211,7 @@ static bool awaits_ack(const struct baton_kv_send *send)
 static bool is_waiting(struct baton_kv_peer *peer)
 {
     struct baton_kv_send *send = send_list_first(&peer->sends);
-    if (!peer->link) /* nothing of it was to be sent yet */
+    if (!peer->link) /* no message was sent yet */
         return false;
     if (send && baton_link_state(peer->link) == BATON_OUTBOX_CONNECTING)
         return true;
@@ -250,7 +252,7 @@ void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
 
 #define TO(state) (1u << BATON_KV_SEND_##state)
 
-/* The picture in the header, as a table: the next states of each state. */
+/* The state diagram of the header as a table: the next states of each state. */
 static const unsigned edges[BATON_KV_SEND_N_STATES] = {
     [BATON_KV_SEND_IDLE] = TO(OPEN),
     [BATON_KV_SEND_OPEN] = TO(SENDING) | TO(IDLE),
@@ -266,7 +268,8 @@ static void set_state(struct baton_kv_send *send, enum baton_kv_send_state state
     send->state = state;
 }
 
-/* A part's receiver computes later positions, and needs all blocks whatever a layer sees. */
+/* A part's receiver computes later positions, so it needs all blocks, even in layers with a window.
+ * */
 static void begin_part_order(struct baton_kv_send *send, bool window)
 {
     int n_layers;
@@ -407,7 +410,7 @@ static enum baton_err send_begin(const struct baton_kv_sender *sender, struct ba
     return err;
 }
 
-/* How many of the extent's first blocks are also neighbours in the pool. Those travel as one
+/* The number of the extent's first blocks that are also neighbours in the pool. They travel as one
  * payload, so the message copies one run of bytes. */
 static int contiguous_blocks(const struct baton_seq *seq, const struct baton_kv_extent *extent,
                              int max_blocks)
@@ -449,7 +452,7 @@ static enum baton_err send_chunk(struct baton_kv_send *send, struct baton_kv_ord
     return BATON_OK;
 }
 
-/* How long the transfer has run beside the computation of its context. */
+/* The time that the transfer overlapped the computation of its context. */
 static double overlap_s(const struct baton_kv_send *send)
 {
     int64_t computed_ns = atomic_load(send->source.computed_ns);
@@ -478,7 +481,7 @@ static bool has_credit(const struct baton_kv_send *send)
     return send->sent_bytes < send->acked_bytes + send->credit_bytes;
 }
 
-/* Blocks that must not travel wait for the receiver's word on the pool. */
+/* With --kv-path shared, blocks wait until the receiver has answered the offer of the pool. */
 static bool may_send_blocks(const struct baton_kv_sender *sender, struct baton_kv_send *send)
 {
     send->waits_for_share =
@@ -486,7 +489,7 @@ static bool may_send_blocks(const struct baton_kv_sender *sender, struct baton_k
     return !send->waits_for_share;
 }
 
-/* Whether blocks must not travel, and the receiver does not map the pool. */
+/* Whether --kv-path forbids the link and the receiver does not map the pool. */
 static bool has_no_way(const struct baton_kv_sender *sender, const struct baton_kv_peer *peer)
 {
     return sender->options.path == BATON_KV_PATH_SHARED && peer->link &&
@@ -512,11 +515,11 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     struct baton_kv_extent extent;
     struct baton_kv_order *order;
     enum baton_err err = BATON_OK;
-    /* Without overlap nothing leaves before all is computed: sending would slow the computation. */
+    /* Without overlap no block leaves before all are computed: sending slows the computation. */
     if (!send->overlaps && !is_computed(send, progress))
         return BATON_OK;
     if (send->source.grows && send->state == BATON_KV_SEND_OPEN)
-        err = send_begin(sender, send); /* its answer is awaited before the sequence stops */
+        err = send_begin(sender, send); /* early: the sequence stops only after the answer */
     while (!err && has_credit(send) && next_extent(send, progress, &extent, &order)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
@@ -539,7 +542,7 @@ bool baton_kv_send_pump(const struct baton_kv_sender *sender, struct baton_kv_se
     enum baton_err err = is_down(send->peer) ? BATON_CLOSED : send_ready(sender, send);
     if (err && send->source.stripes)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__CONTEXT_LOST,
-                          "the way to another worker that computes the prompt is broken");
+                          "the link to another worker that computes the prompt went down");
     else if (err && send->peer->is_cut)
         baton_origin_fail(send->source.origin, BATON__V1__FAILED__CODE__UNREACHABLE,
                           "the decode worker acknowledges nothing of the hand-off");

@@ -37,17 +37,17 @@ void baton_kv_share_close(struct baton_kv_share *share)
     free(share);
 }
 
-/* Of the same user is not enough: the ticket shows that a gateway sent it. */
+/* The same user is not enough: the ticket proves that a gateway sent the sender. */
 static const char *fault_of(const struct baton_kv_share *share, const struct baton_kv_offer *offer,
                             const baton_envelope *begin)
 {
     if (offer->sender_epoch != begin->src_epoch)
-        return "it is of another life than the context";
+        return "the offer is of another life than the context";
     if (!baton_ticket_is_valid(share->ticket_key, offer->request_id, offer->attempt,
                                offer->ticket.bytes, sizeof offer->ticket.bytes))
-        return "it has no ticket of this worker";
+        return "the offer has no ticket of this worker";
     if (strcmp(offer->kv_layout, baton_kv_layout_name(share->own)) != 0)
-        return "the pool is laid out in another way than this worker's";
+        return "the pool has another KV layout than this worker's";
     return NULL;
 }
 
@@ -86,7 +86,7 @@ struct baton_kv_view *baton_kv_share_take(struct baton_kv_share *share, const ba
     if (fd < 0)
         return NULL;
     struct baton_kv_view *view = map(share, &offer, fd, begin);
-    close(fd); /* a mapping needs it no longer */
+    close(fd); /* the mapping does not need it any more */
     return view;
 }
 

@@ -67,7 +67,7 @@ void baton_kv_order_init(struct baton_kv_order *order, const int *layers, int n_
                                      .block = first_block};
 }
 
-/* Of no layers everything is complete. */
+/* The number of blocks that are complete in all layers of the order; all, if it has no layers. */
 static int count_complete(const struct baton_kv_order *order, struct baton_kv_progress progress)
 {
     if (!order->n_layers)
@@ -92,7 +92,8 @@ void baton_kv_order_keep_part(struct baton_kv_order *order, const struct baton_k
         skip_to(order, order->begin);
 }
 
-/* As many blocks as possible: whole ones if there are any, else those being computed. */
+/* Begins a span of as many blocks as possible: complete ones if there are any, else those that are
+ * being computed, which leave layer by layer. */
 static void begin_span(struct baton_kv_order *order, struct baton_kv_progress progress)
 {
     int n_complete = count_complete(order, progress);
@@ -103,7 +104,7 @@ static void begin_span(struct baton_kv_order *order, struct baton_kv_progress pr
     if (order->end > run_end)
         order->end = run_end;
     if (order->end < order->begin)
-        order->end = order->begin; /* the blocks being computed are not wanted */
+        order->end = order->begin; /* the blocks being computed lie before those to send */
 }
 
 /* Whether the span's blocks of the next layer can leave. */
@@ -195,7 +196,7 @@ void baton_kv_arrival_keep_part(struct baton_kv_arrival *arrival,
         skip_others(arrival, &arrival->next_block[arrival->held[i]]);
 }
 
-/* Where a piece that begins with the block ends at the latest. */
+/* The latest end of a piece that begins with the block. */
 static uint32_t run_end(const struct baton_kv_arrival *arrival, uint32_t first)
 {
     return arrival->stripes ? (uint32_t)baton_kv_stripes_run_end(arrival->stripes, (int)first,

@@ -90,7 +90,7 @@ TEST(auto_takes_the_node_of_a_list_of_cores)
 TEST(a_node_that_is_not_there_or_has_no_processor_is_an_error_that_says_so)
 {
     assert_int_equal(choose("node:7", "auto", "decode-0", true), -2);
-    assert_non_null(strstr(why.text, "node 7 is not there"));
+    assert_non_null(strstr(why.text, "node 7 does not exist"));
     assert_int_equal(choose("node:2", "auto", "decode-0", true), -2);
     assert_non_null(strstr(why.text, "node 2 has no processor"));
 }

@@ -63,11 +63,11 @@ TEST(what_is_no_offer_is_refused_with_its_field)
         size_t at, n;
         uint8_t value;
         const char *text;
-    } cases[] = {{0, 1, 0, "no offer"},     {8, 1, 2, "version: 2 is not 1"},
+    } cases[] = {{0, 1, 0, "not an offer"},     {8, 1, 2, "version: 2 is not 1"},
                  {12, 4, 0, "n_blocks: 0"}, {15, 1, 1, "n_blocks: 16777219"},
                  {16, 8, 0, "link"},        {24, 8, 0, "epochs"},
                  {32, 8, 0, "epochs"},      {40, 8, 0, "request"},
-                 {48, 4, 0, "attempt"},     {52, 1, 1, "no offer"},
+                 {48, 4, 0, "attempt"},     {52, 1, 1, "not an offer"},
                  {72, 1, 'g', "kv_layout"}, {135, 1, 0, "kv_layout"}};
     uint8_t bytes[BATON_KV_OFFER_BYTES + 1] = {0};
     struct baton_kv_offer parsed;
