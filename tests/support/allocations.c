@@ -15,7 +15,7 @@ static atomic_long n_allocations;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
     HAS_FEATURE(address_sanitizer) || HAS_FEATURE(thread_sanitizer)
 
-/* Of sanitizer/allocator_interface.h, which GCC does not install. */
+/* Declared in sanitizer/allocator_interface.h, which GCC does not install. */
 int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(const volatile void *, size_t),
                                               void (*on_free)(const volatile void *));
 

@@ -11,7 +11,7 @@ typedef int32_t ints __attribute__((vector_size(AMX_ROW_BYTES)));
 
 #define WIDE __attribute__((target("avx512f"), noinline))
 
-/* What LDTILECFG reads. */
+/* The operand of LDTILECFG. */
 struct config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];

@@ -8,7 +8,7 @@
 #include "engine/arch/spec.h"
 #include "engine/model/model.h"
 
-/* Of a small one: everything but how many layers, tokens and positions. */
+/* The sizes of a small one, except the numbers of layers, tokens and positions. */
 #define SMALL_GPT2 .n_embd = 64, .n_heads = 4, .n_kv_heads = 4, .head_dim = 16, .n_ff = 128
 
 static inline enum baton_err random_gpt2(const struct baton_gpt2_sizes *of, uint64_t seed,

@@ -1,5 +1,5 @@
-/* What every unit test includes: cmocka, and tests that register themselves. test_main.c runs them
- * in the order of the file; a main of its own may run what it lists instead.
+/* The header of every unit test: cmocka, and tests that register themselves. test_main.c runs them
+ * in the order of the file; a test with a main of its own may run a list instead.
  *
  *     SETUP(open_it) {...}
  *     TEARDOWN(close_it) {...}

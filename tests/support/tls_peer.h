@@ -1,4 +1,4 @@
-/* What tests of TLS need: a certificate of its own in two files, and a client in memory.
+/* Support for tests of TLS: a certificate of its own in two files, and a client in memory.
  *
  * Ownership: files are removed by tls_files_remove.
  * Threading: one owner.

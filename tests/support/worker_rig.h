@@ -1,4 +1,4 @@
-/* What the tests of both kinds of workers share: a worker's service in this process, driven by the
+/* The rig of the tests of both kinds of workers: a worker's service in this process, driven by the
  * test as by its main thread, and the gateway that it works for.
  *
  * Ownership: one worker at a time, in static memory; the fixture of each kind opens and closes it.
@@ -17,7 +17,7 @@ extern struct baton_host host;
 extern struct baton_host_hooks hooks;
 extern struct baton_link *to_gateway;
 
-/* What the main threads of all processes do, once, without waiting. Each fixture defines it. */
+/* Runs the main threads of all processes once, without waiting. Each fixture defines it. */
 void work_now(void);
 /* The same, and waits for a message, or a millisecond. */
 void work_once(void);

@@ -19,8 +19,8 @@ static struct ho_lane *open_lane(const struct ho_geometry *geometry)
     return lane;
 }
 
-/* Where the kernel and our rights allow it; a skip says why. It comes first: it forks this process,
- * which must have no threads yet. */
+/* Runs if the kernel and our rights allow it; a skip has the reason. It comes first: it forks this
+ * process, which must have no threads yet. */
 TEST(an_emulated_network_is_as_slow_as_it_was_ordered)
 {
     struct ho_order order = {.network = {.bytes_per_s = 20e6},

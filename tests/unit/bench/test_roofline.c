@@ -1,4 +1,4 @@
-/* What passes and steps compute and move, for models whose layers differ. */
+/* The operations and bytes of passes and steps, for models whose layers differ. */
 #include <math.h>
 #include <string.h>
 

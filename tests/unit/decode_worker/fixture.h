@@ -12,7 +12,7 @@
 #include "decode_worker/service.h"
 #include "tests/support/worker_rig.h"
 
-/* What KvEnd says of its transfer: more than it took. */
+/* The overlap in KvEnd: more than the transfer took. */
 #define SAID_OVERLAP_S 1000.0
 
 enum {
@@ -47,7 +47,7 @@ struct request_params {
     int kv_end_off;           /* how many tokens more than there are KvEnd speaks of then */
 };
 
-/* What the gateway has heard of a request. */
+/* The messages that the gateway has received about a request. */
 struct heard {
     int n_reserved, n_rejected, n_first, n_finished, n_failed, n_received;
     uint32_t n_cached_blocks, cached_tokens;

@@ -1,4 +1,4 @@
-/* What the files of the fixture share; tests include fixture.h.
+/* The private header of the fixture's files; tests include fixture.h.
  *
  * Ownership: as in fixture.h; a run is its caller's, from open_run to close_run.
  * Threading: the test's thread.

@@ -13,7 +13,7 @@ static void read_text(const char *text)
         dc_prompt_lookup_add(&lookup, (uint32_t)*text);
 }
 
-/* What is guessed to follow the text, "" for nothing. */
+/* Checks the guess of the text's continuation; "": there is none. */
 static void assert_guess(const char *text, const char *expected, int n_agreed)
 {
     uint32_t drafts[64];

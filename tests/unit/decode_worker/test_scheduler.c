@@ -104,8 +104,8 @@ static void add_batch_sequence(int i)
     add_sequence(i, 99);
 }
 
-/* Of three slots batch has one in three of eight steps for sure, the 3rd, 6th and 8th, and whatever
- * interactive sequences leave. */
+/* Batch is guaranteed one of three slots in three of eight steps, the 3rd, 6th and 8th, and gets
+ * the slots that interactive sequences leave. */
 TEST(interactive_sequences_take_slots_of_batch_but_for_its_eighth)
 {
     const char *const steps[] = {"234", "234", "023", "234", "234", "023", "234", "023"};

@@ -1,4 +1,4 @@
-/* What the engine's tests share. */
+/* The header of the engine's tests. */
 #ifndef BATON_TESTS_UNIT_ENGINE_UNIT_H
 #define BATON_TESTS_UNIT_ENGINE_UNIT_H
 

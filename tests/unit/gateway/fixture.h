@@ -31,7 +31,7 @@ struct far_worker {
     bool is_old;    /* it hands nothing over, and beats as often as its options say */
 };
 
-/* What a client hears of its request, and what the request was when it ended. */
+/* The answer that a client receives, and the state of its request at the end. */
 struct gw_choice {
     struct gw_request *request; /* NULL once it is over */
     uint64_t id;
@@ -74,7 +74,7 @@ extern int n_rejected_messages, n_ended_pipes, n_links_opened;
 /* Workers lie: their tokens may be any. The tokenizer stays open from gateway to gateway. */
 extern bool workers_lie;
 
-/* What sending a prompt to a worker says; OK at first. */
+/* The result of sending a prompt to a worker; OK at first. */
 extern enum baton_err prompt_err;
 
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
@@ -136,7 +136,7 @@ const struct sent *last_sent(const struct far_worker *worker, const struct gw_ch
 int n_sent(const struct far_worker *worker, const struct gw_choice *client,
            Baton__V1__Envelope__BodyCase kind);
 
-/* What the envelope says, which need not be true. */
+/* Sends any envelope, which need not be valid. */
 void say_anything(struct far_worker *worker, baton_envelope *envelope);
 
 /* ---- clients ---- */

@@ -1,6 +1,6 @@
-/* What the fixture's files share: of fixture.c the gateway and its time, of fixture_links.c what
- * stands in place of the clock and the links, of fixture_workers.c what workers say. Clients are
- * fixture_clients.c's.
+/* The private header of the fixture's files: fixture.c has the gateway and its time,
+ * fixture_links.c replaces the clock and the links, fixture_workers.c sends the messages of
+ * workers, and fixture_clients.c has the clients.
  *
  * Ownership, Threading, Errors: as in fixture.h.
  */
@@ -24,7 +24,7 @@ struct baton_link {
 
 extern int64_t clock_ns;
 
-/* What the gateway has sent since it was opened. */
+/* The messages that the gateway has sent since it was opened. */
 extern struct sent sent[MAX_SENT];
 extern size_t n_all_sent;
 

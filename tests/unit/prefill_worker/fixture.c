@@ -314,7 +314,7 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
     return params->hashes == NO_HASHES ? 0 : params->hashes == TOO_MANY_HASHES ? n + 1 : n;
 }
 
-/* What the earlier attempt made: the first tokens of the other request. */
+/* Sets the output of the earlier attempt: the first tokens of the other request. */
 static void resume(const struct request_params *params, uint32_t *tokens)
 {
     struct heard *about = &heard[params->id];

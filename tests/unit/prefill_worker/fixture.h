@@ -33,7 +33,7 @@ struct request_params {
     double temperature;
 };
 
-/* What a gateway heard about one request. */
+/* The messages that a gateway has received about one request. */
 struct heard {
     int n_first, n_tokens, n_finished, n_failed, n_prompt_logprobs, n_embeddings;
     int n_progress, last_progress; /* messages; tokens that the last one told */
@@ -99,7 +99,7 @@ void drop_context(uint64_t id);
 /* Lets the decode worker vanish with what it has. */
 void drop_decode_worker(void);
 
-/* What the prefill worker's main thread does, once. */
+/* Runs the prefill worker's main thread once. */
 void work_alone(void);
 
 /* Whether all of the context that arrived was copied out of the worker's pool, or nothing. */

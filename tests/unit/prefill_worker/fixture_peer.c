@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one prompt. */
+/* The peer's part of one prompt. */
 struct peer_part {
     bool is_open;
     int part, to; /* its own, and the worker's */
@@ -69,7 +69,7 @@ static void clear(const struct baton_seq *seq)
                    baton_kv_block_bytes(decode_kv, held[i]));
 }
 
-/* Where the last stripe of the part begins, which needs all before it. */
+/* The first block of the part's last stripe, which needs all blocks before it. */
 static int last_of(const struct request_params *params, int part)
 {
     const struct peer_part *peer = &peer_parts[params->id];

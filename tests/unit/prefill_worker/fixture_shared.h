@@ -1,5 +1,5 @@
-/* What the fixture's files share: of fixture.c the worker, its gateway and the decode worker, of
- * fixture_peer.c another prefill worker at the decode worker's place.
+/* The private header of the fixture's files: fixture.c has the worker, its gateway and the decode
+ * worker, fixture_peer.c another prefill worker in place of the decode worker.
  *
  * Ownership, Threading, Errors: as in fixture.h.
  */

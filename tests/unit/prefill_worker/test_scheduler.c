@@ -1,4 +1,4 @@
-/* Which prompts of the engine thread run next. The rule itself: test_prefill_scheduler.c. */
+/* The order in which the engine thread runs prompts. The rule itself: test_prefill_scheduler.c. */
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"

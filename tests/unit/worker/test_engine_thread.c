@@ -63,7 +63,7 @@ static bool run(void *arg, int64_t begin_ns, struct baton_step_report *report)
 
 /* ---- the canary ---- */
 
-/* What the next canaries do. */
+/* The behaviour of the next canaries. */
 static struct {
     atomic_int n_begun, n_gave_way;
     atomic_bool waits; /* until somebody wants the thread, which it then gives up */

@@ -1,4 +1,4 @@
-/* What reaches stderr. */
+/* The output on stderr. */
 #include "tests/support/test.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* What is left of memory, by files as the kernel writes them. */
+/* The memory left, from files in the kernel's format. */
 #include <sys/stat.h>
 
 #include "common/base/array.h"

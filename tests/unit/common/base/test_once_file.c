@@ -125,7 +125,7 @@ TEST(of_many_processes_one_makes_it)
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
-/* Who made it may still have it open. */
+/* The process that made it may still have it open. */
 TEST(what_others_may_write_to_is_not_taken_over)
 {
     struct baton_once_file once;

@@ -72,7 +72,7 @@ TEST(a_paid_draft_costs_its_row_and_its_part_of_a_round)
 {
     /* A step of 10 + 1 takes a row of its own 1, and a round of 1 + 0.5 another 1.5. */
     assert_float_equal(baton_draft_cost(10, 1, 1, 1, 0.5, 1), 2.5 / 11, 1e-12);
-    /* Of ten sequences that share the step, five share the round. */
+    /* Ten sequences share the step, and five of them the round. */
     assert_float_equal(baton_draft_cost(10, 1, 10, 1, 0.5, 5), 1.7 / 2, 1e-12);
     assert_float_equal(baton_draft_cost(0, 0, 4, 1, 1, 4), 0, 0);
     assert_float_equal(baton_draft_cost(1, 1, 4, 0, 0, 4), 0, 0);

@@ -1,4 +1,4 @@
-/* Whose turn it is, and how many slots batch has. */
+/* The order of classes, and the number of slots of batch. */
 #include "common/policy/priority.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@ TEST(a_full_batch_promises_two_more_and_one_for_every_32_slots)
     assert_int_equal(baton_reservations_max(64), 68);
 }
 
-/* Of 16 slots two are batch's for sure. 18 are promised. */
+/* Two of 16 slots are guaranteed to batch. 18 are promised. */
 TEST(batch_sequences_give_their_slots_up_but_for_the_eighth_that_they_are_sure_of)
 {
     assert_false(baton_reservations_may(16, BATON_PRIORITY_BATCH, (int[]){0, 18}, 0));

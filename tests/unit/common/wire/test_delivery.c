@@ -1,5 +1,5 @@
-/* What a link promises to a sender: order, no loss, back-pressure, and word of a peer that died.
- * The peer is a process that only counts. */
+/* The promises of a link to a sender: order, no loss, back-pressure, and notice of a dead peer. The
+ * peer is a process that only counts. */
 #include "tests/unit/common/wire/peer_fixture.h"
 
 #include <inttypes.h>

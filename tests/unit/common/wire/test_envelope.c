@@ -33,7 +33,7 @@ struct change {
 
 static char too_long[BATON_MAX_TEXT_BYTES + 2];
 
-/* What makes a valid sample of a kind invalid, and the field that is named then. */
+/* A change that makes a valid sample of a kind invalid, and the field that the error names. */
 static const struct broken {
     Baton__V1__Envelope__BodyCase kind;
     const char *field;
@@ -504,8 +504,8 @@ TEST(the_longest_prompt_is_taken_with_the_hashes_of_its_blocks)
     free(hashes);
 }
 
-/* What one message of a kind takes beside its lists: as much for each of the two bytes that it has
- * at least as BATON_ENVELOPE_BYTES_PER_BYTE allows. */
+/* The memory of one message of a kind beside its lists: BATON_ENVELOPE_BYTES_PER_BYTE for each of
+ * the two bytes that it has at least. */
 static void expect_cheap(const ProtobufCMessageDescriptor *descriptor)
 {
     enum { SIZE_OF_BLOCK = 16, POINTER = 8, NOTES = 65, MIN_BYTES = 2 };

@@ -1,4 +1,4 @@
-/* What an inbox does with senders that speak no protocol, or lie about what they send. */
+/* An inbox against senders that do not speak the protocol or lie about their messages. */
 #include "common/base/array.h"
 #include "tests/unit/common/wire/peer_fixture.h"
 

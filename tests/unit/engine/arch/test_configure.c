@@ -8,7 +8,7 @@
 static const char small[] = "{\"model_type\":\"gpt2\",\"n_layer\":2,\"n_head\":3,\"n_embd\":12,"
                             "\"vocab_size\":50,\"n_positions\":32%s}";
 
-/* What the engine makes of a config.json. */
+/* The spec of a config.json, or the error. */
 struct configured {
     const struct baton_arch *arch;
     struct baton_model_config config;

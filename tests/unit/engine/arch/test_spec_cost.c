@@ -13,7 +13,7 @@ static void make_dense(struct baton_spec *spec)
             (struct baton_layer_spec){.n_kv_heads = 2, .head_dim = 3, .n_ff = 20, .kv_from = i};
 }
 
-/* What a step of n_rows rows reads. */
+/* The weights that a step of n_rows rows reads. */
 static double step_weights(const struct baton_spec *spec, double n_rows)
 {
     double n = baton_spec_head_weights(spec);

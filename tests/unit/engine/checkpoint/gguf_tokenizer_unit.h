@@ -21,7 +21,7 @@ extern const char *const byte_tokens[], *const byte_merges[];
 /* model: the kind of tokenizer. */
 struct file begin_file(const char *model);
 
-/* Of byte-level BPE, with pre for the name of its steps. */
+/* Begins a file of byte-level BPE; pre is the name of its steps. */
 struct file begin_byte_file(const char *pre, const char *const *tokens);
 
 /* A whole tokenizer of byte_tokens and byte_merges. */

@@ -47,7 +47,7 @@ static void put_gpt2(void)
     put_gguf_f32(&file, "gpt2.attention.layer_norm_epsilon", 1e-5F);
 }
 
-/* Of a model in two files: the first one says how many there are. */
+/* Writes one of a model's files; the first one has their number. */
 static void write_split(int no, int count, const char *tensor, const char *name)
 {
     put_gguf_head(&file, 3, 1, (no ? 0 : N_GPT2) + 3);
@@ -190,7 +190,7 @@ static void take_digest(const char *name, enum baton_model_part part, char hex[B
     baton_gguf_model_close(model);
 }
 
-/* Which merges a vocabulary has goes by the architecture. */
+/* The merges of a vocabulary depend on the architecture. */
 TEST(a_tokenizer_of_another_architecture_is_another_one)
 {
     char digests[2][BATON_SHA256_HEX];

@@ -42,7 +42,7 @@ TEST(templates_and_the_texts_of_tokens_are_in_the_file)
     baton_chat_template_fini(&source);
 }
 
-/* Of 65,536 tokens. */
+/* Writes a tokenizer of 65,536 tokens. */
 static void write_large(const char *pre)
 {
     struct file file = begin_file("gpt2");

@@ -54,7 +54,7 @@ TEST(a_digest_is_remembered)
     digest(&dirs, first);
     assert_string_equal(first, hashed);
     assert_int_equal(n_memories(), 1);
-    /* What is remembered is what is answered. */
+    /* The remembered digest is returned without a look at the file. */
     char last = hashed[BATON_SHA256_HEX - 2] == '0' ? '1' : '0';
     spoil_memory(2, last);
     digest(&dirs, second);

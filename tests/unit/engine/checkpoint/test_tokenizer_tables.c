@@ -92,7 +92,7 @@ TEST(a_model_that_lacks_its_files_is_refused_by_their_names)
     assert_refused(BATON_INVALID, "/tokenizer.json: line 1");
 }
 
-/* Of a file in which one text has 1025 bytes. */
+/* The tables of a file in which one text has 1025 bytes. */
 static void assert_too_long(const char *before, const char *after, const char *reason)
 {
     char text[2048], letters[1026];

@@ -25,7 +25,7 @@ static size_t padded_dim(const struct context *c)
     return ((size_t)c->dim + 15) / 16 * 16;
 }
 
-/* Where the block has element d of a slot's K or V of a head, counted in elements. */
+/* The place of element d of a slot's K or V of a head in a block, counted in elements. */
 static size_t place_of(const struct context *c, int head, bool is_key, int d, int slot)
 {
     size_t n = padded_dim(c), at = (size_t)d, p = (size_t)slot, dim = (size_t)c->dim;
@@ -38,7 +38,7 @@ static size_t place_of(const struct context *c, int head, bool is_key, int d, in
     return begin + (is_key ? at * BLOCK + p : dim * BLOCK + p * n + at);
 }
 
-/* Of a slot's K or V of a head. */
+/* The scale of a slot's K or V of a head. */
 static uint16_t *q8_scale(const struct context *c, void *block, int head, bool is_key, int slot)
 {
     size_t n = padded_dim(c);

@@ -15,7 +15,7 @@ const struct baton_gpt2_sizes sizes = {.n_layers = 3,
                                        .n_vocab = N_VOCAB,
                                        .n_context = CONTEXT};
 
-/* What the tests run on now. */
+/* The model, engine and pool of the current tests. */
 static const struct baton_kernels *kernels;
 static enum baton_dtype dtype;
 

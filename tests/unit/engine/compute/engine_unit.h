@@ -1,7 +1,7 @@
-/* What the tests of the engine share: a small model of awkward sizes, an engine for each set of
+/* The fixture of the engine's tests: a small model of awkward sizes, an engine for each set of
  * kernels and each dtype, and logits to compare.
  *
- * Ownership: one fixture a process, made anew for every group of tests.
+ * Ownership: one fixture a process, made again for every group of tests.
  */
 #ifndef BATON_TESTS_UNIT_ENGINE_COMPUTE_ENGINE_UNIT_H
 #define BATON_TESTS_UNIT_ENGINE_COMPUTE_ENGINE_UNIT_H

@@ -1,4 +1,4 @@
-/* Of all sets of kernels, in every form of model and every dtype: those of one numeric class give
+/* All sets of kernels, in every form of model and every dtype: those of one numeric class give
  * logits of the same bits, and those that are made to give the same bits are of one class. */
 #include "common/base/array.h"
 #include "tests/unit/engine/unit.h"
@@ -11,7 +11,7 @@
 
 enum { N_TOKENS = 100, N_VOCAB = 83, MAX_SETS = 8 };
 
-/* What one set of kernels makes of a model. */
+/* The results of one set of kernels for a model. */
 struct outcome {
     const struct baton_kernels *kernels;
     struct baton_numeric_class numeric_class;
@@ -121,7 +121,7 @@ TEST(sets_of_kernels_of_one_class_give_the_same_bits_in_native_dtypes)
         assert_classes_tell_bits_apart("a wide model", (enum baton_dtype)dtype);
 }
 
-/* What the names of dtypes and layouts say, and a fleet compares, is part of the class as well. */
+/* The names of dtypes and layouts, which a fleet compares, are a part of the class as well. */
 TEST(a_class_is_of_one_model_dtype_and_layout)
 {
     struct outcome plain, again, narrow_kv, narrow, other;

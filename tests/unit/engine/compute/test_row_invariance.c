@@ -19,10 +19,10 @@ struct extent {
 
 static const struct extent chosen = {MAX_SEQS, 100}, others = {MAX_SEQS, 10}, emulated = {17, 6};
 
-/* Of each further form. */
+/* The extents of each further form. */
 static const struct extent form_chosen = {17, 10}, form_others = {9, 3}, form_emulated = {2, 1};
 
-/* Of each native dtype, in two forms. */
+/* The extents of each native dtype, in two forms. */
 static const struct extent native_chosen = {9, 10}, native_others = {3, 2};
 static const char *const native_forms[] = {"llama", "qwen_moe"};
 
@@ -172,7 +172,7 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
         assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
 }
 
-/* What the text's first n positions add up to. */
+/* The sum of the text's first n positions. */
 static const double *sum_before(const struct text *text, int n)
 {
     return text->sums + (size_t)(n - 1) * (size_t)spec.n_embd;

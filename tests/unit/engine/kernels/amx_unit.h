@@ -1,4 +1,4 @@
-/* What the tests of AMX's instructions share: they run by the emulator, or by the CPU where it has
+/* Support for tests of AMX's instructions, which run in the emulator, or on the CPU if it has
  * them. */
 #ifndef BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H
 #define BATON_TESTS_UNIT_ENGINE_KERNELS_AMX_UNIT_H

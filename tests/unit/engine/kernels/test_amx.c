@@ -1,4 +1,4 @@
-/* What the products by AMX promise beyond those of every kernel set (test_linear.c). */
+/* The promises of the products by AMX beyond those of every kernel set (test_linear.c). */
 #include "tests/unit/engine/kernels/product.h"
 #include "tests/unit/engine/unit.h"
 

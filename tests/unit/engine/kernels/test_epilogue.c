@@ -1,4 +1,4 @@
-/* What every kernel set makes of a product in every dtype: scaled, activated, gated. */
+/* The epilogues of products, in every kernel set and dtype: scaled, activated, gated. */
 #include "tests/unit/engine/kernels/guarded.h"
 #include "tests/unit/engine/kernels/product.h"
 #include "tests/unit/engine/unit.h"

@@ -147,7 +147,8 @@ TEST(every_product_matches_over_many_panels)
 
 /* ---- bit by bit ---- */
 
-/* What openblas.c promises only where rows are few. */
+/* The number of rows up to which results do not depend on it: openblas.c promises that only for
+ * few. */
 static int n_invariant_rows(const struct baton_kernels *kernels)
 {
     return kernels->layout == BATON_PANELS ? 130 : 12;
@@ -256,7 +257,7 @@ TEST(sets_that_compute_alike_give_the_same_bits)
                 assert_same_bits(a, b, dtype);
 }
 
-/* Of types whose groups have integers: blocks of the greatest products, whose sum over four groups
+/* For types whose groups have integers: blocks of the greatest products, whose sum over four groups
  * is odd, and rows of ones, one of which is negative. */
 static int64_t fill_with_extremes(struct product *p, enum baton_block_type type)
 {

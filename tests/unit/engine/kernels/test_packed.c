@@ -10,7 +10,7 @@
 
 static const int ins[] = {1, 2, 15, 16, 31, 32, 33, 63, 64, 65, 200}, outs[] = {1, 15, 16, 17, 50};
 
-/* Those that are packed from floats; test_packed_native.c has the others. */
+/* The dtypes that are packed from floats; test_packed_native.c has the others. */
 enum { N_FLOAT_DTYPES = BATON_F16 + 1 };
 enum { N_INS = BATON_N_OF(ins), N_OUTS = BATON_N_OF(outs), MAX_IN = 256 };
 

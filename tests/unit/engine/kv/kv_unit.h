@@ -1,4 +1,4 @@
-/* What the tests of the KV pool share: a small layout, hashes, and stamps in a block's memory. */
+/* Support for tests of the KV pool: a small layout, hashes, and stamps in a block's memory. */
 #ifndef BATON_TESTS_UNIT_ENGINE_KV_KV_UNIT_H
 #define BATON_TESTS_UNIT_ENGINE_KV_KV_UNIT_H
 

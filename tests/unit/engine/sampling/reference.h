@@ -61,7 +61,7 @@ struct reference {
     bool close; /* a filter's border is within rounding: another answer is as good */
 };
 
-/* Of temperature > 0. */
+/* Needs a temperature > 0. */
 void reference_init(struct reference *reference, const struct sample_case *c);
 void reference_fini(struct reference *reference);
 

@@ -229,8 +229,8 @@ struct penalized_row {
     float logits[BATON_MAX_LISTED];
 };
 
-/* What penalties make of a row; tokens 0 and 1 are in the prompt, 1 and 2 were generated four
- * times, and so were two that no vocabulary has. */
+/* A row after penalties; tokens 0 and 1 are in the prompt, 1 and 2 were generated four times, and
+ * so were two that no vocabulary has. */
 static struct penalized_row penalize(const float *logits, int n_vocab,
                                      const struct baton_sampling_params *sampling)
 {

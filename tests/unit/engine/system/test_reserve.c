@@ -56,8 +56,8 @@ static int find_backing_thread(void)
     return id;
 }
 
-/* Where everybody else computes, a thread of low priority holds the lock of the address space for
- * as long as it does not run, and whoever touches a page, or needs more memory, waits for it. */
+/* A thread of low priority would hold the lock of the address space while it is preempted, and
+ * every thread that touches a page or maps memory would wait for it. */
 TEST(it_is_backed_at_the_priority_of_all_others)
 {
     struct baton_reserve *reserve = NULL;
@@ -92,7 +92,7 @@ TEST(more_than_there_can_be_is_refused)
     assert_null(none);
 }
 
-/* What its owner writes others see, and nobody else writes it or takes it away. */
+/* Others see what the owner writes, and can neither write nor shrink it. */
 TEST(shared_memory_is_others_to_read_only)
 {
     struct baton_reserve *reserve = NULL;

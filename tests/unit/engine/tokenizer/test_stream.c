@@ -192,7 +192,7 @@ TEST(the_longest_stop_string_is_held_back_whole)
     end(shown);
 }
 
-/* What a stream must show in all: the text up to the match that is complete first. */
+/* The text that a stream must show in all: up to the match that is complete first. */
 static size_t naive_length(const char *text, const char *const *stops, int n_stops)
 {
     for (size_t done = 1; done <= strlen(text); done++) {

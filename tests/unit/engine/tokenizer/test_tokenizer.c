@@ -85,7 +85,7 @@ TEST(a_special_token_is_one_id_only_when_asked_for)
     baton_tokens_fini(&plain);
 }
 
-/* Which of the three <|endoftext|> in text become one id, with the given spans. */
+/* The <|endoftext|> of the three in text that become one id, with the given spans. */
 static void assert_special(const struct baton_span *spans, size_t n_spans, size_t expected)
 {
     static const char text[] = "one<|endoftext|> two<|endoftext|><|endoftext|>";

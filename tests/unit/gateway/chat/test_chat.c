@@ -1,4 +1,4 @@
-/* What a template is given, and what becomes of one that fails. */
+/* The inputs of a template, and the errors of one that fails. */
 #include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 

@@ -207,7 +207,7 @@ static enum baton_err open_directory(const char *path, const char *override,
     return err;
 }
 
-/* What the model of these two files makes of "Hi"; NULL: it has no template. */
+/* The rendering of "Hi" by the model of these two files; NULL: it has no template. */
 static void assert_directory(const char *jinja, const char *config, const char *expected)
 {
     struct baton_chat *chat = NULL;

@@ -1,4 +1,4 @@
-/* What the templates of known models make of a conversation. */
+/* Conversations rendered by the templates of known models. */
 #include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 
@@ -274,7 +274,7 @@ TEST(a_template_that_asks_for_the_date_gets_todays)
 
 /* ---- built-in templates ---- */
 
-/* Of each built-in template: the same as a model's own that it stands for, but for BOS. */
+/* Each built-in template renders as the model's own that it stands for, except for BOS. */
 TEST(a_built_in_template_renders_as_the_models_that_it_is_named_for)
 {
     static const struct {

@@ -69,7 +69,7 @@ static void close_turn(struct turn *turn)
     baton_json_free(turn->body);
 }
 
-/* What the template writes behind the prompt, but for the end of the turn. */
+/* The text that the template writes behind the prompt, without the end of the turn. */
 static char *answer_of(const struct turn *turn)
 {
     static const char *const ends[] = {"</s>", "<|return|>", "<|call|>"};

@@ -13,7 +13,7 @@
 
 enum { N_REQUESTS = 3, WANTED_TOKENS = 4, FIRST_TOKEN = 400 };
 
-/* What one request's response writer heard: the test's own, in place of the API's. */
+/* The calls of one request's response writer, the test's own in place of the API's. */
 struct gw_choice {
     int n_tokens, n_finished, n_failed;
     char code[32];

@@ -1,4 +1,4 @@
-/* What one address, or one API key, may do a second. */
+/* The limits per second of one address and of one API key. */
 #include "tests/support/test.h"
 
 #include <netinet/in.h>

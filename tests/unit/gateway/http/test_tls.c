@@ -51,7 +51,7 @@ TEARDOWN(end)
     return 0;
 }
 
-/* What the server has to say goes to the client. */
+/* Delivers the server's output to the client. */
 static void deliver_out(void)
 {
     struct baton_buf *out = gw_tls_out(tls);
@@ -84,7 +84,7 @@ static enum baton_err shake_hands(size_t n)
     return err;
 }
 
-/* What the client wrote, all that has arrived. */
+/* All that has arrived of the client's output. */
 static enum baton_err read_from_client(struct baton_buf *text)
 {
     char piece[4096], plain[100];

@@ -1,4 +1,4 @@
-/* Which traceparent headers are taken, by the examples and rules of W3C Trace Context. */
+/* The traceparent headers that are accepted, by the examples and rules of W3C Trace Context. */
 #include <string.h>
 
 #include "common/base/array.h"

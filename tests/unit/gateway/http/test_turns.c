@@ -1,4 +1,4 @@
-/* What one turn of the loop does for clients is bounded, and each gets its share. */
+/* The work of one turn of the loop for clients is bounded, and each client gets its share. */
 #include "tests/support/test.h"
 
 #include <string.h>

@@ -39,7 +39,7 @@ TEST(the_queue_has_an_end_and_put_never_waits)
         gw_span_exporter_put(exporter, group, sizeof group, 2);
         assert_true(gw_span_exporter_queued_bytes(exporter) <= GW_SPANS_QUEUED_BYTES);
     }
-    /* What does not lie in the queue is in the one batch that is under way, or was dropped. */
+    /* A span that is not in the queue is in the one running batch, or was dropped. */
     uint64_t n_dropped = gw_span_exporter_count(exporter, GW_SPANS_queue_full) / 2;
     uint64_t n_at_most = GW_SPANS_QUEUED_BYTES / GROUP_BYTES + GW_SPANS_BATCH_BYTES / GROUP_BYTES;
     assert_true(n_dropped >= N_GROUPS - n_at_most);

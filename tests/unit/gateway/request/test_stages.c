@@ -1,4 +1,4 @@
-/* Where the time of a request went. */
+/* The stages of a request's time. */
 #include <math.h>
 #include <string.h>
 

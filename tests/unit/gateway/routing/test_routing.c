@@ -17,7 +17,7 @@ TEARDOWN(close_gateway)
     return 0;
 }
 
-/* Of the load that others give a worker the smaller of two statuses counts: see worker_load.h. */
+/* The smaller of two statuses counts as the load by other gateways: see worker_load.h. */
 static void say_status_twice(struct far_worker *worker)
 {
     say_status(worker);
@@ -354,7 +354,7 @@ TEST(a_batch_request_that_finds_no_room_is_waited_for_in_the_end)
     assert_int_equal(second.request->state, GW_RESERVING);
 }
 
-/* Of 64 blocks batch leaves 8, but on a worker that has nothing else to do. */
+/* Batch leaves 8 of 64 blocks free, except on a worker without other work. */
 TEST(batch_leaves_blocks_for_interactive_requests)
 {
     decode.status.kv_blocks_free = 12;

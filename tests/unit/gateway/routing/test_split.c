@@ -72,7 +72,7 @@ static void expect_first_alone(void)
     expect_no_helpers();
 }
 
-/* What was under way from the helpers changes nothing, and the prompt has its token. */
+/* Late messages of the helpers change nothing, and the prompt gets its token. */
 static void finish(void)
 {
     say_reserved(helpers[0], &client);

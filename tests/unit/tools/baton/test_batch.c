@@ -1,4 +1,4 @@
-/* What `baton batch` reads and writes, and how many requests it has in flight. */
+/* The files that `baton batch` reads and writes, and its number of requests in flight. */
 #include "tests/support/test.h"
 
 #include <fcntl.h>

@@ -15,7 +15,7 @@ static const char steps[] =
     "{\"token_id\":5,\"text\":\"d\",\"prob\":0,\"prob_raw\":0.1,\"removed_by\":\"schema\","
     "\"removed_at\":\"#/items\"}]}";
 
-/* What is said of the token so far before the last one; to be freed. */
+/* The text about the token before the last one; the caller frees it. */
 static char *explained(size_t back, enum baton_err *err, struct baton_why *why)
 {
     struct bt_reply reply;

@@ -9,7 +9,7 @@
 
 #include "common/base/array.h"
 
-/* What the pipe holds now. */
+/* The current contents of the pipe. */
 static const char *drain(int fd)
 {
     static char text[1 << 17];
@@ -35,7 +35,7 @@ TEST(a_line_stands_after_its_process_s_name)
     (void)close(ends[1]);
 }
 
-/* What bt_log_output_line makes of a line as JSON. */
+/* The JSON of a line by bt_log_output_line. */
 static const char *as_json(const char *line)
 {
     int ends[2];

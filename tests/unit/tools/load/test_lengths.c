@@ -50,7 +50,7 @@ TEST(normal_lengths_have_their_mean)
 
 TEST(zipf_prefers_short_lengths)
 {
-    /* Of a density 1/n between 16 and 513 the mean is 497 / ln(513 / 16), less a half by rounding.
+    /* A density of 1/n between 16 and 513 has the mean 497 / ln(513 / 16), less a half by rounding.
      */
     assert_true(fabs(mean_of("zipf:1,16-512", 16, 512) - (497 / log(513.0 / 16) - 0.5)) < 4);
     assert_true(mean_of("zipf:2,16-512", 16, 512) < 70);

@@ -59,7 +59,7 @@ TEST(a_rare_long_time_does_not_make_all_others_longer)
     assert_near(sum / N, 599.0 / 500, 0.03);
 }
 
-/* What a worker with these costs would measure. */
+/* The measurements of a worker with these costs. */
 static struct sim_measured measure(const struct sim_core_costs *costs,
                                    const struct sim_window *window, double before_s, double after_s,
                                    double handoff_s, double token_s)

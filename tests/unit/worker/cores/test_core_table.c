@@ -76,7 +76,7 @@ TEST(there_are_64_slots)
         baton_core_view_close(&views[i]);
 }
 
-/* What a child process says: its slot, or why it has none. */
+/* The answer of a child process: its slot, or the reason why it has none. */
 enum { NOT_OPENED = 127, NOT_ALONE = 126 };
 
 static pid_t start_opener(const int *go, const int *said)

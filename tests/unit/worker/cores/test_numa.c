@@ -1,5 +1,4 @@
-/* Which node --numa means, on machines of two nodes that are files; and the binding, on this
- * one. */
+/* The node of --numa on emulated machines of two nodes, and the binding on the real one. */
 #include "common/base/array.h"
 #include "tests/support/scratch.h"
 

@@ -126,7 +126,7 @@ TEST(more_than_the_memory_left_is_refused_by_name)
                    "kv-tokens:", "16016");
 }
 
-/* Of a block's 1000 bytes 800 are of layers with a window, of which a sequence keeps 3 blocks. */
+/* 800 of a block's 1000 bytes are in layers with a window, of which a sequence keeps 3 blocks. */
 static void assert_windows(const struct baton_kv_options *options, uint64_t share_bytes,
                            int n_blocks, int n_window_blocks)
 {

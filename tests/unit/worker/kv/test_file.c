@@ -178,8 +178,8 @@ TEST(a_record_with_any_bit_changed_is_not_read_and_is_forgotten)
     baton_kv_file_close(file);
 }
 
-/* What a process that dies while it writes leaves: the end of one record behind the begin of
- * another, at any place. */
+/* A process that dies while it writes leaves the end of one record behind the begin of another, at
+ * any place. */
 TEST(a_record_of_two_halves_is_not_read)
 {
     struct baton_kv_file *file = open_one();

@@ -63,7 +63,7 @@ TEST(what_is_no_offer_is_refused_with_its_field)
         size_t at, n;
         uint8_t value;
         const char *text;
-    } cases[] = {{0, 1, 0, "not an offer"},     {8, 1, 2, "version: 2 is not 1"},
+    } cases[] = {{0, 1, 0, "not an offer"}, {8, 1, 2, "version: 2 is not 1"},
                  {12, 4, 0, "n_blocks: 0"}, {15, 1, 1, "n_blocks: 16777219"},
                  {16, 8, 0, "link"},        {24, 8, 0, "epochs"},
                  {32, 8, 0, "epochs"},      {40, 8, 0, "request"},
@@ -274,7 +274,7 @@ TEST(a_look_alone_empties_the_queue)
         close(connections[--n]);
 }
 
-/* What a child of another user finds; 0: all as it should be. */
+/* The checks of a child of another user; 0: all hold. */
 static int as_nobody(void)
 {
     struct baton_why why = {""};

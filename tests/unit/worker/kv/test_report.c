@@ -1,4 +1,4 @@
-/* What a worker's account of its KV pool finds, and when it is due. */
+/* The faults that a worker's account of its KV pool finds, and the times when it is due. */
 #include "tests/support/test.h"
 
 #include "common/base/clock.h"

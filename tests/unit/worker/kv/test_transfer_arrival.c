@@ -2,7 +2,7 @@
 
 #include "worker/kv/transfer.h"
 
-/* Of four layers the last holds no K and V. */
+/* The last of four layers holds no K and V. */
 enum { N_LAYERS = 4, FIRST = 2, END = 9 };
 static const int held[] = {0, 1, 2};
 

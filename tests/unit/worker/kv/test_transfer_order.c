@@ -91,7 +91,7 @@ TEST(blocks_that_the_receiver_has_stay_here)
     assert_complete(&order, &receiver);
 }
 
-/* Of five layers the second, fourth and last hold none: no block of theirs leaves, and the context
+/* The second, fourth and last of five layers hold none: no block of theirs leaves, and the context
  * is complete with the third. */
 TEST(layers_without_k_and_v_are_passed_over)
 {

@@ -1,4 +1,4 @@
-/* Who computes which blocks of a divided prompt: each block has one owner, every walk agrees. */
+/* The owners of a divided prompt's blocks: each block has one owner, and every walk agrees. */
 #include "worker/kv/transfer.h"
 
 #include "tests/support/test.h"

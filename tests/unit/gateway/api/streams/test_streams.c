@@ -17,7 +17,7 @@ enum { MAX_BYTES = 64 << 10, N_PLACES = 8, WINDOW_MS = 1000, EVENT_BYTES = 1000 
 
 static const struct gw_owner nobody = {{0}}, somebody = {{1}}, other = {{2}};
 
-/* What a source was told. */
+/* The calls that a source has received. */
 struct source {
     struct gw_stream *stream;
     struct gw_exchange *exchange;
