@@ -9,7 +9,7 @@
 #include "engine/model/tensors_load.h"
 
 enum { PACK_WAIT_S = 120, PACK_BYTES_PER_S = 4 << 20, LINE_BYTES = 64 };
-enum { TELL_FROM_BYTES = 1 << 30 };
+enum { LOG_SEAL_FROM_BYTES = 1 << 30 };
 
 struct build {
     struct baton_model *model;
@@ -117,7 +117,8 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
         build->model->slab = NULL;
         return err;
     }
-    if (key->n_bytes >= TELL_FROM_BYTES) /* sealing reads the file once more, for its checksums */
+    /* Sealing reads the file once more, for its checksums. */
+    if (key->n_bytes >= LOG_SEAL_FROM_BYTES)
         baton_log(BATON_LOG_INFO, "weights_sealing",
                   BATON_F("mib", (double)key->n_bytes / (1 << 20)));
     baton_pack_file_seal(file, key, build->pool);

@@ -73,8 +73,8 @@ struct pack_loop {
     size_t rows_per_thread;
     atomic_int *n_left;    /* [n_jobs] items */
     atomic_llong n_packed; /* weights */
-    int64_t n_all, begin_ns, tell_next_ns;
-    bool tells, is_terminal;
+    int64_t n_all, begin_ns, show_next_ns;
+    bool shows_progress, is_terminal;
 };
 
 /* The matrix that an item of the whole loop belongs to. */
@@ -92,15 +92,15 @@ static const struct baton_packing_job *job_of(const struct baton_packing *packin
 }
 
 /* Rewrites one line on a terminal, or logs a line from time to time. */
-static void tell(struct pack_loop *loop)
+static void show_progress(struct pack_loop *loop)
 {
     int64_t now_ns = baton_now_ns(), n_packed = atomic_load(&loop->n_packed);
-    if (now_ns < loop->tell_next_ns || !n_packed)
+    if (now_ns < loop->show_next_ns || !n_packed)
         return;
     int percent = (int)(100 * n_packed / loop->n_all);
     double left_s = baton_seconds(now_ns - loop->begin_ns) * (double)(loop->n_all - n_packed) /
                     (double)n_packed;
-    loop->tell_next_ns = now_ns + (loop->is_terminal ? SHOW_EVERY_MS : LOG_EVERY_MS) * BATON_MS;
+    loop->show_next_ns = now_ns + (loop->is_terminal ? SHOW_EVERY_MS : LOG_EVERY_MS) * BATON_MS;
     if (loop->is_terminal)
         (void)dprintf(STDERR_FILENO, "\rpacking weights: %3d %%, %.0f s left\033[K", percent,
                       left_s);
@@ -165,8 +165,8 @@ static void pack_item(void *arg, int item, int worker)
         baton_weights_release(&job->source);
     atomic_fetch_add(&loop->n_packed,
                      (long long)(end - panel) * BATON_PANEL * (long long)job->packed.n_in);
-    if (loop->tells && !worker)
-        tell(loop);
+    if (loop->shows_progress && !worker)
+        show_progress(loop);
 }
 
 /* Counts the work and allocates the scratch memory of the loop. */
@@ -187,20 +187,20 @@ static bool prepare(struct pack_loop *loop, const struct baton_packing *packing,
 }
 
 enum baton_err baton_packing_run(const struct baton_packing *packing, struct baton_pool *pool,
-                                 bool tells)
+                                 bool shows_progress)
 {
     int64_t now_ns = baton_now_ns();
     bool is_terminal = isatty(STDERR_FILENO);
     struct pack_loop loop = {.packing = packing,
                              .begin_ns = now_ns,
-                             .tell_next_ns =
+                             .show_next_ns =
                                  now_ns + (is_terminal ? SHOW_EVERY_MS : LOG_EVERY_MS) * BATON_MS,
-                             .tells = tells,
+                             .shows_progress = shows_progress,
                              .is_terminal = is_terminal};
     bool prepared = prepare(&loop, packing, baton_pool_n_threads(pool));
     if (prepared)
         baton_pool_run(pool, packing->n_items, pack_item, &loop);
-    if (tells && is_terminal)
+    if (shows_progress && is_terminal)
         (void)dprintf(STDERR_FILENO, "\r\033[K");
     free(loop.rows);
     free(loop.n_left);
