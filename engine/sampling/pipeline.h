@@ -33,7 +33,7 @@ struct baton_sampler {
     double *block_sums;       /* [V / BATON_DRAW_BLOCK] */
     const uint64_t *mask;     /* [V / 64] of allowed tokens; NULL: all */
     bool holds_stops;         /* the mask has no stop ids, by min_tokens */
-    uint64_t *mask_room;      /* [V / 64] */
+    uint64_t *mask_scratch;   /* [V / 64] */
     float *masked;            /* [V] */
 };
 

@@ -34,7 +34,7 @@ static void allow(struct baton_sampler *sampler, const struct baton_sampling_sta
     const struct baton_sampling_params *params = &state->params;
     size_t n_vocab = (size_t)baton_sampler_n_vocab(sampler);
     bool holds_stops = state->n_output < params->min_tokens && params->n_stop_ids;
-    uint64_t *mask = state->matcher || holds_stops ? baton_sampler_mask_room(sampler) : NULL;
+    uint64_t *mask = state->matcher || holds_stops ? baton_sampler_mask_scratch(sampler) : NULL;
     if (state->matcher)
         baton_matcher_mask(state->matcher, params->stop_ids, params->n_stop_ids, n_vocab, mask);
     else if (holds_stops)

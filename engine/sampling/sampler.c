@@ -27,11 +27,11 @@ struct baton_sampler *baton_sampler_create(int n_vocab)
         .maxima = baton_floats_create(n / VECTOR + VECTOR),
         .items = calloc(n, sizeof *sampler->items),
         .block_sums = calloc(n / BATON_DRAW_BLOCK + 1, sizeof *sampler->block_sums),
-        .mask_room = calloc(n / 64 + 1, sizeof *sampler->mask_room),
+        .mask_scratch = calloc(n / 64 + 1, sizeof *sampler->mask_scratch),
         .masked = baton_floats_create(n_padded)};
     if (!sampler->adjusted || !sampler->kept_logits || !sampler->kept_ids || !sampler->weights ||
         !sampler->places || !sampler->maxima || !sampler->items || !sampler->block_sums ||
-        !sampler->mask_room || !sampler->masked) {
+        !sampler->mask_scratch || !sampler->masked) {
         baton_sampler_destroy(sampler);
         return NULL;
     }
@@ -50,7 +50,7 @@ void baton_sampler_destroy(struct baton_sampler *sampler)
     free(sampler->maxima);
     free(sampler->items);
     free(sampler->block_sums);
-    free(sampler->mask_room);
+    free(sampler->mask_scratch);
     free(sampler->masked);
     free(sampler);
 }
@@ -61,9 +61,9 @@ void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask, bo
     sampler->holds_stops = holds_stops;
 }
 
-uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler)
+uint64_t *baton_sampler_mask_scratch(struct baton_sampler *sampler)
 {
-    return sampler->mask_room;
+    return sampler->mask_scratch;
 }
 
 int baton_sampler_n_vocab(const struct baton_sampler *sampler)

@@ -63,7 +63,7 @@ void baton_sampler_destroy(struct baton_sampler *sampler);
  * min_tokens took the stop ids out of it. */
 void baton_sampler_allow(struct baton_sampler *sampler, const uint64_t *mask, bool holds_stops);
 /* Scratch memory for such a mask: the sampler's own. */
-uint64_t *baton_sampler_mask_room(struct baton_sampler *sampler);
+uint64_t *baton_sampler_mask_scratch(struct baton_sampler *sampler);
 
 /* V of the sampler. */
 int baton_sampler_n_vocab(const struct baton_sampler *sampler);
