@@ -36,7 +36,7 @@ static bool has_grammar(struct dc_service *service, struct dc_context *context,
         dc_service_refuse(service, context,
                           err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
                                                  : BATON__V1__FAILED__CODE__INVALID,
-                          "the request's grammar could not be made ready");
+                          "the request's grammar could not be compiled");
     return !err;
 }
 

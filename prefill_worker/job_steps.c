@@ -187,7 +187,7 @@ static bool has_grammar(struct pf_job *job)
         baton_origin_fail(&job->origin,
                           err == BATON_NO_MEMORY ? BATON__V1__FAILED__CODE__NO_MEMORY
                                                  : BATON__V1__FAILED__CODE__INVALID,
-                          "the request's grammar could not be made ready");
+                          "the request's grammar could not be compiled");
         atomic_store(&job->canceled, true);
     }
     return !err;

@@ -161,7 +161,8 @@ const struct baton_json *gw_field(struct gw_fields *fields, const char *name)
         know(fields, alias);
         if (value && other)
             gw_fields_fail(fields, alias, "invalid_value",
-                           "%s: means %s, which is given already; give one of them", alias, name);
+                           "%s: is another name of %s, which is given too; give one of them", alias,
+                           name);
         value = value ? value : other;
     }
     return fields->failed || is_off(fields, name, value) ? NULL : value;
@@ -397,8 +398,8 @@ void gw_field_off(struct gw_fields *fields, const char *name, double off, const 
     }
     if (value && !switches_off(value, off))
         gw_fields_fail(fields, name, "unsupported_field",
-                       "%s: is not supported, but for %g, which switches it off; there are %s",
-                       name, off, there_are);
+                       "%s: only %g, which switches it off, is supported; use %s", name, off,
+                       there_are);
 }
 
 static bool is_known(const struct gw_fields *fields, const char *key)

@@ -146,7 +146,7 @@ def test_a_client_that_leaves_stops_its_embeddings(fleet):
     ({"input": {}},
      "input: must be a string, an array of token ids or an array of either, not object"),
     ({"input": []}, "input: must hold at least one token"),
-    ({"input": ["a", 5]}, "input[1]: must be a string as the first is"),
+    ({"input": ["a", 5]}, "input[1]: must be a string like the first one"),
     ({"input": [[5], []]}, "input[1]: must hold at least one token"),
     ({"input": [1, 2560]}, "input[1]: must be a token id from 0 to 2559"),
     ({"input": "a", "pooling": "cls"}, 'pooling: must be "last" or "mean"'),

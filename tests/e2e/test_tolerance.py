@@ -40,7 +40,8 @@ def test_an_error_has_the_name_that_the_client_wrote(fleet):
     for body, message in (
             ({"repeat_penalty": 0}, "must be a number above 0, not 0"),
             ({"n_predict": "many"}, "must be an integer from 1 to 2147483647, not string"),
-            ({"n_predict": 5, "max_tokens": 5}, "means max_tokens, which is given already")):
+            ({"n_predict": 5, "max_tokens": 5},
+             "is another name of max_tokens, which is given too")):
         status, answer, _ = ask(fleet, "/v1/completions", **body)
         name = next(iter(body))
         assert status == 400 and answer["error"]["param"] == name
@@ -66,7 +67,7 @@ def test_a_sampler_that_is_not_here_is_refused_with_what_there_is(fleet, name, v
         assert status == 400
         assert answer["error"]["param"] == name and answer["error"]["code"] == "unsupported_field"
         message = answer["error"]["message"]
-        assert "there are temperature, top_n_sigma, top_k, typical_p, top_p" in message
+        assert "use temperature, top_n_sigma, top_k, typical_p, top_p" in message
 
 
 def test_more_tokens_than_the_context_has_are_cut(fleet):

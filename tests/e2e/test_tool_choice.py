@@ -128,11 +128,11 @@ def function(**parameters):
 
 @pytest.mark.parametrize("more, param, words", [
     ({"tool_choice": {"type": "function", "function": {"name": "rain"}}}, "tool_choice",
-     "rain is the name of no function"),
+     "tools has no function called rain"),
     ({"tool_choice": "any"}, "tool_choice", "must be"),
     ({"tool_choice": {"type": "custom"}}, "tool_choice", "must be"),
     ({"tool_choice": "required", "tools": None}, "tool_choice", "needs functions in tools"),
-    ({"tool_choice": "required", "regex": "a"}, "tool_choice", "no place for"),
+    ({"tool_choice": "required", "regex": "a"}, "tool_choice", "cannot be combined with"),
     ({"tool_choice": "required", "ignore_eos": True}, "ignore_eos", "calls of tools"),
     ({"parallel_tool_calls": 1}, "parallel_tool_calls", "true or false"),
     ({"tools": function(properties={"a": {"unevaluatedItems": False}})}, "tools",

@@ -33,7 +33,7 @@ static const char *read_name(struct gw_fields *fields, const struct baton_json *
         gw_fields_fail(fields, "tool_choice", "invalid_value", "tool_choice: must be %s", choices);
     else if (!has_tool(tools, name))
         gw_fields_fail(fields, "tool_choice", "invalid_value",
-                       "tool_choice: %.64s is the name of no function in tools", name);
+                       "tool_choice: tools has no function called %.64s", name);
     return name;
 }
 
@@ -138,16 +138,16 @@ static bool can_hold(struct gw_completion_builder *builder, bool is_forced)
                    : baton_call_structure_triggers(format);
     if (given != BATON_GRAMMAR_NONE && given != BATON_GRAMMAR_JSON_SCHEMA)
         gw_fields_fail(&builder->fields, "tool_choice", "invalid_value",
-                       "tool_choice: a forced call leaves no place for grammar, regex or "
+                       "tool_choice: a forced call cannot be combined with grammar, regex or "
                        "structural_tag");
     else if (!format)
         gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
-                       "tool_choice: how this model writes calls is not known from its chat "
-                       "template, so none can be forced; \"auto\" and \"none\" are served");
+                       "tool_choice: this model's chat template does not show how it writes calls, "
+                       "so calls cannot be forced; \"auto\" and \"none\" are supported");
     else if (!baton_call_structure_forces(format))
         gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
-                       "tool_choice: calls as this model writes them (%s) cannot be forced; "
-                       "\"auto\" and \"none\" are served",
+                       "tool_choice: calls in this model's form (%s) cannot be forced; \"auto\" "
+                       "and \"none\" are supported",
                        format->name);
     return !builder->fields.failed;
 }

@@ -74,7 +74,7 @@ static void check_calls(struct gw_fields *fields, size_t i, const struct baton_j
     if (baton_json_kind(calls) != BATON_JSON_ARRAY)
         fail(fields, i, "invalid_type", "tool_calls: must be an array");
     if (baton_json_size(calls) && !baton_json_is(baton_json_get(message, "role"), "assistant"))
-        fail(fields, i, "invalid_value", "tool_calls: only an assistant's message has some");
+        fail(fields, i, "invalid_value", "tool_calls: only an assistant's message may have them");
     for (size_t c = 0; c < baton_json_size(calls) && !fields->failed; c++)
         if (!is_call(baton_json_at(calls, c)))
             fail(fields, i, "invalid_value",
@@ -157,7 +157,7 @@ static const struct baton_json *read_kwargs(struct gw_fields *fields)
     for (void *it = baton_json_first(kwargs); it; it = baton_json_next(kwargs, it))
         if (is_reserved(baton_json_key(it)))
             gw_fields_fail(fields, "chat_template_kwargs", "invalid_value",
-                           "chat_template_kwargs: %s is not to be set here", baton_json_key(it));
+                           "chat_template_kwargs: %s cannot be set here", baton_json_key(it));
     return kwargs;
 }
 

@@ -292,13 +292,13 @@ static void check_end(struct gw_fields *fields, const struct baton_sampling_para
 {
     if (ignore_eos)
         gw_fields_fail(fields, "ignore_eos", "invalid_value",
-                       "ignore_eos: not together with response_format, json_schema, grammar, regex "
-                       "or calls of tools that are held to schemas");
+                       "ignore_eos: cannot be combined with response_format, json_schema, grammar, "
+                       "regex or tool calls that are constrained by schemas");
     else if (!params->n_stop_ids)
         gw_fields_fail(fields, "stop_token_ids", "missing_field",
                        "stop_token_ids: this model has no token that ends a text, which "
-                       "response_format, json_schema, grammar, regex and calls of tools that are "
-                       "held to schemas need; give one here");
+                       "response_format, json_schema, grammar, regex and tool calls that are "
+                       "constrained by schemas need; give one here");
 }
 
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,

@@ -195,8 +195,8 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
         struct gw_prompt *prompt = &prompts->items[i];
         (void)snprintf(prompt->name, sizeof prompt->name, "%s[%zu]", field, i);
         if (baton_json_kind(element) != first)
-            gw_fields_fail(fields, prompt->name, "invalid_type", "%s: must be %s as the first is",
-                           prompt->name,
+            gw_fields_fail(fields, prompt->name, "invalid_type",
+                           "%s: must be %s like the first one", prompt->name,
                            first == BATON_JSON_STRING ? "a string" : "an array of token ids");
         else
             read_prompt(api, fields, element, prompts, prompt);

@@ -315,7 +315,7 @@ static void add_messages(struct walk *walk, const struct baton_json *messages)
 {
     if (gw_field(walk->fields, "input"))
         gw_fields_fail(walk->fields, "input", "invalid_value",
-                       "input: means messages, which is given already; give one of them");
+                       "input: is another name of messages, which is given too; give one of them");
     for (size_t i = 0; i < baton_json_size(messages); i++)
         gw_json_push(walk->fields, walk->messages, baton_json_share(baton_json_at(messages, i)));
 }

@@ -34,7 +34,7 @@ void gw_drain_worker(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_worker *worker = named_by(api, gw_exchange_path(exchange));
     (void)unused;
     if (!worker) {
-        gw_answer_error(exchange, 404, "not_found", "no such worker is here: see GET /workers");
+        gw_answer_error(exchange, 404, "not_found", "no such worker: see GET /workers");
         return;
     }
     if (worker->state != GW_WORKER_DRAINING) {
