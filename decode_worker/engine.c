@@ -76,6 +76,7 @@ static void advance(struct dc_engine *engine, struct dc_context *context,
                     const struct dc_step_times *times)
 {
     uint32_t last = sampled->tokens[sampled->n - 1].token;
+    /* Their K and V stay in the blocks and are overwritten when the positions are used again. */
     context->seq.n_tokens -= chunk->n_logits - sampled->n;
     context->decode_s += times->compute_s;
     context->sample_s += times->sample_s;

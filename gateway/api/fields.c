@@ -103,6 +103,8 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
     const char *written = as_written(fields, param);
     size_t n = strlen(param);
     va_list args;
+    /* Before the first problem hides later ones: a recording run has an empty body, so its first
+     * missing field fails, but the schema needs all of them. */
     struct gw_field_schema *schema =
         strcmp(code, "missing_field") ? NULL : schema_of(fields, param);
     if (schema)

@@ -26,6 +26,7 @@ const char *gw_rejection_name(enum gw_rejection rejection)
     return rejection_names[rejection];
 }
 
+/* A bound of 0 means no bound. */
 static bool is_within(double seconds, double bound_s)
 {
     return !(bound_s > 0) || seconds <= bound_s;

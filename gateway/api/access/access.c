@@ -15,7 +15,7 @@
 struct gw_access {
     const char *keys_path;
     struct gw_keys *keys;        /* NULL: no key is needed */
-    struct gw_limits key_limits; /* of keys whose line does not say */
+    struct gw_limits key_limits; /* for keys whose lines have none of their own */
     struct gw_cors cors;
     struct gw_metrics *metrics;
 };
@@ -56,7 +56,7 @@ void gw_access_reload(struct gw_access *access)
 {
     struct gw_keys *keys = NULL;
     struct baton_why why = {""};
-    if (!access->keys)
+    if (!access->keys) /* no file was named at the start, and options do not change */
         return;
     if (gw_keys_read(access->keys_path, &keys, &why)) {
         baton_log(BATON_LOG_ERROR, "api_keys_kept", BATON_S("reason", why.text),

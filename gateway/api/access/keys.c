@@ -223,6 +223,7 @@ size_t gw_keys_n(const struct gw_keys *keys)
 static struct gw_key *find(const struct gw_keys *keys, const struct digest *digest)
 {
     struct gw_key *found = NULL;
+    /* Does not stop at a match, because the duration would then reveal the key's place. */
     for (size_t i = 0; i < keys->n; i++) {
         struct gw_key *key = keys->items[i];
         bool same =

@@ -26,6 +26,7 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
     *calls = (struct gw_tool_calls){.seed = mix(0xcbf29ce484222325, (uint64_t)choice)};
     for (; *request_id; request_id++)
         calls->seed = mix(calls->seed, (uint8_t)*request_id);
+    /* Allocated only if needed, because a parser is large and most completions have none. */
     if (form->tools || form->reasoning)
         calls->parser = malloc(sizeof *calls->parser);
     if (calls->parser)

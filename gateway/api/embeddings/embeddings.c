@@ -72,7 +72,7 @@ void gw_embeddings_start(struct gw_completion_builder *builder,
 {
     int64_t *lengths = builder->fields.failed ? NULL : lengths_of(builder);
     builder->params.tokenized_ns = baton_now_ns();
-    builder->options.n_at_once = GW_EMBEDDINGS_AT_ONCE;
+    builder->options.n_at_once = GW_EMBEDDINGS_AT_ONCE; /* a long list must not fill the queue */
     if (builder->fields.failed)
         gw_completion_refuse(builder->api, builder->exchange, &builder->fields.problem);
     else

@@ -29,6 +29,7 @@ static void put_served_by(struct baton_json_out *out, const struct gw_request *r
     put_worker(out, "prefill", request->attempt.prefill_id);
     put_worker(out, "decode", request->attempt.decode_id);
     baton_json_put_uint(out, "prefill_parts", request->attempt.n_split);
+    /* Not attempt.number, which also counts reservations that a decode worker rejected. */
     baton_json_put_uint(out, "attempts", request->n_failures + request->migration.n + 1);
     baton_json_put_uint(out, "migrations", request->migration.n);
     baton_json_put_uint(out, "hand_overs", request->migration.n_hand_overs);

@@ -14,6 +14,7 @@ static struct baton_json *model_of(const struct gw_api *api, const struct baton_
     char name[GW_MAX_MODEL_NAME_BYTES + 1];
     size_t n = 0, n_tag = strlen(LATEST);
     const char *given = baton_json_string(model, &n);
+    /* Ollama's clients append ":latest" to a name without a tag. */
     if (!given || n <= n_tag || strcmp(given + n - n_tag, LATEST) != 0 ||
         gw_model_names_has(api->names, given))
         return baton_json_share(model);

@@ -79,6 +79,8 @@ static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
                      gw_field_of(fields, "stop_token_ids", GW_IS_ARRAY, "an array of token ids"),
                      api->facts->n_vocab, GW_MAX_CLIENT_STOP_IDS, sampling->stop_ids);
     gw_field_bool(fields, "ignore_eos", &params->ignore_eos);
+    /* The client's ids are at most GW_MAX_CLIENT_STOP_IDS, so the model's always fit behind
+     * them. */
     for (int i = 0; i < api->facts->n_eos && !params->ignore_eos; i++)
         sampling->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
     sampling->n_stop_ids = n;
@@ -254,7 +256,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     read_stops(fields, params);
     gw_grammar_read(fields, &shared->sampling, shared->ignore_eos);
     gw_params_read_priority(fields, &shared->priority);
-    params->seed = -1;
+    params->seed =
+        -1; /* outside the range, so it means "not given" and is no default in the schema */
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;
     gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);

@@ -98,6 +98,7 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
 {
     struct baton_why why = {""};
     size_t n, max_tokens = most_tokens(api);
+    /* A prompt that will be cut is tokenized as a whole: a cut text would end in other tokens. */
     bool any = prompts->are_cut || prompts->n_last;
     const char *text = baton_json_string(json, &n);
     enum baton_err err = baton_tokenizer_encode_prompt(

@@ -22,6 +22,8 @@ void gw_info_ready(struct gw_api *api, struct gw_exchange *exchange,
     size_t n_decode = gw_fleet_n(api->fleet, BATON__V1__ROLE__ROLE_DECODE, GW_WORKER_READY);
     struct gw_answer answer;
     (void)unused;
+    /* Stricter than admission, which also waits for a role and colocates prompts: a load balancer
+     * should prefer a gateway with a complete fleet. */
     if (!n_prefill || !n_decode || api->dispatcher->admission.draining) {
         gw_answer_error(exchange, 503, "not_ready",
                         api->dispatcher->admission.draining ? "draining"
