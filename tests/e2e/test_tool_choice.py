@@ -133,7 +133,7 @@ def function(**parameters):
     ({"tool_choice": {"type": "custom"}}, "tool_choice", "must be"),
     ({"tool_choice": "required", "tools": None}, "tool_choice", "needs functions in tools"),
     ({"tool_choice": "required", "regex": "a"}, "tool_choice", "cannot be combined with"),
-    ({"tool_choice": "required", "ignore_eos": True}, "ignore_eos", "calls of tools"),
+    ({"tool_choice": "required", "ignore_eos": True}, "ignore_eos", "tool calls"),
     ({"parallel_tool_calls": 1}, "parallel_tool_calls", "true or false"),
     ({"tools": function(properties={"a": {"unevaluatedItems": False}})}, "tools",
      "tools[1].function.parameters: #/properties/a"),
