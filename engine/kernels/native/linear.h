@@ -48,14 +48,10 @@ enum {
     CHUNK_REGS = CHUNK_PANELS * REGS
 };
 
-#ifndef UNROLLED_ROWS
-#define UNROLLED_ROWS 4
-#endif
-
-#ifndef DIST
-#define DIST (2 << 10)
-#endif
-enum { FETCH_CODES = DIST }; /* bytes that few rows ask for ahead of their use (measured) */
+/* Up to this many rows, groups and units are unrolled; with more, each has work enough between two
+ * branches, and unrolled code would take longer to compile and no less time to run (measured). */
+enum { UNROLLED_ROWS = 4 };
+enum { FETCH_CODES = 2 << 10 }; /* bytes that few rows ask for ahead of their use (measured) */
 
 /* A panel, or chunks of neighbouring ones, times some rows. */
 struct native_tile {
