@@ -156,7 +156,7 @@ static void write_text(struct vocabulary *v, struct baton_matcher *matcher, int6
         double mask_us = now_us() - begin;
         id = draw(v, mask);
         begin = now_us();
-        baton_matcher_note(matcher, id);
+        baton_matcher_accept(matcher, id);
         times->us[times->n++] = mask_us + now_us() - begin;
     }
     baton_matcher_destroy(matcher);

@@ -157,9 +157,9 @@ enum baton_err dc_context_take_start(struct dc_context *context,
         dc_speculation_fini(&context->speculation);
         return err;
     }
-    baton_sampling_state_note_all(&context->sampling, start->output, start->n_output);
+    baton_sampling_state_accept_all(&context->sampling, start->output, start->n_output);
     /* Prefill sampled the first token, and penalties must count it here too. */
-    baton_sampling_state_note(&context->sampling, start->first_token);
+    baton_sampling_state_accept(&context->sampling, start->first_token);
     context->started = true;
     context->started_ns = baton_now_ns();
     context->next_token = start->first_token;

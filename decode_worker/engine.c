@@ -83,7 +83,7 @@ static void advance(struct dc_engine *engine, struct dc_context *context,
     context->n_steps++;
     context->next_token = last;
     context->n_output += (uint64_t)sampled->n;
-    baton_sampling_state_note(&context->sampling, last);
+    baton_sampling_state_accept(&context->sampling, last);
     note_speculation(engine, context, sampled);
     dc_context_publish(context);
 }

@@ -74,7 +74,7 @@ static void choose(void *arg, int i, int worker)
         if (sampled->n == chunk->n_logits || made->token != chunk->tokens[sampled->n] ||
             baton_sampling_params_is_stop(&state->params, made->token))
             break;
-        baton_sampling_state_note(state, made->token);
+        baton_sampling_state_accept(state, made->token);
     }
 }
 

@@ -23,7 +23,7 @@ struct dc_sampled {
 };
 
 /* Samples each chunk of the step from logits [step->n_logits][V] by the sampling state of its
- * context. Afterwards the state has noted all of its tokens except the last. The result is valid
+ * context. Afterwards the state has accepted all of its tokens except the last. The result is valid
  * until the next call. */
 const struct dc_sampled *dc_sample_batch_run(struct dc_sample_batch *batch,
                                              struct baton_engine *engine,

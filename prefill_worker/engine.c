@@ -141,7 +141,7 @@ static enum baton_err compute(struct pf_engine *engine)
 static void add_token(struct pf_job *job, uint32_t token, bool stopped)
 {
     job->tokens[job->n_tokens++] = token;
-    baton_sampling_state_note(&job->sampling, token);
+    baton_sampling_state_accept(&job->sampling, token);
     job->finished = stopped || job->n_tokens - job->n_prompt >= job->max_new_tokens;
     if (job->finished)
         pf_answer_finished(job, stopped);

@@ -19,7 +19,7 @@ enum baton_err baton_prompt_sampling(const Baton__V1__PrefillRequest *request, s
     enum baton_err err = baton_sampling_state_open(state, request->sampling, request->tokens,
                                                    n_prompt, n_output + n_more, grammars);
     if (!err)
-        baton_sampling_state_note_all(state, request->tokens + n_prompt, n_output);
+        baton_sampling_state_accept_all(state, request->tokens + n_prompt, n_output);
     return err;
 }
 

@@ -26,7 +26,7 @@ struct baton_sampled_token {
 };
 
 /* Samples from logits [V] with the sequence's state; position is the token's. The state does not
- * change: see baton_sampling_state_note. */
+ * change: see baton_sampling_state_accept. */
 void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,
                               const struct baton_sampling_state *state, const float *logits,
                               uint64_t position);

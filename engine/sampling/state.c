@@ -42,13 +42,13 @@ void baton_sampling_state_fini(struct baton_sampling_state *state)
     *state = (struct baton_sampling_state){0};
 }
 
-void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t token)
+void baton_sampling_state_accept(struct baton_sampling_state *state, uint32_t token)
 {
     state->n_output++;
     if (state->keeps_history)
         baton_history_add_output(&state->history, token);
     if (state->matcher)
-        baton_matcher_note(state->matcher, token);
+        baton_matcher_accept(state->matcher, token);
 }
 
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token)
@@ -60,9 +60,9 @@ void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t toke
         baton_matcher_drop(state->matcher);
 }
 
-void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
-                                   size_t n)
+void baton_sampling_state_accept_all(struct baton_sampling_state *state, const uint32_t *tokens,
+                                     size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        baton_sampling_state_note(state, tokens[i]);
+        baton_sampling_state_accept(state, tokens[i]);
 }

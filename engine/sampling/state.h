@@ -2,7 +2,7 @@
  *
  * Prompt and output are counted separately: presence and frequency penalties count the output
  * alone. A sequence that moves to another worker gets the same state there: its prompt, and then a
- * call of note for each token of its output so far.
+ * call of accept for each token of its output so far.
  *
  * Ownership: a state owns its parameters and history; zeroed it is valid to fini.
  * Threading: set once on the main thread, then used by the engine thread.
@@ -20,7 +20,7 @@ struct baton_sampling_state {
     struct baton_history history; /* empty unless the parameters need one */
     bool keeps_history;
     struct baton_matcher *matcher; /* NULL: no grammar constrains the sequence */
-    size_t n_output;               /* tokens noted */
+    size_t n_output;               /* tokens accepted */
 };
 
 /* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. The state takes
@@ -39,11 +39,11 @@ enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *sta
 void baton_sampling_state_fini(struct baton_sampling_state *state);
 
 /* Adds a token to the output. */
-void baton_sampling_state_note(struct baton_sampling_state *state, uint32_t token);
+void baton_sampling_state_accept(struct baton_sampling_state *state, uint32_t token);
 /* Takes back the last token of the output, a draft that was rejected. */
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token);
-/* As note for tokens [n], in order: the output of earlier attempts. */
-void baton_sampling_state_note_all(struct baton_sampling_state *state, const uint32_t *tokens,
-                                   size_t n);
+/* As accept for tokens [n], in order: the output of earlier attempts. */
+void baton_sampling_state_accept_all(struct baton_sampling_state *state, const uint32_t *tokens,
+                                     size_t n);
 
 #endif

@@ -71,7 +71,7 @@ static void walk(struct baton_grammar *grammar, const struct baton_network *netw
         uint32_t id = compare(matcher, automaton, position, (uint8_t)(choice * (i + 1)));
         if (id == STOP)
             break;
-        baton_matcher_note(matcher, id);
+        baton_matcher_accept(matcher, id);
         position = after(automaton, position, id);
     }
     baton_matcher_destroy(matcher);

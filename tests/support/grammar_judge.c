@@ -84,7 +84,7 @@ static void put_masks(struct baton_json_out *out, const struct judge *judge,
     baton_json_open(out, "masks", '[');
     for (size_t i = 0; i < baton_json_size(tokens); i++) {
         put_mask(out, judge, matcher, mask);
-        baton_matcher_note(matcher, (uint32_t)baton_json_int(baton_json_at(tokens, i)));
+        baton_matcher_accept(matcher, (uint32_t)baton_json_int(baton_json_at(tokens, i)));
     }
     put_mask(out, judge, matcher, mask);
     baton_json_close(out, ']');

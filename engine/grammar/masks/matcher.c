@@ -121,7 +121,7 @@ static void tidy(struct baton_grammar *grammar)
         collect(grammar);
 }
 
-static void note(struct baton_matcher *matcher, uint32_t token)
+static void accept_token(struct baton_matcher *matcher, uint32_t token)
 {
     struct baton_grammar *grammar = matcher->grammar;
     size_t n;
@@ -148,7 +148,7 @@ static void begin_text(struct baton_matcher *matcher)
 {
     matcher->position = baton_automaton_start(matcher->grammar->automaton);
     for (size_t i = 0; i < matcher->n_waiting; i++)
-        note(matcher, matcher->waiting[i]);
+        accept_token(matcher, matcher->waiting[i]);
     free(matcher->waiting);
     matcher->waiting = NULL;
     matcher->n_waiting = matcher->cap_waiting = 0;
@@ -237,12 +237,12 @@ enum baton_err baton_matcher_state(const struct baton_matcher *matcher)
     return state ? state : matcher->has_lost ? BATON_NO_MEMORY : BATON_OK;
 }
 
-void baton_matcher_note(struct baton_matcher *matcher, uint32_t token)
+void baton_matcher_accept(struct baton_matcher *matcher, uint32_t token)
 {
     struct baton_grammar *grammar = matcher->grammar;
     lock(grammar);
     if (baton_grammar_state(grammar) == BATON_OK)
-        note(matcher, token);
+        accept_token(matcher, token);
     else
         note_later(matcher, token);
     unlock(grammar);

@@ -53,7 +53,7 @@ void baton_matcher_destroy(struct baton_matcher *matcher);
 enum baton_err baton_matcher_state(const struct baton_matcher *matcher);
 
 /* Adds a token to the text. After a token that is not allowed nothing may follow. */
-void baton_matcher_note(struct baton_matcher *matcher, uint32_t token);
+void baton_matcher_accept(struct baton_matcher *matcher, uint32_t token);
 /* Removes the last token; at most BATON_MATCHER_MAX_DROPS in a row. */
 void baton_matcher_drop(struct baton_matcher *matcher);
 

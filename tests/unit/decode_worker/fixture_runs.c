@@ -44,7 +44,7 @@ size_t single_run(const struct request_params *params, uint32_t *tokens)
         uint32_t token = baton_sampler_pick(run.sampler, run.logits, &state.params, &state.history,
                                             (uint64_t)run.seq.n_tokens);
         tokens[n++] = token;
-        baton_sampling_state_note(&state, token);
+        baton_sampling_state_accept(&state, token);
         if (token == params->stop || n == (size_t)params->n_new)
             break;
         assert_int_equal(baton_engine_decode(run.engine, seqs, &token, 1, run.logits), BATON_OK);

@@ -113,9 +113,9 @@ static void compare(const struct baton_grammar_text *text, const struct baton_to
         if (!n_allowed)
             break;
         uint32_t id = allowed[rand_r(&seed) % n_allowed];
-        baton_matcher_note(matcher, allowed[0]); /* and back */
+        baton_matcher_accept(matcher, allowed[0]); /* and back */
         baton_matcher_drop(matcher);
-        baton_matcher_note(matcher, id);
+        baton_matcher_accept(matcher, id);
         const char *bytes_of = text_of(NULL, id, &n);
         memcpy(path + n_path, bytes_of, n);
         n_path += n;
@@ -160,7 +160,7 @@ static int forced_after(const char *path, uint32_t *tokens, int n_max)
     assert_int_equal(baton_grammar_create(&text, trie, &grammar, &why), BATON_OK);
     struct baton_matcher *matcher = baton_matcher_create(grammar);
     for (; *path; path++)
-        baton_matcher_note(matcher, (uint8_t)*path);
+        baton_matcher_accept(matcher, (uint8_t)*path);
     int n = baton_matcher_forced(matcher, tokens, n_max);
     baton_matcher_destroy(matcher);
     baton_grammar_release(grammar);

@@ -83,7 +83,7 @@ TEST(matchers_come_before_their_grammar_and_keep_what_they_are_told)
     struct baton_matcher *first = match(&stand, "a{99}b"), *other = match(&stand, "cd");
     struct baton_matcher *leaves = match(&stand, "a{99}b");
     for (int i = 0; i < 99; i++)
-        baton_matcher_note(first, 'a');
+        baton_matcher_accept(first, 'a');
     assert_int_equal(baton_matcher_state(first), BATON_AGAIN);
     assert_int_equal(baton_matcher_state(other), BATON_AGAIN);
     baton_matcher_destroy(leaves);
@@ -96,7 +96,7 @@ TEST(matchers_come_before_their_grammar_and_keep_what_they_are_told)
     assert_only(other, 'c');
     struct baton_matcher *later = match(&stand, "cd");
     assert_int_equal(baton_matcher_state(later), BATON_OK);
-    baton_matcher_note(later, 'c');
+    baton_matcher_accept(later, 'c');
     assert_only(later, 'd');
     assert_int_equal(stand.n_loads, 1);
     assert_int_equal(stand.n_made, 2);

@@ -57,7 +57,7 @@ TEST(without_penalties_nothing_is_remembered)
 {
     make_state(NULL, 0);
     assert_false(state.keeps_history);
-    baton_sampling_state_note(&state, 3);
+    baton_sampling_state_accept(&state, 3);
     assert_int_equal(state.history.n_seen, 0);
 }
 
@@ -84,7 +84,7 @@ TEST(a_penalty_looks_at_prompt_and_output)
     sampling.repetition_penalty = 4; /* 4.2 becomes 1.05, less than 2 */
     make_state(prompt, 1);
     assert_int_equal(sample_at(1, &sampled), 0);
-    baton_sampling_state_note(&state, sampled.token); /* 2 becomes 0.5 */
+    baton_sampling_state_accept(&state, sampled.token); /* 2 becomes 0.5 */
     assert_int_equal(sample_at(2, &sampled), 3);
 }
 
@@ -101,7 +101,7 @@ TEST(stop_ids_do_not_come_before_min_tokens)
         assert_int_equal(sample_at(i, &sampled), 0);
         assert_int_equal(sampled.decision.candidates[0].token, 3);
         assert_int_equal(sampled.decision.candidates[0].removed_by, BATON_REMOVED_BY_MIN_TOKENS);
-        baton_sampling_state_note(&state, 0);
+        baton_sampling_state_accept(&state, 0);
     }
     assert_int_equal(sample_at(2, &sampled), 3);
     assert_int_equal(sampled.decision.candidates[0].removed_by, BATON_KEPT);
