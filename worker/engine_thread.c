@@ -347,7 +347,7 @@ void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns
     struct baton_engine_pulse seen = pulse(thread);
     uint64_t n_done = (uint64_t)n_taken + atomic_load(&thread->n_steps) + seen.n_layers;
     double still_s =
-        baton_progress_look(&thread->progress, has_work(thread, n_taken, now_ns), n_done, now_ns);
+        baton_progress_poll(&thread->progress, has_work(thread, n_taken, now_ns), n_done, now_ns);
     set_stalled(thread, still_s > patience_s(thread, seen.n_rows) ? still_s : 0);
 }
 

@@ -13,14 +13,14 @@ static const double longest_gap_s = 0.5, usual_times = 8;
  * disk. */
 static const double unknown_s = 10;
 
-double baton_progress_look(struct baton_progress *progress, bool has_work, uint64_t n_done,
+double baton_progress_poll(struct baton_progress *progress, bool has_work, uint64_t n_done,
                            int64_t now_ns)
 {
-    double gap_s = progress->looked_ns ? baton_seconds(now_ns - progress->looked_ns) : 0;
+    double gap_s = progress->polled_ns ? baton_seconds(now_ns - progress->polled_ns) : 0;
     bool is_still = has_work && n_done == progress->n_done;
     progress->still_s = is_still ? progress->still_s + fmin(gap_s, longest_gap_s) : 0;
     progress->n_done = n_done;
-    progress->looked_ns = now_ns;
+    progress->polled_ns = now_ns;
     return progress->still_s;
 }
 

@@ -24,13 +24,13 @@
 
 struct baton_progress {
     uint64_t n_done;
-    int64_t looked_ns; /* 0: never */
+    int64_t polled_ns; /* 0: never */
     double still_s;
 };
 
 /* Updates the progress with whether there is work and how much was done in all. Returns the seconds
  * without progress while there was work. */
-double baton_progress_look(struct baton_progress *progress, bool has_work, uint64_t n_done,
+double baton_progress_poll(struct baton_progress *progress, bool has_work, uint64_t n_done,
                            int64_t now_ns);
 
 /* The seconds without progress after which work counts as stalled: floor_s, or many times the usual

@@ -324,7 +324,7 @@ static void read_slot(struct baton_kv_offers *offers, struct slot *slot)
     close_if_open(&slot->connection);
 }
 
-void baton_kv_offers_look(struct baton_kv_offers *offers)
+void baton_kv_offers_poll(struct baton_kv_offers *offers)
 {
     accept_all(offers);
     for (int i = 0; i < BATON_KV_OFFERS_MAX; i++)
@@ -335,7 +335,7 @@ void baton_kv_offers_look(struct baton_kv_offers *offers)
 int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
                          struct baton_kv_offer *offer)
 {
-    baton_kv_offers_look(offers);
+    baton_kv_offers_poll(offers);
     for (int i = 0; i < BATON_KV_OFFERS_MAX; i++) {
         struct slot *slot = &offers->slots[i];
         if (slot->fd < 0 || slot->offer.link != link)

@@ -64,7 +64,7 @@ void baton_kv_offers_close(struct baton_kv_offers *offers);
 
 /* Accepts connections, at most 64, and reads their offers. Called periodically: otherwise strangers
  * would keep the queue of connections full. */
-void baton_kv_offers_look(struct baton_kv_offers *offers);
+void baton_kv_offers_poll(struct baton_kv_offers *offers);
 
 /* Polls, and returns the file of the link's offer, which the caller owns then; -1: there is none.
  * */

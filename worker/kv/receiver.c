@@ -312,7 +312,7 @@ static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
-    baton_kv_share_look(receiver->share);
+    baton_kv_share_poll(receiver->share);
     if (!take_early(receiver, now_ns))
         return; /* later messages wait, since the order of a link counts */
     if (!receive_messages(receiver, now_ns))

@@ -238,7 +238,7 @@ void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
     for (struct baton_kv_peer *peer = peer_list_first(&sender->peers); peer;
          peer = peer_list_next(&sender->peers, peer)) {
         double still_s =
-            baton_progress_look(&peer->progress, is_waiting(peer), peer->n_acks, now_ns);
+            baton_progress_poll(&peer->progress, is_waiting(peer), peer->n_acks, now_ns);
         if (still_s <= 0 || is_down(peer) || !is_cut(peer, still_s, beat_s))
             continue;
         peer->is_cut = true;

@@ -68,10 +68,10 @@ static struct baton_kv_view *map(const struct baton_kv_share *share,
     return view;
 }
 
-void baton_kv_share_look(struct baton_kv_share *share)
+void baton_kv_share_poll(struct baton_kv_share *share)
 {
     if (share)
-        baton_kv_offers_look(share->offers);
+        baton_kv_offers_poll(share->offers);
 }
 
 uint64_t baton_kv_share_n_refused(const struct baton_kv_share *share)

@@ -28,7 +28,7 @@ enum baton_err baton_kv_share_open(const struct baton_kv *own,
 void baton_kv_share_close(struct baton_kv_share *share);
 
 /* Accepts waiting offers and rejects strangers. Called periodically. share may be NULL. */
-void baton_kv_share_look(struct baton_kv_share *share);
+void baton_kv_share_poll(struct baton_kv_share *share);
 
 /* The number of connections that were rejected. share may be NULL. */
 uint64_t baton_kv_share_n_refused(const struct baton_kv_share *share);

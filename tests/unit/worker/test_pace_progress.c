@@ -19,7 +19,7 @@ static double watch(bool has_work, uint64_t n_done, int seconds)
     double still_s = 0;
     for (int i = 0; i < 4 * seconds; i++) {
         now_ns += BATON_SECOND / 4;
-        still_s = baton_progress_look(&progress, has_work, n_done, now_ns);
+        still_s = baton_progress_poll(&progress, has_work, n_done, now_ns);
     }
     return still_s;
 }
@@ -48,7 +48,7 @@ TEST(time_without_a_look_hardly_counts)
 {
     (void)watch(true, 7, 1);
     now_ns += 3600 * BATON_SECOND;
-    assert_true(baton_progress_look(&progress, true, 7, now_ns) < 2);
+    assert_true(baton_progress_poll(&progress, true, 7, now_ns) < 2);
 }
 
 TEST(patience_grows_with_what_is_usual_and_is_long_before_that_is_known)

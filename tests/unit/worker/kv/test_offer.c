@@ -267,7 +267,7 @@ TEST(a_look_alone_empties_the_queue)
     while (n < 200 && (connections[n] = connect_raw()) >= 0)
         n++;
     assert_int_equal(baton_kv_offer_send(&sample, file, &why), BATON_AGAIN);
-    baton_kv_offers_look(offers);
+    baton_kv_offers_poll(offers);
     send_sample(sample.link);
     assert_true(is_there(sample.link));
     while (n)
