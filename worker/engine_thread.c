@@ -339,7 +339,7 @@ static bool has_work(struct baton_engine_thread *thread, unsigned n_taken, int64
     return is_due || atomic_load(&thread->has_work) || n_taken != thread->n_put;
 }
 
-void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns)
+void baton_engine_thread_check_stall(struct baton_engine_thread *thread, int64_t now_ns)
 {
     if (thread->options.stall_s <= 0)
         return;

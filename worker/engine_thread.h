@@ -98,7 +98,7 @@ void baton_engine_thread_wake(struct baton_engine_thread *thread);
 /* Checks whether the thread makes progress, and logs when it stalls or resumes. It is stalled when
  * it has work and neither a layer nor a step ends for stall_s and for many times the usual time.
  * Called a few times a second. */
-void baton_engine_thread_look(struct baton_engine_thread *thread, int64_t now_ns);
+void baton_engine_thread_check_stall(struct baton_engine_thread *thread, int64_t now_ns);
 
 /* Takes an item that was handed back; NULL when there is none. */
 void *baton_engine_thread_take_done(struct baton_engine_thread *thread);

@@ -150,8 +150,8 @@ static void from_peer(void *arg, const struct baton_message *message)
 static int64_t work(void *arg, int64_t now_ns)
 {
     struct baton_service *service = arg;
-    baton_engine_thread_look(service->thread, now_ns);
-    baton_kv_sender_look(service->sender, now_ns);
+    baton_engine_thread_check_stall(service->thread, now_ns);
+    baton_kv_sender_check_paths(service->sender, now_ns);
     if (service->receiver)
         baton_kv_receiver_work(service->receiver, now_ns);
     int64_t next_ns = service->ops->work(service, now_ns);

@@ -230,7 +230,7 @@ static bool is_cut(struct baton_kv_peer *peer, double still_s, double beat_s)
            baton_seconds(baton_link_silent_ns(peer->link)) > CUT_BEATS * beat_s;
 }
 
-void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns)
+void baton_kv_sender_check_paths(struct baton_kv_sender *sender, int64_t now_ns)
 {
     double beat_s = baton_seconds(sender->options.beat_ns);
     if (beat_s <= 0)

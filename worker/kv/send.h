@@ -111,7 +111,7 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
 
 /* Closes links on which nobody acknowledges, so that the next pump of their transfers finds them
  * broken, and later transfers dial a new link. */
-void baton_kv_sender_look(struct baton_kv_sender *sender, int64_t now_ns);
+void baton_kv_sender_check_paths(struct baton_kv_sender *sender, int64_t now_ns);
 
 /* Frees links that are down and that no transfer uses. */
 void baton_kv_sender_tidy(struct baton_kv_sender *sender);

@@ -269,12 +269,12 @@ TEST(a_canary_that_does_not_come_back_is_a_stall)
     assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
     await_count(&bird.n_begun, 1);
     for (int i = 0; i < 100; i++) /* what a first step takes is not known: patience is long */
-        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+        baton_engine_thread_check_stall(thread, now_ns += BATON_SECOND / 4);
     assert_true(baton_engine_thread_stats(thread).stalled_s > 1);
     atomic_store(&bird.waits, false);
     await_canaries(1);
     for (int i = 0; i < 100; i++)
-        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+        baton_engine_thread_check_stall(thread, now_ns += BATON_SECOND / 4);
     assert_true(baton_engine_thread_stats(thread).stalled_s == 0);
     close_thread();
 }
@@ -285,7 +285,7 @@ TEST(an_idle_thread_that_does_not_begin_its_canary_stands_still)
     stall_s = 1;
     open_with_canary(3600); /* and never started, as one that is frozen */
     for (int i = 0; i < 100; i++)
-        baton_engine_thread_look(thread, now_ns += BATON_SECOND / 4);
+        baton_engine_thread_check_stall(thread, now_ns += BATON_SECOND / 4);
     assert_true(baton_engine_thread_stats(thread).stalled_s > 1);
     close_thread();
 }
