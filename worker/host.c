@@ -420,7 +420,7 @@ void baton_host_run(struct baton_host *host)
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
-        baton_memory_claim_back(host->claim, baton_kv_unbacked_bytes(host->kv));
+        baton_memory_claim_set_unbacked(host->claim, baton_kv_unbacked_bytes(host->kv));
         next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();
         baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);

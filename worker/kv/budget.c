@@ -293,7 +293,7 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
     struct baton_kv_needs needs = {.context_tokens = baton_model_info(model)->n_context};
     struct baton_kv_budget budget;
     struct baton_memory_peers peers;
-    baton_memory_claim_look(claim, &peers);
+    baton_memory_claim_peers(claim, &peers);
     enum baton_err err = check_weights(model, left, &peers, why);
     if (!err)
         err = measure_model(options, model, dtype, &needs, why);
@@ -358,7 +358,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     struct baton_kv *made = NULL;
     struct baton_memory_left left;
     struct baton_memory_peers peers;
-    baton_memory_claim_look(claim, &peers);
+    baton_memory_claim_peers(claim, &peers);
     baton_memory_left(&left);
     size_t mapped_bytes = baton_model_info(model)->mapped_bytes;
     if (options->draft)
@@ -376,7 +376,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
         return err;
     }
     *kv = made;
-    baton_memory_claim_take(claim, (uint64_t)pool_bytes(&needs, &budget));
+    baton_memory_claim_set_pool(claim, (uint64_t)pool_bytes(&needs, &budget));
     baton_kv_bound_cache(*kv, budget.n_cached);
     log_pool(*kv, &needs, &budget);
     return BATON_OK;

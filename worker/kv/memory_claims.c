@@ -85,7 +85,7 @@ static void count(const struct baton_core_slot *slot, struct baton_memory_peers 
     peers->unbacked_bytes += (uint64_t)atomic_load(&slot->unbacked_mib) * MIB;
 }
 
-void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers)
+void baton_memory_claim_peers(struct baton_memory_claim *claim, struct baton_memory_peers *peers)
 {
     *peers = (struct baton_memory_peers){0};
     for (int i = 0; claim && i < BATON_CORE_WORKERS_MAX; i++)
@@ -98,7 +98,7 @@ static uint32_t whole_mib(uint64_t n_bytes)
     return (uint32_t)((n_bytes + MIB - 1) / MIB);
 }
 
-void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes)
+void baton_memory_claim_set_pool(struct baton_memory_claim *claim, uint64_t n_bytes)
 {
     if (!claim)
         return;
@@ -107,7 +107,7 @@ void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes)
     atomic_fetch_or(&claim->own->state, BATON_CORE_SIZED);
 }
 
-void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes)
+void baton_memory_claim_set_unbacked(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes)
 {
     if (claim)
         atomic_store(&claim->own->unbacked_mib, whole_mib(n_unbacked_bytes));

@@ -41,12 +41,12 @@ void baton_memory_claim_close(struct baton_memory_claim *claim);
 
 /* Reads the other workers' claims; none with a claim of NULL. Called before the memory left is
  * measured: memory that another worker takes in between is then counted at least once. */
-void baton_memory_claim_look(struct baton_memory_claim *claim, struct baton_memory_peers *peers);
+void baton_memory_claim_peers(struct baton_memory_claim *claim, struct baton_memory_peers *peers);
 
 /* Claims n_bytes for this worker's pool, none of which is backed yet. NULL is harmless. */
-void baton_memory_claim_take(struct baton_memory_claim *claim, uint64_t n_bytes);
+void baton_memory_claim_set_pool(struct baton_memory_claim *claim, uint64_t n_bytes);
 
 /* Sets how many of them are not backed yet; the kernel counts the others. NULL is harmless. */
-void baton_memory_claim_back(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes);
+void baton_memory_claim_set_unbacked(struct baton_memory_claim *claim, uint64_t n_unbacked_bytes);
 
 #endif

@@ -19,7 +19,7 @@ static struct baton_memory_claim *open_claim(bool decodes)
 static void assert_peers(struct baton_memory_claim *claim, struct baton_memory_peers expected)
 {
     struct baton_memory_peers peers;
-    baton_memory_claim_look(claim, &peers);
+    baton_memory_claim_peers(claim, &peers);
     assert_int_equal(peers.n_prefill, expected.n_prefill);
     assert_int_equal(peers.n_decode, expected.n_decode);
     assert_int_equal(peers.n_unsized_prefill, expected.n_unsized_prefill);
@@ -43,13 +43,13 @@ TEST(a_worker_sees_who_is_still_to_decide)
 TEST(what_is_taken_counts_as_free_until_it_is_backed)
 {
     struct baton_memory_claim *decode = open_claim(true), *prefill = open_claim(false);
-    baton_memory_claim_take(decode, (3 << 20) - 1);
+    baton_memory_claim_set_pool(decode, (3 << 20) - 1);
     assert_peers(prefill, (struct baton_memory_peers){
                               .n_decode = 1, .pool_bytes = 3 << 20, .unbacked_bytes = 3 << 20});
-    baton_memory_claim_back(decode, 1);
+    baton_memory_claim_set_unbacked(decode, 1);
     assert_peers(prefill, (struct baton_memory_peers){
                               .n_decode = 1, .pool_bytes = 3 << 20, .unbacked_bytes = 1 << 20});
-    baton_memory_claim_back(decode, 0);
+    baton_memory_claim_set_unbacked(decode, 0);
     assert_peers(prefill, (struct baton_memory_peers){.n_decode = 1, .pool_bytes = 3 << 20});
     baton_memory_claim_close(decode);
     decode = open_claim(true); /* its slot, with nothing of the old worker's */
@@ -62,7 +62,7 @@ TEST(a_limit_of_ones_own_is_not_shared_with_other_containers)
 {
     struct baton_memory_claim *here = open_claim_in(7, true), *beside = open_claim_in(7, false),
                               *elsewhere = open_claim_in(8, false), *host = open_claim(false);
-    baton_memory_claim_take(elsewhere, 1 << 20);
+    baton_memory_claim_set_pool(elsewhere, 1 << 20);
     assert_peers(here, (struct baton_memory_peers){.n_prefill = 1, .n_unsized_prefill = 1});
     assert_peers(host, (struct baton_memory_peers){.n_prefill = 2,
                                                    .n_unsized_prefill = 1,
@@ -82,8 +82,8 @@ TEST(without_a_claim_there_are_no_others)
     struct baton_why why = {""};
     assert_int_equal(baton_memory_claim_open("", true, 0, &none, &why), BATON_NOT_FOUND);
     assert_peers(NULL, (struct baton_memory_peers){0});
-    baton_memory_claim_take(NULL, 1);
-    baton_memory_claim_back(NULL, 1);
+    baton_memory_claim_set_pool(NULL, 1);
+    baton_memory_claim_set_unbacked(NULL, 1);
     baton_memory_claim_close(NULL);
 }
 
