@@ -26,7 +26,7 @@ static void answer_rejected(const struct dc_service *service, const struct baton
     rejected.batch_full = batch_full;
     answer.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
     answer.rejected = &rejected;
-    baton_origin_tell(origin, &answer);
+    baton_origin_send_or_log(origin, &answer);
 }
 
 static void answer_reserved(const struct dc_service *service, const struct dc_context *context)
@@ -39,7 +39,7 @@ static void answer_reserved(const struct dc_service *service, const struct dc_co
     reserved.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
     answer.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     answer.reserved = &reserved;
-    baton_origin_tell(&context->origin, &answer);
+    baton_origin_send_or_log(&context->origin, &answer);
 }
 
 static enum baton_err take_blocks(struct dc_service *service, struct dc_context *context,

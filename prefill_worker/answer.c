@@ -20,7 +20,7 @@ void pf_answer_first(const struct pf_job *job, const struct baton_sampled_messag
     baton_first_token_fill(&message, &first, sampled);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FIRST_TOKEN;
     envelope.first_token = &message;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
     baton_first_token_log(&first, &job->origin);
 }
 
@@ -47,7 +47,7 @@ void pf_answer_embedding(const struct pf_job *job, const float *values, int n, i
     embedding.disk_tokens = (uint32_t)job->n_disk_tokens;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_EMBEDDING;
     envelope.embedding = &embedding;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
     baton_log(BATON_LOG_INFO, "embedding", BATON_ORIGIN(&job->origin),
               BATON_I("attempt", job->origin.attempt),
               BATON_S("pooling", baton_pooling_name(job->pooling)),
@@ -67,7 +67,7 @@ void pf_answer_token(const struct pf_job *job, const struct baton_sampled_messag
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
 }
 
 void pf_answer_finished(const struct pf_job *job, bool stopped)
@@ -81,7 +81,7 @@ void pf_answer_finished(const struct pf_job *job, bool stopped)
     finished.decode_s = job->decode_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_FINISHED;
     envelope.finished = &finished;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
     baton_log(BATON_LOG_INFO, "sequence", BATON_ORIGIN(&job->origin),
               BATON_I("attempt", job->origin.attempt), BATON_I("tokens", finished.n_steps),
               BATON_F("decode_s", job->decode_s));

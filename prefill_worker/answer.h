@@ -3,7 +3,7 @@
  *
  * Ownership: all arguments are borrowed.
  * Threading: engine thread.
- * Errors:    none; a gateway that takes no messages is soon lost (baton_origin_tell).
+ * Errors:    none; a gateway that takes no messages is soon lost (baton_origin_send_or_log).
  */
 #ifndef BATON_PREFILL_WORKER_ANSWER_H
 #define BATON_PREFILL_WORKER_ANSWER_H

@@ -31,7 +31,7 @@ void pf_parts_answer_reserved(struct pf_job *job, struct baton_ticket ticket)
     reserved.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
     envelope.body_case = BATON__V1__ENVELOPE__BODY_RESERVED;
     envelope.reserved = &reserved;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
     job->parts.is_reserved = true;
 }
 
@@ -43,7 +43,7 @@ void pf_parts_answer_rejected(const struct pf_job *job, const struct baton_kv *k
     rejected.blocks_free = (uint32_t)baton_kv_n_reservable(kv);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_REJECTED;
     envelope.rejected = &rejected;
-    baton_origin_tell(&job->origin, &envelope);
+    baton_origin_send_or_log(&job->origin, &envelope);
 }
 
 /* ---- the start ---- */

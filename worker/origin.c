@@ -41,7 +41,7 @@ enum baton_err baton_origin_send(const struct baton_origin *origin, baton_envelo
     return baton_link_send(origin->gateway, envelope, NULL, 0);
 }
 
-void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope)
+void baton_origin_send_or_log(const struct baton_origin *origin, baton_envelope *envelope)
 {
     enum baton_err err = baton_origin_send(origin, envelope);
     if (err)
@@ -70,5 +70,5 @@ void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Cod
     envelope.failed = &failed;
     baton_log(BATON_LOG_WARN, "request_failed", BATON_ORIGIN(origin),
               BATON_I("attempt", origin->attempt), BATON_S("reason", message));
-    baton_origin_tell(origin, &envelope);
+    baton_origin_send_or_log(origin, &envelope);
 }

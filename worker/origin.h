@@ -37,7 +37,7 @@ enum baton_err baton_origin_send(const struct baton_origin *origin,
 
 /* The same for callers that cannot handle a failure: it is logged. A gateway whose link stays full
  * is soon silent as well, and then counts as lost. */
-void baton_origin_tell(const struct baton_origin *origin, baton_envelope *envelope);
+void baton_origin_send_or_log(const struct baton_origin *origin, baton_envelope *envelope);
 
 /* Answers Failed, and logs it. */
 void baton_origin_fail(const struct baton_origin *origin, Baton__V1__Failed__Code code,
