@@ -16,7 +16,7 @@ struct slot {
     Baton__V1__Tokens tokens;
     Baton__V1__DecodeBegan began;
     Baton__V1__Finished finished;
-    struct baton_tokens_room room;
+    struct baton_tokens_arrays arrays;
 };
 
 struct dc_stream {
@@ -105,7 +105,7 @@ static void fill(struct slot *slot, const struct dc_event *event, double step_s)
     slot->event.tokens = &slot->tokens;
     slot->tokens.first_index = context->n_output;
     slot->tokens.step_s = step_s;
-    baton_sampled_messages_into(&slot->tokens, &slot->room, event->sampled->tokens,
+    baton_sampled_messages_into(&slot->tokens, &slot->arrays, event->sampled->tokens,
                                 event->sampled->n);
     fill_drafts(&slot->event, &context->speculation);
     if (!context->n_steps) {

@@ -59,11 +59,11 @@ void pf_answer_embedding(const struct pf_job *job, const float *values, int n, i
 void pf_answer_token(const struct pf_job *job, const struct baton_sampled_message *sampled,
                      double step_s)
 {
-    struct baton_tokens_room room;
+    struct baton_tokens_arrays arrays;
     Baton__V1__Tokens tokens = BATON__V1__TOKENS__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     tokens.first_index = pf_job_n_output(job);
-    baton_sampled_messages_into(&tokens, &room, sampled, 1);
+    baton_sampled_messages_into(&tokens, &arrays, sampled, 1);
     tokens.step_s = step_s;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKENS;
     envelope.tokens = &tokens;

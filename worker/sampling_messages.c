@@ -105,18 +105,18 @@ void baton_logprobs_message_make(struct baton_logprobs_message *out, struct bato
     fill_logprobs(out, &logprobs);
 }
 
-void baton_sampled_messages_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
+void baton_sampled_messages_into(Baton__V1__Tokens *message, struct baton_tokens_arrays *arrays,
                                  const struct baton_sampled_message *sampled, int n)
 {
     for (int i = 0; i < n; i++) {
-        room->ids[i] = sampled[i].token;
-        room->decisions[i] = sampled[i].decision;
-        room->logprobs[i] = sampled[i].logprobs;
+        arrays->ids[i] = sampled[i].token;
+        arrays->decisions[i] = sampled[i].decision;
+        arrays->logprobs[i] = sampled[i].logprobs;
     }
-    message->tokens = room->ids;
+    message->tokens = arrays->ids;
     message->n_tokens = (size_t)n;
-    message->decisions = room->decisions;
+    message->decisions = arrays->decisions;
     message->n_decisions = sampled->decision ? (size_t)n : 0;
-    message->logprobs = room->logprobs;
+    message->logprobs = arrays->logprobs;
     message->n_logprobs = sampled->logprobs ? (size_t)n : 0;
 }

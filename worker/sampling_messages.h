@@ -49,14 +49,14 @@ void baton_logprobs_message_make(struct baton_logprobs_message *out, struct bato
                                  const float *logits, uint32_t token, int n_top);
 
 /* The arrays of a message that carries the tokens of one step of a sequence. */
-struct baton_tokens_room {
+struct baton_tokens_arrays {
     uint32_t ids[1 + BATON_MAX_DRAFTS];
     Baton__V1__Decision *decisions[1 + BATON_MAX_DRAFTS];
     Baton__V1__Logprobs *logprobs[1 + BATON_MAX_DRAFTS];
 };
 
 /* Puts tokens [n], n <= 1 + BATON_MAX_DRAFTS, into a message. All or none have each detail. */
-void baton_sampled_messages_into(Baton__V1__Tokens *message, struct baton_tokens_room *room,
+void baton_sampled_messages_into(Baton__V1__Tokens *message, struct baton_tokens_arrays *arrays,
                                  const struct baton_sampled_message *sampled, int n);
 
 #endif
