@@ -205,7 +205,7 @@ static int64_t work(struct baton_service *base, int64_t now_ns)
         pf_service_step_job(service, job, now_ns, &pool_full);
     }
     if (service->disk && pool_full) {
-        int64_t eviction_ns = baton_kv_disk_give_way(service->disk, now_ns);
+        int64_t eviction_ns = baton_kv_disk_drop_slow_saves(service->disk, now_ns);
         next_ns = eviction_ns < next_ns ? eviction_ns : next_ns;
     }
     return next_ns;

@@ -385,7 +385,7 @@ void baton_kv_disk_give_back(struct baton_kv_disk *disk)
 }
 
 /* The thread may be writing a block of the first save, which therefore ends after that block. */
-int64_t baton_kv_disk_give_way(struct baton_kv_disk *disk, int64_t now_ns)
+int64_t baton_kv_disk_drop_slow_saves(struct baton_kv_disk *disk, int64_t now_ns)
 {
     int64_t next_ns = INT64_MAX;
     pthread_mutex_lock(&disk->mutex);

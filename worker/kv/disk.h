@@ -85,7 +85,7 @@ void baton_kv_disk_give_back(struct baton_kv_disk *disk);
 /* Called while prompts wait for free blocks: drops the saves that have taken more than a twentieth
  * of the time of computing their blocks. Returns when the next one will have; INT64_MAX: there is
  * none. */
-int64_t baton_kv_disk_give_way(struct baton_kv_disk *disk, int64_t now_ns);
+int64_t baton_kv_disk_drop_slow_saves(struct baton_kv_disk *disk, int64_t now_ns);
 
 /* Whether there is nothing left to write or to give back. */
 bool baton_kv_disk_is_idle(const struct baton_kv_disk *disk);
