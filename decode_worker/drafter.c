@@ -204,7 +204,7 @@ void dc_drafter_run(struct dc_drafter *drafter, const struct dc_step *step)
         if (!run_round(drafter))
             return;
         if (n_rows)
-            baton_step_line_note(&drafter->line, n_rows, baton_seconds(baton_now_ns() - begin_ns));
+            baton_step_line_add(&drafter->line, n_rows, baton_seconds(baton_now_ns() - begin_ns));
         drafter->i_draft++;
         drafter->n_chunks = drafter->n_logits = 0;
         fill_next(drafter, step);

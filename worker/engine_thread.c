@@ -98,26 +98,26 @@ static bool schedule(struct baton_engine_thread *thread, int64_t *wait_ns)
     return has_step;
 }
 
-static void note_cost(struct baton_engine_thread *thread, int n_rows, double seconds)
+static void record_cost(struct baton_engine_thread *thread, int n_rows, double seconds)
 {
     double base_s, row_s;
-    baton_step_line_note(&thread->line, n_rows, seconds);
+    baton_step_line_add(&thread->line, n_rows, seconds);
     baton_step_line_fit(&thread->line, &base_s, &row_s);
     atomic_store(&thread->step_base_s, base_s);
     atomic_store(&thread->step_row_s, row_s);
 }
 
-static void note_step(struct baton_engine_thread *thread, const struct baton_step_report *report,
-                      int64_t begin_ns, int64_t end_ns)
+static void record_step(struct baton_engine_thread *thread, const struct baton_step_report *report,
+                        int64_t begin_ns, int64_t end_ns)
 {
     double seconds = baton_seconds(end_ns - begin_ns);
     int64_t computed_ns = report->computed_ns ? report->computed_ns : end_ns;
     atomic_store(&thread->last_step_s, baton_seconds(computed_ns - begin_ns));
-    baton_rate_note(&thread->rate, report->n_tokens, seconds);
+    baton_rate_add(&thread->rate, report->n_tokens, seconds);
     atomic_store(&thread->busy_s, thread->rate.busy_s);
     atomic_store(&thread->tokens_per_s, baton_rate_per_s(&thread->rate));
     if (thread->warm && report->n_rows) /* the first step reads the weights from cold memory */
-        note_cost(thread, report->n_rows, seconds - baton_seconds(report->before_ns));
+        record_cost(thread, report->n_rows, seconds - baton_seconds(report->before_ns));
     thread->warm |= report->n_tokens > 0;
 }
 
@@ -128,8 +128,8 @@ static struct baton_engine_pulse pulse(const struct baton_engine_thread *thread)
 }
 
 /* Records the time of a layer, from which the patience for the next one follows. */
-static void note_pace(struct baton_engine_thread *thread, unsigned n_layers, int n_rows,
-                      double seconds)
+static void record_pace(struct baton_engine_thread *thread, unsigned n_layers, int n_rows,
+                        double seconds)
 {
     thread->slowest_s = fmax(thread->slowest_s * fading, seconds / (n_layers ? n_layers : 1));
     thread->most_rows = fmax(thread->most_rows * fading, n_rows);
@@ -143,12 +143,12 @@ static void run_step(struct baton_engine_thread *thread)
     struct baton_step_report report = {0};
     int64_t begin_ns = baton_now_ns();
     unsigned n_before = pulse(thread).n_layers;
-    bool is_noted = thread->options.hooks.run(thread->options.hooks.arg, begin_ns, &report);
+    bool has_report = thread->options.hooks.run(thread->options.hooks.arg, begin_ns, &report);
     int64_t end_ns = baton_now_ns();
-    note_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
-              baton_seconds(end_ns - begin_ns));
-    if (is_noted)
-        note_step(thread, &report, begin_ns, end_ns);
+    record_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
+                baton_seconds(end_ns - begin_ns));
+    if (has_report)
+        record_step(thread, &report, begin_ns, end_ns);
 }
 
 /* ---- the canary ---- */
@@ -163,7 +163,7 @@ static bool is_alone(void *arg, int layer)
 }
 
 /* Counts a canary that ran to its end; one that was canceled has no result. */
-static void note_canary(struct baton_engine_thread *thread, enum baton_err err)
+static void record_canary(struct baton_engine_thread *thread, enum baton_err err)
 {
     if (err)
         baton_log(BATON_LOG_ERROR, "canary_failed", BATON_S("err", baton_err_name(err)),
@@ -185,12 +185,12 @@ static void run_canary(struct baton_engine_thread *thread)
     enum baton_err err = canary->run(canary->arg, is_alone, thread);
     baton_cores_busy(thread->options.cores, false);
     int64_t end_ns = baton_now_ns();
-    note_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
-              baton_seconds(end_ns - begin_ns));
+    record_pace(thread, pulse(thread).n_layers - n_before, pulse(thread).n_rows,
+                baton_seconds(end_ns - begin_ns));
     if (err == BATON_CANCELED)
         period_s *= retry_share;
     else
-        note_canary(thread, err);
+        record_canary(thread, err);
     atomic_store(&thread->canary_due_ns, end_ns + (int64_t)(period_s * (double)BATON_SECOND));
 }
 

@@ -42,7 +42,7 @@ static const double prior_steps = 16;
 /* Seconds of work after which older steps have faded. */
 static const double memory_s = 20;
 
-void baton_step_line_note(struct baton_step_line *line, double rows, double seconds)
+void baton_step_line_add(struct baton_step_line *line, double rows, double seconds)
 {
     double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
     line->n = line->n * kept + 1;

@@ -45,7 +45,7 @@ struct baton_rate {
 };
 
 /* Adds n units that took `seconds` of work. */
-static inline void baton_rate_note(struct baton_rate *rate, double n, double seconds)
+static inline void baton_rate_add(struct baton_rate *rate, double n, double seconds)
 {
     static const double memory_s = 2;
     double kept = seconds < memory_s ? 1 - seconds / memory_s : 0;
@@ -67,7 +67,7 @@ struct baton_step_line {
 };
 
 /* Adds a step of so many rows and seconds. */
-void baton_step_line_note(struct baton_step_line *line, double rows, double seconds);
+void baton_step_line_add(struct baton_step_line *line, double rows, double seconds);
 
 /* Fits the line. Both 0: nothing is known yet. Never negative. */
 void baton_step_line_fit(const struct baton_step_line *line, double *base_s, double *per_row_s);

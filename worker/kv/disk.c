@@ -79,7 +79,7 @@ static int64_t wall_ns(void)
     return now.tv_sec * BATON_SECOND + now.tv_nsec;
 }
 
-static void note_error(struct baton_kv_disk *disk)
+static void count_error(struct baton_kv_disk *disk)
 {
     pthread_mutex_lock(&disk->mutex);
     disk->stats.errors++;
@@ -120,7 +120,7 @@ static bool read_block(struct baton_kv_disk *disk, const struct baton_kv_load *l
     enum baton_err err =
         baton_kv_file_read(disk->file, slot, hash, disk->pieces, lay_out(disk, load->seq, block));
     if (err && err != BATON_NOT_FOUND) {
-        note_error(disk);
+        count_error(disk);
         baton_log_limited(&failures, BATON_LOG_WARN, "kv_disk_not_read", BATON_S("dir", disk->dir),
                           BATON_S("reason", baton_err_text(err)));
     }
@@ -141,7 +141,7 @@ static void run_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
     }
     uint64_t n_bytes = (uint64_t)n * baton_kv_all_block_bytes(disk->kv);
     if (n)
-        baton_rate_note(&disk->read_rate, (double)n_bytes, taken_s);
+        baton_rate_add(&disk->read_rate, (double)n_bytes, taken_s);
     load->n_loaded = n;
     pthread_mutex_lock(&disk->mutex);
     disk->stats.hit_tokens += (uint64_t)n * BLOCK;
@@ -154,7 +154,7 @@ static void run_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
 static void rest(struct baton_kv_disk *disk, enum baton_err err)
 {
     disk->rest_until_ns = baton_now_ns() + REST_S * BATON_SECOND;
-    note_error(disk);
+    count_error(disk);
     if (!disk->is_resting)
         baton_log(BATON_LOG_WARN, "kv_disk_not_written", BATON_S("dir", disk->dir),
                   BATON_S("reason", err == BATON_LIMIT ? "the disk is full" : baton_err_text(err)));

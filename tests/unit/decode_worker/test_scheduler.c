@@ -348,12 +348,12 @@ TEST_ALONE(a_rate_is_that_of_the_last_seconds_of_work)
 {
     struct baton_rate rate = {0};
     assert_true(baton_rate_per_s(&rate) == 0);
-    baton_rate_note(&rate, 4, 0.01);
+    baton_rate_add(&rate, 4, 0.01);
     assert_float_equal(baton_rate_per_s(&rate), 400, 1e-9);
     for (int i = 0; i < 2000; i++)
-        baton_rate_note(&rate, 1, 0.01);
+        baton_rate_add(&rate, 1, 0.01);
     assert_float_equal(baton_rate_per_s(&rate), 100, 0.1);
-    baton_rate_note(&rate, 50, 10); /* longer than what is remembered */
+    baton_rate_add(&rate, 50, 10); /* longer than what is remembered */
     assert_float_equal(baton_rate_per_s(&rate), 5, 1e-9);
 }
 

@@ -104,7 +104,7 @@ static void advance(struct sim_prefill *worker, struct sim_shared *shared)
         sim_events_add(&shared->events, shared->now_ns + after_ns(shared, request), SIM_FIRST,
                        request, 0);
     }
-    baton_rate_note(&worker->rate, worker->engine.work.n, pass_s);
+    baton_rate_add(&worker->rate, worker->engine.work.n, pass_s);
 }
 
 /* Drops computed prompts; the rest keep their order, which decides the scheduler's ties. */
