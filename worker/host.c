@@ -355,7 +355,7 @@ static void from_gateway(struct baton_host *host, struct baton_link *gateway,
               BATON_S("reason", envelope->drain->reason));
 }
 
-static void take_messages(struct baton_host *host, int64_t now_ns)
+static void handle_messages(struct baton_host *host, int64_t now_ns)
 {
     struct baton_message message;
     while (baton_inbox_take(host->inbox, &message)) {
@@ -415,7 +415,7 @@ void baton_host_run(struct baton_host *host)
     int64_t now_ns = baton_now_ns();
     while (!is_finished(host, now_ns)) {
         reload_if_asked(host);
-        take_messages(host, now_ns);
+        handle_messages(host, now_ns);
         int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);

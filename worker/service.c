@@ -141,7 +141,7 @@ static void from_gateway(void *arg, struct baton_link *gateway, const struct bat
 static void from_peer(void *arg, const struct baton_message *message)
 {
     struct baton_service *service = arg;
-    if (baton_kv_sender_take_ack(service->sender, message, baton_now_ns()))
+    if (baton_kv_sender_handle_ack(service->sender, message, baton_now_ns()))
         baton_inbox_admit(service->host->inbox, message);
     else
         baton_inbox_reject_stranger(service->host->inbox, message);

@@ -288,8 +288,8 @@ static int file_of(struct msghdr *message)
 }
 
 /* False: the message is not an offer to this life. */
-static bool take_message(struct baton_kv_offers *offers, struct slot *slot, struct msghdr *message,
-                         size_t n, struct baton_why *why)
+static bool check_message(struct baton_kv_offers *offers, struct slot *slot, struct msghdr *message,
+                          size_t n, struct baton_why *why)
 {
     slot->fd = file_of(message);
     if (message->msg_flags & (MSG_TRUNC | MSG_CTRUNC))
@@ -316,7 +316,7 @@ static void read_slot(struct baton_kv_offers *offers, struct slot *slot)
     ssize_t n = recvmsg(slot->connection, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0 && errno == EAGAIN)
         return; /* the sender has connected but not sent yet */
-    if (n < 0 || !take_message(offers, slot, &message, (size_t)n, &why)) {
+    if (n < 0 || !check_message(offers, slot, &message, (size_t)n, &why)) {
         refuse(offers, geteuid(), why.text);
         empty(slot);
         return;

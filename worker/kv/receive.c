@@ -260,8 +260,8 @@ static void copy_payload(const struct baton_kv_receive *receive,
                message->payload + i * block_bytes, block_bytes);
 }
 
-static void take_chunk(struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
-                       struct baton_kv_receive *receive, const struct baton_message *message)
+static void handle_chunk(struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
+                         struct baton_kv_receive *receive, const struct baton_message *message)
 {
     const Baton__V1__KvChunk *chunk = message->envelope->kv_chunk;
     size_t n_bytes;
@@ -340,8 +340,8 @@ static bool has_claim(const struct baton_kv_receive *receive, const baton_envelo
                   : receive->link == envelope->link;
 }
 
-bool baton_kv_receive_take(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
-                           const struct baton_message *message, int64_t now_ns)
+bool baton_kv_receive_handle(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                             const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
     bool begins = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_BEGIN;
@@ -355,7 +355,7 @@ bool baton_kv_receive_take(struct baton_kv_receiver *receiver, struct baton_kv_r
     if (begins)
         begin(receiver, remote, receive, envelope, now_ns);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK)
-        take_chunk(receiver, remote, receive, message);
+        handle_chunk(receiver, remote, receive, message);
     else if (envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_END)
         end(receiver, remote, receive, envelope->kv_end);
     return true;

@@ -245,7 +245,7 @@ static bool handle_or_wait(struct baton_kv_receiver *receiver, struct baton_kv_r
 {
     if (is_early(receiver, message->envelope))
         return false;
-    if (!baton_kv_receive_take(receiver, remote, message, now_ns))
+    if (!baton_kv_receive_handle(receiver, remote, message, now_ns))
         end_claimant(receiver, remote, message);
     return true;
 }
@@ -277,7 +277,7 @@ static bool receive_message(struct baton_kv_receiver *receiver, const struct bat
 
 /* Whether no message waits any more: the owner knows what to expect by now, or the request is
  * over. */
-static bool take_early(struct baton_kv_receiver *receiver, int64_t now_ns)
+static bool handle_early(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     if (!receiver->has_early)
         return true;
@@ -313,7 +313,7 @@ static bool receive_messages(struct baton_kv_receiver *receiver, int64_t now_ns)
 void baton_kv_receiver_work(struct baton_kv_receiver *receiver, int64_t now_ns)
 {
     baton_kv_share_poll(receiver->share);
-    if (!take_early(receiver, now_ns))
+    if (!handle_early(receiver, now_ns))
         return; /* later messages wait, since the order of a link counts */
     if (!receive_messages(receiver, now_ns))
         return; /* a lost sender's earlier messages still count, so its transfers fail later */

@@ -42,8 +42,8 @@ bool baton_kv_receiver_has_ticket(const struct baton_kv_receiver *receiver,
 
 /* Passes a message of the remote to its transfer, if that is still wanted. False: the sender has no
  * right to the context, and its link must end. */
-bool baton_kv_receive_take(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
-                           const struct baton_message *message, int64_t now_ns);
+bool baton_kv_receive_handle(struct baton_kv_receiver *receiver, struct baton_kv_remote *remote,
+                             const struct baton_message *message, int64_t now_ns);
 
 /* Fails the transfer and sends CONTEXT_LOST to its origin. */
 void baton_kv_receive_lose(const struct baton_kv_receiver *receiver,

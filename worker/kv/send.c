@@ -166,7 +166,7 @@ static void offer_pool(const struct baton_kv_sender *sender, struct baton_kv_pee
     peer->offer_err = err;
 }
 
-static void take_share(struct baton_kv_peer *peer, bool shares)
+static void handle_share_answer(struct baton_kv_peer *peer, bool shares)
 {
     /* An ack from before the offer was read denies it, and a later one may confirm it. */
     if (peer->share != OFFERED && !(peer->share == REFUSED && shares))
@@ -575,8 +575,8 @@ static void log_acked(const struct baton_kv_send *send, int64_t now_ns)
               BATON_F("duration_s", baton_seconds(now_ns - send->began_ns)));
 }
 
-bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
-                              int64_t now_ns)
+bool baton_kv_sender_handle_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+                                int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
     struct baton_kv_peer *peer = peer_list_first(&sender->peers);
@@ -587,7 +587,7 @@ bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton
     enum baton_link_verdict verdict = baton_link_accept(peer->link, envelope, now_ns);
     peer->n_acks += verdict == BATON_LINK_FRESH;
     if (verdict == BATON_LINK_FRESH)
-        take_share(peer, envelope->kv_ack->shares);
+        handle_share_answer(peer, envelope->kv_ack->shares);
     if (verdict == BATON_LINK_GAP)
         baton_link_close(peer->link); /* its transfers find it down at their next pump */
     struct baton_kv_send *send = verdict == BATON_LINK_FRESH ? find_send(peer, envelope) : NULL;

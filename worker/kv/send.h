@@ -106,8 +106,8 @@ struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_opti
 void baton_kv_sender_destroy(struct baton_kv_sender *sender);
 
 /* Handles a KvAck. Returns whether it came on a link of ours. */
-bool baton_kv_sender_take_ack(struct baton_kv_sender *sender, const struct baton_message *message,
-                              int64_t now_ns);
+bool baton_kv_sender_handle_ack(struct baton_kv_sender *sender, const struct baton_message *message,
+                                int64_t now_ns);
 
 /* Closes links on which nobody acknowledges, so that the next pump of their transfers finds them
  * broken, and later transfers dial a new link. */
