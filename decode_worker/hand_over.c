@@ -20,7 +20,7 @@ bool dc_hand_over_accept(struct dc_context *context, const baton_envelope *envel
     hand_over->wanted = true;
     baton_origin_init(&hand_over->origin, context->origin.gateway, envelope);
     hand_over->origin.attempt = order->attempt;
-    baton_kv_target_take(&hand_over->target, order->deliver_to);
+    baton_kv_target_set(&hand_over->target, order->deliver_to);
     baton_log(BATON_LOG_INFO, "hand_over", BATON_ORIGIN(&context->origin),
               BATON_I("attempt", context->origin.attempt),
               BATON_S("to", order->deliver_to->worker_id));

@@ -105,7 +105,7 @@ static struct pf_job *new_job(const struct pf_intake *intake,
     atomic_store(&job->credit_end, (uint64_t)request->n_output_tokens + request->credit_tokens);
     job->is_delivered = request->deliver_to != NULL;
     if (job->is_delivered)
-        baton_kv_target_take(&job->target, request->deliver_to);
+        baton_kv_target_set(&job->target, request->deliver_to);
     return job;
 }
 

@@ -161,7 +161,7 @@ enum baton_err pf_parts_start(struct pf_job *job, const Baton__V1__PartsStart *s
     parts->part = (int)start->part;
     parts->n_done = n_cached_blocks(job);
     for (int i = 0; i < stripes.n_parts; i++)
-        baton_kv_target_take(&parts->of[i].target, start->parts[i]);
+        baton_kv_target_set(&parts->of[i].target, start->parts[i]);
     baton_kv_progress_publish(&parts->progress, (struct baton_kv_progress){.n_done = stripes.first,
                                                                            .n_end = stripes.first});
     err = open_transfers(job, sender);

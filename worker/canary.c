@@ -29,8 +29,8 @@ static void choose_tokens(struct baton_canary *canary, const struct baton_model_
                                        (2 * (unsigned)canary->n_tokens));
 }
 
-static enum baton_err take_memory(struct baton_canary *canary, const struct baton_model *model,
-                                  const char *kv_dtype, struct baton_why *why)
+static enum baton_err allocate(struct baton_canary *canary, const struct baton_model *model,
+                               const char *kv_dtype, struct baton_why *why)
 {
     const struct baton_kv_pool_options pool = {.dtype = kv_dtype, .n_blocks = 1};
     enum baton_err err = baton_kv_create(model, &pool, &canary->kv, why);
@@ -50,7 +50,7 @@ enum baton_err baton_canary_create(const struct baton_model *model, struct baton
         return BATON_NO_MEMORY;
     canary->engine = engine;
     choose_tokens(canary, baton_model_info(model));
-    enum baton_err err = take_memory(canary, model, kv_dtype, why);
+    enum baton_err err = allocate(canary, model, kv_dtype, why);
     if (err)
         baton_canary_destroy(canary);
     else

@@ -160,7 +160,7 @@ void baton_core_lease_busy(struct baton_core_lease *lease, bool busy)
     await_handover(lease, now);
 }
 
-static void take_back(struct baton_core_lease *lease, int i, struct baton_core_slot *slot)
+static void reclaim_slot(struct baton_core_lease *lease, int i, struct baton_core_slot *slot)
 {
     baton_log(BATON_LOG_INFO, "cores_of_dead_worker", BATON_I("slot", i),
               BATON_I("its_pid", atomic_load(&slot->pid)));
@@ -210,14 +210,14 @@ int64_t baton_core_lease_tick(struct baton_core_lease *lease, int64_t now_ns)
         if (slot == lease->own || !atomic_load(&slot->state))
             lease->watched[i].since_ns = 0;
         else if (baton_core_view_try_lock(&lease->view, i))
-            take_back(lease, i, slot);
+            reclaim_slot(lease, i, slot);
         else
             watch_beats(lease, i, slot, now_ns);
     }
     return lease->tick_ns;
 }
 
-static void take_processors(struct baton_core_lease *lease, const cpu_set_t *allowed)
+static void set_processors(struct baton_core_lease *lease, const cpu_set_t *allowed)
 {
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET((size_t)cpu, allowed))
@@ -230,7 +230,7 @@ static void take_processors(struct baton_core_lease *lease, const cpu_set_t *all
 
 /* Replaces processors by the whole cores of a quota. The mask then holds the quota's group and
  * size; bit 1023 keeps it apart from masks of processors, so only workers under the quota share. */
-static void take_quota(struct baton_core_lease *lease, const struct baton_cpu_quota *quota)
+static void apply_quota(struct baton_core_lease *lease, const struct baton_cpu_quota *quota)
 {
     int n = baton_cpu_quota_cores(quota, lease->n_processors);
     if (n == lease->n_processors)
@@ -271,8 +271,8 @@ enum baton_err baton_core_lease_open(const char *path, enum baton_core_role role
         return err;
     }
     lease->own = &lease->view.table->slots[lease->view.slot];
-    take_processors(lease, allowed);
-    take_quota(lease, quota);
+    set_processors(lease, allowed);
+    apply_quota(lease, quota);
     enter(lease, role);
     *out = lease;
     return BATON_OK;

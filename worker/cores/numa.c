@@ -66,8 +66,8 @@ static void processors_of(const struct machine *machine, int node, cpu_set_t *se
         CPU_AND(set, &all, &machine->allowed);
 }
 
-static enum baton_err look(const struct baton_numa_options *options, struct machine *machine,
-                           struct baton_why *why)
+static enum baton_err read_machine(const struct baton_numa_options *options,
+                                   struct machine *machine, struct baton_why *why)
 {
     machine->root = options->root ? options->root : "";
     if (!read_list(machine->root, "online", &machine->nodes)) { /* a kernel without NUMA */
@@ -168,7 +168,7 @@ enum baton_err baton_numa_choose(const struct baton_numa_options *options, struc
                                  struct baton_why *why)
 {
     struct machine machine;
-    enum baton_err err = look(options, &machine, why);
+    enum baton_err err = read_machine(options, &machine, why);
     return err ? err : choose(options, &machine, numa, why);
 }
 
@@ -219,7 +219,7 @@ enum baton_err baton_numa_bind(const struct baton_numa_options *options,
                                const struct baton_numa *numa, struct baton_why *why)
 {
     struct machine machine;
-    enum baton_err err = look(options, &machine, why);
+    enum baton_err err = read_machine(options, &machine, why);
     if (!err && numa->node >= 0)
         err = bind_to(options, &machine, numa->node, why);
     else if (!err && !strcmp(options->numa, "auto"))

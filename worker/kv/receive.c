@@ -183,7 +183,7 @@ static bool expect_window(struct baton_kv_receive *receive)
 }
 
 /* The window of a sequence that grew comes when it has stopped. */
-static bool takes_window(struct baton_kv_receive *receive, const Baton__V1__KvChunk *chunk)
+static bool accepts_window(struct baton_kv_receive *receive, const Baton__V1__KvChunk *chunk)
 {
     if (!grows(receive) || !baton_kv_has_window(receive->seq->kv, (int)chunk->layer))
         return true;
@@ -244,9 +244,9 @@ static bool is_awaited(struct baton_kv_receive *receive, const struct baton_mess
         chunk->layer >= (uint32_t)baton_kv_n_layers(kv))
         return false;
     *n_bytes = chunk->n_blocks * baton_kv_block_bytes(kv, (int)chunk->layer);
-    return (chunk->place || message->payload_bytes == *n_bytes) && takes_window(receive, chunk) &&
-           baton_kv_arrival_take(&receive->arrival, chunk->layer, chunk->first_block,
-                                 chunk->n_blocks);
+    return (chunk->place || message->payload_bytes == *n_bytes) && accepts_window(receive, chunk) &&
+           baton_kv_arrival_add(&receive->arrival, chunk->layer, chunk->first_block,
+                                chunk->n_blocks);
 }
 
 /* Copies block by block: neighbours in the message need not be neighbours in this pool. */
@@ -290,7 +290,7 @@ static void handle_chunk(struct baton_kv_receiver *receiver, const struct baton_
 }
 
 /* Sets the final length of a sequence that grew; false: it may not have that length. */
-static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
+static bool set_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
     int n_tokens = (int)kv->n_tokens;
     if (!grows(receive))
@@ -309,7 +309,7 @@ static bool take_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd
 static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
                 struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {
-    if (!take_length(receive, kv) || receive->state != BATON_KV_RECEIVE_RECEIVING ||
+    if (!set_length(receive, kv) || receive->state != BATON_KV_RECEIVE_RECEIVING ||
         kv->total_bytes != receive->total_bytes ||
         receive->received_bytes != receive->total_bytes || kv->n_chunks != receive->n_chunks) {
         baton_kv_receive_lose(receiver, receive, "the context ended before it was complete");

@@ -42,7 +42,7 @@ struct baton_kv_sender {
     struct peer_list peers;
 };
 
-void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to)
+void baton_kv_target_set(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to)
 {
     *target = (struct baton_kv_target){.epoch = deliver_to->epoch,
                                        .first_block = (int)deliver_to->first_block};

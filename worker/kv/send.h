@@ -98,7 +98,7 @@ struct baton_kv_send {
 };
 
 /* Copies deliver_to, which was checked when it arrived. */
-void baton_kv_target_take(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to);
+void baton_kv_target_set(struct baton_kv_target *target, const Baton__V1__DeliverTo *deliver_to);
 
 struct baton_kv_sender *baton_kv_sender_create(const struct baton_kv_sender_options *options);
 

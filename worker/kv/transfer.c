@@ -210,8 +210,8 @@ void baton_kv_arrival_fini(struct baton_kv_arrival *arrival)
     *arrival = (struct baton_kv_arrival){0};
 }
 
-bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
-                           uint32_t n)
+bool baton_kv_arrival_add(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
+                          uint32_t n)
 {
     if (layer >= arrival->n_layers || first != arrival->next_block[layer] ||
         n > run_end(arrival, first) - first)

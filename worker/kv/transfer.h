@@ -168,8 +168,8 @@ void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);
 
 /* Records blocks first..first + n - 1 of layer; false, and records none, when one of them is not
  * expected now or at all. */
-bool baton_kv_arrival_take(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
-                           uint32_t n);
+bool baton_kv_arrival_add(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
+                          uint32_t n);
 
 /* Whether exactly the blocks before end_block have arrived in each layer held. */
 bool baton_kv_arrival_ends_at(const struct baton_kv_arrival *arrival, uint32_t end_block);

@@ -61,9 +61,9 @@ static void assert_all_arrives(const struct baton_kv_stripes *stripes)
             struct baton_kv_progress progress = {.n_done = done, .n_end = done + 2, .n_layers = 2};
             while (baton_kv_order_next(&order, progress, &extent)) {
                 assert_true(extent.block + extent.n_blocks <= END);
-                assert_true(baton_kv_arrival_take(&arrival, (uint32_t)extent.layer,
-                                                  (uint32_t)extent.block,
-                                                  (uint32_t)extent.n_blocks));
+                assert_true(baton_kv_arrival_add(&arrival, (uint32_t)extent.layer,
+                                                 (uint32_t)extent.block,
+                                                 (uint32_t)extent.n_blocks));
                 baton_kv_order_sent(&order, extent.n_blocks);
                 n += extent.n_blocks;
             }
@@ -86,11 +86,11 @@ TEST(a_piece_of_two_stripes_or_of_another_part_is_not_taken)
     struct baton_kv_arrival arrival;
     assert_int_equal(baton_kv_arrival_init(&arrival, N_LAYERS, layers, N_LAYERS, 0, END), 0);
     baton_kv_arrival_keep_part(&arrival, &stripes, 0);
-    assert_false(baton_kv_arrival_take(&arrival, 0, 0, 4)); /* the holder's */
-    assert_false(baton_kv_arrival_take(&arrival, 0, 4, 3));
-    assert_true(baton_kv_arrival_take(&arrival, 0, 4, 2));
-    assert_false(baton_kv_arrival_take(&arrival, 0, 6, 2));
-    assert_true(baton_kv_arrival_take(&arrival, 0, 8, 1));
-    assert_true(baton_kv_arrival_take(&arrival, 0, 9, 1));
+    assert_false(baton_kv_arrival_add(&arrival, 0, 0, 4)); /* the holder's */
+    assert_false(baton_kv_arrival_add(&arrival, 0, 4, 3));
+    assert_true(baton_kv_arrival_add(&arrival, 0, 4, 2));
+    assert_false(baton_kv_arrival_add(&arrival, 0, 6, 2));
+    assert_true(baton_kv_arrival_add(&arrival, 0, 8, 1));
+    assert_true(baton_kv_arrival_add(&arrival, 0, 9, 1));
     baton_kv_arrival_fini(&arrival);
 }
