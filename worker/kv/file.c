@@ -107,12 +107,12 @@ static uint32_t crc_of(const struct kv_file_record *record, const struct iovec *
 static int lay_out(struct baton_kv_file *file, struct kv_file_record *record, uint64_t *generation,
                    const struct iovec *pieces, int n)
 {
-    if (file->n_room < n + N_OWN_PIECES) {
+    if (file->pieces_capacity < n + N_OWN_PIECES) {
         struct iovec *grown = realloc(file->pieces, (size_t)(n + N_OWN_PIECES) * sizeof *grown);
         if (!grown)
             return 0;
         file->pieces = grown;
-        file->n_room = n + N_OWN_PIECES;
+        file->pieces_capacity = n + N_OWN_PIECES;
     }
     file->pieces[0] = (struct iovec){record, sizeof *record};
     memcpy(file->pieces + 1, pieces, (size_t)n * sizeof *pieces);

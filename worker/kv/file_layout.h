@@ -39,8 +39,8 @@ struct baton_kv_file {
     int fd;
     struct kv_file_head head;
     struct kv_file_entry *set; /* [n_ways] scratch: the current set */
-    struct iovec *pieces;      /* [n_room] scratch: the pieces of a record */
-    int n_room;
+    struct iovec *pieces;      /* [pieces_capacity] scratch: the pieces of a record */
+    int pieces_capacity;
     int64_t n_slots;
     off_t slots_at, slot_bytes;
 };

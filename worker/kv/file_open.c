@@ -24,7 +24,7 @@ struct opening {
     const struct baton_kv_file_options *options;
     int dir;
     char name[2 * BATON_BLOCK_HASH_BYTES + sizeof suffix];
-    uint64_t room_bytes; /* for this file */
+    uint64_t left_bytes; /* for this file */
     struct baton_why *why;
 };
 
@@ -121,8 +121,8 @@ static enum baton_err clear(struct opening *opening, const char *name)
     else if (fstat(fd, &info))
         err = io_failure(opening->options->dir, name, opening->why);
     else
-        opening->room_bytes -= (uint64_t)info.st_size < opening->room_bytes ? (uint64_t)info.st_size
-                                                                            : opening->room_bytes;
+        opening->left_bytes -= (uint64_t)info.st_size < opening->left_bytes ? (uint64_t)info.st_size
+                                                                            : opening->left_bytes;
     (void)close(fd);
     return err;
 }
@@ -254,11 +254,11 @@ static enum baton_err open_file(struct opening *opening, struct baton_kv_file *f
     enum baton_err err = clear_others(opening);
     if (err)
         return err;
-    if (!choose_sizes(opening->options, opening->room_bytes, &wanted))
+    if (!choose_sizes(opening->options, opening->left_bytes, &wanted))
         return baton_fail(opening->why, BATON_INVALID,
                           "--kv-disk-bytes: must be %llu or more for one block of this model, "
                           "beside files of other models in use; there are %llu in %s",
-                          (unsigned long long)least, (unsigned long long)opening->room_bytes,
+                          (unsigned long long)least, (unsigned long long)opening->left_bytes,
                           opening->options->dir);
     err = open_in(opening, opening->name, O_CREAT, &file->fd);
     if (err) {
@@ -273,7 +273,7 @@ enum baton_err baton_kv_file_open(const struct baton_kv_file_options *options,
                                   struct baton_kv_file **out, struct baton_why *why)
 {
     struct opening opening = {
-        .options = options, .dir = -1, .room_bytes = (uint64_t)options->max_bytes, .why = why};
+        .options = options, .dir = -1, .left_bytes = (uint64_t)options->max_bytes, .why = why};
     for (int i = 0; i < BATON_BLOCK_HASH_BYTES; i++)
         (void)snprintf(opening.name + 2 * i, 3, "%02x", options->root.bytes[i]);
     memcpy(opening.name + 2 * BATON_BLOCK_HASH_BYTES, suffix, sizeof suffix);

@@ -246,7 +246,7 @@ void baton_kv_offers_close(struct baton_kv_offers *offers)
 
 /* An empty slot, or the oldest one, whose offer is dropped: a later KvBegin offers the pool again.
  * */
-static struct slot *find_room(struct baton_kv_offers *offers)
+static struct slot *find_slot(struct baton_kv_offers *offers)
 {
     struct slot *oldest = &offers->slots[0];
     for (int i = 1; i < BATON_KV_OFFERS_MAX; i++)
@@ -270,7 +270,7 @@ static void accept_all(struct baton_kv_offers *offers)
             close(connection);
             continue;
         }
-        struct slot *slot = find_room(offers);
+        struct slot *slot = find_slot(offers);
         slot->connection = connection;
         slot->number = ++offers->n_accepted;
     }

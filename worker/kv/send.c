@@ -490,7 +490,7 @@ static bool may_send_blocks(const struct baton_kv_sender *sender, struct baton_k
 }
 
 /* Whether --kv-path forbids the link and the receiver does not map the pool. */
-static bool has_no_way(const struct baton_kv_sender *sender, const struct baton_kv_peer *peer)
+static bool has_no_path(const struct baton_kv_sender *sender, const struct baton_kv_peer *peer)
 {
     return sender->options.path == BATON_KV_PATH_SHARED && peer->link &&
            (peer->share == NOT_OFFERED || peer->share == REFUSED);
@@ -523,7 +523,7 @@ static enum baton_err send_ready(const struct baton_kv_sender *sender, struct ba
     while (!err && has_credit(send) && next_extent(send, progress, &extent, &order)) {
         if (send->state == BATON_KV_SEND_OPEN) /* not earlier: a canceled prompt sends no KvBegin */
             err = send_begin(sender, send);
-        if (!err && has_no_way(sender, send->peer))
+        if (!err && has_no_path(sender, send->peer))
             err = BATON_PEER;
         if (!err && !may_send_blocks(sender, send))
             return BATON_OK;
