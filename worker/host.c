@@ -350,8 +350,8 @@ static void from_gateway(struct baton_host *host, struct baton_link *gateway,
         host->hooks.from_gateway(host->hooks.arg, gateway, message);
         return;
     }
-    host->told_to_drain = true;
-    baton_log(BATON_LOG_INFO, "told_to_drain", BATON_S("gateway", message->peer_host),
+    host->drain_requested = true;
+    baton_log(BATON_LOG_INFO, "drain_requested", BATON_S("gateway", message->peer_host),
               BATON_S("reason", envelope->drain->reason));
 }
 
@@ -392,7 +392,7 @@ static void reload_if_asked(struct baton_host *host)
  * */
 static bool is_finished(struct baton_host *host, int64_t now_ns)
 {
-    if (!n_stop_signals && !host->told_to_drain)
+    if (!n_stop_signals && !host->drain_requested)
         return false;
     if (!host->draining) {
         host->draining = true;

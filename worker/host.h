@@ -125,7 +125,7 @@ struct baton_host {
     struct baton_member *member;
     struct baton_cluster_token token;
     struct baton_grammar_set grammars;
-    bool draining, told_to_drain; /* by a gateway */
+    bool draining, drain_requested; /* by a gateway */
     int64_t drain_until_ns, alive_next_ns;
 };
 

@@ -46,7 +46,7 @@ def test_a_worker_that_is_asked_to_drain_finishes_and_leaves():
         status, answer, _ = drain(fleet, name)
         assert status == 202 and answer["state"] == "draining" and answer["active"] == 1
         assert drain(fleet, name)[0] == 202
-        wait_for(lambda: " ev=told_to_drain " in fleet.workers[name].text(),
+        wait_for(lambda: " ev=drain_requested " in fleet.workers[name].text(),
                  "the worker to hear of it")
         assert fleet.worker(name)["state"] == "draining"
         answers = [fleet.generate(**STORY) for _ in range(3)]  # by the other one
