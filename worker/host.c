@@ -372,7 +372,7 @@ static void handle_messages(struct baton_host *host, int64_t now_ns)
     }
 }
 
-static void reload_if_asked(struct baton_host *host)
+static void reload_if_requested(struct baton_host *host)
 {
     if (!wants_reload)
         return;
@@ -414,7 +414,7 @@ void baton_host_run(struct baton_host *host)
 {
     int64_t now_ns = baton_now_ns();
     while (!is_finished(host, now_ns)) {
-        reload_if_asked(host);
+        reload_if_requested(host);
         handle_messages(host, now_ns);
         int64_t work_ns = host->hooks.work(host->hooks.arg, now_ns);
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());

@@ -207,7 +207,7 @@ static void wait_called(const struct helper *helper)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static void say_started(struct baton_pool *pool)
+static void report_started(struct baton_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     pool->n_started++;
@@ -219,7 +219,7 @@ static void *help(void *arg)
 {
     struct helper *helper = arg;
     (void)pthread_setname_np(pthread_self(), "baton-helper");
-    say_started(helper->pool);
+    report_started(helper->pool);
     for (;;) {
         wait_admitted(helper);
         wait_called(helper);

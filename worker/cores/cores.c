@@ -116,9 +116,9 @@ void baton_cores_fini(struct baton_cores *cores)
 static bool share_list(void *arg, struct baton_share *share)
 {
     struct baton_cores *cores = arg;
-    if (cores->told)
+    if (cores->share_is_set)
         return false;
-    cores->told = true;
+    cores->share_is_set = true;
     *share = (struct baton_share){.n = cores->n_threads, .processors = cores->processors};
     return true;
 }

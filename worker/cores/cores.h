@@ -25,7 +25,7 @@ struct baton_cores {
     int n;         /* cores: processors this process may run on, and no more than its CPU quota */
     int n_threads; /* to compute with, at most */
     struct baton_core_lease *lease;
-    bool pinned, told;
+    bool pinned, share_is_set;
     int processors[BATON_CORES_MAX];
 };
 
