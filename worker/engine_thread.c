@@ -345,6 +345,7 @@ void baton_engine_thread_check_stall(struct baton_engine_thread *thread, int64_t
         return;
     unsigned n_taken = atomic_load(&thread->n_taken);
     struct baton_engine_pulse seen = pulse(thread);
+    /* Any of the three shows life: items taken, steps ended, layers computed. */
     uint64_t n_done = (uint64_t)n_taken + atomic_load(&thread->n_steps) + seen.n_layers;
     double still_s =
         baton_progress_poll(&thread->progress, has_work(thread, n_taken, now_ns), n_done, now_ns);

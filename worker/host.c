@@ -57,7 +57,7 @@ static void catch_signals(struct baton_doorbell *bell)
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGHUP, &reload, NULL);
-    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGPIPE, SIG_IGN); /* a peer that closes its socket must not end the process */
 }
 
 void baton_host_wake(void *arg)
@@ -420,6 +420,7 @@ void baton_host_run(struct baton_host *host)
         int64_t next_ns = baton_member_tick(host->member, baton_now_ns());
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
+        /* Backed pages no longer count as free memory, so the claim shrinks as they come. */
         baton_memory_claim_set_unbacked(host->claim, baton_kv_unbacked_bytes(host->kv));
         next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();

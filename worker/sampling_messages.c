@@ -36,7 +36,7 @@ static void fill_candidate(Baton__V1__Candidate *out, const struct baton_candida
     out->removed_by = candidate->removed_by;
     out->interval_begin = candidate->interval_begin;
     out->interval_end = candidate->interval_end;
-    if (candidate->removed_at) /* packed, only read */
+    if (candidate->removed_at) /* protobuf-c has no const; packing only reads it */
         out->removed_at = (char *)(uintptr_t)candidate->removed_at;
 }
 

@@ -155,7 +155,7 @@ static int64_t work(void *arg, int64_t now_ns)
     if (service->receiver)
         baton_kv_receiver_work(service->receiver, now_ns);
     int64_t next_ns = service->ops->work(service, now_ns);
-    baton_kv_sender_tidy(service->sender);
+    baton_kv_sender_tidy(service->sender); /* last: transfers have found their broken links */
     if (baton_kv_report_is_due(&service->kv_report, service->requests.list.n, now_ns))
         account(service, NULL, NULL);
     return next_ns;

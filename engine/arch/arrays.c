@@ -10,6 +10,7 @@ static struct baton_array matrix(int n_out, int n_in)
     return (struct baton_array){.n_rows = n_out, .n_columns = n_in, .is_matrix = true};
 }
 
+/* Absent arrays have no rows and still a place in the walk: an index then fits every model. */
 static struct baton_array none(void)
 {
     return (struct baton_array){.n_columns = 1};

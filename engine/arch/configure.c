@@ -268,6 +268,7 @@ static enum baton_err set_ropes(const struct baton_arch *arch, const CONFIG *con
     enum baton_err err = add_rope(config, &config->rope, spec, why);
     if (err || !has_local)
         return err;
+    /* Gemma 3: layers with a window have a rope of their own (rope_local_base_freq). */
     for (int i = 0; i < spec->n_layers; i++)
         if (spec->layers[i].window)
             spec->layers[i].rope = 1;

@@ -18,7 +18,7 @@ enum baton_err baton_refine_gemma(const CONFIG *config, struct baton_spec *spec,
                                   struct baton_why *why)
 {
     (void)why;
-    spec->embed_scale = (float)sqrt((double)config->n_embd);
+    spec->embed_scale = (float)sqrt((double)config->n_embd); /* no key of the config has it */
     set_query_scalar(config, spec);
     return BATON_OK;
 }
@@ -108,6 +108,7 @@ enum baton_err baton_refine_minicpm(const CONFIG *config, struct baton_spec *spe
     (void)why;
     spec->embed_scale = (float)config->scale_emb;
     if (config->scale_depth > 0)
+        /* The deeper the model, the less each layer adds. */
         spec->residual_scale = (float)(config->scale_depth / sqrt((double)config->n_layers));
     if (config->dim_model_base > 0)
         spec->logit_scale = (float)(config->dim_model_base / config->n_embd);
@@ -167,7 +168,7 @@ static enum baton_err set_experts(const CONFIG *config, int n_ff, struct baton_s
                                         .renormalises = true};
     for (int i = 0; i < spec->n_layers; i++) {
         spec->layers[i].is_moe = true;
-        spec->layers[i].n_ff = 0;
+        spec->layers[i].n_ff = 0; /* an expert's width is moe.n_ff; F here is a dense layer's */
     }
     return BATON_OK;
 }
@@ -233,6 +234,7 @@ enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spe
             why, BATON_INVALID,
             "hidden_act: \"%s\" is not supported in a gpt_oss model (supported: silu)",
             config->hidden_act);
+    /* The config says silu; the modeling file clips both halves and scales the gate by 1.702. */
     spec->activation = BATON_ACT_SWIGLU_CLIP;
     spec->has_sinks = true;
     spec->has_mlp_bias = true;

@@ -85,6 +85,7 @@ static enum baton_err scale_llama3(const REQUEST *request, struct baton_rope_spe
                           "rope_scaling.high_freq_factor: must be above low_freq_factor %g, not %g",
                           low, high);
     for (int i = 0; i < rope->n_rotated / 2; i++) {
+        /* Turns within the original context: pairs with many keep their frequency. */
         double turns = original * rope->inverse[i] / (2 * pi);
         double kept = fmin(fmax((turns - low) / (high - low), 0), 1);
         rope->inverse[i] *= (1 - kept) / config->factor + kept;
@@ -125,7 +126,7 @@ static enum baton_err scale_yarn(const REQUEST *request, struct baton_rope_spec 
     enum baton_err err = require("factor", factor, why);
     if (err)
         return err;
-    if (config->truncate) {
+    if (config->truncate) { /* YaRN's ramp is between whole pairs; gpt-oss turns that off */
         low = floor(low);
         high = ceil(high);
     }

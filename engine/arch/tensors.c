@@ -115,6 +115,7 @@ bool baton_tensor_is_ignored(const struct baton_tensor_names *names, const char 
         (begins_with(name + strlen(head_prefix(prefix)), "lm_head.") ||
          begins_with(name + strlen(head_prefix(prefix)), "embed_out.")))
         return false;
+    /* Vision towers and projectors of larger models have other prefixes. */
     if (*prefix)
         return !begins_with(name, prefix);
     return !begins_with(name, names->layer_prefix);

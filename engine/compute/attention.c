@@ -21,7 +21,7 @@ static int divide_up(int n, int by)
  * holds the queries of either. */
 size_t baton_forward_attn_scratch_floats(const struct baton_spec *spec)
 {
-    size_t most = 0;
+    size_t most = 0; /* of all layers: head sizes and KV heads may differ */
     for (int i = 0; i < spec->n_layers; i++) {
         int n_tile = TILE_ROWS * (spec->n_heads / spec->layers[i].n_kv_heads);
         int n_queries = n_tile > spec->n_heads ? n_tile : spec->n_heads;

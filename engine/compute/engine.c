@@ -4,7 +4,7 @@
 #include "engine/compute/decoder.h"
 #include "engine/system/floats.h"
 
-enum { MAX_ROWS = 1 << 20 };
+enum { MAX_ROWS = 1 << 20 }; /* far above any useful step; bounds the scratch memory */
 
 struct baton_engine {
     struct baton_engine_options options;
@@ -35,6 +35,8 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         baton_floats_create(baton_forward_place(&engine->forward, NULL, n_rows) / sizeof(float));
     engine->forward.rows = calloc((size_t)n_rows, sizeof engine->forward.rows[0]);
     engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
+    /* Scratch is allocated here, for the most rows, and zeroed: a forward allocates nothing and
+     * takes no page fault. */
     engine->quantized = baton_floats_create(
         baton_forward_quantized_bytes(engine->forward.model, n_rows) / sizeof(float) + 1);
     engine->forward.quantized = engine->quantized;
@@ -74,7 +76,7 @@ void baton_engine_destroy(struct baton_engine *engine)
 {
     if (!engine)
         return;
-    if (!engine->options.beside)
+    if (!engine->options.beside) /* else the pool belongs to the other engine */
         baton_pool_destroy(engine->forward.pool);
     free(engine->forward.rows);
     free(engine->forward.groups);
@@ -330,6 +332,8 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
     if (n_tokens < 1 || scratch->n_tokens)
         return BATON_INVALID;
     for (int done = 0, n = 0; done < n_tokens && !err; done += n) {
+        /* In chunks of max_rows within one call: the KV blocks of earlier chunks are still there.
+         * */
         n = n_tokens - done;
         if (n > engine->options.max_rows)
             n = engine->options.max_rows;

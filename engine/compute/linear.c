@@ -34,6 +34,7 @@ static size_t form_bytes(const struct baton_kernels *kernels, enum baton_dtype d
                          int n_in)
 {
     size_t n_bytes = baton_quantized_bytes(kernels, dtype, n_rows, n_in);
+    /* Forms lie behind each other, and kernels read each from an aligned address. */
     return (n_bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 

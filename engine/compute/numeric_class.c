@@ -301,6 +301,7 @@ static void add_attention(struct probe *probe, const struct baton_layer_spec *la
                                          .n_heads = 1,
                                          .group = group,
                                          .head_dim = dim,
+                                         /* Four times the scale, so that weights differ. */
                                          .scale = spec->score_scale * 4,
                                          .score_cap = spec->score_cap,
                                          .window = layer->window ? N_WINDOW : 0,

@@ -62,6 +62,7 @@ enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks
 {
     *blocks = (struct baton_kv_blocks){
         .n_blocks = n_blocks, .max_cached = n_blocks, .top = BATON_KV_NO_BLOCK};
+    /* One more is the head of the ring, so links need no special case at the ends. */
     blocks->blocks = calloc((size_t)n_blocks + 1, sizeof *blocks->blocks);
     if (!blocks->blocks || baton_kv_index_init(&blocks->index, n_blocks)) {
         baton_kv_blocks_fini(blocks);

@@ -11,6 +11,7 @@ enum {
 enum baton_err baton_kv_index_init(struct baton_kv_index *index, int n_blocks)
 {
     size_t n = (size_t)n_blocks, n_buckets = 1;
+    /* At least one bucket per block, so chains stay short. */
     while (n_buckets < n)
         n_buckets *= 2;
     *index = (struct baton_kv_index){

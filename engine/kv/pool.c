@@ -91,6 +91,7 @@ static enum baton_err describe(struct baton_kv *kv, const struct baton_kv_layout
                               "KV cache: no memory holds a block of this model");
         kv->window_block_bytes += layer->is_windowed ? layer->block_bytes : 0;
     }
+    /* One window for all: layers with a narrower one keep a few blocks more. */
     kv->window = kv->n_of[true] ? widest_window(spec) : 0;
     return BATON_OK;
 }
@@ -182,6 +183,7 @@ static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared
     if (err)
         return err;
     char *memory = baton_reserve_memory(kv->reserve);
+    /* The stamps are in the same mapping as the blocks, so readers get both with one descriptor. */
     kv->stamps = (_Atomic uint64_t *)(memory + stamps_at);
     divide(kv, memory, n_blocks);
     kv->n_claims = calloc((size_t)n_blocks, sizeof *kv->n_claims);

@@ -79,7 +79,7 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
     if (n_hashes < 0 || n_tokens <= (int64_t)n_hashes * BLOCK)
         return BATON_INVALID;
     int n_blocks = n_tokens / BLOCK + (n_tokens % BLOCK != 0);
-    if (n_blocks > kv->blocks.n_blocks)
+    if (n_blocks > kv->blocks.n_blocks) /* before the tables, whose size a request decides */
         return BATON_LIMIT;
     struct baton_seq made = {.kv = kv};
     enum baton_err err = make_tables(&made, n_blocks);
@@ -114,6 +114,8 @@ bool baton_seq_hold_window(struct baton_seq *seq, int first, int end)
         return true;
     if (first < seq->first_window || end - first > seq->n_set_aside || end > seq->n_blocks)
         return false;
+    /* Releases before it allocates: within its n_set_aside the sequence then always finds blocks.
+     * */
     int given_end = first < seq->end_window ? first : seq->end_window;
     if (given_end > seq->first_window)
         baton_kv_windows_release(windows, seq->windows, seq->first_window, given_end);

@@ -44,6 +44,7 @@ enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_bloc
                                   struct baton_kv_view **out, struct baton_why *why)
 {
     size_t stamps_at, n_bytes, n_layers = (size_t)baton_kv_n_layers(own);
+    /* Without the seals the owner could shrink the file, and a copy would end in SIGBUS. */
     if (!baton_reserve_is_sealed(fd))
         return baton_fail(why, BATON_INVALID, "the file is not sealed memory");
     if (n_blocks < 1 || !baton_kv_measure_pool(own, n_blocks, &stamps_at, &n_bytes) ||

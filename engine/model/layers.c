@@ -5,6 +5,7 @@
 #define IN_MODEL(member) offsetof(struct baton_model, member)
 #define IN_LAYER(member) offsetof(struct baton_layer, member)
 
+/* Offsets instead of a switch: loading, packing and measuring all reach an array by its kind. */
 static const size_t members[BATON_N_ARRAY_KINDS] = {
     [BATON_ARRAY_TOKEN_EMBEDDING] = IN_MODEL(token_embedding),
     [BATON_ARRAY_POSITION_EMBEDDING] = IN_MODEL(position_embedding),

@@ -22,6 +22,7 @@ struct build {
 /* A known row is a whole block, a group and a ragged rest, so that the signature covers padding. */
 enum { SIGNED_INPUTS = BATON_BLOCK_MAX_VALUES + BATON_Q8_GROUP + 5 };
 
+/* The values repeat after 101 inputs, a prime, so no two blocks are equal. */
 static void write_known_floats(const struct baton_packed *packed)
 {
     float rows[BATON_PANEL * SIGNED_INPUTS];
@@ -45,6 +46,7 @@ static void write_known_blocks(const struct baton_packed *packed)
 static uint32_t sign_panel(enum baton_dtype dtype, enum baton_layout layout, int n_in,
                            void (*write)(const struct baton_packed *packed), uint32_t crc)
 {
+    /* Zeroed, since padding that a writer leaves alone is part of the CRC. */
     _Alignas(LINE_BYTES) uint8_t panel[BATON_PANEL * SIGNED_INPUTS * 2 * sizeof(float)] = {0};
     const struct baton_packed packed = {
         .dtype = dtype, .layout = layout, .n_out = BATON_PANEL, .n_in = n_in, .data = panel};
@@ -172,6 +174,7 @@ static enum baton_err share(const struct build *build, struct baton_why *why)
         err = map(build, paths[i], dirs->owners[i], &key, why);
         if (!err)
             return BATON_OK;
+        /* A missing file is the usual case; one that exists and is rejected is not. */
         if (err == BATON_CORRUPT || err == BATON_INVALID)
             baton_log(BATON_LOG_WARN, "weights_unusable", BATON_S("reason", why->text));
     }

@@ -165,7 +165,7 @@ static void pack_item(void *arg, int item, int worker)
         baton_weights_release(&job->source);
     atomic_fetch_add(&loop->n_packed,
                      (long long)(end - panel) * BATON_PANEL * (long long)job->packed.n_in);
-    if (loop->shows_progress && !worker)
+    if (loop->shows_progress && !worker) /* one thread writes, so lines do not mix */
         show_progress(loop);
 }
 

@@ -17,6 +17,7 @@ static const enum baton_dtype formats[BATON_N_ARRAY_KINDS] = {
 /* The format itself, or one of blocks of 32 if padding rows of n_in weights would cost more. */
 static enum baton_dtype for_rows(enum baton_dtype format, int n_in)
 {
+    /* K-quants have blocks of 256: a width of 320 takes two of them, but ten blocks of 32. */
     enum baton_dtype other = format == BATON_Q6_K ? BATON_Q8_0 : BATON_Q5_1;
     return baton_packed_panel_bytes(format, n_in) <= baton_packed_panel_bytes(other, n_in) ? format
                                                                                            : other;

@@ -20,7 +20,9 @@ static void fill(uint64_t *state, uint8_t *bytes, size_t n)
     memcpy(bytes, &z, n);
 }
 
-/* The places of a type's scales in its block, and the values that give it the spread. */
+/* The places of a type's scales in its block, and the values that give it the spread: 0.06 is the
+ * bound of baton_random_weight, divided by the largest code; values of K-quants are multiplied by a
+ * sub-scale as well, so their scales are smaller. */
 static const struct form {
     float scale;  /* 0: an exponent, of MXFP4 */
     float min;    /* of the min's f16, in scales; 0: there is none */

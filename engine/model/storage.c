@@ -48,7 +48,7 @@ void baton_model_place(struct baton_model *model, char *slab)
         else
             place_floats(model, &array);
     }
-    if (model->spec.has_tied_head)
+    if (model->spec.has_tied_head) /* last: it copies the embedding's places */
         tie_head(model);
 }
 
@@ -89,6 +89,7 @@ uint32_t baton_model_layout_digest(const struct baton_model *model)
     uint32_t crc = 0;
     for (int i = 0; i < n; i++) {
         struct baton_array array = baton_array_at(&model->spec, i);
+        /* Only what the slab's layout depends on: a model's scales and flags may differ. */
         const int sizes[] = {(int)array.kind, array.layer, array.n_experts, array.n_rows,
                              array.n_columns};
         if (!array.n_rows)

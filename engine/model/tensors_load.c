@@ -50,6 +50,7 @@ bool baton_tensors_have_head(const struct baton_tensor_names *names,
     const struct baton_tensor *embedding = tensor_of(names, weights, BATON_ARRAY_TOKEN_EMBEDDING);
     if (!head || !embedding)
         return head;
+    /* The bytes are compared: a copy that is fine-tuned has the same shape and other values. */
     return head->dtype != embedding->dtype || head->block_type != embedding->block_type ||
            head->n_bytes != embedding->n_bytes ||
            memcmp(head->data, embedding->data, head->n_bytes) != 0;
@@ -270,6 +271,7 @@ static void read_floats(const struct loading *loading, const struct baton_array 
             array->n_rows - r < BATON_WEIGHTS_READ_MAX ? array->n_rows - r : BATON_WEIGHTS_READ_MAX;
         baton_weights_read(source, r, n, floats + (size_t)r * n_columns);
     }
+    /* Gemma stores w - 1 and computes x (1 + w); kernels multiply by the weight alone. */
     if (loading->names->norms_less_one && array->center > 0)
         for (int r = 0; r < array->n_rows; r++)
             floats[r] += 1;

@@ -37,6 +37,7 @@ static float penalize_one(float logit, const struct baton_sampling_params *param
                           uint32_t n_output)
 {
     double repetition = params->repetition_penalty;
+    /* Division would raise a negative logit, so that one is multiplied. */
     double shaped = logit > 0 ? logit / repetition : logit * repetition;
     double subtracted = n_output * params->frequency_penalty;
     if (!isfinite(logit))

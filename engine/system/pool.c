@@ -260,6 +260,7 @@ void baton_pool_run(struct baton_pool *pool, int n_items, baton_item_fn fn, void
             fn(arg, i, 0);
         return;
     }
+    /* No ticket is left of the last loop, so no helper reads these while they change. */
     pool->fn = fn;
     pool->arg = arg;
     pool->n_items = n_items;

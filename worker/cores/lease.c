@@ -282,7 +282,7 @@ void baton_core_lease_close(struct baton_core_lease *lease)
 {
     if (!lease)
         return;
-    atomic_store(&lease->own->state, 0);
+    atomic_store(&lease->own->state, 0); /* else another worker would report a dead one */
     (void)announce(lease);
     baton_core_view_close(&lease->view);
     free(lease);

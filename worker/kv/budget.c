@@ -16,6 +16,7 @@ static const double pools_share = 0.75, latecomers_share = 0.5;
 /* The bytes that workers without a pool yet may take together. */
 static double to_divide(double memory_bytes, double pool_bytes)
 {
+    /* A late worker may find that the others already have their three quarters. */
     double rest = (memory_bytes + pool_bytes) * pools_share - pool_bytes;
     double least = memory_bytes * latecomers_share;
     return rest > least ? rest : least;
@@ -323,6 +324,7 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
                                          .n_blocks = budget->n_blocks,
                                          .n_window_blocks = budget->n_window_blocks,
                                          .n_step_rows = options->n_step_rows};
+    /* Blocks of windows have no stamps, so readers could not detect that one was reused. */
     pool.is_shared = !pool.n_window_blocks && !decodes && options->path != BATON_KV_PATH_WIRE;
     enum baton_err err = baton_kv_create(model, &pool, kv, &reason);
     if (err == BATON_IO && options->path == BATON_KV_PATH_AUTO) {

@@ -142,7 +142,7 @@ static void run_load(struct baton_kv_disk *disk, struct baton_kv_load *load)
     uint64_t n_bytes = (uint64_t)n * baton_kv_all_block_bytes(disk->kv);
     if (n)
         baton_rate_add(&disk->read_rate, (double)n_bytes, taken_s);
-    load->n_loaded = n;
+    load->n_loaded = n; /* published by is_over */
     pthread_mutex_lock(&disk->mutex);
     disk->stats.hit_tokens += (uint64_t)n * BLOCK;
     disk->stats.read_bytes += n_bytes;
@@ -301,6 +301,7 @@ enum baton_err baton_kv_disk_create(const struct baton_kv_disk_options *options,
         return BATON_OK;
     }
     baton_kv_disk_destroy(disk);
+    /* A wrong option ends the worker; a disk that fails only costs it the second level. */
     if (err == BATON_INVALID || err == BATON_NO_MEMORY)
         return err;
     baton_log(BATON_LOG_WARN, "kv_disk_unusable", BATON_S("reason", why->text));

@@ -10,7 +10,9 @@
 #include "common/base/random.h"
 #include "worker/kv/file_layout.h"
 
-enum { VICTIMS = 8, N_OWN_PIECES = 2 }; /* header and second generation */
+/* Own pieces: header and second generation. VICTIMS bounds the search for a slot: the only locked
+ * ones are those that a process reads or writes at this moment. */
+enum { VICTIMS = 8, N_OWN_PIECES = 2 };
 
 static const char record_magic[8] = {'B', 'A', 'T', 'N', 'K', 'V', 'B', 'L'};
 
@@ -139,7 +141,7 @@ static int transfer(struct baton_kv_file *file, int n, off_t at, bool writes)
 {
     struct iovec *pieces = file->pieces;
     while (n) {
-        int some = n < IOV_MAX ? n : IOV_MAX;
+        int some = n < IOV_MAX ? n : IOV_MAX; /* the limit of a call */
         ssize_t n_bytes =
             writes ? pwritev(file->fd, pieces, some, at) : preadv(file->fd, pieces, some, at);
         if (n_bytes < 0 && errno == EINTR)

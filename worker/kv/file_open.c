@@ -204,6 +204,7 @@ static bool is_shareable(const struct kv_file_head *head, uint64_t n_bytes,
 static enum baton_err make(const struct opening *opening, int fd, const struct kv_file_head *head)
 {
     off_t slots_at = (off_t)kv_file_slots_at(head->n_sets * head->n_ways);
+    /* Through 0, which empties the old index. */
     if (ftruncate(fd, 0) || ftruncate(fd, (off_t)total_bytes(head)))
         return io_failure(opening->options->dir, opening->name, opening->why);
     errno = posix_fallocate(fd, 0, slots_at);

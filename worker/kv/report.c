@@ -108,6 +108,7 @@ void baton_kv_report_end(struct baton_kv_report *report, struct baton_link *gate
 {
     int n_faults = baton_kv_account_n_faults(report->kv);
     report->checked_ns = baton_now_ns();
+    /* A check with owners is not the last one: the blocks may still leak when they go. */
     report->was_busy = report->answer.owners_in_all > 0;
     report->n_faults += (uint64_t)n_faults;
     if (n_faults)

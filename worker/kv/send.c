@@ -437,7 +437,7 @@ static enum baton_err send_chunk(struct baton_kv_send *send, struct baton_kv_ord
     Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
     bool is_shared = send->peer->share == SHARED;
     place.block = (uint32_t)baton_seq_numbers(seq, extent->layer)[extent->block];
-    place.as_of = baton_kv_clock(seq->kv);
+    place.as_of = baton_kv_clock(seq->kv); /* the blocks are the sequence's up to this time */
     chunk.place = is_shared ? &place : NULL;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_CHUNK;
     envelope.kv_chunk = &chunk;
