@@ -141,7 +141,7 @@ static bool has_row(const struct baton_tensor_row *row, const void *arg)
 {
     const struct baton_tensor_names *own = arg;
     const struct baton_tensor_row *found;
-    if (row->part != BATON_PART_ALL)
+    if (row->slice != BATON_SLICE_ALL)
         return true;
     if (row->of_experts)
         return row->kind != BATON_ARRAY_UP;
@@ -149,7 +149,7 @@ static bool has_row(const struct baton_tensor_row *row, const void *arg)
         return true;
     for (int i = 0; (found = baton_tensor_row_at(own, i)); i++)
         if (found->kind == row->kind)
-            return found->part == BATON_PART_ALL;
+            return found->slice == BATON_SLICE_ALL;
     return true;
 }
 

@@ -3,7 +3,7 @@
  *
  *     static const struct baton_tensor_row rows[] = {
  *         {TENSOR("wte.weight", TOKEN_EMBEDDING)},
- *         {TENSOR("self_attn.q_proj.weight", QKV), PART(Q)},
+ *         {TENSOR("self_attn.q_proj.weight", QKV), SLICE(Q)},
  *     };
  *     .lists = {LIST(rows)},
  *
@@ -17,7 +17,7 @@
 
 #define TENSOR(text, of)  .name = (text), .kind = BATON_ARRAY_##of
 #define EXPERTS(text, of) TENSOR(text, of), .of_experts = true
-#define PART(of)          .part = BATON_PART_##of
+#define SLICE(of)         .slice = BATON_SLICE_##of
 #define LIST(rows)                                                                                 \
     {                                                                                              \
         rows, BATON_N_OF(rows)                                                                     \

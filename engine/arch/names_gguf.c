@@ -33,19 +33,19 @@ static const struct baton_tensor_row whole_qkv[] = {
 };
 
 static const struct baton_tensor_row qkv[] = {
-    {TENSOR("attn_q.weight", QKV), PART(Q)},    {TENSOR("attn_k.weight", QKV), PART(K)},
-    {TENSOR("attn_v.weight", QKV), PART(V)},    {TENSOR("attn_q.bias", QKV_BIAS), PART(Q)},
-    {TENSOR("attn_k.bias", QKV_BIAS), PART(K)}, {TENSOR("attn_v.bias", QKV_BIAS), PART(V)},
+    {TENSOR("attn_q.weight", QKV), SLICE(Q)},    {TENSOR("attn_k.weight", QKV), SLICE(K)},
+    {TENSOR("attn_v.weight", QKV), SLICE(V)},    {TENSOR("attn_q.bias", QKV_BIAS), SLICE(Q)},
+    {TENSOR("attn_k.bias", QKV_BIAS), SLICE(K)}, {TENSOR("attn_v.bias", QKV_BIAS), SLICE(V)},
 };
 
 /* convert_hf_to_gguf.py permutes the rows of q and k of Llama and its relatives to pairs. */
 static const struct baton_tensor_row paired_qkv[] = {
-    {TENSOR("attn_q.weight", QKV), PART(Q), .paired = true},
-    {TENSOR("attn_k.weight", QKV), PART(K), .paired = true},
-    {TENSOR("attn_v.weight", QKV), PART(V)},
-    {TENSOR("attn_q.bias", QKV_BIAS), PART(Q), .paired = true},
-    {TENSOR("attn_k.bias", QKV_BIAS), PART(K), .paired = true},
-    {TENSOR("attn_v.bias", QKV_BIAS), PART(V)},
+    {TENSOR("attn_q.weight", QKV), SLICE(Q), .paired = true},
+    {TENSOR("attn_k.weight", QKV), SLICE(K), .paired = true},
+    {TENSOR("attn_v.weight", QKV), SLICE(V)},
+    {TENSOR("attn_q.bias", QKV_BIAS), SLICE(Q), .paired = true},
+    {TENSOR("attn_k.bias", QKV_BIAS), SLICE(K), .paired = true},
+    {TENSOR("attn_v.bias", QKV_BIAS), SLICE(V)},
     {TENSOR("attn_qkv.weight", QKV), .paired = true},
     {TENSOR("attn_qkv.bias", QKV_BIAS), .paired = true},
 };
@@ -59,29 +59,29 @@ static const struct baton_tensor_row whole_mlp[] = {
 };
 
 static const struct baton_tensor_row gated_mlp[] = {
-    {TENSOR("ffn_gate.weight", UP), PART(GATE)},
-    {TENSOR("ffn_up.weight", UP), PART(UP)},
-    {TENSOR("ffn_gate.bias", UP_BIAS), PART(GATE)},
-    {TENSOR("ffn_up.bias", UP_BIAS), PART(UP)},
+    {TENSOR("ffn_gate.weight", UP), SLICE(GATE)},
+    {TENSOR("ffn_up.weight", UP), SLICE(UP)},
+    {TENSOR("ffn_gate.bias", UP_BIAS), SLICE(GATE)},
+    {TENSOR("ffn_up.bias", UP_BIAS), SLICE(UP)},
     {TENSOR("ffn_down.weight", DOWN)},
     {TENSOR("ffn_down.bias", DOWN_BIAS)},
 };
 
 static const struct baton_tensor_row experts[] = {
-    {TENSOR("ffn_gate_inp.weight", ROUTER), PART(EXPERTS)},
+    {TENSOR("ffn_gate_inp.weight", ROUTER), SLICE(EXPERTS)},
     {TENSOR("ffn_gate_inp.bias", ROUTER_BIAS)},
-    {TENSOR("ffn_gate_inp_shexp.weight", ROUTER), PART(SHARED_GATE)},
-    {EXPERTS("ffn_gate_exps.weight", UP), PART(GATE)},
-    {EXPERTS("ffn_up_exps.weight", UP), PART(UP)},
-    {EXPERTS("ffn_gate_exps.bias", UP_BIAS), PART(GATE)},
-    {EXPERTS("ffn_up_exps.bias", UP_BIAS), PART(UP)},
+    {TENSOR("ffn_gate_inp_shexp.weight", ROUTER), SLICE(SHARED_GATE)},
+    {EXPERTS("ffn_gate_exps.weight", UP), SLICE(GATE)},
+    {EXPERTS("ffn_up_exps.weight", UP), SLICE(UP)},
+    {EXPERTS("ffn_gate_exps.bias", UP_BIAS), SLICE(GATE)},
+    {EXPERTS("ffn_up_exps.bias", UP_BIAS), SLICE(UP)},
     {EXPERTS("ffn_down_exps.weight", DOWN)},
     {EXPERTS("ffn_down_exps.bias", DOWN_BIAS)},
-    {EXPERTS("ffn_gate.*.weight", UP), PART(GATE)}, /* files of before April 2024 */
-    {EXPERTS("ffn_up.*.weight", UP), PART(UP)},
+    {EXPERTS("ffn_gate.*.weight", UP), SLICE(GATE)}, /* files of before April 2024 */
+    {EXPERTS("ffn_up.*.weight", UP), SLICE(UP)},
     {EXPERTS("ffn_down.*.weight", DOWN)},
-    {TENSOR("ffn_gate_shexp.weight", SHARED_UP), PART(GATE)},
-    {TENSOR("ffn_up_shexp.weight", SHARED_UP), PART(UP)},
+    {TENSOR("ffn_gate_shexp.weight", SHARED_UP), SLICE(GATE)},
+    {TENSOR("ffn_up_shexp.weight", SHARED_UP), SLICE(UP)},
     {TENSOR("ffn_down_shexp.weight", SHARED_DOWN)},
 };
 

@@ -12,12 +12,12 @@ static const struct baton_tensor_row llama_top[] = {
 };
 
 static const struct baton_tensor_row llama_attention[] = {
-    {TENSOR("self_attn.q_proj.weight", QKV), PART(Q)},
-    {TENSOR("self_attn.k_proj.weight", QKV), PART(K)},
-    {TENSOR("self_attn.v_proj.weight", QKV), PART(V)},
-    {TENSOR("self_attn.q_proj.bias", QKV_BIAS), PART(Q)},
-    {TENSOR("self_attn.k_proj.bias", QKV_BIAS), PART(K)},
-    {TENSOR("self_attn.v_proj.bias", QKV_BIAS), PART(V)},
+    {TENSOR("self_attn.q_proj.weight", QKV), SLICE(Q)},
+    {TENSOR("self_attn.k_proj.weight", QKV), SLICE(K)},
+    {TENSOR("self_attn.v_proj.weight", QKV), SLICE(V)},
+    {TENSOR("self_attn.q_proj.bias", QKV_BIAS), SLICE(Q)},
+    {TENSOR("self_attn.k_proj.bias", QKV_BIAS), SLICE(K)},
+    {TENSOR("self_attn.v_proj.bias", QKV_BIAS), SLICE(V)},
     {TENSOR("self_attn.o_proj.weight", OUT)},
     {TENSOR("self_attn.o_proj.bias", OUT_BIAS)},
     {TENSOR("self_attn.q_norm.weight", Q_NORM)},
@@ -26,10 +26,10 @@ static const struct baton_tensor_row llama_attention[] = {
 };
 
 static const struct baton_tensor_row llama_mlp[] = {
-    {TENSOR("mlp.gate_proj.weight", UP), PART(GATE)},
-    {TENSOR("mlp.up_proj.weight", UP), PART(UP)},
-    {TENSOR("mlp.gate_proj.bias", UP_BIAS), PART(GATE)},
-    {TENSOR("mlp.up_proj.bias", UP_BIAS), PART(UP)},
+    {TENSOR("mlp.gate_proj.weight", UP), SLICE(GATE)},
+    {TENSOR("mlp.up_proj.weight", UP), SLICE(UP)},
+    {TENSOR("mlp.gate_proj.bias", UP_BIAS), SLICE(GATE)},
+    {TENSOR("mlp.up_proj.bias", UP_BIAS), SLICE(UP)},
     {TENSOR("mlp.down_proj.weight", DOWN)},
     {TENSOR("mlp.down_proj.bias", DOWN_BIAS)},
 };
@@ -127,8 +127,8 @@ static const struct baton_tensor_row fused_experts[] = {
 static const struct baton_tensor_row mixtral_experts[] = {
     {TENSOR("block_sparse_moe.gate.weight", ROUTER)},
     {TENSOR("mlp.gate.weight", ROUTER)},
-    {EXPERTS("block_sparse_moe.experts.*.w1.weight", UP), PART(GATE)},
-    {EXPERTS("block_sparse_moe.experts.*.w3.weight", UP), PART(UP)},
+    {EXPERTS("block_sparse_moe.experts.*.w1.weight", UP), SLICE(GATE)},
+    {EXPERTS("block_sparse_moe.experts.*.w3.weight", UP), SLICE(UP)},
     {EXPERTS("block_sparse_moe.experts.*.w2.weight", DOWN)},
 };
 
@@ -139,13 +139,13 @@ const struct baton_tensor_names baton_names_mixtral = {
               LIST(fused_experts)}};
 
 static const struct baton_tensor_row qwen_experts[] = {
-    {TENSOR("mlp.gate.weight", ROUTER), PART(EXPERTS)},
-    {TENSOR("mlp.shared_expert_gate.weight", ROUTER), PART(SHARED_GATE)},
-    {EXPERTS("mlp.experts.*.gate_proj.weight", UP), PART(GATE)},
-    {EXPERTS("mlp.experts.*.up_proj.weight", UP), PART(UP)},
+    {TENSOR("mlp.gate.weight", ROUTER), SLICE(EXPERTS)},
+    {TENSOR("mlp.shared_expert_gate.weight", ROUTER), SLICE(SHARED_GATE)},
+    {EXPERTS("mlp.experts.*.gate_proj.weight", UP), SLICE(GATE)},
+    {EXPERTS("mlp.experts.*.up_proj.weight", UP), SLICE(UP)},
     {EXPERTS("mlp.experts.*.down_proj.weight", DOWN)},
-    {TENSOR("mlp.shared_expert.gate_proj.weight", SHARED_UP), PART(GATE)},
-    {TENSOR("mlp.shared_expert.up_proj.weight", SHARED_UP), PART(UP)},
+    {TENSOR("mlp.shared_expert.gate_proj.weight", SHARED_UP), SLICE(GATE)},
+    {TENSOR("mlp.shared_expert.up_proj.weight", SHARED_UP), SLICE(UP)},
     {TENSOR("mlp.shared_expert.down_proj.weight", SHARED_DOWN)},
 };
 
@@ -250,9 +250,9 @@ const struct baton_tensor_names baton_names_gpt2 = {
     .prefix = "transformer.", .layer_prefix = "h.", .lists = {LIST(gpt_rows), LIST(gpt2_rows)}};
 
 static const struct baton_tensor_row gptj_rows[] = {
-    {TENSOR("attn.q_proj.weight", QKV), PART(Q)},
-    {TENSOR("attn.k_proj.weight", QKV), PART(K)},
-    {TENSOR("attn.v_proj.weight", QKV), PART(V)},
+    {TENSOR("attn.q_proj.weight", QKV), SLICE(Q)},
+    {TENSOR("attn.k_proj.weight", QKV), SLICE(K)},
+    {TENSOR("attn.v_proj.weight", QKV), SLICE(V)},
     {TENSOR("attn.out_proj.weight", OUT)},
     {TENSOR("mlp.fc_in.weight", UP)},
     {TENSOR("mlp.fc_in.bias", UP_BIAS)},
@@ -264,9 +264,9 @@ const struct baton_tensor_names baton_names_gptj = {
     .prefix = "transformer.", .layer_prefix = "h.", .lists = {LIST(gpt_rows), LIST(gptj_rows)}};
 
 static const struct baton_tensor_row gpt_neo_rows[] = {
-    {TENSOR("attn.attention.q_proj.weight", QKV), PART(Q)},
-    {TENSOR("attn.attention.k_proj.weight", QKV), PART(K)},
-    {TENSOR("attn.attention.v_proj.weight", QKV), PART(V)},
+    {TENSOR("attn.attention.q_proj.weight", QKV), SLICE(Q)},
+    {TENSOR("attn.attention.k_proj.weight", QKV), SLICE(K)},
+    {TENSOR("attn.attention.v_proj.weight", QKV), SLICE(V)},
     {TENSOR("attn.attention.out_proj.weight", OUT)},
     {TENSOR("attn.attention.out_proj.bias", OUT_BIAS)},
     {TENSOR("mlp.c_fc.weight", UP)},

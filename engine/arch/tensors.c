@@ -133,21 +133,21 @@ static struct baton_row_order order_in_heads(const struct baton_spec *spec, int 
 }
 
 /* The rows of Q, K or V in qkv, and their order in the tensor. */
-static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int layer,
-                                            const struct baton_tensor_row *row,
-                                            enum baton_part part)
+static struct baton_tensor_slice slice_of_qkv(const struct baton_spec *spec, int layer,
+                                              const struct baton_tensor_row *row,
+                                              enum baton_slice slice)
 {
     const struct baton_layer_spec *of = &spec->layers[layer];
     int q_width = baton_spec_q_width(spec, layer), kv_width = baton_spec_kv_width(spec, layer);
-    struct baton_tensor_part found = {
-        .first = part == BATON_PART_Q   ? 0
-                 : part == BATON_PART_K ? q_width
-                                        : q_width + kv_width,
-        .n = part == BATON_PART_Q ? q_width : kv_width,
+    struct baton_tensor_slice found = {
+        .first = slice == BATON_SLICE_Q   ? 0
+                 : slice == BATON_SLICE_K ? q_width
+                                          : q_width + kv_width,
+        .n = slice == BATON_SLICE_Q ? q_width : kv_width,
     };
-    if (part != BATON_PART_V)
+    if (slice != BATON_SLICE_V)
         found.order = order_in_heads(spec, layer);
-    if (part != BATON_PART_V && row->paired)
+    if (slice != BATON_SLICE_V && row->paired)
         found.order = (struct baton_row_order){
             .head_dim = of->head_dim, .step = of->head_dim, .n_rotated = of->head_dim};
     return found;
@@ -156,42 +156,43 @@ static struct baton_tensor_part part_of_qkv(const struct baton_spec *spec, int l
 /* Splits a tensor of all of qkv into three parts, one after the other or head by head. */
 static void split_qkv(const struct baton_spec *spec, struct baton_named_tensor *tensor)
 {
-    static const enum baton_part parts[] = {BATON_PART_Q, BATON_PART_K, BATON_PART_V};
+    static const enum baton_slice slices[] = {BATON_SLICE_Q, BATON_SLICE_K, BATON_SLICE_V};
     int head_dim = spec->layers[tensor->layer].head_dim;
-    tensor->n_parts = 3;
-    for (int i = 0; i < tensor->n_parts; i++) {
-        struct baton_tensor_part *part = &tensor->parts[i];
-        *part = part_of_qkv(spec, tensor->layer, tensor->row, parts[i]);
-        part->order.first = part->first;
+    tensor->n_slices = 3;
+    for (int i = 0; i < tensor->n_slices; i++) {
+        struct baton_tensor_slice *slice = &tensor->slices[i];
+        *slice = slice_of_qkv(spec, tensor->layer, tensor->row, slices[i]);
+        slice->order.first = slice->first;
         if (!tensor->row->by_heads)
             continue;
-        part->order.first = i * head_dim;
-        part->order.head_dim = head_dim;
-        part->order.step = 3 * head_dim;
+        slice->order.first = i * head_dim;
+        slice->order.head_dim = head_dim;
+        slice->order.step = 3 * head_dim;
     }
 }
 
-static struct baton_tensor_part half_of_up(int n_rows, enum baton_part part)
+static struct baton_tensor_slice half_of_up(int n_rows, enum baton_slice slice)
 {
-    return (struct baton_tensor_part){.first = part == BATON_PART_GATE ? 0 : n_rows / 2,
-                                      .n = n_rows / 2};
+    return (struct baton_tensor_slice){.first = slice == BATON_SLICE_GATE ? 0 : n_rows / 2,
+                                       .n = n_rows / 2};
 }
 
 /* Splits a tensor whose rows 0, 2, 4, .. are the gate's. */
 static void split_alternating(struct baton_named_tensor *tensor)
 {
-    tensor->n_parts = 2;
-    for (int i = 0; i < tensor->n_parts; i++) {
-        tensor->parts[i] = half_of_up(tensor->n_rows, i ? BATON_PART_UP : BATON_PART_GATE);
-        tensor->parts[i].order = (struct baton_row_order){.first = i, .head_dim = 1, .step = 2};
+    tensor->n_slices = 2;
+    for (int i = 0; i < tensor->n_slices; i++) {
+        tensor->slices[i] = half_of_up(tensor->n_rows, i ? BATON_SLICE_UP : BATON_SLICE_GATE);
+        tensor->slices[i].order = (struct baton_row_order){.first = i, .head_dim = 1, .step = 2};
     }
 }
 
-static struct baton_tensor_part part_of_router(const struct baton_spec *spec, enum baton_part part)
+static struct baton_tensor_slice slice_of_router(const struct baton_spec *spec,
+                                                 enum baton_slice slice)
 {
     int n = spec->moe.n_experts;
-    return part == BATON_PART_EXPERTS ? (struct baton_tensor_part){.n = n}
-                                      : (struct baton_tensor_part){.first = n, .n = 1};
+    return slice == BATON_SLICE_EXPERTS ? (struct baton_tensor_slice){.n = n}
+                                        : (struct baton_tensor_slice){.first = n, .n = 1};
 }
 
 struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
@@ -204,23 +205,23 @@ struct baton_named_tensor baton_tensor_of(const struct baton_spec *spec,
                                         .n_rows = array->n_rows,
                                         .n_columns = array->n_columns,
                                         .is_vector = !array->is_matrix && array->n_columns == 1,
-                                        .n_parts = 1,
-                                        .parts = {{.n = array->n_rows}}};
+                                        .n_slices = 1,
+                                        .slices = {{.n = array->n_rows}}};
     bool is_qkv = row->kind == BATON_ARRAY_QKV || row->kind == BATON_ARRAY_QKV_BIAS;
-    if (is_qkv && row->part == BATON_PART_ALL)
+    if (is_qkv && row->slice == BATON_SLICE_ALL)
         split_qkv(spec, &tensor);
     else if (is_qkv)
-        tensor.parts[0] = part_of_qkv(spec, array->layer, row, row->part);
-    else if (row->kind == BATON_ARRAY_ROUTER && row->part != BATON_PART_ALL)
-        tensor.parts[0] = part_of_router(spec, row->part);
+        tensor.slices[0] = slice_of_qkv(spec, array->layer, row, row->slice);
+    else if (row->kind == BATON_ARRAY_ROUTER && row->slice != BATON_SLICE_ALL)
+        tensor.slices[0] = slice_of_router(spec, row->slice);
     else if (row->alternates)
         split_alternating(&tensor);
-    else if (row->part != BATON_PART_ALL)
-        tensor.parts[0] = half_of_up(array->n_rows, row->part);
+    else if (row->slice != BATON_SLICE_ALL)
+        tensor.slices[0] = half_of_up(array->n_rows, row->slice);
     else if (row->kind == BATON_ARRAY_Q_NORM || row->kind == BATON_ARRAY_K_NORM)
-        tensor.parts[0].order = order_in_heads(spec, array->layer);
-    if (row->part != BATON_PART_ALL)
-        tensor.n_rows = tensor.parts[0].n;
+        tensor.slices[0].order = order_in_heads(spec, array->layer);
+    if (row->slice != BATON_SLICE_ALL)
+        tensor.n_rows = tensor.slices[0].n;
     return tensor;
 }
 

@@ -24,21 +24,21 @@
 #include "engine/checkpoint/weights/row_order.h"
 
 /* The rows of its array that a tensor holds. */
-enum baton_part {
-    BATON_PART_ALL,
-    BATON_PART_Q, /* of qkv and its bias */
-    BATON_PART_K,
-    BATON_PART_V,
-    BATON_PART_GATE, /* of up and its bias, where they are GATED */
-    BATON_PART_UP,
-    BATON_PART_EXPERTS, /* of the router */
-    BATON_PART_SHARED_GATE
+enum baton_slice {
+    BATON_SLICE_ALL,
+    BATON_SLICE_Q, /* of qkv and its bias */
+    BATON_SLICE_K,
+    BATON_SLICE_V,
+    BATON_SLICE_GATE, /* of up and its bias, where they are GATED */
+    BATON_SLICE_UP,
+    BATON_SLICE_EXPERTS, /* of the router */
+    BATON_SLICE_SHARED_GATE
 };
 
 struct baton_tensor_row {
     const char *name; /* after the prefixes; * is an expert's number */
     enum baton_array_kind kind;
-    enum baton_part part;
+    enum baton_slice slice;
     bool transposed; /* stored as [n_columns][n_rows] */
     bool by_heads;   /* qkv: for each head its rows of q, k and v, [H][3][D] */
     bool paired;     /* q, k: a head's rows i and i + D / 2 stand side by side */
@@ -66,12 +66,12 @@ struct baton_tensor_names {
 };
 
 /* The rows of an array that one tensor holds, or some of them. */
-struct baton_tensor_part {
+struct baton_tensor_slice {
     int first, n;                 /* rows of the array */
     struct baton_row_order order; /* in which the tensor holds them */
 };
 
-enum { BATON_MAX_TENSOR_PARTS = 3 };
+enum { BATON_MAX_TENSOR_SLICES = 3 };
 
 /* The meaning of a row of names in a model: its tensor's shape, and its place in the array. */
 struct baton_named_tensor {
@@ -80,8 +80,8 @@ struct baton_named_tensor {
     int n_experts;         /* the tensor holds the arrays of so many experts; 0: one array */
     int n_rows, n_columns; /* of the tensor, as the array has them: before transposition */
     bool is_vector;        /* its shape is [n_rows] */
-    int n_parts;
-    struct baton_tensor_part parts[BATON_MAX_TENSOR_PARTS];
+    int n_slices;
+    struct baton_tensor_slice slices[BATON_MAX_TENSOR_SLICES];
 };
 
 /* Whether a row's tensor fills (a part of) this array. */

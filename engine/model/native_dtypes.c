@@ -2,25 +2,25 @@
 
 #include "common/base/log.h"
 
-/* Sorts the parts of a source by their rows: tensors are found in the order of the table of names.
+/* Sorts the slices of a source by their rows: tensors are found in the order of the table of names.
  */
-static void sort_parts(struct baton_weights_source *source)
+static void sort_slices(struct baton_weights_source *source)
 {
-    for (int i = 1; i < source->n_parts; i++)
-        for (int k = i; k > 0 && source->parts[k].first < source->parts[k - 1].first; k--) {
-            struct baton_weights_part part = source->parts[k];
-            source->parts[k] = source->parts[k - 1];
-            source->parts[k - 1] = part;
+    for (int i = 1; i < source->n_slices; i++)
+        for (int k = i; k > 0 && source->slices[k].first < source->slices[k - 1].first; k--) {
+            struct baton_weights_slice slice = source->slices[k];
+            source->slices[k] = source->slices[k - 1];
+            source->slices[k - 1] = slice;
         }
 }
 
-/* The reason why the part of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
-static const char *dtype_of_part(const struct baton_model *model,
-                                 const struct baton_weights_part *part, enum baton_dtype *dtype)
+/* The reason why the slice of a matrix cannot be kept as it is; NULL: its dtype is *dtype. */
+static const char *dtype_of_slice(const struct baton_model *model,
+                                  const struct baton_weights_slice *slice, enum baton_dtype *dtype)
 {
-    if (part->transposed)
+    if (slice->transposed)
         return "its tensor is transposed";
-    *dtype = baton_dtype_of_blocks(part->tensor->block_type);
+    *dtype = baton_dtype_of_blocks(slice->tensor->block_type);
     return model->kernels->dtypes[*dtype].linear ? NULL : "the kernels have no such dtype";
 }
 
@@ -34,11 +34,11 @@ static const char *dtypes_of_copy(const struct baton_native_dtypes *native,
     *dtypes = (struct baton_matrix_dtypes){.n = 0};
     if (baton_tensors_source(&model->spec, native->names, native->weights, array, &source, NULL))
         return "a tensor is missing";
-    sort_parts(&source);
-    for (int i = 0; i < source.n_parts && !reason; i++) {
+    sort_slices(&source);
+    for (int i = 0; i < source.n_slices && !reason; i++) {
         struct baton_dtype_range *range = &dtypes->ranges[dtypes->n++];
-        range->n_rows = source.parts[i].n;
-        reason = dtype_of_part(model, &source.parts[i], &range->dtype);
+        range->n_rows = source.slices[i].n;
+        reason = dtype_of_slice(model, &source.slices[i], &range->dtype);
     }
     return reason;
 }

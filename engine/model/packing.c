@@ -34,11 +34,11 @@ static bool keeps_blocks(const struct baton_weights_source *source, int first, i
                          enum baton_dtype dtype)
 {
     bool keeps = baton_dtype_has_blocks(dtype);
-    for (int i = 0; i < source->n_parts && keeps; i++) {
-        const struct baton_weights_part *part = &source->parts[i];
-        if (part->first < first + n && first < part->first + part->n)
-            keeps = !part->transposed && !part->scales &&
-                    baton_dtype_of_blocks(part->tensor->block_type) == dtype;
+    for (int i = 0; i < source->n_slices && keeps; i++) {
+        const struct baton_weights_slice *slice = &source->slices[i];
+        if (slice->first < first + n && first < slice->first + slice->n)
+            keeps = !slice->transposed && !slice->scales &&
+                    baton_dtype_of_blocks(slice->tensor->block_type) == dtype;
     }
     return keeps;
 }

@@ -137,7 +137,7 @@ static enum baton_err check_rows(const struct loading *loading,
 /* Finds a row's tensor of this name, and its scales if the row names them. */
 static enum baton_err find_tensor(const struct loading *loading, const struct baton_array *array,
                                   const struct baton_named_tensor *named, const char *name,
-                                  struct baton_weights_part *part)
+                                  struct baton_weights_slice *slice)
 {
     int64_t shape[BATON_TENSOR_MAX_SHAPE];
     int n_dims = baton_tensor_shape(loading->spec, named, shape);
@@ -146,45 +146,45 @@ static enum baton_err find_tensor(const struct loading *loading, const struct ba
                                                    .kind = named->row->kind};
     if (!named->row->scales) {
         enum baton_err err = baton_weights_find_shaped(loading->weights, name, n_dims, shape,
-                                                       &part->tensor, loading->why);
-        return err ? err : check_rows(loading, named, part->tensor);
+                                                       &slice->tensor, loading->why);
+        return err ? err : check_rows(loading, named, slice->tensor);
     }
     (void)baton_tensor_name(loading->names, &row_of_scales, array->layer, array->expert,
                             loading->prefix, scales);
-    return baton_weights_find_mxfp4(loading->weights, name, scales, n_dims, shape, &part->tensor,
-                                    &part->scales, loading->why);
+    return baton_weights_find_mxfp4(loading->weights, name, scales, n_dims, shape, &slice->tensor,
+                                    &slice->scales, loading->why);
 }
 
-/* Adds a tensor's parts to the source; n_out counts the rows that have a tensor so far. */
+/* Adds a tensor's slices to the source; n_out counts the rows that have a tensor so far. */
 static enum baton_err add_tensor(const struct loading *loading, const struct baton_array *array,
                                  const struct baton_tensor_row *row, const char *name,
                                  struct baton_weights_source *source)
 {
     struct baton_named_tensor named = baton_tensor_of(loading->spec, array, row);
-    struct baton_weights_part whole = {.n_stored = named.n_rows, .transposed = row->transposed};
+    struct baton_weights_slice whole = {.n_stored = named.n_rows, .transposed = row->transposed};
     if (named.n_experts)
         whole.skip = (size_t)array->expert * (size_t)named.n_rows * (size_t)named.n_columns;
     enum baton_err err = find_tensor(loading, array, &named, name, &whole);
-    for (int i = 0; !err && i < named.n_parts; i++) {
-        struct baton_weights_part *part = &source->parts[source->n_parts++];
-        *part = whole;
-        part->first = named.parts[i].first;
-        part->n = named.parts[i].n;
-        part->order = named.parts[i].order;
-        source->n_out += named.parts[i].n;
+    for (int i = 0; !err && i < named.n_slices; i++) {
+        struct baton_weights_slice *slice = &source->slices[source->n_slices++];
+        *slice = whole;
+        slice->first = named.slices[i].first;
+        slice->n = named.slices[i].n;
+        slice->order = named.slices[i].order;
+        source->n_out += named.slices[i].n;
     }
     return err;
 }
 
 /* Whether another tensor already gives some of the rows: a checkpoint may hold an array both whole
- * and in parts. */
+ * and in slices. */
 static bool overlaps(const struct baton_weights_source *source,
                      const struct baton_named_tensor *named)
 {
-    for (int i = 0; i < source->n_parts; i++)
-        for (int k = 0; k < named->n_parts; k++) {
-            const struct baton_weights_part *has = &source->parts[i];
-            const struct baton_tensor_part *gives = &named->parts[k];
+    for (int i = 0; i < source->n_slices; i++)
+        for (int k = 0; k < named->n_slices; k++) {
+            const struct baton_weights_slice *has = &source->slices[i];
+            const struct baton_tensor_slice *gives = &named->slices[k];
             if (has->first < gives->first + gives->n && gives->first < has->first + has->n)
                 return true;
         }
@@ -209,7 +209,7 @@ static enum baton_err refuse_missing(const struct loading *loading, const struct
     return baton_fail(loading->why, BATON_INVALID, "tensor %s is missing", name);
 }
 
-/* Finds the tensors that hold the rows of an array: for each part, the first of the names that the
+/* Finds the tensors that hold the rows of an array: for each slice, the first of the names that the
  * checkpoint has. */
 static enum baton_err find_source(const struct loading *loading, const struct baton_array *array,
                                   struct baton_weights_source *source)

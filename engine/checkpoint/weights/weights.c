@@ -248,52 +248,52 @@ static int count_run(const struct baton_row_order *order, int r, int n)
 }
 
 /* Reads n elements of a line: those of the rows from r on. */
-static void read_line(const struct baton_weights_part *part, size_t line, int r, int n,
+static void read_line(const struct baton_weights_slice *slice, size_t line, int r, int n,
                       float *floats)
 {
-    const struct baton_tensor *tensor = part->tensor;
+    const struct baton_tensor *tensor = slice->tensor;
     size_t n_bytes = baton_element_bytes(tensor->dtype);
     for (int i = 0, run; i < n; i += run) {
-        size_t at = part->skip + line * (size_t)part->n_stored +
-                    (size_t)baton_row_order_at(&part->order, r + i);
-        run = count_run(&part->order, r + i, n - i);
+        size_t at = slice->skip + line * (size_t)slice->n_stored +
+                    (size_t)baton_row_order_at(&slice->order, r + i);
+        run = count_run(&slice->order, r + i, n - i);
         baton_convert(tensor->dtype, tensor->data + at * n_bytes, (size_t)run, floats + i);
     }
 }
 
 /* Reads n lines from k on and transposes them. The tile stays in the cache, and its columns fill
  * whole cache lines. */
-static void read_tile(const struct baton_weights_part *part, size_t k, size_t n, int r, int n_rows,
-                      float *rows, size_t n_in)
+static void read_tile(const struct baton_weights_slice *slice, size_t k, size_t n, int r,
+                      int n_rows, float *rows, size_t n_in)
 {
     float tile[TILE_LINES][BATON_WEIGHTS_READ_MAX];
     for (size_t i = 0; i < n; i++)
-        read_line(part, k + i, r, n_rows, tile[i]);
+        read_line(slice, k + i, r, n_rows, tile[i]);
     for (size_t o = 0; o < (size_t)n_rows; o++)
         for (size_t i = 0; i < n; i++)
             rows[o * n_in + k + i] = tile[i][o];
 }
 
-/* Returns the bytes of a number of elements of a part's tensor. */
-static size_t bytes_of(const struct baton_weights_part *part, size_t n_elements)
+/* Returns the bytes of a number of elements of a slice's tensor. */
+static size_t bytes_of(const struct baton_weights_slice *slice, size_t n_elements)
 {
-    if (part->scales)
+    if (slice->scales)
         return n_elements / BATON_MXFP4_BLOCK * BATON_MXFP4_BLOCK_BYTES;
-    if (part->tensor->dtype == BATON_ELEMENT_BLOCKS)
-        return n_elements / baton_block_values(part->tensor->block_type) *
-               baton_block_bytes(part->tensor->block_type);
-    return n_elements * baton_element_bytes(part->tensor->dtype);
+    if (slice->tensor->dtype == BATON_ELEMENT_BLOCKS)
+        return n_elements / baton_block_values(slice->tensor->block_type) *
+               baton_block_bytes(slice->tensor->block_type);
+    return n_elements * baton_element_bytes(slice->tensor->dtype);
 }
 
 /* Reads n adjacent elements of a tensor from `at` on. Both are multiples of a block where the
  * tensor has blocks. */
-static void read_run(const struct baton_weights_part *part, size_t at, size_t n, float *floats)
+static void read_run(const struct baton_weights_slice *slice, size_t at, size_t n, float *floats)
 {
-    const struct baton_tensor *tensor = part->tensor;
-    const uint8_t *data = tensor->data + bytes_of(part, at);
-    if (part->scales)
-        baton_mxfp4_decode(data, part->scales->data + at / BATON_MXFP4_BLOCK, n / BATON_MXFP4_BLOCK,
-                           floats);
+    const struct baton_tensor *tensor = slice->tensor;
+    const uint8_t *data = tensor->data + bytes_of(slice, at);
+    if (slice->scales)
+        baton_mxfp4_decode(data, slice->scales->data + at / BATON_MXFP4_BLOCK,
+                           n / BATON_MXFP4_BLOCK, floats);
     else if (tensor->dtype == BATON_ELEMENT_BLOCKS)
         baton_blocks_decode(tensor->block_type, data, n / baton_block_values(tensor->block_type),
                             floats);
@@ -301,51 +301,52 @@ static void read_run(const struct baton_weights_part *part, size_t at, size_t n,
         baton_convert(tensor->dtype, data, n, floats);
 }
 
-/* Reads n rows of a part, from its r-th on. */
-static void read_part(const struct baton_weights_part *part, int r, int n, float *rows, size_t n_in)
+/* Reads n rows of a slice, from its r-th on. */
+static void read_slice(const struct baton_weights_slice *slice, int r, int n, float *rows,
+                       size_t n_in)
 {
-    if (part->transposed) {
+    if (slice->transposed) {
         for (size_t k = 0; k < n_in; k += TILE_LINES)
-            read_tile(part, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, r, n, rows, n_in);
+            read_tile(slice, k, n_in - k < TILE_LINES ? n_in - k : TILE_LINES, r, n, rows, n_in);
         return;
     }
     for (int i = 0, run; i < n; i += run) {
-        size_t at = (size_t)baton_row_order_at(&part->order, r + i);
-        run = count_run(&part->order, r + i, n - i);
-        read_run(part, part->skip + at * n_in, (size_t)run * n_in, rows + (size_t)i * n_in);
+        size_t at = (size_t)baton_row_order_at(&slice->order, r + i);
+        run = count_run(&slice->order, r + i, n - i);
+        read_run(slice, slice->skip + at * n_in, (size_t)run * n_in, rows + (size_t)i * n_in);
     }
 }
 
 void baton_weights_read(const struct baton_weights_source *source, int first, int n, float *rows)
 {
     size_t n_in = (size_t)source->n_in;
-    for (int i = 0; i < source->n_parts; i++) {
-        const struct baton_weights_part *part = &source->parts[i];
-        int begin = first > part->first ? first : part->first;
-        int end = first + n < part->first + part->n ? first + n : part->first + part->n;
+    for (int i = 0; i < source->n_slices; i++) {
+        const struct baton_weights_slice *slice = &source->slices[i];
+        int begin = first > slice->first ? first : slice->first;
+        int end = first + n < slice->first + slice->n ? first + n : slice->first + slice->n;
         if (begin < end)
-            read_part(part, begin - part->first, end - begin, rows + (size_t)(begin - first) * n_in,
-                      n_in);
+            read_slice(slice, begin - slice->first, end - begin,
+                       rows + (size_t)(begin - first) * n_in, n_in);
     }
 }
 
 const uint8_t *baton_weights_blocks(const struct baton_weights_source *source, int out)
 {
-    const struct baton_weights_part *part = source->parts;
-    while (out < part->first || out >= part->first + part->n)
-        part++;
-    size_t row = (size_t)baton_row_order_at(&part->order, out - part->first);
-    return part->tensor->data + bytes_of(part, part->skip + row * (size_t)source->n_in);
+    const struct baton_weights_slice *slice = source->slices;
+    while (out < slice->first || out >= slice->first + slice->n)
+        slice++;
+    size_t row = (size_t)baton_row_order_at(&slice->order, out - slice->first);
+    return slice->tensor->data + bytes_of(slice, slice->skip + row * (size_t)source->n_in);
 }
 
-/* Releases only this matrix's part of a tensor that it shares with others. */
+/* Releases only this matrix's slice of a tensor that it shares with others. */
 void baton_weights_release(const struct baton_weights_source *source)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    for (int i = 0; i < source->n_parts; i++) {
-        const struct baton_weights_part *part = &source->parts[i];
-        uintptr_t data = (uintptr_t)part->tensor->data + bytes_of(part, part->skip);
-        size_t n_bytes = bytes_of(part, (size_t)part->n_stored * (size_t)source->n_in);
+    for (int i = 0; i < source->n_slices; i++) {
+        const struct baton_weights_slice *slice = &source->slices[i];
+        uintptr_t data = (uintptr_t)slice->tensor->data + bytes_of(slice, slice->skip);
+        size_t n_bytes = bytes_of(slice, (size_t)slice->n_stored * (size_t)source->n_in);
         uintptr_t begin = (data + page - 1) / page * page, end = (data + n_bytes) / page * page;
         /* Only whole pages, of a mapping that is never written. It is advice: a failure costs
          * memory alone. */

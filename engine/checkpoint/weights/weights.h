@@ -43,7 +43,7 @@ enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, con
                                         struct baton_why *why) BATON_MUST_CHECK;
 
 /* Rows first..first + n - 1 of a matrix, from one tensor. The order counts its rows from first. */
-struct baton_weights_part {
+struct baton_weights_slice {
     const struct baton_tensor *tensor;
     const struct baton_tensor *scales; /* the scales of an MXFP4 tensor; NULL for other types */
     size_t skip;                       /* elements of the tensor before the matrix */
@@ -53,13 +53,13 @@ struct baton_weights_part {
     bool transposed; /* stored as [n_in][n_stored] */
 };
 
-/* A matrix [n_out][n_in] that is read a few outputs at a time. Its parts cover all outputs, in any
+/* A matrix [n_out][n_in] that is read a few outputs at a time. Its slices cover all outputs, in any
  * order. */
-enum { BATON_WEIGHTS_MAX_PARTS = 3 };
+enum { BATON_WEIGHTS_MAX_SLICES = 3 };
 
 struct baton_weights_source {
-    int n_out, n_in, n_parts;
-    struct baton_weights_part parts[BATON_WEIGHTS_MAX_PARTS];
+    int n_out, n_in, n_slices;
+    struct baton_weights_slice slices[BATON_WEIGHTS_MAX_SLICES];
 };
 
 enum { BATON_WEIGHTS_READ_MAX = 32 };

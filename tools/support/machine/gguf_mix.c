@@ -85,7 +85,7 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
     const struct baton_tensor_row *row = tensor->named.row;
     bool is_head = row->kind == BATON_ARRAY_HEAD ||
                    (row->kind == BATON_ARRAY_TOKEN_EMBEDDING && spec->has_tied_head);
-    bool is_v = row->kind == BATON_ARRAY_QKV && row->part == BATON_PART_V;
+    bool is_v = row->kind == BATON_ARRAY_QKV && row->slice == BATON_SLICE_V;
     if (mix->of_experts)
         return is_of_experts(spec, tensor) ? mix->base : BATON_BLOCK_Q8_0;
     bool is_down = row->kind == BATON_ARRAY_DOWN || row->kind == BATON_ARRAY_SHARED_DOWN;
@@ -94,7 +94,7 @@ static enum baton_block_type type_in_mix(const struct bench_gguf_mix *mix,
     if ((is_v || is_down) && has_more_bits(tensor->named.layer, spec->n_layers))
         return BATON_BLOCK_Q6_K;
     /* A joint QKV matrix gets one type for its three parts, between theirs. */
-    if (row->kind == BATON_ARRAY_QKV && row->part == BATON_PART_ALL)
+    if (row->kind == BATON_ARRAY_QKV && row->slice == BATON_SLICE_ALL)
         return mix->base == BATON_BLOCK_Q4_K ? BATON_BLOCK_Q5_K : BATON_BLOCK_Q6_K;
     return mix->base;
 }

@@ -66,7 +66,7 @@ enum baton_err bench_tensors_list(const struct baton_tensor_names *names,
         n_copies += baton_array_n_copies(&array);
     }
     struct bench_tensors all = {
-        .tensors = calloc((size_t)n_copies * BATON_MAX_TENSOR_PARTS, sizeof *all.tensors),
+        .tensors = calloc((size_t)n_copies * BATON_MAX_TENSOR_SLICES, sizeof *all.tensors),
         .seed = seed};
     const struct listing listing = {
         .names = names, .spec = spec, .has_row = has_row, .arg = arg, .all = &all};
@@ -124,12 +124,12 @@ void bench_lines_begin(struct bench_lines *lines, const struct bench_tensor *ten
 {
     const struct baton_named_tensor *named = &tensor->named;
     lines->tensor = tensor;
-    for (int p = 0; p < named->n_parts; p++) {
-        const struct baton_tensor_part *part = &named->parts[p];
+    for (int p = 0; p < named->n_slices; p++) {
+        const struct baton_tensor_slice *slice = &named->slices[p];
         /* A family's checkpoints may store an array's rows in another order. */
-        for (int r = 0; r < part->n; r++)
-            lines->numbers[baton_row_order_at(&part->order, r)] =
-                (uint64_t)(part->first + r) * (uint64_t)named->n_columns;
+        for (int r = 0; r < slice->n; r++)
+            lines->numbers[baton_row_order_at(&slice->order, r)] =
+                (uint64_t)(slice->first + r) * (uint64_t)named->n_columns;
     }
 }
 

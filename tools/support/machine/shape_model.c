@@ -25,9 +25,9 @@ static bool find_mix(const char *dtype, struct mixing *mixing)
 }
 
 static enum baton_dtype dtype_of(const struct mixing *mixing, const struct baton_spec *spec,
-                                 const struct baton_array *array, enum baton_part part)
+                                 const struct baton_array *array, enum baton_slice slice)
 {
-    const struct baton_tensor_row row = {.kind = array->kind, .part = part};
+    const struct baton_tensor_row row = {.kind = array->kind, .slice = slice};
     const struct bench_tensor tensor = {.named = {.row = &row, .layer = array->layer},
                                         .n_columns = array->n_columns};
     return baton_dtype_of_blocks(bench_gguf_mix_type(&mixing->mix, spec, &tensor));
@@ -36,18 +36,18 @@ static enum baton_dtype dtype_of(const struct mixing *mixing, const struct baton
 static void choose(void *arg, const struct baton_model *model, const struct baton_array *array,
                    struct baton_matrix_dtypes *dtypes)
 {
-    static const enum baton_part parts[] = {BATON_PART_Q, BATON_PART_K, BATON_PART_V};
+    static const enum baton_slice slices[] = {BATON_SLICE_Q, BATON_SLICE_K, BATON_SLICE_V};
     const struct baton_spec *spec = baton_model_spec(model);
     int q_width = baton_spec_q_width(spec, array->layer),
         kv_width = baton_spec_kv_width(spec, array->layer);
     if (array->kind != BATON_ARRAY_QKV || array->n_rows == q_width) {
-        dtypes->ranges[0].dtype = dtype_of(arg, spec, array, BATON_PART_ALL);
+        dtypes->ranges[0].dtype = dtype_of(arg, spec, array, BATON_SLICE_ALL);
         return;
     }
     dtypes->n = 3;
     for (int i = 0; i < dtypes->n; i++)
         dtypes->ranges[i] = (struct baton_dtype_range){
-            .n_rows = i ? kv_width : q_width, .dtype = dtype_of(arg, spec, array, parts[i])};
+            .n_rows = i ? kv_width : q_width, .dtype = dtype_of(arg, spec, array, slices[i])};
 }
 
 enum baton_err bench_shape_model(const struct baton_spec *spec,

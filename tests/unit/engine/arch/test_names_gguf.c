@@ -57,14 +57,14 @@ TEST(heads_of_llama_and_its_kin_stand_by_pairs_in_every_layer)
         const struct baton_named_tensor plain = tensor_of("qwen2", "attn_q.weight", layer);
         const struct baton_named_tensor values = tensor_of("llama", "attn_v.weight", layer);
         assert_int_equal(paired.n_rows, WIDTH);
-        assert_int_equal(paired.parts[0].first, 0);
-        assert_int_equal(values.parts[0].first, WIDTH + HEAD_DIM);
+        assert_int_equal(paired.slices[0].first, 0);
+        assert_int_equal(values.slices[0].first, WIDTH + HEAD_DIM);
         for (int r = 0; r < WIDTH; r++) {
-            assert_int_equal(baton_row_order_at(&paired.parts[0].order, r), order[r]);
-            assert_int_equal(baton_row_order_at(&plain.parts[0].order, r), r);
+            assert_int_equal(baton_row_order_at(&paired.slices[0].order, r), order[r]);
+            assert_int_equal(baton_row_order_at(&plain.slices[0].order, r), r);
         }
         for (int r = 0; r < HEAD_DIM; r++)
-            assert_int_equal(baton_row_order_at(&values.parts[0].order, r), r);
+            assert_int_equal(baton_row_order_at(&values.slices[0].order, r), r);
     }
 }
 
@@ -72,9 +72,9 @@ TEST(one_name_may_hold_up_or_gate_and_up)
 {
     const struct baton_named_tensor up = tensor_of("llama", "ffn_up.weight", 0);
     const struct baton_named_tensor both = tensor_of("phi3", "ffn_up.weight", 0);
-    assert_int_equal(up.parts[0].first, 8);
+    assert_int_equal(up.slices[0].first, 8);
     assert_int_equal(up.n_rows, 8);
-    assert_int_equal(both.parts[0].first, 0);
+    assert_int_equal(both.slices[0].first, 0);
     assert_int_equal(both.n_rows, 16);
 }
 

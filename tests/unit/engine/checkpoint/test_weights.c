@@ -21,14 +21,14 @@ TEST(a_matrix_is_read_as_stored_or_transposed)
     struct baton_weights_source source = {
         .n_out = 2,
         .n_in = 3,
-        .n_parts = 1,
-        .parts = {{.tensor = baton_weights_find(weights, "m"), .n = 2, .n_stored = 2}}};
+        .n_slices = 1,
+        .slices = {{.tensor = baton_weights_find(weights, "m"), .n = 2, .n_stored = 2}}};
     baton_weights_read(&source, 0, 2, floats);
     assert_memory_equal(floats, six, sizeof six);
     source.n_out = 3;
     source.n_in = 2;
-    source.parts[0].n = source.parts[0].n_stored = 3;
-    source.parts[0].transposed = true;
+    source.slices[0].n = source.slices[0].n_stored = 3;
+    source.slices[0].transposed = true;
     baton_weights_read(&source, 0, 3, floats);
     assert_memory_equal(floats, ((float[]){0, 3, 1, 4, 2, 5}), sizeof six);
     baton_weights_read(&source, 1, 2, floats);
@@ -45,13 +45,13 @@ TEST(a_matrix_has_its_rows_from_parts_in_an_order_of_their_own)
     const struct baton_weights_source source = {
         .n_out = 6,
         .n_in = 1,
-        .n_parts = 2,
-        .parts = {{.tensor = tensor,
-                   .first = 2,
-                   .n = 4,
-                   .n_stored = 6,
-                   .order = {.head_dim = 4, .n_rotated = 4, .first = 1}},
-                  {.tensor = tensor, .n = 2, .n_stored = 6, .order = {.head_dim = 1, .step = 3}}}};
+        .n_slices = 2,
+        .slices = {{.tensor = tensor,
+                    .first = 2,
+                    .n = 4,
+                    .n_stored = 6,
+                    .order = {.head_dim = 4, .n_rotated = 4, .first = 1}},
+                   {.tensor = tensor, .n = 2, .n_stored = 6, .order = {.head_dim = 1, .step = 3}}}};
     baton_weights_read(&source, 0, 6, floats);
     assert_memory_equal(floats, ((float[]){0, 3, 1, 3, 2, 4}), sizeof six);
     baton_weights_read(&source, 1, 3, floats);
