@@ -7,7 +7,7 @@
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/language/any_text.h"
 #include "engine/grammar/language/regex.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 enum { MAX_DEPTH = 32 };
 

@@ -9,7 +9,7 @@
 #define BATON_ENGINE_TOKENIZER_BUILD_H
 
 #include "engine/checkpoint/tokenizer_tables.h"
-#include "engine/tokenizer/parts.h"
+#include "engine/tokenizer/internal.h"
 
 /* Fills a zeroed tokenizer whose vocabulary is initialised. */
 enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,

@@ -1,6 +1,6 @@
 #include "engine/tokenizer/detokenizer.h"
 
-#include "engine/tokenizer/parts.h"
+#include "engine/tokenizer/internal.h"
 
 void baton_detokenizer_init(struct baton_detokenizer *detokenizer,
                             const struct baton_tokenizer *tokenizer, bool begins_text)

@@ -4,7 +4,7 @@
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
-#include "engine/tokenizer/parts.h"
+#include "engine/tokenizer/internal.h"
 #include "engine/tokenizer/tokens.h"
 
 /* One call of encode. */

@@ -5,7 +5,7 @@
 
 #include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/build.h"
-#include "engine/tokenizer/parts.h"
+#include "engine/tokenizer/internal.h"
 
 enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *tables,
                                       struct baton_tokenizer **tokenizer, struct baton_why *why)

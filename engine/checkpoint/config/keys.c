@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/internal.h"
 
 #define CONFIG    struct baton_model_config
 #define AT(field) offsetof(CONFIG, field)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/internal.h"
 #include "engine/checkpoint/config/table.h"
 
 #define CONFIG struct baton_model_config

@@ -6,7 +6,7 @@
 
 #include "common/base/os/file.h"
 #include "engine/checkpoint/config/defaults.h"
-#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/internal.h"
 #include "engine/checkpoint/model_files.h"
 
 /* A config.json is a few KB, and up to 1 MB with its label lists; the defaults are this program's

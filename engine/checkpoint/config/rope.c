@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/internal.h"
 #include "engine/checkpoint/config/table.h"
 
 #define ROPE      struct baton_rope_config

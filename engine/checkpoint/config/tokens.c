@@ -1,6 +1,6 @@
 /* The ids that begin and end a text, and the sampling that a model's authors recommend. */
 #include "common/base/array.h"
-#include "engine/checkpoint/config/parts.h"
+#include "engine/checkpoint/config/internal.h"
 #include "engine/checkpoint/config/table.h"
 
 int64_t baton_model_config_id(const struct baton_model_config *config,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/checkpoint/gguf/config_parts.h"
+#include "engine/checkpoint/gguf/config_internal.h"
 #include "engine/checkpoint/gguf/ids.h"
 
 #define READING struct baton_gguf_reading

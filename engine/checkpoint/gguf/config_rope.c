@@ -4,7 +4,7 @@
 
 #include "common/base/array.h"
 #include "engine/checkpoint/config/model_config.h"
-#include "engine/checkpoint/gguf/config_parts.h"
+#include "engine/checkpoint/gguf/config_internal.h"
 #include "engine/checkpoint/tensor.h"
 
 #define READING struct baton_gguf_reading

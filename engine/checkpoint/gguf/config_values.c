@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/array.h"
-#include "engine/checkpoint/gguf/config_parts.h"
+#include "engine/checkpoint/gguf/config_internal.h"
 
 #define READING struct baton_gguf_reading
 

@@ -9,7 +9,7 @@
 
 #include "common/base/array.h"
 #include "common/base/utf8.h"
-#include "engine/checkpoint/gguf/tokenizer_parts.h"
+#include "engine/checkpoint/gguf/tokenizer_internal.h"
 
 /* SentencePiece's default limit is 16 characters a piece; real vocabularies have two cuts for each
  * piece on average. */

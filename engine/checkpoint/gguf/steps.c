@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/checkpoint/gguf/tokenizer_parts.h"
+#include "engine/checkpoint/gguf/tokenizer_internal.h"
 
 enum { CHARSMAP_MAX_BYTES = 32 << 20 };
 

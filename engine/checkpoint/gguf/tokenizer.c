@@ -5,7 +5,7 @@
 
 #include "common/base/array.h"
 #include "common/base/log.h"
-#include "engine/checkpoint/gguf/tokenizer_parts.h"
+#include "engine/checkpoint/gguf/tokenizer_internal.h"
 
 /* Smaller vocabularies are read in less than a tenth of a second. */
 enum { LARGE_FROM_TOKENS = 1 << 16 };

@@ -6,7 +6,7 @@
 
 #include "common/base/array.h"
 #include "common/base/utf8.h"
-#include "engine/checkpoint/gguf/tokenizer_parts.h"
+#include "engine/checkpoint/gguf/tokenizer_internal.h"
 
 /* SentencePiece's space, U+2581. */
 #define SPACE "\xe2\x96\x81"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 static const struct {
     const char *name;

@@ -6,7 +6,7 @@
 
 #include "common/base/array.h"
 #include "engine/grammar/grammar.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 enum { MAX_FLATS = 64, MAX_BRANCHES = 64 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 /* 18 digits always fit in a 64-bit integer; a double has no finer fractions. */
 enum { MAX_DIGITS = 18, MAX_FRACTION = 16 };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/grammar/automaton/automaton.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 static uint32_t space(struct baton_schema *s)
 {

@@ -4,7 +4,7 @@
 
 #include "common/base/array.h"
 #include "engine/grammar/grammar.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 static const char rewritten[] = "rewritten"; /* the key of a schema made from one schema alone */
 

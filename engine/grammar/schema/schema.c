@@ -8,7 +8,7 @@
 #include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/grammar/grammar.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 enum { MAX_PART_BYTES = 65 }; /* of the path in a message */
 

@@ -4,7 +4,7 @@
 
 #include "common/base/array.h"
 #include "engine/grammar/language/regex.h"
-#include "engine/grammar/schema/parts.h"
+#include "engine/grammar/schema/internal.h"
 
 #define DIGIT "[0-9]"
 #define OCTET "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"

@@ -1,7 +1,7 @@
 /* The parts of a config.json: the keys with one value each, rotary embeddings, lists by layer, the
  * ids that begin and end a text. For model_config.c. */
-#ifndef BATON_ENGINE_CHECKPOINT_CONFIG_PARTS_H
-#define BATON_ENGINE_CHECKPOINT_CONFIG_PARTS_H
+#ifndef BATON_ENGINE_CHECKPOINT_CONFIG_INTERNAL_H
+#define BATON_ENGINE_CHECKPOINT_CONFIG_INTERNAL_H
 
 #include "common/base/json.h"
 #include "engine/checkpoint/config/model_config.h"

@@ -4,8 +4,8 @@
  * Threading: one owner.
  * Errors:    as tokenizer.h.
  */
-#ifndef BATON_ENGINE_CHECKPOINT_GGUF_TOKENIZER_PARTS_H
-#define BATON_ENGINE_CHECKPOINT_GGUF_TOKENIZER_PARTS_H
+#ifndef BATON_ENGINE_CHECKPOINT_GGUF_TOKENIZER_INTERNAL_H
+#define BATON_ENGINE_CHECKPOINT_GGUF_TOKENIZER_INTERNAL_H
 
 #include "engine/checkpoint/gguf/ids.h"
 #include "engine/checkpoint/gguf/pretokenizer.h"

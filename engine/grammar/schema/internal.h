@@ -9,8 +9,8 @@
  * Errors:    sticky in err, with the reason in why; afterwards every function returns an arbitrary
  *            expression.
  */
-#ifndef BATON_ENGINE_GRAMMAR_SCHEMA_PARTS_H
-#define BATON_ENGINE_GRAMMAR_SCHEMA_PARTS_H
+#ifndef BATON_ENGINE_GRAMMAR_SCHEMA_INTERNAL_H
+#define BATON_ENGINE_GRAMMAR_SCHEMA_INTERNAL_H
 
 #include "common/base/json.h"
 #include "engine/grammar/language/expr.h"

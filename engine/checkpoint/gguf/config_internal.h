@@ -4,8 +4,8 @@
  * Threading: one owner.
  * Errors:    INVALID with the key, its value and the rule.
  */
-#ifndef BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_PARTS_H
-#define BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_PARTS_H
+#ifndef BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_INTERNAL_H
+#define BATON_ENGINE_CHECKPOINT_GGUF_CONFIG_INTERNAL_H
 
 #include "common/base/json.h"
 #include "engine/checkpoint/gguf/model.h"

@@ -5,8 +5,8 @@
  * Threading: as tokenizer.h.
  * Errors:    none.
  */
-#ifndef BATON_ENGINE_TOKENIZER_PARTS_H
-#define BATON_ENGINE_TOKENIZER_PARTS_H
+#ifndef BATON_ENGINE_TOKENIZER_INTERNAL_H
+#define BATON_ENGINE_TOKENIZER_INTERNAL_H
 
 #include "common/base/arena.h"
 #include "engine/checkpoint/token_index.h"
