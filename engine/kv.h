@@ -7,7 +7,7 @@
  *
  *     free --seq_init--> held --seq_fini--> free
  *                         | seq_register       ^
- *                         v                    | evicted: taken anew, or past the bound
+ *                         v                    | evicted: allocated, or past the bound
  *                     held, registered --seq_fini--> cached
  *                         ^                           |
  *                         +--seq_init with its hash --+
@@ -101,7 +101,7 @@ int baton_kv_account_n_faults(const struct baton_kv *kv);
 /* ---- sequences ---- */
 
 /* One timeline: which blocks hold its positions, and how many positions are filled. The fields are
- * for reading. Only n_tokens is also written: by whoever fills blocks without a forward, and when
+ * for reading. Only n_tokens is also written: by code that fills blocks without a forward, and when
  * the last tokens of a forward are taken back. */
 struct baton_seq {
     struct baton_kv *kv;
@@ -161,8 +161,9 @@ size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);
 size_t baton_kv_all_block_bytes(const struct baton_kv *kv);
 
 /* The first block of a layer that a context of n_tokens positions needs, counted in the sequence: 0
- * but for layers with a window. It is the same in every pool of the layout. One block more than the
- * next position sees is needed by a prompt that begins behind the context's last whole block. */
+ * except for layers with a window. It is the same in every pool of the layout. One block more than
+ * the next position sees is needed by a prompt that begins behind the context's last whole block.
+ * */
 int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens);
 /* Bytes that a context of n_tokens needs in all layers, without the blocks before first_block. */
 uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens);

@@ -44,7 +44,7 @@ struct baton_service_ops {
     void (*stop)(struct baton_service *service);
 };
 
-/* Zeroed but for ops and host it is valid to destroy, once baton_service_init was called. */
+/* Zeroed except for ops and host it is valid to destroy, once baton_service_init was called. */
 struct baton_service {
     const struct baton_service_ops *ops;
     struct baton_host *host;

@@ -64,7 +64,7 @@ struct baton_arch {
     enum baton_window_rule window;
     bool has_learned_positions; /* else rotary ones */
     bool rotates_pairs;
-    bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config says */
+    bool has_qkv_bias, has_out_bias, has_mlp_bias, has_head_bias; /* whatever the config has */
     bool never_has_out_bias; /* attention_bias means queries, keys and values alone */
     bool defaults_n_ff;      /* F is 4 C where the config gives none */
 

@@ -5,7 +5,7 @@
  * each, independently and evenly, choose E (1 - (1 - k / E)^B) different ones: k for one row, and
  * nearly all for many, so that batching saves less than it does for a dense model.
  *
- * Counts of weights are of matrices only, and exact but for that expectation. Times 2 with
+ * Counts of weights are of matrices only, and exact except for that expectation. Times 2 with
  * n_rows = 1 they are a row's floating-point operations.
  *
  * A row at position p of a layer sees p + 1 positions, or the window's if these are fewer.

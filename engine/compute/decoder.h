@@ -1,4 +1,4 @@
-/* The decoder: a layer's computation around its attention, for every architecture. The model says
+/* The decoder: a layer's computation around its attention, for every architecture. The spec says
  * which parts it has; the engine runs them, because it owns the KV cache:
  *
  *     embed; for each layer qkv, attend, attn_out_and_mlp; logits

@@ -1,5 +1,5 @@
 /* The blocks of layers that see only a window: a sequence holds those of its window, no more, and
- * gives the others back while it goes on.
+ * gives the others back as it advances.
  *
  * Each sequence sets per_sequence blocks aside for its life, or fewer if it is shorter. It never
  * holds more than these, so an allocation always finds a free block and no step fails for lack of

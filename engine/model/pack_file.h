@@ -18,7 +18,7 @@
  * size is right and every piece matches: reading all of it costs 30 ms for 330 MB, and brings the
  * pages in that the first request would otherwise wait for.
  *
- * The mapping is shared, and asks for huge pages before it is touched, so that the page cache is
+ * The mapping is shared, and requests huge pages before it is touched, so that the page cache is
  * made of them. Where it is (ext4 since Linux 6.16, XFS), reading it measures as private huge pages
  * do; where not, 4 KiB pages cost about a third of a core's bandwidth.
  *

@@ -6,7 +6,7 @@
  *     values                             Q6_K
  *     attention's output; down           Q5_K
  *
- * Rows that are no whole blocks are padded; where they then take more bytes than blocks of 32 do,
+ * Rows that are not whole blocks are padded; if they then take more bytes than blocks of 32 do,
  * Q6_K becomes Q8_0, and the others Q5_1. Routers, norms and biases stay f32 as everywhere.
  *
  * Ownership: a constant.

@@ -46,7 +46,7 @@ struct baton_pool {
     atomic_bool closing;
     pthread_mutex_t lock;
     pthread_cond_t issued, finished, admitted;
-    struct helper helpers[]; /* [n_threads]; the first stands for the caller */
+    struct helper helpers[]; /* [n_threads]; the first one is the caller */
 };
 
 static void spin_pause(void)

@@ -23,7 +23,7 @@
 #include "common/base/error.h"
 
 /* Reads a list of processors as Linux writes it: "0-3,8". A line's end may follow, as in files of
- * /sys. False: it is no such list, or empty. */
+ * /sys. False: it is not such a list, or empty. */
 bool baton_cpu_list_parse(const char *list, cpu_set_t *set);
 
 struct baton_numa {
