@@ -16,7 +16,7 @@ struct baton_engine {
     atomic_int n_rows;
 };
 
-static enum baton_err take_pool(struct baton_engine *engine, struct baton_why *why)
+static enum baton_err set_pool(struct baton_engine *engine, struct baton_why *why)
 {
     if (!engine->options.beside)
         return baton_pool_create(engine->options.n_threads, &engine->forward.pool, why);
@@ -28,7 +28,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
 {
     const struct baton_engine_options *options = &engine->options;
     int n_rows = options->max_rows;
-    enum baton_err err = take_pool(engine, why);
+    enum baton_err err = set_pool(engine, why);
     if (err)
         return err;
     engine->scratch =

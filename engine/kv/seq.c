@@ -65,7 +65,7 @@ static enum baton_err make_tables(struct baton_seq *seq, int n_blocks)
 
 /* Readers in other processes must see the stamp before anything that is written to the block from
  * now on: the fence orders it before the hand-over to the thread that writes. */
-static int take_block(struct baton_kv *kv)
+static int allocate_block(struct baton_kv *kv)
 {
     int block = baton_kv_blocks_allocate(&kv->blocks);
     atomic_store_explicit(&kv->stamps[block], ++kv->clock, memory_order_relaxed);
@@ -90,7 +90,7 @@ enum baton_err baton_seq_init_shared(struct baton_seq *seq, struct baton_kv *kv,
         return err;
     }
     while (made.n_blocks < n_blocks)
-        made.blocks[made.n_blocks++] = take_block(kv);
+        made.blocks[made.n_blocks++] = allocate_block(kv);
     made.n_tokens = made.n_shared * BLOCK;
     *seq = made;
     return BATON_OK;
