@@ -22,7 +22,7 @@
 #include "engine/kernels/attend/kv_block.h"
 #include "engine/kernels/pack/packed.h"
 
-/* What happens to a linear layer's result, the bias added, on its way to y. */
+/* The operation on a linear layer's result, after the bias, on its way to y. */
 enum baton_epilogue_kind {
     BATON_STORE,    /* y = scale * result */
     BATON_ADD,      /* y = y + scale * result, the residual connection */
@@ -38,9 +38,9 @@ struct baton_epilogue {
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]
- * (NULL: none). x is as the weights' dtype has it quantized. Row r of y is of row r of x, or where
- * rows are listed of row rows[r]. A row of y begins y_stride floats after the one before: the
- * weights may be some outputs of a larger matrix. */
+ * (NULL: none). x is quantized for the weights' dtype. Row r of y is the product of row r of x, or
+ * of row rows[r] if rows are listed. A row of y begins y_stride floats after the one before,
+ * because the weights may be some outputs of a larger matrix. */
 struct baton_linear {
     const struct baton_packed *weights;
     const float *bias;
@@ -52,10 +52,10 @@ struct baton_linear {
     struct baton_epilogue epilogue;
 };
 
-/* Neighbouring rows of one sequence: row r is at position p = first_position + r and looks at
- * positions 0..p, or with a window at the last `window` of them, whose K and V are stored. Block b
- * of the sequence is block blocks[b] of layer (kv_block.h); blocks that no row looks at are not
- * read. Query head h looks at KV head h / group.
+/* Neighbouring rows of one sequence. Row r is at position p = first_position + r and attends to
+ * positions 0..p, or with a window to the last `window` of them, whose K and V are stored. Block b
+ * of the sequence is block blocks[b] of layer (kv_block.h); blocks that no row attends to are not
+ * read. Query head h attends to KV head h / group.
  *
  *     s = scale q.k;  s = score_cap tanh(s / score_cap);  out = softmax(s) V
  *
@@ -84,30 +84,30 @@ static inline size_t baton_attend_query_floats(int head_dim)
     return n + words + BATON_ATTEND_QUERY_FLOATS;
 }
 
-/* What a set of kernels does with weights of one dtype; all NULL: nothing. */
+/* The functions of a set of kernels for weights of one dtype; all are NULL if the set has none. */
 struct baton_dtype_kernels {
     /* Bytes of a quantized row of n_in inputs. */
     size_t (*row_bytes)(int n_in);
 
-    /* Rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them (quantized.h); quantized
-     * has room for all rows. Dtypes that share this function read the same rows. */
+    /* Stores rows first_row..end_row-1 of x [n_rows][n_in] as linear reads them (quantized.h).
+     * quantized holds n_rows rows. Dtypes that share this function read the same rows. */
     void (*quantize)(const float *x, int n_in, int first_row, int end_row, void *quantized);
-    bool copies; /* quantize only copies: x itself will do */
+    bool copies; /* quantize only copies: linear may read x itself */
 
-    /* For baton_kernels_linear, which also lists rows: rows are not looked at here.
+    /* Computes outputs first_out..end_out-1, where first_out is a multiple of 16 (GATE: both are
+     * multiples of 32). It ignores job->rows, which baton_kernels_linear handles.
      *
-     * Outputs first_out..end_out-1, first_out a multiple of 16 (GATE: of 32, and end_out too). Any
-     * number of rows; each weight is read from memory once for up to 16 of them. A row's bits
-     * depend on nothing but the row and the weights (openblas: from some number of rows on, also on
-     * their number). */
+     * There may be any number of rows; each weight is read from memory once for up to 16 of them. A
+     * row's bits depend on nothing but the row and the weights (openblas: from some number of rows
+     * on, also on their number). */
     void (*linear)(const struct baton_linear *job, int first_out, int end_out);
 };
 
 struct baton_kernels {
-    const char *name;         /* as --kernels takes it: "amx", "i8mm", "portable", ... */
+    const char *name;         /* the argument of --kernels: "amx", "i8mm", "portable", ... */
     enum baton_layout layout; /* of the weights that linear reads */
     struct baton_dtype_kernels dtypes[BATON_N_DTYPES];
-    enum baton_dtype fastest; /* of these, all of which hold the bounds on accuracy */
+    enum baton_dtype fastest; /* of f32, bf16 and q8, all within the bounds on accuracy */
 
     /* y [n] = x [n], normalised; weight or bias NULL: none. y may be x. */
     void (*norm)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
@@ -117,38 +117,38 @@ struct baton_kernels {
     void (*norm_add)(enum baton_norm_kind kind, float *y, const float *x, const float *weight,
                      const float *bias, int n, float epsilon);
 
-    /* Each of the heads x [n_heads][D], normalised in place. Head h's weight [D] begins at weight +
+    /* Normalises each of the heads x [n_heads][D] in place. Head h's weight [D] begins at weight +
      * h * weight_stride: a stride of 0 is one weight for all heads, D is one for each. */
     void (*norm_heads)(enum baton_norm_kind kind, float *x, const float *weight,
                        size_t weight_stride, int n_heads, int head_dim, float epsilon);
 
-    /* Turns the heads x [n_heads][D] of one row in place: of each head the pairs (x[i],
-     * x[i + n_rotated / 2]) by the angles whose cosines and sines [n_rotated / 2] are given. The
-     * other elements stay. */
+    /* Rotates the heads x [n_heads][D] of one row in place: in each head the pairs (x[i],
+     * x[i + n_rotated / 2]) by the angles with these cosines and sines [n_rotated / 2]. The other
+     * elements stay. */
     void (*rope)(float *x, const float *cosines, const float *sines, int n_heads, int head_dim,
                  int n_rotated);
 
     /* x [n] = cap tanh(x / cap), cap > 0. */
     void (*cap)(float *x, float cap, size_t n);
 
-    /* x [n], held within +-limit. */
+    /* Limits x [n] to +-limit. */
     void (*clamp)(float *x, float limit, size_t n);
 
     /* y [n] = y + scale * x [n]. */
     void (*add_scaled)(float *y, const float *x, float scale, size_t n);
 
-    /* K and V [n_heads][D] of one position, as `slot` of its block. */
+    /* Stores K and V [n_heads][D] of one position as `slot` of its block. */
     void (*store_kv)(enum baton_kv_dtype dtype, const float *k, const float *v, int n_heads,
                      int head_dim, void *block, int slot);
 
-    /* The query heads of KV heads first_head..end_head-1. K and V are read from memory once for all
-     * queries; a query's bits depend on nothing but itself and its positions' K and V. */
+    /* Attends with the query heads of KV heads first_head..end_head-1. K and V are read from memory
+     * once for all queries; a query's bits depend only on itself and its positions' K and V. */
     void (*attend)(const struct baton_attend *job, int first_head, int end_head);
 
-    /* The greatest of x [n]; NaN is passed over. -infinity when nothing is left. */
+    /* The greatest of x [n], without NaN; -infinity if there is no number. */
     float (*max)(const float *x, size_t n);
 
-    /* The same of every 16th element of each 256: y [16 ceil(n / 256)]. */
+    /* The same for every 16th element of each 256: y [16 ceil(n / 256)]. */
     void (*maxima)(float *y, const float *x, size_t n);
 
     /* y [n] = exp((x - max) * scale), where max is finite and no x is above it; 0 when the exponent
@@ -156,21 +156,22 @@ struct baton_kernels {
      * Returns the sum. y may be x. */
     double (*weigh)(float *y, const float *x, float max, float scale, size_t n);
 
-    /* Moves the elements that are at least `least` to the front of y, and their ids beside them, in
-     * their order; returns how many. ids NULL: an element's id is its index. Both outputs have room
-     * for n rounded up to 16; y may be x, y_ids may be ids. */
+    /* Moves the elements that are at least `least` to the front of y, and their ids to y_ids, in
+     * their order; returns their number. ids NULL: an element's id is its index. Both outputs hold
+     * n rounded up to 16; y may be x, y_ids may be ids. */
     size_t (*keep)(float *y, uint32_t *y_ids, const float *x, const uint32_t *ids, float least,
                    size_t n);
 };
 
-/* The fastest this CPU runs for weights of any dtype. */
+/* The fastest set that this CPU runs, with kernels for weights of any dtype. */
 const struct baton_kernels *baton_kernels_best(void);
 
-/* By name; NULL when there are none of that name, this CPU cannot run
- * them, or OpenBLAS is not installed. */
+/* The set of that name; NULL if there is none, if this CPU cannot run it, or if OpenBLAS is not
+ * installed. */
 const struct baton_kernels *baton_kernels_find(const char *name);
 
-/* All that this CPU runs, fastest first, openblas last if it is installed; NULL past the last. */
+/* The index-th of the sets that this CPU runs, fastest first, openblas last if it is installed;
+ * NULL past the last. */
 const struct baton_kernels *baton_kernels_at(int index);
 
 /* Bytes of n_rows rows, quantized for weights of this dtype. */
@@ -180,15 +181,15 @@ static inline size_t baton_quantized_bytes(const struct baton_kernels *kernels,
     return (size_t)n_rows * kernels->dtypes[dtype].row_bytes(n_in);
 }
 
-/* Whether rows quantized for one of the dtypes are those of the other: all dtypes with blocks share
- * them, and those whose rows are not quantized at all. */
+/* Whether the two dtypes read the same quantized rows, as do most dtypes with blocks, and those
+ * whose rows are not quantized at all. */
 static inline bool baton_shares_rows(const struct baton_kernels *kernels, enum baton_dtype dtype,
                                      enum baton_dtype other)
 {
     return kernels->dtypes[dtype].quantize == kernels->dtypes[other].quantize;
 }
 
-/* The product by the kernels of the weights' dtype, of outputs first_out..end_out-1: see linear. */
+/* Computes outputs first_out..end_out-1 by the kernels of the weights' dtype: see linear. */
 void baton_kernels_linear(const struct baton_kernels *kernels, const struct baton_linear *job,
                           int first_out, int end_out);
 

@@ -1,6 +1,6 @@
-/* The parts that sets of kernels are made of. A part fills in its members of the table; its source,
- * sets/PART.c, is compiled for every set of instructions that does it in a way of its own. Only
- * dispatch.c looks at them, and only at those the CPU can run; and tests, which can emulate AMX.
+/* The parts that sets of kernels consist of. A part fills in its members of the table; its source,
+ * sets/PART.c, is compiled for every set whose instructions make a difference to it. Only
+ * dispatch.c calls them, and only those that the CPU can run; and tests, which can emulate AMX.
  *
  * Pure: constants of the build.
  */
@@ -9,7 +9,7 @@
 
 #include "engine/kernels/linear/rows.h"
 
-/* Products with native panels, a part for each class of formats (native_panels.h). */
+/* Products with native panels: a part for each class of formats (native_panels.h). */
 #define BATON_NATIVE_PARTS(set)                                                                    \
     void baton_fill_native_16_##set(struct baton_kernels *kernels);                                \
     void baton_fill_native_16_min_##set(struct baton_kernels *kernels);                            \
@@ -32,9 +32,10 @@ BATON_PARTS(avx2);
 BATON_PARTS(avx512);
 BATON_PARTS(avx512vnni);
 BATON_PARTS(avx512bf16);
-BATON_NATIVE_PARTS(amx); /* for as many rows as a tile has, or more */
+BATON_NATIVE_PARTS(amx); /* for at least as many rows as a tile has */
 
-/* amx.c: products and attention by AMX where it is faster, everything else that of avx512vnni. */
+/* Fills in the kernels of AMX (amx.c): products and attention by tiles where those are faster,
+ * everything else from avx512vnni. */
 void baton_amx_fill(struct baton_kernels *kernels, const struct baton_kernels *avx512vnni);
 #elif defined(__aarch64__)
 BATON_PARTS(neon);
@@ -42,9 +43,9 @@ BATON_PARTS(dotprod);
 BATON_PARTS(i8mm);
 #endif
 
-/* openblas.c: kernels that multiply row-major f32 weights, with these rows' kernels where they are
- * few and OpenBLAS where they are many; everything else is that of the best. Called once. False:
- * the library is not here. */
+/* Fills in the kernels of OpenBLAS (openblas.c), which multiply row-major f32 weights, few rows by
+ * the kernels `rows` and many by OpenBLAS; everything else is from `best`. It is called once. False
+ * if the library is not installed. */
 bool baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
                          const struct baton_row_kernels *rows);
 

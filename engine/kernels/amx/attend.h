@@ -1,8 +1,9 @@
-/* Attention of a prompt's rows over q8 K and V by tiles; part of amx.c.
+/* Attention of a prompt's rows over q8 K and V by tiles; part of sets/amx.c.
  *
- * Sixteen queries are multiplied with a step at once. Words of queries and weights are taken apart
- * into a signed and an unsigned byte, each multiplied by itself. Sums are integers, so results are
- * those of attend/q8.h to the bit; that serves queries that fill no tile.
+ * Sixteen queries are multiplied with a step at once. Tiles multiply bytes only, so each word of
+ * queries and weights is split into a signed high byte and an unsigned low byte, which are
+ * multiplied separately. Sums are integers, so results are those of attend/q8.h to the bit; that
+ * file serves the queries that fill no tile.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -12,13 +13,14 @@
 #include "engine/kernels/amx/tiles.h"
 #include "engine/kernels/attend/attend.h"
 
-/* Of a pair of blocks, or of sixteens of V: sums with high bytes, with low ones. */
+/* Tiles of the sums with high bytes and with low ones, for each of a pair of K's blocks, or of a
+ * pair of V's vectors of 16 elements. */
 #define HIGH_0 SUMS_00
 #define LOW_0  SUMS_01
 #define HIGH_1 SUMS_10
 #define LOW_1  SUMS_11
 
-/* A step of one KV head as tiles read it, and what they make of it. */
+/* A step of one KV head as tiles read it, and the sums that they compute of it. */
 struct step_tiles {
     _Alignas(LINE_BYTES) char values[STEP / FOUR][BATON_KV_Q8_MAX_HEAD_DIM * FOUR];
     _Alignas(LINE_BYTES) int8_t high[TILE_ROWS][STEP]; /* of the rounded weights */
@@ -26,7 +28,8 @@ struct step_tiles {
     _Alignas(LINE_BYTES) int32_t sums[PAIR][2][TILE_ROWS][LANES]; /* with high bytes, with low */
 };
 
-/* n words, a multiple of 32, as their bytes. high may be where the words are. */
+/* Splits n words, a multiple of 32, into their bytes. high may be where the words are: a vector is
+ * loaded before its shorter result is stored. */
 static void split_words(const int16_t *words, size_t n, int8_t *high, uint8_t *low)
 {
     for (size_t i = 0; i < n; i += 32) {
@@ -37,7 +40,7 @@ static void split_words(const int16_t *words, size_t n, int8_t *high, uint8_t *l
     }
 }
 
-/* A query's words [D'] become its high bytes [D'] and its low bytes [D']. */
+/* Replaces a query's words [D'] in place by their high bytes [D'] and their low bytes [D']. */
 static void split_queries(const struct heads *heads)
 {
     size_t n = baton_kv_value_elements(heads->job->head_dim);
@@ -51,7 +54,8 @@ static void split_queries(const struct heads *heads)
         }
 }
 
-/* Fours of positions lie a block's distance apart; a tile wants them at one stride. */
+/* Copies V: its fours of positions are contiguous within a block only, and a tile is loaded with
+ * one stride. */
 static void gather_values(const struct kv_step *step, struct step_tiles *tiles)
 {
     size_t n = step->value_elements * FOUR;
@@ -79,7 +83,8 @@ static void store_pair(struct step_tiles *tiles)
     KEEP_STORES(tiles->sums);
 }
 
-/* Sums of words, which 32 bits hold though those of high bytes times 256 may wrap around. */
+/* Sums of words. The high bytes' sum times 256 may wrap around, but the whole sum fits 32 bits
+ * (q8.h), so it comes out right modulo 2^32. */
 INLINE reg sums_of_words(const struct step_tiles *tiles, int which, int row)
 {
     __m512i high = _mm512_load_si512(tiles->sums[which][0][row]);
@@ -87,8 +92,8 @@ INLINE reg sums_of_words(const struct step_tiles *tiles, int which, int row)
     return (reg)_mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(high, 8), low));
 }
 
-/* Scores of sixteen queries with the blocks b and other; the same block twice where the step has
- * no other. */
+/* Scores of sixteen queries with the blocks b and other, which is b again where the step has no
+ * further block. */
 static void score_pair(const struct kv_step *step, struct query *queries, size_t query_bytes, int b,
                        int other, struct step_tiles *tiles)
 {
@@ -128,7 +133,7 @@ static void mix_tiles(const struct kv_step *step, struct query *queries, struct 
     }
 }
 
-/* Sixteen neighbouring queries, of which one at least sees something of the step. */
+/* Attends with sixteen neighbouring queries, at least one of which sees a part of the step. */
 static void attend_sixteen(const struct heads *heads, const struct kv_step *step,
                            struct query *queries, struct step_tiles *tiles)
 {

@@ -1,9 +1,10 @@
-/* Products with bf16 panels; part of amx.c.
+/* Products with bf16 panels; part of sets/amx.c.
  *
  * Every element is one chain over its inputs in order, 32 at a time. Two tiles of rows times two
- * panels share their loads, and no sum waits for the one before. A few steps of two panels meet all
- * rows of a block before the next ones do: rows come from the second-level cache, weights from the
- * first. One tile of rows waits for memory only, which serves two panels' streams best.
+ * panels share their loads, and their four sums do not wait for each other. A few steps of two
+ * panels are multiplied with all rows of a block before the next steps: rows come from the
+ * second-level cache, weights from the first. One tile of rows waits for memory only, which serves
+ * the streams of two panels best.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -14,7 +15,7 @@
 
 enum { BF16_STEPS = 8 }; /* of two panels: 16 KiB, which stay in the first-level cache */
 
-/* Begins the sums, or goes on with them. */
+/* Starts the sums, or adds to the stored ones. */
 static void multiply_bf16(const struct pass *aimed, bool begins)
 {
     const struct pass pass = *aimed;
@@ -40,14 +41,15 @@ struct bf16_strip {
     int n_panels, n_steps; /* of a whole panel */
 };
 
-/* One tile of rows asks for what it uses soon. */
+/* The prefetches of one tile of rows: FETCH_AHEAD before each use. */
 static struct fetch fetch_ahead(const char *panel, size_t panel_bytes)
 {
     const char *at = panel + FETCH_AHEAD;
     return (struct fetch){{at, at + panel_bytes}, TILE_BYTES / LINE_BYTES};
 }
 
-/* Of the weights that follow those of `most` steps from `step` on, what pass number i asks for. */
+/* The share that pass number i prefetches of the weights after the `most` steps from `step` on:
+ * the same panels' next steps, or the next pair of panels. */
 static struct fetch fetch_bf16(const struct bf16_strip *strip, int step, int most, int i,
                                int n_passes)
 {

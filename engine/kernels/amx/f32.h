@@ -1,9 +1,10 @@
-/* Products with f32 panels, nearly as exact as in f32; part of amx.c.
+/* Products with f32 panels, nearly as exact as in f32; part of sets/amx.c.
  *
- * Weights and rows are sums of a high and a low bfloat16 (split.h). Of the four products of
- * their parts the least is left out; the other three are added to one chain of sums, 32 inputs at a
- * time and in order. Rows are split once for all panels, weights once for a block of rows: a few
- * inputs at a time, which all tiles of rows find in the first-level cache.
+ * Weights and rows are sums of a high and a low bfloat16 (split.h). Of the four products of their
+ * parts, low times low is left out, which is no greater than the error of the split; the other
+ * three are added to one chain of sums, 32 inputs at a time and in order. Rows are split once for
+ * all panels, weights once for a block of rows: a few inputs at a time, which all tiles of rows
+ * find in the first-level cache.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -34,7 +35,7 @@ INLINE void add_split_products(const struct pass *pass, size_t row, size_t panel
     add_products(pass); /* high, low */
 }
 
-/* Begins the sums, or goes on with them. */
+/* Starts the sums, or adds to the stored ones. */
 static void multiply_f32(const struct pass *aimed, bool begins)
 {
     const struct pass pass = *aimed;
@@ -51,7 +52,8 @@ static void multiply_f32(const struct pass *aimed, bool begins)
     store_sums(&pass);
 }
 
-/* Of the weights that follow those from input k on, what pass number i asks for. */
+/* The share that pass number i prefetches of the weights after the block from input k on: the same
+ * panels' next block, or the next pair of panels. */
 static struct fetch fetch_f32(const struct f32_strip *strip, int k, int i, int n_passes)
 {
     const size_t panel_floats = (size_t)strip->n_in * LANES;
@@ -85,8 +87,9 @@ static void add_inputs_f32(struct f32_strip *strip, const struct row_tiles *tile
 }
 
 /* One tile of rows uses each weight once. A step's weights are split while memory brings the next
- * ones, and are multiplied a step later, when they have come to rest in the cache. Two panels are
- * two streams, which memory's own prefetching serves sooner than one. */
+ * ones, and are multiplied a step later: a tile that is loaded right after its stores would wait
+ * until they have reached the cache. Two panels are two streams, which the hardware's prefetching
+ * serves faster than one. */
 static void panels_alone_f32(const struct baton_linear *job, const struct row_tiles *tiles, int out,
                              int end_out)
 {

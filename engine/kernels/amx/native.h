@@ -1,8 +1,9 @@
-/* Products with native panels; part of sets/native_*.c. Those whose scales are integers: spans.h.
+/* Products with native panels; part of sets/native_*.c. spans.h has those of the formats whose
+ * scales are integers.
  *
- * A tile step of the others is a group of 32 inputs: its integer sums, exact in any order, begin
- * with a float's bits and are scaled as native/linear.h does it, so the results are the same to the
- * bit. A step takes the unit as long as one of 64 inputs.
+ * A tile step of the other formats is a group of 32 inputs: its integer sums, exact in any order,
+ * are added to a float's bits and scaled as native/linear.h does it, so the results are the same to
+ * the bit. Such a step takes the tile unit as long as one of 64 inputs would.
  *
  * Pure but for the tiles of the calling thread, which are configured here.
  */
@@ -15,7 +16,7 @@
 
 enum { NATIVE_PANELS = 4 /* whose results are written together */ };
 
-/* A chunk of a panel on its way through a block of rows, and what all tiles of rows have so far. */
+/* A chunk of a panel on its way through a block of rows, and the results of all tiles so far. */
 struct native_strip {
     union {
         struct native_chunk chunk;
@@ -24,7 +25,7 @@ struct native_strip {
     _Alignas(LINE_BYTES) float results[BLOCK_MAX_TILES][NATIVE_PANELS][TILE_FLOATS];
 };
 
-/* The chunk and one tile of rows. */
+/* The product of the chunk and one tile of rows. */
 struct native_pass {
     const struct native_chunk *chunk;
     const char *rows, *groups; /* of the rows: their bytes, their groups of 64 inputs */
@@ -68,7 +69,7 @@ INLINE void add_group_native(struct baton_native native, vec *results,
     }
 }
 
-/* A group is summed up while the one before it is scaled. */
+/* Tiles sum up a group while vectors scale the group before it. */
 INLINE void multiply_native(struct baton_native native, const struct native_pass *aimed)
 {
     _Alignas(LINE_BYTES) int32_t sums[2][TILE_ROWS][LANES];
@@ -107,7 +108,8 @@ INLINE native_pass_fn *pass_of(struct baton_native native)
     return native.has_min ? multiply_of_32_min : multiply_of_32;
 }
 
-/* The weights of a chunk lose the 128 that they are stored with. */
+/* Subtracts from the weights of a chunk the 128 that they are stored with: TDPBSSD multiplies
+ * signed bytes. */
 static void sign_words(struct native_chunk *chunk, int n_units)
 {
     const __m512i sign = _mm512_set1_epi8(-128);
@@ -143,7 +145,7 @@ INLINE void add_chunk_native(struct baton_native native, struct native_strip *st
     }
 }
 
-/* The same of a panel whose steps, which are as long as a chunk, have spans. */
+/* The same with a panel whose steps have spans; such a step is as long as a chunk. */
 INLINE void add_chunk_spans(struct baton_native native, struct native_strip *strip,
                             const struct baton_linear *job, const struct row_tiles *tiles,
                             int first_tile, int end_tile, const char *panel, int k, int p)
@@ -183,7 +185,7 @@ INLINE void panels_native(struct baton_native native, struct native_strip *strip
                  NATIVE_PANELS);
 }
 
-/* At least as many rows as a tile has. */
+/* For at least as many rows as a tile has: sets/amx.c gives fewer to vectors. */
 INLINE void multiply_tiles(struct baton_native native, const struct baton_linear *job,
                            int first_out, int end_out)
 {

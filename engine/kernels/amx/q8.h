@@ -1,4 +1,4 @@
-/* Products with q8 panels; part of amx.c.
+/* Products with q8 panels; part of sets/amx.c.
  *
  * A tile step is a group of 64 inputs: its integer sums, exact in any order, are scaled and added
  * in f32 just as linear/q8.h does it, so the results are the same to the bit.
@@ -17,15 +17,15 @@ enum {
     Q8_PANELS = 4   /* whose results are written together */
 };
 
-/* Panels on their way through a block of rows: some groups of one of them, whose weights have lost
- * the 128 that they are stored with, and what all tiles of rows have so far. */
+/* Panels on their way through a block of rows: some groups of one of them, without the 128 that
+ * weights are stored with, and the results of all tiles of rows so far. */
 struct q8_strip {
     _Alignas(LINE_BYTES) char weights[Q8_GROUPS][TILE_BYTES];
     _Alignas(LINE_BYTES) float scales[Q8_GROUPS][LANES];
     _Alignas(LINE_BYTES) float results[BLOCK_MAX_TILES][Q8_PANELS][TILE_FLOATS];
 };
 
-/* Those groups and one tile of rows. */
+/* The product of those groups and one tile of rows. */
 struct q8_pass {
     const struct q8_strip *strip;
     const char *rows, *groups; /* of the rows: their bytes, their groups' scales */
@@ -61,7 +61,7 @@ INLINE void add_group_q8(vec *results, const struct q8_pass *pass, int group,
     }
 }
 
-/* A group is summed up while the one before it is scaled. */
+/* Tiles sum up a group while vectors scale the group before it. */
 static void multiply_q8(const struct q8_pass *aimed, bool begins)
 {
     _Alignas(LINE_BYTES) int32_t sums[2][TILE_ROWS][LANES];
@@ -87,7 +87,7 @@ static void multiply_q8(const struct q8_pass *aimed, bool begins)
         store(pass.results + r * LANES, results[r]);
 }
 
-/* n groups of a panel. */
+/* Copies n groups of a panel, and makes their weights signed as TDPBSSD needs them. */
 static void load_groups(struct q8_strip *strip, const char *from, int n)
 {
     const __m512i sign = _mm512_set1_epi8(-128);
@@ -136,7 +136,7 @@ static void panels_q8(struct q8_strip *strip, const struct baton_linear *job,
                  Q8_PANELS);
 }
 
-/* More rows than a tile has. */
+/* For more rows than a tile has: sets/amx.c gives fewer to vectors. */
 static void linear_q8(const struct baton_linear *job, int first_out, int end_out)
 {
     const size_t row_bytes = baton_quantized_row_bytes(BATON_Q8, job->weights->n_in);

@@ -1,8 +1,8 @@
-/* Which rows of x are in which tile; part of amx.c.
+/* The rows of x as tiles and blocks of tiles; part of sets/amx.c and sets/native_*.c.
  *
- * All tiles have the same height, so that one configuration serves them. Where the rows are no
- * multiple of 16, the last tile begins so much earlier that it overlaps the one before, and only
- * its own rows leave it.
+ * All tiles have the same height, so that one configuration serves them. Where the number of rows
+ * is not a multiple of 16, the last tile begins so much earlier that it overlaps the one before,
+ * and only the rows that the other lacks are written to y.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -20,7 +20,7 @@ struct row_tiles {
     const char *x;
     size_t row_bytes; /* from one row to the next */
     int n_rows, height, n_tiles;
-    int n_per_block; /* whose rows stay in the cache while all panels pass; even */
+    int n_per_block; /* tiles whose rows stay in the cache while all panels pass; even */
 };
 
 INLINE int tile_height(int n_rows)
@@ -28,7 +28,8 @@ INLINE int tile_height(int n_rows)
     return n_rows < TILE_ROWS ? n_rows : TILE_ROWS;
 }
 
-/* x_bytes: what is read of a row. Blocks are as few and as equal as can be. */
+/* Cuts the rows into as few blocks as the cache allows, of as equal size as possible. x_bytes are
+ * the bytes of a row that are read, without its padding. */
 static struct row_tiles cut_rows(const struct baton_linear *job, size_t row_bytes, size_t x_bytes)
 {
     struct row_tiles tiles = {.x = job->x,
@@ -44,7 +45,7 @@ static struct row_tiles cut_rows(const struct baton_linear *job, size_t row_byte
     return tiles;
 }
 
-/* Past the last tile of the block that begins with this one. */
+/* The tile past the block that begins with tile `first`. */
 INLINE int end_of_block(const struct row_tiles *tiles, int first)
 {
     int n_left = tiles->n_tiles - first;
@@ -62,7 +63,7 @@ INLINE const char *rows_of(const struct row_tiles *tiles, int tile)
     return tiles->x + (size_t)first_row(tiles, tile) * tiles->row_bytes;
 }
 
-/* This tile and, before end_tile, the next. */
+/* Sets the pass to this tile and, if that is before end_tile, to the next one. */
 INLINE void aim_at_tiles(struct pass *pass, const struct row_tiles *tiles, int tile, int end_tile)
 {
     pass->row_bytes = tiles->row_bytes;
@@ -71,8 +72,8 @@ INLINE void aim_at_tiles(struct pass *pass, const struct row_tiles *tiles, int t
         pass->rows[t] = rows_of(tiles, tile + t);
 }
 
-/* The tile's own rows leave it, all panels of a row together: y is written a few lines at a time.
- * sums [n_panels][16][16]. */
+/* Writes the tile's own rows to y, all panels of a row together, so that a few neighbouring lines
+ * of y are written at a time. sums [n_panels][16][16]. */
 static void finish_tile(const struct baton_linear *job, const struct row_tiles *tiles, int tile,
                         int out, int end_out, const float *sums)
 {
@@ -84,7 +85,7 @@ static void finish_tile(const struct baton_linear *job, const struct row_tiles *
     }
 }
 
-/* Of n_tiles, from `tile` on. sums [n_tiles][most_panels][16][16]. */
+/* The same for n_tiles tiles from `tile` on. sums [n_tiles][most_panels][16][16]. */
 static void finish_tiles(const struct baton_linear *job, const struct row_tiles *tiles, int tile,
                          int n_tiles, int out, int end_out, const float *sums, int most_panels)
 {

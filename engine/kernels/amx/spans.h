@@ -1,11 +1,13 @@
 /* Products with native panels whose scales are integers; part of native.h.
  *
- * A code times its integer is two digits, which are bytes. Tiles sum up the products of either
- * digit over the whole span, 64 inputs a step, and nothing is scaled before the span's end. The
- * sums are exact and scaled as native/linear.h does it, so the results are the same to the bit.
+ * A code times its integer needs more than a byte, so it is written as two digits of a byte each.
+ * Tiles sum up the products of either digit over the whole span, 64 inputs a step, and the sums are
+ * scaled once, at the span's end. They are exact and scaled as native/linear.h does it, so the
+ * results are the same to the bit.
  *
- *     mins      code * (integer & 7) and code * (integer >> 3), both unsigned
- *     others    the low byte of (code - zero) * integer, unsigned, and the high one
+ *     formats with mins    code * (integer & 7) and code * (integer >> 3), both unsigned
+ *     the others           the low byte of (code - zero) * integer, unsigned, and the high byte,
+ *                          signed
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -23,13 +25,13 @@ enum {
     CHUNK_MOST_GROUPS = CHUNK_INPUTS / HALF_GROUP
 };
 
-/* Some units of a panel as digits, and what scales a span: a step is a chunk. */
+/* Some units of a panel as digits, and the factors of their spans. A step is as long as a chunk. */
 struct native_digits {
     _Alignas(LINE_BYTES) char words[CHUNK_UNITS][N_DIGITS][UNIT_BYTES];
     _Alignas(LINE_BYTES) float step[LANES], mins[CHUNK_MOST_GROUPS][LANES];
 };
 
-/* A chunk and one tile of rows. */
+/* The product of a chunk and one tile of rows. */
 struct span_pass {
     const struct native_digits *digits;
     const char *rows, *groups; /* of the rows: their bytes, their groups of 64 inputs */
@@ -39,20 +41,21 @@ struct span_pass {
 
 /* ---- digits ---- */
 
-/* A group's integers, in each half of their lanes. */
+/* A group's integers, in both 16-bit halves of their lanes. */
 INLINE __m512i both_halves(ireg integers)
 {
     return (__m512i)((integers & 0xffff) | integers << 16);
 }
 
-/* Bytes of the even places of a, and of the odd places of b. */
+/* The bytes of a at even places, and those of b at odd places. */
 INLINE __m512i blend_bytes(__m512i a, __m512i b)
 {
     enum { BY_MASK = 0xca }; /* mask ? a : b */
     return _mm512_ternarylogic_epi32(_mm512_set1_epi16(0xff), a, b, BY_MASK);
 }
 
-/* Word n of a unit's codes, 0..31, times integers 0..63. No product leaves its byte. */
+/* Stores word n of a unit's codes, 0..31, times integers 0..63. Both digits of an integer are at
+ * most 7, so a product is at most 217 and one 16-bit multiplication does two bytes at once. */
 INLINE void store_unsigned_digits(__m512i codes, __m512i integers, char words[][UNIT_BYTES], int n)
 {
     const __m512i low = _mm512_and_si512(integers, _mm512_set1_epi16((1 << MIN_DIGIT_BITS) - 1)),
@@ -61,7 +64,9 @@ INLINE void store_unsigned_digits(__m512i codes, __m512i integers, char words[][
     _mm512_store_si512(words[1] + n * BATON_NATIVE_WORD, _mm512_mullo_epi16(codes, high));
 }
 
-/* Of codes 0..63, whose value is so much less, times bytes. */
+/* Stores word n of codes 0..63, less `zero`, times integers that are signed bytes. VPMADDUBSW
+ * multiplies the codes of even places and then those of odd places, because the integers' other
+ * bytes are 0. */
 INLINE void store_signed_digits(__m512i codes, int zero, __m512i integers, char words[][UNIT_BYTES],
                                 int n)
 {
@@ -76,7 +81,7 @@ INLINE void store_signed_digits(__m512i codes, int zero, __m512i integers, char 
                        blend_bytes(_mm512_srli_epi16(even, 8), odd));
 }
 
-/* Unit number u of a step. Meanwhile the next step is asked of memory. */
+/* Computes the digits of unit number u of a step, and prefetches the same unit of the next step. */
 INLINE void fill_digits_of_unit(struct baton_native native, const char *step, int u,
                                 struct native_digits *digits)
 {
@@ -163,7 +168,7 @@ INLINE void add_span_sums(struct baton_native native, vec *results, const struct
     }
 }
 
-/* A span is summed up while the one before it is scaled. */
+/* Tiles sum up a span while vectors scale the span before it. */
 INLINE void multiply_spans(struct baton_native native, const struct span_pass *aimed)
 {
     _Alignas(LINE_BYTES) int32_t sums[2][N_DIGITS][TILE_ROWS][LANES];
@@ -186,7 +191,7 @@ INLINE void multiply_spans(struct baton_native native, const struct span_pass *a
         store(pass.results + r * LANES, results[r]);
 }
 
-/* One function for each number of inputs of a span, with and without mins. */
+/* A function for each number of inputs of a span, with and without mins. */
 #define SPAN_CLASS(name, n_group, mins)                                                            \
     static void multiply_##name(const struct span_pass *pass)                                      \
     {                                                                                              \

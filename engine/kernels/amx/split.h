@@ -1,5 +1,6 @@
-/* Floats as sums of two bfloat16: the nearest one, and the nearest to the rest. At most 2^-16 of
- * the number is left out. Infinities become NaN. Part of amx.c.
+/* Floats as sums of two bfloat16: the nearest one, and the one nearest to the rest. At most 2^-16
+ * of the number is lost. Infinities become NaN: their rest is infinity - infinity. Part of
+ * sets/amx.c.
  *
  *     rows      [K/32] { 32 high parts, 32 low parts }, K = n_in rounded up to 32, zeros past n_in
  *     weights   [K/32] { [16]{16 x 2} high parts, [16]{16 x 2} low parts }: a step of a panel as
@@ -20,7 +21,7 @@ enum {
 
 /* ---- rows ---- */
 
-/* 16 numbers; the low parts go a line behind the high ones. */
+/* Splits 16 numbers; the low parts are stored a line behind the high ones. */
 INLINE void split_vec(char *to, vec v)
 {
     __m256i high = (__m256i)_mm512_cvtneps_pbh((__m512)v);
@@ -45,7 +46,8 @@ static void split_rows(const float *x, int n_in, int first_row, int end_row, voi
 
 /* ---- weights ---- */
 
-/* Two inputs' weights of 16 outputs; the low parts go a tile behind the high ones. */
+/* Splits two inputs' weights of 16 outputs; the low parts are stored a tile behind the high ones.
+ * VCVTNE2PS2BF16 puts one input's weights behind the other's, and by_output interleaves them. */
 INLINE void split_pair(char *to, vec first, vec second)
 {
     const __m512i by_output =
@@ -60,7 +62,7 @@ INLINE void split_pair(char *to, vec first, vec second)
     _mm512_store_si512(to + TILE_BYTES, _mm512_permutexvar_epi16(by_output, low));
 }
 
-/* n inputs of a panel become tiles, with zeros up to the end of a step. */
+/* Splits n inputs of a panel into tiles, with zeros up to the end of a step. */
 static void split_panel(const float *panel, int n, bool fetches, char *to)
 {
     const char *ahead = (const char *)panel + FETCH_AHEAD;

@@ -1,7 +1,7 @@
-/* Tiles of AMX: how they are configured, loaded and multiplied; part of amx.c.
+/* Configuration, loads and products of AMX's tiles; part of sets/amx.c and sets/native_*.c.
  *
- * A tile of rows is up to 16 rows of x, a panel's tile what a step reads of 16 outputs' weights.
- * One configuration serves a whole call.
+ * A tile of rows is up to 16 rows of x; a panel's tile is one step of 16 outputs' weights. One
+ * configuration serves a whole call.
  *
  * Pure but for the tiles of the calling thread, which the caller has configured.
  */
@@ -17,10 +17,11 @@ enum {
     TILE_BYTES = TILE_ROWS * LINE_BYTES,
     TILE_FLOATS = TILE_ROWS * LANES,
     PAIR = 2, /* tiles of rows, and panels, that are multiplied with each other at a time */
-    FETCH_AHEAD = 2 << 10 /* bytes that one tile of rows asks for weights ahead of their use */
+    FETCH_AHEAD = 2 << 10 /* bytes by which one tile of rows prefetches weights before their use */
 };
 
-/* The intrinsics paste these into the instructions' text. SUMS_ij: of tile of rows i, panel j. */
+/* The intrinsics paste these into the instructions' text, so an enum would not do. SUMS_ij has the
+ * sums of tile of rows i and panel j. */
 #define SUMS_00 0
 #define SUMS_01 1
 #define SUMS_10 2
@@ -30,15 +31,15 @@ enum {
 #define PANEL_0 6
 #define PANEL_1 7
 
-/* What LDTILECFG reads. */
+/* The 64 bytes of memory that LDTILECFG reads. */
 struct tile_config {
     uint8_t palette, start_row, reserved[14];
     uint16_t row_bytes[16];
     uint8_t rows[16];
 };
 
-/* GCC 12's intrinsics do not say what memory they read: without this, stores to it may be left out
- * before them, or others move there from behind them. */
+/* GCC 12's intrinsics do not declare the memory that they read and write: without this barrier the
+ * compiler may drop stores before a load of a tile, or move later stores before it. */
 #define KEEP_STORES(at) __asm__ volatile("" : : "r"(at) : "memory")
 
 #define LOAD_TILE(tile, from, stride)                                                              \
@@ -48,7 +49,8 @@ struct tile_config {
         KEEP_STORES(from);                                                                         \
     } while (0)
 
-/* height: of tiles of rows, 1..16. n_words: of four bytes that a step takes of a row, 1..16. */
+/* height is that of tiles of rows, 1..16. n_words are the words of four bytes that a step reads of
+ * a row, 1..16. */
 static void configure_tiles(int height, int n_words)
 {
     struct tile_config config = {.palette = 1};
@@ -61,9 +63,9 @@ static void configure_tiles(int height, int n_words)
     _tile_loadconfig(&config);
 }
 
-/* ---- weights that are used later ---- */
+/* ---- prefetches of weights ---- */
 
-/* Lines of one or two panels to ask of memory, so many of each at every step of a pass. */
+/* The lines of one or two panels that a pass prefetches: n_lines of each panel at every step. */
 struct fetch {
     const char *at[PAIR];
     int n_lines;
@@ -76,7 +78,8 @@ INLINE void fetch_step(struct fetch *fetch, int n_panels)
             __builtin_prefetch(fetch->at[p], 0, 2);
 }
 
-/* Pass number `pass` of n_passes, n_steps each, which ask for n_bytes of either panel together. */
+/* The share of pass number `pass` of n_passes with n_steps each, which together prefetch n_bytes of
+ * either panel. */
 INLINE struct fetch fetch_share(const char *first, const char *second, size_t n_bytes, int pass,
                                 int n_passes, int n_steps)
 {
@@ -96,7 +99,7 @@ struct pass {
     float (*sums)[PAIR][TILE_FLOATS]; /* [n_tiles], each [panels][rows][16 outputs] */
 };
 
-/* at: bytes from where the pass begins. */
+/* at is in bytes from the pass's beginning. */
 INLINE void load_rows(const struct pass *pass, size_t at)
 {
     LOAD_TILE(ROWS_0, pass->rows[0] + at, pass->row_bytes);

@@ -1,6 +1,6 @@
-/* Attention of neighbouring rows of one sequence. Positions are taken a step at a time, for all
- * heads and rows of the call, so that memory is read in the order in which it lies. Part of
- * sets/attention.c and sets/amx.c.
+/* Attention of neighbouring rows of one sequence. A step of positions is processed for all heads
+ * and rows of the call before the next step, so that K and V are read in the order of their
+ * addresses. Part of sets/attention.c and sets/amx.c.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -10,7 +10,7 @@
 #include "engine/kernels/attend/tile.h"
 
 /* The heads of a call, and the state of their queries: [end_head - first_head][n_rows * group] {
- * mixed [D'], sum [16], max [1], q_scale [1], unused [14], words [D'] }, the last of 16 bits. */
+ * mixed [D'], sum [16], max [1], q_scale [1], unused [14], words [D'] of 16 bits }. */
 struct heads {
     const struct baton_attend *job;
     int first_head, end_head, n_queries;
@@ -27,7 +27,7 @@ static struct heads heads_of(const struct baton_attend *job, int first_head, int
                           .head_bytes = baton_kv_head_bytes(job->dtype, job->head_dim)};
 }
 
-/* Query i of a KV head is of row i / group. */
+/* Query i of a KV head belongs to row i / group. */
 static void set_query(const struct heads *heads, int head, int i, struct query *query)
 {
     const struct baton_attend *job = heads->job;
@@ -41,7 +41,8 @@ static void set_query(const struct heads *heads, int head, int i, struct query *
     query->words = (int16_t *)(void *)(query->max + LANES);
 }
 
-/* A sink is a score that was seen before, whose value is zero. */
+/* Resets a query's state. A sink is the same as a first position whose score is the sink and whose
+ * value is zero. */
 static void begin_query(const struct heads *heads, int head, int i)
 {
     const struct baton_attend *job = heads->job;
@@ -57,7 +58,7 @@ static void begin_query(const struct heads *heads, int head, int i)
         round_query(&query, job->head_dim, job->scale);
 }
 
-/* The first position that the row at `position` looks at. */
+/* The first position that the row at `position` attends to. */
 static int first_seen_from(const struct baton_attend *job, int position)
 {
     return job->window && position >= job->window ? position - job->window + 1 : 0;
@@ -97,7 +98,7 @@ static int lesser(int a, int b)
     return a < b ? a : b;
 }
 
-/* Row's share of the step at `at`. */
+/* Sets the query to its share of the step at `at`. */
 static void aim_query(const struct heads *heads, int head, int i, int at, struct query *query)
 {
     const struct baton_attend *job = heads->job;
@@ -108,8 +109,8 @@ static void aim_query(const struct heads *heads, int head, int i, int at, struct
     query->n_seen = lesser(position + 1 - at, STEP);
 }
 
-/* The queries of one KV head that see positions of the step at `at`: those of rows that are not
- * before it, and whose window has not gone past it. */
+/* Attends with the queries of one KV head that see positions of the step at `at`: those of rows
+ * that are not before it, and whose window still reaches it. */
 static void attend_step(const struct heads *heads, int head, int at)
 {
     const struct baton_attend *job = heads->job;

@@ -1,19 +1,19 @@
-/* A block of one layer of the KV cache, as it is stored and as it travels: for each of G heads the
+/* A block of one layer of the KV cache, as it is stored and as it is sent: for each of G heads the
  * keys and values of 16 consecutive positions side by side, so that a head's share is one stream.
  *
- * f32 and f16, rounded to nearest even; finite values beyond its range of 65504 become that:
+ * f32, and f16, which is rounded to nearest even and limited to +-65504 if it is finite:
  *
  *     [G] { K [D][16], V [16][D'] }     D' = D rounded up to 16, zeros past D
  *
  * K is transposed: the scores of 16 positions are one vector, summed over D without a reduction
  * across lanes.
  *
- * q8, bytes and one bf16 scale for each position's K and for its V:
+ * q8, which is bytes and a bf16 scale for each position's K and for its V:
  *
  *     [G] { K [D'/4][16][4], V [16/4][D'][4], scales of K [16], scales of V [16] }
  *
- * A number is byte * scale, scale the greatest magnitude / 127. Four neighbours lie side by side,
- * elements of K and positions of V, because that is what an instruction multiplies and adds up.
+ * A number is byte * scale, and the scale is the greatest magnitude / 127. Four neighbours are side
+ * by side, elements of K and positions of V, because an instruction adds up four products.
  *
  * Pure.
  */
@@ -35,7 +35,7 @@ static inline int baton_kv_blocks_for(int n_tokens)
     return (n_tokens + BATON_KV_BLOCK_TOKENS - 1) / BATON_KV_BLOCK_TOKENS;
 }
 
-/* Without the scales of q8. */
+/* Bytes of an element, without the scales of q8. */
 static inline size_t baton_kv_element_bytes(enum baton_kv_dtype dtype)
 {
     return dtype == BATON_KV_F32 ? sizeof(float) : dtype == BATON_KV_F16 ? sizeof(uint16_t) : 1;
@@ -47,8 +47,8 @@ static inline size_t baton_kv_value_elements(int head_dim)
     return ((size_t)head_dim + 15) / 16 * 16;
 }
 
-/* Bytes of one head's K, after which its V begins; of its V, after which q8 has its scales; and of
- * all of a head. */
+/* Bytes of one head's K, which its V follows; of its V, which q8's scales follow; and of a whole
+ * head. */
 static inline size_t baton_kv_key_bytes(enum baton_kv_dtype dtype, int head_dim)
 {
     size_t n = dtype == BATON_KV_Q8 ? baton_kv_value_elements(head_dim) : (size_t)head_dim;

@@ -1,5 +1,5 @@
-/* Elements of the KV cache to and from registers. Part of a set (set.h); dtype is a
- * constant at each call.
+/* Loads and stores of elements of the KV cache. Part of a set (set.h); dtype is a constant at each
+ * call.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -50,7 +50,7 @@ INLINE void store_f16(uint16_t *p, reg v)
 typedef uint16_t shorts __attribute__((vector_size(REG_BYTES / 2), aligned(2), may_alias));
 typedef int32_t ints __attribute__((vector_size(REG_BYTES)));
 
-/* As baton_f16_to. */
+/* The same as baton_f16_to. */
 INLINE reg load_f16(const uint16_t *p)
 {
     ints stored = __builtin_convertvector(*(const shorts *)(const void *)p, ints);
@@ -67,7 +67,8 @@ INLINE void store_f16(uint16_t *p, reg v)
 
 #endif
 
-/* Sixteen numbers, rounded as baton_f16_from does. */
+/* Stores sixteen numbers, rounded as baton_f16_from does it: the instructions would round numbers
+ * beyond f16's range to infinity, so these are limited first. */
 INLINE void store_halves(uint16_t *p, vec v)
 {
     union vec_regs limited = {v};

@@ -1,9 +1,10 @@
 /* Scores and mixtures over q8 K and V (kv_block.h). Part of tile.h.
  *
  * A query is rounded to 15 bits once, and its weights of a step to 15 bits of the greatest of them.
- * Products of those with bytes, and their sums over a head or a step, are integers that 32 bits
- * hold exactly: in any order, on every machine and in every kernel set the same. Scales multiply
- * the sums afterwards. What remains of f32 is one chain a step, not one a position.
+ * Products of these words with bytes, and their sums over a head or a step, are integers that 32
+ * bits hold exactly, so they are the same in any order, on every machine and in every set. The sums
+ * are multiplied by scales afterwards. The chain of f32 additions has one link for each step
+ * instead of one for each position.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -36,7 +37,7 @@ INLINE ireg load_as_words(const char *p)
 #endif
 }
 
-/* Of each lane the products of its two words with the other's. */
+/* Adds to each lane the products of the two words of a's lane with those of b's. */
 INLINE ireg add_pairs(ireg sum, ireg a, ireg b)
 {
 #if defined(__AVX512VNNI__)
@@ -58,7 +59,7 @@ INLINE ireg splat_four(const int16_t *x)
     return (ireg)(four - (longs){0});
 }
 
-/* Neighbouring lanes added up: those of a, then those of b. */
+/* Sums of neighbouring lanes: those of a, then those of b. */
 INLINE ireg add_neighbours(ireg a, ireg b)
 {
 #if REG_BYTES == 64
@@ -85,8 +86,8 @@ INLINE reg load_scales(const uint16_t *p)
     return (reg)(__builtin_convertvector(*(const halves *)(const void *)p, ureg) << 16);
 }
 
-/* What numbers with that greatest magnitude are multiplied by to become words, and what words stand
- * for. 0 for numbers too small to matter; a NaN or an infinity stays in the scale. */
+/* The scale of words for numbers with that greatest magnitude; *inverse is the factor that makes
+ * the words. Both are 0 for numbers too small to matter; NaN and infinity stay in the scale. */
 INLINE float word_scale(float most, float *inverse)
 {
     const float least = 1e-30F;
@@ -94,7 +95,7 @@ INLINE float word_scale(float most, float *inverse)
     return most <= least ? 0 : most * (1.0F / WORD_MAX);
 }
 
-/* The query that scores will be of, and the scale of the scores with it. */
+/* Rounds a query to words; its scale includes the scale of the scores. */
 static void round_query(struct query *query, int head_dim, float scale)
 {
     float inverse;
@@ -103,8 +104,9 @@ static void round_query(struct query *query, int head_dim, float scale)
         round_to_words(load_up_to(query->q + d, head_dim - d), inverse, query->words + d);
 }
 
-/* Weights take V's scales along. Slots that the query does not see may hold any scale, and have
- * weight 0. Not inlined, like weigh_scores. */
+/* Rounds the weights times V's scales to words. A slot that the query does not see may hold any
+ * scale, even NaN, so its product is masked rather than multiplied by 0. Not inlined, like
+ * weigh_scores. */
 static __attribute__((noinline)) void round_weights(struct query *query, const struct kv_step *step)
 {
     float scaled[STEP] = {0}, inverse;
@@ -174,8 +176,8 @@ INLINE void mix_q8(const struct kv_step *step, struct query *queries, int n_quer
         }
 }
 
-/* Later queries begin and end no earlier. Each is scored and mixed for all that one of them sees:
- * weights of what it does not see are 0. */
+/* A later query begins and ends no earlier. Each query is scored and mixed for all positions that
+ * any of them sees: its weights are 0 where it sees none. */
 INLINE void attend_queries_q8(const struct kv_step *step, struct query *queries, int n_queries)
 {
     int b = queries[0].first_seen / LANES, first = queries[0].first_seen / FOUR;

@@ -1,5 +1,4 @@
-/* One position's keys and values on their way into a block (kv_block.h). Part of
- * sets/attention.c.
+/* Stores one position's keys and values into a block (kv_block.h). Part of sets/attention.c.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -45,8 +44,9 @@ INLINE void store_head_f16(const float *k, const float *v, int head_dim, uint16_
                         keys + d * LANES, values + d, head_dim - d);
 }
 
-/* The scale of x [n], and what x is divided by: 0 stands for numbers too small to matter, NaN for a
- * position that has an infinity or a NaN. */
+/* The scale of x [n]; *inverse is the factor that makes the bytes. The scale is 0 for numbers too
+ * small to matter, and NaN for a position that has an infinity or a NaN. The factor is that of the
+ * scale as bf16, so that bytes make up for the scale's rounding. */
 INLINE float q8_scale(const float *x, int n, float *inverse)
 {
     const float least = 1e-30F;
@@ -56,7 +56,8 @@ INLINE float q8_scale(const float *x, int n, float *inverse)
     return most < INFINITY ? scale : NAN;
 }
 
-/* Sixteen elements from d on: K in fours, V in single bytes among those of other positions. */
+/* Stores sixteen elements from d on: K in fours, V in single bytes between those of other
+ * positions. */
 INLINE void store_chunk_q8(const int8_t *k, const int8_t *v, int d, size_t value_elements,
                            char *head, int slot)
 {

@@ -1,6 +1,5 @@
-/* Some queries against the K and V of one step of positions, by online softmax: what a query has
- * seen so far is its greatest score and, relative to that, the sum of its weights and its mixture
- * of values. Part of sets/attention.c.
+/* Attention of some queries to the K and V of one step of positions, by online softmax (weigh.h).
+ * Part of sets/attention.c.
  *
  * Queries of a tile share the loads of K and V and nothing else: a query's operations and their
  * order are the same alone. Numbers of queries, vectors and blocks are constants at each call of
@@ -14,8 +13,8 @@
 #include "engine/kernels/attend/kv_element.h"
 #include "engine/kernels/attend/q8.h"
 
-/* Into the second level: a row alone waits for memory more than it computes, and what the loop
- * after this one reads is several pages, each of which the hardware would notice late. */
+/* Prefetches into the second-level cache. A single row waits for memory more than it computes, and
+ * the loop after this one reads several pages; the hardware's prefetching starts late in each. */
 INLINE void fetch_kv(enum baton_kv_dtype dtype, const char *p, size_t index)
 {
     __builtin_prefetch(p + index * baton_kv_element_bytes(dtype), 0, 2);
@@ -26,8 +25,8 @@ INLINE void score(enum baton_kv_dtype dtype, const struct kv_step *step, struct 
                   int n_queries, int first, int n_blocks)
 {
     reg acc[TILE][SPAN * REGS] = {0};
-    /* A block holds K as [D][16]: a load takes one element of 16 positions, so a score needs no sum
-     * across lanes. V may be asked for meanwhile, which is read next. */
+    /* A block has K as [D][16]: a load reads one element of 16 positions, so a score needs no sum
+     * across lanes. V, which is read next, may be prefetched meanwhile. */
     for (int d = 0; d < step->head_dim; d++) {
         reg k[SPAN * REGS];
         for (int i = 0; i < n_blocks * REGS; i++)
@@ -63,8 +62,8 @@ INLINE void mix(enum baton_kv_dtype dtype, const struct kv_step *step, struct qu
                 int n_queries, size_t d, int n_vecs, int first, int end)
 {
     reg acc[TILE][SPAN * REGS];
-    /* V lies as [16][D']: here a lane is an element of the head, and a weight is the same for all
-     * lanes. The next step's K may be asked for meanwhile. */
+    /* A block has V as [16][D']: here a lane is an element of the head, and a weight is the same
+     * for all lanes. The next step's K may be prefetched meanwhile. */
     for (int r = 0; r < n_queries; r++)
         for (int i = 0; i < n_vecs * REGS; i++)
             acc[r][i] = *(unaligned_reg *)(queries[r].mixed + d + i * REG_LANES);
@@ -121,7 +120,7 @@ INLINE void attend_queries(enum baton_kv_dtype dtype, const struct kv_step *step
             mix_all(dtype, step, &queries[r], 1, end, queries[r].n_seen);
 }
 
-/* As many queries at once as there is a tile for, of n that are left: five are three and two. */
+/* The queries of the next tile, of n that are left. No tile has five: they are three and two. */
 INLINE int tile_queries(int n)
 {
     return n >= TILE ? TILE : n == 5 ? 3 : n;

@@ -1,6 +1,6 @@
-/* A step of positions as queries see it, and how scores become weights, by online softmax: what a
- * query has seen so far is its greatest score and, relative to that, the sum of its weights and its
- * mixture of values. Part of sets/attention.c and sets/amx.c.
+/* Queries, steps of positions, and the weights of scores by online softmax: a query's state is its
+ * greatest score so far and, relative to that, the sum of its weights and its mixture of values.
+ * Part of sets/attention.c and sets/amx.c.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -19,32 +19,32 @@ enum {
 };
 _Static_assert(LANES == (int)BATON_KV_BLOCK_TOKENS, "a lane is a slot of a block");
 
-/* One head's K and V of the step's blocks, and the K that will be wanted next. */
+/* One head's K and V of the step's blocks, and the K that is read next. */
 struct kv_step {
     const char *k[STEP_BLOCKS], *v[STEP_BLOCKS], *next[STEP_BLOCKS];
     const uint16_t *scales[STEP_BLOCKS]; /* q8: of K [16], of V [16] */
     int head_dim;
     size_t value_elements;
     float scale, score_cap;
-    bool fetches; /* asks for what is read next */
+    bool fetches; /* whether to prefetch V, and K of `next` */
 };
 
 struct query {
     const float *q;      /* [D] */
     float *mixed;        /* [D'] */
-    float *sum, *max;    /* [16], to be added up in the end; [1] */
-    int first_seen;      /* it looks at positions first_seen..n_seen - 1 of this step */
+    float *sum, *max;    /* [16], whose lanes are added up at the end; [1] */
+    int first_seen;      /* it attends to positions first_seen..n_seen - 1 of this step */
     int n_seen;          /* 1..STEP */
     float weights[STEP]; /* scores at first */
 
     /* q8 */
     int16_t *words;        /* [D'], q / (*q_scale / the scores' scale) */
     float *q_scale;        /* [1] */
-    int16_t rounded[STEP]; /* weights times scales of V, / weight_scale */
+    int16_t rounded[STEP]; /* weights * scales of V / weight_scale */
     float weight_scale;
 };
 
-/* What was seen before shrinks when a greater score comes. */
+/* Makes the state relative to a new greatest score: the old sum and mixture are scaled down. */
 static void raise_max(struct query *query, size_t value_elements, float max)
 {
     float factor = exp_reg(*query->max - max - (reg){0})[0];
@@ -54,8 +54,8 @@ static void raise_max(struct query *query, size_t value_elements, float max)
     *query->max = max;
 }
 
-/* Scores that the query does not see become -infinity and their weights 0, so that sums over whole
- * vectors need no mask. Returns the first vector. */
+/* Sets the scores of positions that the query does not see to -infinity, which makes their weights
+ * 0, so that sums over whole vectors need no mask. Returns the first vector. */
 INLINE int hide_scores(struct query *query, int n_vecs)
 {
     int first = query->first_seen / LANES;
@@ -66,7 +66,8 @@ INLINE int hide_scores(struct query *query, int n_vecs)
     return first;
 }
 
-/* Scores become weights. Not inlined: so it is compiled in one way for tiles of any size. */
+/* Replaces scores by weights. It is not inlined, because with -ffp-contract=fast the compiler might
+ * round copies differently, and a query's bits must not depend on the size of its tile. */
 static __attribute__((noinline)) void weigh_scores(struct query *query, const struct kv_step *step)
 {
     int n_vecs = (query->n_seen + LANES - 1) / LANES;

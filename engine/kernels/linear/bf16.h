@@ -1,7 +1,7 @@
 /* Products with bf16 panels. Part of sets/bf16.c.
  *
- * Every element is one chain over its inputs in order: of pairs where there is VDPBF16PS (here on
- * Zen 4 twice the speed of f32 multiply-adds), else of single products.
+ * Every element is one chain over its inputs in order: of pairs where the set has VDPBF16PS (twice
+ * the speed of f32 multiply-adds on Zen 4), else of single products.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -10,8 +10,8 @@
 
 #include "engine/kernels/linear/tiles.h"
 
-/* A word is two inputs' weights of one output. It is used in BF16_PARTS steps, each of which takes
- * the next 4 bytes of a quantized row. */
+/* A word is two inputs' weights of one output. It is multiplied in BF16_PARTS steps, each of which
+ * reads the next 4 bytes of a quantized row. */
 #if defined(__AVX512BF16__)
 enum { BF16_PARTS = 1 };
 
@@ -56,7 +56,7 @@ INLINE void store_bf16(char *row, int k, reg v)
     _mm256_storeu_si256((__m256i *)(void *)(row + (size_t)k * sizeof(uint16_t)), rounded);
 }
 #else
-/* To the nearest of the floats that have nothing in their lower half, ties to even. */
+/* Rounds to the nearest float whose lower half is zero, ties to even, as VCVTNEPS2BF16 does. */
 INLINE void store_bf16(char *row, int k, reg v)
 {
     ureg bits = (ureg)v, is_nan = (ureg)(v != v);

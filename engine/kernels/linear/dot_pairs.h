@@ -1,6 +1,6 @@
-/* q8 weights times bytes of two rows at once, by SMMLA, a product of [2][8] and [8][2]: it takes
- * two words of weights and two rows for what SDOT does with one of each. Part of a set, where
- * MULTIPLIES_PAIRS says that the CPU has it. The sums are exact, so those of dot_q8.h.
+/* q8 weights times bytes of two rows at once, by SMMLA, a product of [2][8] and [8][2], which is
+ * twice as many products as an SDOT does. Part of a set; MULTIPLIES_PAIRS says whether the set's
+ * CPUs have SMMLA. The sums are exact, so they are those of dot_q8.h.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -14,10 +14,12 @@
 #define MULTIPLIES_PAIRS 1
 enum { N_PAIRS = (MOST_ROWS + 1) / 2 };
 
-/* Of a pair of rows r and s, and of outputs o and o + 1: ro, r(o + 1), so, s(o + 1). */
+/* Sums of a pair of rows r and s; a register has those of two outputs: [r][o], [r][o + 1], [s][o],
+ * [s][o + 1]. */
 typedef int32x4_t pair_sums[2 * REGS];
 
-/* Eight bytes of each row of a pair; a last row without a partner is its own. */
+/* Eight bytes of each row of a pair. A last row without a partner is paired with itself, and the
+ * second sum is not read. */
 INLINE int8x16_t load_pair(const struct row_cursor *x, int pair, int at, int n_rows)
 {
     const int first = 2 * pair, second = first + 1 < n_rows ? first + 1 : first;
@@ -25,7 +27,8 @@ INLINE int8x16_t load_pair(const struct row_cursor *x, int pair, int at, int n_r
                        vld1_s8((const void *)(row_of(x, second) + at)));
 }
 
-/* Eight inputs: two words of weights, whose outputs' bytes are brought together. */
+/* Adds the products of eight inputs: two words of weights, which are interleaved so that the eight
+ * bytes of an output are contiguous as SMMLA needs them. */
 INLINE void add_words_to_pairs(pair_sums pairs[N_PAIRS], const char *words,
                                const struct row_cursor *x, int at, int n_rows)
 {
@@ -53,7 +56,7 @@ INLINE q8_sum sum_of_row(pair_sums pairs[N_PAIRS], int r, int i)
     return (q8_sum)(r % 2 ? vzip2q_s64(low, high) : vzip1q_s64(low, high));
 }
 
-/* sums [rows][REGS] of n_inputs inputs, a multiple of 8, which are the same for every row of x. */
+/* sums [rows][REGS] of n_inputs inputs, a multiple of 8. */
 INLINE void sum_pairs(q8_sum sums[][REGS], const char *words, int n_inputs,
                       const struct row_cursor *x, int n_rows)
 {

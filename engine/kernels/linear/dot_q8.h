@@ -1,12 +1,12 @@
-/* q8 weights times bytes of x, in each instruction set's own way; part of a set (set.h). All
+/* q8 weights times bytes of x, by the instructions of each set; part of a set (set.h). All sets
  * give the same sums, which are exact.
  *
  *     q8_sum     one register of sums, one output a lane
- *     q8_words   one register of weights, four inputs a lane, ready to be multiplied
- *     start_q8   no product yet
- *     ready_q8   them from bytes with 128 added
- *     load_q8    the same, from where they are stored
- *     add_q8     sum + weights * x, four bytes that are the same for all lanes
+ *     q8_words   one register of weights, four inputs a lane, in the form that add_q8 multiplies
+ *     start_q8   the sum before the first product
+ *     ready_q8   q8_words from bytes with 128 added
+ *     load_q8    q8_words from memory, which holds such bytes
+ *     add_q8     sum + weights * x, where x is four bytes that are the same for all lanes
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -21,7 +21,8 @@ struct q8_words {
     __m512i bytes;
 };
 
-/* The 128 stays in the products, and the offset takes it out of their sum. */
+/* VPDPBUSD multiplies unsigned by signed bytes: weights keep their 128, and the sum starts with the
+ * row's offset, which is -128 times the sum of x. */
 INLINE q8_sum start_q8(int32_t offset)
 {
     return (q8_sum){0} + offset;
@@ -51,7 +52,8 @@ INLINE struct q8_words ready_q8(reg bytes)
     return (struct q8_words){_mm512_abs_epi8(signed_bytes), _mm512_movepi8_mask(signed_bytes)};
 }
 
-/* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
+/* The weights' signs move to x, because VPMADDUBSW multiplies unsigned by signed bytes. No pair of
+ * products exceeds 2 * 127 * 127, so it does not saturate. */
 INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
 {
     int32_t four;
@@ -73,7 +75,7 @@ INLINE struct q8_words ready_q8(reg bytes)
     return (struct q8_words){signed_bytes, _mm256_abs_epi8(signed_bytes)};
 }
 
-/* No pair of products exceeds 2 * 127 * 127, so VPMADDUBSW does not saturate. */
+/* As above. */
 INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
 {
     int32_t four;
@@ -93,7 +95,7 @@ INLINE struct q8_words ready_q8(reg bytes)
     return (struct q8_words){veorq_s8((int8x16_t)bytes, vdupq_n_s8(-128))};
 }
 
-/* Without SDOT: no pair of products exceeds 2 * 128 * 127, which 16 bits hold. */
+/* Without SDOT, pairs of products are added in 16 bits, which hold them: at most 2 * 128 * 127. */
 INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
 {
     int32_t four;
@@ -108,7 +110,7 @@ INLINE q8_sum add_q8(q8_sum sum, struct q8_words words, const char *x)
 #endif
 }
 #else
-/* f32 holds a group's sum exactly: it stays below 2^24. */
+/* A float holds a group's sum exactly, because that stays below 2^24. */
 typedef reg q8_sum;
 struct q8_words {
     reg weights[4];

@@ -1,4 +1,4 @@
-/* What becomes of a product on its way to y. Part of a set (set.h).
+/* Bias, activation, gate and residual of a product on its way to y. Part of a set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -7,8 +7,8 @@
 
 #include "engine/kernels/vector/activate.h"
 
-/* A panel of the gate's outputs comes before the panel of the same outputs of up: its results wait
- * for them in y. */
+/* A panel of the gate's outputs comes before the panel of the same outputs of up: the gate's
+ * results wait in y for those of up. */
 INLINE void finish_gated(const struct baton_linear *job, int row, int out, vec result)
 {
     int n_ff = job->epilogue.n_ff, at = baton_gated_output(out);
@@ -39,8 +39,8 @@ INLINE void finish_vec(const struct baton_linear *job, int row, int out, int n_o
     store_up_to(y, result, n_outs);
 }
 
-/* Of n_rows rows from `row` on and the outputs first_out..end_out-1, whose products lie `stride`
- * floats from one row to the next. */
+/* The same for n_rows rows from `row` on and the outputs first_out..end_out-1. A row of products
+ * begins `stride` floats after the one before. */
 INLINE void finish_block(const struct baton_linear *job, int row, int n_rows, int first_out,
                          int end_out, const float *products, size_t stride)
 {

@@ -23,11 +23,11 @@ enum { F32_PANELS = 1, F32_ROWS = 2, F32_BLOCK = 128 };
 #endif
 enum { F32_STRIP = 48, F32_OUTS = F32_PANELS * LANES };
 
-/* The weights of some outputs for a block of inputs, and the rows they meet. */
+/* The weights of some outputs for a block of inputs, and the rows that they are multiplied with. */
 struct f32_block {
     const float *x;
     const char *weights;
-    const char *next;   /* the weights to ask of memory meanwhile */
+    const char *next;   /* the weights to prefetch meanwhile */
     float *sums;        /* [rows][F32_OUTS] */
     size_t n_in;        /* of a whole row */
     size_t panel_bytes; /* of a whole panel */
@@ -75,7 +75,7 @@ INLINE void add_f32(enum baton_dtype dtype, const struct f32_block *b, int row, 
             *(unaligned_reg *)(sums + r * F32_OUTS + i * REG_LANES) = acc[i][r];
 }
 
-/* At most F32_ROWS. */
+/* The same for n_rows >= 1, of which it adds at most F32_ROWS. */
 INLINE void add_rows_f32(enum baton_dtype dtype, const struct f32_block *b, int row, int n_panels,
                          int n_rows, int n_fetch)
 {
@@ -94,8 +94,8 @@ INLINE void add_rows_f32(enum baton_dtype dtype, const struct f32_block *b, int 
         add_f32(dtype, b, row, n_panels, 1, n_fetch);
 }
 
-/* The first two of several tiles ask the second-level cache for the next block's weights: memory
- * works while the others find theirs in the first level. */
+/* The first two of several tiles prefetch the next block's weights into the second-level cache:
+ * memory works while the other tiles find their weights in the first level. */
 INLINE void add_block_f32(enum baton_dtype dtype, struct f32_block *b, int n_panels, int n_rows)
 {
     const int share = (n_panels + 1) / 2;
@@ -146,7 +146,8 @@ INLINE void panels_f32(enum baton_dtype dtype, const struct baton_linear *job, i
                   job->n_rows - row < F32_STRIP ? job->n_rows - row : F32_STRIP);
 }
 
-/* One row waits for memory only, which serves one stream of addresses best. */
+/* One row waits for memory only, which serves one stream of addresses best: it multiplies one panel
+ * at a time. */
 INLINE void all_panels_f32(enum baton_dtype dtype, const struct baton_linear *job, int first_out,
                            int end_out)
 {

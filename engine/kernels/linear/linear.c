@@ -7,8 +7,8 @@ enum {
     GATHERED_BYTES = (512 << 10) + 4 * LINE_BYTES /* at least one row of the widest matrix */
 };
 
-/* Listed rows are copied together a block at a time: next to the product of a row, its copy is
- * nothing, and the kernels then walk rows by a stride. */
+/* Copies listed rows together a block at a time. A row's copy costs next to nothing beside its
+ * product, and the kernels can read rows at a constant stride. */
 static void multiply_listed(const struct baton_kernels *kernels, const struct baton_linear *job,
                             int first_out, int end_out)
 {

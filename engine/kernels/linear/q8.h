@@ -19,7 +19,8 @@ static size_t row_bytes_q8(int n_in)
     return baton_quantized_row_bytes(BATON_Q8, n_in);
 }
 
-/* In two passes, so that many groups' chains of dependent instructions are under way at once. */
+/* Finds the maxima of all groups before it rounds: a group's search is a chain of dependent
+ * instructions, and the CPU overlaps the chains of many groups. */
 static void quantize_q8_row(const float *x, int n_in, int8_t *bytes,
                             struct baton_q8_row_group *groups)
 {
@@ -64,7 +65,7 @@ INLINE void add_group_q8(float *results, q8_sum sums[][REGS], const char *scales
     }
 }
 
-/* The sums of a group's products: 16 words of weights each for four bytes of x. */
+/* Sums up a group's products, 16 words of weights for each four bytes of x. */
 INLINE void sum_group_q8(q8_sum sums[][REGS], const char *words, struct row_cursor *x,
                          const struct row_cursor *groups, int n_rows)
 {

@@ -1,4 +1,4 @@
-/* What quantizing rows of x takes, whatever they become (quantized.h). Part of a set
+/* Steps that the quantization of rows of x shares between dtypes (quantized.h). Part of a set
  * (set.h).
  *
  * Pure: arguments are borrowed for the call.
@@ -40,7 +40,7 @@ INLINE float most_of(const float *x)
     return max_lane_of(largest);
 }
 
-/* x [n] of a group with that greatest magnitude as bytes, whose sum is returned. */
+/* Stores x [n], a part of a group with that greatest magnitude, as bytes, and returns their sum. */
 INLINE uint32_t store_q8(const float *x, float most, int n, int8_t *bytes)
 {
     const float least = 1e-30F; /* anything smaller counts as zero */

@@ -19,7 +19,7 @@ enum { TILE_OUTS = 2, TILE_ROWS = 2, DENSE_MIN_ROWS = 32 };
 enum { TILE_OUTS = 1, TILE_ROWS = 2, DENSE_MIN_ROWS = 16 };
 #endif
 
-/* Asks for a cache line in the first level, or in the second only. */
+/* Prefetches a cache line into the first level, or into the second only. */
 INLINE void fetch_line(const float *p, bool first_level)
 {
     if (first_level)
@@ -31,10 +31,9 @@ INLINE void fetch_line(const float *p, bool first_level)
 /* results[r][o] = row + r of x dot row out + o of the weights. n_outs, n_rows and n_fetch are
  * constants at each call, so that the loops over them unroll and acc lives in registers.
  *
- * Meanwhile n_fetch rows of weights, from next on, are asked of memory in the order of their
- * addresses: the loops alone would ask for n_outs short streams at a time, which DRAM serves at
- * half its speed. Where rows of x share the first-level cache with the weights, the second level is
- * room enough. */
+ * Meanwhile n_fetch rows of weights, from next on, are prefetched in the order of their addresses:
+ * the loops alone would read n_outs short streams at a time, which DRAM serves at half its speed.
+ * Where several rows of x share the first-level cache with the weights, they go to the second. */
 INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
                         int n_fetch, const float *next, float *results)
 {
@@ -69,7 +68,7 @@ INLINE void linear_tile(const struct baton_linear *job, int out, int row, int n_
     }
 }
 
-/* At most a tile's rows. */
+/* The same for n_rows >= 1, of which it multiplies at most a tile's. */
 INLINE void linear_rows(const struct baton_linear *job, int out, int row, int n_outs, int n_rows,
                         int n_fetch, const float *next, float *results)
 {

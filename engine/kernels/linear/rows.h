@@ -1,4 +1,4 @@
-/* Products with row-major weights: what the openblas kernels are made of; private to the kernels.
+/* Products with row-major weights, which the openblas kernels use; private to the kernels.
  *
  * Pure; arguments are borrowed for the call.
  */

@@ -1,5 +1,5 @@
-/* Products with bf16 and q8 panels are cut into tiles: one panel times as many rows of x as have
- * room for their sums in registers while the panel goes by. Part of sets/bf16.c and sets/q8.c;
+/* Products with bf16 and q8 panels are cut into tiles: one panel times as many rows of x as the
+ * registers hold sums of while the panel goes by. Part of sets/bf16.c and sets/q8.c;
  * native/linear.h cuts native panels likewise.
  *
  * Up to MOST_ROWS rows read a panel from memory once, front to back; more rows find it in the
@@ -26,7 +26,7 @@ enum { MOST_ROWS = 2 };
 enum {
     BLOCK_ROWS = 96, /* four full tiles, whose rows fit the second-level cache */
     LINE_BYTES = 64,
-    FETCH_NEAR = 512, /* bytes that weights are asked for ahead of their use */
+    FETCH_NEAR = 512, /* bytes by which weights are prefetched before their use */
     FETCH_FAR = 12 << 10,
     ROWS_PER_POINTER = 3,
     N_POINTERS = (MOST_ROWS + ROWS_PER_POINTER - 1) / ROWS_PER_POINTER
@@ -43,7 +43,8 @@ struct tile {
 
 typedef void tile_fn(const struct tile *tile);
 
-/* A function of its own for each number of rows: inlined into one, they have the compiler spill. */
+/* A function of its own for each number of rows: when all are inlined into one function, the
+ * compiler spills registers. */
 #define TILE_FUNCTION(name, n_rows)                                                                \
     static __attribute__((noinline)) void name##_##n_rows(const struct tile *tile)                 \
     {                                                                                              \
@@ -69,14 +70,14 @@ typedef void tile_fn(const struct tile *tile);
 #define TILES(X, name) TILES_1_2(X, name)
 #endif
 
-/* Defines the function `name` for every number of rows, and `names`, where they are found by it. */
+/* Defines the function `name` for every number of rows, and `names`, the table of these functions
+ * by their number of rows. */
 #define TILE_TABLE(name)                                                                           \
     TILES(TILE_FUNCTION, name)                                                                     \
     static tile_fn *const name##s[MOST_ROWS + 1] = {TILES(TILE_ENTRY, name)}
 
-/* Asks for weights that are used later (measured on Zen 4). Few rows leave most of that to the
- * hardware; with more of them so much time passes between two lines of a panel that its own
- * prefetching falls behind. */
+/* Prefetches weights (measured on Zen 4). Few rows leave most of that to the hardware; with more
+ * rows so much time passes between two lines of a panel that its own prefetching falls behind. */
 INLINE void fetch_ahead(const char *words, bool few_rows)
 {
     __builtin_prefetch(words + (few_rows ? FETCH_NEAR : FETCH_FAR), 0, 2);
@@ -108,7 +109,7 @@ INLINE void advance(struct row_cursor *cursor, size_t n_bytes, int n_rows)
     UNROLL
     for (int i = 0; i * ROWS_PER_POINTER < n_rows; i++) {
         cursor->third[i] += n_bytes;
-        __asm__("" : "+r"(cursor->third[i])); /* else the compiler makes a pointer for each row */
+        __asm__("" : "+r"(cursor->third[i])); /* keeps the compiler from a pointer for each row */
     }
 }
 
@@ -120,8 +121,8 @@ static void finish_rows(const struct baton_linear *job, int out, int end_out, in
                  LANES);
 }
 
-/* The panel of output out times rows row..end_row-1, in as few and as equal tiles as can be: a tile
- * of one row would read the whole panel once more for little work. */
+/* Multiplies the panel of output out with rows row..end_row-1, in as few and as equal tiles as
+ * possible: a tile of one row would read the whole panel once more for little work. */
 static inline void run_panel(const struct baton_linear *job, int out, int end_out, int row,
                              int end_row, tile_fn *const tiles[])
 {

@@ -1,5 +1,5 @@
-/* A chunk of a native panel as bytes, with its groups' factors, which all rows of a block find in
- * the first-level cache. Part of linear.h and amx/native.h.
+/* A chunk of a native panel as bytes, with its groups' factors. All rows of a block find it in the
+ * first-level cache. Part of linear.h and amx/native.h.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -15,17 +15,18 @@ enum {
     UNIT_MOST_GROUPS = BATON_NATIVE_UNIT / HALF_GROUP
 };
 
-/* A group's scales (its integers, where four groups are a span) and mins for 16 outputs; and what a
- * sum's start becomes when it is scaled, negative. */
+/* A group's scales (its integers, where four groups are a span) and mins for 16 outputs. starts are
+ * minus the scaled BATON_NATIVE_START that a sum begins with: the multiply-add that scales a sum
+ * subtracts it. */
 struct native_factors {
     _Alignas(LINE_BYTES) float scales[LANES], starts[LANES], mins[LANES];
 };
 
-/* Some units of a panel, unpacked: weights that are 128 too great. */
+/* Some units of a panel, unpacked to weights plus 128. */
 struct native_chunk {
     _Alignas(LINE_BYTES) char words[CHUNK_UNITS][BATON_NATIVE_N_WORDS][BATON_NATIVE_WORD];
     struct native_factors factors[CHUNK_UNITS][UNIT_MOST_GROUPS];
-    _Alignas(LINE_BYTES) float step[LANES]; /* where there are spans: what scales their sums */
+    _Alignas(LINE_BYTES) float step[LANES]; /* with spans: the scales of their sums */
 };
 
 INLINE reg fma_reg(reg a, reg b, reg c)
@@ -41,14 +42,14 @@ INLINE reg fma_reg(reg a, reg b, reg c)
 #endif
 }
 
-/* Minus the sum of a row's bytes that meet group g of a unit. */
+/* Minus the sum of a row's bytes that are multiplied with group g of a unit. */
 INLINE float minus_sum(struct baton_native native, const struct baton_native_row_group *row, int g)
 {
     return native.group == HALF_GROUP ? (row->halves[g] - BATON_NATIVE_START) * 0x1p-7F
                                       : row->minus[g];
 }
 
-/* Of a step's group g. */
+/* Computes the factors of a step's group g. */
 INLINE void find_factors(struct baton_native native, const char *step, int g,
                          struct native_factors *factors)
 {
@@ -62,7 +63,7 @@ INLINE void find_factors(struct baton_native native, const char *step, int g,
     }
 }
 
-/* n_units units of a panel from input k on. Meanwhile the next ones are asked of memory. */
+/* Unpacks n_units units of a panel from input k on, and prefetches the units of the next chunk. */
 INLINE void fill_chunk(struct baton_native native, const uint8_t *levels, const char *panel, int k,
                        int n_units, struct native_chunk *chunk)
 {

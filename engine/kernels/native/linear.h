@@ -1,18 +1,18 @@
 /* Products with native panels. Part of sets/native_*.c.
  *
- * Few rows read the panel itself and unpack it in registers. For more, 256 inputs of a panel at a
- * time become bytes in the first-level cache, where all rows of a block find them.
+ * Few rows read the panel itself and unpack it in registers. For more rows, 256 inputs of a panel
+ * at a time are unpacked to bytes in the first-level cache, where all rows of a block find them.
  *
  * The products of a group of 16 or 32 inputs are summed up as integers, exactly, whatever their
  * order and instructions. An element is the chain of its groups in order, each of which is
  *
  *     result += (sum * scale - min * x's sum) * scale of x
  *
- * where the first product is rounded, and the others are multiply-adds where the machine has them.
+ * where the first product is rounded, and the others are multiply-adds if the machine has them.
  *
- * Where a block's scales are integers beside a float, four groups are a span, in which x has one
- * scale (quantize.h). Their sums times their integers are added exactly: a float holds the
- * sum of two groups, and that of four is rounded once. A span is
+ * In formats whose blocks have integers and a float as scales, four groups are a span, in which x
+ * has one scale (quantize.h). The groups' sums times their integers are added exactly: a float
+ * holds the sum of two groups, and the sum of four is rounded once. A span is
  *
  *     result += (sum * the block's scale - mins * x's sums) * scale of x
  *
@@ -26,8 +26,9 @@
 #include "engine/kernels/linear/tiles.h"
 #include "engine/kernels/native/chunk.h"
 
-/* Few rows are up to FEW_TILES tiles of FEW_ROWS rows (measured: then unpacking in registers takes
- * less time than filling chunks). Portable code is too slow to wait for memory. */
+/* Few rows are up to FEW_TILES tiles of FEW_ROWS rows: for so many, unpacking in registers takes
+ * less time than filling chunks (measured). Portable code computes so slowly that it never waits
+ * for memory, and always fills chunks. */
 #if ALL_REG_BYTES == 2048
 enum { FEW_ROWS = 16, FEW_TILES = 2 };
 #elif ALL_REG_BYTES == 512
@@ -41,7 +42,7 @@ enum { FEW_ROWS = 1, FEW_TILES = 0 };
 #define UNROLL_WORDS _Pragma("GCC unroll 1")
 #endif
 
-/* Two panels share what is read of rows, where there are registers for it. */
+/* Two panels share the loads of rows if the set has the registers for their sums. */
 enum {
     CHUNK_PANELS = ALL_REG_BYTES == 2048 ? 2 : 1,
     CHUNK_ROWS = MOST_ROWS / CHUNK_PANELS,
@@ -51,18 +52,18 @@ enum {
 /* Up to this many rows, groups and units are unrolled; with more, each has work enough between two
  * branches, and unrolled code would take longer to compile and no less time to run (measured). */
 enum { UNROLLED_ROWS = 4 };
-enum { FETCH_CODES = 2 << 10 }; /* bytes that few rows ask for ahead of their use (measured) */
+enum { FETCH_CODES = 2 << 10 }; /* bytes by which few rows prefetch before their use (measured) */
 
 /* A panel, or chunks of neighbouring ones, times some rows. */
 struct native_tile {
     const char *panel;
     const struct native_chunk *chunks; /* [CHUNK_PANELS] */
-    const uint8_t *levels;             /* as native_word takes them */
+    const uint8_t *levels;             /* [16] of native_word */
     const char *x, *groups; /* the first row's bytes and groups, where the panel or chunk begins */
     size_t row_bytes;
-    int n_rows;     /* at most the slots that the tile's function has for rows */
+    int n_rows;     /* at most the row slots of the tile's function */
     int n_in;       /* as stored: of the panel or the chunk */
-    float *results; /* [slots][16]; of the next panel BLOCK_ROWS * 16 further on */
+    float *results; /* [slots][16]; those of the next panel are BLOCK_ROWS * 16 further on */
 };
 
 typedef void native_tile_fn(const struct native_tile *tile);
@@ -70,22 +71,23 @@ typedef void native_tile_fn(const struct native_tile *tile);
 /* ---- rows in slots ---- */
 
 /* A tile function takes long to compile, so only some numbers of rows have one. With fewer rows
- * than slots, the pointer of the last slots (row_cursor) points at the last rows, which the slots
- * before multiply too. Every slot thus reads a row that exists, and a result does not depend on its
- * slot. */
+ * than slots, the pointer of the last slots (row_cursor) points at the last rows, and some rows are
+ * multiplied in two slots. So every slot reads a row that exists, and a result does not depend on
+ * its slot. */
 
 INLINE int least_of(int a, int b)
 {
     return a < b ? a : b;
 }
 
-/* Rows of the pointer whose first slot is given. */
+/* The number of rows of the pointer whose first slot is `slot`. */
 INLINE int rows_of_pointer(int slot, int n_slots)
 {
     return least_of(n_slots - slot, ROWS_PER_POINTER);
 }
 
-/* As cursor_at. n_rows: n_slots, or as many as a pointer has, or there are rows before x. */
+/* Like cursor_at. If n_rows is less than both n_slots and a pointer's rows, the cursor begins
+ * before x, where the caller has rows then. */
 INLINE struct row_cursor cursor_in_slots(const char *x, size_t row_bytes, int n_slots, int n_rows)
 {
     struct row_cursor cursor = {.row_bytes = row_bytes};
@@ -97,8 +99,8 @@ INLINE struct row_cursor cursor_in_slots(const char *x, size_t row_bytes, int n_
     return cursor;
 }
 
-/* The slots for the next of n_left rows: as equal as can be in as few tiles as can be, or the next
- * greater number that there is a function for. */
+/* The slots for the next of n_left rows. As few and as equal tiles as possible would do; the result
+ * is the next number of slots that has a function. */
 static int n_slots_for(int n_left, int most, native_tile_fn *const tiles[])
 {
     int n_tiles = (n_left + most - 1) / most, n = (n_left + n_tiles - 1) / n_tiles;
@@ -107,7 +109,8 @@ static int n_slots_for(int n_left, int most, native_tile_fn *const tiles[])
     return n;
 }
 
-/* Epilogues of a tile's n_rows rows, from row on: see above where the last ones' results are. */
+/* Epilogues of a tile's n_rows rows from `row` on. The results of the last rows are in the last
+ * slots, as explained above. */
 static void finish_slots(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
                          int n_slots, const float *results)
 {
@@ -117,10 +120,10 @@ static void finish_slots(const struct baton_linear *job, int out, int end_out, i
     finish_rows(job, out, end_out, row + first, n_last, results + last_slots * LANES);
 }
 
-/* One unit of either, or the rest of one: its groups from a first one on. */
+/* A unit of a panel or of a chunk, or the rest of it: its groups from `first` on. */
 struct native_unit {
-    const char *step, *codes;    /* of a panel */
-    struct native_planes planes; /* of the codes, from the first group on */
+    const char *step, *codes;    /* if it is of a panel */
+    struct native_planes planes; /* those of the codes, from group `first` on */
     int number;                  /* in its step or chunk */
     int first;
     const struct native_chunk *chunks;
@@ -129,8 +132,9 @@ struct native_unit {
 
 /* ---- a group ---- */
 
-/* With VNNI, a sum begins with a float's bits, whose scaling then takes no conversion of integers,
- * and few rows multiply codes as they are, which saves an instruction for each word. */
+/* With VNNI, a sum begins with the bits of a float (BATON_NATIVE_START), so it needs no conversion
+ * to be scaled, and few rows multiply codes as they are stored, which saves an instruction for each
+ * word. */
 #if defined(__AVX512VNNI__)
 enum { MULTIPLIES_CODES = true };
 
@@ -160,7 +164,9 @@ INLINE reg scale_sum(q8_sum sum, reg scales, reg starts)
 }
 #endif
 
-/* Of a row's group g of a unit: what takes the zero of weights out of the sum. */
+/* The start of the sum of a row's group g of a unit: it subtracts the zero that the stored weights
+ * contain, times the sum of the row's bytes. The row has the start for a zero of 128; the start for
+ * another zero is exact, too, because a zero is a power of two or 0. */
 INLINE q8_sum start_native(struct baton_native native, bool is_chunk,
                            const struct baton_native_row_group *row, int g)
 {
@@ -171,13 +177,13 @@ INLINE q8_sum start_native(struct baton_native native, bool is_chunk,
     return start_at(BATON_NATIVE_START + (start - BATON_NATIVE_START) * ((float)zero / 128));
 }
 
-/* Registers of all panels follow each other. */
+/* Registers of a word: those of all panels, one panel after the other. */
 INLINE int n_regs(bool is_chunk)
 {
     return is_chunk ? CHUNK_REGS : REGS;
 }
 
-/* Word n, counted from the first group's. */
+/* Word n, counted from that of group unit->first. */
 INLINE struct q8_words native_words(struct baton_native native, bool is_chunk,
                                     const struct native_unit *unit, int n, int i)
 {
@@ -188,7 +194,7 @@ INLINE struct q8_words native_words(struct baton_native native, bool is_chunk,
                               : native_word_over_128(native, unit->levels, unit->planes, n, i)));
 }
 
-/* x is at its group's first. */
+/* Adds the products of word n. x points at the first input of the word's group. */
 INLINE void add_word_native(struct baton_native native, bool is_chunk,
                             const struct native_unit *unit, int n, q8_sum sums[][CHUNK_REGS],
                             const struct row_cursor *x, int n_rows)
@@ -204,7 +210,7 @@ INLINE void add_word_native(struct baton_native native, bool is_chunk,
     }
 }
 
-/* Of group g, counted from the first. */
+/* Sums up group g, counted from unit->first, and moves x past it. */
 INLINE void sum_group_native(struct baton_native native, bool is_chunk,
                              const struct native_unit *unit, int g, q8_sum sums[][CHUNK_REGS],
                              struct row_cursor *x, const struct row_cursor *groups, int n_rows)
@@ -258,14 +264,15 @@ INLINE void fold_group(struct baton_native native, bool is_chunk, float *results
 
 /* ---- four groups whose scales are integers ---- */
 
-/* Sums of two groups each, exact: below 2^24, which takes 32 inputs, codes up to 31 and integers up
- * to 63, or 16 inputs, codes from -32 on and integers from -128 on. */
+/* pairs are sums of two groups each. They are exact because they stay below 2^24: a group has 32
+ * inputs, codes up to 31 and integers up to 63, or 16 inputs, codes from -32 on and integers from
+ * -128 on. */
 struct native_span {
     reg pairs[2][MOST_ROWS][CHUNK_REGS];
-    struct native_factors found[BATON_NATIVE_SPAN_GROUPS]; /* of a panel; chunks have theirs */
+    struct native_factors found[BATON_NATIVE_SPAN_GROUPS]; /* for a panel; a chunk has its own */
 };
 
-/* A group's sums join a pair, as its first or its second; factors [panels]. */
+/* Adds a group's sums to a pair, as its first group or its second; factors [panels]. */
 INLINE void join_pair(bool is_chunk, reg pair[][CHUNK_REGS], bool is_first,
                       q8_sum sums[][CHUNK_REGS], const struct native_factors *const factors[],
                       int n_rows)
@@ -283,7 +290,8 @@ INLINE void join_pair(bool is_chunk, reg pair[][CHUNK_REGS], bool is_first,
         }
 }
 
-/* Unit number u of a span: all of its groups, or two of them. groups: of the unit. */
+/* Adds unit number u of a span, which has all of the span's groups or two of them. groups are those
+ * of the unit. */
 INLINE void join_unit(struct baton_native native, bool is_chunk, struct native_span *span, int u,
                       const struct native_unit *unit, struct row_cursor *x,
                       const struct row_cursor *groups, int n_rows)
@@ -304,7 +312,7 @@ INLINE void join_unit(struct baton_native native, bool is_chunk, struct native_s
     }
 }
 
-/* Mins of its group g, of panel p. unit: its first. */
+/* The mins of the span's group g, of panel p. unit is the span's first. */
 INLINE const float *span_mins(struct baton_native native, bool is_chunk,
                               const struct native_span *span, const struct native_unit *unit, int g,
                               int p)
@@ -314,7 +322,7 @@ INLINE const float *span_mins(struct baton_native native, bool is_chunk,
                     : span->found[g].mins;
 }
 
-/* Adds it to the results. unit and groups: its first; step_scales [16]: of a panel. */
+/* Adds the span to the results. unit and groups are its first; step_scales [16] are for a panel. */
 INLINE void fold_span(struct baton_native native, bool is_chunk, float *results,
                       const struct native_span *span, const struct native_unit *unit,
                       const float *step_scales, const struct row_cursor *groups, int n_rows)
@@ -343,7 +351,7 @@ INLINE void find_step_scale(struct baton_native native, const char *step, float 
         store_reg(scales + i * REG_LANES, native_step_scale(native, step, i));
 }
 
-/* A unit that is the next of the span. */
+/* Adds the next unit of the span, and moves to the one after it. */
 INLINE void join_next_unit(struct baton_native native, bool is_chunk, struct native_span *span,
                            int u, struct native_unit *unit, struct row_cursor *x,
                            struct row_cursor *groups, int n_rows)
@@ -356,7 +364,7 @@ INLINE void join_next_unit(struct baton_native native, bool is_chunk, struct nat
     unit->number++;
 }
 
-/* Its first unit is given. */
+/* Multiplies the span that begins with unit `first`, and moves x and groups past it. */
 INLINE void add_span(struct baton_native native, bool is_chunk, const struct native_tile *tile,
                      const struct native_unit *first, struct row_cursor *x,
                      struct row_cursor *groups, int n_rows)
@@ -381,7 +389,7 @@ INLINE void add_span(struct baton_native native, bool is_chunk, const struct nat
 
 /* ---- groups with scales of their own ---- */
 
-/* Group g, counted from the unit's first. */
+/* Multiplies group g, counted from unit->first. */
 INLINE void add_group(struct baton_native native, bool is_chunk, const struct native_tile *tile,
                       const struct native_unit *unit, int g, struct row_cursor *x,
                       const struct row_cursor *groups, int n_rows)
@@ -399,7 +407,7 @@ INLINE void add_group(struct baton_native native, bool is_chunk, const struct na
     fold_group(native, is_chunk, tile->results, of_unit, sums, factors, groups, n_rows);
 }
 
-/* Many rows' groups, of 32 inputs, are not unrolled: see UNROLLED_ROWS. */
+/* Multiplies a unit. The groups of a panel times many rows are not unrolled: see UNROLLED_ROWS. */
 INLINE void add_unit(struct baton_native native, bool is_chunk, const struct native_tile *tile,
                      const struct native_unit *unit, struct row_cursor *x,
                      struct row_cursor *groups, int n_rows)
@@ -421,7 +429,8 @@ INLINE void add_unit(struct baton_native native, bool is_chunk, const struct nat
 
 /* ---- a tile ---- */
 
-/* Asks for as much of what comes FETCH_CODES further on as n_units units take, scales included. */
+/* Prefetches as many bytes as n_units units take, scales included, from FETCH_CODES ahead of the
+ * unit on. */
 INLINE void fetch_units(struct baton_native native, const struct native_unit *unit, int n_units)
 {
     const int share = baton_native_unit_share(&native);
@@ -471,7 +480,7 @@ INLINE void tile_chunk(struct baton_native native, const struct native_tile *til
 
 /* ---- a panel times many rows ---- */
 
-/* A chunk times n_rows rows. The results of a tile are from the slot of its first row on. */
+/* A chunk times n_rows rows. The results of a tile begin at the slot of its first row. */
 static void run_chunk(struct native_tile tile, int n_rows, native_tile_fn *const tiles[])
 {
     for (; n_rows; n_rows -= tile.n_rows) {
@@ -484,7 +493,7 @@ static void run_chunk(struct native_tile tile, int n_rows, native_tile_fn *const
     }
 }
 
-/* Epilogues of all rows that have met all chunks. */
+/* Epilogues of all rows, after the last chunk. */
 static void finish_chunks(const struct baton_linear *job, int out, int end_out, int row, int n_rows,
                           const float *results, native_tile_fn *const tiles[])
 {
@@ -514,7 +523,8 @@ INLINE struct native_tile tile_at(const struct baton_linear *job, int out, int r
                                 .results = results};
 }
 
-/* Neighbouring panels, of which the last may be alone: it is then multiplied twice. */
+/* Multiplies CHUNK_PANELS neighbouring panels. A last panel that is alone is multiplied twice
+ * instead of having functions of its own. */
 INLINE void run_native_panels(struct baton_native native, const struct baton_linear *job, int out,
                               int end_out, int row, int n_rows, const uint8_t *levels,
                               native_tile_fn *const tiles[])
@@ -552,7 +562,7 @@ INLINE void run_few_rows(const struct baton_linear *job, int out, int end_out, i
     }
 }
 
-/* few [1..FEW_ROWS] multiply panels, many [1..CHUNK_ROWS] chunks; some are NULL. */
+/* few [1..FEW_ROWS] are functions for panels, many [1..CHUNK_ROWS] for chunks; some are NULL. */
 INLINE void linear_native(struct baton_native native, const struct baton_linear *job, int first_out,
                           int end_out, native_tile_fn *const few[], native_tile_fn *const many[])
 {
@@ -569,7 +579,7 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
     }
 }
 
-/* ---- every format's own ---- */
+/* ---- functions for each format ---- */
 
 #if ALL_REG_BYTES == 2048
 #ifdef ALL_TILES
@@ -617,7 +627,8 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
         linear_native(native_##name, job, first_out, end_out, tile_##name##s, chunk_tiles);        \
     }
 
-/* Of a class of formats, one of which stands for all in the tiles of chunks. */
+/* The products of a class of formats. They share the tiles of chunks, which are compiled for
+ * a_format: a chunk is unpacked, so the formats of a class differ no more. */
 #define NATIVE_PRODUCTS(formats, a_format)                                                         \
     formats(NATIVE_FORMAT) INLINE void chunk_tile(const struct native_tile *tile, int n_rows)      \
     {                                                                                              \

@@ -26,13 +26,13 @@ INLINE void quantize_group(const float *x, float most, int8_t *bytes,
     group->scale = most * (1.0F / 127);
 }
 
-/* Of magnitudes; NaN is the greatest. */
+/* The greater of two magnitudes; NaN is greater than any number. */
 INLINE float greater_of(float a, float b)
 {
     return b > a || b != b ? b : a;
 }
 
-/* n_together: neighbouring groups that have one scale, 1 or 2. */
+/* n_together is the number of neighbouring groups that share a scale, 1 or 2. */
 INLINE void quantize_native_row(const float *x, int n_in, int n_together, int8_t *bytes,
                                 struct baton_native_row_group *groups)
 {
@@ -68,7 +68,7 @@ static void quantize_native(const float *x, int n_in, int first_row, int end_row
     quantize_native_rows(x, n_in, 1, first_row, end_row, quantized);
 }
 
-/* For dtypes whose spans have two groups of 64 inputs. */
+/* For dtypes whose spans have 128 inputs: within a span x must have one scale. */
 static void quantize_native_wide(const float *x, int n_in, int first_row, int end_row,
                                  void *quantized)
 {

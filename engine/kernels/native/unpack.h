@@ -1,6 +1,6 @@
 /* Codes, scales and mins of a step of a native panel (native_panels.h) as vectors. Part of
- * sets/native_*.c; the format is a constant at each call, so that its cases and shifts are the
- * compiler's.
+ * sets/native_*.c. The format is a constant at each call, so that the compiler resolves its cases
+ * and shifts.
  *
  * A vector is REGS registers; i is the number of one.
  *
@@ -24,7 +24,7 @@ INLINE native_bits load_bits(const void *p)
 
 /* ---- codes ---- */
 
-/* levels [16] at each code. */
+/* The levels [16] of the codes. */
 INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
 {
 #if defined(__AVX512BW__)
@@ -44,12 +44,12 @@ INLINE native_bits look_up(const uint8_t *levels, native_bits codes)
 #endif
 }
 
-/* Where the codes of a unit's words are, from a word on. */
+/* The planes of a unit's codes, from the bytes of a word on. */
 struct native_planes {
-    const char *low, *high; /* high: of codes that have bits there */
+    const char *low, *high; /* high matters only to formats with a high plane */
 };
 
-/* word: a multiple of 8, which begins at a byte of either plane. */
+/* word is a multiple of 8: only such a word begins in the lowest bits of its bytes in any plane. */
 INLINE struct native_planes planes_at(struct baton_native native, const char *unit, int word)
 {
     const int low = baton_native_low_bits(&native), at = word / 8 * BATON_NATIVE_WORD;
@@ -58,7 +58,8 @@ INLINE struct native_planes planes_at(struct baton_native native, const char *un
                                           at * (native.n_bits - low)};
 }
 
-/* The n_bits of a plane that belong to word n. */
+/* The n_bits of a plane that belong to word n. A 32-bit shift moves bits across bytes; the mask
+ * drops them. */
 INLINE native_bits plane_bits(const char *plane, int n, int i, int n_bits)
 {
     native_bits bits =
@@ -66,7 +67,7 @@ INLINE native_bits plane_bits(const char *plane, int n, int i, int n_bits)
     return n_bits < 8 ? bits & ((1U << n_bits) - 1) * 0x01010101U : bits;
 }
 
-/* Word n, as codes. */
+/* Word n as codes. */
 INLINE native_bits native_codes(struct baton_native native, struct native_planes planes, int n,
                                 int i)
 {
@@ -77,13 +78,13 @@ INLINE native_bits native_codes(struct baton_native native, struct native_planes
     return codes;
 }
 
-/* What native_word's bytes are too great by: a power of two, or 0. */
+/* The number that native_word's bytes exceed the weights by: a power of two, or 0. */
 INLINE int native_zero(struct baton_native native)
 {
     return native.has_levels ? 128 : native.zero;
 }
 
-/* Word n as unsigned bytes. levels [16], where there are: also 128 too great. */
+/* Word n as unsigned bytes: weights plus native_zero. levels [16] include that 128. */
 INLINE native_bits native_word(struct baton_native native, const uint8_t *levels,
                                struct native_planes planes, int n, int i)
 {
@@ -91,7 +92,7 @@ INLINE native_bits native_word(struct baton_native native, const uint8_t *levels
     return native.has_levels ? look_up(levels, codes) : codes;
 }
 
-/* The same, 128 too great whatever the format. */
+/* The same plus 128 for every format. */
 INLINE native_bits native_word_over_128(struct baton_native native, const uint8_t *levels,
                                         struct native_planes planes, int n, int i)
 {
@@ -130,7 +131,7 @@ INLINE ireg sign_extend(ireg bytes)
     return (bytes ^ 128) - 128;
 }
 
-/* As baton_mxfp4_half_scale. */
+/* The same as baton_mxfp4_half_scale: 2^(exponent - 128), subnormal for the exponents 0 and 1. */
 INLINE reg half_scales(ireg exponents)
 {
     native_bits is_subnormal = (native_bits)(exponents < 2);
@@ -149,7 +150,7 @@ INLINE reg load_halves(const char *p, int i)
     return load_f16((const uint16_t *)(const void *)p + i * REG_LANES);
 }
 
-/* Where scales are integers: those of a step's group g. */
+/* The integer scales of a step's group g, in formats that have them. */
 INLINE ireg native_integer(struct baton_native native, const char *step, int g, int i)
 {
     const ireg bytes = widen_bytes(step + BATON_INTEGER_SCALES_AT + g * LANES + i * REG_LANES);
@@ -158,13 +159,13 @@ INLINE ireg native_integer(struct baton_native native, const char *step, int g, 
     return native.scales == BATON_SCALES_NIBBLES ? bytes & 15 : bytes;
 }
 
-/* What they are multiplied by. */
+/* The factors of a step's integer scales. */
 INLINE reg native_step_scale(struct baton_native native, const char *step, int i)
 {
     return native.scales == BATON_SCALES_INTEGER ? load_floats(step, i) : load_halves(step, i);
 }
 
-/* Scales of a step's group g. */
+/* The scales of a step's group g. */
 INLINE reg native_scale(struct baton_native native, const char *step, int g, int i)
 {
     switch (native.scales) {
@@ -178,7 +179,7 @@ INLINE reg native_scale(struct baton_native native, const char *step, int g, int
     }
 }
 
-/* Mins of it, where there are. */
+/* Its mins, in formats that have them. */
 INLINE reg native_min(struct baton_native native, const char *step, int g, int i)
 {
     const int at = g * LANES + i * REG_LANES;

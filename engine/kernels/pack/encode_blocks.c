@@ -1,5 +1,5 @@
-/* First the best scale and min of each group of a block by itself, then the integers and the two
- * units d and dmin that come nearest to all of them:
+/* The search finds first the best scale and min of each group of a block by itself, then the
+ * integers and the two units d and dmin that come nearest to all of them:
  *
  *     weight = code * scale - min,   scale = d * an integer,   min = dmin * an integer
  *
@@ -12,7 +12,7 @@
 #include "common/base/f16.h"
 
 enum {
-    LANES = 8,          /* a sum per lane: lanes do not wait for each other */
+    LANES = 8,          /* a sum for each: lanes do not wait for each other */
     N_STARTS = 7,       /* scales that the search of a group begins with */
     N_IMPROVEMENTS = 3, /* of each of them */
     N_ROUNDS = 4        /* of choosing integers, then units */
@@ -21,20 +21,20 @@ enum {
 static const double START_STEP = 0.4;    /* codes, from one start to the next */
 static const double MOST_SQUARES = 1e36; /* of weights together, so that no sum overflows */
 
-/* A type of blocks, in the search's terms. */
+/* A type of blocks as the search uses it. */
 struct format {
     int n_values, n_group; /* weights of a block; of a group, which share a scale */
-    float low, high;       /* codes, zero being that of value 0 */
+    float low, high;       /* the codes' range, minus the code of value 0 */
     bool has_min, has_integers;
     float scale_low, scale_high, min_low, min_high; /* integers */
 };
 
-/* How weights become codes, and back. */
+/* The factors that make codes of weights, and weights of codes. */
 struct coding {
     float inverse, zero, low, high, scale, min;
 };
 
-/* Over a group. */
+/* Sums over a group: of its codes, of their squares, and of weights times codes. */
 struct sums {
     double q, qq, xq;
 };
@@ -49,7 +49,7 @@ struct group {
     struct fit best; /* with any scale and min */
 };
 
-/* What a block keeps of scales and mins: units, as f16, and integers. */
+/* Scales and mins as a block stores them: units, rounded to f16, and integers. */
 struct scales {
     float d, dmin, scale[BATON_BLOCK_MAX_GROUPS], min[BATON_BLOCK_MAX_GROUPS];
 };
@@ -63,11 +63,11 @@ struct block {
 
 static inline float within(float value, float low, float high)
 {
-    value = value > low ? value : low; /* also for a NaN */
+    value = value > low ? value : low; /* low for a NaN */
     return value < high ? value : high;
 }
 
-/* To the nearest, ties to even, by a sum whose last bit stands for one. */
+/* The nearest integer, ties to even: the last bit of the sum stands for 1, so adding rounds. */
 static inline float nearest(float value)
 {
     return value + 0x1.8p23F - 0x1.8p23F;
@@ -127,7 +127,8 @@ static double error_of(const struct group *g, int n, const struct coding *c)
     return sum_lanes(errors);
 }
 
-/* The scale and the min of the least error for codes of these sums. */
+/* The scale and the min of the least error for codes with these sums: linear regression of weights
+ * on codes. A min below 0 cannot be stored; then it is 0, and only the scale is fitted. */
 static struct fit fit_to(const struct format *format, const struct group *g, const struct sums *s)
 {
     double n = (double)format->n_group, det = n * s->qq - s->q * s->q;
@@ -140,7 +141,7 @@ static struct fit fit_to(const struct format *format, const struct group *g, con
         .scale = scale, .min = min, .error = g->xx_sum - scale * s->xq + min * g->x_sum};
 }
 
-/* Codes for a scale, the best scale for these codes, and so on. */
+/* Alternates: codes for a scale, then the best scale for these codes. */
 static void improve(const struct format *format, struct group *g, double scale, double min)
 {
     for (int i = 0; i < N_IMPROVEMENTS; i++) {
@@ -154,9 +155,9 @@ static void improve(const struct format *format, struct group *g, double scale, 
     }
 }
 
-/* Starts spread the weights over about as many codes as there are: from the least weight on, or to
- * the one of the largest magnitude, which gets the lowest code, of which there is one more than of
- * those above 0. */
+/* Starts spread the weights over about as many codes as there are. With mins the least weight gets
+ * code 0. Without, the weight of the largest magnitude gets the lowest code, because there is one
+ * more code below 0 than above. */
 static void search(const struct format *format, struct group *g)
 {
     float least = 0, largest = g->x[0], extreme = 0;
@@ -187,7 +188,8 @@ static void init_groups(struct block *s)
     }
 }
 
-/* n weights and zeros. False: there is nothing to encode. */
+/* Copies n weights, and zeros up to the block's end. False if all are zero, or if one is not finite
+ * or too great. */
 static bool take(struct block *s, const float *weights, size_t n)
 {
     double squares = 0;
@@ -211,7 +213,7 @@ static float multiple_of(float unit, double value, float low, float high)
     return nearest(within((float)multiple, low, high));
 }
 
-/* Units of which the largest scale and min are the largest multiples. */
+/* Starts with the units of which the largest scale and min are the largest multiples. */
 static void start(const struct block *s, struct scales *scales)
 {
     const struct format *format = s->format;
@@ -231,8 +233,8 @@ static void start(const struct block *s, struct scales *scales)
     }
 }
 
-/* A group's best integers for these units, among those beside the ones that there are; what is left
- * of error. */
+/* Chooses a group's best integers for these units, among the current ones and their neighbours.
+ * Returns the error that is left. */
 static double choose_integers(const struct block *s, struct scales *scales, int group)
 {
     static const float steps[] = {0, -1, 1};
@@ -256,8 +258,8 @@ static double choose_integers(const struct block *s, struct scales *scales, int 
     return least;
 }
 
-/* The units of the least error for the codes and integers that there are: a line through points in
- * the plane, weight = d * (integer * code) - dmin * integer. */
+/* Fits the units to the current codes and integers by least squares:
+ * weight = d * (integer * code) - dmin * integer. */
 static void fit_units(const struct block *s, struct scales *scales)
 {
     double ss = 0, sm = 0, mm = 0, xs = 0, xm = 0;

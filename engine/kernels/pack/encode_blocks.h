@@ -1,7 +1,5 @@
-/* Weights into ggml's blocks (weights/blocks.h), by a search for the scales that keep them best.
- *
- * What the search lowers is the sum of squared errors. The same weights give the same bytes on
- * every machine.
+/* Encodes weights as ggml's blocks (weights/blocks.h), by a search for the scales with the least
+ * sum of squared errors. The same weights give the same bytes on every machine.
  *
  * Ownership: arguments are borrowed for the call.
  * Threading: pure functions.
@@ -15,9 +13,8 @@
 /* Types whose values are evenly spaced: Q2_K..Q6_K, Q4_0..Q5_1, Q8_0. */
 bool baton_encodes(enum baton_block_type type);
 
-/* A row of n weights as so many blocks as it takes. The last one is filled up with zeros, which
- * may come back as something near it. A block in which a weight is not finite or is beyond 1e18
- * becomes zero. */
+/* Encodes a row of n weights as blocks. The last block is padded with zeros, which may decode to
+ * numbers near zero. A block in which a weight is not finite or is beyond 1e18 becomes zero. */
 void baton_encode(enum baton_block_type type, const float *weights, size_t n, uint8_t *blocks);
 
 #endif

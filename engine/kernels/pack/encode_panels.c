@@ -13,7 +13,7 @@ void baton_native_encode(const struct baton_native *native, void *panel, const f
 {
     const size_t n_step = (size_t)baton_native_step(native),
                  step_bytes = (size_t)baton_native_step_bytes(native);
-    uint8_t blocks[BATON_PANEL][BATON_BLOCK_MAX_BYTES]; /* a step's: one of 256, or two of 32 */
+    uint8_t blocks[BATON_PANEL][BATON_BLOCK_MAX_BYTES]; /* of a step: one of 256 or two of 32 */
     const uint8_t *of_rows[BATON_PANEL];
     char *step = panel;
     for (size_t k = 0; k < n_in; k += n_step, step += step_bytes) {

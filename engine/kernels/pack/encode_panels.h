@@ -1,4 +1,4 @@
-/* Panels of native dtypes made of floats, by the search of encode_blocks.h.
+/* Makes panels of native dtypes from floats, by the search of encode_blocks.h.
  *
  * Ownership: arguments are borrowed for the call.
  * Threading: pure functions; different panels may be written by different threads.
@@ -10,10 +10,10 @@
 #include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/pack/packed.h"
 
-/* Whether baton_packed_write takes it: not one with levels of its own, as iq4_nl. */
+/* Whether baton_packed_write can make panels of that dtype: not if it has levels, like iq4_nl. */
 bool baton_packed_encodes(enum baton_dtype dtype);
 
-/* Packs a panel from rows [16][n_in]. Also where n_in is no multiple of a block's values. */
+/* Packs a panel from rows [16][n_in]; n_in need not be a multiple of a block's values. */
 void baton_native_encode(const struct baton_native *native, void *panel, const float *rows,
                          size_t n_in);
 

@@ -7,7 +7,7 @@ enum { WORD_INPUTS = 4, GROUP = 32 };
 
 /* ---- codes ---- */
 
-/* Some bits of all codes of a unit. */
+/* A plane holds some bits of all codes of a unit. */
 struct plane {
     int at; /* bytes from the unit's start */
     int n_bits;
@@ -22,7 +22,8 @@ static int planes_of(const struct baton_native *native, struct plane planes[2])
     return planes[1].n_bits ? 2 : 1;
 }
 
-/* Where the bits of four inputs from input i on stand: in four bytes, from this bit of each on. */
+/* The offset of the four bytes with the bits of four inputs from input i on. shift_at is the bit of
+ * each byte that they begin at. */
 static int word_at(const struct plane *plane, size_t out, int i)
 {
     int word = i / WORD_INPUTS * plane->n_bits / 8;
@@ -40,7 +41,7 @@ static uint32_t mask_of(int n_bits)
     return ((1U << n_bits) - 1) * 0x01010101U;
 }
 
-/* Codes of inputs i..i + n - 1 of a unit, where they are zero so far. */
+/* Sets the codes of inputs i..i + n - 1 of a unit, which are zero so far. */
 static void put_codes(const struct baton_native *native, char *unit, size_t out, int i, int n,
                       const uint8_t *codes)
 {
@@ -58,7 +59,7 @@ static void put_codes(const struct baton_native *native, char *unit, size_t out,
         }
 }
 
-/* All of a unit. */
+/* Reads all codes of a unit. */
 static void get_codes(const struct baton_native *native, const char *unit, size_t out,
                       uint8_t codes[BATON_NATIVE_UNIT])
 {
@@ -78,7 +79,7 @@ static void get_codes(const struct baton_native *native, const char *unit, size_
 
 /* ---- scales ---- */
 
-/* Number i of each output, of those that begin at `at`. */
+/* Sets the i-th of the f16 numbers that begin at `at`. */
 static void put_f16(char *head, size_t at, size_t i, float number)
 {
     uint16_t bits = baton_native_f16(number);
@@ -113,7 +114,7 @@ static void put_integers(const struct baton_native *native, char *head, size_t o
         }
 }
 
-/* Of the block that begins with input k of the step. */
+/* Sets the scales of the block that begins with input k of the step. */
 static void put_scales(const struct baton_native *native, char *head, size_t out, int k,
                        const struct baton_block_codes *block)
 {
@@ -175,7 +176,7 @@ static struct scale scale_at(const struct baton_native *native, const char *head
 
 /* ---- panels ---- */
 
-/* One output's share of a step, from its blocks of n inputs. */
+/* Writes one output's share of a step, from its blocks of n inputs. */
 static void write_column(const struct baton_native *native, char *step, size_t out,
                          const uint8_t *blocks, int n)
 {
@@ -209,7 +210,7 @@ void baton_native_write(const struct baton_native *native, void *panel,
     }
 }
 
-/* Unit number `unit` of a step, of which n inputs are read. */
+/* Reads the first n inputs of unit number `unit` of a step. */
 static void read_unit(const struct baton_native *native, const char *step, size_t unit, size_t out,
                       size_t n, float *row)
 {

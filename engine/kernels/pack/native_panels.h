@@ -1,5 +1,6 @@
-/* Panels of the native dtypes: 16 outputs' blocks of a GGUF file, laid out anew and never rounded;
- * what a row of weights becomes is exactly what baton_blocks_decode gives. Private to the kernels.
+/* Panels of the native dtypes: 16 outputs' blocks of a GGUF file in another layout, without
+ * rounding; a panel's weights are exactly those that baton_blocks_decode gives. Private to the
+ * kernels.
  *
  * A panel is steps of 64, 128 or 256 inputs: scales, then for each 64 inputs a unit of codes. A
  * unit is one or two planes of bits, and a plane is words of 64 bytes: byte b of output o, at
@@ -51,10 +52,10 @@ enum {
     BATON_NATIVE_UNIT = 64,   /* inputs */
     BATON_NATIVE_STEP = 256,  /* most inputs of a step */
     BATON_NATIVE_WORD = 64,   /* bytes: of 4 inputs and 16 outputs */
-    BATON_NATIVE_N_WORDS = 16 /* of a unit, when bytes */
+    BATON_NATIVE_N_WORDS = 16 /* of a unit whose codes are bytes */
 };
 
-/* A native dtype: known to the kernels' compiler, so that loops over its bits unroll. */
+/* A native dtype. Kernels are compiled with constants of it, so that loops over its bits unroll. */
 struct baton_native {
     enum baton_block_type type;
     enum baton_native_scales scales;
@@ -62,13 +63,13 @@ struct baton_native {
     int zero;          /* the code of value 0, without levels */
     bool has_levels;
     bool has_min;
-    bool has_spans; /* sums of four groups become floats together: linear.h */
+    bool has_spans; /* sums of four groups are scaled together: native/linear.h */
 };
 
 enum { BATON_NATIVE_SPAN_GROUPS = 4 };
 
-/* Classes of formats, each of which the products sum up alike: by the inputs of a group or a span,
- * and whether there are mins.
+/* Classes of formats. Products sum up the formats of a class alike: those agree in the inputs of a
+ * group or a span, and in whether they have mins.
  *
  * name, NAME, scales, bits, group, zero, has levels */
 #define BATON_NATIVE_16(X)                                                                         \
@@ -102,7 +103,7 @@ enum { BATON_NATIVE_SPAN_GROUPS = 4 };
         .has_spans = BATON_SCALES_##form >= BATON_SCALES_INTEGER && !(levels)                      \
     }
 
-/* Where a step's parts begin, in bytes; of INTEGER_MIN the mins follow the scales. */
+/* Offsets in a step, in bytes. In INTEGER_MIN the mins follow the scales. */
 enum {
     BATON_F16_MINS_AT = 64,
     BATON_INTEGER_MIN_AT = 32, /* f16 min */
@@ -110,7 +111,7 @@ enum {
     BATON_INTEGER_MINS_AT = 64 + 8 * 16
 };
 
-/* As baton_f16_from, but infinities stay: a file may hold them. */
+/* Like baton_f16_from, but infinities stay, because a file may hold them. */
 static inline uint16_t baton_native_f16(float number)
 {
     if (isinf(number))
@@ -129,7 +130,7 @@ static inline uint16_t baton_native_f16(float number)
      : (form) == BATON_SCALES_INTEGER ? 64 + BATON_NATIVE_STEP / (group)*16                        \
                                       : 64 + BATON_NATIVE_STEP)
 
-/* Units that a span of groups has. */
+/* Units of a span. */
 static inline int baton_native_span_units(const struct baton_native *native)
 {
     return BATON_NATIVE_SPAN_GROUPS * native->group / BATON_NATIVE_UNIT;
@@ -173,11 +174,11 @@ static inline int baton_native_low_bytes(const struct baton_native *native)
     return BATON_NATIVE_UNIT * 16 / 8 * baton_native_low_bits(native);
 }
 
-/* Packs a panel: output o's row of blocks begins at rows[o]; NULL: zeros. */
+/* Packs a panel from rows of blocks: that of output o begins at rows[o]; NULL: zeros. */
 void baton_native_write(const struct baton_native *native, void *panel,
                         const uint8_t *const rows[16], size_t n_in);
 
-/* Of a dtype with levels: them, and 128 more, so that they are unsigned. Else zeros. */
+/* The levels of a dtype that has them, plus 128 so that they are unsigned; else zeros. */
 void baton_native_levels(const struct baton_native *native, uint8_t levels[16]);
 
 /* One output's weights as float [n_in]. */

@@ -96,7 +96,7 @@ static void write_f16(void *panel, const float *rows, size_t n_in)
 
 static float largest_magnitude(const float weights[BATON_Q8_GROUP])
 {
-    enum { N_LANES = 8 }; /* a maximum per lane first: lanes do not wait for each other */
+    enum { N_LANES = 8 }; /* a maximum for each first: lanes do not wait for each other */
     float lanes[N_LANES] = {0}, largest = 0;
     for (size_t i = 0; i < BATON_Q8_GROUP; i += N_LANES)
         for (size_t lane = 0; lane < N_LANES; lane++) {
@@ -108,7 +108,7 @@ static float largest_magnitude(const float weights[BATON_Q8_GROUP])
     return largest;
 }
 
-/* One output's share of a group: n <= 64 weights, and zeros. */
+/* Writes one output's share of a group: n <= 64 weights, and zeros. */
 static void write_q8_column(struct q8_group *group, size_t out, const float *weights, size_t n)
 {
     float column[BATON_Q8_GROUP] = {0};
@@ -119,8 +119,8 @@ static void write_q8_column(struct q8_group *group, size_t out, const float *wei
     if (!isfinite(inverse))
         scale = inverse = 0;
     group->scales[out] = scale;
-    /* In this sum the last bit stands for one: it is rounded to nearest even, and the low byte of
-     * its bits is that of the integer. */
+    /* The last bit of this sum stands for 1: the addition rounds to nearest even, and the low byte
+     * of the sum's bits is that of the integer. */
     for (size_t i = 0; i < BATON_Q8_GROUP; i++)
         column[i] = column[i] * inverse + 0x1.8p23F;
     memcpy(bits, column, sizeof bits);
@@ -188,7 +188,7 @@ const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES] = {
                    .row_step_bytes = sizeof(float),
                    .write = write_f32,
                    .read = read_f32},
-    /* Rows have room for floats: kernels without VDPBF16PS keep them so. */
+    /* Rows are as large as floats, because kernels without VDPBF16PS store them as floats. */
     [BATON_BF16] = {.name = "bf16",
                     .step = BATON_BF16_STEP,
                     .panel_step_bytes = BATON_BF16_STEP * BATON_PANEL * sizeof(uint16_t),

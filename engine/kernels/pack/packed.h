@@ -10,7 +10,7 @@
  *                                                          the order of VPDPBUSD and of AMX's int8
  *                                                          tiles
  *     f16    panel = [K] { 16 f16 }                        K = n_in rounded up to 2
- *     other native dtypes: native/panels.h draws them
+ *     other native dtypes: see pack/native_panels.h
  *
  * The native dtypes are what GGUF files hold: a matrix keeps its file's format, and the blocks of
  * 16 outputs are laid out as a panel without being rounded again.
@@ -32,7 +32,8 @@
 #include "engine/checkpoint/weights/blocks.h"
 
 /* A gate and an up projection of F outputs each are multiplied together as one matrix, whose panels
- * alternate: 16 outputs of the gate, the same 16 of up, and so on. Outputs past F are zero. */
+ * alternate: 16 outputs of the gate, the same 16 of up, and so on, so that the thread that computes
+ * an output of up has that of the gate. Outputs past F are zero. */
 static inline int baton_gated_n_out(int n_ff)
 {
     return (n_ff + 15) / 16 * 32;
@@ -78,19 +79,19 @@ enum {
     BATON_F16_STEP = 2    /* inputs that f16 panels are padded to */
 };
 
-/* What the kernels' code needs to know of a dtype; a row of the table in packed.c. */
+/* A dtype's sizes and functions; a row of the table in packed.c. */
 struct baton_dtype_ops {
     const char *name;        /* "f32", "bf16", "q8", "q4_k" */
-    int step;                /* rows are padded to a multiple of so many inputs, stored together */
+    int step;                /* inputs that are stored together; rows are padded to a multiple */
     size_t panel_step_bytes; /* of one step of a panel */
-    size_t row_step_bytes;   /* of one step of a quantized row; 0: quantized.h says how many */
+    size_t row_step_bytes;   /* of one step of a quantized row; 0: see quantized.h */
     bool rows_are_spread;    /* quantized rows take an odd number of cache lines, else no padding */
 
     /* Packs a panel from rows [16][n_in]; NULL with blocks. */
     void (*write)(void *panel, const float *rows, size_t n_in);
     /* One output's weights as float [n_in]; NULL with blocks. */
     void (*read)(const void *panel, size_t out, float *row, size_t n_in);
-    const struct baton_native *blocks; /* panels of these (native/panels.h); NULL: of floats */
+    const struct baton_native *blocks; /* the format of its blocks (native_panels.h); or NULL */
 };
 
 extern const struct baton_dtype_ops baton_dtype_ops[BATON_N_DTYPES];
@@ -111,15 +112,15 @@ static inline bool baton_dtype_is_native(enum baton_dtype dtype)
     return dtype >= BATON_F16;
 }
 
-/* Whether panels are made of blocks of that type: by baton_packed_write_blocks, or of floats by
- * baton_packed_write where encode_panels.h takes the dtype. */
+/* Whether the dtype's panels hold blocks: baton_packed_write_blocks makes them from a file's
+ * blocks, baton_packed_write from floats if baton_packed_encodes says so. */
 static inline bool baton_dtype_has_blocks(enum baton_dtype dtype)
 {
     return dtype > BATON_F16;
 }
 
-/* The dtype that keeps a file's tensors of this type as they are; and of a dtype with blocks their
- * type. */
+/* The dtype that stores a file's tensors of this type unchanged; and the type of the blocks of a
+ * dtype that has them. */
 enum baton_dtype baton_dtype_of_blocks(enum baton_block_type type);
 enum baton_block_type baton_dtype_block_type(enum baton_dtype dtype);
 
@@ -128,23 +129,23 @@ static inline int baton_packed_n_panels(const struct baton_packed *packed)
     return (packed->n_out + BATON_PANEL - 1) / BATON_PANEL;
 }
 
-/* What n_in of a file's rows is a multiple of: the values of a block, or 1. */
+/* The values of a block, of which n_in of a file's rows is a multiple; 1 without blocks. */
 int baton_packed_block_values(enum baton_dtype dtype);
 
 /* Inputs as stored: n_in with its padding. */
 int baton_packed_n_in(enum baton_dtype dtype, int n_in);
 
-/* Of one panel, and of the whole matrix: a multiple of 64 (ROWS: rounded up to one). */
+/* Bytes of one panel, and of the whole matrix: a multiple of 64 (ROWS: rounded up to one). */
 size_t baton_packed_panel_bytes(enum baton_dtype dtype, int n_in);
 size_t baton_packed_bytes(enum baton_dtype dtype, enum baton_layout layout, int n_out, int n_in);
 
 /* Packs one panel from rows [16][n_in]; rows past n_out are zero. bf16 and f16 round to nearest
- * even, beyond f16's range to its end, but infinities stay; q8 takes the scale from the largest
- * magnitude of the group; blocks are those that encode_blocks.h finds. */
+ * even; f16 limits finite numbers to its range. q8 scales a group by its largest magnitude; blocks
+ * are those that encode_blocks.h finds. */
 void baton_packed_write(const struct baton_packed *packed, int panel, const float *rows);
 
-/* Packs one panel from blocks: rows[o] is output o's whole row of n_in values, any alignment, or
- * NULL, which is zeros; the last block may go on past n_in. */
+/* Packs one panel from blocks: rows[o] is output o's whole row of n_in values, of any alignment;
+ * NULL stands for zeros. The last block may extend past n_in. */
 void baton_packed_write_blocks(const struct baton_packed *packed, int panel,
                                const uint8_t *const rows[BATON_PANEL]);
 

@@ -1,4 +1,4 @@
-/* The kernels of AMX: products by tiles, everything else as AVX-512 does it.
+/* The kernels of AMX: products and some attention by tiles, everything else by AVX-512.
  *
  * A tile's rows are independent of each other and its inputs come in one order, so one row and
  * hundreds are the same arithmetic. Blocks and fetching are laid out for Sapphire Rapids (48 KiB
@@ -10,7 +10,8 @@
 #include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/variants.h"
 
-/* Tiles are configured for the call only: a thread without them is switched at less cost. */
+/* Tiles are configured for the call only: the system does not save and restore 8 KiB of tiles when
+ * it switches from a thread that has released them. */
 #define WITH_TILES(name)                                                                           \
     static void name##_by_tiles(const struct baton_linear *job, int first_out, int end_out)        \
     {                                                                                              \
@@ -23,9 +24,10 @@ WITH_TILES(linear_f32)
 WITH_TILES(linear_bf16)
 WITH_TILES(linear_q8)
 
-static struct baton_kernels vectors, tiles; /* filled in before products are reachable */
+static struct baton_kernels vectors, tiles; /* filled in before any product is called */
 
-/* One tile of rows waits for memory with either, and vectors need no tiles' sums in memory. */
+/* One tile of rows waits for memory with tiles and with vectors, and vectors need not pass sums
+ * through memory as tiles do. */
 static void linear_q8_by_rows(const struct baton_linear *job, int first_out, int end_out)
 {
     if (job->n_rows > TILE_ROWS)
@@ -34,7 +36,8 @@ static void linear_q8_by_rows(const struct baton_linear *job, int first_out, int
         vectors.dtypes[BATON_Q8].linear(job, first_out, end_out);
 }
 
-/* Fewer rows than a tile has wait for memory, or nearly so, and vectors need no sums in memory. */
+/* Fewer rows than a tile has wait for memory, or nearly so, and vectors need not pass sums through
+ * memory. */
 static void linear_native(const struct baton_linear *job, int first_out, int end_out)
 {
     const struct baton_kernels *kernels = job->n_rows < TILE_ROWS ? &vectors : &tiles;

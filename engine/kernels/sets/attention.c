@@ -1,4 +1,4 @@
-/* Attention, and the K and V that it reads. */
+/* Attention, and the storage of K and V. */
 #include "engine/kernels/attend/attend.h"
 #include "engine/kernels/attend/store_kv.h"
 #include "engine/kernels/variants.h"

@@ -18,7 +18,7 @@ static bool runs_portable(void)
 }
 
 #if defined(__x86_64__)
-/* Not every compiler's __builtin_cpu_supports knows the name. */
+/* Asks CPUID, because some compilers' __builtin_cpu_supports does not know "f16c". */
 static bool has_f16c(void)
 {
     unsigned a, b, c = 0, d;
@@ -41,7 +41,7 @@ static bool runs_avx512vnni(void)
     return runs_avx512() && __builtin_cpu_supports("avx512vnni");
 }
 
-/* The CPU knows tiles, and the system saves their state. */
+/* Whether the CPU has tiles with their products of bf16 and int8, and the system saves tiles. */
 static bool has_amx(void)
 {
     const unsigned osxsave = 1U << 27, tile_bf16_int8 = 1U << 24 | 1U << 22 | 1U << 25;
@@ -55,7 +55,8 @@ static bool has_amx(void)
     return (enabled & tile_state) == tile_state;
 }
 
-/* Linux saves eight KiB more for a process that asked to use tiles, once for all its threads. */
+/* Asks Linux for permission: it saves 8 KiB more of each thread's state in a process that uses
+ * tiles, and kills one that uses them unasked. One request is for all threads. */
 static bool may_use_tiles(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
@@ -116,8 +117,8 @@ static void fill_avx2(struct baton_kernels *kernels)
     FILL_ALL(avx2, kernels);
 }
 
-/* Native panels are multiplied as AVX2 does it, whose half as long registers hold as many rows'
- * sums, with the same bits. Few CPUs have AVX-512 without VNNI. */
+/* Products with native panels are AVX2's, which have the same bits, to compile less: few CPUs have
+ * AVX-512 without VNNI. */
 static void fill_avx512(struct baton_kernels *kernels)
 {
     fill_avx2(kernels);
@@ -182,15 +183,15 @@ static const struct {
 
 enum { N_VARIANTS = BATON_N_OF(variants) };
 
-static struct baton_kernels sets[N_VARIANTS]; /* those this CPU runs */
-static struct baton_kernels openblas;         /* a variation of another */
+static struct baton_kernels sets[N_VARIANTS]; /* the variants that this CPU runs; else zeros */
+static struct baton_kernels openblas;         /* made of another set */
 static const struct baton_kernels *usable[N_VARIANTS + 1];
 static int n_usable;
 
 static int first_variant(void)
 {
     int i = 0;
-    while (!variants[i].runs()) /* portable does */
+    while (!variants[i].runs()) /* portable always does */
         i++;
     return i;
 }
@@ -203,11 +204,11 @@ static void fill_set(int i)
     sets[i].fastest = variants[i].fastest;
 }
 
-/* AMX is faster than the first set, which is avx512vnni's wherever there is AMX. */
+/* Puts AMX first. It is made of the first set, which is avx512vnni on a CPU with AMX. */
 static void use_amx(void)
 {
 #if defined(__x86_64__)
-    static struct baton_kernels amx; /* likewise */
+    static struct baton_kernels amx; /* made of another set, too */
     if (!runs_amx())
         return;
     baton_amx_fill(&amx, &sets[0]);
@@ -234,8 +235,8 @@ static void load_openblas(void)
     has_openblas = baton_openblas_fill(&openblas, &sets[first], variants[first].rows);
 }
 
-/* Loaded when somebody asks for it: it is large, and brings threads of its own. Asked for last,
- * when the others are known. */
+/* Loads OpenBLAS at the first request only, because it is large and starts threads of its own.
+ * baton_kernels_at calls this last, when the other sets are filled in. */
 static const struct baton_kernels *openblas_if_there(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

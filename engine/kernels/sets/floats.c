@@ -1,5 +1,5 @@
-/* Products with weights that become f32 as they are loaded: panels of f32 and f16, and f32 row by
- * row. */
+/* Products in f32: with panels of f32, with panels of f16, which is converted as it is loaded, and
+ * with row-major f32. */
 #include "engine/kernels/linear/f32.h"
 #include "engine/kernels/linear/row_major.h"
 #include "engine/kernels/variants.h"

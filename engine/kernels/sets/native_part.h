@@ -1,4 +1,5 @@
-/* A class of native formats as a part of the set that is compiled: by AMX's tiles or by vectors.
+/* A class of native formats as a part of the set that is being compiled: products by AMX's tiles or
+ * by vectors.
  *
  * Pure: arguments are borrowed for the call; AMX's tiles are the calling thread's.
  */
@@ -14,7 +15,7 @@
 
 #define FILL_PRODUCT(name, NAME, ...) kernels->dtypes[BATON_##NAME].linear = linear_##name;
 
-/* The part native_CLASS, of its formats (native_panels.h), which a_format is one of. */
+/* The part native_CLASS for its formats (native_panels.h), one of which is a_format. */
 #define NATIVE_PART(class, formats, a_format)                                                      \
     NATIVE_PRODUCTS(formats, a_format)                                                             \
     void OF_SET(fill_native_##class)(struct baton_kernels * kernels)                               \

@@ -3,15 +3,15 @@
 
 #include "engine/kernels/variants.h"
 
-/* Set once, before linear is reachable. */
+/* Set once, before linear is called. */
 static const struct baton_row_kernels *row_kernels;
 static __typeof__(cblas_sgemm) *sgemm;
 
-/* A block of products that is finished outside of y: 128 KiB of the thread's stack. */
+/* The size of a block of products outside of y: 128 KiB of the thread's stack. */
 enum { BLOCK_ROWS = 128, BLOCK_OUTS = 256 };
 
-/* to [n_rows][n_outs], `stride` floats from one row to the next, = keep * to + the bare products of
- * rows row.. and outputs out.. */
+/* to [n_rows][n_outs] = keep * to + the products of rows from `row` on and outputs from `out` on,
+ * without epilogue. A row of `to` begins `stride` floats after the one before. */
 static void multiply(const struct baton_linear *job, int row, int n_rows, int out, int n_outs,
                      float keep, float *to, int stride)
 {
@@ -22,7 +22,7 @@ static void multiply(const struct baton_linear *job, int row, int n_rows, int ou
           n_in, keep, to, stride);
 }
 
-/* y takes the products, and with them the residual that it may hold. */
+/* Stores the products in y. The GEMM itself adds the residual that y may hold. */
 static void multiply_in_place(const struct baton_linear *job, int first_out, int end_out)
 {
     const bool adds = job->epilogue.kind == BATON_ADD;
@@ -59,13 +59,14 @@ static void linear(const struct baton_linear *job, int first_out, int end_out)
         multiply_in_place(job, first_out, end_out);
 }
 
-/* A function of the library, by the type that cblas.h gives it. */
+/* A function of the library, with the type that cblas.h declares. */
 #define FUNCTION(library, name) ((__typeof__(name) *)dlsym(library, #name))
 
 bool baton_openblas_fill(struct baton_kernels *kernels, const struct baton_kernels *best,
                          const struct baton_row_kernels *rows)
 {
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL); /* for good */
+    /* It is never closed: the kernels live as long as the process. */
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return false;
     __typeof__(openblas_set_num_threads) *set_num_threads =

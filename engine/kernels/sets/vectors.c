@@ -1,5 +1,5 @@
-/* Norms, rotation, elementwise work and the sampler's part, and rows that become what products with
- * native panels read. */
+/* Norms, rotation, elementwise operations, the sampler's operations, and the quantization of rows
+ * for products with native panels. */
 #include "engine/kernels/native/quantize.h"
 #include "engine/kernels/pack/native_panels.h"
 #include "engine/kernels/variants.h"

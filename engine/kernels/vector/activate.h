@@ -1,6 +1,7 @@
 /* Activations of 16 numbers at a time. Part of a set (set.h).
  *
- * Not inlined: each is compiled in one way, whoever calls it, and once.
+ * activate and open_gate are not inlined: with -ffp-contract=fast the compiler might round inlined
+ * copies differently from caller to caller.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -39,7 +40,7 @@ INLINE vec swish(vec x, float slope)
     return x / (1.0F + exp_vec(-slope * x));
 }
 
-/* A NaN stays one. */
+/* A NaN stays a NaN. */
 INLINE vec relu(vec x)
 {
     return blend(x < 0.0F, splat(0), x);
@@ -58,13 +59,13 @@ static __attribute__((noinline)) vec activate(enum baton_activation activation, 
         return relu(x);
     case BATON_ACT_RELU2:
         return relu(x) * relu(x);
-    case BATON_ACT_SWIGLU_CLIP: /* of pairs only: open_gate */
+    case BATON_ACT_SWIGLU_CLIP: /* it needs a gate and an up: open_gate */
         break;
     }
     return x;
 }
 
-/* What a gate lets through of the up projection's result. */
+/* The product of an activated gate and the up projection's result. */
 static __attribute__((noinline)) vec open_gate(enum baton_activation activation, vec gate, vec up)
 {
     if (activation != BATON_ACT_SWIGLU_CLIP)

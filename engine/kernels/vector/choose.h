@@ -1,4 +1,4 @@
-/* What the sampler does with a row of logits. Part of sets/vectors.c.
+/* The sampler's operations on a row of logits. Part of sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -7,7 +7,7 @@
 
 #include "engine/kernels/vector/vectors.h"
 
-/* b where a is NaN. */
+/* The greater of a and b; b if a is NaN. */
 INLINE vec max_vec(vec a, vec b)
 {
     return blend(a > b, a, b);
@@ -61,7 +61,7 @@ typedef double dvec __attribute__((vector_size(64)));
 INLINE dvec widen(half v)
 {
 #if defined(__AVX512F__)
-    return (dvec)_mm512_cvtps_pd((__m256)v); /* GCC 12 takes seven instructions for it */
+    return (dvec)_mm512_cvtps_pd((__m256)v); /* GCC 12 makes seven instructions of the other */
 #else
     return __builtin_convertvector(v, dvec);
 #endif
@@ -94,7 +94,7 @@ static double weigh(float *y, const float *x, float most, float scale, size_t n)
     return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
 }
 
-/* Bit i is lane i's. */
+/* Bit i is set if lane i of the mask is. */
 INLINE unsigned bits_of(ivec mask)
 {
 #if defined(__AVX512DQ__)
@@ -123,7 +123,8 @@ INLINE unsigned bits_of(ivec mask)
 #endif
 }
 
-/* Stores the lanes named by bits one after the other; the rest of the 64 bytes is scratch. */
+/* Stores the lanes whose bits are set one after the other; the rest of the 64 bytes is undefined.
+ * VCOMPRESSPS with a memory operand would write the lanes only, but it is slow on Zen 4. */
 INLINE void store_lanes(void *to, vec v, unsigned bits)
 {
 #if defined(__AVX512F__)

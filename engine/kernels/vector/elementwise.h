@@ -1,4 +1,4 @@
-/* What is done to every number of a vector alike. Part of sets/vectors.c.
+/* Elementwise operations on vectors. Part of sets/vectors.c.
  *
  * Pure: arguments are borrowed for the call.
  */

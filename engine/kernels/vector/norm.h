@@ -28,8 +28,7 @@ static float sum_of_squares(const float *x, float mean, int n)
     return sum_lanes(sum + d * d);
 }
 
-/* What is known of a row before its elements are normalised. RMS norm is layer norm without the
- * mean. */
+/* The mean of a row and the factor that normalises it. RMS norm is layer norm without the mean. */
 struct moments {
     float mean, scale;
 };

@@ -8,7 +8,7 @@
 #include "engine/kernels/vector/vectors.h"
 
 typedef int32_t ireg __attribute__((vector_size(REG_BYTES)));
-typedef uint32_t ureg __attribute__((vector_size(REG_BYTES))); /* it wraps around */
+typedef uint32_t ureg __attribute__((vector_size(REG_BYTES))); /* its sums may wrap around */
 typedef int32_t iquarter __attribute__((vector_size(16)));
 typedef uint32_t uquarter __attribute__((vector_size(16)));
 

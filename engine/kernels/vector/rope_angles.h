@@ -1,4 +1,4 @@
-/* The angles by which a position turns the pairs of a head: what the kernels' rope is given.
+/* The angles by which a position rotates the pairs of a head, as arguments of the kernels' rope.
  *
  * Ownership: arguments are borrowed for the call.
  * Threading: pure.
@@ -9,8 +9,8 @@
 
 #include "engine/arch/spec.h"
 
-/* Cosines and sines [n_rotated / 2] of position * inverse[i], times the attention factor. All of it
- * is in double and rounded last: a float holds the angles of far positions to 0.01 only. */
+/* Cosines and sines [n_rotated / 2] of position * inverse[i], times the attention factor. They are
+ * computed in double and rounded last: a float holds the angles of far positions to 0.01 only. */
 void baton_rope_angles(const struct baton_rope_spec *rope, int position, float *cosines,
                        float *sines);
 

@@ -1,4 +1,4 @@
-/* Floats of one scale become integers. Part of a set (set.h).
+/* Rounding of floats with a common scale to integers. Part of a set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -7,7 +7,8 @@
 
 #include "engine/kernels/vector/registers.h"
 
-/* As integers, magnitudes compare like the numbers, and NaN is the greatest. */
+/* The bits of magnitudes. Compared as integers they order like the numbers, and NaN is the
+ * greatest: a NaN among the numbers is not lost, as it would be in a maximum of floats. */
 INLINE ireg magnitude_bits(reg v)
 {
     return (ireg)v & 0x7fffffff;
@@ -16,7 +17,7 @@ INLINE ireg magnitude_bits(reg v)
 INLINE ireg max_bits(ireg a, ireg b)
 {
 #if defined(__AVX512F__)
-    return (ireg)_mm512_max_epi32((__m512i)a, (__m512i)b); /* GCC 12 takes three for the other */
+    return (ireg)_mm512_max_epi32((__m512i)a, (__m512i)b); /* GCC 12 makes three of the other */
 #elif defined(USES_NEON)
     return (ireg)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
 #else
@@ -45,7 +46,7 @@ INLINE float max_lane_of(ireg v)
     return most.value;
 }
 
-/* Of x [n]; NaN is the greatest. */
+/* The greatest magnitude of x [n]; NaN is the greatest. */
 INLINE float greatest_magnitude(const float *x, int n)
 {
     ireg largest = {0};
@@ -64,7 +65,7 @@ INLINE ureg round_reg(reg x, float inverse)
     return (ureg)(x * inverse + magic) - (ureg)splat_reg(magic);
 }
 
-/* The lanes as bytes, which they fit. */
+/* Stores the lanes as bytes; their values fit. */
 INLINE void store_bytes(int8_t *to, ureg v)
 {
 #if defined(__AVX512F__)
@@ -84,7 +85,7 @@ INLINE void store_bytes(int8_t *to, ureg v)
 #endif
 }
 
-/* The lanes as words, which they fit. */
+/* Stores the lanes as words; their values fit. */
 INLINE void store_words(int16_t *to, ureg v)
 {
 #if defined(__AVX512F__)

@@ -1,5 +1,5 @@
-/* Vectors of 16 floats, which the compiler maps to one, two or four registers; so lanes, and with
- * them the order of every sum, are the same everywhere. Part of every set (set.h).
+/* Vectors of 16 floats, which the compiler maps to one, two or four registers. So lanes, and with
+ * them the order of every sum, are the same in every set. Part of every set (set.h).
  *
  * Pure: arguments are borrowed for the call.
  */
@@ -65,7 +65,7 @@ INLINE void store_part(float *p, vec v, int n)
     memcpy(p, &v, (size_t)n * sizeof *p);
 }
 
-/* The same for any n; none below 1, all above 15. */
+/* The same for any n: no lanes below 1, all above 15. */
 INLINE vec load_up_to(const float *p, int n)
 {
     return n >= LANES ? load(p) : load_part(p, n > 0 ? n : 0);
@@ -89,7 +89,7 @@ INLINE vec blend(ivec mask, vec yes, vec no)
     return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
 }
 
-/* A NaN stays one. */
+/* A NaN stays a NaN. */
 INLINE vec clamp_vec(vec x, float least, float most)
 {
     x = blend(x > most, splat(most), x);
@@ -141,7 +141,7 @@ INLINE vec lane_numbers(void)
  * 0 at -88. */
 INLINE reg exp_reg_within(reg x)
 {
-    const float round_magic = 0x1.8p23F; /* adding it leaves no room for fraction bits */
+    const float round_magic = 0x1.8p23F; /* a sum with it has no fraction bits, so it is rounded */
     reg n = (x * 1.44269504088896341F + round_magic) - round_magic;
     reg r = x - n * 0.693359375F;
     r = r - n * -2.12194440e-4F;
