@@ -70,7 +70,7 @@ TEST(a_weight_that_changes_is_noticed)
     close_canary();
 }
 
-TEST(a_canary_that_gives_way_says_nothing_and_may_run_again)
+TEST(a_canary_that_yields_has_no_result_and_may_run_again)
 {
     open_canary(32);
     for (int i = 1; i <= N_LAYERS; i++) {

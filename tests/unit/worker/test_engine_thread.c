@@ -174,7 +174,7 @@ TEST(a_full_queue_takes_no_more)
     close_thread();
 }
 
-TEST(stopping_forgets_what_is_inside)
+TEST(stopping_drops_queued_items)
 {
     open_thread(N_ITEMS, N_ITEMS);
     for (int i = 0; i < N_ITEMS; i++) {
@@ -221,7 +221,7 @@ TEST(an_idle_thread_runs_canaries_at_start_and_again)
     close_thread();
 }
 
-TEST(a_canary_with_other_bits_is_told)
+TEST(a_canary_with_other_bits_is_reported)
 {
     open_with_canary(0.001);
     bird.err = BATON_CORRUPT;
@@ -231,7 +231,7 @@ TEST(a_canary_with_other_bits_is_told)
     close_thread();
 }
 
-TEST(a_canary_gives_way_to_an_item_and_comes_again)
+TEST(a_canary_yields_to_an_item_and_runs_again)
 {
     open_with_canary(0.001);
     atomic_store(&bird.waits, true);
@@ -247,7 +247,7 @@ TEST(a_canary_gives_way_to_an_item_and_comes_again)
     close_thread();
 }
 
-TEST(a_canary_gives_way_to_a_wake_up_and_to_the_end)
+TEST(a_canary_yields_to_a_wake_up_and_to_the_end)
 {
     open_with_canary(0.001);
     atomic_store(&bird.waits, true);
@@ -279,7 +279,7 @@ TEST(a_canary_that_does_not_come_back_is_a_stall)
     close_thread();
 }
 
-TEST(an_idle_thread_that_does_not_begin_its_canary_stands_still)
+TEST(an_idle_thread_that_does_not_start_its_canary_is_a_stall)
 {
     int64_t now_ns = BATON_SECOND;
     stall_s = 1;

@@ -24,34 +24,34 @@ static double watch(bool has_work, uint64_t n_done, int seconds)
     return still_s;
 }
 
-TEST(what_has_work_and_does_nothing_stands_still)
+TEST(work_without_progress_is_a_stall)
 {
     (void)watch(true, 7, 1);
     assert_true(watch(true, 7, 2) > 2);
     assert_true(watch(true, 8, 1) < 1);
 }
 
-TEST(what_has_no_work_does_not)
+TEST(idleness_is_no_stall)
 {
     assert_true(watch(false, 0, 60) == 0);
     (void)watch(true, 0, 1);
     assert_true(watch(false, 0, 1) == 0);
 }
 
-TEST(what_does_a_little_each_time_does_not)
+TEST(slow_progress_is_no_stall)
 {
     for (uint64_t n = 1; n < 100; n++)
         assert_true(watch(true, n, 1) < 1);
 }
 
-TEST(time_without_a_look_hardly_counts)
+TEST(time_without_a_poll_hardly_counts)
 {
     (void)watch(true, 7, 1);
     now_ns += 3600 * BATON_SECOND;
     assert_true(baton_progress_poll(&progress, true, 7, now_ns) < 2);
 }
 
-TEST(patience_grows_with_what_is_usual_and_is_long_before_that_is_known)
+TEST(patience_grows_with_the_usual_time_and_is_long_while_that_is_unknown)
 {
     assert_true(baton_progress_patience_s(1, 0.001) == 1);
     assert_true(baton_progress_patience_s(1, 2) == 16);

@@ -61,7 +61,7 @@ TEST(a_state_outlives_the_message_it_came_from)
     assert_null(sampled.logprobs);
 }
 
-TEST(a_decisions_message_says_what_removed_a_candidate)
+TEST(a_decisions_message_names_the_filter_that_removed_a_candidate)
 {
     uint32_t stop = 3;
     struct baton_sampled_message sampled;

@@ -159,7 +159,7 @@ TEST(what_is_not_computed_is_refused_by_key_and_value)
     }
 }
 
-TEST(an_unknown_model_type_is_told_all_that_there_are)
+TEST(an_unknown_model_types_error_lists_all_types)
 {
     static struct baton_checkpoint checkpoint = {.config = {.model_type = "t5"}};
     const struct baton_arch *arch = NULL;

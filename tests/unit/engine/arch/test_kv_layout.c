@@ -77,7 +77,7 @@ TEST(the_rotation_that_was_chosen_is_part_of_it)
     assert_differs(&original);
 }
 
-TEST(what_lies_elsewhere_is_not)
+TEST(other_facts_do_not_change_the_digest)
 {
     struct digest original = digest_of("f32", 16), same;
     spec.layers[0].n_ff = 99;

@@ -49,7 +49,7 @@ TEST(a_models_names_are_those_of_its_format)
 }
 
 /* Also where nothing turns: converters do not ask. */
-TEST(heads_of_llama_and_its_kin_stand_by_pairs_in_every_layer)
+TEST(gguf_rows_of_llamas_heads_are_in_pairs_in_every_layer)
 {
     static const int order[WIDTH] = {0, 2, 1, 3, 4, 6, 5, 7};
     for (int layer = 0; layer < 2; layer++) {

@@ -73,7 +73,7 @@ static double sum_of_rows(int window, int n_past, int n_rows)
     return sum;
 }
 
-TEST(a_row_sees_what_is_before_it_or_its_window)
+TEST(a_row_attends_to_earlier_positions_in_its_window)
 {
     assert_true(baton_spec_seen(0, 1000) == 1000);
     assert_true(baton_spec_seen(16, 15) == 15);

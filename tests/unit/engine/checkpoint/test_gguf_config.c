@@ -208,7 +208,7 @@ TEST(llamas_files_are_those_of_mistral_and_mixtral_too)
     assert_int_equal(config.rope.original_context, 16);
 }
 
-TEST(tensors_tell_biases_heads_and_vocabularies)
+TEST(biases_heads_and_vocabularies_follow_from_tensors)
 {
     begin("llama");
     put_tensor("token_embd.weight", 32, 100);

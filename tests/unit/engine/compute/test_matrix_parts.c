@@ -123,7 +123,7 @@ TEST(neighbouring_rows_of_one_dtype_are_one_part)
     baton_model_close(model);
 }
 
-TEST(what_stands_where_as_what_is_in_the_layout)
+TEST(the_layout_digest_depends_on_each_parts_dtype)
 {
     enum baton_dtype of[] = {BATON_F32, BATON_F32, BATON_F32};
     const struct baton_dtype_rule rule = {.choose = choose, .arg = of};

@@ -152,7 +152,7 @@ TEST(an_outlier_comes_back)
         }
 }
 
-TEST(weights_that_are_no_numbers_or_out_of_reach_make_their_block_finite)
+TEST(blocks_with_infinite_or_huge_weights_decode_to_finite_numbers)
 {
     static const float values[] = {INFINITY, -INFINITY, NAN, FLT_MAX, -1e19F, 1e17F};
     for (size_t i = 0; i < N_TYPES; i++)

@@ -114,7 +114,7 @@ TEST(keeping_gathers_in_order_even_in_place)
 /* ---- which sets there are ---- */
 
 #if defined(__aarch64__)
-TEST(sets_follow_what_the_cpu_has)
+TEST(the_sets_match_the_cpus_features)
 {
     bool has_dotprod = getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
     bool has_i8mm = has_dotprod && getauxval(AT_HWCAP2) & HWCAP2_I8MM;
@@ -128,7 +128,7 @@ TEST(sets_follow_what_the_cpu_has)
                                                                   : "neon");
 }
 #else
-TEST(sets_follow_what_the_cpu_has)
+TEST(the_sets_match_the_cpus_features)
 {
     assert_null(baton_kernels_find("neon"));
     assert_non_null(baton_kernels_find("portable"));

@@ -89,7 +89,7 @@ static void check_every_length(enum baton_block_type type)
     }
 }
 
-TEST(a_row_is_what_its_blocks_decode_to)
+TEST(a_row_equals_its_decoded_blocks)
 {
     for_each_type(check_every_length);
 }
@@ -128,7 +128,7 @@ static void check_padding(enum baton_block_type type)
     destroy(&m);
 }
 
-TEST(what_is_past_the_matrix_is_zero)
+TEST(padding_past_the_matrix_is_zero)
 {
     for_each_type(check_padding);
 }

@@ -92,7 +92,7 @@ static void assert_dtype(struct baton_kv_layout of, const char *asked, const cha
     baton_kv_destroy(made);
 }
 
-TEST(elements_are_as_asked_or_as_the_layout_says)
+TEST(the_dtype_is_the_options_or_the_layouts)
 {
     const char *const by_layout[] = {"f32", "f16"};
     for (int i = 0; i < 2; i++) {

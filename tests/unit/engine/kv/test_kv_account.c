@@ -52,7 +52,7 @@ TEST(a_shared_block_is_the_first_claimants_and_counts_for_both)
     assert_int_equal(baton_kv_account_n_faults(kv), 0);
 }
 
-TEST(blocks_that_nobody_claims_or_two_do_are_faults)
+TEST(unclaimed_and_doubly_claimed_blocks_are_faults)
 {
     struct baton_seq a = take(3), b = take(2);
     baton_kv_account_begin(kv);

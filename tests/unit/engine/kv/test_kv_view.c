@@ -77,7 +77,7 @@ TEST(every_block_of_every_layer_is_seen_where_its_owner_has_it)
 }
 
 /* The reader stood still meanwhile, or the sender gave the sequence up. */
-TEST(a_block_that_was_given_to_another_sequence_is_told)
+TEST(a_copy_fails_when_the_block_belongs_to_another_sequence)
 {
     struct baton_seq seq, next;
     assert_int_equal(baton_seq_init(&seq, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS), BATON_OK);

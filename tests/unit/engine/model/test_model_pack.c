@@ -95,7 +95,7 @@ TEST_ALONE(any_number_of_threads_packs_the_same)
     baton_model_close(by_one);
 }
 
-TEST_ALONE(the_dtype_is_f32_unless_asked_and_auto_is_the_kernels_fastest)
+TEST_ALONE(the_default_dtype_is_f32_and_auto_is_the_kernels_fastest)
 {
     const struct baton_kernels *kernels;
     for (int i = 0; (kernels = baton_kernels_at(i)); i++) {

@@ -171,7 +171,7 @@ TEST(a_file_of_another_size_is_refused)
     }
 }
 
-TEST(a_path_that_is_no_file_is_refused)
+TEST(a_path_other_than_a_file_is_refused)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
@@ -197,7 +197,7 @@ TEST(a_payload_without_space_fails_when_it_is_created)
     close(fd);
 }
 
-TEST_ALONE(a_name_says_what_is_inside)
+TEST_ALONE(a_name_has_the_digests_dtype_and_layout)
 {
     struct baton_pack_key key = usual_key();
     char name[BATON_PACK_NAME_BYTES];

@@ -32,7 +32,7 @@ static void assert_recomputes(const struct baton_decision *decision)
     }
 }
 
-TEST(explain_chooses_what_pick_chooses_and_its_numbers_say_why)
+TEST(explain_chooses_like_pick_and_its_numbers_show_why)
 {
     struct baton_sampler *sampler = baton_sampler_create(N_VOCAB);
     struct dice dice = {.seed = 41};

@@ -151,7 +151,7 @@ TEST(typical_p_may_remove_the_most_probable_token)
     assert_int_equal(n_after(&left, BATON_REMOVED_BY_TYPICAL_P), MAX_VOCAB);
 }
 
-TEST(filters_after_typical_p_look_at_what_it_left)
+TEST(filters_after_typical_p_read_what_it_kept)
 {
     float logits[MAX_VOCAB];
     struct baton_sampling_params params = plain();
@@ -165,7 +165,7 @@ TEST(filters_after_typical_p_look_at_what_it_left)
     assert_true(left.token >= 1 && left.token <= N_TAIL / 2); /* the lowest ids of equals */
 }
 
-TEST(typical_p_looks_at_what_a_mask_and_temperature_make_of_the_logits)
+TEST(typical_p_reads_logits_after_mask_and_temperature)
 {
     float logits[MAX_VOCAB];
     struct baton_sampling_params params = plain();

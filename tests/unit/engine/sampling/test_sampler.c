@@ -253,7 +253,7 @@ static struct penalized_row penalize(const float *logits, int n_vocab,
     return row;
 }
 
-TEST(presence_and_frequency_are_subtracted_from_what_was_generated)
+TEST(presence_and_frequency_penalties_apply_to_output_only)
 {
     const float logits[] = {3, 3, -1, 3};
     const struct baton_sampling_params sampling = {
@@ -320,7 +320,7 @@ TEST(extreme_penalties_never_give_nan)
     }
 }
 
-TEST(greedy_looks_at_penalized_logits)
+TEST(greedy_chooses_by_penalized_logits)
 {
     const float logits[] = {1, 1.5F, 1.2F};
     const struct baton_sampling_params sampling = {

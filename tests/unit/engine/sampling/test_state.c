@@ -77,7 +77,7 @@ TEST(a_state_takes_its_params_over)
     assert_false(sampled.has_logprobs);
 }
 
-TEST(a_penalty_looks_at_prompt_and_output)
+TEST(a_penalty_applies_to_tokens_of_prompt_and_output)
 {
     const uint32_t prompt[] = {3};
     struct baton_sampled_token sampled;

@@ -121,7 +121,7 @@ static uint64_t open_at_once(pid_t *pids, int n)
 }
 
 /* Whether they come to nothing or to a half-made table. */
-TEST(of_many_processes_each_gets_a_slot_of_one_table)
+TEST(each_of_many_processes_gets_a_slot_of_one_table)
 {
     enum { N_PROCESSES = 12, N_ROUNDS = 20 };
     pid_t pids[N_PROCESSES];

@@ -23,7 +23,7 @@ static int n_allowed(void)
     return CPU_COUNT(&set);
 }
 
-TEST(all_is_what_there_is_and_needs_no_lease)
+TEST(all_means_all_allowed_processors_without_a_lease)
 {
     struct baton_cores cores;
     assert_int_equal(init(&cores, "all", scratch), BATON_OK);

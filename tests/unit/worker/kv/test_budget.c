@@ -33,12 +33,12 @@ static void assert_refused(const struct baton_kv_options *options, enum baton_er
     assert_int_equal(budget.n_blocks, -7);
 }
 
-TEST(nothing_asked_is_so_many_contexts_and_no_bound)
+TEST(the_default_is_a_number_of_contexts_without_a_bound)
 {
     assert_room(&(struct baton_kv_options){.prefix_cache_tokens = -1}, 56, 56);
 }
 
-TEST(where_memory_is_short_it_is_the_workers_share)
+TEST(a_worker_short_of_memory_uses_its_share)
 {
     struct baton_kv_needs few = needs;
     struct baton_kv_budget budget;
@@ -94,7 +94,7 @@ TEST(bytes_are_rounded_down_to_whole_blocks)
     assert_room(&(struct baton_kv_options){.bytes = 11999}, 11, 0);
 }
 
-TEST(the_cache_is_bounded_in_whole_blocks_of_what_there_is)
+TEST(the_caches_bound_is_in_whole_blocks_and_at_most_the_pool)
 {
     assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 16}, 10, 1);
     assert_room(&(struct baton_kv_options){.tokens = 160, .prefix_cache_tokens = 47}, 10, 2);
@@ -200,7 +200,7 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     baton_model_close(model);
 }
 
-TEST(a_model_without_room_is_refused_before_it_is_loaded)
+TEST(a_model_larger_than_memory_is_refused_before_it_is_loaded)
 {
     static const struct baton_gpt2_sizes sizes = {
         .n_layers = 2, SMALL_GPT2, .n_vocab = 1000, .n_context = 64};

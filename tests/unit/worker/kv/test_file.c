@@ -252,7 +252,7 @@ TEST(a_file_with_foreign_content_is_made_anew)
     }
 }
 
-TEST(no_room_for_one_block_is_refused)
+TEST(a_limit_below_one_block_is_refused)
 {
     assert_refused(&root, 8192 + 8191, "--kv-disk-bytes: must be 16384 or more");
     baton_kv_file_close(open_with(&root, 16384));
@@ -305,7 +305,7 @@ TEST(a_slot_that_another_process_reads_or_writes_is_left_alone)
 }
 
 /* A file may not grow past the limit of its process: as on a disk that is full. */
-TEST(a_full_disk_is_told_and_what_was_written_stays)
+TEST(a_full_disk_is_an_error_and_written_records_stay)
 {
     struct baton_kv_file *file = open_one();
     put(file, 1);

@@ -40,7 +40,7 @@ TEST(a_worker_sees_who_is_still_to_decide)
     baton_memory_claim_close(decode);
 }
 
-TEST(what_is_taken_counts_as_free_until_it_is_backed)
+TEST(pool_bytes_count_as_free_until_they_are_backed)
 {
     struct baton_memory_claim *decode = open_claim(true), *prefill = open_claim(false);
     baton_memory_claim_set_pool(decode, (3 << 20) - 1);
@@ -76,7 +76,7 @@ TEST(a_limit_of_ones_own_is_not_shared_with_other_containers)
     baton_memory_claim_close(here);
 }
 
-TEST(without_a_claim_there_are_no_others)
+TEST(a_null_claim_has_no_peers)
 {
     struct baton_memory_claim *none = NULL;
     struct baton_why why = {""};

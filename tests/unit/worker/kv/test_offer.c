@@ -57,7 +57,7 @@ TEST(an_offer_survives_the_trip)
     assert_memory_equal(&parsed, &sample, sizeof parsed);
 }
 
-TEST(what_is_no_offer_is_refused_with_its_field)
+TEST(an_invalid_offer_is_refused_by_its_field)
 {
     static const struct {
         size_t at, n;
@@ -141,7 +141,7 @@ TEST(each_link_finds_its_own_offer_once)
     assert_int_equal(baton_kv_offers_n_refused(offers), 0);
 }
 
-TEST(where_nobody_listens_the_sender_is_told)
+TEST(an_offer_without_a_listener_is_an_error)
 {
     struct baton_kv_offer offer = sample;
     struct baton_why why = {""};
@@ -190,7 +190,7 @@ static int count_files(void)
     return n;
 }
 
-TEST(a_message_that_is_no_offer_is_refused_and_leaves_no_file)
+TEST(an_invalid_offer_is_refused_and_leaves_no_descriptor)
 {
     uint8_t bytes[BATON_KV_OFFER_BYTES + 1] = {0};
     struct baton_kv_offer other = sample;
@@ -260,7 +260,7 @@ TEST(a_flood_of_connections_is_bounded_and_passes)
 }
 
 /* Nobody who has a right to it gets through to ask for a look. */
-TEST(a_look_alone_empties_the_queue)
+TEST(a_poll_alone_empties_the_queue)
 {
     struct baton_why why = {""};
     int connections[200], n = 0;

@@ -75,12 +75,12 @@ static void assert_all_arrives(const struct baton_kv_stripes *stripes)
     }
 }
 
-TEST(what_a_part_sends_is_what_is_expected_of_it)
+TEST(each_part_sends_exactly_the_expected_pieces)
 {
     for_each_split(assert_all_arrives);
 }
 
-TEST(a_piece_of_two_stripes_or_of_another_part_is_not_taken)
+TEST(a_piece_of_two_stripes_or_of_another_part_is_refused)
 {
     const struct baton_kv_stripes stripes = {.first = 4, .n_blocks = 2, .n_parts = 2, .holder = 1};
     struct baton_kv_arrival arrival;
