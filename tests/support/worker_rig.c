@@ -71,7 +71,7 @@ void check_account(void)
     assert_int_equal(worker_status().kv_account_faults, 0);
 }
 
-void tell(uint64_t request_id, uint32_t attempt, baton_envelope *envelope)
+void deliver(uint64_t request_id, uint32_t attempt, baton_envelope *envelope)
 {
     struct baton_message message = {.envelope = envelope};
     envelope->src_epoch = GATEWAY;
@@ -80,7 +80,7 @@ void tell(uint64_t request_id, uint32_t attempt, baton_envelope *envelope)
     hooks.from_gateway(hooks.arg, to_gateway, &message);
 }
 
-void tell_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32_t credit)
+void deliver_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32_t credit)
 {
     Baton__V1__TokenAck ack = BATON__V1__TOKEN_ACK__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
@@ -88,17 +88,17 @@ void tell_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32
     ack.credit_tokens = credit;
     envelope.body_case = BATON__V1__ENVELOPE__BODY_TOKEN_ACK;
     envelope.token_ack = &ack;
-    tell(request_id, attempt, &envelope);
+    deliver(request_id, attempt, &envelope);
 }
 
-void tell_cancel(uint64_t request_id, uint32_t attempt)
+void deliver_cancel(uint64_t request_id, uint32_t attempt)
 {
     Baton__V1__Cancel cancel = BATON__V1__CANCEL__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     cancel.reason = baton_envelope_text("the test says so");
     envelope.body_case = BATON__V1__ENVELOPE__BODY_CANCEL;
     envelope.cancel = &cancel;
-    tell(request_id, attempt, &envelope);
+    deliver(request_id, attempt, &envelope);
 }
 
 void lose_gateway(void)

@@ -3,7 +3,7 @@
  *
  * Ownership: one worker at a time, in static memory; the fixture of each kind opens and closes it.
  * Threading: the test's thread is the worker's main thread; the engine has its own.
- * Errors:    whatever does not come within a minute fails the test.
+ * Errors:    a wait of more than a minute fails the test.
  */
 #ifndef BATON_TESTS_SUPPORT_WORKER_RIG_H
 #define BATON_TESTS_SUPPORT_WORKER_RIG_H
@@ -22,7 +22,7 @@ void work_now(void);
 /* The same, and waits for a message, or a millisecond. */
 void work_once(void);
 
-/* Works until it is so. */
+/* Works until is_so returns true. */
 void await_that(bool (*is_so)(void *arg), void *arg);
 /* Works until *counter is n. */
 void await(const int *counter, int n);
@@ -30,14 +30,16 @@ void await_idle(void);
 
 Baton__V1__Status worker_status(void);
 
-/* Has the worker check whose its blocks are now: no fault was ever found. */
+/* Runs the worker's check of its blocks' owners, and asserts that it never found a fault. */
 void check_account(void);
 
-/* ---- what the gateway says ---- */
-void tell(uint64_t request_id, uint32_t attempt, baton_envelope *envelope);
-void tell_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32_t credit);
-void tell_cancel(uint64_t request_id, uint32_t attempt);
-/* The gateway is gone, with all of its requests. */
+/* ---- messages of the gateway ---- */
+
+/* The worker receives the message for this attempt of a request. */
+void deliver(uint64_t request_id, uint32_t attempt, baton_envelope *envelope);
+void deliver_ack(uint64_t request_id, uint32_t attempt, uint64_t next_index, uint32_t credit);
+void deliver_cancel(uint64_t request_id, uint32_t attempt);
+/* The worker loses the gateway, with all of its requests. */
 void lose_gateway(void);
 
 /* tokens [n] <- a prompt; prompts of the same words share a prefix. */

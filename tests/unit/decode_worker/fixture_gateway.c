@@ -173,7 +173,7 @@ void await_prompts_back(void)
 
 static void tell_of(const struct request_params *params, baton_envelope *envelope)
 {
-    tell(params->id, 1, envelope);
+    deliver(params->id, 1, envelope);
 }
 
 void fill_prompt(const struct request_params *params, uint32_t *tokens)
@@ -312,10 +312,10 @@ void say_start(const struct request_params *params)
 
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)
 {
-    tell_ack(params->id, 1, next_index, credit);
+    deliver_ack(params->id, 1, next_index, credit);
 }
 
 void say_cancel(const struct request_params *params)
 {
-    tell_cancel(params->id, 1);
+    deliver_cancel(params->id, 1);
 }

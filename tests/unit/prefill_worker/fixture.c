@@ -362,7 +362,7 @@ void say_prompt(const struct request_params *params)
     }
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PREFILL_REQUEST;
     envelope.prefill_request = &request;
-    tell(params->id, attempt_of(params), &envelope);
+    deliver(params->id, attempt_of(params), &envelope);
 }
 
 bool came_shared(uint64_t id)
@@ -377,12 +377,12 @@ bool came_wired(uint64_t id)
 
 void say_cancel(const struct request_params *params)
 {
-    tell_cancel(params->id, attempt_of(params));
+    deliver_cancel(params->id, attempt_of(params));
 }
 
 void say_ack(const struct request_params *params, uint64_t next_index, uint32_t credit)
 {
-    tell_ack(params->id, attempt_of(params), next_index, credit);
+    deliver_ack(params->id, attempt_of(params), next_index, credit);
 }
 
 bool equals_own_run(const struct request_params *params)

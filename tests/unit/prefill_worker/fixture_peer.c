@@ -42,7 +42,7 @@ void say_parts_start(const struct request_params *params,
         change(&start);
     envelope.body_case = BATON__V1__ENVELOPE__BODY_PARTS_START;
     envelope.parts_start = &start;
-    tell(params->id, attempt_of(params), &envelope);
+    deliver(params->id, attempt_of(params), &envelope);
 }
 
 /* ---- what it sends ---- */

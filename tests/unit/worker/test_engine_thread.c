@@ -65,8 +65,8 @@ static bool run(void *arg, int64_t begin_ns, struct baton_step_report *report)
 
 /* The behaviour of the next canaries. */
 static struct {
-    atomic_int n_begun, n_gave_way;
-    atomic_bool waits; /* until somebody wants the thread, which it then gives up */
+    atomic_int n_begun, n_yielded;
+    atomic_bool waits; /* until the thread has work, to which it yields */
     enum baton_err err;
 } bird;
 
@@ -76,7 +76,7 @@ static enum baton_err fly(void *arg, baton_layer_fn goes_on, void *goes_on_arg)
     (void)atomic_fetch_add(&bird.n_begun, 1);
     while (atomic_load(&bird.waits))
         if (!goes_on(goes_on_arg, 0)) {
-            (void)atomic_fetch_add(&bird.n_gave_way, 1);
+            (void)atomic_fetch_add(&bird.n_yielded, 1);
             return BATON_CANCELED;
         }
     return bird.err;
@@ -192,7 +192,7 @@ static void open_with_canary(double period_s)
     canary_s = period_s;
     bird.err = BATON_OK;
     atomic_store(&bird.n_begun, 0);
-    atomic_store(&bird.n_gave_way, 0);
+    atomic_store(&bird.n_yielded, 0);
     open_thread(N_ITEMS, N_ITEMS);
     canary_s = stall_s = 0;
 }
@@ -239,7 +239,7 @@ TEST(a_canary_yields_to_an_item_and_runs_again)
     await_count(&bird.n_begun, 1);
     assert_int_equal(baton_engine_thread_submit(thread, &items[0]), BATON_OK);
     assert_ptr_equal(await_done(), &items[0]);
-    assert_int_equal(atomic_load(&bird.n_gave_way), 1);
+    assert_int_equal(atomic_load(&bird.n_yielded), 1);
     assert_int_equal(baton_engine_thread_stats(thread).n_canaries, 0);
     atomic_store(&bird.waits, false);
     await_canaries(1);
@@ -254,7 +254,7 @@ TEST(a_canary_yields_to_a_wake_up_and_to_the_end)
     assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
     await_count(&bird.n_begun, 1);
     baton_engine_thread_wake(thread);
-    await_count(&bird.n_gave_way, 1);
+    await_count(&bird.n_yielded, 1);
     await_count(&bird.n_begun, 2);
     close_thread();
     atomic_store(&bird.waits, false);

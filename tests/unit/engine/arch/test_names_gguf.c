@@ -48,7 +48,7 @@ TEST(a_models_names_are_those_of_its_format)
     assert_ptr_equal(baton_arch_tensors(llama, &config), llama->gguf);
 }
 
-/* Also where nothing turns: converters do not ask. */
+/* Converters permute the rows of layers without rotary embedding, too. */
 TEST(gguf_rows_of_llamas_heads_are_in_pairs_in_every_layer)
 {
     static const int order[WIDTH] = {0, 2, 1, 3, 4, 6, 5, 7};

@@ -48,7 +48,7 @@ TEST(a_shared_block_is_the_first_claimants_and_counts_for_both)
     assert_int_equal(baton_kv_account_n_faults(kv), 0);
     baton_seq_fini(&a);
     baton_seq_fini(&b);
-    baton_kv_account_begin(kv); /* two are cached now, which nobody claims */
+    baton_kv_account_begin(kv); /* two blocks are cached now, and unclaimed */
     assert_int_equal(baton_kv_account_n_faults(kv), 0);
 }
 

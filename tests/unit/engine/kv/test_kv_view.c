@@ -76,7 +76,7 @@ TEST(every_block_of_every_layer_is_seen_where_its_owner_has_it)
     baton_seq_fini(&seq);
 }
 
-/* The reader stood still meanwhile, or the sender gave the sequence up. */
+/* The reader paused for too long, or the sender freed the sequence. */
 TEST(a_copy_fails_when_the_block_belongs_to_another_sequence)
 {
     struct baton_seq seq, next;

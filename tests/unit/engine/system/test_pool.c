@@ -167,11 +167,11 @@ TEST(shares_that_change_in_the_middle_lose_no_item)
 struct places {
     cpu_set_t allowed[N_THREADS];
     atomic_int n_seen[N_THREADS];
-    int n_threads, n_told, processors[N_THREADS];
+    int n_threads, n_shared, processors[N_THREADS];
 };
 
-/* Lasts until every thread that may has taken an item. */
-static void note_place(void *arg, int item, int worker)
+/* Returns when every thread of the share has an item. */
+static void record_place(void *arg, int item, int worker)
 {
     struct places *places = arg;
     (void)item;
@@ -186,7 +186,7 @@ static bool share_places(void *arg, struct baton_share *share)
 {
     struct places *places = arg;
     *share = (struct baton_share){.n = places->n_threads, .processors = places->processors};
-    return !places->n_told++;
+    return !places->n_shared++;
 }
 
 static void *run_placed(void *arg)
@@ -195,7 +195,7 @@ static void *run_placed(void *arg)
     struct baton_pool *pool;
     assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
     baton_pool_set_share(pool, share_places, places);
-    baton_pool_run(pool, 8, note_place, places);
+    baton_pool_run(pool, 8, record_place, places);
     baton_pool_destroy(pool);
     return NULL;
 }

@@ -96,7 +96,7 @@ static void send_sample(uint64_t link)
         fail_msg("%s", why.text);
 }
 
-/* As somebody who only knows the name. */
+/* Connects as a process would that knows nothing but the name. */
 static int connect_raw(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -259,7 +259,7 @@ TEST(a_flood_of_connections_is_bounded_and_passes)
         close(connections[--n]);
 }
 
-/* Nobody who has a right to it gets through to ask for a look. */
+/* While strangers fill the queue, no sender can connect to trigger a poll. */
 TEST(a_poll_alone_empties_the_queue)
 {
     struct baton_why why = {""};
@@ -296,7 +296,7 @@ static int wait_for(pid_t child)
 TEST(processes_of_another_user_are_ended_at_once)
 {
     if (geteuid())
-        skip(); /* only root becomes somebody else */
+        skip(); /* only root can become another user */
     pid_t child = fork();
     if (!child)
         _exit(as_nobody());

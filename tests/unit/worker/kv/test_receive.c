@@ -207,7 +207,7 @@ TEST(a_context_that_is_all_there_is_taken_in_turns)
         baton_kv_receiver_work(receiver, baton_now_ns());
         assert_in_range(receive.received_bytes - n_before, 0, most);
         if (!is_complete)
-            await_rings(1); /* that more is there is told, with nothing new to tell it */
+            await_rings(1); /* the receiver rings for the rest itself */
     }
     assert_int_equal(receive.received_bytes, N_BLOCKS * baton_kv_all_block_bytes(kv));
     assert_int_equal(n_failed, 0);
@@ -300,7 +300,7 @@ TEST(a_context_is_copied_out_of_the_senders_pool)
                             baton_kv_block_bytes(kv, 0));
 }
 
-/* The sender gave the context up after it had told of it, and before it was read. */
+/* The sender freed the context after its message, before the receiver copied it. */
 TEST(blocks_that_were_given_to_another_context_are_not_taken)
 {
     struct baton_kv_offer offer = make_offer();
