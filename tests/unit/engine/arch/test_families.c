@@ -149,7 +149,7 @@ static const char *const refused[][2] = {
      "llama_4_scaling_beta: 0.1 is not supported in a llama model"},
 };
 
-TEST(what_is_not_computed_is_refused_by_key_and_value)
+TEST(unsupported_values_are_refused_by_key_and_value)
 {
     for (size_t i = 0; i < BATON_N_OF(refused); i++) {
         if (configure_for(refused[i][0], 0) != BATON_INVALID)

@@ -58,7 +58,7 @@ TEST(auto_is_beside_the_model_then_in_the_users_cache)
     assert_int_equal(dirs.n, 0);
 }
 
-TEST(of_a_model_that_is_a_file_beside_means_in_its_directory)
+TEST(a_gguf_files_cache_is_in_the_files_directory)
 {
     struct baton_cache_dirs dirs;
     assert_int_equal(setenv("HOME", "/nonexistent", 1), 0);

@@ -55,7 +55,7 @@ TEST(a_model_is_named_after_its_own_directory)
     baton_checkpoint_close(checkpoint);
 }
 
-TEST(clients_are_told_what_the_engine_is_given)
+TEST(facts_for_clients_equal_the_engines_config)
 {
     write_scratch("config.json", GPT2);
     write_scratch("generation_config.json", "{\"eos_token_id\":[49,47]}");

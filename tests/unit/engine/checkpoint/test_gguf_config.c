@@ -400,7 +400,7 @@ TEST(sampling_defaults_are_reported)
     assert_refused("general.sampling: top_p: must be a number in 0..1, not 2");
 }
 
-TEST(what_is_missing_or_of_another_type_is_refused_by_its_key)
+TEST(missing_keys_and_wrong_types_are_refused_by_key)
 {
     begin_empty("llama");
     assert_refused("x.gguf: llama.block_count: must be given");
@@ -428,7 +428,7 @@ TEST(what_is_missing_or_of_another_type_is_refused_by_its_key)
     assert_refused("llama.attention.value_length: must be the same as attention.key_length");
 }
 
-TEST(what_is_not_computed_is_refused)
+TEST(unsupported_settings_are_refused)
 {
     begin("llama");
     put_string("rope.scaling.type", "ntk");

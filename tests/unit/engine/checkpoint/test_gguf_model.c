@@ -167,7 +167,7 @@ static void write_variant(const char *name, uint32_t bos, float weight)
     write_file(name);
 }
 
-TEST(each_part_of_a_fingerprint_changes_with_what_it_is_of)
+TEST(each_part_of_a_fingerprint_changes_only_with_its_source)
 {
     write_variant("a.gguf", 1, 1);
     const struct baton_fingerprint a = fingerprint_of("a.gguf");

@@ -82,7 +82,7 @@ TEST(the_name_of_the_steps_says_whether_a_text_gets_a_first_token_unless_a_key_d
     }
 }
 
-TEST(steps_that_stand_behind_the_bytes_stay_there)
+TEST(steps_after_the_byte_level_stay_there)
 {
     struct file file = byte_file("falcon");
     struct baton_tokenizer_tables *tables = read_end(&file);

@@ -36,7 +36,7 @@ TEST(null_is_as_good_as_absent)
     assert_int_equal(config.n_context, 9);
 }
 
-TEST(of_several_names_the_first_that_is_present_counts)
+TEST(the_first_present_of_several_names_counts)
 {
     struct baton_model_config config;
     assert_int_equal(
@@ -101,7 +101,7 @@ TEST(a_value_of_the_wrong_kind_or_size_is_refused_by_its_key)
     }
 }
 
-TEST(a_size_that_is_required_is_asked_for_by_its_key)
+TEST(a_missing_size_is_named_by_its_key)
 {
     struct baton_model_config config;
     struct baton_why why;
@@ -129,7 +129,7 @@ TEST(eos_ids_of_both_files_are_united_within_the_vocabulary)
     assert_int_equal(config.eos_ids[2], 9);
 }
 
-TEST(more_eos_ids_than_there_is_room_for_are_refused)
+TEST(more_eos_ids_than_the_maximum_are_refused)
 {
     static const char most[] =
         "{\"vocab_size\":99,\"eos_token_id\":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}";
@@ -220,7 +220,7 @@ TEST(factors_of_pairs_are_lists)
     assert_int_equal(config.original_context, 16);
 }
 
-TEST(what_layers_are_is_read_layer_by_layer)
+TEST(kinds_of_layers_are_read_layer_by_layer)
 {
     struct baton_model_config config =
         config_of("{\"num_hidden_layers\":3,\"layer_types\":[\"full_attention\","
@@ -266,7 +266,7 @@ TEST(a_wrappers_language_model_is_read)
     assert_true(config.rope.factor == 8);
 }
 
-TEST(a_wrapper_answers_for_what_its_text_config_leaves_out)
+TEST(keys_that_a_text_config_lacks_are_read_from_its_wrapper)
 {
     struct baton_model_config config =
         config_of("{\"model_type\":\"mistral3\",\"tie_word_embeddings\":true,"
@@ -302,7 +302,7 @@ TEST(a_choice_is_named_with_its_value)
                         "quantization_config: \"awq\"");
 }
 
-TEST(a_window_that_is_switched_off_is_no_choice)
+TEST(a_window_that_is_switched_off_is_no_feature)
 {
     struct baton_model_config config =
         config_of("{\"sliding_window\":9,\"use_sliding_window\":false}");

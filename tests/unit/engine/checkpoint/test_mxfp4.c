@@ -27,7 +27,7 @@ TEST(every_value_at_every_scale_is_exact)
     }
 }
 
-TEST(the_scale_255_is_no_number)
+TEST(the_scale_255_is_nan)
 {
     const uint8_t block[BATON_MXFP4_BLOCK_BYTES] = {0x21}, scale = UINT8_MAX;
     float floats[BATON_MXFP4_BLOCK];

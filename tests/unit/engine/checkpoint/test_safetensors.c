@@ -105,7 +105,7 @@ TEST(data_that_does_not_tile_the_file_is_refused)
                    4, "overflows");
 }
 
-TEST(lengths_that_lie_are_refused)
+TEST(false_lengths_are_refused)
 {
     const uint8_t huge[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     const uint8_t past[10] = {3, 0, 0, 0, 0, 0, 0, 0, '{', '}'};

@@ -77,7 +77,7 @@ static enum baton_err parse_form(const char *bytes, size_t n, const char *of,
     return err;
 }
 
-TEST_ALONE(what_is_kept_is_what_was_read)
+TEST_ALONE(cached_tables_equal_the_parsed_ones)
 {
     static const char *const texts[] = {JSON "}", UNIGRAM};
     for (size_t i = 0; i < 2; i++) {
@@ -158,7 +158,7 @@ TEST(a_large_file_is_parsed_once)
     assert_null(recall());
 }
 
-TEST(a_config_says_what_stands_around_a_prompt_for_some_classes)
+TEST(some_classes_take_a_prompts_bos_and_eos_from_the_config)
 {
     struct baton_tokenizer_tables *tables = NULL;
     struct baton_why why;

@@ -103,7 +103,7 @@ static void assert_too_long(const char *before, const char *after, const char *r
     assert_refused(BATON_LIMIT, reason);
 }
 
-TEST(texts_that_are_looked_for_at_every_character_are_short)
+TEST(the_length_of_added_and_vocabulary_tokens_is_bounded)
 {
     assert_too_long("{\"pre_tokenizer\":" BYTE_LEVEL ",\"added_tokens\":[{\"id\":9,\"content\":\"",
                     "\"}]," MODEL "}", "has 1025 bytes, more than 1024");

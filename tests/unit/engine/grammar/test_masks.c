@@ -143,7 +143,7 @@ TEST(masks_are_those_of_each_token_by_itself)
     compare_all(false);
 }
 
-TEST(plain_characters_are_told_by_their_number)
+TEST(masks_are_the_same_with_plain_characters_by_number)
 {
     compare_all(true);
 }
@@ -176,7 +176,7 @@ static uint32_t id_of(const char *text)
     return id;
 }
 
-TEST(what_a_grammar_forces_is_cut_into_the_longest_tokens)
+TEST(forced_text_is_split_into_the_longest_tokens)
 {
     uint32_t tokens[8];
     assert_int_equal(forced_after("{\"", tokens, 8), 2);

@@ -76,7 +76,7 @@ static void assert_only(struct baton_matcher *matcher, char allowed)
     assert_memory_equal(mask, wanted, sizeof mask);
 }
 
-TEST(matchers_come_before_their_grammar_and_keep_what_they_are_told)
+TEST(matchers_replay_tokens_accepted_before_their_grammar_is_compiled)
 {
     struct stand stand;
     begin(&stand);
@@ -106,7 +106,7 @@ TEST(matchers_come_before_their_grammar_and_keep_what_they_are_told)
     end(&stand);
 }
 
-TEST(what_cannot_be_made_is_tried_again_for_the_next)
+TEST(a_failed_grammar_is_compiled_again_for_the_next_matcher)
 {
     struct stand stand;
     begin(&stand);

@@ -161,7 +161,7 @@ TEST(a_grammar_accepts_its_texts_and_no_others)
     }
 }
 
-TEST(what_matches_nothing_or_refers_to_itself_is_refused)
+TEST(grammars_without_a_text_or_with_left_recursion_are_refused)
 {
     static const struct {
         enum baton_grammar_kind kind;

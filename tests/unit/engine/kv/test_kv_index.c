@@ -268,7 +268,7 @@ TEST(hashes_that_leave_nothing_to_compute_are_refused)
     baton_seq_fini(&seq);
 }
 
-TEST(many_colliding_names_are_told_apart)
+TEST(many_colliding_hashes_are_distinguished)
 {
     enum { N = 300 };
     struct baton_kv_index index;

@@ -13,7 +13,7 @@ TEST_IN(make_scratch, remove_scratch, a_directory_without_weights_is_not_found)
 }
 
 TEST_IN(make_scratch, remove_scratch,
-        a_config_larger_than_its_weights_is_refused_before_memory_is_asked_for)
+        a_config_larger_than_its_weights_is_refused_before_memory_is_allocated)
 {
     struct baton_model *model = NULL;
     struct baton_why why;

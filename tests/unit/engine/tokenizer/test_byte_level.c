@@ -44,7 +44,7 @@ TEST(decoding_undoes_encoding)
         assert_int_equal((uint8_t)out[byte], byte);
 }
 
-TEST(text_outside_the_alphabet_stands_for_itself)
+TEST(text_outside_the_alphabet_is_kept_unchanged)
 {
     static const char *const texts[] = {"a b", "\u0144", "\u00ad", "a\u2581b", "\U0001f999"};
     for (size_t i = 0; i < BATON_N_OF(texts); i++) {

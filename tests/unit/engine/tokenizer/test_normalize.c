@@ -66,7 +66,7 @@ TEST(a_text_in_the_form_is_not_copied)
     assert_null(normalizer);
 }
 
-TEST(other_steps_do_what_they_say)
+TEST(other_steps_normalize_as_their_names_say)
 {
     becomes("{\"type\":\"Lowercase\"}", "ÀBC\u0130", "àbci\u0307");
     becomes("{\"type\":\"StripAccents\"}", "e\u0301a", "ea");

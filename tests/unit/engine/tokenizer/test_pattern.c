@@ -38,7 +38,7 @@ static size_t find_all(struct baton_pattern *pattern, const char *text,
     return 0;
 }
 
-TEST(what_is_found_does_not_depend_on_how_much_a_search_looks_at)
+TEST(matches_do_not_depend_on_the_length_of_a_search)
 {
     static const char *const patterns[] = {WORDS,     "\\d{1,3}(?=(?:\\d{3})*\\b)",
                                            "\\s+$",   "$",

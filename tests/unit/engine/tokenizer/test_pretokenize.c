@@ -153,7 +153,7 @@ TEST(a_split_treats_its_matches_as_it_says)
 
 #define REGEX(text) "{\"Regex\":\"" text "\"}"
 
-TEST(an_empty_match_cuts_and_is_no_piece)
+TEST(an_empty_match_splits_and_is_not_a_piece)
 {
     steps_cut_into(SPLIT(REGEX("(?=b)"), "Isolated", "false"), "abab", "a|ba|b");
     steps_cut_into(SPLIT(REGEX("x*"), "Isolated", "false"), "axxb", "a|xx|b");
@@ -219,7 +219,7 @@ TEST(a_pattern_that_backtracks_without_end_is_refused)
     }
 }
 
-TEST(patterns_mean_what_they_mean_to_oniguruma)
+TEST(patterns_match_like_onigurumas)
 {
 #define CUT(pattern, text, expected)                                                               \
     steps_cut_into(SPLIT(REGEX(pattern), "Isolated", "false"), text, expected)

@@ -104,7 +104,7 @@ TEST(the_stop_string_that_is_complete_first_ends_the_text)
     end("xa");
 }
 
-TEST(of_stop_strings_complete_together_the_longest_is_removed)
+TEST(the_longest_of_simultaneous_stop_strings_is_removed)
 {
     static const char *const stops[] = {"c", "abc"};
     start(stops, 2);
@@ -149,7 +149,7 @@ TEST(a_restart_forgets_the_text_and_keeps_the_stop_strings)
     end("d b c");
 }
 
-TEST(init_refuses_what_it_cannot_follow)
+TEST(init_refuses_too_many_and_too_long_stop_strings)
 {
     const char *many[BATON_STOP_MAX + 1];
     size_t n_bytes[BATON_STOP_MAX + 1];

@@ -68,7 +68,7 @@ TEST(a_known_text_has_its_known_ids)
     baton_tokens_fini(&tokens);
 }
 
-TEST(a_special_token_is_one_id_only_when_asked_for)
+TEST(a_special_token_is_one_id_only_on_request)
 {
     static const char text[] = "one<|endoftext|>two";
     struct baton_tokens special = encode(tale, text, strlen(text), true);
@@ -100,7 +100,7 @@ static void assert_special(const struct baton_span *spans, size_t n_spans, size_
     baton_tokens_fini(&tokens);
 }
 
-TEST(a_special_token_counts_only_where_all_of_it_lies_in_a_span)
+TEST(a_special_token_counts_only_within_a_span)
 {
     static const struct baton_span first = {3, 16}, from_within = {4, 46}, to_within = {0, 32},
                                    second_and_third = {20, 46}, empty = {3, 3};
@@ -166,7 +166,7 @@ TEST(an_id_outside_the_vocabulary_has_no_bytes)
     assert_false(baton_tokenizer_is_special(tale, 2560));
 }
 
-TEST(ids_are_appended_to_what_is_there)
+TEST(ids_are_appended_to_those_of_the_list)
 {
     struct baton_tokens tokens = {0};
     assert_int_equal(baton_tokenizer_encode(tale, "a", 1, true, 1, &tokens, NULL), BATON_OK);
@@ -194,7 +194,7 @@ TEST(one_token_too_many_is_a_limit_and_appends_nothing)
     baton_tokens_fini(&tokens);
 }
 
-TEST(no_text_is_no_tokens)
+TEST(an_empty_text_has_no_tokens)
 {
     struct baton_tokens tokens = {0};
     assert_int_equal(baton_tokenizer_encode(tale, "", 0, true, 0, &tokens, NULL), BATON_OK);

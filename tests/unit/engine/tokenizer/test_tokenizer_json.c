@@ -114,7 +114,7 @@ TEST(a_model_without_a_type_is_bpe)
     encodes_to(&parts, "ab", true, "3");
 }
 
-TEST(byte_level_may_stand_in_a_sequence)
+TEST(byte_level_may_be_in_a_sequence)
 {
     struct parts parts = small;
     parts.pre_tokenizer =
@@ -169,7 +169,7 @@ static void encodes_spans_to(const struct parts *parts, const char *text, struct
     baton_tokenizer_close(tokenizer);
 }
 
-TEST(of_special_tokens_that_overlap_the_longest_that_fits_a_span_counts)
+TEST(the_longest_overlapping_special_token_within_a_span_counts)
 {
     struct parts parts = small;
     parts.added_tokens = "[{\"id\":8,\"content\":\"<a\",\"special\":true},"
@@ -356,7 +356,7 @@ TEST(a_word_that_is_a_token_may_ignore_the_merges)
     encodes_to(&parts, "aba!", true, "3 4");
 }
 
-TEST(added_tokens_take_white_space_and_stand_alone)
+TEST(added_tokens_strip_white_space_and_match_single_words)
 {
     struct parts parts = characters;
     parts.normalizer = SPACE_MARK;
@@ -412,7 +412,7 @@ TEST(a_text_decodes_without_the_space_that_was_put_before_it)
     "\"id\":\"A\"}},{\"SpecialToken\":{\"id\":\"e\"}}],\"special_tokens\":{\"<s>\":{\"ids\":[7]}," \
     "\"e\":{\"ids\":[0,7]}}}"
 
-TEST(a_prompt_has_what_the_template_puts_around_it)
+TEST(a_prompt_has_the_tokens_of_its_template)
 {
     struct parts parts = characters;
     struct baton_why why;

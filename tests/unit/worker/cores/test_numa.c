@@ -57,7 +57,7 @@ static int choose(const char *numa, const char *cores, const char *id, bool is_d
     return baton_numa_choose(&options, &chosen, &why) ? -2 : chosen.node;
 }
 
-TEST(none_is_no_node_and_a_node_is_that_node)
+TEST(none_chooses_no_node_and_a_number_that_node)
 {
     assert_int_equal(choose("none", "auto", "decode-0", true), -1);
     assert_int_equal(choose("node:0", "auto", "decode-0", true), 0);
@@ -94,7 +94,7 @@ TEST(a_node_that_is_not_there_or_has_no_processor_is_an_error_that_says_so)
     assert_non_null(strstr(why.text, "node 2 has no processor"));
 }
 
-TEST(what_is_no_node_is_an_error_that_names_the_range)
+TEST(an_invalid_node_is_an_error_that_names_the_range)
 {
     static const char *const wrong[] = {"",        "node",   "node:",     "node:-1", "node:1x",
                                         "node: 1", "Node:1", "node:1024", "0",       "AUTO"};
@@ -145,11 +145,11 @@ TEST(binding_keeps_processors_of_the_node_only)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        RUN(none_is_no_node_and_a_node_is_that_node),
+        RUN(none_chooses_no_node_and_a_number_that_node),
         RUN(auto_goes_through_the_nodes_prefill_from_the_first_decode_from_the_last),
         RUN(auto_takes_the_node_of_a_list_of_cores),
         RUN(a_node_that_is_not_there_or_has_no_processor_is_an_error_that_says_so),
-        RUN(what_is_no_node_is_an_error_that_names_the_range),
+        RUN(an_invalid_node_is_an_error_that_names_the_range),
         RUN(files_that_make_no_sense_are_a_machine_of_one_node),
         RUN(lists_of_processors_are_read_as_linux_writes_them),
         RUN(binding_keeps_processors_of_the_node_only),

@@ -199,7 +199,7 @@ TEST(a_window_that_begins_where_the_length_says_is_taken)
     assert_true(baton_seq_slide(&seq, 1));
 }
 
-TEST(a_window_of_more_than_there_is_room_for_is_refused)
+TEST(a_window_above_the_maximum_is_refused)
 {
     send_all(FIRST - 2, 5);
     assert_int_equal(n_failed, 1);
