@@ -139,8 +139,8 @@ enum baton_err baton_engine_decode(struct baton_engine *engine, struct baton_seq
                                    const uint32_t *tokens, int n_seqs,
                                    float *logits) BATON_MUST_CHECK;
 
-/* As prefill, but with the logits of every position: on_row is called T times with logits [V], in
- * order. scratch [BATON_SCORE_ROWS][V]. */
+/* Computes like prefill, but with the logits of every position: it calls on_row T times with logits
+ * [V], in order. scratch [BATON_SCORE_ROWS][V]. */
 enum { BATON_SCORE_ROWS = 8 };
 typedef void (*baton_row_fn)(void *arg, int row, const float *logits);
 enum baton_err baton_engine_score(struct baton_engine *engine, struct baton_seq *seq,

@@ -54,7 +54,8 @@ struct baton_kv_pool_options {
                             for windows only */
 };
 
-/* For K and V of the model, which is not needed afterwards. Memory comes in the background. */
+/* Creates a pool for K and V of the model, which is not needed afterwards. A background thread
+ * backs the pool with memory. */
 enum baton_err baton_kv_create(const struct baton_model *model,
                                const struct baton_kv_pool_options *options, struct baton_kv **kv,
                                struct baton_why *why) BATON_MUST_CHECK;
@@ -81,8 +82,7 @@ int baton_kv_n_reservable(const struct baton_kv *kv);
 /* Bytes that are not backed by memory yet. */
 size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
 
-/* At most n_blocks are cached from now on; 0: none, and nothing is shared. Without this call there
- * is no bound. */
+/* Limits the cache to n_blocks from now on; 0 turns it off. Before this call it has no limit. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
 /* The time when the next block to evict became cached; 0: none is cached. */
 int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv);
@@ -110,7 +110,7 @@ struct baton_seq {
     int n_shared; /* of them, the first: found under their hashes, not to be written */
     int n_tokens; /* positions filled, advanced by forwards and by reception */
 
-    /* In a pool that slides; else NULL and 0. */
+    /* These are for a pool that slides; else NULL and 0. */
     int *windows; /* owned array, as blocks: of layers with a window; negative: not held */
     int first_window, end_window; /* those held */
     int n_set_aside;              /* that it may hold */
@@ -160,10 +160,10 @@ bool baton_kv_has_window(const struct baton_kv *kv, int layer);
 size_t baton_kv_block_bytes(const struct baton_kv *kv, int layer);
 size_t baton_kv_all_block_bytes(const struct baton_kv *kv);
 
-/* The first block of a layer that a context of n_tokens positions needs, counted in the sequence: 0
- * except for layers with a window. It is the same in every pool of the layout. One block more than
- * the next position sees is needed by a prompt that begins behind the context's last whole block.
- * */
+/* The first block of a layer that a context of n_tokens positions needs, counted in the
+ * sequence: 0 except for layers with a window. It is the same in every pool of the layout. One
+ * block more than the next position sees is needed by a prompt that begins behind the context's
+ * last whole block. */
 int baton_kv_first_block(const struct baton_kv *kv, int layer, int n_tokens);
 /* Bytes that a context of n_tokens needs in all layers, without the blocks before first_block. */
 uint64_t baton_kv_context_bytes(const struct baton_kv *kv, int first_block, int n_tokens);

@@ -47,7 +47,7 @@ struct baton_engine_hooks {
 };
 
 struct baton_canary_hook {
-    /* As baton_canary_run; NULL: there is none. */
+    /* Runs the canary, with the contract of baton_canary_run; NULL: the thread has none. */
     enum baton_err (*run)(void *arg, baton_layer_fn goes_on, void *goes_on_arg);
     void *arg;
     double period_s; /* from the end of one to the next */
@@ -91,8 +91,8 @@ void baton_engine_thread_destroy(struct baton_engine_thread *thread);
 enum baton_err baton_engine_thread_submit(struct baton_engine_thread *thread,
                                           void *item) BATON_MUST_CHECK;
 
-/* Makes the thread call schedule soon: a condition that an item inside waits for may have changed.
- * */
+/* Makes the thread call schedule soon: a condition that an item inside waits for
+ * may have changed. */
 void baton_engine_thread_wake(struct baton_engine_thread *thread);
 
 /* Checks whether the thread makes progress, and logs when it stalls or resumes. It is stalled when

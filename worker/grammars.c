@@ -14,8 +14,8 @@ struct texts {
     char marked[BATON_TRIE_MAX_DEPTH]; /* of a special token */
 };
 
-/* Special tokens are not text, so their names get a mark. Other tokens must not contain the mark.
- * */
+/* Special tokens are not text, so their names get a mark. Other tokens must not
+ * contain the mark. */
 static const char *text_of(void *arg, uint32_t id, size_t *n)
 {
     struct texts *texts = arg;

@@ -11,7 +11,7 @@
 
 struct baton_host;
 
-/* For the model of the host, which must outlive the set. */
+/* Makes an empty set for the model of the host, which must outlive the set. */
 void baton_grammars_init(struct baton_grammar_set *grammars, struct baton_host *host);
 
 #endif

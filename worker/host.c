@@ -388,8 +388,8 @@ static void reload_if_requested(struct baton_host *host)
     baton_peer_tls_reload();
 }
 
-/* Whether to return: drained, after drain_s, or at a second signal. Begins to drain if requested.
- * */
+/* Whether to return: drained, after drain_s, or at a second signal. Begins to
+ * drain if requested. */
 static bool is_finished(struct baton_host *host, int64_t now_ns)
 {
     if (!n_stop_signals && !host->drain_requested)

@@ -44,7 +44,7 @@ void baton_sampled_message_make(struct baton_sampled_message *out, struct baton_
                                 const struct baton_sampling_state *state, const float *logits,
                                 uint64_t position);
 
-/* As baton_sampled_logprobs_make. */
+/* Computes what baton_sampled_logprobs_make does, and fills the messages. */
 void baton_logprobs_message_make(struct baton_logprobs_message *out, struct baton_sampler *sampler,
                                  const float *logits, uint32_t token, int n_top);
 

@@ -332,8 +332,7 @@ enum baton_err baton_engine_naive(struct baton_engine *engine, struct baton_seq 
     if (n_tokens < 1 || scratch->n_tokens)
         return BATON_INVALID;
     for (int done = 0, n = 0; done < n_tokens && !err; done += n) {
-        /* In chunks of max_rows within one call: the KV blocks of earlier chunks are still there.
-         * */
+        /* Chunks of max_rows. All are in this call, so earlier chunks' KV blocks are kept. */
         n = n_tokens - done;
         if (n > engine->options.max_rows)
             n = engine->options.max_rows;

@@ -1,6 +1,6 @@
-/* From a layer's projections to its attention's inputs: norms of queries and keys, clamping, rotary
- * embedding (Su et al., "RoFormer", 2021), and the store into the KV cache. Rows are independent.
- * */
+/* From a layer's projections to its attention's inputs: norms of queries and keys,
+ * clamping, rotary embedding (Su et al., "RoFormer", 2021), and the store into the KV
+ * cache. Rows are independent. */
 #include <math.h>
 
 #include "engine/compute/forward.h"

@@ -31,7 +31,7 @@ struct baton_kv_blocks {
 enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks) BATON_MUST_CHECK;
 void baton_kv_blocks_fini(struct baton_kv_blocks *blocks);
 
-/* At most n blocks are cached, from now on. 0: blocks are neither registered nor found. */
+/* Limits the cached blocks to n from now on. With 0 blocks are neither registered nor found. */
 void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n);
 
 /* The blocks that can be allocated: empty and cached ones. */

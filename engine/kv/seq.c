@@ -114,8 +114,8 @@ bool baton_seq_hold_window(struct baton_seq *seq, int first, int end)
         return true;
     if (first < seq->first_window || end - first > seq->n_set_aside || end > seq->n_blocks)
         return false;
-    /* Releases before it allocates: within its n_set_aside the sequence then always finds blocks.
-     * */
+    /* Releases before it allocates: within its n_set_aside the sequence then
+     * always finds blocks. */
     int given_end = first < seq->end_window ? first : seq->end_window;
     if (given_end > seq->first_window)
         baton_kv_windows_release(windows, seq->windows, seq->first_window, given_end);

@@ -124,7 +124,7 @@ static enum baton_err make(const struct build *build, struct baton_once_file *be
         baton_log(BATON_LOG_INFO, "weights_sealing",
                   BATON_F("mib", (double)key->n_bytes / (1 << 20)));
     baton_pack_file_seal(file, key, build->pool);
-    /* Without its name the file is still good for this process. */
+    /* If it cannot be named, only other processes lack the file: this one has it open. */
     if (baton_once_file_commit(begun, why))
         baton_log(BATON_LOG_WARN, "weights_not_shared", BATON_S("reason", why->text));
     else
@@ -151,7 +151,7 @@ static enum baton_err map_or_make(const struct build *build, const char *path, u
     return BATON_OK;
 }
 
-/* IO and TIMEOUT: there is no file, and none can be made; any other error is the weights' fault.
+/* IO and TIMEOUT mean that no file exists and none can be made; other errors are the weights'.
  * All directories are searched before one gets a new file: the first may have become writable after
  * a file was made in the second. */
 static enum baton_err share(const struct build *build, struct baton_why *why)

@@ -45,9 +45,9 @@ enum baton_err baton_packing_add(struct baton_packing *packing,
                                  const struct baton_weights_source *source, bool is_gated,
                                  const struct baton_matrix *matrix) BATON_MUST_CHECK;
 
-/* Gives the pages of a source back as soon as its matrix is packed: a checkpoint of any size takes
- * no more memory than its largest tensors. shows_progress: progress and the time left, on stderr.
- * */
+/* Gives the pages of a source back as soon as its matrix is packed: a checkpoint of any
+ * size takes no more memory than its largest tensors. shows_progress: progress and the time
+ * left, on stderr. */
 enum baton_err baton_packing_run(const struct baton_packing *packing, struct baton_pool *pool,
                                  bool shows_progress) BATON_MUST_CHECK;
 void baton_packing_fini(struct baton_packing *packing);

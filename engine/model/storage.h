@@ -24,8 +24,8 @@ struct baton_matrix_dtypes {
 
 /* A rule that gives each matrix of a model its own dtypes. */
 struct baton_dtype_rule {
-    /* For a matrix that is there and not exact; *dtypes is the model's dtype for all rows. The
-     * model has its kernels already. */
+    /* Changes *dtypes, which is the model's dtype for all rows. It is called for each matrix of the
+     * model that need not be exact. The model has its kernels already. */
     void (*choose)(void *arg, const struct baton_model *model, const struct baton_array *array,
                    struct baton_matrix_dtypes *dtypes);
     void *arg;

@@ -179,8 +179,8 @@ static double mean_logit(const struct baton_sampler *sampler, const struct baton
     return shaped->max + sum / total;
 }
 
-/* A float, because it is the key of a selection. Infinity less itself would be NaN; it is 0 here.
- * */
+/* A float, because it is the key of a selection. Infinity less itself would be NaN; it
+ * is 0 here. */
 static float distance_to(double mean, float logit)
 {
     return logit == mean ? 0 : (float)fabs(logit - mean);

@@ -75,8 +75,8 @@ void baton_history_drop_output(struct baton_history *history, uint32_t id)
     if (--history->seen[history->slots[slot] - 1].n_output ||
         history->slots[slot] <= history->n_prompt)
         return;
-    /* The entry was added last, so no later one probed past its slot: emptying it breaks no chain.
-     * */
+    /* The entry was added last, so no later one probed past its slot: emptying it
+     * breaks no chain. */
     assert(history->slots[slot] == history->n_seen);
     history->slots[slot] = 0;
     history->n_seen--;

@@ -59,8 +59,8 @@ struct baton_shaped {
     struct baton_cut cuts[BATON_N_FILTERS];
 };
 
-/* Applies bias and penalties. Returns the sampler's own copy when one of them is on, else logits.
- * */
+/* Applies bias and penalties. Returns the sampler's own copy when one of them is
+ * on, else logits. */
 const float *baton_pipeline_adjust(struct baton_sampler *sampler, const float *logits,
                                    const struct baton_sampling_params *params,
                                    const struct baton_history *history);

@@ -42,7 +42,7 @@ void baton_sampling_state_fini(struct baton_sampling_state *state);
 void baton_sampling_state_accept(struct baton_sampling_state *state, uint32_t token);
 /* Takes back the last token of the output, a draft that was rejected. */
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token);
-/* As accept for tokens [n], in order: the output of earlier attempts. */
+/* Adds tokens [n] to the output, in order: those of earlier attempts. */
 void baton_sampling_state_accept_all(struct baton_sampling_state *state, const uint32_t *tokens,
                                      size_t n);
 

@@ -155,7 +155,8 @@ static void run_items(struct helper *helper)
         finish_items(pool, n);
 }
 
-/* Also true when the helper was sent away: it then leaves this wait and waits to be admitted. */
+/* Whether the helper must leave its wait for items; also when it lost its admission, because it
+ * then waits for the next one elsewhere. */
 static bool is_called(const struct helper *helper)
 {
     struct baton_pool *pool = helper->pool;

@@ -23,9 +23,9 @@
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
 
 /* The thread backs one huge page at a time, because it holds the lock of the address space
- * (mmap_lock) meanwhile. It keeps normal priority: with less, compute threads would preempt it
- * while it holds the lock, and every thread that faults a page in or maps memory would wait for it.
- * */
+ * (mmap_lock) meanwhile. It keeps normal priority: with less, compute threads would preempt
+ * it while it holds the lock, and every thread that faults a page in or maps memory would
+ * wait for it. */
 enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES };
 
 struct baton_reserve {

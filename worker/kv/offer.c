@@ -244,8 +244,8 @@ void baton_kv_offers_close(struct baton_kv_offers *offers)
     free(offers);
 }
 
-/* An empty slot, or the oldest one, whose offer is dropped: a later KvBegin offers the pool again.
- * */
+/* An empty slot, or the oldest one, whose offer is dropped: a later KvBegin offers
+ * the pool again. */
 static struct slot *find_slot(struct baton_kv_offers *offers)
 {
     struct slot *oldest = &offers->slots[0];

@@ -66,8 +66,8 @@ void baton_kv_offers_close(struct baton_kv_offers *offers);
  * would keep the queue of connections full. */
 void baton_kv_offers_poll(struct baton_kv_offers *offers);
 
-/* Polls, and returns the file of the link's offer, which the caller owns then; -1: there is none.
- * */
+/* Polls, and returns the file of the link's offer, which the caller owns then; -1:
+ * there is none. */
 int baton_kv_offers_take(struct baton_kv_offers *offers, uint64_t link,
                          struct baton_kv_offer *offer);
 

@@ -304,8 +304,8 @@ static bool set_length(struct baton_kv_receive *receive, const Baton__V1__KvEnd 
            baton_kv_arrival_ends_at(&receive->arrival, (uint32_t)baton_kv_blocks_for(n_tokens));
 }
 
-/* Each block was accepted at most once, so the right number of bytes means that all have arrived.
- * */
+/* Each block was accepted at most once, so the right number of bytes means that
+ * all have arrived. */
 static void end(const struct baton_kv_receiver *receiver, const struct baton_kv_remote *remote,
                 struct baton_kv_receive *receive, const Baton__V1__KvEnd *kv)
 {

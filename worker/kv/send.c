@@ -13,9 +13,9 @@
 
 BATON_LIST(send_list, struct baton_kv_send, in_peer)
 
-/* Whether the receiver maps the pool. Until it has confirmed that, blocks travel. A pool that was
- * not mapped is offered again with a later KvBegin: strangers may have filled the receiver's queue.
- * */
+/* Whether the receiver maps the pool. Until it has confirmed that, blocks travel. A pool
+ * that was not mapped is offered again with a later KvBegin: strangers may have filled
+ * the receiver's queue. */
 enum share { NOT_OFFERED, OFFERED, SHARED, REFUSED };
 
 #define OFFER_AGAIN_NS (2 * BATON_SECOND)
@@ -192,10 +192,10 @@ static enum baton_err find_peer(struct baton_kv_sender *sender,
 
 /* ---- a path that is cut ---- */
 
-/* Beats without an acknowledgement before a path counts as cut: CUT_BEATS if the receiver's kernel
- * does not acknowledge the packets either; CONNECT_BEATS while the link does not come up, just
- * before it gives up by itself; ACK_BEATS if only KvAcks are missing, which a slow network delays.
- * */
+/* Beats without an acknowledgement before a path counts as cut: CUT_BEATS if the receiver's
+ * kernel does not acknowledge the packets either; CONNECT_BEATS while the link does not
+ * come up, just before it gives up by itself; ACK_BEATS if only KvAcks are missing, which a
+ * slow network delays. */
 enum { CUT_BEATS = 3, CONNECT_BEATS = 5, ACK_BEATS = 40 };
 
 /* Whether the receiver owes the transfer a KvAck. */
@@ -268,8 +268,8 @@ static void set_state(struct baton_kv_send *send, enum baton_kv_send_state state
     send->state = state;
 }
 
-/* A part's receiver computes later positions, so it needs all blocks, even in layers with a window.
- * */
+/* A part's receiver computes later positions, so it needs all blocks, even in layers
+ * with a window. */
 static void begin_part_order(struct baton_kv_send *send, bool window)
 {
     int n_layers;

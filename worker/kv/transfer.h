@@ -71,8 +71,8 @@ static inline struct baton_kv_progress baton_kv_progress_read(baton_kv_progress_
                                       .n_layers = (int)(value & 0xffff)};
 }
 
-/* The number of blocks that are ready in all layers; last_layer: the last one that holds K and V.
- * */
+/* The number of blocks that are ready in all layers; last_layer: the last one that holds
+ * K and V. */
 static inline int baton_kv_progress_complete(struct baton_kv_progress progress, int last_layer)
 {
     return progress.n_layers > last_layer ? progress.n_end : progress.n_done;
@@ -160,8 +160,8 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
 /* Skips the blocks before first in these layers [n], in which none has arrived. */
 void baton_kv_arrival_begin_at(struct baton_kv_arrival *arrival, const int *layers, int n,
                                uint32_t first);
-/* Restricts an arrival that has just begun to the part's blocks; a piece has blocks of one stripe.
- * */
+/* Restricts an arrival that has just begun to the part's blocks; a piece has blocks
+ * of one stripe. */
 void baton_kv_arrival_keep_part(struct baton_kv_arrival *arrival,
                                 const struct baton_kv_stripes *stripes, int part);
 void baton_kv_arrival_fini(struct baton_kv_arrival *arrival);

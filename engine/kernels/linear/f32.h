@@ -112,7 +112,7 @@ INLINE void add_block_f32(enum baton_dtype dtype, struct f32_block *b, int n_pan
     }
 }
 
-/* At most F32_STRIP rows. */
+/* Multiplies n_panels panels with at most F32_STRIP rows. */
 INLINE void strip_f32(enum baton_dtype dtype, const struct baton_linear *job, int out, int end_out,
                       int n_panels, int row, int n_rows)
 {
