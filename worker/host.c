@@ -337,7 +337,7 @@ static void touch_alive_file(struct baton_host *host, int64_t now_ns)
     host->alive_next_ns = now_ns + BATON_SECOND;
     int fd = open(host->options->alive_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (fd >= 0) {
-        (void)futimens(fd, NULL);
+        (void)futimens(fd, NULL); /* opening an existing file does not change its time */
         close(fd);
     }
 }
@@ -376,7 +376,7 @@ static void reload_if_requested(struct baton_host *host)
 {
     if (!wants_reload)
         return;
-    wants_reload = 0;
+    wants_reload = 0; /* before the files are read: a signal during the reload is not lost */
     if (!*host->token.path && !*host->options->fleet.peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
                   BATON_S("reason", "no cluster-token-file, no peer-certfile"));

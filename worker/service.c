@@ -203,6 +203,7 @@ static void status(void *arg, Baton__V1__Status *status)
     service->ops->status(service, status);
 }
 
+/* cancel only marks requests, so it may be called while the list is walked; work ends them. */
 static void lost(void *arg, uint64_t gateway_epoch)
 {
     struct baton_service *service = arg;

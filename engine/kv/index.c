@@ -39,6 +39,7 @@ void baton_kv_index_fini(struct baton_kv_index *index)
     *index = (struct baton_kv_index){0};
 }
 
+/* A block's hash is cryptographic, so any of its bits spread blocks evenly over buckets. */
 static int *bucket_of(const struct baton_kv_index *index, const struct baton_block_hash *hash)
 {
     uint64_t bits;

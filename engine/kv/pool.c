@@ -56,7 +56,7 @@ static enum baton_err make_tables(struct baton_kv *kv, int n_layers)
 {
     kv->n_layers = n_layers;
     kv->layers = calloc((size_t)n_layers, sizeof *kv->layers);
-    kv->held = calloc(3 * (size_t)n_layers, sizeof *kv->held);
+    kv->held = calloc(3 * (size_t)n_layers, sizeof *kv->held); /* three lists in one array */
     if (!kv->layers || !kv->held)
         return BATON_NO_MEMORY;
     kv->of[false] = kv->held + n_layers;
@@ -312,6 +312,7 @@ int baton_kv_n_holders(const struct baton_kv *kv, int block)
 
 int64_t baton_kv_oldest_cached_ns(const struct baton_kv *kv)
 {
+    /* The last entry is the head of the ring of cached blocks, so its `newer` is the oldest. */
     const struct baton_kv_block *blocks = kv->blocks.blocks;
     return kv->blocks.n_cached ? blocks[blocks[kv->blocks.n_blocks].newer].cached_ns : 0;
 }

@@ -76,6 +76,7 @@ int baton_kv_windows_acquire(struct baton_kv_windows *windows,
 {
     pthread_mutex_lock(&windows->mutex);
     int end = windows->blocks.max_cached ? find(windows, hashes, n, n_behind) : 0;
+    /* Earlier blocks are outside the window of every position to come. */
     for (int i = end > n_behind ? end - n_behind : 0; i < end; i++)
         numbers[i] = baton_kv_blocks_acquire(&windows->blocks, &hashes[i]);
     pthread_mutex_unlock(&windows->mutex);

@@ -24,7 +24,7 @@ struct baton_sampler *baton_sampler_create(int n_vocab)
         .kept_ids = calloc(n_padded, sizeof *sampler->kept_ids),
         .weights = baton_floats_create(n_padded),
         .places = calloc(n_padded, sizeof *sampler->places),
-        .maxima = baton_floats_create(n / VECTOR + VECTOR),
+        .maxima = baton_floats_create(n / VECTOR + VECTOR), /* 16 for each 256, rounded up */
         .items = calloc(n, sizeof *sampler->items),
         .block_sums = calloc(n / BATON_DRAW_BLOCK + 1, sizeof *sampler->block_sums),
         .mask_scratch = calloc(n / 64 + 1, sizeof *sampler->mask_scratch),

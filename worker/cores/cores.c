@@ -47,7 +47,7 @@ static void open_lease(struct baton_cores *cores, const struct baton_cores_optio
                        const cpu_set_t *allowed, const struct baton_cpu_quota *quota)
 {
     char path[PATH_MAX];
-    struct baton_why why = {"no directory for it"};
+    struct baton_why why = {"no directory for the table of cores"};
     if (!*options->lease_dir)
         return;
     if (!baton_cores_shared_path(options->lease_dir, "baton-cores", path) ||

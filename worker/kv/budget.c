@@ -28,6 +28,7 @@ uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
     int n_prefill = peers->n_unsized_prefill + !decodes,
         n_decode = peers->n_unsized_decode + decodes;
     int own = decodes ? BATON_KV_DECODE_CONTEXTS : BATON_KV_PREFILL_CONTEXTS;
+    /* A fleet needs both roles: a worker that sees none of the other role leaves memory for one. */
     n_prefill += decodes && !peers->n_prefill;
     n_decode += !decodes && !peers->n_decode;
     double n_contexts =
@@ -92,6 +93,7 @@ static struct sizes sizes_in(const struct baton_kv_options *options,
     int64_t n_alike = (int64_t)(bytes / needs->block_bytes);
     if (!needs->window_blocks)
         return (struct sizes){n_alike, 0};
+    /* Half of the bytes for windows, or more if whole contexts need more. */
     double half = (double)bytes / 2 / (double)needs->window_bytes,
            least = windows_of_contexts(needs, (double)bytes);
     int64_t n_windows = lesser((int64_t)options->n_sequences * needs->window_blocks,

@@ -30,7 +30,7 @@ enum baton_err baton_memory_claim_open(const char *lease_dir, bool decodes, uint
 {
     char path[PATH_MAX];
     if (!*lease_dir || !baton_cores_shared_path(lease_dir, "baton-memory", path))
-        return baton_fail(why, BATON_NOT_FOUND, "no directory for it");
+        return baton_fail(why, BATON_NOT_FOUND, "no directory for memory claims");
     struct baton_memory_claim *made = calloc(1, sizeof *made);
     if (!made)
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
@@ -67,6 +67,9 @@ static bool is_live(struct baton_memory_claim *claim, int i)
     return false;
 }
 
+/* Whether the worker of slot i draws on the same memory. allowed[0], which lists processors in the
+ * table of cores, is the control group here; 0 means that only the machine limits this worker, and
+ * its memory is that of all. */
 static bool is_bounded_with(const struct baton_memory_claim *claim, int i)
 {
     uint64_t group = atomic_load(&claim->own->allowed[0]);
@@ -104,6 +107,7 @@ void baton_memory_claim_set_pool(struct baton_memory_claim *claim, uint64_t n_by
         return;
     atomic_store(&claim->own->pool_mib, whole_mib(n_bytes));
     atomic_store(&claim->own->unbacked_mib, whole_mib(n_bytes));
+    /* Last: a peer that sees SIZED must not read a size of 0. */
     atomic_fetch_or(&claim->own->state, BATON_CORE_SIZED);
 }
 

@@ -2,7 +2,7 @@
  * caches: the workers that have no pool yet, the sizes of the others' pools, and the part of these
  * that is not backed by memory yet, so that the kernel still counts it as free.
  *
- *     open --take: so many bytes--> sized, so many unbacked --back--> fewer --> none
+ *     open --set_pool--> sized, wholly unbacked --set_unbacked--> less unbacked --> none
  *
  * A table of slots like that of the cores (cores/table.h), in a file of its own: a slot is
  * held by a lock that dies with its process.

@@ -249,7 +249,8 @@ static bool is_awaited(struct baton_kv_receive *receive, const struct baton_mess
                                 chunk->n_blocks);
 }
 
-/* Copies block by block: neighbours in the message need not be neighbours in this pool. */
+/* Copies block by block: neighbours in the message need not be neighbours in this pool. A message
+ * without blocks was refused when it was parsed, so n_blocks is not 0. */
 static void copy_payload(const struct baton_kv_receive *receive,
                          const struct baton_message *message)
 {

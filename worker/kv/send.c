@@ -301,7 +301,7 @@ enum baton_err baton_kv_send_open(struct baton_kv_sender *sender, struct baton_k
     if (err)
         return err;
     set_state(send, BATON_KV_SEND_OPEN);
-    /* The receiver grants a first credit unasked, so that the first layers wait for no KvAck. */
+    /* The first credit is fixed, so that the first layers need not wait for a KvAck. */
     *send = (struct baton_kv_send){
         .state = send->state,
         .source = *source,

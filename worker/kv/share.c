@@ -42,7 +42,7 @@ static const char *fault_of(const struct baton_kv_share *share, const struct bat
                             const baton_envelope *begin)
 {
     if (offer->sender_epoch != begin->src_epoch)
-        return "the offer is of another life than the context";
+        return "the offer and the context are from different processes";
     if (!baton_ticket_is_valid(share->ticket_key, offer->request_id, offer->attempt,
                                offer->ticket.bytes, sizeof offer->ticket.bytes))
         return "the offer has no ticket of this worker";
@@ -96,6 +96,7 @@ enum baton_err baton_kv_share_copy(const struct baton_kv_view *view,
     uint64_t end = (uint64_t)chunk->place->block + chunk->n_blocks;
     if (!view || end > (uint64_t)baton_kv_view_n_blocks(view))
         return BATON_INVALID;
+    /* A copy fails if the sender has given the block to another sequence since the message. */
     for (uint32_t i = 0; i < chunk->n_blocks; i++)
         if (!baton_kv_view_copy(
                 view, (int)chunk->layer, (int)(chunk->place->block + i), chunk->place->as_of,

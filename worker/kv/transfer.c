@@ -160,6 +160,7 @@ enum baton_err baton_kv_arrival_init(struct baton_kv_arrival *arrival, uint32_t 
     uint32_t *next_block = calloc(n_layers, sizeof *next_block);
     if (!next_block)
         return BATON_NO_MEMORY;
+    /* Layers that hold no K and V of their own are complete from the start. */
     for (uint32_t layer = 0; layer < n_layers; layer++)
         next_block[layer] = end_block;
     for (int i = 0; i < n_held; i++)
@@ -213,6 +214,7 @@ void baton_kv_arrival_fini(struct baton_kv_arrival *arrival)
 bool baton_kv_arrival_add(struct baton_kv_arrival *arrival, uint32_t layer, uint32_t first,
                           uint32_t n)
 {
+    /* The numbers are the sender's: first + n could overflow, the difference cannot. */
     if (layer >= arrival->n_layers || first != arrival->next_block[layer] ||
         n > run_end(arrival, first) - first)
         return false;

@@ -32,6 +32,7 @@ size_t baton_moe_place(struct baton_moe_state *state, const struct baton_model *
     state->plan.places = baton_slab_take(memory, &n, pairs * sizeof state->plan.places[0]);
     state->experts = baton_slab_take(memory, &n, pairs * sizeof state->experts[0]);
     state->weights = baton_slab_take(memory, &n, pairs * sizeof state->weights[0]);
+    /* The router may have one output more, the gate of the shared expert. */
     state->logits = baton_slab_take(memory, &n, rows * (n_experts + 1) * sizeof state->logits[0]);
     state->shared = baton_slab_take(memory, &n, moe->n_ff_shared ? rows * row_bytes : 0);
     state->hidden =
