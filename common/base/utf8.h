@@ -49,10 +49,10 @@ static inline uint32_t baton_utf8_at(const char *text, size_t *n)
     return baton_utf8_decode(text, length);
 }
 
-/* Where the character begins that ends before at (> 0). */
+/* Returns the first byte of the character that ends before `at` (> 0). */
 size_t baton_utf8_before(const char *text, size_t at);
 
-/* Characters in n bytes. */
+/* Counts the characters of n bytes. */
 size_t baton_utf8_count(const char *text, size_t n);
 
 /* Writes the code point c, which is below 0x110000; returns its length. */

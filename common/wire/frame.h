@@ -45,7 +45,7 @@ struct baton_frame {
 /* Length of the whole frame; 0 when a part is larger than its maximum or the header is empty. */
 size_t baton_frame_size(size_t header_bytes, size_t payload_bytes);
 
-/* Where the Envelope and the payload go inside a frame of that shape. */
+/* Offset of the payload in a frame of that shape. The Envelope is at BATON_FRAME_HEAD_BYTES. */
 size_t baton_frame_payload_offset(size_t header_bytes, size_t payload_bytes);
 
 /* Fills in the head and the padding of a frame whose Envelope and payload are in place already.

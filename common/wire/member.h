@@ -34,7 +34,7 @@ struct baton_member_options {
                           * it asked for, the link is lost: 6 beats */
     int64_t pause_ns; /* so long a silent gateway is kept whose host acknowledges: it is stopped */
     int64_t retry_ns; /* pause after Refused: 2 s */
-    /* What Hello says; texts are borrowed for the member's life. */
+    /* The contents of Hello; texts are borrowed for the member's life. */
     Baton__V1__Role role;
     const char *worker_id, *inbox_url, *bulk_url, *parts_url;
     const struct baton_fingerprint *fingerprint;

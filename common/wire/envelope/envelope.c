@@ -64,8 +64,8 @@ static enum baton_err verify_field(const ProtobufCMessage *message,
     return err;
 }
 
-/* What the parser lets pass although it is no protobuf: zero bytes in strings, fields numbered 0.
- */
+/* The generated parser accepts zero bytes in strings and fields numbered 0, which protobuf forbids
+ * and no other reader would accept. */
 static enum baton_err verify(const ProtobufCMessage *message, struct baton_why *why)
 {
     enum baton_err err = BATON_OK;

@@ -51,10 +51,10 @@ enum baton_err baton_envelope_unpack(const uint8_t *bytes, size_t n, struct bato
  * for the longest prompt, and senders hold themselves to it (baton_envelope_fits). */
 size_t baton_envelope_arena_bytes(size_t n);
 
-/* What unpacking it would take at most, counted as protobuf-c allocates. */
+/* The most memory that unpacking takes, counted as protobuf-c allocates. */
 size_t baton_envelope_unpacked_bytes(const baton_envelope *envelope);
 
-/* Whether a receiver has room for an envelope that packs into n bytes; LIMIT names both sizes. */
+/* Checks that a receiver's arena holds an envelope of n packed bytes; LIMIT names both sizes. */
 enum baton_err baton_envelope_fits(const baton_envelope *envelope, size_t n,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
@@ -69,7 +69,7 @@ static inline char *baton_envelope_text(const char *text)
     return (char *)(uintptr_t)(text ? text : "");
 }
 
-/* Whose request the message is about, as logs tell it; the tag is borrowed. */
+/* Names the request of the message for the receiver's logs; borrows the tag. */
 static inline void baton_envelope_set_tag(baton_envelope *envelope,
                                           const struct baton_request_tag *tag)
 {

@@ -29,7 +29,7 @@ void baton_sampling_encode(struct baton_sampling_message *out,
 enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
                                      const Baton__V1__Sampling *message) BATON_MUST_CHECK;
 
-/* What the message says for a field of the table. */
+/* Returns the message's value of a field of the table. */
 double baton_sampling_message_get(const struct baton_sampling_field *field,
                                   const Baton__V1__Sampling *message);
 

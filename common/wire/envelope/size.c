@@ -1,4 +1,4 @@
-/* What an Envelope takes in memory once it is unpacked, counted as protobuf-c allocates. */
+/* The memory of an unpacked Envelope, counted as protobuf-c allocates. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -6,9 +6,9 @@
 #include "common/wire/envelope/parts.h"
 #include "common/wire/frame.h"
 
-/* protobuf-c notes each field of a message that it finds. Its notes on the first 16 are on the
- * stack, those on more in blocks for 32, 64, 128, ... An arena does not get these back. */
-enum { NOTES_ON_STACK = 16, NOTE_BYTES = 32 };
+/* protobuf-c keeps a record of each field that it finds in a message: the first 16 on the stack,
+ * more in blocks for 32, 64, 128, ... An arena does not get these back. */
+enum { RECORDS_ON_STACK = 16, RECORD_BYTES = 32 };
 
 static size_t message_bytes(const ProtobufCMessage *message);
 
@@ -17,11 +17,12 @@ static size_t block_bytes(size_t n)
     return n ? sizeof(struct baton_envelope_block) + (n + 15) / 16 * 16 : 0;
 }
 
-static size_t notes_bytes(size_t n_fields)
+static size_t record_bytes(size_t n_fields)
 {
     size_t n_bytes = 0;
-    for (size_t room = NOTES_ON_STACK, more = 2 * room; room < n_fields; room += more, more *= 2)
-        n_bytes += block_bytes(more * NOTE_BYTES);
+    for (size_t known = RECORDS_ON_STACK, more = 2 * known; known < n_fields;
+         known += more, more *= 2)
+        n_bytes += block_bytes(more * RECORD_BYTES);
     return n_bytes;
 }
 
@@ -45,7 +46,7 @@ static size_t element_bytes(ProtobufCType type)
     }
 }
 
-/* What the value behind a pointer takes besides the pointer. */
+/* The memory behind a pointer, without the pointer itself. */
 static size_t pointee_bytes(const ProtobufCFieldDescriptor *field, const void *value)
 {
     const void *pointer;
@@ -99,7 +100,7 @@ static size_t message_bytes(const ProtobufCMessage *message)
             n_bytes += pointee_bytes(field, (const char *)message + field->offset);
         }
     }
-    return n_bytes + notes_bytes(n_notes);
+    return n_bytes + record_bytes(n_notes);
 }
 
 size_t baton_envelope_unpacked_bytes(const baton_envelope *envelope)

@@ -149,7 +149,7 @@ static void on_received(void *arg)
         nng_msg_free(msg);
 }
 
-/* Where a pipe comes from; false when it is gone already. */
+/* The address of a pipe's peer. False: the pipe is closed. */
 static bool pipe_address(uint32_t pipe, struct sockaddr_storage *address)
 {
     nng_sockaddr found;

@@ -9,7 +9,7 @@
 
 #include "common/base/error.h"
 
-/* What an NNG call returned, not 0, while doing `action` ("listen on") with url. */
+/* Converts the result of a failed NNG call; why names the action ("listen on") and the url. */
 enum baton_err baton_nng_fail(struct baton_why *why, int nng_result, const char *action,
                               const char *url);
 

@@ -307,8 +307,8 @@ static enum baton_err pack(const baton_envelope *envelope, size_t header_bytes, 
     return BATON_OK;
 }
 
-/* What the peer would refuse must not leave: the peer would close the connection, and everything
- * else on it would be lost as well. */
+/* A peer closes the connection of a message that it refuses, and everything else on it is lost, so
+ * messages are checked before they leave. */
 static enum baton_err judge(const baton_envelope *envelope, size_t header_bytes,
                             size_t payload_bytes)
 {

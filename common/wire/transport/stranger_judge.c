@@ -40,7 +40,7 @@ static void look_for(struct baton_stranger_judge *judge, struct baton_stranger *
     }
 }
 
-/* What unfinished first messages hold; the pipe with most of it in *largest. */
+/* Bytes that unfinished first messages hold, and in *largest the pipe that holds most. */
 static uint64_t bytes_held(const struct baton_stranger *rows, size_t n, size_t *largest)
 {
     uint64_t sum = 0, most = 0;
@@ -57,14 +57,15 @@ static uint64_t bytes_held(const struct baton_stranger *rows, size_t n, size_t *
     return sum;
 }
 
-/* However often it was looked for before: now it is hung up. */
+/* Counts from 0 again: however often its descriptor was looked up in vain, it is hung up now. */
 static void end(struct baton_stranger *row)
 {
     row->ends = true;
     row->n_looks = 0;
 }
 
-/* Those that are silent for too long, or hold too much. */
+/* Ends strangers that are silent for too long, then those that hold most until all together are
+ * within the bound. */
 static void end_some(struct baton_stranger_judge *judge, struct baton_stranger *rows, size_t n,
                      bool is_waiting, struct baton_strangers_stats *ended)
 {
@@ -73,7 +74,7 @@ static void end_some(struct baton_stranger_judge *judge, struct baton_stranger *
     int64_t oldest_ns = now_ns - judge->patience_ns;
     judge->last_pass_ns = now_ns;
     for (size_t i = 0; i < n; i++)
-        if (is_waiting) { /* their owner has not come to them: this time is not theirs */
+        if (is_waiting) { /* the inbox's owner is behind: the delay is not the stranger's */
             int64_t later_ns = rows[i].since_ns + passed_ns;
             rows[i].since_ns = later_ns < now_ns ? later_ns : now_ns;
         } else if (!rows[i].ends && rows[i].since_ns < oldest_ns) {

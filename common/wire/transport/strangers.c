@@ -79,7 +79,7 @@ static void end(struct baton_strangers *strangers, struct baton_stranger *row, u
     pthread_cond_signal(&strangers->changed);
 }
 
-/* Those of a host, or (NULL) of any, that are not being ended. */
+/* The strangers of one host, or of all, without those that are being ended. */
 struct crowd {
     size_t n, n_kept;
     struct baton_stranger *oldest; /* that is silent and may be crowded out; NULL: none */
