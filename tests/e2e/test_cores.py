@@ -155,4 +155,4 @@ def test_a_worker_bound_to_a_node_says_so_and_computes_the_same():
 
 
 def test_a_node_that_is_not_there_ends_a_worker_with_the_reason():
-    assert "numa: node 1023 is not there" in refusal("baton-decode", "--numa", "node:1023")
+    assert "numa: node 1023 does not exist" in refusal("baton-decode", "--numa", "node:1023")

@@ -101,7 +101,7 @@ static enum baton_err check(const struct baton_numa_options *options, const stru
     cpu_set_t processors, list;
     if (node >= CPU_SETSIZE || !CPU_ISSET((size_t)node, &machine->nodes))
         return baton_fail(why, BATON_INVALID,
-                          "numa: node %d does not exist; this machine has %d nodes", node,
+                          "numa: node %d does not exist; the number of nodes here is %d", node,
                           CPU_COUNT(&machine->nodes));
     processors_of(machine, node, &processors);
     if (!CPU_COUNT(&processors))
