@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/hash.h"
+
 enum {
     PAIR = 2,
     MIN_KINDS = 16,
@@ -40,9 +42,7 @@ void dc_prompt_lookup_fini(struct dc_prompt_lookup *lookup)
 
 static size_t kind_of(const struct dc_prompt_lookup *lookup, const uint32_t *pair)
 {
-    uint64_t both = (uint64_t)pair[0] << 32 | pair[1];
-    uint64_t hash = both * UINT64_C(0x9E3779B97F4A7C15); /* Fibonacci hashing: high bits mix */
-    return (size_t)(hash >> 32) & (lookup->n_kinds - 1);
+    return baton_hash_pair(pair[0], pair[1]) & (lookup->n_kinds - 1);
 }
 
 void dc_prompt_lookup_add(struct dc_prompt_lookup *lookup, uint32_t token)

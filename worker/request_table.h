@@ -1,7 +1,5 @@
 /* The requests of a worker: in order of arrival, and found by the ids in a message.
  *
- * Request ids are random: their last bits spread evenly.
- *
  * Ownership: the table owns nothing; a node is part of its request's struct, and is removed before
  *            that is freed.
  * Threading: main thread.
@@ -10,23 +8,23 @@
 #ifndef BATON_WORKER_REQUEST_TABLE_H
 #define BATON_WORKER_REQUEST_TABLE_H
 
+#include "common/base/hash.h"
 #include "common/base/list.h"
 #include "worker/origin.h"
 
-enum { BATON_REQUEST_BUCKETS = 1024 }; /* requests are hundreds: more of them share a bucket */
-
 struct baton_request_node {
     struct baton_node in_order;
-    struct baton_request_node *next; /* in the bucket */
+    struct baton_hash_node in_table;
     const struct baton_origin *origin;
 };
 
 BATON_LIST(baton_request_list, struct baton_request_node, in_order)
+BATON_HASH_TABLE(baton_requests_by_id, struct baton_request_node, in_table)
 
 struct baton_request_table {
     struct baton_request_list list; /* in order of arrival */
     size_t n_most;                  /* the most requests at a time */
-    struct baton_request_node *buckets[BATON_REQUEST_BUCKETS];
+    struct baton_requests_by_id by_id;
 };
 
 void baton_request_table_init(struct baton_request_table *table);

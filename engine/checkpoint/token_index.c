@@ -5,14 +5,8 @@
 
 #include "engine/checkpoint/tokenizer_tables.h"
 
-static uint32_t hash_of(const struct baton_token_index *index, const char *text, size_t n)
-{
-    return (uint32_t)baton_hash_bytes(&index->key, text, n);
-}
-
 enum baton_err baton_token_index_init(struct baton_token_index *index, size_t n_tokens)
 {
-    index->key = baton_hash_key_draw();
     /* At most half full, a search by linear probing takes two or three steps. */
     index->n_slots = 16;
     while (index->n_slots / 2 < n_tokens)
@@ -41,7 +35,7 @@ static struct baton_token_entry *find(const struct baton_token_index *index, con
 
 void baton_token_index_put(struct baton_token_index *index, const char *text, size_t n, uint32_t id)
 {
-    uint32_t hash = hash_of(index, text, n);
+    uint32_t hash = (uint32_t)baton_hash_bytes(text, n);
     *find(index, text, n, hash) =
         (struct baton_token_entry){.text = text, .n_bytes = (uint32_t)n, .id = id, .hash = hash};
 }
@@ -50,6 +44,7 @@ uint32_t baton_token_index_get(const struct baton_token_index *index, const char
 {
     if (!index->n_slots)
         return BATON_NO_TOKEN;
-    const struct baton_token_entry *entry = find(index, text, n, hash_of(index, text, n));
+    const struct baton_token_entry *entry =
+        find(index, text, n, (uint32_t)baton_hash_bytes(text, n));
     return entry->text ? entry->id : BATON_NO_TOKEN;
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/base/keyed_hash.h"
+#include "common/base/hash.h"
 
 struct baton_token_entry {
     const char *text; /* NULL: a free slot */
@@ -16,7 +16,6 @@ struct baton_token_entry {
 struct baton_token_index {
     struct baton_token_entry *entries;
     size_t n_slots; /* a power of two */
-    struct baton_hash_key key;
 };
 
 /* Reserves space for n_tokens. */

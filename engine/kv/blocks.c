@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 
@@ -48,13 +49,35 @@ static void remove_cached(struct baton_kv_blocks *blocks, int block)
     blocks->n_cached--;
 }
 
+/* A block hash is a piece of a SHA-256. */
+static uint64_t bits_of(const struct baton_block_hash *hash)
+{
+    uint64_t bits;
+    memcpy(&bits, hash->bytes, sizeof bits);
+    return bits;
+}
+
+static bool is_registered(const struct baton_kv_blocks *blocks, int block)
+{
+    return blocks->blocks[block].in_registered.link != NULL;
+}
+
+int baton_kv_blocks_find(const struct baton_kv_blocks *blocks, const struct baton_block_hash *hash)
+{
+    const struct baton_kv_block *block =
+        baton_kv_registered_first(&blocks->registered, bits_of(hash));
+    while (block && memcmp(&block->hash, hash, sizeof *hash) != 0)
+        block = baton_kv_registered_next(block);
+    return block ? (int)(block - blocks->blocks) : BATON_KV_NO_BLOCK;
+}
+
 /* Empties the least recently used cached block. Its hash is removed first, so that no later prompt
  * finds a block with other contents. */
 static void evict(struct baton_kv_blocks *blocks)
 {
     int block = list_head(blocks)->newer;
     remove_cached(blocks, block);
-    baton_kv_index_remove(&blocks->index, block);
+    baton_kv_registered_remove(&blocks->registered, &blocks->blocks[block]);
     push_empty(blocks, block);
 }
 
@@ -64,7 +87,7 @@ enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks
         .n_blocks = n_blocks, .max_cached = n_blocks, .top = BATON_KV_NO_BLOCK};
     /* One more is the head of the ring, so links need no special case at the ends. */
     blocks->blocks = calloc((size_t)n_blocks + 1, sizeof *blocks->blocks);
-    if (!blocks->blocks || baton_kv_index_init(&blocks->index, n_blocks)) {
+    if (!blocks->blocks || baton_kv_registered_reserve(&blocks->registered, (size_t)n_blocks)) {
         baton_kv_blocks_fini(blocks);
         return BATON_NO_MEMORY;
     }
@@ -77,7 +100,7 @@ enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks
 void baton_kv_blocks_fini(struct baton_kv_blocks *blocks)
 {
     free(blocks->blocks);
-    baton_kv_index_fini(&blocks->index);
+    baton_kv_registered_fini(&blocks->registered);
     *blocks = (struct baton_kv_blocks){0};
 }
 
@@ -99,14 +122,14 @@ int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks)
     if (!blocks->n_empty) /* a cached block may still save a prompt its computation */
         evict(blocks);
     int block = pop_empty(blocks);
-    assert(!blocks->blocks[block].n_holders && !baton_kv_index_has(&blocks->index, block));
+    assert(!blocks->blocks[block].n_holders && !is_registered(blocks, block));
     blocks->blocks[block].n_holders = 1;
     return block;
 }
 
 int baton_kv_blocks_acquire(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash)
 {
-    int block = blocks->max_cached ? baton_kv_index_find(&blocks->index, hash) : BATON_KV_NO_BLOCK;
+    int block = blocks->max_cached ? baton_kv_blocks_find(blocks, hash) : BATON_KV_NO_BLOCK;
     if (block == BATON_KV_NO_BLOCK)
         return block;
     if (!blocks->blocks[block].n_holders) /* it was cached: a held block must not be evicted */
@@ -120,7 +143,7 @@ void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block)
     assert(blocks->blocks[block].n_holders > 0);
     if (--blocks->blocks[block].n_holders)
         return;
-    if (!baton_kv_index_has(&blocks->index, block)) {
+    if (!is_registered(blocks, block)) {
         push_empty(blocks, block);
         return;
     }
@@ -135,14 +158,11 @@ void baton_kv_blocks_register(struct baton_kv_blocks *blocks, int block,
     assert(blocks->blocks[block].n_holders > 0);
     /* Two sequences that ran the same prompt at the same time both register their block. The first
      * one stays registered: others may hold it already, and both have the same bits. */
-    if (blocks->max_cached && !baton_kv_index_has(&blocks->index, block) &&
-        baton_kv_index_find(&blocks->index, hash) == BATON_KV_NO_BLOCK)
-        baton_kv_index_add(&blocks->index, block, hash);
-}
-
-static bool is_found(const struct baton_kv_index *index, int block)
-{
-    return baton_kv_index_find(index, &index->hashes[block]) == block;
+    if (!blocks->max_cached || is_registered(blocks, block) ||
+        baton_kv_blocks_find(blocks, hash) != BATON_KV_NO_BLOCK)
+        return;
+    blocks->blocks[block].hash = *hash;
+    baton_kv_registered_put(&blocks->registered, &blocks->blocks[block], bits_of(hash));
 }
 
 /* The list has n_cached blocks. None is held, each is registered, and links agree both ways. The
@@ -152,7 +172,7 @@ static bool cached_are_consistent(const struct baton_kv_blocks *blocks)
     int n = 0, newer = blocks->n_blocks, block = list_head(blocks)->older;
     for (; block != blocks->n_blocks; newer = block, block = blocks->blocks[block].older)
         if (n++ == blocks->n_cached || blocks->blocks[block].newer != newer ||
-            blocks->blocks[block].n_holders || !baton_kv_index_has(&blocks->index, block))
+            blocks->blocks[block].n_holders || !is_registered(blocks, block))
             return false;
     return n == blocks->n_cached && n <= blocks->max_cached && list_head(blocks)->newer == newer;
 }
@@ -161,8 +181,7 @@ static bool empty_are_consistent(const struct baton_kv_blocks *blocks)
 {
     int n = 0;
     for (int b = blocks->top; b != BATON_KV_NO_BLOCK; b = blocks->blocks[b].older)
-        if (n++ == blocks->n_empty || blocks->blocks[b].n_holders ||
-            baton_kv_index_has(&blocks->index, b))
+        if (n++ == blocks->n_empty || blocks->blocks[b].n_holders || is_registered(blocks, b))
             return false;
     return n == blocks->n_empty;
 }
@@ -172,7 +191,8 @@ bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
     int n_held = 0;
     for (int b = 0; b < blocks->n_blocks; b++) {
         if (blocks->blocks[b].n_holders < 0 ||
-            (baton_kv_index_has(&blocks->index, b) && !is_found(&blocks->index, b)))
+            (is_registered(blocks, b) &&
+             baton_kv_blocks_find(blocks, &blocks->blocks[b].hash) != b))
             return false;
         n_held += blocks->blocks[b].n_holders > 0;
     }

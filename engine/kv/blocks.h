@@ -5,7 +5,8 @@
  * Invariants: every block is in exactly one place: held (holders > 0), cached (no holder,
  *             registered, in the list of cached blocks), or empty (no holder, not registered, on
  *             the stack).
- *             At most max_cached blocks are cached.
+ *             At most max_cached blocks are cached. A block has at most one hash, and a hash at
+ *             most one block.
  * Ownership:  arrays for n_blocks, taken at init; nothing is allocated later. Each call is O(1).
  * Threading:  one owner at a time.
  * Errors:     init: NO_MEMORY.
@@ -13,19 +14,28 @@
 #ifndef BATON_ENGINE_KV_BLOCKS_H
 #define BATON_ENGINE_KV_BLOCKS_H
 
-#include "engine/kv/index.h"
+#include <stdbool.h>
+
+#include "common/base/block_hash.h"
+#include "common/base/hash.h"
+
+enum { BATON_KV_NO_BLOCK = -1 };
 
 struct baton_kv_block {
     int n_holders;
     int64_t cached_ns; /* time at which it became cached, if it is */
     int older, newer;  /* neighbours among the cached; an empty block's `older` is the one below */
+    struct baton_block_hash hash; /* of a registered one */
+    struct baton_hash_node in_registered;
 };
+
+BATON_HASH_TABLE(baton_kv_registered, struct baton_kv_block, in_registered)
 
 struct baton_kv_blocks {
     int n_blocks, n_empty, n_cached, max_cached;
     int top;                       /* of the stack of empty blocks */
     struct baton_kv_block *blocks; /* [n_blocks + 1], the last one heads the list of the cached */
-    struct baton_kv_index index;
+    struct baton_kv_registered registered;
 };
 
 enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks) BATON_MUST_CHECK;
@@ -41,7 +51,9 @@ int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks);
  * evicted. One must be free. */
 int baton_kv_blocks_allocate(struct baton_kv_blocks *blocks);
 
-/* The block registered under that hash, with one holder more, or BATON_KV_NO_BLOCK. */
+/* The block registered under that hash, or BATON_KV_NO_BLOCK. */
+int baton_kv_blocks_find(const struct baton_kv_blocks *blocks, const struct baton_block_hash *hash);
+/* The same, with one holder more. */
 int baton_kv_blocks_acquire(struct baton_kv_blocks *blocks, const struct baton_block_hash *hash);
 
 /* Removes one holder; without holders the block is free: cached when it is registered, else

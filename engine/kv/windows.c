@@ -61,7 +61,7 @@ static int find(const struct baton_kv_windows *windows, const struct baton_block
     int found = 0;
     for (int end = 1, run = 0; end <= n; end++) {
         bool is_there =
-            baton_kv_index_find(&windows->blocks.index, &hashes[end - 1]) != BATON_KV_NO_BLOCK;
+            baton_kv_blocks_find(&windows->blocks, &hashes[end - 1]) != BATON_KV_NO_BLOCK;
         run = is_there ? run + 1 : 0;
         if (run >= n_behind || run == end)
             found = end;

@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/hash.h"
+
 enum { MIN_SLOTS = 16 };
 
 enum baton_err baton_history_init(struct baton_history *history, size_t n_max)
@@ -30,16 +32,10 @@ void baton_history_fini(struct baton_history *history)
     *history = (struct baton_history){0};
 }
 
-static size_t first_slot(const struct baton_history *history, uint32_t id)
-{
-    uint64_t hash = id * UINT64_C(0x9E3779B97F4A7C15); /* Fibonacci: the high bits are mixed best */
-    return (size_t)(hash >> 32) & (history->n_slots - 1);
-}
-
 /* The slot of the id, or the empty slot where it belongs: linear probing. */
 static size_t slot_of(const struct baton_history *history, uint32_t id)
 {
-    size_t slot = first_slot(history, id);
+    size_t slot = baton_hash_pair(id, 0) & (history->n_slots - 1);
     while (history->slots[slot] && history->seen[history->slots[slot] - 1].id != id)
         slot = (slot + 1) & (history->n_slots - 1);
     return slot;

@@ -25,23 +25,6 @@ void gw_fleet_init(struct gw_fleet *fleet, const struct gw_fleet_options *option
     gw_worker_list_init(&fleet->workers);
     gw_worker_list_init(&fleet->refused);
     gw_worker_list_init(&fleet->leaving);
-    for (int i = 0; i < GW_WORKER_BUCKETS; i++)
-        gw_worker_bucket_init(&fleet->by_link[i]);
-}
-
-/* A link's id is random, so its low bits serve as a hash. */
-static struct gw_worker_bucket *bucket(struct gw_fleet *fleet, uint64_t link)
-{
-    return &fleet->by_link[link % GW_WORKER_BUCKETS];
-}
-
-static struct gw_worker *find_link(struct gw_fleet *fleet, uint64_t link)
-{
-    struct gw_worker_bucket *list = bucket(fleet, link);
-    struct gw_worker *worker = gw_worker_bucket_first(list);
-    while (worker && baton_link_id(worker->link) != link)
-        worker = gw_worker_bucket_next(list, worker);
-    return worker;
 }
 
 static void add(struct gw_fleet *fleet, struct gw_worker *worker)
@@ -50,7 +33,7 @@ static void add(struct gw_fleet *fleet, struct gw_worker *worker)
     worker->census = &fleet->census;
     fleet->census.n[worker->role][worker->state]++;
     gw_worker_list_push_back(&fleet->workers, worker);
-    gw_worker_bucket_push_back(bucket(fleet, baton_link_id(worker->link)), worker);
+    gw_worker_table_put(&fleet->by_link, worker, baton_link_id(worker->link));
     worker->beat_ns = fleet->options.heartbeat.beat_ns;
     gw_timing_wheel_put(&fleet->due, worker, 0);
 }
@@ -81,7 +64,7 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
     fleet->census.n[worker->role][worker->state]--;
     gw_worker_list_remove(&fleet->workers, worker);
     gw_timing_wheel_remove(&fleet->due, worker);
-    gw_worker_bucket_remove(bucket(fleet, baton_link_id(worker->link)), worker);
+    gw_worker_table_remove(&fleet->by_link, worker);
     /* After the worker has left the lists, so that nothing that on_lost calls can choose it. */
     fleet->options.on_lost(fleet->options.arg, worker, reason);
     gw_worker_list_push_back(&fleet->leaving, worker);
@@ -92,8 +75,10 @@ static void lose(struct gw_fleet *fleet, struct gw_worker *worker, const char *r
 
 void gw_fleet_fini(struct gw_fleet *fleet)
 {
-    for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->workers));)
+    for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->workers));) {
+        gw_worker_table_remove(&fleet->by_link, worker);
         gw_worker_destroy(worker);
+    }
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->refused));)
         gw_worker_destroy(worker);
     for (struct gw_worker *worker; (worker = gw_worker_list_pop_front(&fleet->leaving));)
@@ -353,7 +338,7 @@ static void dispatch(struct gw_fleet *fleet, struct gw_worker *worker,
 void gw_fleet_receive(struct gw_fleet *fleet, const struct baton_message *message, int64_t now_ns)
 {
     const baton_envelope *envelope = message->envelope;
-    struct gw_worker *worker = find_link(fleet, envelope->link);
+    struct gw_worker *worker = gw_worker_table_first(&fleet->by_link, envelope->link);
     if (!worker && envelope->body_case == BATON__V1__ENVELOPE__BODY_HELLO) {
         greet(fleet, message, now_ns);
         return;

@@ -22,7 +22,7 @@
 #include "gateway/fleet/heartbeat.h"
 #include "gateway/fleet/timing_wheel.h"
 
-enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16, GW_WORKER_BUCKETS = 256 };
+enum { GW_MAX_WORKERS = 4096, GW_MAX_REFUSED = 16 };
 
 /* Counts of the Hellos that did not lead to a worker. */
 struct gw_hello_stats {
@@ -53,11 +53,11 @@ struct gw_fleet {
     struct gw_fleet_options options;
     struct gw_worker_list workers;
     struct gw_worker_census census;
-    struct gw_worker_bucket by_link[GW_WORKER_BUCKETS]; /* the workers by the id of their link */
-    struct gw_timing_wheel due;                         /* the workers by their next check */
-    atomic_bool links_changed;                          /* some worker's link may be down */
-    struct gw_worker_list refused;                      /* links that still carry a Refused */
-    struct gw_worker_list leaving; /* lost workers, whose links are still to be closed */
+    struct gw_worker_table by_link; /* the workers by the id of their link */
+    struct gw_timing_wheel due;     /* the workers by their next check */
+    atomic_bool links_changed;      /* some worker's link may be down */
+    struct gw_worker_list refused;  /* links that still carry a Refused */
+    struct gw_worker_list leaving;  /* lost workers, whose links are still to be closed */
     struct gw_hello_stats hellos;
     struct gw_fleet_terms terms; /* settled by the first worker of an empty fleet */
     struct gw_numeric_classes classes;

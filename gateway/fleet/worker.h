@@ -25,6 +25,7 @@
 #define BATON_GATEWAY_FLEET_WORKER_H
 
 #include "common/base/fingerprint.h"
+#include "common/base/hash.h"
 #include "common/base/list.h"
 #include "common/policy/priority.h"
 #include "common/wire/link.h"
@@ -52,7 +53,8 @@ struct gw_worker_census {
 
 struct gw_worker {
     struct gw_worker_census *census; /* the fleet's */
-    struct baton_node in_workers, in_bucket, in_due;
+    struct baton_node in_workers, in_due;
+    struct baton_hash_node in_table;
     int64_t due_slot; /* its slot in the timing wheel */
     enum gw_worker_state state;
     int64_t state_ns; /* when it entered its state */
@@ -90,7 +92,7 @@ struct gw_worker {
 };
 
 BATON_LIST(gw_worker_list, struct gw_worker, in_workers)
-BATON_LIST(gw_worker_bucket, struct gw_worker, in_bucket)
+BATON_HASH_TABLE(gw_worker_table, struct gw_worker, in_table)
 
 /* Changes the state: checks the edge, takes the time, logs with the reason. Nothing else may set
  * it. */

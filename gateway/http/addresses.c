@@ -6,24 +6,13 @@
 
 void gw_addresses_init(struct gw_addresses *addresses, const struct gw_limits *limits)
 {
-    *addresses = (struct gw_addresses){.limits = *limits, .hash_key = baton_hash_key_draw()};
+    *addresses = (struct gw_addresses){.limits = *limits};
     gw_gone_list_init(&addresses->gone);
-}
-
-static struct gw_address **slot_of(struct gw_addresses *addresses,
-                                   const char bytes[GW_ADDRESS_BYTES])
-{
-    /* Keyed, so that no client can choose addresses that share a slot. */
-    uint64_t hash = baton_hash_bytes(&addresses->hash_key, bytes, GW_ADDRESS_BYTES);
-    return &addresses->slots[hash % GW_ADDRESS_SLOTS];
 }
 
 static void forget(struct gw_addresses *addresses, struct gw_address *address)
 {
-    struct gw_address **at = slot_of(addresses, address->bytes);
-    while (*at != address)
-        at = &(*at)->next;
-    *at = address->next;
+    gw_address_table_remove(&addresses->table, address);
     gw_gone_list_remove(&addresses->gone, address);
     gw_account_put(address->account);
     free(address);
@@ -51,8 +40,8 @@ static void read_address(const struct sockaddr_storage *from, char bytes[GW_ADDR
     }
 }
 
-static struct gw_address *create(struct gw_addresses *addresses, struct gw_address **slot,
-                                 const char bytes[GW_ADDRESS_BYTES])
+static struct gw_address *create(struct gw_addresses *addresses, const char bytes[GW_ADDRESS_BYTES],
+                                 uint64_t hash)
 {
     struct gw_address *made = calloc(1, sizeof *made);
     if (made)
@@ -62,8 +51,7 @@ static struct gw_address *create(struct gw_addresses *addresses, struct gw_addre
         return NULL;
     }
     memcpy(made->bytes, bytes, GW_ADDRESS_BYTES);
-    made->next = *slot;
-    *slot = made;
+    gw_address_table_put(&addresses->table, made, hash);
     return made;
 }
 
@@ -80,11 +68,12 @@ struct gw_address *gw_addresses_enter(struct gw_addresses *addresses,
 {
     char bytes[GW_ADDRESS_BYTES];
     read_address(from, bytes);
-    struct gw_address **slot = slot_of(addresses, bytes), *found = *slot;
+    uint64_t hash = baton_hash_bytes(bytes, GW_ADDRESS_BYTES);
+    struct gw_address *found = gw_address_table_first(&addresses->table, hash);
     while (found && memcmp(found->bytes, bytes, GW_ADDRESS_BYTES) != 0)
-        found = found->next;
+        found = gw_address_table_next(found);
     if (!found)
-        found = create(addresses, slot, bytes);
+        found = create(addresses, bytes, hash);
     else if (found->gone.next)
         gw_gone_list_remove(&addresses->gone, found);
     if (found)

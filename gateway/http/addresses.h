@@ -13,27 +13,27 @@
 
 #include <sys/socket.h>
 
-#include "common/base/keyed_hash.h"
+#include "common/base/hash.h"
 #include "common/base/list.h"
 #include "gateway/http/account.h"
 
-enum { GW_ADDRESS_SLOTS = 4096, GW_MAX_GONE = 16384, GW_ADDRESS_BYTES = 16 };
+enum { GW_MAX_GONE = 16384, GW_ADDRESS_BYTES = 16 };
 
 struct gw_address {
-    struct gw_address *next; /* in its slot */
-    struct baton_node gone;  /* in addresses->gone, while it has no connections */
+    struct baton_hash_node in_table;
+    struct baton_node gone; /* in addresses->gone, while it has no connections */
     char bytes[GW_ADDRESS_BYTES];
     size_t n_connections;
     struct gw_account *account;
 };
 
 BATON_LIST(gw_gone_list, struct gw_address, gone)
+BATON_HASH_TABLE(gw_address_table, struct gw_address, in_table)
 
 struct gw_addresses {
     struct gw_limits limits;
-    struct baton_hash_key hash_key;
     struct gw_gone_list gone;
-    struct gw_address *slots[GW_ADDRESS_SLOTS];
+    struct gw_address_table table;
 };
 
 void gw_addresses_init(struct gw_addresses *addresses, const struct gw_limits *limits);

@@ -37,8 +37,6 @@ void gw_requests_init(struct gw_requests *requests)
         gw_request_list_init(&requests->by_state[i]);
     for (int i = 0; i < BATON_N_PRIORITIES; i++)
         gw_request_queue_init(&requests->queued[i]);
-    for (int i = 0; i < GW_REQUEST_BUCKETS; i++)
-        gw_request_bucket_init(&requests->buckets[i]);
 }
 
 /* Random, because clients see their ids: a counter would reveal how many requests others send. */
@@ -48,11 +46,6 @@ static uint64_t fresh_id(const struct gw_requests *requests)
     while (gw_request_find(requests, id))
         id = baton_random_id();
     return id;
-}
-
-static struct gw_request_bucket *bucket(const struct gw_requests *requests, uint64_t id)
-{
-    return (struct gw_request_bucket *)(uintptr_t)&requests->buckets[id % GW_REQUEST_BUCKETS];
 }
 
 struct gw_request *gw_request_create(struct gw_requests *requests,
@@ -70,7 +63,7 @@ struct gw_request *gw_request_create(struct gw_requests *requests,
     request->choice = choice;
     request->times.arrived_ns = request->state_ns = request->queued_ns = arrived_ns;
     gw_request_list_push_back(&requests->by_state[GW_READING], request);
-    gw_request_bucket_push_back(bucket(requests, request->id), request);
+    gw_request_table_put(&requests->by_id, request, request->id);
     return request;
 }
 
@@ -78,9 +71,9 @@ void gw_request_set_id(struct gw_requests *requests, struct gw_request *request,
 {
     if (!id || gw_request_find(requests, id))
         return;
-    gw_request_bucket_remove(bucket(requests, request->id), request);
+    gw_request_table_remove(&requests->by_id, request);
     request->id = id;
-    gw_request_bucket_push_back(bucket(requests, request->id), request);
+    gw_request_table_put(&requests->by_id, request, request->id);
 }
 
 static void leave_state(struct gw_requests *requests, struct gw_request *request)
@@ -96,7 +89,7 @@ static void leave_state(struct gw_requests *requests, struct gw_request *request
 void gw_request_destroy(struct gw_requests *requests, struct gw_request *request)
 {
     leave_state(requests, request);
-    gw_request_bucket_remove(bucket(requests, request->id), request);
+    gw_request_table_remove(&requests->by_id, request);
     baton_tokens_fini(&request->params.prompt);
     baton_sampling_params_fini(&request->params.sampling);
     gw_prompt_hashes_fini(request);
@@ -108,11 +101,7 @@ void gw_request_destroy(struct gw_requests *requests, struct gw_request *request
 
 struct gw_request *gw_request_find(const struct gw_requests *requests, uint64_t id)
 {
-    const struct gw_request_bucket *list = bucket(requests, id);
-    struct gw_request *request = gw_request_bucket_first(list);
-    while (request && request->id != id)
-        request = gw_request_bucket_next(list, request);
-    return request;
+    return gw_request_table_first(&requests->by_id, id);
 }
 
 /* Puts a request that returns to the queue before requests that arrived after it. The walk from the

@@ -16,6 +16,7 @@
 #ifndef BATON_GATEWAY_REQUEST_REQUEST_H
 #define BATON_GATEWAY_REQUEST_REQUEST_H
 
+#include "common/base/hash.h"
 #include "common/base/list.h"
 #include "common/base/request_tag.h"
 #include "common/params/sampling.h"
@@ -67,8 +68,9 @@ struct gw_times {
 };
 
 struct gw_request {
-    struct baton_node in_state, in_bucket;
+    struct baton_node in_state;
     struct baton_node in_queue; /* while QUEUED */
+    struct baton_hash_node in_table;
     enum gw_state state;
     int64_t state_ns;  /* when it entered its state */
     int64_t queued_ns; /* when its wait to be routed began; a rejected reservation keeps it */
@@ -98,15 +100,13 @@ struct gw_request {
 };
 
 BATON_LIST(gw_request_list, struct gw_request, in_state)
-BATON_LIST(gw_request_bucket, struct gw_request, in_bucket)
+BATON_HASH_TABLE(gw_request_table, struct gw_request, in_table)
 BATON_LIST(gw_request_queue, struct gw_request, in_queue)
-
-enum { GW_REQUEST_BUCKETS = 1024 };
 
 struct gw_requests {
     struct gw_request_list by_state[GW_N_STATES];
     struct gw_request_queue queued[BATON_N_PRIORITIES]; /* by_state[GW_QUEUED], by class */
-    struct gw_request_bucket buckets[GW_REQUEST_BUCKETS];
+    struct gw_request_table by_id;
     struct gw_request *checked_next; /* the QUEUED request that the next tick checks; NULL: first */
     uint64_t n_arrived;
 };

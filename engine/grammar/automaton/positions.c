@@ -4,15 +4,9 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/hash.h"
 
 enum { N_FIRST = 256, FIRST_POSITION = 1 };
-
-/* Multiplies by 2^64 / phi, which spreads neighbouring states over the table (Knuth, volume 3). */
-static uint32_t mix(uint32_t a, uint32_t b)
-{
-    uint64_t x = ((uint64_t)a << 32 | b) * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(x >> 32) ^ (uint32_t)x;
-}
 
 /* ---- lists of returns ---- */
 
@@ -32,7 +26,7 @@ static void table_put(struct table *table, uint32_t hash, uint32_t index)
 
 static uint32_t hash_of_returns(const struct returns *returns)
 {
-    return mix(returns->state, returns->rest);
+    return (uint32_t)baton_hash_pair(returns->state, returns->rest);
 }
 
 static bool widen_returns(struct baton_automaton *a)
@@ -85,7 +79,7 @@ void baton_positions_begin(struct baton_automaton *a)
 
 void baton_positions_open(struct baton_automaton *a, uint32_t state, uint32_t returns)
 {
-    size_t at = mix(state, returns) & (N_SEEN - 1);
+    size_t at = baton_hash_pair(state, returns) & (N_SEEN - 1);
     for (; a->rounds[at] == a->round; at = (at + 1) & (N_SEEN - 1)) {
         const struct baton_way *way = &a->open[a->seen[at]];
         if (way->state == state && way->returns == returns)
@@ -183,9 +177,10 @@ uint32_t baton_positions_settle(struct baton_automaton *a, struct position made)
     if (!a->n_open && !made.accepts && !made.leaves)
         return BATON_NOWHERE;
     made.n_ways = (uint32_t)a->n_open;
-    made.hash = mix(made.accepts, made.leaves);
+    made.hash = (uint32_t)baton_hash_pair(made.accepts, made.leaves);
     for (size_t i = 0; i < a->n_open; i++)
-        made.hash = mix(made.hash ^ a->open[i].state, a->open[i].returns + (uint32_t)i);
+        made.hash = (uint32_t)baton_hash_pair(made.hash ^ a->open[i].state,
+                                              a->open[i].returns + (uint32_t)i);
     uint32_t found = find(a, &made);
     return found ? found : add(a, made);
 }

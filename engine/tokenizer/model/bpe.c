@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/utf8.h"
 #include "engine/tokenizer/model/vocab.h"
 #include "engine/tokenizer/tokens.h"
@@ -30,7 +31,7 @@ struct baton_bpe_candidate {
 
 enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
 {
-    *bpe = (struct baton_bpe){.n_slots = 16, .key = baton_hash_key_draw()};
+    *bpe = (struct baton_bpe){.n_slots = 16};
     /* At most half full, so that a search for an absent pair ends soon. */
     while (bpe->n_slots / 2 < n_pairs)
         bpe->n_slots *= 2;
@@ -65,7 +66,7 @@ void baton_bpe_fini(struct baton_bpe *bpe)
 /* Returns the pair's slot, or the free slot for it. */
 static struct baton_bpe_pair *find_pair(const struct baton_bpe *bpe, uint32_t left, uint32_t right)
 {
-    size_t mask = bpe->n_slots - 1, i = (size_t)baton_hash_pair(&bpe->key, left, right) & mask;
+    size_t mask = bpe->n_slots - 1, i = (size_t)baton_hash_pair(left, right) & mask;
     for (;; i = (i + 1) & mask) {
         struct baton_bpe_pair *pair = &bpe->pairs[i];
         if ((pair->left == left && pair->right == right) || pair->left == BATON_NO_TOKEN)

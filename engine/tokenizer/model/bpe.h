@@ -22,14 +22,12 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/base/keyed_hash.h"
 #include "engine/checkpoint/token_index.h"
 #include "engine/tokenizer/tokenizer.h"
 
 struct baton_bpe {
     struct baton_bpe_pair *pairs;
-    size_t n_slots; /* a power of two, at least twice the number of pairs */
-    struct baton_hash_key key;
+    size_t n_slots;         /* a power of two, at least twice the number of pairs */
     bool by_characters;     /* the units are characters; false: bytes */
     uint32_t byte_ids[256]; /* ids of bytes, or of ASCII characters; BATON_NO_TOKEN: none */
     struct baton_token_index characters; /* ids of the other characters; texts are borrowed */

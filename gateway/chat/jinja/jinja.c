@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/array.h"
-#include "common/base/random.h"
 #include "common/base/utf8.h"
 #include "gateway/chat/jinja/parse/parser.h"
 #include "gateway/chat/jinja/run/eval.h"
@@ -47,11 +46,8 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
     if (!baton_utf8_valid(source, n))
         return baton_fail(why, BATON_INVALID, "the template is not UTF-8");
     struct baton_jinja *made = calloc(1, sizeof *made);
-    if (made) {
+    if (made)
         made->arena = baton_arena_create(TREE_MAX_BYTES);
-        /* A seed for the names, whose hash a client's template must not foresee. */
-        made->seed = baton_random_id();
-    }
     if (!made || !made->arena) {
         free(made);
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
@@ -68,6 +64,7 @@ void baton_jinja_free(struct baton_jinja *jinja)
 {
     if (!jinja)
         return;
+    jinja_names_fini(&jinja->names);
     baton_arena_destroy(jinja->arena);
     free(jinja);
 }

@@ -1,4 +1,4 @@
-/* Requests found by id, attempt and gateway; many share a bucket. */
+/* Requests found by id, attempt and gateway; many share an id. */
 #include "tests/support/test.h"
 
 #include "worker/request_table.h"
@@ -29,9 +29,9 @@ SETUP(set_up)
 {
     baton_request_table_init(&table);
     add(0, 1, 7, 1);
-    add(1, 1, 7, 2);                         /* another attempt */
-    add(2, 2, 7, 1);                         /* another gateway */
-    add(3, 1, 7 + BATON_REQUEST_BUCKETS, 1); /* the same bucket */
+    add(1, 1, 7, 2); /* another attempt */
+    add(2, 2, 7, 1); /* another gateway */
+    add(3, 1, 7 + 1024, 1);
     add(4, 1, 8, 1);
     add(5, 1, UINT64_MAX, UINT32_MAX);
     return 0;

@@ -8,6 +8,7 @@
 #define BATON_GATEWAY_CHAT_JINJA_PARSE_NODE_H
 
 #include "common/base/arena.h"
+#include "common/base/hash.h"
 #include "gateway/chat/jinja/value/value.h"
 
 /* An operator of one or two characters as one number. */
@@ -72,16 +73,15 @@ struct jinja_node {
 /* One spelling of a name, stored once. */
 struct jinja_name {
     struct jinja_string string; /* first: a pointer to a name is a pointer to its string */
-    uint64_t hash;
-    struct jinja_name *next; /* of the same slot */
+    struct baton_hash_node in_names;
 };
+
+BATON_HASH_TABLE(jinja_names, struct jinja_name, in_names)
 
 struct baton_jinja {
     struct baton_arena *arena;
     const struct jinja_node *root;
-    struct jinja_name **slots; /* [n_slots], a power of 2, at least as many as names; NULL: none */
-    size_t n_slots, n_names;
-    uint64_t seed; /* random, so that no template can choose names that share a slot */
+    struct jinja_names names;
 };
 
 /* Returns the interned name of this spelling; NULL: the template does not have it. */

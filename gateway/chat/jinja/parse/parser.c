@@ -7,7 +7,7 @@
 
 #include "gateway/chat/jinja/value/text.h"
 
-enum { MAX_DEPTH = 200, FIRST_NAME_SLOTS = 64 };
+enum { MAX_DEPTH = 200 };
 
 void jinja_parse_fail(struct jinja_parser *parser, const char *fmt, ...)
 {
@@ -146,74 +146,34 @@ void jinja_node_add(struct jinja_parser *parser, struct jinja_node *node,
     node->items[node->n_items++] = item;
 }
 
-/* FNV-1a, from a random start. */
-static uint64_t name_hash(const struct baton_jinja *jinja, const char *text, size_t n)
-{
-    uint64_t hash = jinja->seed;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-/* Uses the upper half, which depends on all bytes and on the whole seed. */
-static struct jinja_name **slot_of(struct jinja_name **slots, size_t n_slots, uint64_t hash)
-{
-    return &slots[(hash >> 32) & (n_slots - 1)];
-}
-
 static struct jinja_name *find_name(const struct baton_jinja *jinja, uint64_t hash,
                                     const char *text, size_t n)
 {
-    struct jinja_name *name = jinja->slots ? *slot_of(jinja->slots, jinja->n_slots, hash) : NULL;
+    struct jinja_name *name = jinja_names_first(&jinja->names, hash);
     while (name && (name->string.n != n || memcmp(name->string.bytes, text, n) != 0))
-        name = name->next;
+        name = jinja_names_next(name);
     return name;
 }
 
 const struct jinja_string *jinja_find_name(const struct baton_jinja *jinja, const char *text,
                                            size_t n)
 {
-    const struct jinja_name *name = find_name(jinja, name_hash(jinja, text, n), text, n);
+    const struct jinja_name *name = find_name(jinja, baton_hash_bytes(text, n), text, n);
     return name ? &name->string : NULL;
-}
-
-static bool grow_names(struct jinja_parser *parser)
-{
-    struct baton_jinja *jinja = parser->jinja;
-    size_t n_slots = jinja->n_slots ? 2 * jinja->n_slots : FIRST_NAME_SLOTS;
-    struct jinja_name **slots = alloc(parser, n_slots * sizeof(struct jinja_name *)), *next;
-    for (size_t i = 0; slots && i < jinja->n_slots; i++)
-        for (struct jinja_name *name = jinja->slots[i]; name; name = next) {
-            struct jinja_name **slot = slot_of(slots, n_slots, name->hash);
-            next = name->next;
-            name->next = *slot;
-            *slot = name;
-        }
-    if (!slots)
-        return false;
-    jinja->slots = slots;
-    jinja->n_slots = n_slots;
-    return true;
 }
 
 const struct jinja_string *jinja_intern(struct jinja_parser *parser, const char *text, size_t n)
 {
     struct baton_jinja *jinja = parser->jinja;
-    uint64_t hash = name_hash(jinja, text, n);
+    uint64_t hash = baton_hash_bytes(text, n);
     struct jinja_name *name = find_name(jinja, hash, text, n);
     if (name)
         return &name->string;
-    /* One name a slot on average. */
-    if (jinja->n_names == jinja->n_slots && !grow_names(parser))
-        return NULL;
     name = alloc(parser, sizeof *name);
     if (!name)
         return NULL;
-    struct jinja_name **slot = slot_of(jinja->slots, jinja->n_slots, hash);
-    *name = (struct jinja_name){
-        .string = {.bytes = text, .n = n, .own = true}, .hash = hash, .next = *slot};
-    *slot = name;
-    jinja->n_names++;
+    name->string = (struct jinja_string){.bytes = text, .n = n, .own = true};
+    jinja_names_put(&jinja->names, name, hash);
     return &name->string;
 }
 

@@ -1,6 +1,7 @@
 /* Maps in the order of insertion. A large one finds its keys by hash. */
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "gateway/chat/jinja/run/eval.h"
 
 enum { SMALL_DICT = 8 };
@@ -10,32 +11,22 @@ struct jinja_dict *jinja_dict_new(struct jinja_run *run)
     return jinja_alloc(run, 1, sizeof(struct jinja_dict));
 }
 
-static uint32_t mix(uint32_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ p[i]) * 16777619u;
-    return hash;
-}
-
 /* Returns a key's hash. Equal keys have equal hashes: 1, 1.0 and true are one key. */
-static uint32_t hash_key(struct jinja_value key)
+static uint64_t hash_key(struct jinja_value key)
 {
-    uint32_t hash = 2166136261u;
+    uint64_t hash = JINJA_TUPLE;
     double real;
     switch (key.kind) {
     case JINJA_STRING:
-        return mix(hash, key.string->bytes, key.string->n);
+        return baton_hash_bytes(key.string->bytes, key.string->n);
     case JINJA_BOOL:
     case JINJA_INT:
     case JINJA_FLOAT:
         real = jinja_as_real(key) + 0.0; /* -0 equals 0 */
-        return mix(hash, &real, sizeof real);
+        return baton_hash_bytes(&real, sizeof real);
     case JINJA_TUPLE:
-        for (size_t i = 0; i < key.list->n; i++) {
-            uint32_t item = hash_key(key.list->items[i]);
-            hash = mix(hash, &item, sizeof item);
-        }
+        for (size_t i = 0; i < key.list->n; i++)
+            hash = baton_hash_pair(hash, hash_key(key.list->items[i]));
         return hash;
     default:
         return key.kind;
@@ -63,18 +54,22 @@ static bool check_key(struct jinja_run *run, struct jinja_value key)
     return !jinja_failed(run);
 }
 
+static void put_slot(struct jinja_dict *dict, size_t i)
+{
+    size_t slot = dict->entries[i].hash & (dict->n_slots - 1);
+    while (dict->slots[slot])
+        slot = (slot + 1) & (dict->n_slots - 1);
+    dict->slots[slot] = (uint32_t)i + 1;
+}
+
 static void fill_slots(struct jinja_run *run, struct jinja_dict *dict)
 {
     /* At most a quarter full, so that probes are short. */
     size_t n_slots = 4 * dict->cap;
     dict->slots = jinja_alloc(run, n_slots, sizeof *dict->slots);
     dict->n_slots = dict->slots ? n_slots : 0;
-    for (size_t i = 0; i < dict->n && dict->slots; i++) {
-        size_t slot = hash_key(dict->entries[i].key) % n_slots;
-        while (dict->slots[slot])
-            slot = (slot + 1) % n_slots;
-        dict->slots[slot] = (uint32_t)i + 1;
-    }
+    for (size_t i = 0; i < dict->n && dict->slots; i++)
+        put_slot(dict, i);
 }
 
 static bool grow_dict(struct jinja_run *run, struct jinja_dict *dict)
@@ -93,7 +88,7 @@ static bool grow_dict(struct jinja_run *run, struct jinja_dict *dict)
 }
 
 static struct jinja_entry *find_entry(struct jinja_run *run, const struct jinja_dict *dict,
-                                      struct jinja_value key)
+                                      struct jinja_value key, uint64_t hash)
 {
     if (!dict->slots) {
         for (size_t i = 0; i < dict->n; i++)
@@ -101,12 +96,13 @@ static struct jinja_entry *find_entry(struct jinja_run *run, const struct jinja_
                 return &dict->entries[i];
         return NULL;
     }
-    size_t slot = hash_key(key) % dict->n_slots;
-    /* Each probe counts as a step, because the hash is not seeded and keys may collide by
-     * design. */
-    for (; dict->slots[slot]; slot = (slot + 1) % dict->n_slots)
-        if (jinja_step(run, 1) && jinja_equal(run, dict->entries[dict->slots[slot] - 1].key, key))
-            return &dict->entries[dict->slots[slot] - 1];
+    size_t slot = hash & (dict->n_slots - 1);
+    for (; dict->slots[slot]; slot = (slot + 1) & (dict->n_slots - 1)) {
+        struct jinja_entry *entry = &dict->entries[dict->slots[slot] - 1];
+        /* Only an equal hash counts as a step: how many share a slot differs between processes. */
+        if (entry->hash == hash && jinja_step(run, 1) && jinja_equal(run, entry->key, key))
+            return entry;
+    }
     return NULL;
 }
 
@@ -117,20 +113,17 @@ void jinja_dict_put(struct jinja_run *run, struct jinja_dict *dict, struct jinja
         return;
     if (!check_key(run, key))
         return;
-    struct jinja_entry *entry = find_entry(run, dict, key);
+    uint64_t hash = hash_key(key);
+    struct jinja_entry *entry = find_entry(run, dict, key, hash);
     if (entry) {
         entry->value = value;
         return;
     }
     if (dict->n == dict->cap && !grow_dict(run, dict))
         return;
-    dict->entries[dict->n++] = (struct jinja_entry){.key = key, .value = value};
-    if (dict->slots) {
-        size_t slot = hash_key(key) % dict->n_slots;
-        while (dict->slots[slot])
-            slot = (slot + 1) % dict->n_slots;
-        dict->slots[slot] = (uint32_t)dict->n;
-    }
+    dict->entries[dict->n++] = (struct jinja_entry){.key = key, .value = value, .hash = hash};
+    if (dict->slots)
+        put_slot(dict, dict->n - 1);
 }
 
 const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct jinja_dict *dict,
@@ -138,6 +131,6 @@ const struct jinja_value *jinja_dict_find(struct jinja_run *run, const struct ji
 {
     if (!check_key(run, key))
         return NULL;
-    const struct jinja_entry *entry = find_entry(run, dict, key);
+    const struct jinja_entry *entry = find_entry(run, dict, key, hash_key(key));
     return entry ? &entry->value : NULL;
 }

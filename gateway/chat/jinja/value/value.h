@@ -87,6 +87,7 @@ struct jinja_iterator {
 
 struct jinja_entry {
     struct jinja_value key, value;
+    uint64_t hash; /* of the key */
 };
 
 /* A map in the order of insertion. */

@@ -1,6 +1,6 @@
 #include "tests/unit/engine/kv/kv_unit.h"
 
-#include "engine/kv/index.h"
+#include "engine/kv/blocks.h"
 
 enum { N_BLOCKS = 10, N_HASHES = 10, BLOCK = BATON_KV_BLOCK_TOKENS };
 
@@ -271,21 +271,24 @@ TEST(hashes_that_leave_nothing_to_compute_are_refused)
 TEST(many_colliding_hashes_are_distinguished)
 {
     enum { N = 300 };
-    struct baton_kv_index index;
-    assert_int_equal(baton_kv_index_init(&index, N), BATON_OK);
+    struct baton_kv_blocks blocks;
+    assert_int_equal(baton_kv_blocks_init(&blocks, N), BATON_OK);
+    for (int i = 0; i < N; i++)
+        assert_in_range(baton_kv_blocks_allocate(&blocks), 0, N - 1);
     for (int i = 0; i < N; i++) {
         struct baton_block_hash hash = colliding_hash((uint32_t)i);
-        baton_kv_index_add(&index, (i * 7) % N, &hash);
+        baton_kv_blocks_register(&blocks, (i * 7) % N, &hash);
     }
     for (int i = 0; i < N; i += 3) /* from the ends and the middles of chains */
-        baton_kv_index_remove(&index, (i * 7) % N);
+        baton_kv_blocks_release(&blocks, (i * 7) % N);
+    baton_kv_blocks_bound(&blocks, 0); /* evicts the released ones */
     for (int i = 0; i < N; i++) {
         struct baton_block_hash hash = colliding_hash((uint32_t)i);
-        assert_int_equal(baton_kv_index_find(&index, &hash),
+        assert_int_equal(baton_kv_blocks_find(&blocks, &hash),
                          i % 3 ? (i * 7) % N : BATON_KV_NO_BLOCK);
-        assert_int_equal(baton_kv_index_has(&index, (i * 7) % N), i % 3 != 0);
     }
-    baton_kv_index_fini(&index);
+    assert_true(baton_kv_blocks_are_consistent(&blocks));
+    baton_kv_blocks_fini(&blocks);
 }
 
 EACH_TEST(set_up, tear_down)
