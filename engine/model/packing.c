@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -17,13 +18,10 @@ enum {
 
 static enum baton_err add_job(struct baton_packing *packing, struct baton_packing_job job)
 {
-    struct baton_packing_job *jobs =
-        realloc(packing->jobs, ((size_t)packing->n_jobs + 1) * sizeof *jobs);
-    if (!jobs)
+    if (BATON_RESERVE(packing->jobs, packing->cap_jobs, (size_t)packing->n_jobs + 1))
         return BATON_NO_MEMORY;
-    packing->jobs = jobs;
     job.first_item = packing->n_items;
-    jobs[packing->n_jobs++] = job;
+    packing->jobs[packing->n_jobs++] = job;
     packing->n_items +=
         (baton_packed_n_panels(&job.packed) + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM;
     return BATON_OK;

@@ -24,6 +24,7 @@ struct baton_packing_job {
 struct baton_packing {
     struct baton_packing_job *jobs;
     int n_jobs, n_items;
+    size_t cap_jobs;
 };
 
 /* The rows that one panel of a matrix of n rows holds. The panels of a gated matrix hold the gate's

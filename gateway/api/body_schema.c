@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_FIELDS = 64 };
+#include "common/base/array.h"
 
 static size_t place_of(const struct gw_body_schema *schema, const char *within, const char *name)
 {
@@ -22,24 +22,13 @@ const struct gw_field_schema *gw_body_schema_find(const struct gw_body_schema *s
     return i < schema->n ? &schema->fields[i] : NULL;
 }
 
-static bool grow(struct gw_body_schema *schema)
-{
-    size_t cap = schema->cap ? schema->cap * 2 : FIRST_FIELDS;
-    struct gw_field_schema *fields = realloc(schema->fields, cap * sizeof *fields);
-    if (!fields)
-        return false;
-    schema->fields = fields;
-    schema->cap = cap;
-    return true;
-}
-
 struct gw_field_schema *gw_body_schema_field(struct gw_body_schema *schema, const char *within,
                                              const char *name)
 {
     size_t i = place_of(schema, within, name);
     if (i < schema->n)
         return &schema->fields[i];
-    if (schema->n == schema->cap && !grow(schema)) {
+    if (BATON_RESERVE(schema->fields, schema->cap, schema->n + 1)) {
         schema->is_short = true;
         return NULL;
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/digest.h"
 #include "common/base/random.h"
 #include "worker/kv/file_layout.h"
@@ -109,13 +110,8 @@ static uint32_t crc_of(const struct kv_file_record *record, const struct iovec *
 static int lay_out(struct baton_kv_file *file, struct kv_file_record *record, uint64_t *generation,
                    const struct iovec *pieces, int n)
 {
-    if (file->pieces_capacity < n + N_OWN_PIECES) {
-        struct iovec *grown = realloc(file->pieces, (size_t)(n + N_OWN_PIECES) * sizeof *grown);
-        if (!grown)
-            return 0;
-        file->pieces = grown;
-        file->pieces_capacity = n + N_OWN_PIECES;
-    }
+    if (BATON_RESERVE(file->pieces, file->pieces_capacity, (size_t)(n + N_OWN_PIECES)))
+        return 0;
     file->pieces[0] = (struct iovec){record, sizeof *record};
     memcpy(file->pieces + 1, pieces, (size_t)n * sizeof *pieces);
     file->pieces[n + 1] = (struct iovec){generation, sizeof *generation};

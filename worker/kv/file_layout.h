@@ -40,7 +40,7 @@ struct baton_kv_file {
     struct kv_file_head head;
     struct kv_file_entry *set; /* [n_ways] scratch: the current set */
     struct iovec *pieces;      /* [pieces_capacity] scratch: the pieces of a record */
-    int pieces_capacity;
+    size_t pieces_capacity;
     int64_t n_slots;
     off_t slots_at, slot_bytes;
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/options/config_env.h"
 #include "common/base/options/config_show.h"
@@ -29,14 +30,11 @@ static const struct baton_option *find(const struct baton_config *config, const 
 
 static enum baton_err keep_text(struct baton_config *config, const char *value, const char **kept)
 {
-    char **texts = realloc(config->texts, (config->n_texts + 1) * sizeof *texts);
-    if (!texts)
+    char *text =
+        BATON_RESERVE(config->texts, config->cap_texts, config->n_texts + 1) ? NULL : strdup(value);
+    if (!text)
         return BATON_NO_MEMORY;
-    config->texts = texts;
-    texts[config->n_texts] = strdup(value);
-    if (!texts[config->n_texts])
-        return BATON_NO_MEMORY;
-    *kept = texts[config->n_texts++];
+    *kept = config->texts[config->n_texts++] = text;
     return BATON_OK;
 }
 
@@ -319,5 +317,5 @@ void baton_config_fini(struct baton_config *config)
         free(config->texts[i]);
     free(config->texts);
     config->texts = NULL;
-    config->n_texts = 0;
+    config->n_texts = config->cap_texts = 0;
 }

@@ -78,7 +78,7 @@ struct baton_config {
     const char **operand;
     size_t max_operands, n_operands;
     char **texts; /* owned copies of text values */
-    size_t n_texts;
+    size_t n_texts, cap_texts;
 };
 
 /* Fills target. Sets *done when --help, --version or --print-config was answered on stdout and the

@@ -134,7 +134,7 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
     struct baton_tokenizer_tables *tables = reader->tables;
     struct baton_json_span number;
     char *token = *to;
-    size_t n, id = tables->n_tokens, before = *cap;
+    size_t n, id = tables->n_tokens;
     double score;
     if (id == BATON_MAX_TOKEN_IDS || !baton_json_text_take(text, '[') ||
         !baton_json_text_string(text, token, &n) || !baton_json_text_take(text, ',') ||
@@ -149,12 +149,8 @@ static enum baton_err read_scored(struct baton_vocab_reader *reader, struct bato
     token[n] = 0;
     *to = token + n + 1;
     enum baton_err err = put_token(reader, token, n, (uint32_t)id, cap);
-    if (!err && *cap > before) {
-        double *scores = realloc(tables->scores, *cap * sizeof *scores);
-        if (!scores)
-            return out_of_memory(reader);
-        tables->scores = scores;
-    }
+    if (!err && BATON_RESERVE(tables->scores, reader->cap_scores, id + 1))
+        return out_of_memory(reader);
     if (!err)
         tables->scores[id] = score;
     return err;

@@ -24,6 +24,7 @@ struct baton_vocab_reader {
     struct baton_tokenizer_tables *tables;
     struct baton_token_index index;
     struct baton_why *why;
+    size_t cap_scores; /* of tables->scores */
 };
 
 /* Fills tokens and index from an object. */

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/gguf/model.h"
 #include "engine/checkpoint/hf/safetensors.h"
@@ -22,7 +23,7 @@ struct shard {
 
 struct baton_weights {
     struct shard *shards; /* of a safetensors model */
-    size_t n_shards;
+    size_t n_shards, cap_shards;
     struct baton_gguf_model *gguf;       /* of a GGUF model; otherwise NULL */
     const struct baton_tensor **by_name; /* sorted */
     size_t n_tensors;
@@ -32,12 +33,9 @@ static enum baton_err add_shard(void *arg, const char *path, struct baton_why *w
 {
     struct baton_weights *weights = arg;
     struct baton_why reason;
-    struct shard *shards =
-        realloc(weights->shards, (weights->n_shards + 1) * sizeof weights->shards[0]);
-    if (!shards)
+    if (BATON_RESERVE(weights->shards, weights->cap_shards, weights->n_shards + 1))
         return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
-    weights->shards = shards;
-    struct shard *shard = &shards[weights->n_shards];
+    struct shard *shard = &weights->shards[weights->n_shards];
     enum baton_err err = baton_file_map(path, &shard->mapping, why);
     if (err)
         return err;

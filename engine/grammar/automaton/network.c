@@ -14,7 +14,7 @@ struct builder {
     struct baton_network *network;
     uint32_t *rule_of; /* [exprs->n] the rule that an expression became, plus one */
     uint32_t *extra;   /* [n_extra] expressions that became rules */
-    size_t n_extra, cap_extra;
+    size_t n_extra, cap_extra, cap_starts;
     int depth;
     enum baton_err err;
 };
@@ -189,12 +189,9 @@ static void build_all(struct builder *b)
     for (size_t i = 0; i < exprs->n_rules && !b->err; i++)
         build_rule(b, (uint32_t)i, exprs->rules[i].expr);
     for (size_t i = 0; i < b->n_extra && !b->err; i++) { /* the list grows during the loop */
-        uint32_t *starts = realloc(net->starts, (net->n_rules + 1) * sizeof *starts);
-        if (!starts) {
-            b->err = BATON_NO_MEMORY;
+        b->err = BATON_RESERVE(net->starts, b->cap_starts, net->n_rules + 1);
+        if (b->err)
             return;
-        }
-        net->starts = starts;
         net->starts[net->n_rules++] = 0;
         build_rule(b, (uint32_t)(exprs->n_rules + i), b->extra[i]);
     }

@@ -143,16 +143,10 @@ static bool widen_positions(struct baton_automaton *a)
 
 static bool reserve(struct baton_automaton *a, size_t n_ways)
 {
-    size_t n_classes = (size_t)a->network->n_classes, cap = a->cap_positions;
-    void *steps;
-    bool fits = !BATON_RESERVE(a->positions, cap, a->n_positions + 1);
-    if (fits && cap > a->cap_positions) {
-        steps = realloc(a->steps, cap * n_classes * sizeof *a->steps);
-        fits = steps != NULL;
-        a->steps = fits ? steps : a->steps;
-        a->cap_positions = fits ? cap : a->cap_positions;
-    }
-    return fits && !BATON_RESERVE(a->ways, a->cap_ways, a->n_ways + n_ways) && widen_positions(a);
+    size_t n = a->n_positions + 1;
+    return !BATON_RESERVE(a->positions, a->cap_positions, n) &&
+           !BATON_RESERVE(a->steps, a->cap_steps, n * (size_t)a->network->n_classes) &&
+           !BATON_RESERVE(a->ways, a->cap_ways, a->n_ways + n_ways) && widen_positions(a);
 }
 
 static uint32_t add(struct baton_automaton *a, struct position made)

@@ -45,7 +45,7 @@ struct baton_automaton {
     struct table returns_table;
     struct position *positions;
     uint32_t *steps; /* [n_positions][n_classes] a position plus one; UNKNOWN */
-    size_t n_positions, cap_positions;
+    size_t n_positions, cap_positions, cap_steps;
     struct table position_table;
     struct baton_way *ways; /* of all positions */
     size_t n_ways, cap_ways;

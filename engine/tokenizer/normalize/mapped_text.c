@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 /* Longer texts are refused, because origins have 32 bits. */
 #define MAX_BYTES ((size_t)UINT32_MAX)
 
@@ -27,19 +29,9 @@ void baton_mapped_text_reset(struct baton_mapped_text *mapped, bool keeps_origin
 /* Reserves origins for the whole capacity of the text. */
 static bool reserve(struct baton_mapped_text *mapped)
 {
-    size_t n_bytes;
-    if (mapped->text.len <= mapped->cap)
-        return true;
-    uint32_t *origins = __builtin_mul_overflow(mapped->text.cap, sizeof *origins, &n_bytes)
-                            ? NULL
-                            : realloc(mapped->origins, n_bytes);
-    if (!origins) {
-        mapped->text.err = BATON_NO_MEMORY;
-        return false;
-    }
-    mapped->origins = origins;
-    mapped->cap = mapped->text.cap;
-    return true;
+    if (mapped->text.len > mapped->cap)
+        mapped->text.err = BATON_RESERVE(mapped->origins, mapped->cap, mapped->text.cap);
+    return !mapped->text.err;
 }
 
 void baton_mapped_text_put(struct baton_mapped_text *mapped, const char *bytes, size_t n,

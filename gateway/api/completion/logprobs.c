@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/utf8.h"
 
 /* JSON has no minus infinity. OpenAI's API writes this value instead. */
@@ -31,20 +32,9 @@ void gw_logprobs_reset(struct gw_logprobs *logprobs)
 
 static bool grow(struct gw_logprobs *logprobs)
 {
-    size_t cap = logprobs->cap ? 2 * logprobs->cap : 32;
-    size_t per_entry = logprobs->max_top > 0 ? (size_t)logprobs->max_top : 1; /* no realloc of 0 */
-    if (logprobs->n < logprobs->cap)
-        return true;
-    struct gw_logprob_entry *entries = realloc(logprobs->entries, cap * sizeof *entries);
-    if (!entries)
-        return false;
-    logprobs->entries = entries;
-    struct gw_logprob *tops = realloc(logprobs->tops, cap * per_entry * sizeof *tops);
-    if (!tops)
-        return false;
-    logprobs->tops = tops;
-    logprobs->cap = cap;
-    return true;
+    size_t n = logprobs->n + 1;
+    return !BATON_RESERVE(logprobs->entries, logprobs->cap, n) &&
+           !BATON_RESERVE(logprobs->tops, logprobs->cap_tops, n * (size_t)logprobs->max_top);
 }
 
 static double clamped(double logprob)

@@ -30,7 +30,7 @@ struct gw_logprob_entry {
 struct gw_logprobs {
     struct gw_logprob_entry *entries;
     struct gw_logprob *tops; /* [n][max_top] */
-    size_t n, cap, n_ready, n_taken;
+    size_t n, cap, cap_tops, n_ready, n_taken;
     size_t n_before; /* ready entries before the current piece of text */
     int max_top;
 };

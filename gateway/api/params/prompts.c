@@ -67,13 +67,8 @@ static void too_long(const struct gw_api *api, struct gw_fields *fields,
 /* Gives an empty prompt the token that begins a text, because a model needs at least one token. */
 static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
 {
-    if (tokens->n || api->facts->bos_id < 0)
-        return;
-    uint32_t *ids = realloc(tokens->ids, sizeof *ids);
-    if (!ids)
-        return;
-    ids[0] = (uint32_t)api->facts->bos_id;
-    *tokens = (struct baton_tokens){.ids = ids, .n = 1, .cap = 1};
+    if (!tokens->n && api->facts->bos_id >= 0)
+        (void)!baton_tokens_push(tokens, (uint32_t)api->facts->bos_id);
 }
 
 static size_t most_tokens(const struct gw_api *api)

@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
+
 /* Marks take four bytes a line: 4 GiB at most. */
-enum { ANSWER_MAX_BYTES = 64 << 20, MAX_LINES = 1 << 30, FIRST_MARKS = 1024 };
+enum { ANSWER_MAX_BYTES = 64 << 20, MAX_LINES = 1 << 30 };
 
 static enum baton_err io_error(const char *path, struct baton_why *why)
 {
@@ -26,14 +28,10 @@ static enum baton_err keep_mark(struct bt_batch_file *file, uint64_t line, uint3
     if (line > MAX_LINES)
         return BATON_INVALID;
     if (line > file->n_marks) {
-        size_t n = file->n_marks ? 2 * file->n_marks : FIRST_MARKS;
-        n = n > line ? n : (size_t)line;
-        uint32_t *marks = realloc(file->marks, n * sizeof *marks);
-        if (!marks)
+        size_t before = file->n_marks;
+        if (BATON_RESERVE(file->marks, file->n_marks, line))
             return BATON_NO_MEMORY;
-        memset(marks + file->n_marks, 0, (n - file->n_marks) * sizeof *marks);
-        file->marks = marks;
-        file->n_marks = n;
+        memset(file->marks + before, 0, (file->n_marks - before) * sizeof *file->marks);
     }
     file->n_answered += !file->marks[line - 1];
     file->marks[line - 1] = mark;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
+
 enum { MAX_MESSAGES = 4096, FILE_MAX_BYTES = 64 << 20 };
 
 static bool has_system(const struct bt_conversation *conversation)
@@ -27,11 +29,9 @@ static enum baton_err insert(struct bt_conversation *conversation, size_t at, co
 {
     if (conversation->n == MAX_MESSAGES)
         return BATON_LIMIT;
-    struct bt_message *messages =
-        realloc(conversation->messages, (conversation->n + 1) * sizeof *messages);
-    if (!messages)
+    if (BATON_RESERVE(conversation->messages, conversation->cap, conversation->n + 1))
         return BATON_NO_MEMORY;
-    conversation->messages = messages;
+    struct bt_message *messages = conversation->messages;
     char *copy = strdup(text);
     if (!copy)
         return BATON_NO_MEMORY;

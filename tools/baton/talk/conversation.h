@@ -11,7 +11,7 @@
 
 struct bt_conversation {
     struct bt_message *messages; /* the system message is the first, if there is one */
-    size_t n;
+    size_t n, cap;
 };
 
 void bt_conversation_fini(struct bt_conversation *conversation);

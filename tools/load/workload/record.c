@@ -4,18 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 
 struct ld_record *ld_records_add(struct ld_records *records)
 {
-    if (records->n == records->cap) {
-        size_t cap = records->cap ? 2 * records->cap : 256;
-        struct ld_record **items = reallocarray(records->items, cap, sizeof(struct ld_record *));
-        if (!items)
-            return NULL;
-        records->items = items;
-        records->cap = cap;
-    }
+    if (BATON_RESERVE(records->items, records->cap, records->n + 1))
+        return NULL;
     struct ld_record *record = calloc(1, sizeof *record);
     if (record)
         records->items[records->n++] = record;
@@ -53,14 +48,8 @@ void ld_record_begin_attempt(struct ld_record *record, int64_t now_ns)
 
 bool ld_record_arrival(struct ld_record *record, int64_t now_ns)
 {
-    if (record->n_arrivals == record->cap_arrivals) {
-        int64_t cap = record->cap_arrivals ? 2 * record->cap_arrivals : 64;
-        int64_t *arrivals_ns = reallocarray(record->arrivals_ns, (size_t)cap, sizeof *arrivals_ns);
-        if (!arrivals_ns)
-            return false;
-        record->arrivals_ns = arrivals_ns;
-        record->cap_arrivals = cap;
-    }
+    if (BATON_RESERVE(record->arrivals_ns, record->cap_arrivals, (size_t)record->n_arrivals + 1))
+        return false;
     /* Events of one read share its time, and would show as gaps of 0. */
     if (record->n_arrivals && record->arrivals_ns[record->n_arrivals - 1] == now_ns)
         record->n_coalesced++;

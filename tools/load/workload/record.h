@@ -40,7 +40,8 @@ struct ld_record {
     int64_t finished_ns;  /* the event that reports the end of the generation */
     int64_t end_ns;       /* end of the answer, or when the client gave up */
     int64_t *arrivals_ns; /* of events with text, one or more tokens each */
-    int64_t n_arrivals, cap_arrivals;
+    int64_t n_arrivals;
+    size_t cap_arrivals;
     int64_t n_coalesced;       /* arrivals that came in one read with the one before */
     int n_attempts, n_refused; /* n_attempts includes n_refused, the 429s */
     int status;                /* HTTP status of the last attempt; 0: none arrived */

@@ -3,19 +3,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 void ld_samples_add(struct ld_samples *samples, double value)
 {
-    if (samples->n == samples->cap) {
-        size_t cap = samples->cap ? 2 * samples->cap : 256;
-        double *values = reallocarray(samples->values, cap, sizeof *values);
-        if (!values) {
-            samples->failed = true;
-            return;
-        }
-        samples->values = values;
-        samples->cap = cap;
-    }
-    samples->values[samples->n++] = value;
+    if (BATON_RESERVE(samples->values, samples->cap, samples->n + 1))
+        samples->failed = true;
+    else
+        samples->values[samples->n++] = value;
 }
 
 void ld_samples_fini(struct ld_samples *samples)

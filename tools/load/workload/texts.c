@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/os/file.h"
 #include "common/base/utf8.h"
 #include "tools/load/workload/workload.h"
@@ -9,10 +10,8 @@ enum { FILE_MAX_BYTES = 256 << 20 };
 
 static enum baton_err add_line(struct ld_texts *texts, const char *line, size_t n)
 {
-    char **lines = reallocarray(texts->lines, texts->n + 1, sizeof *lines);
-    if (!lines)
+    if (BATON_RESERVE(texts->lines, texts->cap, texts->n + 1))
         return BATON_NO_MEMORY;
-    texts->lines = lines;
     texts->lines[texts->n] = strndup(line, n);
     return texts->lines[texts->n] ? texts->n++, BATON_OK : BATON_NO_MEMORY;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "common/base/os/file.h"
 #include "tools/load/workload/lengths.h"
@@ -17,19 +18,6 @@ struct place {
     size_t line;
     struct baton_why *why;
 };
-
-/* Returns memory for one more item of size bytes; NULL without memory, and items is then
- * unchanged. */
-static void *grow(void *items, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return items;
-    size_t wanted = *cap ? 2 * *cap : 256;
-    void *grown = reallocarray(items, wanted, size);
-    if (grown)
-        *cap = wanted;
-    return grown;
-}
 
 static enum baton_err fail(const struct place *at, const char *field, const char *range)
 {
@@ -71,11 +59,8 @@ static enum baton_err read_hashes(const struct place *at, const struct baton_jso
         const struct baton_json *id = baton_json_at(array, i);
         if (baton_json_kind(id) != BATON_JSON_INT)
             return fail(at, "hash_ids", "an array of integers");
-        int64_t *hashes =
-            grow(trace->hashes, trace->n_hashes, &trace->cap_hashes, sizeof *trace->hashes);
-        if (!hashes)
+        if (BATON_RESERVE(trace->hashes, trace->cap_hashes, trace->n_hashes + 1))
             return BATON_NO_MEMORY;
-        trace->hashes = hashes;
         trace->hashes[trace->n_hashes++] = baton_json_int(id);
     }
     return BATON_OK;
@@ -96,10 +81,8 @@ static enum baton_err read_object(const struct place *at, const struct baton_jso
         err = read_hashes(at, object, trace, &row);
     if (err)
         return err;
-    struct ld_trace_row *rows = grow(trace->rows, trace->n, &trace->cap, sizeof *trace->rows);
-    if (!rows)
+    if (BATON_RESERVE(trace->rows, trace->cap, trace->n + 1))
         return BATON_NO_MEMORY;
-    trace->rows = rows;
     trace->rows[trace->n++] = row;
     return BATON_OK;
 }

@@ -21,7 +21,7 @@
 /* The lines of a file. */
 struct ld_texts {
     char **lines;
-    size_t n;
+    size_t n, cap;
 };
 
 struct ld_workload {

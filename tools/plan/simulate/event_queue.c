@@ -2,24 +2,11 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
+
 static bool is_before(const struct sim_event *a, const struct sim_event *b)
 {
     return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->order < b->order);
-}
-
-static bool has_room(struct sim_events *events)
-{
-    if (events->n < events->cap)
-        return true;
-    size_t cap = events->cap ? 2 * events->cap : 1024;
-    struct sim_event *items = reallocarray(events->items, cap, sizeof *items);
-    if (!items) {
-        events->failed = true;
-        return false;
-    }
-    events->items = items;
-    events->cap = cap;
-    return true;
 }
 
 void sim_events_add(struct sim_events *events, int64_t at_ns, enum sim_kind kind, void *subject,
@@ -27,8 +14,10 @@ void sim_events_add(struct sim_events *events, int64_t at_ns, enum sim_kind kind
 {
     const struct sim_event event = {
         .at_ns = at_ns, .order = events->n_added, .kind = kind, .stamp = stamp, .subject = subject};
-    if (!has_room(events))
+    if (BATON_RESERVE(events->items, events->cap, events->n + 1)) {
+        events->failed = true;
         return;
+    }
     events->n_added++;
     size_t hole = events->n++;
     for (; hole && is_before(&event, &events->items[(hole - 1) / 2]); hole = (hole - 1) / 2)

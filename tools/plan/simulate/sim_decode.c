@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/policy/reservations.h"
 
@@ -102,24 +103,10 @@ void sim_decode_computed(struct sim_decode *worker, struct sim_shared *shared)
 
 /* ---- arrivals ---- */
 
-static bool grow(struct sim_decode *worker)
-{
-    if (worker->n < worker->cap)
-        return true;
-    int cap = worker->cap ? 2 * worker->cap : 16;
-    struct sim_request **grown =
-        reallocarray(worker->sequences, (size_t)cap, sizeof *worker->sequences);
-    if (!grown)
-        return false;
-    worker->sequences = grown;
-    worker->cap = cap;
-    return true;
-}
-
 void sim_decode_start(struct sim_decode *worker, struct sim_shared *shared,
                       struct sim_request *request)
 {
-    if (!grow(worker)) {
+    if (BATON_RESERVE(worker->sequences, worker->cap, (size_t)worker->n + 1)) {
         shared->failed = true;
         return;
     }

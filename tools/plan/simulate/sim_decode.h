@@ -15,7 +15,8 @@ struct sim_decode {
     struct sim_engine engine;
     struct sim_nic_queue nic;
     struct sim_request **sequences; /* received and started, in the order of their start */
-    int n, cap;
+    int n;
+    size_t cap;
     int n_step; /* sequences in the current step */
     uint64_t n_steps, n_tokens;
     double last_step_s;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "engine/kernels/attend/kv_block.h"
 
@@ -131,20 +132,9 @@ void sim_prefill_computed(struct sim_prefill *worker, struct sim_shared *shared)
 
 static bool grow(struct sim_prefill *worker)
 {
-    if (worker->n_held < worker->cap)
-        return true;
-    int cap = worker->cap ? 2 * worker->cap : 16;
-    struct sim_request **held = reallocarray(worker->held, (size_t)cap, sizeof *worker->held);
-    /* Each table is kept as soon as it grew: after a failure of the other one, fini frees both. */
-    if (held)
-        worker->held = held;
-    struct baton_prefill_candidate *candidates =
-        reallocarray(worker->candidates, (size_t)cap, sizeof *candidates);
-    if (candidates)
-        worker->candidates = candidates;
-    if (held && candidates)
-        worker->cap = cap;
-    return held && candidates;
+    size_t n = (size_t)worker->n_held + 1;
+    return !BATON_RESERVE(worker->held, worker->cap_held, n) &&
+           !BATON_RESERVE(worker->candidates, worker->cap_candidates, n);
 }
 
 void sim_prefill_add(struct sim_prefill *worker, struct sim_shared *shared,

@@ -17,8 +17,9 @@ struct sim_prefill {
     struct sim_engine engine;
     struct sim_nic_queue nic;
     struct sim_request **held;                  /* in the order of arrival */
-    struct baton_prefill_candidate *candidates; /* [cap], like held */
-    int n_held, cap;
+    struct baton_prefill_candidate *candidates; /* [n_held] */
+    int n_held;
+    size_t cap_held, cap_candidates;
     struct baton_prefill_chunk chunks[BATON_PREFILL_MAX_CHUNKS]; /* the current pass */
     int n_chunks;
     struct baton_rate rate;
