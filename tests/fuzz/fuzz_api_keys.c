@@ -1,19 +1,10 @@
 /* A key file is either refused with a reason that names the file, or each of its keys, and nothing
  * longer or shorter, opens the door. */
-#include <stdint.h>
+#include "tests/fuzz/fuzz.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "gateway/api/access/keys.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static int is_admitted(const struct gw_keys *keys, const char *key, size_t n, const char *more)
 {
@@ -45,23 +36,19 @@ static size_t check_lines(const struct gw_keys *keys, char *text)
     return n_keys;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct gw_keys *keys = NULL;
     struct baton_why why = {""};
     if (gw_keys_parse("file", (const char *)data, size, &keys, &why)) {
         check(!keys && !strncmp(why.text, "file: ", 6));
-        return 0;
+        return;
     }
-    char *text = malloc(size + 1);
-    check(text != NULL);
-    memcpy(text, data, size);
-    text[size] = 0;
+    char *text = fuzz_text(data, size);
     check(strlen(text) == size || memchr(data, '#', size) != NULL);
     if (strlen(text) == size)
         check(check_lines(keys, text) == gw_keys_n(keys));
     check(gw_keys_n(keys) > 0 && gw_keys_n(keys) <= GW_KEYS_MAX);
     free(text);
     gw_keys_free(keys);
-    return 0;
 }

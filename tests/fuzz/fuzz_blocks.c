@@ -1,18 +1,10 @@
 /* Any bytes are blocks of any type: their codes are in their ranges, and put together again they
  * are the same bytes. The first byte of the input chooses the type. */
+#include "tests/fuzz/fuzz.h"
+
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/checkpoint/weights/blocks.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_codes(enum baton_block_type type, const struct baton_block_codes *codes)
 {
@@ -44,11 +36,11 @@ static void check_block(enum baton_block_type type, const uint8_t *block)
     check(!memcmp(again, block, baton_block_bytes(type)));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     float floats[BATON_BLOCK_MAX_VALUES];
     if (!size)
-        return 0;
+        return;
     enum baton_block_type type = (enum baton_block_type)(data[0] % BATON_N_BLOCK_TYPES);
     size_t n_bytes = baton_block_bytes(type);
     for (data++, size--; size >= n_bytes; data += n_bytes, size -= n_bytes) {
@@ -57,5 +49,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else
             baton_blocks_decode(type, data, 1, floats);
     }
-    return 0;
 }

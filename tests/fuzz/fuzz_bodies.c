@@ -3,8 +3,7 @@
  * whole answer.
  *
  * Input: the first byte chooses the route, the rest is the body. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/array.h"
 #include "common/wire/envelope/sampling_codec.h"
@@ -29,8 +28,6 @@
 
 enum { N_VOCAB = 2560, N_CONTEXT = 512, MAX_BATCH = 8 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct baton_model_facts facts = {
     .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
 static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
@@ -43,12 +40,6 @@ static struct gw_api api = {.facts = &facts,
                             .prefix_cache = true,
                             .model_sampling = true};
 static int n_answers;
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 /* ---- in place of completion.h and the exchange ---- */
 
@@ -187,7 +178,7 @@ static void open_api(void)
     baton_chat_template_fini(&source);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static const gw_endpoint routes[] = {gw_generate,
                                          gw_generate_stream,
@@ -211,10 +202,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!api.tokenizer)
         open_api();
     if (!size || baton_json_parse(data + 1, size - 1, &body, NULL))
-        return 0;
+        return;
     n_answers = 0;
     routes[data[0] % (BATON_N_OF(routes))](&api, NULL, body);
     check(n_answers == 1);
     baton_json_free(body);
-    return 0;
 }

@@ -2,9 +2,9 @@
  *
  * Input: which file, then pairs of how far the next change is and what is changed there; a change
  * of 0 is the file's end. */
+#include "tests/fuzz/fuzz.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,19 +13,11 @@
 #include "gateway/http/tls.h"
 #include "tests/support/tls_peer.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct kept { /* what a file holds, and the file that the changed bytes are written to */
     struct baton_buf bytes;
     int fd;
     char path[64];
 };
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void keep(struct kept *kept, const char *path)
 {
@@ -64,7 +56,7 @@ static void keep_both(struct kept files[2])
     tls_files_remove(&made);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static struct kept files[2];
     struct gw_tls_context *context = NULL;
@@ -79,5 +71,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         check(size >= 1 || context != NULL);
     gw_tls_context_close(context);
-    return 0;
 }

@@ -3,9 +3,7 @@
  *
  * Input: template 0xff message 0xff message ...; a message is one byte for its role, then its
  * content. A template of "!" and a byte is a built-in one, chosen by that byte. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/utf8.h"
 #include "engine/checkpoint/chat_template.h"
@@ -14,13 +12,10 @@
 
 enum { MAX_MESSAGES = 16, SEPARATOR = 0xff };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct baton_tokenizer *story_tokenizer(void)
 {
     static struct baton_tokenizer *tokenizer;
-    if (!tokenizer && baton_tokenizer_open("models/tale", &tokenizer, NULL))
-        abort();
+    check(tokenizer || !baton_tokenizer_open("models/tale", &tokenizer, NULL));
     return tokenizer;
 }
 
@@ -48,8 +43,7 @@ static struct baton_chat *open_chat(const uint8_t *data, size_t n)
         source.jinja[n] = 0;
         source.n_jinja = n;
     }
-    if (baton_chat_create(&source, override, &chat, NULL))
-        abort();
+    check(!baton_chat_create(&source, override, &chat, NULL));
     baton_chat_template_fini(&source);
     return chat;
 }
@@ -75,8 +69,7 @@ static struct baton_json *read_messages(const uint8_t *data, size_t size)
         size -= length;
     }
     baton_json_close(&out, ']');
-    if (baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL))
-        abort();
+    check(!baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL));
     baton_buf_fini(&buf);
     return messages;
 }
@@ -84,9 +77,8 @@ static struct baton_json *read_messages(const uint8_t *data, size_t size)
 static void check_spans(const struct baton_chat_text *text)
 {
     for (size_t i = 0; i < text->n_spans; i++)
-        if (text->spans[i].start >= text->spans[i].end || text->spans[i].end > text->bytes.len ||
-            (i && text->spans[i].start <= text->spans[i - 1].end))
-            abort();
+        check(text->spans[i].start < text->spans[i].end && text->spans[i].end <= text->bytes.len &&
+              (!i || text->spans[i].start > text->spans[i - 1].end));
 }
 
 static int is_in_span(const struct baton_chat_text *text, size_t start, size_t end)
@@ -102,17 +94,14 @@ static void check_ids(const struct baton_chat_text *text, const struct baton_tok
     size_t at = 0, n;
     for (size_t i = 0; i < tokens->n; i++, at += n) {
         const char *bytes = baton_tokenizer_bytes(story_tokenizer(), tokens->ids[i], &n);
-        if (!bytes || n > text->bytes.len - at || memcmp(bytes, text->bytes.data + at, n) != 0)
-            abort();
-        if (baton_tokenizer_is_special(story_tokenizer(), tokens->ids[i]) &&
-            !is_in_span(text, at, at + n))
-            abort();
+        check(bytes && n <= text->bytes.len - at && memcmp(bytes, text->bytes.data + at, n) == 0);
+        check(!baton_tokenizer_is_special(story_tokenizer(), tokens->ids[i]) ||
+              is_in_span(text, at, at + n));
     }
-    if (at != text->bytes.len)
-        abort();
+    check(at == text->bytes.len);
 }
 
-static void check(const struct baton_chat *chat, const struct baton_chat_input *input)
+static void check_text(const struct baton_chat *chat, const struct baton_chat_input *input)
 {
     struct baton_chat_text text;
     struct baton_tokens tokens = {0};
@@ -120,19 +109,17 @@ static void check(const struct baton_chat *chat, const struct baton_chat_input *
     enum baton_err err = baton_chat_render(chat, input, 0, &text, NULL);
     if (!err)
         check_spans(&text);
-    if (!err && !baton_utf8_valid(baton_buf_text(&text.bytes), text.bytes.len))
-        abort();
-    if (!err &&
-        baton_tokenizer_encode_spans(story_tokenizer(), baton_buf_text(&text.bytes), text.bytes.len,
-                                     text.spans, text.n_spans, SIZE_MAX, &tokens, NULL))
-        abort();
+    check(err || baton_utf8_valid(baton_buf_text(&text.bytes), text.bytes.len));
+    check(err || !baton_tokenizer_encode_spans(story_tokenizer(), baton_buf_text(&text.bytes),
+                                               text.bytes.len, text.spans, text.n_spans, SIZE_MAX,
+                                               &tokens, NULL));
     if (!err)
         check_ids(&text, &tokens);
     baton_tokens_fini(&tokens);
     baton_chat_text_fini(&text);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     uint32_t id;
     size_t n_template = part_length(data, size);
@@ -140,10 +127,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct baton_chat *chat = open_chat(data, n_template);
     struct baton_chat_input input = {.messages = messages};
     if (!baton_chat_problem(chat))
-        check(chat, &input);
-    if (baton_chat_stop_ids(chat, story_tokenizer(), &id, 1) > 1)
-        abort();
+        check_text(chat, &input);
+    check(baton_chat_stop_ids(chat, story_tokenizer(), &id, 1) <= 1);
     baton_chat_close(chat);
     baton_json_free(messages);
-    return 0;
 }

@@ -1,17 +1,8 @@
 /* A token file is refused with a reason that names the file and never what it holds, or each of its
  * one or two tokens is accepted, and nothing longer or shorter. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/wire/cluster_token.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_token(const struct baton_cluster_token *token, const char *text)
 {
@@ -28,16 +19,15 @@ static void check_token(const struct baton_cluster_token *token, const char *tex
     check(!baton_cluster_token_accepts(token, ""));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_cluster_token token = {.path = "file"};
     struct baton_why why = {""};
     if (baton_cluster_token_parse(&token, (const char *)data, size, &why)) {
         check(!token.n && !strncmp(why.text, "file: ", 6));
-        return 0;
+        return;
     }
     check(token.n >= 1 && token.n <= BATON_CLUSTER_TOKENS_MAX);
     for (size_t i = 0; i < token.n; i++)
         check_token(&token, token.texts[i]);
-    return 0;
 }

@@ -2,18 +2,16 @@
  * is inside its row's range.
  *
  * Input: flag 0xff file; of the flag the first byte chooses the option. */
+#include "tests/fuzz/fuzz.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/base/options/config.h"
 
 enum { SEPARATOR = 0xff, N_OPTIONS = 5 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct settings {
     const char *name;
@@ -30,12 +28,6 @@ static const struct baton_option options[N_OPTIONS] = {
     {"fast", BATON_OPTION_BOOL, offsetof(struct settings, fast), "false", 0, 0, "", "a switch"},
     BATON_ROW_CHOICE(struct settings, mode, "mode", "auto", "on|off|auto", "a choice"),
 };
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_settings(const struct settings *settings)
 {
@@ -68,7 +60,7 @@ static void write_file(int fd, const uint8_t *data, size_t size)
     check(!ftruncate(fd, 0) && pwrite(fd, data, size, 0) == (ssize_t)size);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static int fd = -1;
     static char path[64];
@@ -80,11 +72,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *end = size ? memchr(data, SEPARATOR, size) : NULL;
     size_t n_flag = end ? (size_t)(end - data) : 0;
     char *flag = NULL;
-    if (n_flag && asprintf(&flag, "--%s=%.*s", options[data[0] % N_OPTIONS].name, (int)n_flag - 1,
-                           (const char *)data + 1) < 0)
-        abort();
+    check(!n_flag || asprintf(&flag, "--%s=%.*s", options[data[0] % N_OPTIONS].name,
+                              (int)n_flag - 1, (const char *)data + 1) >= 0);
     write_file(fd, end ? end + 1 : data, size - (end ? n_flag + 1 : 0));
     load(flag, path);
     free(flag);
-    return 0;
 }

@@ -1,18 +1,8 @@
 /* A list of origins is either refused with a reason, or allows exactly those it spells, each of
  * which can stand in a header. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "gateway/api/access/cors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_origin(const struct gw_cors *cors, struct gw_view view)
 {
@@ -25,14 +15,11 @@ static void check_origin(const struct gw_cors *cors, struct gw_view view)
     check(!gw_cors_allows(cors, origin));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct gw_cors cors;
     struct baton_why why = {""};
-    char *list = malloc(size + 1);
-    check(list != NULL);
-    memcpy(list, data, size);
-    list[size] = 0;
+    char *list = fuzz_text(data, size);
     if (gw_cors_read(list, &cors, &why)) {
         check(*why.text != 0);
     } else {
@@ -43,5 +30,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check_origin(&cors, cors.origins[i]);
     }
     free(list);
-    return 0;
 }

@@ -1,17 +1,14 @@
 /* Any bytes unpack within the cap or not at all; what passes the check is packed and passes again.
  */
+#include "tests/fuzz/fuzz.h"
+
 #include <assert.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include "common/wire/envelope/envelope.h"
 #include "common/wire/frame.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* A chunk's payload is not part of its envelope. */
-static enum baton_err check(const baton_envelope *envelope)
+static enum baton_err check_envelope(const baton_envelope *envelope)
 {
     struct baton_why why;
     bool is_chunk = envelope->body_case == BATON__V1__ENVELOPE__BODY_KV_CHUNK;
@@ -27,19 +24,19 @@ static void pack_and_check_again(const baton_envelope *envelope)
     assert(packed && arena && n <= BATON_FRAME_MAX_HEADER);
     baton__v1__envelope__pack(envelope, packed);
     enum baton_err err = baton_envelope_unpack(packed, n, arena, &again, NULL);
-    assert(!err && again->body_case == envelope->body_case && !check(again));
+    assert(!err && again->body_case == envelope->body_case && !check_envelope(again));
     (void)err;
     baton_arena_destroy(arena);
     free(packed);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     baton_envelope *envelope;
     struct baton_why why;
     struct baton_arena *arena = baton_arena_create(baton_envelope_arena_bytes(size));
-    if (arena && !baton_envelope_unpack(data, size, arena, &envelope, &why) && !check(envelope))
+    if (arena && !baton_envelope_unpack(data, size, arena, &envelope, &why) &&
+        !check_envelope(envelope))
         pack_and_check_again(envelope);
     baton_arena_destroy(arena);
-    return 0;
 }

@@ -1,12 +1,9 @@
 /* Whatever opens is whole and lies inside its bytes; whatever is sealed opens to the same parts. */
+#include "tests/fuzz/fuzz.h"
+
 #include <assert.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/wire/frame.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void open_anything(const uint8_t *data, size_t size)
 {
@@ -39,12 +36,11 @@ static void seal_and_open(const uint8_t *header, size_t header_bytes, const uint
     free(bytes);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     open_anything(data, size);
     if (size > 1) { /* the first byte says where the header ends */
         size_t split = 1 + data[0] * (size - 1) / 255;
         seal_and_open(data + 1, split - 1, data + split, size - split);
     }
-    return 0;
 }

@@ -1,19 +1,11 @@
 /* Whatever a file says, the tensors of an accepted one lie in it, aligned and apart; every value
  * can be read; and its metadata make a config or a reason. */
+#include "tests/fuzz/fuzz.h"
+
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "engine/checkpoint/gguf/config.h"
 #include "engine/checkpoint/tensor.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static int by_data(const void *a, const void *b)
 {
@@ -67,7 +59,7 @@ static void read_values(const struct baton_gguf *gguf)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_gguf_shard shard = {.mapping = {data, size}};
     const struct baton_gguf_model model = {.path = "fuzzed", .shards = &shard, .n_shards = 1};
@@ -75,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct baton_why why = {.text = ""};
     if (baton_gguf_parse(data, size, &shard.file, &why)) {
         check(why.text[0]);
-        return 0;
+        return;
     }
     check_apart(&shard.file, data, size);
     check_tensors(&shard.file);
@@ -85,5 +77,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         check(config.model_type[0] && config.gguf_names);
     baton_gguf_fini(&shard.file);
-    return 0;
 }

@@ -1,8 +1,6 @@
 /* The metadata of a hostile GGUF file are refused with a reason, or give a tokenizer that encodes
  * texts into ids that exist and decode to UTF-8, end tokens of the vocabulary, and a template. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/array.h"
 #include "common/base/log.h"
@@ -12,14 +10,11 @@
 #include "engine/checkpoint/gguf/tokenizer.h"
 #include "engine/tokenizer/detokenizer.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { MAX_TOKENS = 1 << 16, MAX_BYTES = 1 << 22, N_VOCAB = 1 << 16 };
 
 static void require(int holds)
 {
-    if (!holds)
-        abort();
+    check(holds);
 }
 
 static void check_text(struct baton_tokenizer *tokenizer, const char *text)
@@ -83,15 +78,14 @@ static void check_template(const struct baton_gguf *gguf)
     baton_chat_template_fini(&source);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_gguf gguf;
     require(!baton_log_init("fuzz", "error", NULL));
     if (baton_gguf_parse(data, size, &gguf, NULL))
-        return 0;
+        return;
     check_tokenizer(&gguf);
     check_ends(&gguf);
     check_template(&gguf);
     baton_gguf_fini(&gguf);
-    return 0;
 }

@@ -3,26 +3,17 @@
  *
  * Input: the first byte chooses the notation, the second which tokens are taken, the rest is the
  * text. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/array.h"
 #include "engine/grammar/masks/matcher.h"
 #include "engine/grammar/masks/plain_vocab.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const longer[] = {"\":", "\",\"", "{\"",  "}]", "true",     "12",
                                      "abc", "[[",    "\": ", "{}", "\xc3\xa9", "0.5"};
 enum { N_LONGER = BATON_N_OF(longer), STOP = 256 + N_LONGER, N_VOCAB, N_STEPS = 6 };
 
 static char bytes[256];
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static const char *text_of(void *arg, uint32_t id, size_t *n)
 {
@@ -78,14 +69,14 @@ static void walk(struct baton_grammar *grammar, const struct baton_network *netw
     baton_automaton_destroy(automaton);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static struct baton_token_trie *trie;
     struct baton_network *network;
     struct baton_grammar *grammar;
     struct baton_why why = {""};
     if (size < 2)
-        return 0;
+        return;
     if (!trie)
         check(!baton_token_trie_create(N_VOCAB, text_of, NULL, &trie) &&
               !baton_plain_vocab_add(trie));
@@ -103,5 +94,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         baton_network_destroy(network);
     }
     free(text.bytes);
-    return 0;
 }

@@ -1,11 +1,7 @@
 /* A chunked body decodes the same however it is cut, and never to more than its limit. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/http/chunked.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_BODY_BYTES = 512 };
 
@@ -25,24 +21,20 @@ static void decode(struct result *result, const char *bytes, size_t size, size_t
         size_t used = 0, n = size - at < step ? size - at : step;
         result->err = baton_chunked_feed(&chunked, bytes + at, n, &used, &result->body);
         result->n_used += used;
-        if (result->err == BATON_AGAIN && used != n)
-            abort();
+        check(result->err != BATON_AGAIN || used == n);
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct result whole, cut;
     if (!size)
-        return 0;
+        return;
     decode(&whole, (const char *)data + 1, size - 1, size);
     decode(&cut, (const char *)data + 1, size - 1, 1 + data[0] % 32);
-    if (whole.err != cut.err || whole.body.len != cut.body.len ||
-        memcmp(baton_buf_text(&whole.body), baton_buf_text(&cut.body), whole.body.len) != 0)
-        abort();
-    if ((whole.err == BATON_OK || whole.err == BATON_AGAIN) && whole.n_used != cut.n_used)
-        abort();
+    check(whole.err == cut.err && whole.body.len == cut.body.len &&
+          memcmp(baton_buf_text(&whole.body), baton_buf_text(&cut.body), whole.body.len) == 0);
+    check((whole.err != BATON_OK && whole.err != BATON_AGAIN) || whole.n_used == cut.n_used);
     baton_buf_fini(&whole.body);
     baton_buf_fini(&cut.body);
-    return 0;
 }

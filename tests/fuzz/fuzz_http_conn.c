@@ -1,16 +1,13 @@
 /* A real server on loopback is sent the input in two pieces, after which the client may close its
  * sending side. Whatever it is: the answer, if there
  * is one, is HTTP, every exchange ends, and the connection goes away. */
+#include "tests/fuzz/fuzz.h"
+
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "gateway/http/server.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_TURNS = 10000 };
 
@@ -73,8 +70,7 @@ static void start(void)
                                             .on_gone = on_gone,
                                             .on_full = on_full};
     (void)signal(SIGPIPE, SIG_IGN);
-    if (gw_http_start(uv_default_loop(), &options, &server, NULL))
-        abort();
+    check(!gw_http_start(uv_default_loop(), &options, &server, NULL));
 }
 
 static int connect_client(void)
@@ -97,13 +93,13 @@ static void say(int fd, const uint8_t *bytes, size_t n)
         (void)uv_run(uv_default_loop(), UV_RUN_NOWAIT);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     char answer[256];
     if (!server)
         start();
     if (!size)
-        return 0;
+        return;
     size_t cut = data[0] / 2 % size;
     int fd = connect_client();
     say(fd, data + 1, cut);
@@ -113,15 +109,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         say(fd, NULL, 0);
     }
     ssize_t n = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
-    if (n > 0 && (n < 9 || memcmp(answer, "HTTP/1.1 ", 9) != 0))
-        abort();
+    check(n <= 0 || (n >= 9 && memcmp(answer, "HTTP/1.1 ", 9) == 0));
     close(fd);
     for (int i = 0; gw_http_n_connections(server); i++) {
         (void)uv_run(uv_default_loop(), i < 16 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
-        if (i > MAX_TURNS)
-            abort();
+        check(i <= MAX_TURNS);
     }
-    if (gw_http_n_exchanges(server))
-        abort();
-    return 0;
+    check(!gw_http_n_exchanges(server));
 }

@@ -1,20 +1,10 @@
 /* A head read as it trickles in is the head read at once: no prefix of it is accepted, none is
  * refused that the whole is not, and every view lies inside the bytes. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "gateway/http/reader.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { MAX_HEAD_BYTES = 1024 };
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_view(struct gw_view view, const char *bytes, size_t n)
 {
@@ -36,7 +26,7 @@ static void check_head(const struct gw_head *head, const char *bytes, size_t n)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     const char *bytes = (const char *)data;
     struct gw_head_scan at_once = {0}, trickling = {0};
@@ -56,5 +46,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(head.path.p == same.path.p && head.n_headers == same.n_headers &&
               head.content_length == same.content_length && head.keep_alive == same.keep_alive);
     }
-    return 0;
 }

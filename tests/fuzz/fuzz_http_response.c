@@ -1,11 +1,7 @@
 /* A response is read the same however it is cut, and never past its end. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/http/response.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BODY_MAX_BYTES = 512 };
 
@@ -27,8 +23,7 @@ static void read_response(struct result *result, const char *bytes, size_t size,
         result->err =
             baton_http_response_feed(&result->response, bytes + at, n, &used, &result->body, &why);
         result->n_used += used;
-        if (used > n || (result->err == BATON_AGAIN && used != n))
-            abort();
+        check(used <= n && (result->err != BATON_AGAIN || used == n));
     }
 }
 
@@ -38,22 +33,19 @@ static void end(struct result *result)
     baton_buf_fini(&result->body);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct result whole, cut;
     if (!size)
-        return 0;
+        return;
     read_response(&whole, (const char *)data + 1, size - 1, size);
     read_response(&cut, (const char *)data + 1, size - 1, 1 + data[0] % 32);
     bool is_good = whole.err == BATON_OK || whole.err == BATON_AGAIN;
-    if (whole.err != cut.err || whole.response.status != cut.response.status)
-        abort();
-    if (is_good &&
-        (whole.n_used != cut.n_used || whole.body.len != cut.body.len ||
-         whole.response.keep_alive != cut.response.keep_alive ||
-         memcmp(baton_buf_text(&whole.body), baton_buf_text(&cut.body), whole.body.len) != 0))
-        abort();
+    check(whole.err == cut.err && whole.response.status == cut.response.status);
+    check(!is_good ||
+          (whole.n_used == cut.n_used && whole.body.len == cut.body.len &&
+           whole.response.keep_alive == cut.response.keep_alive &&
+           memcmp(baton_buf_text(&whole.body), baton_buf_text(&cut.body), whole.body.len) == 0));
     end(&whole);
     end(&cut);
-    return 0;
 }

@@ -2,9 +2,7 @@
  * it writes is UTF-8, and no byte of a foreign value comes out as the template's own.
  *
  * Input: a template. Foreign values hold one character that is taken out of the template. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/utf8.h"
 #include "gateway/chat/jinja/jinja.h"
@@ -20,8 +18,6 @@ static const char values[] =
     "\"properties\":{\"p" FOREIGN "\":{\"type\":\"string\"}}}}}],\"n\":3,\"x\":\"" FOREIGN FOREIGN
     " y\",\"add_generation_prompt\":true}";
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct output {
     struct baton_buf bytes;
 };
@@ -29,8 +25,7 @@ struct output {
 static void put(void *arg, const char *bytes, size_t n, bool own)
 {
     struct output *output = arg;
-    if (own && memmem(bytes, n, FOREIGN, 3))
-        abort();
+    check(!own || !memmem(bytes, n, FOREIGN, 3));
     baton_buf_append(&output->bytes, bytes, n);
 }
 
@@ -51,34 +46,29 @@ static void render(const struct baton_jinja *jinja)
     struct baton_why why = {""};
     struct baton_json *json = NULL;
     struct jinja_run *run = baton_jinja_begin(jinja, &limits, 1700000000);
-    if (!run || baton_json_parse(values, sizeof values - 1, &json, NULL))
-        abort();
+    check(run && !baton_json_parse(values, sizeof values - 1, &json, NULL));
     baton_buf_init(&output.bytes, SIZE_MAX / 4);
     set_values(run, json);
     enum baton_err err = baton_jinja_render(run, put, &output, NULL, &why);
-    if (err ? !*why.text : output.bytes.len > limits.max_text_bytes + (1 << 20))
-        abort();
-    if (!baton_utf8_valid(baton_buf_text(&output.bytes), output.bytes.len))
-        abort();
+    check(!(err ? !*why.text : output.bytes.len > limits.max_text_bytes + (1 << 20)));
+    check(baton_utf8_valid(baton_buf_text(&output.bytes), output.bytes.len));
     baton_buf_fini(&output.bytes);
     baton_jinja_end(run);
     baton_json_free(json);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_jinja *jinja = NULL;
     struct baton_why why = {""};
     /* Templates may write the character as an escape, too. */
     if (memmem(data, size, FOREIGN, 3) || memmem(data, size, "\\", 1) || size > 4096)
-        return 0;
+        return;
     if (baton_jinja_parse((const char *)data, size, &jinja, &why)) {
-        if (!*why.text)
-            abort();
-        return 0;
+        check(*why.text);
+        return;
     }
     (void)baton_jinja_loops_over(jinja, "content");
     render(jinja);
     baton_jinja_free(jinja);
-    return 0;
 }

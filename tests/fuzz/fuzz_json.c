@@ -1,20 +1,19 @@
 /* Any bytes: refused, or a tree that our writer turns into JSON that parses to the same shape. */
+#include "tests/fuzz/fuzz.h"
+
 #include <assert.h>
-#include <stdlib.h>
 
 #include "common/base/json.h"
 
 enum { OUT_MAX_BYTES = 64 << 20 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_json *root = NULL, *again = NULL;
     struct baton_why why;
     struct baton_buf text;
     if (baton_json_parse(data, size, &root, &why))
-        return 0;
+        return;
     baton_buf_init(&text, OUT_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&text);
     baton_json_put_value(&out, NULL, root);
@@ -27,5 +26,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     baton_buf_fini(&text);
     baton_json_free(root);
-    return 0;
 }

@@ -1,11 +1,7 @@
 /* A stream has the same events however it is cut. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "tools/support/sse_reader.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SEEN_MAX_BYTES = 8 << 20 };
 
@@ -36,17 +32,15 @@ static void read_stream(struct result *result, const char *bytes, size_t size, s
     ld_sse_fini(&sse);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct result whole, cut;
     if (!size)
-        return 0;
+        return;
     read_stream(&whole, (const char *)data + 1, size - 1, size);
     read_stream(&cut, (const char *)data + 1, size - 1, 1 + data[0] % 32);
-    if (whole.err != cut.err || whole.seen.len != cut.seen.len ||
-        memcmp(baton_buf_text(&whole.seen), baton_buf_text(&cut.seen), whole.seen.len) != 0)
-        abort();
+    check(whole.err == cut.err && whole.seen.len == cut.seen.len &&
+          memcmp(baton_buf_text(&whole.seen), baton_buf_text(&cut.seen), whole.seen.len) == 0);
     baton_buf_fini(&whole.seen);
     baton_buf_fini(&cut.seen);
-    return 0;
 }

@@ -1,18 +1,11 @@
 /* An accepted config.json has ids within its vocabulary; where an architecture takes it, the spec's
  * sizes agree and its numbers are finite. Every architecture is asked, whatever the file's own. */
+#include "tests/fuzz/fuzz.h"
+
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "engine/arch/arch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_rope(const struct baton_rope_spec *rope)
 {
@@ -51,13 +44,13 @@ static void configure(const struct baton_model_config *config, int n_context)
     check_spec(&spec);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static struct baton_model_config config;
     struct baton_why why = {.text = ""};
     if (baton_model_config_parse(data, size, &config, &why)) {
         check(why.text[0]);
-        return 0;
+        return;
     }
     check(config.bos_id < config.n_vocab && config.n_eos <= BATON_MODEL_MAX_EOS);
     for (int i = 0; i < config.n_eos; i++)
@@ -69,5 +62,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                        baton_families[i].model_type);
         configure(&config, 0);
     }
-    return 0;
 }

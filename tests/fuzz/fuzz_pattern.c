@@ -1,24 +1,19 @@
 /* A hostile pattern (the first line, in Oniguruma's syntax) is refused with a reason, or its
  * matches in the rest of the input are in order, inside it, and the same with and without machine
  * code, with a small window and with the whole text in one. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/split/pattern.h"
 
 enum { MAX_BYTES = 2000 };
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct baton_pattern *make(const char *text, size_t n, bool want_jit, size_t window)
 {
     const struct baton_step_pattern source = {.text = {.bytes = text, .n = n}, .is_regex = true};
     struct baton_pattern *pattern = NULL;
     struct baton_why why = {""};
-    if (baton_pattern_create(&source, want_jit, window, &pattern, &why) && !why.text[0])
-        abort();
+    check(!baton_pattern_create(&source, want_jit, window, &pattern, &why) || why.text[0]);
     return pattern;
 }
 
@@ -33,22 +28,20 @@ static void check_matches(struct baton_pattern *pattern, struct baton_pattern *s
         if (baton_pattern_next(pattern, text, n, &match, &why) ||
             baton_pattern_next(slow, text, n, &other, &why))
             return;
-        if (match.found != other.found)
-            abort();
+        check(match.found == other.found);
         if (!match.found)
             return;
-        if (match.start != other.start || match.end != other.end || match.start < done ||
-            match.end < match.start || match.end > n)
-            abort();
+        check(match.start == other.start && match.end == other.end && match.start >= done &&
+              match.end >= match.start && match.end <= n);
         done = match.end;
     } while (match.found);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     char copy[MAX_BYTES + 1];
     if (!size || size > MAX_BYTES || !baton_utf8_valid((const char *)data, size))
-        return 0;
+        return;
     memcpy(copy, data, size);
     copy[size] = 0;
     const char *line = memchr(copy, '\n', size);
@@ -56,8 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct baton_pattern *fast = make(copy, n, true, MAX_BYTES);
     struct baton_pattern *slow = make(copy, n, false, MAX_BYTES);
     struct baton_pattern *small = make(copy, n, true, size % 7 + 1);
-    if (!fast != !slow || !fast != !small)
-        abort();
+    check(!(!fast != !slow) && !(!fast != !small));
     if (fast) {
         check_matches(fast, slow, copy + from, size - from);
         check_matches(fast, small, copy + from, size - from);
@@ -65,5 +57,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     baton_pattern_destroy(fast);
     baton_pattern_destroy(slow);
     baton_pattern_destroy(small);
-    return 0;
 }

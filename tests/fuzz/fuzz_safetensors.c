@@ -1,24 +1,15 @@
 /* Whatever the header says, the tensors of an accepted file tile its data exactly. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "engine/checkpoint/hf/safetensors.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_safetensors file;
     struct baton_why why = {.text = ""};
     if (baton_safetensors_parse(data, size, &file, &why)) {
         check(why.text[0]);
-        return 0;
+        return;
     }
     const uint8_t *end = data + size;
     for (size_t i = file.n_tensors; i-- > 0;) {
@@ -30,5 +21,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check(end > data + 8);
     baton_safetensors_fini(&file);
-    return 0;
 }

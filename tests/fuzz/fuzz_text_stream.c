@@ -1,14 +1,10 @@
 /* However the bytes are cut into pieces, what is shown is the same, is UTF-8 after every piece, and
  * holds no stop string. The input: a byte with the number of stop strings; each as a length byte
  * and its bytes; a byte that seeds the cuts; the text. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/stream.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct input {
     const char *stops[BATON_STOP_MAX];
@@ -55,28 +51,24 @@ static bool show(const struct input *input, size_t max_piece, struct baton_buf *
         piece = 1 + (size_t)rand_r(&seed) % max_piece;
         piece = max_piece == input->n || piece > left ? left : piece;
         baton_text_stream_push(&stream, input->text + at, piece, out);
-        if (!baton_utf8_valid(baton_buf_text(out), out->len))
-            abort();
+        check(baton_utf8_valid(baton_buf_text(out), out->len));
     }
     baton_text_stream_end(&stream, out);
     baton_text_stream_fini(&stream);
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct input input = read_input(data, size);
     struct baton_buf whole, pieces;
     if (show(&input, input.n, &whole)) {
-        if (!show(&input, 7, &pieces) || baton_buf_err(&whole) || whole.len != pieces.len ||
-            memcmp(baton_buf_text(&whole), baton_buf_text(&pieces), whole.len) != 0 ||
-            !baton_utf8_valid(baton_buf_text(&whole), whole.len))
-            abort();
+        check(show(&input, 7, &pieces) && !baton_buf_err(&whole) && whole.len == pieces.len &&
+              memcmp(baton_buf_text(&whole), baton_buf_text(&pieces), whole.len) == 0 &&
+              baton_utf8_valid(baton_buf_text(&whole), whole.len));
         for (int i = 0; i < input.n_stops; i++)
-            if (memmem(baton_buf_text(&whole), whole.len, input.stops[i], input.stop_bytes[i]))
-                abort();
+            check(!memmem(baton_buf_text(&whole), whole.len, input.stops[i], input.stop_bytes[i]));
         baton_buf_fini(&pieces);
     }
     baton_buf_fini(&whole);
-    return 0;
 }

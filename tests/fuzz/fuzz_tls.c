@@ -1,15 +1,10 @@
 /* A client's bytes on their way to the server are changed as the input says: its first byte chooses
  * the version, each further pair how far the next change is, and what is changed there. Whatever
  * arrives: the server's side ends or goes on, and reads nothing that the client did not write. */
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "gateway/http/tls.h"
 #include "tests/support/tls_peer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char request[] = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -39,8 +34,7 @@ static struct gw_tls_context *open_context(void)
     struct gw_tls_context *context = NULL;
     struct tls_files files;
     tls_files_make(&files);
-    if (gw_tls_context_open(files.certfile, files.keyfile, &context, NULL))
-        abort();
+    check(!gw_tls_context_open(files.certfile, files.keyfile, &context, NULL));
     tls_files_remove(&files);
     return context;
 }
@@ -72,32 +66,27 @@ static void converse(struct gw_tls *tls, SSL *client, struct changes *changes)
         apply(changes, piece, (size_t)got);
         gw_tls_feed(tls, piece, (size_t)got);
         size_t n = hear(tls, &shaken, text, sizeof text, &err);
-        if (n && (n != sizeof request - 1 || memcmp(text, request, n) != 0))
-            abort();
+        check(!n || (n == sizeof request - 1 && memcmp(text, request, n) == 0));
         struct baton_buf *out = gw_tls_out(tls);
-        if (out->len && BIO_write(SSL_get_rbio(client), out->data, (int)out->len) <= 0)
-            abort();
+        check(!out->len || BIO_write(SSL_get_rbio(client), out->data, (int)out->len) > 0);
         baton_buf_consume(out, out->len);
     }
-    if (err == BATON_AGAIN && shaken && gw_tls_write(tls, request, sizeof request - 1))
-        abort();
+    check(err != BATON_AGAIN || !shaken || !gw_tls_write(tls, request, sizeof request - 1));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static struct gw_tls_context *context;
     if (!context)
         context = open_context();
     if (!size)
-        return 0;
+        return;
     struct changes changes = {.at = data + 1, .end = data + size};
     struct gw_tls *tls = gw_tls_create(context);
     SSL *client = tls_client(data[0] & 1 ? TLS1_2_VERSION : TLS1_3_VERSION);
-    if (!tls)
-        abort();
+    check(tls);
     next_change(&changes);
     converse(tls, client, &changes);
     SSL_free(client);
     gw_tls_destroy(tls);
-    return 0;
 }

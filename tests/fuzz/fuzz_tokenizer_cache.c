@@ -1,14 +1,10 @@
 /* A hostile file of kept tables, with a checksum that fits, is refused or gives tables whose every
  * entry can be read. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "engine/checkpoint/tokenizer_cache.h"
 
 enum { MAX_BYTES = 1 << 16, CRC_AT = 12, CHECKED_FROM = 16, DIGEST_BYTES = 64 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t read_all(const struct baton_tokenizer_tables *tables)
 {
@@ -23,13 +19,13 @@ static size_t read_all(const struct baton_tokenizer_tables *tables)
     return sum;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static volatile size_t sink;
     char copy[MAX_BYTES], digest[BATON_SHA256_HEX];
     struct baton_why why = {""};
     if (size < CHECKED_FROM + DIGEST_BYTES || size > MAX_BYTES)
-        return 0;
+        return;
     memcpy(copy, data, size);
     uint32_t crc = baton_crc32c(0, copy + CHECKED_FROM, size - CHECKED_FROM);
     memcpy(copy + CRC_AT, &crc, sizeof crc);
@@ -37,12 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     digest[DIGEST_BYTES] = 0;
     struct baton_tokenizer_tables *tables = calloc(1, sizeof *tables);
     if (!tables)
-        return 0;
+        return;
     if (!baton_tokenizer_cache_parse(copy, size, digest, tables, &why))
         sink = read_all(tables);
     else if (!why.text[0])
         abort();
     (void)sink;
     baton_tokenizer_tables_free(tables);
-    return 0;
 }

@@ -1,22 +1,17 @@
 /* Whatever the text, encoding refuses it as not UTF-8 or its ids decode to exactly that text. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/tokenizer.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static struct baton_tokenizer *story_tokenizer(void)
 {
     static struct baton_tokenizer *tokenizer;
-    if (!tokenizer && baton_tokenizer_open("models/tale", &tokenizer, NULL))
-        abort();
+    check(tokenizer || !baton_tokenizer_open("models/tale", &tokenizer, NULL));
     return tokenizer;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_tokenizer *tokenizer = story_tokenizer();
     struct baton_tokens tokens = {0};
@@ -25,17 +20,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t at = 0, n;
     enum baton_err err =
         baton_tokenizer_encode(tokenizer, text, size, parse_special, size, &tokens, NULL);
-    if (err != (baton_utf8_valid(text, size) ? BATON_OK : BATON_INVALID))
-        abort();
+    check(err == (baton_utf8_valid(text, size) ? BATON_OK : BATON_INVALID));
     for (size_t i = 0; i < tokens.n; i++, at += n) {
         const char *bytes = baton_tokenizer_bytes(tokenizer, tokens.ids[i], &n);
-        if (!bytes || n > size - at || memcmp(bytes, text + at, n) != 0)
-            abort();
-        if (baton_tokenizer_is_special(tokenizer, tokens.ids[i]) && !parse_special)
-            abort();
+        check(bytes && n <= size - at && memcmp(bytes, text + at, n) == 0);
+        check(!baton_tokenizer_is_special(tokenizer, tokens.ids[i]) || parse_special);
     }
-    if (!err && at != size)
-        abort();
+    check(err || at == size);
     baton_tokens_fini(&tokens);
-    return 0;
 }

@@ -1,15 +1,11 @@
 /* A hostile tokenizer.json is refused with a reason, or gives a tokenizer that encodes texts into
  * ids that exist, the same for a text and its spans, and whose ids decode to UTF-8. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/detokenizer.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MAX_TOKENS = 1 << 16, MAX_BYTES = 1 << 22 };
 
@@ -19,16 +15,14 @@ static void check_ids(const struct baton_tokenizer *tokenizer, const struct bato
     struct baton_buf text;
     size_t n;
     for (size_t i = 0; i < tokens->n; i++)
-        if (!baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n))
-            abort();
+        check(baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n));
     baton_buf_init(&text, MAX_BYTES);
     baton_detokenize(tokenizer, tokens->ids, tokens->n, parse_special, &text);
-    if (!baton_buf_err(&text) && !baton_utf8_valid(baton_buf_text(&text), text.len))
-        abort();
+    check(baton_buf_err(&text) || baton_utf8_valid(baton_buf_text(&text), text.len));
     baton_buf_fini(&text);
 }
 
-static void check(struct baton_tokenizer *tokenizer, const char *text, size_t n)
+static void check_encoding(struct baton_tokenizer *tokenizer, const char *text, size_t n)
 {
     struct baton_tokens tokens = {0}, halves = {0};
     const struct baton_span spans[] = {{0, n / 2}, {n / 2, n}};
@@ -48,7 +42,7 @@ static void check(struct baton_tokenizer *tokenizer, const char *text, size_t n)
     baton_tokens_fini(&halves);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_tokenizer_tables *tables = NULL;
     struct baton_tokenizer *tokenizer = NULL;
@@ -62,10 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             " \u2581e\u0301\n\u4e2d 12'S",
                                             "<|im_start|> x<0x41>\U0001f600"};
         for (size_t i = 0; i < BATON_N_OF(texts); i++)
-            check(tokenizer, texts[i], strlen(texts[i]));
+            check_encoding(tokenizer, texts[i], strlen(texts[i]));
     } else if (!why.text[0]) {
         abort();
     }
     baton_tokenizer_close(tokenizer);
-    return 0;
 }

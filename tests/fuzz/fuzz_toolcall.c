@@ -2,15 +2,11 @@
  * call, a mark of channels or reasoning every byte of it. Arguments are always an object. The
  * input: a byte with the format, a byte with what the prompt has opened, which also seeds the cuts;
  * the text. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/json.h"
 #include "gateway/chat/toolcall/parser.h"
 #include "tests/support/answer_formats.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct parts {
     struct baton_buf buf; /* texts as they are; reasoning and calls between zero bytes */
@@ -28,8 +24,7 @@ static void end_reasoning(struct parts *parts)
 static void on_reasoning(void *user, const char *text, size_t n)
 {
     struct parts *parts = user;
-    if (!n)
-        abort();
+    check(n);
     if (!parts->in_reasoning)
         baton_buf_append(&parts->buf, "", 1);
     parts->in_reasoning = true;
@@ -47,16 +42,15 @@ static void check_object(const char *arguments, size_t n)
 {
     struct baton_json *value;
     struct baton_why why;
-    if (baton_json_parse(arguments, n, &value, &why) || baton_json_kind(value) != BATON_JSON_OBJECT)
-        abort();
+    check(!baton_json_parse(arguments, n, &value, &why) &&
+          baton_json_kind(value) == BATON_JSON_OBJECT);
     baton_json_free(value);
 }
 
 static void on_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
 {
     struct parts *parts = user;
-    if (!n_name || n_name > BATON_TOOL_NAME_MAX_BYTES)
-        abort();
+    check(n_name && n_name <= BATON_TOOL_NAME_MAX_BYTES);
     check_object(arguments, n);
     end_reasoning(parts);
     baton_buf_append(&parts->buf, "", 1);
@@ -109,7 +103,7 @@ static bool keeps_all(const struct baton_answer_form *form)
                                                  form->tools->text_begin));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static const char tools[] = "[{\"function\":{\"name\":\"f\",\"parameters\":{\"properties\":{"
                                 "\"s\":{\"type\":\"string\"},"
@@ -118,24 +112,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct baton_json *functions;
     struct baton_why why;
     if (size < 3 || baton_json_parse(tools, sizeof tools - 1, &functions, &why))
-        return 0;
+        return;
     (void)baton_tool_format_of((const char *)data, size);
     (void)baton_reasoning_format_of((const char *)data, size);
     const struct baton_answer_form form = form_of(data[0], data[1], functions);
     const char *text = (const char *)data + 2;
     size_t n = size - 2;
     read_pieces(&form, text, n, n, 0, &whole);
-    if (keeps_all(&form) && !whole.n_calls &&
-        (whole.buf.len != n || memcmp(whole.buf.data, text, n)))
-        abort();
+    check(!keeps_all(&form) || whole.n_calls ||
+          (whole.buf.len == n && !memcmp(whole.buf.data, text, n)));
     for (size_t max_piece = 1; max_piece <= 9; max_piece += 4) {
         read_pieces(&form, text, n, max_piece, data[1], &cut);
-        if (cut.buf.len != whole.buf.len ||
-            (cut.buf.len && memcmp(cut.buf.data, whole.buf.data, cut.buf.len)))
-            abort();
+        check(cut.buf.len == whole.buf.len &&
+              (!cut.buf.len || !memcmp(cut.buf.data, whole.buf.data, cut.buf.len)));
         baton_buf_fini(&cut.buf);
     }
     baton_buf_fini(&whole.buf);
     baton_json_free(functions);
-    return 0;
 }

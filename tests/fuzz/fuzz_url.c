@@ -1,19 +1,10 @@
 /* An address that a peer announces is refused with a reason, or it is a host and a port that are
  * written out again as they were understood, and resolved to the host that it came from only if it
  * names none. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/wire/link.h"
 #include "common/wire/url.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check_written(const struct baton_url *url)
 {
@@ -35,14 +26,11 @@ static void check_resolved(const char *text, const struct baton_url *url)
     check(!strcmp(to.host, baton_url_is_any_host(url) ? "192.0.2.1" : url->host));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     struct baton_url url;
     struct baton_why why = {""};
-    char *text = malloc(size + 1);
-    check(text != NULL);
-    memcpy(text, data, size);
-    text[size] = 0;
+    char *text = fuzz_text(data, size);
     if (baton_url_parse(text, &url, &why)) {
         check(*why.text);
     } else {
@@ -51,5 +39,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_resolved(text, &url);
     }
     free(text);
-    return 0;
 }

@@ -3,13 +3,10 @@
  * and of one end; and in the end no worker is thought to have a request.
  *
  * Input: a script, one byte for what happens and to whom, a lie with three more and its body. */
-#include <stdlib.h>
-#include <string.h>
+#include "tests/fuzz/fuzz.h"
 
 #include "common/base/log.h"
 #include "tests/unit/gateway/fixture.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { N_WORKERS = 4, N_CLIENTS = 4, MAX_ACTS = 64, PATIENCE_MS = 2000, MAX_LIE_BYTES = 255 };
 enum act { ASK, PASS, LEAVE, CUT, JOIN, GOODBYE, WORK, LIE };
@@ -17,12 +14,6 @@ enum act { ASK, PASS, LEAVE, CUT, JOIN, GOODBYE, WORK, LIE };
 static struct far_worker workers[N_WORKERS];
 static struct gw_choice clients[N_CLIENTS];
 static bool came[N_CLIENTS];
-
-static void check(int holds)
-{
-    if (!holds)
-        abort();
-}
 
 struct script {
     const uint8_t *at, *end;
@@ -175,7 +166,7 @@ static void check_end(void)
         check(!known(&workers[i]) || !known(&workers[i])->n_active);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+FUZZ(data, size)
 {
     static const char *const names[N_WORKERS] = {"prefill-0", "prefill-1", "decode-0", "decode-1"};
     struct script script = {data, data + size};
@@ -196,5 +187,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     check_end();
     gateway_close();
-    return 0;
 }
