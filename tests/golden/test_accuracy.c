@@ -76,13 +76,13 @@ static void sample_batch(struct machine *m, struct baton_sampler *sampler, int f
     struct baton_seq seqs[BATCH], *batch[BATCH];
     uint32_t last[BATCH];
     for (int i = 0; i < BATCH; i++) {
-        assert_int_equal(baton_seq_init(&seqs[i], m->kv, TEXT_TOKENS), BATON_OK);
+        assert_ok(baton_seq_init(&seqs[i], m->kv, TEXT_TOKENS));
         batch[i] = &seqs[i];
         last[i] = texts[first + i].tokens[0] = END_OF_TEXT;
         texts[first + i].n = TEXT_TOKENS;
     }
     for (int n = 1; n < TEXT_TOKENS; n++) {
-        assert_int_equal(baton_engine_decode(m->engine, batch, last, BATCH, m->logits), BATON_OK);
+        assert_ok(baton_engine_decode(m->engine, batch, last, BATCH, m->logits));
         for (int i = 0; i < BATCH; i++) {
             const struct baton_sampling_params sampling = {BATON_SAMPLING_DEFAULTS,
                                                            .seed = (uint64_t)(SEED + first + i)};
@@ -126,10 +126,9 @@ static void score(struct machine *m, const struct text *text, struct opinion *op
 {
     struct scoring scoring = {.text = text, .opinion = opinion, .n_vocab = m->n_vocab};
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, m->kv, text->n), BATON_OK);
-    assert_int_equal(baton_engine_score(m->engine, &seq, text->tokens, text->n, NULL, NULL, judge,
-                                        &scoring, m->logits),
-                     BATON_OK);
+    assert_ok(baton_seq_init(&seq, m->kv, text->n));
+    assert_ok(baton_engine_score(m->engine, &seq, text->tokens, text->n, NULL, NULL, judge,
+                                 &scoring, m->logits));
     baton_seq_fini(&seq);
 }
 
@@ -144,7 +143,6 @@ SETUP(sample_exactly)
         sample_batch(&m, sampler, first);
     baton_sampler_destroy(sampler);
     close_machine(&m);
-    return 0;
 }
 
 /* A dtype beside f32, over all steps of all texts. */

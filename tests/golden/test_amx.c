@@ -49,10 +49,8 @@ static int read_ids(const struct baton_json *array, uint32_t *ids)
 
 SETUP(set_up)
 {
-    struct baton_why why;
     amx = kernel_sets_find("amx");
-    if (baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why))
-        return -1;
+    assert_ok(baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, NULL));
     for (size_t i = 0; i < N_GOLDEN; i++) {
         const struct baton_json *from = baton_json_at(baton_json_get(golden, "prompts"), i);
         struct prompt *prompt = &prompts[n_prompts];
@@ -61,13 +59,12 @@ SETUP(set_up)
         prompt->top10 = baton_json_get(from, "top10");
         n_prompts += prompt->n <= MAX_PROMPT;
     }
-    return n_prompts ? 0 : -1;
+    assert_true(n_prompts > 0);
 }
 
 TEARDOWN(tear_down)
 {
     baton_json_free(golden);
-    return 0;
 }
 
 static void open_machine(struct machine *m, const char *dtype, const struct baton_kernels *kernels)
@@ -99,13 +96,11 @@ static float *run(struct machine *m, const struct prompt *prompt)
     struct baton_seq seq, *seqs[] = {&seq};
     float *rows = calloc((size_t)N_NEW * (size_t)n_vocab, sizeof *rows);
     assert_non_null(rows);
-    assert_int_equal(baton_seq_init(&seq, m->kv, prompt->n + N_NEW), BATON_OK);
-    assert_int_equal(
-        baton_engine_prefill(m->engine, &seq, prompt->ids, prompt->n, NULL, NULL, rows), BATON_OK);
+    assert_ok(baton_seq_init(&seq, m->kv, prompt->n + N_NEW));
+    assert_ok(baton_engine_prefill(m->engine, &seq, prompt->ids, prompt->n, NULL, NULL, rows));
     for (int i = 1; i < N_NEW; i++)
-        assert_int_equal(baton_engine_decode(m->engine, seqs, &prompt->greedy_ids[i - 1], 1,
-                                             rows + (size_t)i * (size_t)n_vocab),
-                         BATON_OK);
+        assert_ok(baton_engine_decode(m->engine, seqs, &prompt->greedy_ids[i - 1], 1,
+                                      rows + (size_t)i * (size_t)n_vocab));
     baton_seq_fini(&seq);
     return rows;
 }

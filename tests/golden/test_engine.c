@@ -37,13 +37,11 @@ SETUP(set_up)
                             .n_blocks = N_PROMPTS * baton_kv_blocks_for(MAX_TOKENS)},
                         &kv, &why) ||
         baton_engine_create(model, &options, &engine, &why) ||
-        baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why)) {
-        print_error("%s\n", why.text);
-        return -1;
-    }
+        baton_json_read_file("tests/golden/tale.json", GOLDEN_MAX_BYTES, &golden, &why))
+        fail_msg("%s", why.text);
     n_vocab = baton_model_info(model)->n_vocab;
     logits = calloc((size_t)N_PROMPTS * (size_t)n_vocab, sizeof *logits);
-    return logits ? 0 : -1;
+    assert_non_null(logits);
 }
 
 TEARDOWN(tear_down)
@@ -53,7 +51,6 @@ TEARDOWN(tear_down)
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);
     baton_model_close(model);
-    return 0;
 }
 
 static const struct baton_json *golden_prompt(int index)
@@ -89,8 +86,8 @@ TEST(the_last_positions_top_ten_logits_match)
         struct baton_seq seq;
         int n = read_ids(baton_json_get(golden_prompt(i), "ids"), ids);
         const struct baton_json *top = baton_json_get(golden_prompt(i), "top10");
-        assert_int_equal(baton_seq_init(&seq, kv, n), BATON_OK);
-        assert_int_equal(baton_engine_prefill(engine, &seq, ids, n, NULL, NULL, logits), BATON_OK);
+        assert_ok(baton_seq_init(&seq, kv, n));
+        assert_ok(baton_engine_prefill(engine, &seq, ids, n, NULL, NULL, logits));
         assert_int_equal(baton_json_size(top), 10);
         for (size_t k = 0; k < 10; k++) {
             const struct baton_json *pair = baton_json_at(top, k);
@@ -106,11 +103,11 @@ TEST(the_last_positions_top_ten_logits_match)
 static void generate(const uint32_t *ids, int n, int n_new, uint32_t *out)
 {
     struct baton_seq seq, *seqs[] = {&seq};
-    assert_int_equal(baton_seq_init(&seq, kv, n + n_new), BATON_OK);
-    assert_int_equal(baton_engine_prefill(engine, &seq, ids, n, NULL, NULL, logits), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, n + n_new));
+    assert_ok(baton_engine_prefill(engine, &seq, ids, n, NULL, NULL, logits));
     out[0] = greedy(logits);
     for (int i = 1; i < n_new; i++) {
-        assert_int_equal(baton_engine_decode(engine, seqs, &out[i - 1], 1, logits), BATON_OK);
+        assert_ok(baton_engine_decode(engine, seqs, &out[i - 1], 1, logits));
         out[i] = greedy(logits);
     }
     baton_seq_fini(&seq);
@@ -144,9 +141,9 @@ static void generate_naively(const uint32_t *ids, int n, uint32_t *out)
     uint32_t all[MAX_TOKENS];
     struct baton_seq scratch;
     memcpy(all, ids, (size_t)n * sizeof *ids);
-    assert_int_equal(baton_seq_init(&scratch, kv, n + N_NEW), BATON_OK);
+    assert_ok(baton_seq_init(&scratch, kv, n + N_NEW));
     for (int i = 0; i < N_NEW; i++) {
-        assert_int_equal(baton_engine_naive(engine, &scratch, all, n + i, logits), BATON_OK);
+        assert_ok(baton_engine_naive(engine, &scratch, all, n + i, logits));
         all[n + i] = out[i] = greedy(logits);
     }
     assert_int_equal(scratch.n_tokens, 0);
@@ -158,17 +155,14 @@ static void generate_by_prefill(const uint32_t *ids, int n, uint32_t *out)
 {
     struct baton_seq seq;
     int n_first = n - n / 3;
-    assert_int_equal(baton_seq_init(&seq, kv, n + N_NEW), BATON_OK);
-    assert_int_equal(baton_engine_prefill(engine, &seq, ids, n_first, NULL, NULL, logits),
-                     BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, n + N_NEW));
+    assert_ok(baton_engine_prefill(engine, &seq, ids, n_first, NULL, NULL, logits));
     if (n_first < n)
-        assert_int_equal(
-            baton_engine_prefill(engine, &seq, ids + n_first, n - n_first, NULL, NULL, logits),
-            BATON_OK);
+        assert_ok(
+            baton_engine_prefill(engine, &seq, ids + n_first, n - n_first, NULL, NULL, logits));
     out[0] = greedy(logits);
     for (int i = 1; i < N_NEW; i++) {
-        assert_int_equal(baton_engine_prefill(engine, &seq, &out[i - 1], 1, NULL, NULL, logits),
-                         BATON_OK);
+        assert_ok(baton_engine_prefill(engine, &seq, &out[i - 1], 1, NULL, NULL, logits));
         out[i] = greedy(logits);
     }
     baton_seq_fini(&seq);
@@ -197,16 +191,15 @@ TEST(a_batch_of_all_prompts_chooses_the_same_tokens_as_each_alone)
         uint32_t ids[MAX_TOKENS];
         int n = make_prompt(i, ids);
         generate(ids, n, N_NEW, alone[i]);
-        assert_int_equal(baton_seq_init(&seqs[i], kv, n + N_NEW), BATON_OK);
-        assert_int_equal(baton_engine_prefill(engine, &seqs[i], ids, n, NULL, NULL, logits),
-                         BATON_OK);
+        assert_ok(baton_seq_init(&seqs[i], kv, n + N_NEW));
+        assert_ok(baton_engine_prefill(engine, &seqs[i], ids, n, NULL, NULL, logits));
         tokens[i] = greedy(logits);
         batch[i] = &seqs[i];
     }
     for (int step = 0; step < N_NEW; step++) {
         for (int i = 0; i < N_PROMPTS; i++)
             assert_int_equal(tokens[i], alone[i][step]);
-        assert_int_equal(baton_engine_decode(engine, batch, tokens, N_PROMPTS, logits), BATON_OK);
+        assert_ok(baton_engine_decode(engine, batch, tokens, N_PROMPTS, logits));
         for (int i = 0; i < N_PROMPTS; i++)
             tokens[i] = greedy(logits + (size_t)i * (size_t)n_vocab);
     }

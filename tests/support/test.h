@@ -1,5 +1,5 @@
 /* The header of every unit test: cmocka, and tests that register themselves. test_main.c runs them
- * in the order of the file; a test with a main of its own may run a list instead.
+ * in the order of the file; a main of its own may call test_run more than once.
  *
  *     SETUP(open_it) {...}
  *     TEARDOWN(close_it) {...}
@@ -35,6 +35,9 @@ extern struct test_fixtures test_fixtures;
 
 void test_add(struct test_case *test);
 
+/* Runs the tests in the order of the file; for a main of its own. Returns how many failed. */
+int test_run(const char *group);
+
 #define TEST_REGISTERED(name, set_up, tear_down, is_alone)                                         \
     static void name(void **);                                                                     \
     __attribute__((constructor)) static void register_##name(void)                                 \
@@ -48,9 +51,6 @@ void test_add(struct test_case *test);
 /* TEST(name) {...}: a test. Its name is a sentence. */
 #define TEST(name) TEST_REGISTERED(name, NULL, NULL, false) __attribute__((unused)) void **unused)
 
-/* TEST_WITH(state, name) {...}: a test that reads what its SETUP left in *state. */
-#define TEST_WITH(state, name) TEST_REGISTERED(name, NULL, NULL, false) void **state)
-
 /* TEST_IN(set_up, tear_down, name) {...}: a test with a fixture that other tests have not. */
 #define TEST_IN(set_up, tear_down, name)                                                           \
     TEST_REGISTERED(name, set_up, tear_down, true) __attribute__((unused)) void **unused)
@@ -59,9 +59,20 @@ void test_add(struct test_case *test);
 #define TEST_ALONE(name)                                                                           \
     TEST_REGISTERED(name, NULL, NULL, true) __attribute__((unused)) void **unused)
 
-/* SETUP(name) {...} and TEARDOWN(name) {...} stand around a test or a group; 0 is success. */
-#define SETUP(name)    static int name(__attribute__((unused)) void **unused_state)
-#define TEARDOWN(name) static int name(__attribute__((unused)) void **unused_state)
+/* SETUP(name) {...} and TEARDOWN(name) {...} stand around a test or a group. An assertion that
+ * fails in one fails the test. */
+#define SETUP(name)                                                                                \
+    static void body_of_##name(void);                                                              \
+    static int name(__attribute__((unused)) void **unused_state)                                   \
+    {                                                                                              \
+        body_of_##name();                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static void body_of_##name(void)
+#define TEARDOWN(name) SETUP(name)
+
+/* A call that returns an enum baton_err succeeds. */
+#define assert_ok(call) assert_int_equal((call), BATON_OK)
 
 /* EACH_TEST(set_up, tear_down): the fixture of every test of the file; NULL: none. */
 #define EACH_TEST(set_up, tear_down)                                                               \

@@ -32,15 +32,15 @@ TEST(an_emulated_network_is_as_slow_as_it_was_ordered)
     struct ho_emulation emulation = {0};
     struct ho_times times[HO_MAX_LENGTHS];
     struct baton_why why = {""};
-    assert_int_equal(ho_emulation_start(&emulation, &why), BATON_OK);
+    assert_ok(ho_emulation_start(&emulation, &why));
     enum baton_err err = ho_emulation_run(&emulation, &order, times, &why);
     if (err == BATON_IO || err == BATON_NOT_FOUND) {
         print_message("emulation skipped: %s\n", why.text);
     } else {
-        assert_int_equal(err, BATON_OK);
+        assert_ok(err);
         assert_true(times[1].transfer_s > 0.15); /* 4 MiB, less what a bucket holds */
         assert_true(times[1].transfer_s > 2 * times[0].transfer_s);
-        assert_int_equal(ho_emulation_run(&emulation, &order, times, &why), BATON_OK);
+        assert_ok(ho_emulation_run(&emulation, &order, times, &why));
     }
     ho_emulation_stop(&emulation);
     ho_emulation_stop(&emulation); /* again is nothing */
@@ -50,7 +50,7 @@ TEST(every_byte_arrives_and_is_counted)
 {
     struct ho_lane *lane = open_lane(&large);
     struct ho_times times;
-    assert_int_equal(ho_lane_send(lane, 64, 512 << 10, &times, NULL), BATON_OK);
+    assert_ok(ho_lane_send(lane, 64, 512 << 10, &times, NULL));
     assert_int_equal(times.n_bytes, 24 << 20);
     assert_int_equal(times.n_chunks, 48);
     assert_true(times.crc_s > 0 && times.crc_s < times.transfer_s);
@@ -62,11 +62,11 @@ TEST(through_shared_memory_every_byte_arrives_as_well)
     struct ho_lane *lane = open_lane(&large);
     struct ho_times times;
     ho_lane_share(lane, true);
-    assert_int_equal(ho_lane_send(lane, 64, 512 << 10, &times, NULL), BATON_OK);
+    assert_ok(ho_lane_send(lane, 64, 512 << 10, &times, NULL));
     assert_int_equal(times.n_bytes, 24 << 20);
     assert_int_equal(times.n_chunks, 48);
     ho_lane_share(lane, false);
-    assert_int_equal(ho_lane_send(lane, 7, 512 << 10, &times, NULL), BATON_OK);
+    assert_ok(ho_lane_send(lane, 7, 512 << 10, &times, NULL));
     ho_lane_close(lane);
 }
 
@@ -80,8 +80,7 @@ TEST(chunks_are_whole_blocks_of_one_layer)
     struct ho_lane *lane = open_lane(&small);
     struct ho_times times;
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
-        assert_int_equal(ho_lane_send(lane, cases[i].n_blocks, cases[i].chunk_bytes, &times, NULL),
-                         BATON_OK);
+        assert_ok(ho_lane_send(lane, cases[i].n_blocks, cases[i].chunk_bytes, &times, NULL));
         assert_int_equal(times.n_chunks, cases[i].n_chunks);
         assert_int_equal(times.n_bytes, 3000 * cases[i].n_blocks);
     }
@@ -92,7 +91,7 @@ TEST(a_lane_measures_many_in_turn)
 {
     struct ho_lane *lane = open_lane(&small);
     struct ho_times times;
-    assert_int_equal(ho_lane_measure(lane, 7, 2000, 101, &times, NULL), BATON_OK);
+    assert_ok(ho_lane_measure(lane, 7, 2000, 101, &times, NULL));
     assert_true(times.transfer_s > 0);
     ho_lane_close(lane);
 }

@@ -40,8 +40,8 @@ static void open_host(const struct worker_options *wanted)
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = n_threads ? n_threads : 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
-    assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
-    assert_int_equal(make_model(&host.model), BATON_OK);
+    assert_ok(baton_doorbell_init(&host.bell));
+    assert_ok(make_model(&host.model));
 }
 
 static void open_draft(const struct worker_options *wanted)
@@ -55,8 +55,7 @@ static void open_draft(const struct worker_options *wanted)
     baton_gpt2_spec(&of, &spec);
     spec.layers[1].n_kv_heads = 1;
     spec.layers[N_LAYERS - 1].kv_from = 0;
-    assert_int_equal(baton_model_random(&spec, wanted->draft_seed, NULL, &draft.model, NULL),
-                     BATON_OK);
+    assert_ok(baton_model_random(&spec, wanted->draft_seed, NULL, &draft.model, NULL));
     draft.n_vocab = of.n_vocab;
     draft.n_context = of.n_context;
 }
@@ -67,12 +66,12 @@ static void shrink_draft_pool(const struct worker_options *wanted)
     if (!wanted->draft_blocks)
         return;
     baton_kv_destroy(draft.kv);
-    assert_int_equal(dc_draft_model_reserve(&draft, "auto", wanted->draft_blocks, NULL), BATON_OK);
+    assert_ok(dc_draft_model_reserve(&draft, "auto", wanted->draft_blocks, NULL));
 }
 
 void open_gateway(void)
 {
-    assert_int_equal(mailbox_open(&gateway, gateway_url, 4096), BATON_OK);
+    assert_ok(mailbox_open(&gateway, gateway_url, 4096));
     has_gateway = true;
 }
 
@@ -86,8 +85,8 @@ static void open_links(size_t max_queued)
                                          .max_queued = max_queued,
                                          .wake = baton_host_wake,
                                          .wake_arg = &host};
-    assert_int_equal(baton_link_open(&options, &to_gateway, NULL), BATON_OK);
-    assert_int_equal(mailbox_open(&prefill, NULL, 64), BATON_OK);
+    assert_ok(baton_link_open(&options, &to_gateway, NULL));
+    assert_ok(mailbox_open(&prefill, NULL, 64));
 }
 
 void worker_open(const struct worker_options *wanted)
@@ -128,6 +127,7 @@ void worker_close(void)
         assert_true(baton_kv_is_consistent(draft.kv));
     }
     baton_service_destroy(service);
+    service = NULL;
     dc_draft_model_close(&draft);
     close_bulk();
     baton_link_release(to_gateway);
@@ -136,6 +136,14 @@ void worker_close(void)
         mailbox_close(&gateway);
     baton_model_close(host.model);
     baton_doorbell_fini(&host.bell);
+}
+
+int worker_end(void **state)
+{
+    (void)state;
+    if (service)
+        worker_close();
+    return 0;
 }
 
 void work_now(void)

@@ -78,6 +78,8 @@ struct worker_options {
 
 void worker_open(const struct worker_options *options);
 void worker_close(void); /* asserts that every block is free again */
+/* A teardown: closes the worker that a test left open. */
+int worker_end(void **state);
 
 extern struct heard heard[MAX_REQUESTS];
 /* With counts_alone, answers are counted and not compared: requests come again under the same id,

@@ -214,10 +214,9 @@ static void fill_hashes(const struct request_params *params, struct baton_block_
     struct baton_block_hash root;
     uint32_t tokens[N_CONTEXT];
     size_t n_tokens = fill_context(params, tokens);
-    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
+    assert_ok(baton_block_hash_root(&salt, &root));
     *n = params->with_hashes ? baton_block_hash_count(n_tokens, BATON_KV_BLOCK_TOKENS) : 0;
-    assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n),
-                     BATON_OK);
+    assert_ok(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, *n));
 }
 
 void say_reserve(const struct request_params *params)

@@ -213,7 +213,7 @@ void claim_from_nowhere(const struct request_params *params)
 {
     struct mailbox nowhere;
     char url[64];
-    assert_int_equal(mailbox_open(&nowhere, NULL, 4), BATON_OK);
+    assert_ok(mailbox_open(&nowhere, NULL, 4));
     (void)snprintf(url, sizeof url, "%s", baton_inbox_url(nowhere.inbox));
     mailbox_close(&nowhere); /* its port refuses from now on */
     reply_url = url;

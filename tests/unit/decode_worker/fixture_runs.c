@@ -8,14 +8,11 @@ void open_run(struct run *run, const uint32_t *tokens, int n)
     const struct baton_engine_options options = {.max_rows = N_CONTEXT, .n_threads = 1};
     run->sampler = baton_sampler_create(N_VOCAB);
     assert_non_null(run->sampler);
-    assert_int_equal(baton_kv_create(host.model,
-                                     &(struct baton_kv_pool_options){.n_blocks = N_CONTEXT},
-                                     &run->kv, NULL),
-                     BATON_OK);
-    assert_int_equal(baton_engine_create(host.model, &options, &run->engine, NULL), BATON_OK);
-    assert_int_equal(baton_seq_init(&run->seq, run->kv, N_CONTEXT), BATON_OK);
-    assert_int_equal(
-        baton_engine_prefill(run->engine, &run->seq, tokens, n, NULL, NULL, run->logits), BATON_OK);
+    assert_ok(baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = N_CONTEXT},
+                              &run->kv, NULL));
+    assert_ok(baton_engine_create(host.model, &options, &run->engine, NULL));
+    assert_ok(baton_seq_init(&run->seq, run->kv, N_CONTEXT));
+    assert_ok(baton_engine_prefill(run->engine, &run->seq, tokens, n, NULL, NULL, run->logits));
 }
 
 void close_run(struct run *run)
@@ -36,9 +33,8 @@ size_t single_run(const struct request_params *params, uint32_t *tokens)
     size_t n = 0;
     fill_prompt(params, prompt);
     fill_sampling(params, &sampling);
-    assert_int_equal(baton_sampling_state_open(&state, &sampling, prompt, (size_t)params->n_prompt,
-                                               N_CONTEXT, NULL),
-                     BATON_OK);
+    assert_ok(baton_sampling_state_open(&state, &sampling, prompt, (size_t)params->n_prompt,
+                                        N_CONTEXT, NULL));
     open_run(&run, prompt, params->n_prompt);
     for (;;) {
         uint32_t token = baton_sampler_pick(run.sampler, run.logits, &state.params, &state.history,
@@ -47,7 +43,7 @@ size_t single_run(const struct request_params *params, uint32_t *tokens)
         baton_sampling_state_accept(&state, token);
         if (token == params->stop || n == (size_t)params->n_new)
             break;
-        assert_int_equal(baton_engine_decode(run.engine, seqs, &token, 1, run.logits), BATON_OK);
+        assert_ok(baton_engine_decode(run.engine, seqs, &token, 1, run.logits));
     }
     baton_sampling_state_fini(&state);
     close_run(&run);

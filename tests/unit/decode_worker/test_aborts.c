@@ -45,12 +45,13 @@ static void end(int place)
 
 TEST(a_hundred_thousand_aborts_leave_no_block)
 {
-    assert_int_equal(baton_log_init("test", "error", NULL), BATON_OK);
+    assert_ok(baton_log_init("test", "error", NULL));
     worker_open(&(struct worker_options){.kv_tokens = 3000, .max_batch = 32});
     counts_alone = bulk_may_end = true;
     run_aborts(&(struct aborts){N_LIVE, begin, end}, &n_reserved);
     for (int kind = 0; kind < 6; kind++)
         assert_true(n_kinds[kind] > N_ABORTS / 10);
     assert_true(n_counted > 0); /* some came as far as to their tokens */
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

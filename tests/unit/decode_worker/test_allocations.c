@@ -47,7 +47,7 @@ static void fill_link(void)
 
 static void open_link(void)
 {
-    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    assert_ok(mailbox_open(&box, NULL, 1));
     struct baton_link_options options = {.url = baton_inbox_url(box.inbox),
                                          .local_epoch = 1,
                                          .peer_epoch = 2,
@@ -55,7 +55,7 @@ static void open_link(void)
                                          .max_queued = 1,
                                          .wake = baton_doorbell_ring,
                                          .wake_arg = &box.bell};
-    assert_int_equal(baton_link_open(&options, &link_without_listener, NULL), BATON_OK);
+    assert_ok(baton_link_open(&options, &link_without_listener, NULL));
     assert_true(mailbox_await(&box, link_without_listener, BATON_OUTBOX_UP, 5000));
     fill_link();
 }
@@ -64,7 +64,7 @@ static void add_contexts(void)
 {
     for (int i = 0; i <= N_SEQUENCES; i++) {
         struct dc_context *context = &contexts[i];
-        assert_int_equal(baton_seq_init(&context->seq, kv, 200), BATON_OK);
+        assert_ok(baton_seq_init(&context->seq, kv, 200));
         context->origin = (struct baton_origin){.gateway = link_without_listener,
                                                 .gateway_epoch = 2,
                                                 .request_id = (uint64_t)i + 1,
@@ -111,12 +111,10 @@ TEST(a_step_allocates_nothing_but_its_message)
 {
     const struct baton_engine_options options = {.max_rows = dc_scheduler_max_rows(N_SEQUENCES, 7),
                                                  .n_threads = 2};
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(
-        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 100}, &kv, NULL),
-        BATON_OK);
-    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(dc_scheduler_init(&scheduler, N_SEQUENCES, 7), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &model));
+    assert_ok(baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 100}, &kv, NULL));
+    assert_ok(baton_engine_create(model, &options, &engine, NULL));
+    assert_ok(dc_scheduler_init(&scheduler, N_SEQUENCES, 7));
     sampling = dc_sample_batch_create(N_SEQUENCES, 2, N_VOCAB);
     stream = dc_stream_create(N_SEQUENCES);
     assert_true(sampling && stream);

@@ -10,7 +10,6 @@ TEST(a_context_that_is_sent_gives_the_same_tokens)
     worker_open(&(struct worker_options){0});
     run_sent(&params);
     assert_true(heard[1].kv_bytes > 0);
-    worker_close();
 }
 
 /* The draws are keyed by position, and penalties count what earlier attempts made as output. */
@@ -73,7 +72,6 @@ TEST(a_context_that_grew_to_any_length_gives_the_tokens_of_a_single_run)
                                               .grew_by = n_resumed * (n_resumed % 4) / 3};
         run_moved(&params);
     }
-    worker_close();
 }
 
 /* The length is its sender's word; the blocks must bear it out, and Reserve allow it. */
@@ -98,7 +96,6 @@ TEST(a_context_that_grew_to_a_false_length_is_lost)
         await(&heard[params.id].n_failed, 1);
         assert_int_equal(heard[params.id].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     }
-    worker_close();
 }
 
 TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
@@ -116,7 +113,6 @@ TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
     await(&heard[1].n_finished, 1);
     assert_equals_single_run(&params);
     assert_int_equal(heard[1].n_failed, 0);
-    worker_close();
 }
 
 /* Whoever has one ticket has no right to the contexts of others. */
@@ -138,7 +134,6 @@ TEST(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context)
     await(&heard[1].n_finished, 1);
     assert_equals_single_run(&params);
     assert_int_equal(heard[1].n_failed, 0);
-    worker_close();
 }
 
 /* Such as one that died between its KvBegin and this worker's dialling it. */
@@ -154,7 +149,6 @@ TEST(a_sender_out_of_reach_is_given_up_with_its_contexts)
     claim_from_nowhere(&params);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     run_sent(&next);
-    worker_close();
 }
 
 /* The ticket of a request that is over still shows that its sender is of the fleet. */
@@ -172,7 +166,6 @@ TEST(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing)
     ship(&over, 0, 2, 1);
     run_sent(&next);
     assert_int_equal(heard[1].n_failed + heard[2].n_failed, 0);
-    worker_close();
 }
 
 /* Either the start waits for the context, or the context for the start. */
@@ -198,7 +191,6 @@ TEST(a_hand_off_exposes_the_time_that_the_start_waited)
     say_start(&early);
     await(&heard[2].n_finished, 1);
     assert_true(heard[2].exposed_s == 0);
-    worker_close();
 }
 
 TEST(a_hand_off_is_told_of_within_its_bounds)
@@ -211,7 +203,6 @@ TEST(a_hand_off_is_told_of_within_its_bounds)
     assert_true(heard[1].crc_s > 0);
     assert_true(heard[1].transfer_s > 0 && heard[1].transfer_s < SAID_OVERLAP_S);
     assert_true(heard[1].overlap_s == heard[1].transfer_s);
-    worker_close();
 }
 
 TEST(a_prefix_travels_once)
@@ -236,7 +227,6 @@ TEST(a_prefix_travels_once)
     assert_int_equal(status.n_requests_max, 1);
     await_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 8);
-    worker_close();
 }
 
 TEST(blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is_made_here)
@@ -257,7 +247,6 @@ TEST(blocks_of_another_numeric_class_are_shared_if_they_came_from_it_and_none_is
     assert_int_equal(heard[2].n_cached_blocks, 0);
     run_sent(&again);
     assert_int_equal(heard[3].n_cached_blocks, 3);
-    worker_close();
 }
 
 TEST(a_prompt_run_here_shares_prefixes_both_ways)
@@ -274,7 +263,6 @@ TEST(a_prompt_run_here_shares_prefixes_both_ways)
     assert_int_equal(heard[2].cached_tokens, 48);
     run_sent(&sent);
     assert_int_equal(heard[3].n_cached_blocks, 3);
-    worker_close();
 }
 
 TEST(sequences_share_blocks_while_both_run)
@@ -299,7 +287,6 @@ TEST(sequences_share_blocks_while_both_run)
         await(&heard[i + 1].n_finished, 1);
         assert_equals_single_run(&requests[i]);
     }
-    worker_close();
 }
 
 TEST(the_cache_can_be_turned_off)
@@ -313,7 +300,6 @@ TEST(the_cache_can_be_turned_off)
     run_sent(&again);
     assert_int_equal(heard[2].n_cached_blocks, 0);
     assert_int_equal(worker_status().kv_blocks_cached, 0);
-    worker_close();
 }
 
 TEST(a_context_other_than_reserved_is_refused)
@@ -335,7 +321,6 @@ TEST(a_context_other_than_reserved_is_refused)
     await(&heard[3].n_failed, 1);
     params.id = 4; /* a correct context is still accepted */
     run_sent(&params);
-    worker_close();
 }
 
 TEST(a_context_of_another_layout_is_refused_with_its_own_code)
@@ -350,5 +335,6 @@ TEST(a_context_of_another_layout_is_refused_with_its_own_code)
     ship(&params, 0, 3, 1);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__OTHER_LAYOUT);
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

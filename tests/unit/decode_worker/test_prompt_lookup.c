@@ -8,7 +8,7 @@ static struct dc_prompt_lookup lookup;
 
 static void read_text(const char *text)
 {
-    assert_int_equal(dc_prompt_lookup_init(&lookup, 2000), BATON_OK);
+    assert_ok(dc_prompt_lookup_init(&lookup, 2000));
     for (; *text; text++)
         dc_prompt_lookup_add(&lookup, (uint32_t)*text);
 }
@@ -50,7 +50,7 @@ TEST(a_text_that_repeats_itself_goes_on_past_its_end)
 
 TEST(many_equal_pairs_are_not_all_looked_at)
 {
-    assert_int_equal(dc_prompt_lookup_init(&lookup, 2000), BATON_OK);
+    assert_ok(dc_prompt_lookup_init(&lookup, 2000));
     for (uint32_t i = 0; i < 600; i++) {
         dc_prompt_lookup_add(&lookup, 1);
         dc_prompt_lookup_add(&lookup, 2);

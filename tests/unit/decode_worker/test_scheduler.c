@@ -16,13 +16,12 @@ static uint32_t tokens[4 * DC_ALONE_TOKENS];
 SETUP(set_up)
 {
     memset(contexts, 0, sizeof contexts);
-    return dc_scheduler_init(&scheduler, MAX_BATCH, CHUNK);
+    assert_ok(dc_scheduler_init(&scheduler, MAX_BATCH, CHUNK));
 }
 
 TEARDOWN(tear_down)
 {
     dc_scheduler_fini(&scheduler);
-    return 0;
 }
 
 static void add_sequence(int i, uint64_t credit)
@@ -186,7 +185,7 @@ static void add_speculating(int i, uint64_t credit, uint64_t n_output_max)
     start.n_prompt = 3;
     start.first_token = 7;
     start.max_new_tokens = 50;
-    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start, NULL), BATON_OK);
+    assert_ok(dc_speculation_init(&contexts[i].speculation, &start, NULL));
     contexts[i].n_output_max = n_output_max;
     add_sequence(i, credit);
 }
@@ -219,10 +218,10 @@ static void open_draft(void)
 {
     const struct baton_gpt2_sizes sizes = {SMALL_GPT2, .n_layers = 1, .n_vocab = 50,
                                            .n_context = 512};
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &draft.model), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &draft.model));
     draft.n_vocab = sizes.n_vocab;
     draft.n_context = sizes.n_context;
-    assert_int_equal(dc_draft_model_reserve(&draft, "f32", 64, NULL), BATON_OK);
+    assert_ok(dc_draft_model_reserve(&draft, "f32", 64, NULL));
 }
 
 static void add_with_model(int i, uint32_t n_new)
@@ -237,7 +236,7 @@ static void add_with_model(int i, uint32_t n_new)
     start.n_prompt = 3;
     start.first_token = 7;
     start.max_new_tokens = n_new;
-    assert_int_equal(dc_speculation_init(&contexts[i].speculation, &start, &draft), BATON_OK);
+    assert_ok(dc_speculation_init(&contexts[i].speculation, &start, &draft));
     assert_true(contexts[i].speculation.has_model);
     contexts[i].n_output_max = n_new;
     add_sequence(i, n_new);
@@ -313,7 +312,7 @@ TEST(a_draft_model_catches_up_in_parts)
     start.prompt = words;
     start.n_prompt = 200;
     start.max_new_tokens = 50;
-    assert_int_equal(dc_speculation_init(&contexts[1].speculation, &start, &draft), BATON_OK);
+    assert_ok(dc_speculation_init(&contexts[1].speculation, &start, &draft));
     contexts[1].n_output_max = 50;
     add_sequence(1, 50);
     int n_fed = 0, n_steps = 0;

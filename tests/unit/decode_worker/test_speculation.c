@@ -50,7 +50,6 @@ TEST(drafts_change_no_token_alone_or_in_a_batch)
         await(&heard[requests[i].id].n_finished, 1);
         assert_equals_single_run(&requests[i]);
     }
-    worker_close();
 }
 
 TEST(a_context_that_was_sent_or_resumed_speculates_too)
@@ -65,7 +64,6 @@ TEST(a_context_that_was_sent_or_resumed_speculates_too)
     resume(&request);
     run_here(&request);
     assert_true(heard[2].n_accepted > 20);
-    worker_close();
 }
 
 TEST(a_stop_token_ends_a_step_that_has_drafts_behind_it)
@@ -85,7 +83,6 @@ TEST(a_stop_token_ends_a_step_that_has_drafts_behind_it)
         n_stopped++;
     }
     assert_true(n_stopped > 5);
-    worker_close();
 }
 
 TEST(drafts_stay_within_credit)
@@ -104,7 +101,6 @@ TEST(drafts_stay_within_credit)
     }
     await(&heard[1].n_finished, 1);
     assert_equals_single_run(&request);
-    worker_close();
 }
 
 /* ---- a draft model ---- */
@@ -129,7 +125,6 @@ TEST(drafts_of_the_model_itself_are_right_at_any_temperature)
         assert_true(heard[i + 1].n_drafted >= (size_t)request.n_new / 2);
         assert_int_equal(heard[i + 1].n_accepted, heard[i + 1].n_drafted);
     }
-    worker_close();
 }
 
 TEST(a_draft_model_changes_no_token_alone_or_in_a_batch)
@@ -170,7 +165,6 @@ TEST(a_draft_model_knows_a_context_that_was_sent_or_resumed)
     run_here(&request);
     assert_int_equal(heard[2].n_accepted, heard[2].n_drafted);
     assert_true(heard[2].n_drafted > 50);
-    worker_close();
 }
 
 TEST(a_draft_model_without_blocks_leaves_the_request_without_drafts)
@@ -179,7 +173,6 @@ TEST(a_draft_model_without_blocks_leaves_the_request_without_drafts)
     worker_open(&(struct worker_options){.draft_seed = 1, .draft_blocks = 2});
     run_here(&request);
     assert_int_equal(heard[1].n_drafted, 0);
-    worker_close();
 }
 
 TEST(a_request_for_a_draft_model_runs_where_there_is_none)
@@ -188,7 +181,6 @@ TEST(a_request_for_a_draft_model_runs_where_there_is_none)
     worker_open(&(struct worker_options){0});
     run_here(&request);
     assert_int_equal(heard[1].n_drafted, 0);
-    worker_close();
 }
 
 /* A step whose message finds no room is made again, with its drafts. */
@@ -197,7 +189,7 @@ TEST(a_link_that_is_full_delays_drafts_and_loses_none)
     struct request_params request = with_model(0, 1);
     static char url[64];
     struct mailbox box;
-    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    assert_ok(mailbox_open(&box, NULL, 1));
     (void)snprintf(url, sizeof url, "%s", baton_inbox_url(box.inbox));
     mailbox_close(&box);
     for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -225,8 +217,8 @@ TEST(another_vocabulary_is_told_by_its_first_token)
     struct baton_tokenizer_tables model = {.tokens = ours, .n_tokens = 3},
                                   draft = {.tokens = theirs, .n_tokens = 4};
     struct baton_why why = {""};
-    assert_int_equal(dc_draft_vocabulary_check(&model, &draft, &why), BATON_OK);
-    assert_int_equal(dc_draft_vocabulary_check(&draft, &model, &why), BATON_OK);
+    assert_ok(dc_draft_vocabulary_check(&model, &draft, &why));
+    assert_ok(dc_draft_vocabulary_check(&draft, &model, &why));
     theirs[1].text = "c";
     assert_int_equal(dc_draft_vocabulary_check(&model, &draft, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "token 1 is \"c\" there and \"b\" in the model"));
@@ -249,5 +241,6 @@ TEST(a_sequence_with_a_draft_model_may_be_canceled_or_stopped)
     (void)single_run(&request, tokens);
     request.stop = tokens[40];
     run_here(&request);
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

@@ -14,7 +14,6 @@ TEST(a_prompt_run_here_gives_the_tokens_of_a_single_run)
     worker_open(&(struct worker_options){0});
     for (size_t i = 0; i < 3; i++)
         run_here(&requests[i]);
-    worker_close();
 }
 
 /* As a gateway does: sends Reserve again while the batch is full, and meanwhile starts every
@@ -62,7 +61,6 @@ TEST(prompts_beside_sequences_disturb_none)
         assert_int_equal(heard[i + 1].has_decision, i % 5 == 0);
     }
     assert_true(worker_status().tokens_per_s > 0 && worker_status().busy_s > 0);
-    worker_close();
 }
 
 /* Whether the others are woken before the first has run on is up to the scheduler: tried until. */
@@ -85,7 +83,6 @@ TEST(the_tokens_of_a_step_travel_in_one_message)
     assert_int_equal(most_events, 4);
     for (size_t i = 0; i < 4; i++)
         say_cancel(&requests[i]);
-    worker_close();
 }
 
 TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
@@ -108,7 +105,6 @@ TEST(one_token_or_a_stop_token_frees_the_blocks_at_once)
     params.stop = tokens[4];
     run_here(&params);
     assert_true(heard[3].stopped);
-    worker_close();
 }
 
 TEST(a_paused_sequence_gives_its_slot_to_the_next)
@@ -126,7 +122,6 @@ TEST(a_paused_sequence_gives_its_slot_to_the_next)
     say_ack(&slow, 3, N_CONTEXT);
     await(&heard[1].n_finished, 1);
     assert_equals_single_run(&slow);
-    worker_close();
 }
 
 TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
@@ -156,7 +151,6 @@ TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
     for (params.id = 2; params.id <= 6; params.id++)
         say_cancel(&params);
     await_idle();
-    worker_close();
 }
 
 TEST(more_sequences_than_slots_all_come_to_their_end)
@@ -186,7 +180,6 @@ TEST(more_sequences_than_slots_all_come_to_their_end)
         await(&heard[i + 1].n_finished, 1);
         assert_equals_single_run(&requests[i]);
     }
-    worker_close();
 }
 
 /* One that is canceled in each state below; worker_close finds every block free. */
@@ -220,7 +213,6 @@ TEST(cancel_frees_a_context_whose_prompt_runs_here_and_shares_nothing_of_it)
     say_cancel(&unwanted);
     await_idle();
     assert_int_equal(worker_status().kv_blocks_cached, 0);
-    worker_close();
 }
 
 TEST(cancel_frees_a_prefilled_context_that_was_not_started)
@@ -248,7 +240,6 @@ TEST(cancel_frees_a_started_context_of_which_nothing_was_received)
     say_cancel(&unwanted);
     await_idle();
     assert_int_equal(heard[1].n_tokens, 1);
-    worker_close();
 }
 
 TEST(a_deadline_ends_a_paused_sequence)
@@ -267,7 +258,6 @@ TEST(a_deadline_ends_a_paused_sequence)
     say_start(&paused);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__DEADLINE);
-    worker_close();
 }
 
 TEST(a_prompt_that_was_not_reserved_for_is_refused)
@@ -287,7 +277,6 @@ TEST(a_prompt_that_was_not_reserved_for_is_refused)
     params.id = 3; /* without a reservation there is no answer */
     say_prompt(&params);
     work_for_ms(5);
-    worker_close();
 }
 
 TEST(a_worker_without_capacity_says_so)
@@ -307,7 +296,6 @@ TEST(a_worker_without_capacity_says_so)
     params.id = 3; /* the cached blocks are evicted for it */
     params.words = 2;
     run_here(&params);
-    worker_close();
 }
 
 /* A url without a listener, for now. */
@@ -315,7 +303,7 @@ static const char *free_url(void)
 {
     static char url[64];
     struct mailbox box;
-    assert_int_equal(mailbox_open(&box, NULL, 1), BATON_OK);
+    assert_ok(mailbox_open(&box, NULL, 1));
     (void)snprintf(url, sizeof url, "%s", baton_inbox_url(box.inbox));
     mailbox_close(&box);
     return url;
@@ -339,3 +327,5 @@ TEST(a_link_that_is_full_delays_tokens_and_loses_none)
         worker_close();
     }
 }
+
+EACH_TEST(NULL, worker_end)

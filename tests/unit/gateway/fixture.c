@@ -63,7 +63,7 @@ void gateway_open(const struct gw_routing_options *routing)
         (struct baton_cluster_token){.path = "", .n = 2, .texts = {"secret", "second secret"}};
     facts = (struct baton_model_facts){.n_context_tokens = 1024, .n_vocab = 2560};
     if (!tokenizer)
-        assert_int_equal(baton_tokenizer_open("models/tale", &tokenizer, NULL), BATON_OK);
+        assert_ok(baton_tokenizer_open("models/tale", &tokenizer, NULL));
     core = (struct gw_core){.requests = &requests,
                             .metrics = &metrics,
                             .detokenizer = {.tokenizer = tokenizer, .facts = &facts}};
@@ -83,7 +83,7 @@ void gateway_open(const struct gw_routing_options *routing)
                               .on_lost = on_lost,
                               .on_unfit = on_unfit,
                               .on_capacity = on_capacity});
-    assert_int_equal(gw_dispatcher_init(&dispatcher, &options, &core, &fleet), BATON_OK);
+    assert_ok(gw_dispatcher_init(&dispatcher, &options, &core, &fleet));
 }
 
 void gateway_close(void)
@@ -98,6 +98,14 @@ void gateway_close(void)
         return;
     baton_tokenizer_close(tokenizer);
     tokenizer = NULL;
+}
+
+int close_gateway(void **state)
+{
+    (void)state;
+    gateway_close();
+    migration_limit = absence_ms = 0;
+    return 0;
 }
 
 int64_t now_ns(void)

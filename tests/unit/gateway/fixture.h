@@ -80,6 +80,8 @@ extern enum baton_err prompt_err;
 /* Opens a gateway without workers; options of routing may be given, NULL: none. */
 void gateway_open(const struct gw_routing_options *routing);
 void gateway_close(void);
+/* A teardown: gateway_close, and the options of gateway_open are as at first. */
+int close_gateway(void **state);
 
 /* Time passes in ticks of 25 ms; every worker that joined and is not silent tells its status each
  * beat. */

@@ -67,10 +67,10 @@ void ask(struct gw_choice *client, const struct wanted *wanted)
     request->params.priority = wanted->priority;
     request->params.max_new_tokens = wanted->n_new;
     request->params.sampling.repetition_penalty = 1;
-    assert_int_equal(baton_tokens_reserve(&request->params.prompt, wanted->n_prompt), BATON_OK);
+    assert_ok(baton_tokens_reserve(&request->params.prompt, wanted->n_prompt));
     for (size_t i = 0; i < wanted->n_prompt; i++)
         request->params.prompt.ids[request->params.prompt.n++] = (uint32_t)(300 + i);
-    assert_int_equal(baton_text_stream_init(&request->output.text, NULL, NULL, 0), BATON_OK);
+    assert_ok(baton_text_stream_init(&request->output.text, NULL, NULL, 0));
     if (wanted->timeout_ms)
         request->deadline_ns = clock_ns + wanted->timeout_ms * BATON_MS;
     gw_request_set_state(&requests, request, GW_TOKENIZING, "");

@@ -80,9 +80,8 @@ static void failed(void *arg, struct baton_kv_receive *receive)
 static void open_decode_worker(enum baton_kv_path path)
 {
     decode_epoch = baton_random_id();
-    assert_int_equal(baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 400},
-                                     &decode_kv, NULL),
-                     BATON_OK);
+    assert_ok(baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 400},
+                              &decode_kv, NULL));
     const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
                                                       .epoch = decode_epoch,
                                                       .path = path,
@@ -93,7 +92,7 @@ static void open_decode_worker(enum baton_kv_path path)
                                                       .advanced = advanced,
                                                       .complete = complete,
                                                       .failed = failed};
-    assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
+    assert_ok(baton_kv_receiver_create(&options, &receiver, NULL));
     memset(seqs, 0, sizeof seqs);
     memset(receives, 0, sizeof receives);
 }
@@ -109,7 +108,7 @@ void open_context(const struct request_params *params)
                                                 .gateway_epoch = GATEWAY,
                                                 .request_id = params->id,
                                                 .attempt = attempt_of(params)};
-    assert_int_equal(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt), BATON_OK);
+    assert_ok(baton_seq_init(&seqs[params->id], decode_kv, params->n_prompt));
 }
 
 static void expect_context(const struct request_params *params)
@@ -148,8 +147,8 @@ static void open_host(void)
                                .epoch = WORKER,
                                .cores = {.n = 1, .n_threads = 2},
                                .facts = {.n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT}};
-    assert_int_equal(baton_doorbell_init(&host.bell), BATON_OK);
-    assert_int_equal(make_model(&host.model), BATON_OK);
+    assert_ok(baton_doorbell_init(&host.bell));
+    assert_ok(make_model(&host.model));
 }
 
 void worker_open(const struct worker_options *wanted)
@@ -158,8 +157,8 @@ void worker_open(const struct worker_options *wanted)
     memset(heard, 0, sizeof heard);
     n_received = n_lost = n_counted = 0;
     counts_alone = false;
-    assert_int_equal(mailbox_open(&gateway, NULL, 4096), BATON_OK);
-    assert_int_equal(mailbox_open(&inbox, NULL, 64), BATON_OK);
+    assert_ok(mailbox_open(&gateway, NULL, 4096));
+    assert_ok(mailbox_open(&inbox, NULL, 64));
     open_host();
     const struct baton_link_options link = {.url = baton_inbox_url(gateway.inbox),
                                             .local_epoch = WORKER,
@@ -167,7 +166,7 @@ void worker_open(const struct worker_options *wanted)
                                             .id = TO_GATEWAY,
                                             .wake = baton_host_wake,
                                             .wake_arg = &host};
-    assert_int_equal(baton_link_open(&link, &to_gateway, NULL), BATON_OK);
+    assert_ok(baton_link_open(&link, &to_gateway, NULL));
     open_decode_worker(wanted->decode_path);
     const struct pf_service_options options = {
         .host = &host,
@@ -191,6 +190,7 @@ void worker_close(void)
     assert_int_equal(status.kv_blocks_free, status.kv_blocks_total);
     close_parts();
     baton_service_destroy(service);
+    service = NULL;
     if (receiver)
         drop_decode_worker();
     baton_link_release(to_gateway);
@@ -198,6 +198,14 @@ void worker_close(void)
     mailbox_close(&gateway);
     baton_model_close(host.model);
     baton_doorbell_fini(&host.bell);
+}
+
+int worker_end(void **state)
+{
+    (void)state;
+    if (service)
+        worker_close();
+    return 0;
 }
 
 /* ---- listening ---- */
@@ -308,9 +316,8 @@ static size_t fill_hashes(const struct request_params *params, const uint32_t *t
         .numeric_class = host.numeric_class.hex};
     struct baton_block_hash root;
     size_t n = baton_block_hash_count((size_t)params->n_prompt, BATON_KV_BLOCK_TOKENS);
-    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
-    assert_int_equal(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, n),
-                     BATON_OK);
+    assert_ok(baton_block_hash_root(&salt, &root));
+    assert_ok(baton_block_hash_tokens(&root, tokens, BATON_KV_BLOCK_TOKENS, hashes, n));
     return params->hashes == NO_HASHES ? 0 : params->hashes == TOO_MANY_HASHES ? n + 1 : n;
 }
 
@@ -393,13 +400,11 @@ bool equals_own_run(const struct request_params *params)
     struct baton_seq seq = {0};
     uint32_t tokens[N_CONTEXT];
     fill_prompt(params, tokens);
-    assert_int_equal(
-        baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 40}, &kv, NULL),
-        BATON_OK);
-    assert_int_equal(baton_engine_create(host.model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(baton_seq_init(&seq, kv, params->n_prompt), BATON_OK);
-    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, params->n_prompt, NULL, NULL, NULL),
-                     BATON_OK);
+    assert_ok(
+        baton_kv_create(host.model, &(struct baton_kv_pool_options){.n_blocks = 40}, &kv, NULL));
+    assert_ok(baton_engine_create(host.model, &options, &engine, NULL));
+    assert_ok(baton_seq_init(&seq, kv, params->n_prompt));
+    assert_ok(baton_engine_prefill(engine, &seq, tokens, params->n_prompt, NULL, NULL, NULL));
     bool equal = seqs[params->id].n_tokens == params->n_prompt;
     int n_whole =
         params->n_prompt / BATON_KV_BLOCK_TOKENS; /* past the last token a block is unset */

@@ -68,6 +68,8 @@ void worker_open(const struct worker_options *options);
 
 /* Waits until the worker is idle; every block must be free then. */
 void worker_close(void);
+/* A teardown: closes the worker that a test left open. */
+int worker_end(void **state);
 
 void say_prompt(const struct request_params *params);
 void say_cancel(const struct request_params *params);

@@ -98,7 +98,7 @@ void open_part(const struct request_params *params, int part, int to, int n_bloc
                                            .stripes = &peer->stripes,
                                            .part = part,
                                            .target = &peer->target};
-    assert_int_equal(baton_kv_send_open(part_sender, &peer->send, &source), BATON_OK);
+    assert_ok(baton_kv_send_open(part_sender, &peer->send, &source));
 }
 
 void part_computed(const struct request_params *params, struct baton_kv_progress progress)

@@ -61,10 +61,11 @@ static void finish_one(void)
 
 TEST(a_hundred_thousand_aborts_leave_no_block)
 {
-    assert_int_equal(baton_log_init("test", "error", NULL), BATON_OK);
+    assert_ok(baton_log_init("test", "error", NULL));
     worker_open(&(struct worker_options){.kv_tokens = 2048, .overlap = BATON_OVERLAP_ON});
     counts_alone = true;
     run_aborts(&(struct aborts){N_LIVE, begin, end}, NULL);
     finish_one();
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

@@ -46,7 +46,6 @@ TEST(a_prompt_that_memory_has_no_room_for_comes_back_from_disk)
     assert_int_equal(status.kv_disk_hit_tokens, heard[3].disk_tokens);
     assert_true(status.kv_disk_read_bytes > 0);
     assert_int_equal(status.kv_disk_errors, 0);
-    worker_close();
 }
 
 TEST(a_worker_finds_what_the_one_before_it_wrote)
@@ -62,7 +61,6 @@ TEST(a_worker_finds_what_the_one_before_it_wrote)
     assert_int_equal(ask(2, 1), token);
     assert_int_equal(heard[2].cached_tokens, CACHED);
     assert_int_equal(heard[2].disk_tokens, 0); /* memory has it by now */
-    worker_close();
 }
 
 /* Each page of the file's records that was written; which ones are depends on hashes. */
@@ -92,7 +90,6 @@ TEST(what_is_damaged_is_computed_and_written_anew)
     assert_in_range(heard[1].disk_tokens, 0, CACHED - 16);
     assert_true(worker_status().kv_disk_errors > 0);
     assert_true(worker_status().kv_disk_written_bytes > 0);
-    worker_close();
 }
 
 TEST(a_job_that_is_canceled_while_it_loads_gives_its_blocks_back)
@@ -118,7 +115,12 @@ TEST(a_worker_whose_disk_is_of_no_use_serves)
         &(struct worker_options){.kv_disk = {.dir = in_scratch("not/there"), .bytes = 64 << 20}});
     (void)ask(1, 1);
     assert_int_equal(worker_status().kv_disk_written_bytes, 0);
-    worker_close();
 }
 
-EACH_TEST(make_scratch, remove_scratch)
+TEARDOWN(end)
+{
+    worker_end(NULL);
+    assert_false(remove_scratch(NULL));
+}
+
+EACH_TEST(make_scratch, end)

@@ -34,7 +34,6 @@ TEST(a_worker_where_no_part_can_arrive_rejects)
     await(&heard[1].n_rejected, 1);
     await_idle();
     assert_int_equal(heard[1].n_reserved, 0);
-    worker_close();
 }
 
 /* ---- no blocks ---- */
@@ -57,7 +56,6 @@ TEST(a_part_without_blocks_is_rejected_and_the_prompt_can_be_asked_for_again_at_
     send_part(&first, 0, STRIPE_BLOCKS);
     await(&heard[2].n_first, 1);
     assert_int_equal(heard[1].n_first, 1);
-    worker_close();
 }
 
 /* It would fit, but it would overtake, and it must not wait while others hold their blocks. */
@@ -75,7 +73,6 @@ TEST(a_part_behind_a_prompt_that_waits_for_blocks_is_rejected)
     assert_int_equal(heard[2].n_first, 0);
     say_cancel(&first);
     await(&heard[2].n_first, 1);
-    worker_close();
 }
 
 /* ---- starts that contradict the prompt ---- */
@@ -123,7 +120,6 @@ TEST(a_start_that_contradicts_the_prompt_fails_it_and_frees_its_blocks)
         assert_int_equal(heard[id].failure, BATON__V1__FAILED__CODE__INTERNAL);
         await_idle();
     }
-    worker_close();
 }
 
 /* ---- begins ---- */
@@ -144,7 +140,6 @@ TEST(blocks_that_come_before_the_start_wait_for_it)
     say_parts_start(&params, NULL);
     await(&heard[1].n_first, 1);
     await_idle();
-    worker_close();
 }
 
 TEST(blocks_that_wait_for_a_canceled_prompt_hold_back_no_other)
@@ -158,7 +153,6 @@ TEST(blocks_that_wait_for_a_canceled_prompt_hold_back_no_other)
     say_cancel(&first);
     await(&heard[2].n_first, 1);
     assert_int_equal(heard[1].n_first, 0);
-    worker_close();
 }
 
 /* ---- two at once ---- */
@@ -203,7 +197,6 @@ TEST(a_step_that_waits_gives_way_to_a_prompt_that_its_other_worker_wants)
     await(&heard[1].n_first, 1);
     assert_int_equal(heard[1].first_token, heard[3].first_token);
     await_idle();
-    worker_close();
 }
 
 /* ---- ends ---- */
@@ -217,7 +210,6 @@ TEST(the_last_part_waits_for_no_acknowledgement_after_its_token)
     send_part(&params, 0, STRIPE_BLOCKS);
     await_idle();
     assert_int_equal(heard[1].n_first, 1);
-    worker_close();
 }
 
 static void double_stripes(Baton__V1__PartsStart *start)
@@ -233,7 +225,6 @@ TEST(a_last_stripe_of_several_steps_is_computed_to_its_end)
     send_part(&params, 0, 2 * STRIPE_BLOCKS);
     await_idle();
     assert_int_equal(heard[1].n_first, 1);
-    worker_close();
 }
 
 /* The worker's own blocks, or stripes of another length. */
@@ -248,7 +239,6 @@ TEST(blocks_that_are_not_the_senders_fail_the_prompt)
         assert_int_equal(heard[id].n_first, 0);
         assert_int_equal(heard[id].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     }
-    worker_close();
 }
 
 /* Stripes may be shorter than steps. */
@@ -271,5 +261,6 @@ TEST(a_part_that_is_canceled_at_any_moment_frees_its_blocks)
         await_idle();
         heard[1] = (struct heard){0};
     }
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

@@ -13,7 +13,6 @@ TEST(a_prompt_without_a_hand_off_gets_its_first_token)
     await(&heard[1].n_first, 1);
     await_idle();
     assert_int_equal(n_received, 0);
-    worker_close();
 }
 
 static void hand_over(const struct worker_options *options)
@@ -68,7 +67,6 @@ TEST(a_context_that_may_not_travel_is_given_up_where_the_pool_is_not_mapped)
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__UNREACHABLE);
     assert_int_equal(n_received, 0);
-    worker_close();
 }
 
 TEST(a_prompt_that_shares_a_prefix_starts_behind_it)
@@ -89,7 +87,6 @@ TEST(a_prompt_that_shares_a_prefix_starts_behind_it)
     assert_int_equal(heard[2].first_token, heard[1].first_token);
     assert_true(equals_own_run(&params));
     assert_int_equal(worker_status().prefix_hit_tokens, 192);
-    worker_close();
 }
 
 /* Twice the same prompt; nothing may be found the second time. */
@@ -161,7 +158,6 @@ TEST(an_embedding_of_one_token_is_its_hidden_state_however_it_is_pooled)
     params.id = 3;
     params.n_prompt = 2;
     assert_memory_not_equal(embed(params), last, sizeof last);
-    worker_close();
 }
 
 TEST(a_prompt_without_hashes_shares_nothing)
@@ -189,7 +185,6 @@ TEST(more_hashes_than_whole_blocks_are_refused)
         &(struct request_params){.id = 1, .n_prompt = 33, .words = 1, .hashes = TOO_MANY_HASHES});
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__INVALID);
-    worker_close();
 }
 
 TEST(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run)
@@ -213,7 +208,6 @@ TEST(a_naive_job_resumed_at_any_index_makes_the_tokens_of_one_run)
         assert_memory_equal(heard[params.id].tokens, heard[1].tokens,
                             (size_t)params.n_new * sizeof heard[1].tokens[0]);
     }
-    worker_close();
 }
 
 TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
@@ -226,7 +220,6 @@ TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
     say_ack(&params, 2, 100);
     await(&heard[1].n_finished, 1);
     assert_int_equal(heard[1].n_tokens, 6);
-    worker_close();
 }
 
 TEST(prompt_logprobs_come_before_the_first_token)
@@ -237,7 +230,6 @@ TEST(prompt_logprobs_come_before_the_first_token)
     say_prompt(&params);
     await(&heard[1].n_first, 1);
     assert_int_equal(heard[1].n_prompt_logprobs, 149);
-    worker_close();
 }
 
 TEST(progress_is_told_after_every_step_before_the_last)
@@ -250,7 +242,6 @@ TEST(progress_is_told_after_every_step_before_the_last)
     await(&heard[2].n_first, 1);
     assert_true(heard[1].n_progress >= 2 && heard[1].last_progress < 400);
     assert_int_equal(heard[2].n_progress, 0);
-    worker_close();
 }
 
 TEST(a_full_pool_starts_prompts_in_the_order_in_which_they_came)
@@ -260,7 +251,6 @@ TEST(a_full_pool_starts_prompts_in_the_order_in_which_they_came)
         say_prompt(
             &(struct request_params){.id = i, .n_prompt = 400, .words = i, .delivers = true});
     await(&n_received, 5);
-    worker_close();
 }
 
 TEST(cancel_frees_a_waiting_a_running_and_a_paused_job)
@@ -279,7 +269,6 @@ TEST(cancel_frees_a_waiting_a_running_and_a_paused_job)
     say_prompt(&params);
     await(&heard[3].n_tokens, 1);
     say_cancel(&params);
-    worker_close();
 }
 
 TEST(a_deadline_ends_a_job_that_waits)
@@ -295,7 +284,6 @@ TEST(a_deadline_ends_a_job_that_waits)
     say_prompt(&params);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__DEADLINE);
-    worker_close();
 }
 
 TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
@@ -312,5 +300,6 @@ TEST(a_decode_worker_that_goes_away_fails_the_hand_off)
     drop_decode_worker();
     await(&heard[2].n_failed, 1);
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
-    worker_close();
 }
+
+EACH_TEST(NULL, worker_end)

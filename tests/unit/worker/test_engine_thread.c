@@ -95,8 +95,8 @@ static void open_thread(int max_queued, int max_held)
         .max_held = max_held,
         .wake = baton_doorbell_ring,
         .wake_arg = &bell};
-    assert_int_equal(baton_doorbell_init(&bell), BATON_OK);
-    assert_int_equal(baton_engine_thread_create(&options, &thread, NULL), BATON_OK);
+    assert_ok(baton_doorbell_init(&bell));
+    assert_ok(baton_engine_thread_create(&options, &thread, NULL));
     for (int i = 0; i < N_ITEMS; i++)
         items[i] = (struct item){.n_steps = 0};
     n_held = most_held = 0;
@@ -123,9 +123,9 @@ TEST(items_come_back_in_order_when_they_are_done)
 {
     open_thread(N_ITEMS, N_ITEMS);
     for (int i = 0; i < N_ITEMS; i++)
-        assert_int_equal(baton_engine_thread_submit(thread, &items[i]), BATON_OK);
+        assert_ok(baton_engine_thread_submit(thread, &items[i]));
     assert_int_equal(baton_engine_thread_stats(thread).n_inside, N_ITEMS);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     for (int i = 0; i < N_ITEMS; i++) {
         assert_ptr_equal(await_done(), &items[i]);
         assert_int_equal(items[i].n_steps, N_STEPS);
@@ -140,8 +140,8 @@ TEST(no_more_items_are_taken_than_may_be_held)
 {
     open_thread(N_ITEMS, 3);
     for (int i = 0; i < N_ITEMS; i++)
-        assert_int_equal(baton_engine_thread_submit(thread, &items[i]), BATON_OK);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+        assert_ok(baton_engine_thread_submit(thread, &items[i]));
+    assert_ok(baton_engine_thread_start(thread, NULL));
     for (int i = 0; i < N_ITEMS; i++)
         (void)await_done();
     close_thread();
@@ -152,9 +152,9 @@ TEST(an_item_that_waits_goes_on_after_a_wake_up)
 {
     open_thread(N_ITEMS, N_ITEMS);
     atomic_store(&items[0].held_up, true);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
-    assert_int_equal(baton_engine_thread_submit(thread, &items[0]), BATON_OK);
-    assert_int_equal(baton_engine_thread_submit(thread, &items[1]), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
+    assert_ok(baton_engine_thread_submit(thread, &items[0]));
+    assert_ok(baton_engine_thread_submit(thread, &items[1]));
     assert_ptr_equal(await_done(), &items[1]);
     atomic_store(&items[0].held_up, false);
     for (int i = 0; i < 5; i++) /* more than one at a time is one */
@@ -179,9 +179,9 @@ TEST(stopping_drops_queued_items)
     open_thread(N_ITEMS, N_ITEMS);
     for (int i = 0; i < N_ITEMS; i++) {
         atomic_store(&items[i].held_up, true);
-        assert_int_equal(baton_engine_thread_submit(thread, &items[i]), BATON_OK);
+        assert_ok(baton_engine_thread_submit(thread, &items[i]));
     }
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     close_thread();
 }
 
@@ -214,7 +214,7 @@ static void await_canaries(unsigned n)
 TEST(an_idle_thread_runs_canaries_at_start_and_again)
 {
     open_with_canary(0.001);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     await_canaries(5);
     assert_int_equal(baton_engine_thread_stats(thread).n_canary_failures, 0);
     assert_true(baton_engine_thread_stats(thread).busy_s == 0); /* that is for work */
@@ -225,7 +225,7 @@ TEST(a_canary_with_other_bits_is_reported)
 {
     open_with_canary(0.001);
     bird.err = BATON_CORRUPT;
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     await_canaries(2);
     assert_true(baton_engine_thread_stats(thread).n_canary_failures >= 2);
     close_thread();
@@ -235,9 +235,9 @@ TEST(a_canary_yields_to_an_item_and_runs_again)
 {
     open_with_canary(0.001);
     atomic_store(&bird.waits, true);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     await_count(&bird.n_begun, 1);
-    assert_int_equal(baton_engine_thread_submit(thread, &items[0]), BATON_OK);
+    assert_ok(baton_engine_thread_submit(thread, &items[0]));
     assert_ptr_equal(await_done(), &items[0]);
     assert_int_equal(atomic_load(&bird.n_yielded), 1);
     assert_int_equal(baton_engine_thread_stats(thread).n_canaries, 0);
@@ -251,7 +251,7 @@ TEST(a_canary_yields_to_a_wake_up_and_to_the_end)
 {
     open_with_canary(0.001);
     atomic_store(&bird.waits, true);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     await_count(&bird.n_begun, 1);
     baton_engine_thread_wake(thread);
     await_count(&bird.n_yielded, 1);
@@ -266,7 +266,7 @@ TEST(a_canary_that_does_not_come_back_is_a_stall)
     stall_s = 1;
     atomic_store(&bird.waits, true);
     open_with_canary(3600);
-    assert_int_equal(baton_engine_thread_start(thread, NULL), BATON_OK);
+    assert_ok(baton_engine_thread_start(thread, NULL));
     await_count(&bird.n_begun, 1);
     for (int i = 0; i < 100; i++) /* what a first step takes is not known: patience is long */
         baton_engine_thread_check_stall(thread, now_ns += BATON_SECOND / 4);

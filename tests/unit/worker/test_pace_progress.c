@@ -10,7 +10,6 @@ SETUP(init)
 {
     progress = (struct baton_progress){0};
     now_ns = 1000 * BATON_SECOND;
-    return 0;
 }
 
 /* Looks every 250 ms for so many seconds. */

@@ -34,7 +34,6 @@ SETUP(set_up)
     add(3, 1, 7 + 1024, 1);
     add(4, 1, 8, 1);
     add(5, 1, UINT64_MAX, UINT32_MAX);
-    return 0;
 }
 
 TEST(each_request_is_found_by_its_gateway_id_and_attempt)

@@ -19,19 +19,18 @@ SETUP(set_up)
     baton__v1__sampling__init(&sampling);
     sampling.top_p = 1;
     sampler = baton_sampler_create(N_VOCAB);
-    return !sampler;
+    assert_non_null(sampler);
 }
 
 TEARDOWN(tear_down)
 {
     baton_sampling_state_fini(&state);
     baton_sampler_destroy(sampler);
-    return 0;
 }
 
 static void open_state(void)
 {
-    assert_int_equal(baton_sampling_state_open(&state, &sampling, NULL, 0, 8, NULL), BATON_OK);
+    assert_ok(baton_sampling_state_open(&state, &sampling, NULL, 0, 8, NULL));
 }
 
 TEST(a_sampling_from_before_penalties_has_none)

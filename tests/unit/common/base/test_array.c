@@ -11,7 +11,7 @@ TEST(elements_stay_and_adding_them_one_by_one_moves_them_rarely)
     for (n = 0; n < 10000; n++) {
         const int *before = items;
         size_t cap_before = cap;
-        assert_int_equal(BATON_RESERVE(items, cap, n + 1), BATON_OK);
+        assert_ok(BATON_RESERVE(items, cap, n + 1));
         assert_true(cap > n);
         n_moves += cap != cap_before;
         assert_true(cap != cap_before || items == before);
@@ -27,7 +27,7 @@ TEST(room_for_none_is_room_all_the_same)
 {
     char *items = NULL;
     size_t cap = 0;
-    assert_int_equal(BATON_RESERVE(items, cap, 0), BATON_OK);
+    assert_ok(BATON_RESERVE(items, cap, 0));
     assert_non_null(items);
     free(items);
 }
@@ -36,7 +36,7 @@ TEST(without_memory_the_array_is_as_before)
 {
     uint64_t *items = NULL, *before;
     size_t cap = 0;
-    assert_int_equal(BATON_RESERVE(items, cap, 3), BATON_OK);
+    assert_ok(BATON_RESERVE(items, cap, 3));
     items[2] = 7;
     before = items;
     size_t cap_before = cap;

@@ -21,8 +21,8 @@ static uint32_t tokens[N_HASHES * BLOCK];
 static void make(const struct baton_block_salt *of, struct baton_block_hash hashes[N_HASHES])
 {
     struct baton_block_hash root;
-    assert_int_equal(baton_block_hash_root(of, &root), BATON_OK);
-    assert_int_equal(baton_block_hash_tokens(&root, tokens, BLOCK, hashes, N_HASHES), BATON_OK);
+    assert_ok(baton_block_hash_root(of, &root));
+    assert_ok(baton_block_hash_tokens(&root, tokens, BLOCK, hashes, N_HASHES));
 }
 
 static bool same(const struct baton_block_hash *a, const struct baton_block_hash *b)
@@ -34,7 +34,6 @@ SETUP(set_up)
 {
     for (uint32_t i = 0; i < N_HASHES * BLOCK; i++)
         tokens[i] = i * 2654435761U;
-    return 0;
 }
 
 TEST(a_key_is_the_digest_its_header_says)

@@ -24,13 +24,13 @@ TEST(the_maximum_is_exact_and_its_failure_sticks)
     struct baton_buf buf;
     baton_buf_init(&buf, 5);
     baton_buf_puts(&buf, "12345");
-    assert_int_equal(baton_buf_err(&buf), BATON_OK);
+    assert_ok(baton_buf_err(&buf));
     baton_buf_puts(&buf, "6");
     assert_int_equal(baton_buf_err(&buf), BATON_LIMIT);
     baton_buf_append(&buf, "", 0);
     assert_string_equal(baton_buf_text(&buf), "12345");
     baton_buf_reset(&buf);
-    assert_int_equal(baton_buf_err(&buf), BATON_OK);
+    assert_ok(baton_buf_err(&buf));
     baton_buf_printf(&buf, "%s", "123456");
     assert_int_equal(baton_buf_err(&buf), BATON_LIMIT);
     baton_buf_fini(&buf);

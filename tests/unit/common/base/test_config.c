@@ -57,12 +57,11 @@ TEARDOWN(clean)
     unsetenv("T_CONFIG_CONFIG");
     unsetenv("T_CONFIG_SERVICE_HOST");
     unsetenv("T_CONFIG_PORT_80_TCP");
-    return 0;
 }
 
 TEST(defaults_hold_when_nothing_is_said)
 {
-    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_ok(load(1, (const char *const[]){"t"}));
     assert_string_equal(options.name, "a");
     assert_null(options.unset);
     assert_int_equal(options.port, 80);
@@ -72,7 +71,7 @@ TEST(defaults_hold_when_nothing_is_said)
 
 TEST(flags_take_both_forms_and_bare_booleans)
 {
-    assert_int_equal(LOAD("--name=b", "--the-port", "81", "--on", "--beat-s", "1e-1"), BATON_OK);
+    assert_ok(LOAD("--name=b", "--the-port", "81", "--on", "--beat-s", "1e-1"));
     assert_string_equal(options.name, "b");
     assert_int_equal(options.port, 81);
     assert_true(options.on);
@@ -107,9 +106,9 @@ TEST(a_choice_is_one_of_its_words)
 {
     size_t n;
     const struct baton_option *option = &table[BATON_N_OF(table) - 1];
-    assert_int_equal(load(1, (const char *const[]){"t"}), BATON_OK);
+    assert_ok(load(1, (const char *const[]){"t"}));
     assert_int_equal(options.overlap, 2);
-    assert_int_equal(LOAD("--overlap", "off"), BATON_OK);
+    assert_ok(LOAD("--overlap", "off"));
     assert_int_equal(options.overlap, 1);
     assert_int_equal(LOAD("--overlap=of"), BATON_INVALID);
     assert_string_equal(why.text, "--overlap=of: overlap must be on, off or auto, not \"of\"");
@@ -125,7 +124,7 @@ TEST(a_flag_wins_over_the_environment_over_the_file)
     assert_int_equal(fclose(file), 0);
     setenv("T_CONFIG_THE_PORT", "2", 1);
     setenv("T_CONFIG_NAME", "env", 1);
-    assert_int_equal(LOAD("--config", path, "--the-port", "3"), BATON_OK);
+    assert_ok(LOAD("--config", path, "--the-port", "3"));
     unlink(path);
     assert_int_equal(options.port, 3);
     assert_string_equal(options.name, "env");
@@ -169,9 +168,7 @@ TEST(words_that_are_no_options_are_taken_where_they_are_allowed)
                                        .operands = "[WORD]...",
                                        .operand = words,
                                        .max_operands = 2};
-    assert_int_equal(
-        baton_config_load(&with_words, &options, 6, (char **)(uintptr_t)argv, &done, &why),
-        BATON_OK);
+    assert_ok(baton_config_load(&with_words, &options, 6, (char **)(uintptr_t)argv, &done, &why));
     assert_int_equal(with_words.n_operands, 2);
     assert_string_equal(words[0], "one");
     assert_string_equal(words[1], "--on");

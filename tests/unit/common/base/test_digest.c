@@ -23,7 +23,7 @@ TEST(sha256_at_once_is_the_one_in_hex)
                                      0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c,
                                      0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
     uint8_t digest[BATON_SHA256_BYTES];
-    assert_int_equal(baton_sha256_of("abc", 3, digest), BATON_OK);
+    assert_ok(baton_sha256_of("abc", 3, digest));
     assert_memory_equal(digest, of_abc, sizeof of_abc);
     assert_true(baton_equal_constant_time(digest, of_abc, sizeof of_abc));
     digest[BATON_SHA256_BYTES - 1] ^= 1;

@@ -61,14 +61,14 @@ TEST(a_reserved_table_does_not_grow)
 {
     static struct item items[100];
     struct item_table table = {0};
-    assert_int_equal(item_table_reserve(&table, BATON_N_OF(items)), BATON_OK);
+    assert_ok(item_table_reserve(&table, BATON_N_OF(items)));
     struct baton_hash_node **buckets = table.base.buckets;
     for (size_t i = 0; i < BATON_N_OF(items); i++)
         item_table_put(&table, &items[i], i);
     for (size_t i = 0; i < BATON_N_OF(items); i++)
         item_table_remove(&table, &items[i]);
     assert_ptr_equal(table.base.buckets, buckets);
-    assert_int_equal(item_table_reserve(&table, 1), BATON_OK);
+    assert_ok(item_table_reserve(&table, 1));
     assert_ptr_equal(table.base.buckets, buckets);
     item_table_fini(&table);
 }

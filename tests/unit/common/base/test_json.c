@@ -16,9 +16,8 @@ TEST(values_are_read_back_with_their_kinds)
 {
     struct baton_json *root = NULL;
     size_t n;
-    assert_int_equal(
-        parse("{\"i\":-7,\"r\":2.5,\"s\":\"a\\u0000b\",\"t\":true,\"n\":null,\"a\":[1,2]}", &root),
-        BATON_OK);
+    assert_ok(
+        parse("{\"i\":-7,\"r\":2.5,\"s\":\"a\\u0000b\",\"t\":true,\"n\":null,\"a\":[1,2]}", &root));
     assert_int_equal(baton_json_size(root), 6);
     assert_int_equal(baton_json_int(baton_json_get(root, "i")), -7);
     assert_true(baton_json_number(baton_json_get(root, "r")) == 2.5);
@@ -38,7 +37,7 @@ TEST(a_tree_is_made_of_new_values_and_shares_in_others)
 {
     struct baton_json *root = NULL, *tree = baton_json_new_object(), *list = baton_json_new_array();
     struct baton_buf text;
-    assert_int_equal(parse("{\"a\":[1,{\"b\":2.5}]}", &root), BATON_OK);
+    assert_ok(parse("{\"a\":[1,{\"b\":2.5}]}", &root));
     assert_true(baton_json_push(list, baton_json_share(baton_json_get(root, "a"))));
     assert_true(baton_json_push(list, baton_json_new_bool(false)));
     assert_true(baton_json_set(tree, "list", list));

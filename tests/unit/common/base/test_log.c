@@ -89,14 +89,14 @@ TEST(a_line_is_logfmt_or_json)
     assert_int_equal(lines_of(log_kinds), 1);
     assert_non_null(strstr(written, " ev=kinds text=\"a \\\"b\\\"\\n\xff\" none=\"\" here=x n=-7 "
                                     "req=0000000000000abc s=0.25 nan=nan\n"));
-    assert_int_equal(baton_log_open(BATON_LOG_JSON, "", NULL), BATON_OK);
+    assert_ok(baton_log_open(BATON_LOG_JSON, "", NULL));
     assert_int_equal(lines_of(log_kinds), 1);
     assert_non_null(strstr(written, ",\"ev\":\"kinds\",\"text\":\"a \\\"b\\\"\\n\xef\xbf\xbd\","
                                     "\"none\":\"\",\"here\":\"x\",\"n\":-7,"
                                     "\"req\":\"0000000000000abc\",\"s\":0.25,\"nan\":null}\n"));
     assert_int_equal(lines_of(log_too_much), 1);
     assert_non_null(strstr(written, ",\"ev\":\"long\",\"cut\":\"the line was too long\"}\n"));
-    assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, "", NULL), BATON_OK);
+    assert_ok(baton_log_open(BATON_LOG_LOGFMT, "", NULL));
     assert_int_equal(lines_of(log_too_much), 1);
     assert_non_null(strstr(written, " ev=long "));
 }
@@ -122,7 +122,7 @@ TEST(a_signal_opens_the_file_anew)
     (void)snprintf(moved, sizeof moved, "%s/log.1", dir);
     assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, "/nowhere/at/all", &why), BATON_IO);
     assert_string_equal(why.text, "log-file: /nowhere/at/all: No such file or directory");
-    assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, path, &why), BATON_OK);
+    assert_ok(baton_log_open(BATON_LOG_LOGFMT, path, &why));
     log_kinds();
     assert_int_equal(rename(path, moved), 0);
     log_kinds();

@@ -11,7 +11,7 @@ static void assert_holds(const char *name, const char *text)
 {
     struct baton_buf bytes;
     baton_buf_init(&bytes, 64);
-    assert_int_equal(baton_file_read(in_scratch(name), &bytes, NULL), BATON_OK);
+    assert_ok(baton_file_read(in_scratch(name), &bytes, NULL));
     assert_string_equal(baton_buf_text(&bytes), text);
     baton_buf_fini(&bytes);
 }
@@ -47,10 +47,10 @@ static void stop_holder(pid_t pid)
 TEST(a_file_appears_only_when_it_is_committed)
 {
     struct baton_once_file once;
-    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
     assert_int_equal(write(once.fd, "made", 4), 4);
     assert_int_not_equal(access(in_scratch("file"), F_OK), 0);
-    assert_int_equal(baton_once_file_commit(&once, NULL), BATON_OK);
+    assert_ok(baton_once_file_commit(&once, NULL));
     assert_holds("file", "made");
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
@@ -59,7 +59,7 @@ TEST(an_aborted_file_leaves_nothing_and_the_old_one_stays)
 {
     struct baton_once_file once;
     write_scratch("file", "old");
-    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
     assert_int_equal(write(once.fd, "new", 3), 3);
     baton_once_file_abort(&once);
     assert_holds("file", "old");
@@ -81,9 +81,9 @@ TEST(a_killed_maker_does_not_block_and_leaves_nothing_behind)
     struct baton_once_file once;
     stop_holder(start_holder());
     assert_int_equal(access(in_scratch("file.tmp"), F_OK), 0);
-    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, NULL), BATON_OK);
+    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
     assert_int_equal(write(once.fd, "made", 4), 4);
-    assert_int_equal(baton_once_file_commit(&once, NULL), BATON_OK);
+    assert_ok(baton_once_file_commit(&once, NULL));
     assert_holds("file", "made");
 }
 

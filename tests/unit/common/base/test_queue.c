@@ -11,14 +11,14 @@ TEST(items_come_out_in_order_and_a_full_queue_says_so)
     struct baton_queue *queue = baton_queue_create(2);
     int items[3];
     void *item;
-    assert_int_equal(baton_queue_put(queue, &items[0]), BATON_OK);
-    assert_int_equal(baton_queue_put(queue, &items[1]), BATON_OK);
+    assert_ok(baton_queue_put(queue, &items[0]));
+    assert_ok(baton_queue_put(queue, &items[1]));
     assert_int_equal(baton_queue_put(queue, &items[2]), BATON_AGAIN);
-    assert_int_equal(baton_queue_take(queue, 0, &item), BATON_OK);
+    assert_ok(baton_queue_take(queue, 0, &item));
     assert_ptr_equal(item, &items[0]);
-    assert_int_equal(baton_queue_put(queue, &items[2]), BATON_OK);
-    assert_int_equal(baton_queue_take(queue, -1, &item), BATON_OK);
-    assert_int_equal(baton_queue_take(queue, -1, &item), BATON_OK);
+    assert_ok(baton_queue_put(queue, &items[2]));
+    assert_ok(baton_queue_take(queue, -1, &item));
+    assert_ok(baton_queue_take(queue, -1, &item));
     assert_ptr_equal(item, &items[2]);
     assert_int_equal(baton_queue_take(queue, 0, &item), BATON_AGAIN);
     baton_queue_destroy(queue);
@@ -54,7 +54,7 @@ TEST(two_producers_lose_nothing)
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, produce, queue), 0);
     for (int i = 0; i < 2 * N_ITEMS; i++) {
-        assert_int_equal(baton_queue_take(queue, -1, &item), BATON_OK);
+        assert_ok(baton_queue_take(queue, -1, &item));
         sum += (uintptr_t)item;
     }
     for (int i = 0; i < 2; i++)
@@ -84,7 +84,7 @@ TEST(closing_wakes_a_waiter_after_the_last_item)
 TEST(rings_coalesce_and_a_wait_without_one_times_out)
 {
     struct baton_doorbell bell;
-    assert_int_equal(baton_doorbell_init(&bell), BATON_OK);
+    assert_ok(baton_doorbell_init(&bell));
     baton_doorbell_ring(&bell);
     baton_doorbell_ring(&bell);
     baton_doorbell_wait(&bell, -1);

@@ -35,20 +35,20 @@ static enum baton_err decode(const char *text)
 
 TEST(chunks_are_put_together)
 {
-    assert_int_equal(decode("5\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\n\r\n"), BATON_OK);
+    assert_ok(decode("5\r\nhello\r\n1\r\n \r\n5\r\nworld\r\n0\r\n\r\n"));
     assert_string_equal(baton_buf_text(&body), "hello world");
 }
 
 TEST(an_empty_body_is_its_last_chunk_alone)
 {
-    assert_int_equal(decode("0\r\n\r\n"), BATON_OK);
+    assert_ok(decode("0\r\n\r\n"));
     assert_int_equal(body.len, 0);
-    assert_int_equal(decode("00000000\r\n\r\n"), BATON_OK);
+    assert_ok(decode("00000000\r\n\r\n"));
 }
 
 TEST(sizes_are_hexadecimal_in_either_case)
 {
-    assert_int_equal(decode("a\r\n0123456789\r\n0A\r\n0123456789\r\n0\r\n\r\n"), BATON_OK);
+    assert_ok(decode("a\r\n0123456789\r\n0A\r\n0123456789\r\n0\r\n\r\n"));
     assert_int_equal(body.len, 20);
 }
 
@@ -56,13 +56,13 @@ TEST(bytes_after_the_body_are_left_alone)
 {
     size_t n_used;
     const char *text = "1\r\na\r\n0\r\n\r\nGET /";
-    assert_int_equal(decode_cut(text, strlen(text), &n_used), BATON_OK);
+    assert_ok(decode_cut(text, strlen(text), &n_used));
     assert_int_equal(n_used, strlen(text) - 5);
 }
 
 TEST(extensions_and_trailers_are_dropped)
 {
-    assert_int_equal(decode("3;name=\"a b\"\r\nabc\r\n0;last\r\nX-Sum: 1\r\nY:\r\n\r\n"), BATON_OK);
+    assert_ok(decode("3;name=\"a b\"\r\nabc\r\n0;last\r\nX-Sum: 1\r\nY:\r\n\r\n"));
     assert_string_equal(baton_buf_text(&body), "abc");
 }
 
@@ -121,14 +121,14 @@ static enum baton_err decode_long(const char *before, char c, size_t n, const ch
 TEST(extensions_are_capped)
 {
     size_t max = BATON_CHUNK_MAX_EXTENSION_BYTES;
-    assert_int_equal(decode_long("0;", 'a', max, "\r\n\r\n"), BATON_OK);
+    assert_ok(decode_long("0;", 'a', max, "\r\n\r\n"));
     assert_int_equal(decode_long("0;", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
 }
 
 TEST(trailers_are_capped)
 {
     size_t max = BATON_CHUNK_MAX_TRAILER_BYTES;
-    assert_int_equal(decode_long("0\r\na:", 'a', max - 2, "\r\n\r\n"), BATON_OK);
+    assert_ok(decode_long("0\r\na:", 'a', max - 2, "\r\n\r\n"));
     assert_int_equal(decode_long("0\r\na:", 'a', max + 1, "\r\n\r\n"), BATON_INVALID);
 }
 
@@ -137,7 +137,7 @@ TEST(a_body_split_at_any_byte_decodes_the_same)
     const char *text = "5;x=y\r\nhello\r\n6\r\n world\r\n0\r\nT: v\r\n\r\nrest";
     for (size_t cut = 0; cut <= strlen(text); cut++) {
         size_t n_used;
-        assert_int_equal(decode_cut(text, cut, &n_used), BATON_OK);
+        assert_ok(decode_cut(text, cut, &n_used));
         assert_int_equal(n_used, strlen(text) - 4);
         assert_string_equal(baton_buf_text(&body), "hello world");
     }
@@ -146,13 +146,11 @@ TEST(a_body_split_at_any_byte_decodes_the_same)
 SETUP(setup)
 {
     baton_buf_init(&body, MAX_BODY_BYTES);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     baton_buf_fini(&body);
-    return 0;
 }
 
 ALL_TESTS(setup, teardown)

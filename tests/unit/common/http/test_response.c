@@ -41,8 +41,7 @@ TEST(a_body_ends_by_its_length)
     const char *text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     expect(text, BATON_OK, 200, "hello");
     assert_true(response.keep_alive && !response.is_events);
-    assert_int_equal(read_in_steps("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc", 100, &n_used),
-                     BATON_OK);
+    assert_ok(read_in_steps("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc", 100, &n_used));
     assert_int_equal(n_used, 39);
     expect("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n", BATON_OK, 503, "");
 }
@@ -60,7 +59,7 @@ TEST(a_body_ends_with_the_connection)
 {
     expect("HTTP/1.0 200 OK\r\n\r\nabc", BATON_AGAIN, 200, "abc");
     assert_false(response.keep_alive);
-    assert_int_equal(baton_http_response_eof(&response), BATON_OK);
+    assert_ok(baton_http_response_eof(&response));
     expect("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", BATON_AGAIN, 200, "abc");
     assert_int_equal(baton_http_response_eof(&response), BATON_PEER);
     expect("HTTP/1.1 200 OK\r\nContent", BATON_AGAIN, 0, "");
@@ -121,21 +120,16 @@ TEST(a_head_without_end_is_bounded)
                      BATON_LIMIT);
 }
 
-int main(void)
+SETUP(begin)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_body_ends_by_its_length),
-        cmocka_unit_test(a_body_ends_by_its_last_chunk),
-        cmocka_unit_test(a_body_ends_with_the_connection),
-        cmocka_unit_test(interim_responses_are_skipped),
-        cmocka_unit_test(connection_and_retry_after_are_noted),
-        cmocka_unit_test(bytes_that_are_no_response_are_refused),
-        cmocka_unit_test(a_head_without_end_is_bounded),
-    };
     baton_http_response_init(&response);
     baton_buf_init(&body, 4096);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+TEARDOWN(end)
+{
     baton_http_response_fini(&response);
     baton_buf_fini(&body);
-    return failed;
 }
+
+EACH_TEST(begin, end)

@@ -9,7 +9,7 @@ static void expect(const char *text, const char *host, const char *port, const c
 {
     struct baton_http_url url;
     struct baton_why why;
-    assert_int_equal(baton_http_url_parse("--url", text, &url, &why), BATON_OK);
+    assert_ok(baton_http_url_parse("--url", text, &url, &why));
     assert_string_equal(url.host, host);
     assert_string_equal(url.port, port);
     assert_string_equal(url.authority, authority);
@@ -52,11 +52,11 @@ TEST(https_is_taken_where_it_may_be)
 {
     struct baton_http_url url;
     struct baton_why why;
-    assert_int_equal(baton_http_url_parse_any("--x", "https://[::1]/a", &url, &why), BATON_OK);
+    assert_ok(baton_http_url_parse_any("--x", "https://[::1]/a", &url, &why));
     assert_true(url.tls);
     assert_string_equal(url.port, "443");
     assert_string_equal(url.authority, "[::1]:443");
-    assert_int_equal(baton_http_url_parse_any("--x", "http://a", &url, &why), BATON_OK);
+    assert_ok(baton_http_url_parse_any("--x", "http://a", &url, &why));
     assert_false(url.tls);
     assert_int_equal(baton_http_url_parse_any("--x", "ftp://a", &url, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "--x: must be https:// or http://HOST"));

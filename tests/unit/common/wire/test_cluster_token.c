@@ -26,7 +26,7 @@ static void refuses(const char *text, const char *reason)
 
 TEST(a_token_has_a_line_of_its_own)
 {
-    assert_int_equal(parse("# of the fleet\n\nfirst-token \r\n"), BATON_OK);
+    assert_ok(parse("# of the fleet\n\nfirst-token \r\n"));
     assert_int_equal(token.n, 1);
     assert_string_equal(token.texts[0], "first-token");
     assert_true(baton_cluster_token_accepts(&token, "first-token"));
@@ -38,7 +38,7 @@ TEST(a_token_has_a_line_of_its_own)
 
 TEST(the_first_of_two_is_sent_and_both_are_accepted)
 {
-    assert_int_equal(parse("first-token\nsecond-token"), BATON_OK);
+    assert_ok(parse("first-token\nsecond-token"));
     assert_string_equal(token.texts[0], "first-token");
     assert_true(baton_cluster_token_accepts(&token, "first-token"));
     assert_true(baton_cluster_token_accepts(&token, "second-token"));
@@ -56,14 +56,14 @@ TEST(a_bad_line_is_named_by_its_number_and_never_shown)
     refuses("a secret token\n", "line 1: a token holds printable ASCII");
     refuses("one-token\ntwo-token\n\nthree-token\n", "line 4: a file holds at most two tokens");
     assert_null(strstr(why.text, "three"));
-    assert_int_equal(parse(long_line + 1), BATON_OK);
+    assert_ok(parse(long_line + 1));
 }
 
 TEST(without_a_file_the_option_is_the_token)
 {
-    assert_int_equal(baton_cluster_token_open(&token, "s", "", &why), BATON_OK);
+    assert_ok(baton_cluster_token_open(&token, "s", "", &why));
     assert_true(baton_cluster_token_accepts(&token, "s"));
-    assert_int_equal(baton_cluster_token_open(&token, "", "", &why), BATON_OK);
+    assert_ok(baton_cluster_token_open(&token, "", "", &why));
     assert_true(baton_cluster_token_accepts(&token, ""));
     assert_false(baton_cluster_token_accepts(&token, "s"));
     assert_int_equal(baton_cluster_token_open(&token, "s", "f", &why), BATON_INVALID);
@@ -83,7 +83,7 @@ TEST(a_reload_takes_the_file_as_it_is_now_or_leaves_everything)
     char path[] = "/tmp/baton-token-XXXXXX";
     close(mkstemp(path));
     write_file(path, "first-token\n");
-    assert_int_equal(baton_cluster_token_open(&token, "", path, &why), BATON_OK);
+    assert_ok(baton_cluster_token_open(&token, "", path, &why));
     const char *sent = token.texts[0];
     write_file(path, "second-token\nfirst-token\n");
     baton_cluster_token_reload(&token);

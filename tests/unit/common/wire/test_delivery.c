@@ -19,7 +19,7 @@ static void send_patiently(struct baton_link *link, Baton__V1__Envelope__BodyCas
     int64_t until_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
     while ((err = send_kind(link, kind, payload, n)) == BATON_AGAIN && baton_now_ns() < until_ns)
         baton_doorbell_wait(&box.bell, BATON_SECOND);
-    assert_int_equal(err, BATON_OK);
+    assert_ok(err);
 }
 
 static struct baton_link *open_sink(bool hold)
@@ -59,7 +59,7 @@ TEST(a_stopped_peer_makes_no_event)
     (void)kill(peer.pid, SIGSTOP);
     assert_false(mailbox_await(&box, link, BATON_OUTBOX_DOWN, 1000));
     (void)kill(peer.pid, SIGCONT);
-    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_KV_END, NULL, 0), BATON_OK);
+    assert_ok(send_kind(link, BATON__V1__ENVELOPE__BODY_KV_END, NULL, 0));
     expect_end(1, 0, 0);
     baton_link_release(link);
 }

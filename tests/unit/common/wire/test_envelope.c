@@ -304,10 +304,9 @@ TEST(every_kind_of_sample_passes_and_survives_the_trip)
             fail_msg("%s", why.text);
         size_t n = baton__v1__envelope__pack(&s.envelope, packed);
         struct baton_arena *arena = baton_arena_create(baton_envelope_arena_bytes(n));
-        assert_int_equal(baton_envelope_unpack(packed, n, arena, &unpacked, &why), BATON_OK);
+        assert_ok(baton_envelope_unpack(packed, n, arena, &unpacked, &why));
         assert_int_equal(unpacked->body_case, sample_kinds[i]);
-        assert_int_equal(unpack(packed, n, baton_envelope_unpacked_bytes(&s.envelope), &why),
-                         BATON_OK);
+        assert_ok(unpack(packed, n, baton_envelope_unpacked_bytes(&s.envelope), &why));
         assert_int_equal(baton__v1__envelope__pack(unpacked, again), n);
         assert_memory_equal(again, packed, n);
         baton_arena_destroy(arena);
@@ -349,7 +348,7 @@ TEST(hello_may_not_know_whom_it_talks_to)
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_HELLO);
     s.envelope.dst_epoch = 0;
-    assert_int_equal(check(&s, NULL), BATON_OK);
+    assert_ok(check(&s, NULL));
 }
 
 TEST(payload_follows_a_chunk_and_nothing_else)
@@ -369,7 +368,7 @@ TEST(nothing_follows_a_chunk_that_says_where_its_blocks_lie)
     Baton__V1__KvPlace place = BATON__V1__KV_PLACE__INIT;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_KV_CHUNK);
     s.body.kv_chunk.place = &place;
-    assert_int_equal(baton_envelope_check(&s.envelope, 0, NULL), BATON_OK);
+    assert_ok(baton_envelope_check(&s.envelope, 0, NULL));
     assert_int_equal(baton_envelope_check(&s.envelope, 1, NULL), BATON_INVALID);
     place.block = 1 << 24;
     assert_int_equal(baton_envelope_check(&s.envelope, 0, NULL), BATON_INVALID);
@@ -403,7 +402,7 @@ TEST(a_zero_byte_inside_a_string_is_found_at_any_depth)
         size_t n = baton__v1__envelope__pack(&s.envelope, packed);
         uint8_t *mark = memmem(packed, n, "MARK", 4);
         assert_non_null(mark);
-        assert_int_equal(unpack(packed, n, 1 << 16, &why), BATON_OK);
+        assert_ok(unpack(packed, n, 1 << 16, &why));
         mark[1] = 0;
         assert_int_equal(unpack(packed, n, 1 << 16, &why), BATON_CORRUPT);
         assert_non_null(strstr(why.text, found_in[i]));
@@ -425,7 +424,7 @@ TEST(a_greedy_message_hits_the_cap_and_an_honest_one_does_not)
         for (size_t i = 0; i < N; i++)
             tokens[i] = wide ? 128255 : 7;
         size_t n = baton__v1__envelope__pack(&s.envelope, packed);
-        assert_int_equal(unpack(packed, n, baton_envelope_arena_bytes(n), &why), BATON_OK);
+        assert_ok(unpack(packed, n, baton_envelope_arena_bytes(n), &why));
     }
     for (size_t i = 0; i < N; i++) /* field 1000, unknown, one byte: each costs 60 in memory */
         memcpy(packed + 3 * i, "\xc0\x3e\x00", 3);
@@ -447,7 +446,7 @@ static void expect_taken(const baton_envelope *envelope)
     baton__v1__envelope__pack(envelope, packed);
     if (unpack(packed, n, baton_envelope_arena_bytes(n), &why))
         fail_msg("%zu bytes: %s", n, why.text);
-    assert_int_equal(unpack(packed, n, baton_envelope_unpacked_bytes(envelope), NULL), BATON_OK);
+    assert_ok(unpack(packed, n, baton_envelope_unpacked_bytes(envelope), NULL));
     free(packed);
 }
 
@@ -541,8 +540,8 @@ TEST(fields_of_a_newer_version_are_tolerated)
     size_t n = baton__v1__envelope__pack(&s.envelope, packed);
     memcpy(packed + n, "\xc0\x3e\x05", 3);
     struct baton_arena *arena = baton_arena_create(1 << 16);
-    assert_int_equal(baton_envelope_unpack(packed, n + 3, arena, &envelope, NULL), BATON_OK);
-    assert_int_equal(baton_envelope_check(envelope, 0, NULL), BATON_OK);
+    assert_ok(baton_envelope_unpack(packed, n + 3, arena, &envelope, NULL));
+    assert_ok(baton_envelope_check(envelope, 0, NULL));
     baton_arena_destroy(arena);
 }
 
@@ -577,7 +576,7 @@ TEST(bytes_that_are_no_protobuf_are_found_in_repeated_messages)
     memcpy(packed + n + 5, bad, 4);
     assert_int_equal(unpack(packed, n + 9, 1 << 16, &why), BATON_CORRUPT);
     memcpy(packed + n + 7, "\x48\x01", 2); /* the same with a number: a newer version's field */
-    assert_int_equal(unpack(packed, n + 9, 1 << 16, &why), BATON_OK);
+    assert_ok(unpack(packed, n + 9, 1 << 16, &why));
 }
 
 TEST(kinds_have_the_names_of_the_proto)

@@ -28,7 +28,7 @@ TEST(a_sealed_frame_opens_to_what_was_put_in)
         size_t n, payload_bytes = (header_bytes % 3) * 17;
         uint8_t *bytes = sealed(header_bytes, payload_bytes, &n);
         struct baton_frame frame;
-        assert_int_equal(baton_frame_open(bytes, n, &frame, NULL), BATON_OK);
+        assert_ok(baton_frame_open(bytes, n, &frame, NULL));
         assert_int_equal(frame.header_bytes, header_bytes);
         assert_int_equal(frame.payload_bytes, payload_bytes);
         assert_int_equal(frame.header[header_bytes - 1], (uint8_t)((header_bytes - 1) * 7 + 1));

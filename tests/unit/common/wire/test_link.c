@@ -18,13 +18,12 @@ static struct mailbox box;
 
 SETUP(open_box)
 {
-    return mailbox_open(&box, NULL, 64) ? -1 : 0;
+    assert_false(mailbox_open(&box, NULL, 64));
 }
 
 TEARDOWN(close_box)
 {
     mailbox_close(&box);
-    return 0;
 }
 
 static struct baton_link *open_link(uint64_t peer_epoch)
@@ -107,7 +106,7 @@ TEST(acks_count_down_what_is_unacked_and_must_not_run_ahead)
     struct sample_envelope s;
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(baton_link_send(link, &s.envelope, NULL, 0), BATON_OK);
+        assert_ok(baton_link_send(link, &s.envelope, NULL, 0));
     assert_int_equal(s.envelope.link_seq, 3);
     assert_int_equal(baton_link_n_unacked(link), 3);
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
@@ -126,7 +125,7 @@ TEST(sending_stamps_epochs_link_and_ack)
     struct sample_envelope s;
     assert_int_equal(accept_seq(link, 1), BATON_LINK_FRESH);
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
-    assert_int_equal(baton_link_send(link, &s.envelope, NULL, 0), BATON_OK);
+    assert_ok(baton_link_send(link, &s.envelope, NULL, 0));
     assert_int_equal(s.envelope.src_epoch, LOCAL);
     assert_int_equal(s.envelope.dst_epoch, PEER);
     assert_int_equal(s.envelope.link, LINK);
@@ -162,8 +161,7 @@ TEST(the_star_becomes_the_address_the_announcer_was_seen_at)
     };
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         char url[64];
-        assert_int_equal(baton_link_resolve_url(cases[i][0], cases[i][1], url, sizeof url, NULL),
-                         BATON_OK);
+        assert_ok(baton_link_resolve_url(cases[i][0], cases[i][1], url, sizeof url, NULL));
         assert_string_equal(url, cases[i][2]);
     }
 }

@@ -41,7 +41,7 @@ static void take_one(void)
 
 static void tell(baton_envelope *envelope)
 {
-    assert_int_equal(baton_link_send(to_worker, envelope, NULL, 0), BATON_OK);
+    assert_ok(baton_link_send(to_worker, envelope, NULL, 0));
     take_one();
 }
 
@@ -114,8 +114,8 @@ SETUP(join)
     memset(fingerprint.config, '0', BATON_SHA256_HEX - 1);
     memset(fingerprint.tokenizer, '0', BATON_SHA256_HEX - 1);
     memset(fingerprint.weights, 'a', BATON_SHA256_HEX - 1);
-    assert_int_equal(mailbox_open(&gateway, NULL, 64), BATON_OK);
-    assert_int_equal(mailbox_open(&worker, NULL, 64), BATON_OK);
+    assert_ok(mailbox_open(&gateway, NULL, 64));
+    assert_ok(mailbox_open(&worker, NULL, 64));
     state = (Baton__V1__Status)BATON__V1__STATUS__INIT;
     n_lost = 0;
     now_ns = baton_now_ns();
@@ -144,9 +144,8 @@ SETUP(join)
                                                  .lost = on_lost,
                                                  .wake = baton_doorbell_ring,
                                                  .wake_arg = &worker.bell};
-    assert_int_equal(baton_member_create(&options, &member, NULL), BATON_OK);
+    assert_ok(baton_member_create(&options, &member, NULL));
     welcome();
-    return 0;
 }
 
 TEARDOWN(leave)
@@ -156,7 +155,6 @@ TEARDOWN(leave)
     baton_member_destroy(member);
     mailbox_close(&worker);
     mailbox_close(&gateway);
-    return 0;
 }
 
 TEST(a_worker_beats_as_its_options_say_until_it_is_asked_for_less)

@@ -77,9 +77,8 @@ static bool gateway_take(struct gateway *gateway, Baton__V1__Envelope__BodyCase 
 static void open_back(struct gateway *gateway, const struct baton_message *hello)
 {
     char url[128];
-    assert_int_equal(baton_link_resolve_url(hello->envelope->hello->inbox_url, hello->peer_host,
-                                            url, sizeof url, NULL),
-                     BATON_OK);
+    assert_ok(baton_link_resolve_url(hello->envelope->hello->inbox_url, hello->peer_host, url,
+                                     sizeof url, NULL));
     gateway->link =
         mailbox_dial(&box, url, gateway->epoch, hello->envelope->src_epoch, hello->envelope->link);
     assert_non_null(gateway->link);
@@ -100,8 +99,7 @@ static uint64_t answer_hello(struct gateway *gateway, const struct baton_message
 {
     drop_link(gateway);
     open_back(gateway, hello);
-    assert_int_equal(send_kind(gateway->link, BATON__V1__ENVELOPE__BODY_WELCOME, NULL, 0),
-                     BATON_OK);
+    assert_ok(send_kind(gateway->link, BATON__V1__ENVELOPE__BODY_WELCOME, NULL, 0));
     return hello->envelope->src_epoch;
 }
 
@@ -207,7 +205,7 @@ static void refuse(const char *token, char digit, Baton__V1__Refused__Code code,
     sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_REFUSED);
     s.body.refused.code = code;
     s.body.refused.reason = baton_envelope_text(reason);
-    assert_int_equal(baton_link_send(gateway.link, &s.envelope, NULL, 0), BATON_OK);
+    assert_ok(baton_link_send(gateway.link, &s.envelope, NULL, 0));
     assert_true(process_expect(&peer, "ev=gateway_refused", line, sizeof line, PATIENCE_MS));
     assert_non_null(strstr(line, reason));
     drop_link(&gateway);
@@ -256,7 +254,7 @@ TEST(a_restarted_worker_is_another_life_and_nothing_of_the_old_one_reaches_it)
 
     /* A message of the old life that was on its way all the time: dropped without an answer. */
     struct baton_link *late = mailbox_dial(&box, url, gateway.epoch, old_epoch, 0);
-    assert_int_equal(send_kind(late, BATON__V1__ENVELOPE__BODY_RESERVE, NULL, 0), BATON_OK);
+    assert_ok(send_kind(late, BATON__V1__ENVELOPE__BODY_RESERVE, NULL, 0));
     assert_false(gateway_take(&gateway, BATON__V1__ENVELOPE__BODY_RESERVED, &message, 300));
     expect_answer(&gateway);
 

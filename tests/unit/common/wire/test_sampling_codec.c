@@ -81,7 +81,7 @@ TEST(params_survive_the_trip)
     size_t n = baton__v1__sampling__pack(&message.message, packed);
     Baton__V1__Sampling *unpacked = baton__v1__sampling__unpack(NULL, n, packed);
     assert_non_null(unpacked);
-    assert_int_equal(baton_sampling_decode(&got, unpacked), BATON_OK);
+    assert_ok(baton_sampling_decode(&got, unpacked));
     baton__v1__sampling__free_unpacked(unpacked, NULL);
     for (int i = 0; (field = baton_sampling_field_at(i)); i++)
         assert_true(baton_sampling_field_get(field, &got) == value_for(field, i));
@@ -98,7 +98,7 @@ TEST(a_message_from_before_penalties_has_none)
     Baton__V1__Sampling message = BATON__V1__SAMPLING__INIT;
     struct baton_sampling_params params;
     message.top_p = 0.5;
-    assert_int_equal(baton_sampling_decode(&params, &message), BATON_OK);
+    assert_ok(baton_sampling_decode(&params, &message));
     assert_true(params.top_p == 0.5);
     assert_true(params.temperature == 0); /* greedy is said with 0 */
     assert_true(params.repetition_penalty == 1 && params.typical_p == 1);
@@ -110,7 +110,7 @@ TEST(a_copy_has_a_bias_of_its_own)
     const struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS, .bias = &bias,
                                                  .n_bias = 1};
     struct baton_sampling_params copy;
-    assert_int_equal(baton_sampling_params_copy(&copy, &params), BATON_OK);
+    assert_ok(baton_sampling_params_copy(&copy, &params));
     assert_ptr_not_equal(copy.bias, &bias);
     assert_memory_equal(copy.bias, &bias, sizeof bias);
     baton_sampling_params_fini(&copy);

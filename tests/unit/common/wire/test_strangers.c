@@ -22,7 +22,7 @@ static void expect_inbox_alive(void)
     struct baton_message message;
     struct baton_link *link = mailbox_dial(&box, baton_inbox_url(box.inbox), 1001, 2002, 0);
     assert_non_null(link);
-    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_ok(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0));
     assert_true(mailbox_take(&box, &message, PATIENCE_MS));
     assert_int_equal(message.envelope->link, baton_link_id(link));
     baton_message_fini(&message);
@@ -98,7 +98,7 @@ static const char *open_patient(int64_t patience_ms)
                                                 .patience_ns = patience_ms * BATON_MS,
                                                 .wake = baton_doorbell_ring,
                                                 .wake_arg = &box.bell};
-    assert_int_equal(baton_inbox_open(&options, &box.inbox, NULL), BATON_OK);
+    assert_ok(baton_inbox_open(&options, &box.inbox, NULL));
     return baton_inbox_url(box.inbox);
 }
 
@@ -111,12 +111,12 @@ TEST(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays)
     const char *url = open_patient(1000);
     struct baton_link *friend = mailbox_dial(&box, url, 1001, 2002, 0);
     assert_non_null(friend);
-    assert_int_equal(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_ok(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0));
     assert_true(mailbox_take(&box, &message, PATIENCE_MS));
     baton_inbox_admit(box.inbox, &message);
     baton_message_fini(&message);
     expect_hung_up(connect_push(url, 100)); /* it announces a message, and no more */
-    assert_int_equal(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_ok(send_kind(friend, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0));
     assert_true(mailbox_take(&box, &message, PATIENCE_MS));
     baton_message_fini(&message);
     do /* it is counted soon after */
@@ -130,7 +130,7 @@ TEST(a_message_alone_shows_no_right)
 {
     struct baton_message message;
     struct baton_link *link = mailbox_dial(&box, open_patient(200), 1001, 2002, 0);
-    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_ok(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0));
     assert_true(mailbox_take(&box, &message, PATIENCE_MS));
     baton_message_fini(&message);
     assert_true(mailbox_await(&box, link, BATON_OUTBOX_DOWN, PATIENCE_MS));
@@ -185,7 +185,7 @@ TEST(who_came_before_a_crowd_is_given_time_to_speak)
     assert_true(mailbox_await(&box, link, BATON_OUTBOX_UP, PATIENCE_MS));
     for (int i = 0; i < N; i++)
         fds[i] = connect_push(url, 100);
-    assert_int_equal(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0), BATON_OK);
+    assert_ok(send_kind(link, BATON__V1__ENVELOPE__BODY_STATUS, NULL, 0));
     assert_true(mailbox_take(&box, &message, PATIENCE_MS));
     assert_int_equal(message.envelope->link, baton_link_id(link));
     baton_message_fini(&message);

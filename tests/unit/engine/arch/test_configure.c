@@ -35,7 +35,7 @@ static enum baton_err parse(const char *more, struct configured *configured, str
 TEST(gpt2_defaults_are_those_of_its_authors)
 {
     struct configured configured;
-    assert_int_equal(parse("", &configured, NULL), BATON_OK);
+    assert_ok(parse("", &configured, NULL));
     assert_int_equal(configured.spec.n_layers, 2);
     assert_int_equal(configured.spec.n_heads, 3);
     assert_int_equal(configured.spec.layers[0].n_kv_heads, 3);
@@ -49,11 +49,10 @@ TEST(gpt2_defaults_are_those_of_its_authors)
 TEST(given_fields_are_taken)
 {
     struct configured configured;
-    assert_int_equal(parse(",\"n_inner\":20,\"n_ctx\":16,\"layer_norm_epsilon\":0.001,"
-                           "\"tie_word_embeddings\":false,\"activation_function\":\"gelu_new\","
-                           "\"scale_attn_weights\":true,\"add_cross_attention\":false",
-                           &configured, NULL),
-                     BATON_OK);
+    assert_ok(parse(",\"n_inner\":20,\"n_ctx\":16,\"layer_norm_epsilon\":0.001,"
+                    "\"tie_word_embeddings\":false,\"activation_function\":\"gelu_new\","
+                    "\"scale_attn_weights\":true,\"add_cross_attention\":false",
+                    &configured, NULL));
     assert_int_equal(configured.spec.layers[0].n_ff, 20);
     assert_int_equal(configured.spec.n_context, 32); /* n_positions wins over the old name */
     assert_true(configured.spec.norm_epsilon == 0.001F);

@@ -184,7 +184,7 @@ TEST(a_layer_reads_no_k_and_v_of_other_sizes)
 {
     configure(MODEL("llama") "}");
     spec.layers[2].kv_from = 1;
-    assert_int_equal(baton_spec_check(&spec, &why), BATON_OK);
+    assert_ok(baton_spec_check(&spec, &why));
     spec.layers[3].kv_from = 2; /* which holds none */
     assert_int_equal(baton_spec_check(&spec, &why), BATON_INVALID);
     assert_string_equal(why.text, "layer 3: its K and V cannot be those of layer 2");
@@ -330,7 +330,7 @@ TEST(phi_4_mini_takes_its_factors_by_the_context_that_is_served)
     assert_int_equal(spec.ropes[0].n_rotated, 6);
     assert_true(fabs(spec.ropes[0].inverse[2] * 32.5 / slowest - 1) < 1e-12);
     assert_true(fabs(spec.ropes[0].attention_factor - sqrt(1 + log(32) / log(4096))) < 1e-12);
-    assert_int_equal(configure_for(text, 4096), BATON_OK);
+    assert_ok(configure_for(text, 4096));
     assert_int_equal(spec.n_context, 4096);
     assert_true(fabs(spec.ropes[0].inverse[2] * 2 / slowest - 1) < 1e-12);
     assert_true(fabs(spec.ropes[0].attention_factor - sqrt(1 + log(32) / log(4096))) < 1e-12);
@@ -386,7 +386,7 @@ TEST(yarn_serves_its_factor_times_the_original_context)
                        "'original_max_position_embeddings':128}}";
     configure(text);
     assert_int_equal(spec.n_context, 128);
-    assert_int_equal(configure_for(text, 512), BATON_OK);
+    assert_ok(configure_for(text, 512));
     assert_int_equal(spec.n_context, 512);
     assert_int_equal(configure_for(text, 513), BATON_INVALID);
 }
@@ -397,7 +397,7 @@ TEST(dynamic_scaling_begins_beyond_the_context_that_the_model_knows)
         MODEL("llama") ",'rope_theta':10000,'rope_scaling':{'type':'dynamic','factor':4}}";
     configure(text);
     assert_true(fabs(spec.ropes[0].inverse[1] / pow(10000, -2.0 / 16) - 1) < 1e-12);
-    assert_int_equal(configure_for(text, 256), BATON_OK);
+    assert_ok(configure_for(text, 256));
     double theta = 10000 * pow(4.0 * 2 - 3, 16.0 / 14);
     assert_true(fabs(spec.ropes[0].inverse[1] / pow(theta, -2.0 / 16) - 1) < 1e-12);
     assert_int_equal(configure_for(text, 513), BATON_INVALID);

@@ -81,7 +81,7 @@ char *end_file(struct file *file, size_t *n)
     put_gguf_head(&whole, 3, 0, file->n);
     baton_buf_append(&whole, file->entries.data, file->entries.len);
     put_gguf_data(&whole, 32, 0);
-    assert_int_equal(baton_buf_err(&whole), BATON_OK);
+    assert_ok(baton_buf_err(&whole));
     baton_buf_fini(&file->entries);
     *n = whole.len;
     return baton_buf_take(&whole);
@@ -113,7 +113,7 @@ enum baton_err read_tables(struct file *file, struct baton_tokenizer_tables **ta
     assert_non_null(read);
     read->unk_id = BATON_NO_TOKEN;
     (void)strcpy(read->file, "x.gguf");
-    assert_int_equal(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why), BATON_OK);
+    assert_ok(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why));
     enum baton_err err = baton_gguf_tokenizer_read(&gguf, read, why);
     baton_gguf_fini(&gguf);
     free(bytes);

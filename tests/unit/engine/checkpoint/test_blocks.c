@@ -19,7 +19,7 @@ TEST(types_are_found_by_name_and_by_id)
         enum baton_block_type named, numbered;
         assert_true(baton_block_type_parse(wanted[i].name, &named));
         assert_int_equal(named, i);
-        assert_int_equal(baton_block_type_of_id(wanted[i].id, &numbered, NULL), BATON_OK);
+        assert_ok(baton_block_type_of_id(wanted[i].id, &numbered, NULL));
         assert_int_equal(numbered, i);
         assert_string_equal(baton_block_type_name(named), wanted[i].name);
         assert_int_equal(baton_block_values(named), wanted[i].n_values);

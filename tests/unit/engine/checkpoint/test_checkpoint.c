@@ -151,8 +151,7 @@ TEST(each_missing_part_is_an_error_only_for_readers_of_it)
                      BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "/vocab.json"));
     write_scratch("tokenizer.json", "{}");
-    assert_int_equal(baton_checkpoint_fingerprint(checkpoint, NULL, false, &fingerprint, &why),
-                     BATON_OK);
+    assert_ok(baton_checkpoint_fingerprint(checkpoint, NULL, false, &fingerprint, &why));
     assert_string_equal(fingerprint.weights, "");
     assert_int_equal(baton_checkpoint_fingerprint(checkpoint, NULL, true, &fingerprint, &why),
                      BATON_NOT_FOUND);
@@ -163,7 +162,7 @@ TEST_ALONE(tensors_outlive_the_checkpoint_they_were_taken_from)
 {
     struct baton_weights *weights = NULL;
     struct baton_checkpoint *checkpoint = open_model("models/tale");
-    assert_int_equal(baton_checkpoint_weights(checkpoint, &weights, NULL), BATON_OK);
+    assert_ok(baton_checkpoint_weights(checkpoint, &weights, NULL));
     baton_checkpoint_close(checkpoint);
     assert_non_null(baton_weights_find(weights, "transformer.wte.weight"));
     baton_weights_close(weights);

@@ -15,7 +15,7 @@ static void plain_digest(const uint8_t *bytes, size_t n, char hex[BATON_SHA256_H
     for (size_t at = 0; at < n; at += PIECE_BYTES) {
         uint8_t piece[BATON_SHA256_BYTES];
         size_t n_piece = n - at < PIECE_BYTES ? n - at : PIECE_BYTES;
-        assert_int_equal(baton_sha256_of(bytes + at, n_piece, piece), BATON_OK);
+        assert_ok(baton_sha256_of(bytes + at, n_piece, piece));
         baton_sha256_update(sha, piece, sizeof piece);
     }
     baton_sha256_final(sha, hex);
@@ -34,7 +34,7 @@ TEST(a_digest_is_that_of_its_pieces_however_many_threads_hash_them)
         assert_int_equal(fwrite(bytes, 1, sizes[i], file), sizes[i]);
         assert_int_equal(fclose(file), 0);
         struct baton_sha256 *sha = baton_sha256_create();
-        assert_int_equal(baton_file_digest_add(sha, in_scratch("file"), NULL), BATON_OK);
+        assert_ok(baton_file_digest_add(sha, in_scratch("file"), NULL));
         baton_sha256_final(sha, found);
         plain_digest(bytes, sizes[i], wanted);
         assert_string_equal(found, wanted);

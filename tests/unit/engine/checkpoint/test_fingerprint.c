@@ -8,8 +8,8 @@ TEST_ALONE(a_fingerprint_names_each_part)
 {
     struct baton_fingerprint whole, light;
     struct baton_why why;
-    assert_int_equal(baton_fingerprint_take(MODEL, NULL, true, &whole, &why), BATON_OK);
-    assert_int_equal(baton_fingerprint_take(MODEL, NULL, false, &light, &why), BATON_OK);
+    assert_ok(baton_fingerprint_take(MODEL, NULL, true, &whole, &why));
+    assert_ok(baton_fingerprint_take(MODEL, NULL, false, &light, &why));
     assert_int_equal(strlen(whole.weights), 64);
     assert_string_equal(light.weights, "");
     assert_string_equal(light.config, whole.config);
@@ -25,9 +25,9 @@ TEST(every_byte_counts)
     write_scratch("vocab.json", "{}");
     write_scratch("merges.txt", "x");
     write_scratch("model.safetensors", "weights");
-    assert_int_equal(baton_fingerprint_take(scratch, NULL, true, &a, &why), BATON_OK);
+    assert_ok(baton_fingerprint_take(scratch, NULL, true, &a, &why));
     write_scratch("model.safetensors", "weightz");
-    assert_int_equal(baton_fingerprint_take(scratch, NULL, true, &b, &why), BATON_OK);
+    assert_ok(baton_fingerprint_take(scratch, NULL, true, &b, &why));
     assert_string_not_equal(a.weights, b.weights);
     assert_string_equal(a.tokenizer, b.tokenizer);
 }
@@ -48,7 +48,7 @@ TEST(a_part_that_is_missing_is_named)
                      BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "model.safetensors"));
     assert_string_equal(fingerprint.config, "as it was");
-    assert_int_equal(baton_fingerprint_take(scratch, NULL, false, &fingerprint, &why), BATON_OK);
+    assert_ok(baton_fingerprint_take(scratch, NULL, false, &fingerprint, &why));
 }
 
 EACH_TEST(make_scratch, remove_scratch)

@@ -13,20 +13,18 @@ static struct baton_buf file;
 SETUP(begin_file)
 {
     baton_buf_init(&file, MAX_BYTES);
-    return 0;
 }
 
 TEARDOWN(end_file)
 {
     baton_buf_fini(&file);
-    return 0;
 }
 
 /* Parses the first n bytes from a block of that size, which *block keeps for the result. */
 static enum baton_err parse_some(size_t n, uint8_t **block, struct baton_gguf *gguf,
                                  struct baton_why *why)
 {
-    assert_int_equal(baton_buf_err(&file), BATON_OK);
+    assert_ok(baton_buf_err(&file));
     *block = malloc(n ? n : 1);
     assert_non_null(*block);
     memcpy(*block, file.data, n);

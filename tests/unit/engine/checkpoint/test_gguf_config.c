@@ -100,7 +100,7 @@ static enum baton_err read_file(struct baton_model_config *config, struct baton_
         const float factor = 1 - making.less + (float)(i % 8);
         baton_buf_append(&file, &factor, sizeof factor);
     }
-    assert_int_equal(baton_buf_err(&file), BATON_OK);
+    assert_ok(baton_buf_err(&file));
     enum baton_err err = baton_gguf_parse((const uint8_t *)file.data, file.len, &shard.file, why);
     if (!err)
         err = baton_gguf_config_read(&model, config, why);

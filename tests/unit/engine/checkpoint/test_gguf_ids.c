@@ -8,7 +8,7 @@ static enum baton_err apply(struct file *file, struct baton_model_config *config
     struct baton_gguf gguf;
     size_t n;
     char *bytes = end_file(file, &n);
-    assert_int_equal(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why), BATON_OK);
+    assert_ok(baton_gguf_parse((const uint8_t *)bytes, n, &gguf, why));
     enum baton_err err = baton_gguf_ids_apply(&gguf, config, why);
     baton_gguf_fini(&gguf);
     free(bytes);
@@ -23,7 +23,7 @@ static void assert_ends(const char *const *tokens, const int64_t *expected, int 
     put_texts(&file, KEY "tokens", tokens);
     put_id(&file, KEY "eos_token_id", 1);
     put_id(&file, KEY "eot_token_id", 0);
-    assert_int_equal(apply(&file, &config, &why), BATON_OK);
+    assert_ok(apply(&file, &config, &why));
     assert_int_equal(config.bos_id, -1);
     assert_int_equal(config.n_eos, n);
     for (int i = 0; i < n; i++)
@@ -50,7 +50,7 @@ TEST(a_token_beyond_the_models_vocabulary_ends_nothing)
                         "tokenizer.ggml.tokens: token 4 ends a text, but the model has only 4 ids");
     file = begin_file("none"); /* without a vocabulary */
     put_id(&file, KEY "eos_token_id", 3);
-    assert_int_equal(apply(&file, &config, &why), BATON_OK);
+    assert_ok(apply(&file, &config, &why));
     assert_int_equal(config.n_eos, 1);
     assert_int_equal(config.eos_ids[0], 3);
 }

@@ -14,7 +14,7 @@ static struct baton_buf file;
 static void write_file(const char *name)
 {
     FILE *out = fopen(in_scratch(name), "wb");
-    assert_int_equal(baton_buf_err(&file), BATON_OK);
+    assert_ok(baton_buf_err(&file));
     assert_non_null(out);
     assert_int_equal(fwrite(file.data, 1, file.len, out), file.len);
     assert_int_equal(fclose(out), 0);
@@ -24,13 +24,13 @@ static void write_file(const char *name)
 SETUP(begin_files)
 {
     baton_buf_init(&file, MAX_BYTES);
-    return make_scratch(unused_state);
+    assert_false(make_scratch(NULL));
 }
 
 TEARDOWN(end_files)
 {
     baton_buf_fini(&file);
-    return remove_scratch(unused_state);
+    assert_false(remove_scratch(NULL));
 }
 
 enum { N_GPT2 = 8 };
@@ -79,14 +79,14 @@ TEST(a_model_may_be_in_several_files)
     write_split(0, 2, "token_embd.weight", "m-00001-of-00002.gguf");
     write_split(1, 2, "output.weight", "m-00002-of-00002.gguf");
     const char *path = in_scratch("m-00001-of-00002.gguf");
-    assert_int_equal(baton_gguf_model_open(path, &model, NULL), BATON_OK);
+    assert_ok(baton_gguf_model_open(path, &model, NULL));
     assert_int_equal(model->n_shards, 2);
     assert_non_null(baton_gguf_model_find(model, "token_embd.weight"));
     assert_non_null(baton_gguf_model_find(model, "output.weight"));
     assert_null(baton_gguf_model_find(model, "output.bias"));
     assert_non_null(baton_gguf_find(baton_gguf_model_metadata(model), "gpt2.block_count"));
     baton_gguf_model_close(model);
-    assert_int_equal(baton_weights_open(path, &weights, NULL), BATON_OK);
+    assert_ok(baton_weights_open(path, &weights, NULL));
     const struct baton_tensor *output = baton_weights_find(weights, "output.weight");
     assert_int_equal(output->shape[0], 6);
     assert_int_equal(output->shape[1], 4);
@@ -129,7 +129,7 @@ TEST(a_file_is_a_checkpoint_named_after_itself)
     put_gpt2();
     write_file("tiny-Q4_0.gguf");
     const char *path = in_scratch("tiny-Q4_0.gguf");
-    assert_int_equal(baton_checkpoint_open(path, &checkpoint, NULL), BATON_OK);
+    assert_ok(baton_checkpoint_open(path, &checkpoint, NULL));
     assert_string_equal(checkpoint->facts.name, "tiny-Q4_0");
     assert_string_equal(checkpoint->config_path, path);
     assert_int_equal(checkpoint->facts.n_vocab, 6);
@@ -137,8 +137,7 @@ TEST(a_file_is_a_checkpoint_named_after_itself)
     baton_checkpoint_close(checkpoint);
     write_split(0, 2, "token_embd.weight", "m-00001-of-00002.gguf");
     write_split(1, 2, "output.weight", "m-00002-of-00002.gguf");
-    assert_int_equal(baton_checkpoint_open(in_scratch("m-00001-of-00002.gguf"), &checkpoint, NULL),
-                     BATON_OK);
+    assert_ok(baton_checkpoint_open(in_scratch("m-00001-of-00002.gguf"), &checkpoint, NULL));
     assert_string_equal(checkpoint->facts.name, "m");
     baton_checkpoint_close(checkpoint);
 }
@@ -185,8 +184,8 @@ TEST(each_part_of_a_fingerprint_changes_only_with_its_source)
 static void take_digest(const char *name, enum baton_model_part part, char hex[BATON_SHA256_HEX])
 {
     struct baton_gguf_model *model = NULL;
-    assert_int_equal(baton_gguf_model_open(in_scratch(name), &model, NULL), BATON_OK);
-    assert_int_equal(baton_gguf_digest(model, part, hex, NULL), BATON_OK);
+    assert_ok(baton_gguf_model_open(in_scratch(name), &model, NULL));
+    assert_ok(baton_gguf_digest(model, part, hex, NULL));
     baton_gguf_model_close(model);
 }
 

@@ -26,7 +26,7 @@ TEST(templates_and_the_texts_of_tokens_are_in_the_file)
     put_text(&file, "tokenizer.chat_template", "{{ bos_token }}");
     put_text(&file, "tokenizer.chat_template.tool_use", "{{ tools }}");
     write_file(&file);
-    assert_int_equal(baton_chat_template_read(in_scratch("model.gguf"), &source, &why), BATON_OK);
+    assert_ok(baton_chat_template_read(in_scratch("model.gguf"), &source, &why));
     assert_string_equal(source.jinja, "{{ bos_token }}");
     assert_int_equal(source.n_jinja, 15);
     assert_string_equal(source.tools_jinja, "{{ tools }}");

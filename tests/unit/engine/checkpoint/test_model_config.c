@@ -12,7 +12,7 @@ static enum baton_err parse(const char *text, struct baton_model_config *config,
 TEST(absent_keys_are_neutral)
 {
     struct baton_model_config config;
-    assert_int_equal(parse("{}", &config, NULL), BATON_OK);
+    assert_ok(parse("{}", &config, NULL));
     assert_string_equal(config.model_type, "");
     assert_string_equal(config.activation_function, "");
     assert_int_equal(config.n_layers + config.n_embd + config.n_heads + config.n_ff, 0);
@@ -27,10 +27,9 @@ TEST(absent_keys_are_neutral)
 TEST(null_is_as_good_as_absent)
 {
     struct baton_model_config config;
-    assert_int_equal(parse("{\"n_inner\":null,\"tie_word_embeddings\":null,\"model_type\":null,"
-                           "\"layer_norm_epsilon\":null,\"n_positions\":null,\"n_ctx\":9}",
-                           &config, NULL),
-                     BATON_OK);
+    assert_ok(parse("{\"n_inner\":null,\"tie_word_embeddings\":null,\"model_type\":null,"
+                    "\"layer_norm_epsilon\":null,\"n_positions\":null,\"n_ctx\":9}",
+                    &config, NULL));
     assert_int_equal(config.n_ff, 0);
     assert_true(config.tied_head);
     assert_int_equal(config.n_context, 9);
@@ -39,11 +38,10 @@ TEST(null_is_as_good_as_absent)
 TEST(the_first_present_of_several_names_counts)
 {
     struct baton_model_config config;
-    assert_int_equal(
-        parse("{\"max_position_embeddings\":3,\"n_ctx\":2,\"n_positions\":1}", &config, NULL),
-        BATON_OK);
+    assert_ok(
+        parse("{\"max_position_embeddings\":3,\"n_ctx\":2,\"n_positions\":1}", &config, NULL));
     assert_int_equal(config.n_context, 1);
-    assert_int_equal(parse("{\"max_position_embeddings\":3}", &config, NULL), BATON_OK);
+    assert_ok(parse("{\"max_position_embeddings\":3}", &config, NULL));
     assert_int_equal(config.n_context, 3);
 }
 
@@ -105,8 +103,8 @@ TEST(a_missing_size_is_named_by_its_key)
 {
     struct baton_model_config config;
     struct baton_why why;
-    assert_int_equal(parse("{\"n_layer\":5}", &config, NULL), BATON_OK);
-    assert_int_equal(baton_model_config_require(&config, &config.n_layers, &why), BATON_OK);
+    assert_ok(parse("{\"n_layer\":5}", &config, NULL));
+    assert_ok(baton_model_config_require(&config, &config.n_layers, &why));
     assert_int_equal(baton_model_config_require(&config, &config.n_context, &why), BATON_INVALID);
     assert_string_equal(why.text, "n_positions (n_ctx, max_position_embeddings): must be given, a "
                                   "whole number in 1..16777216");
@@ -116,13 +114,10 @@ TEST(eos_ids_of_both_files_are_united_within_the_vocabulary)
 {
     const char generation[] = "{\"eos_token_id\":[2,9,10,3,2]}";
     struct baton_model_config config;
-    assert_int_equal(
-        parse("{\"vocab_size\":10,\"eos_token_id\":3,\"bos_token_id\":10}", &config, NULL),
-        BATON_OK);
+    assert_ok(parse("{\"vocab_size\":10,\"eos_token_id\":3,\"bos_token_id\":10}", &config, NULL));
     assert_int_equal(config.bos_id, -1);
-    assert_int_equal(
-        baton_model_config_parse_generation(generation, sizeof generation - 1, &config, NULL),
-        BATON_OK);
+    assert_ok(
+        baton_model_config_parse_generation(generation, sizeof generation - 1, &config, NULL));
     assert_int_equal(config.n_eos, 3);
     assert_int_equal(config.eos_ids[0], 3);
     assert_int_equal(config.eos_ids[1], 2);
@@ -136,7 +131,7 @@ TEST(more_eos_ids_than_the_maximum_are_refused)
     static const char generation[] = "{\"eos_token_id\":[3,15,16]}";
     struct baton_model_config config;
     struct baton_why why = {""};
-    assert_int_equal(parse(most, &config, NULL), BATON_OK);
+    assert_ok(parse(most, &config, NULL));
     assert_int_equal(config.n_eos, 16);
     assert_int_equal(
         baton_model_config_parse_generation(generation, sizeof generation - 1, &config, &why),
@@ -319,9 +314,8 @@ TEST(the_authors_sampling_is_reported)
     const char *const wrong[] = {"{\"top_p\":2}", "{\"do_sample\":1}", "{\"temperature\":-1}"};
     struct baton_model_config config = config_of("{}");
     assert_int_equal(config.sampling.do_sample, -1);
-    assert_int_equal(
-        baton_model_config_parse_generation(generation, sizeof generation - 1, &config, NULL),
-        BATON_OK);
+    assert_ok(
+        baton_model_config_parse_generation(generation, sizeof generation - 1, &config, NULL));
     assert_int_equal(config.sampling.do_sample, 1);
     assert_int_equal(config.sampling.top_k, 20);
     assert_true(config.sampling.temperature == 0.6 && config.sampling.top_p == 0.95);
@@ -345,11 +339,11 @@ TEST_IN(make_scratch, remove_scratch, the_files_of_a_model_are_named_in_errors)
     assert_non_null(strstr(why.text, "/config.json: n_layer"));
     assert_string_equal(source, "");
     write_scratch("config.json", "{\"vocab_size\":4,\"eos_token_id\":1}");
-    assert_int_equal(baton_model_config_read(scratch, &config, source, &why), BATON_OK);
+    assert_ok(baton_model_config_read(scratch, &config, source, &why));
     assert_string_equal(source, in_scratch("config.json"));
     assert_int_equal(config.n_eos, 1);
     write_scratch("generation_config.json", "{\"eos_token_id\":[2]}");
-    assert_int_equal(baton_model_config_read(scratch, &config, source, &why), BATON_OK);
+    assert_ok(baton_model_config_read(scratch, &config, source, &why));
     assert_int_equal(config.n_eos, 2);
     write_scratch("generation_config.json", "7");
     assert_int_equal(baton_model_config_read(scratch, &config, source, &why), BATON_INVALID);

@@ -8,20 +8,21 @@ static char model[PATH_MAX];
 static struct baton_cache_dirs dirs;
 
 /* A model whose weights are a link to a file that has not changed for long. */
-static int make_model(void **state)
+SETUP(make_model)
 {
     char target[PATH_MAX];
-    if (make_scratch(state) || !realpath("models/tale/model.safetensors", target))
-        return -1;
+    assert_false(make_scratch(NULL));
+    assert_non_null(realpath("models/tale/model.safetensors", target));
     (void)snprintf(model, sizeof model, "%s", scratch);
     baton_cache_dirs_find(in_scratch("cache"), model, &dirs);
-    return dirs.n == 1 ? symlink(target, in_scratch("model.safetensors")) : -1;
+    assert_int_equal(dirs.n, 1);
+    assert_false(symlink(target, in_scratch("model.safetensors")));
 }
 
 static void digest(const struct baton_cache_dirs *cache, char hex[BATON_SHA256_HEX])
 {
     struct baton_why why;
-    assert_int_equal(baton_model_digest_weights(model, cache, hex, &why), BATON_OK);
+    assert_ok(baton_model_digest_weights(model, cache, hex, &why));
     assert_int_equal(strlen(hex), BATON_SHA256_HEX - 1);
 }
 

@@ -85,8 +85,8 @@ TEST_ALONE(cached_tables_equal_the_parsed_ones)
         struct baton_buf form;
         baton_buf_init(&form, MAX_BYTES);
         baton_tokenizer_cache_write(tables, digest, &form);
-        assert_int_equal(baton_buf_err(&form), BATON_OK);
-        assert_int_equal(parse_form(form.data, form.len, digest, &back), BATON_OK);
+        assert_ok(baton_buf_err(&form));
+        assert_ok(parse_form(form.data, form.len, digest, &back));
         assert_same(tables, back);
         baton_tokenizer_tables_free(tables);
         baton_tokenizer_tables_free(back);
@@ -167,7 +167,7 @@ TEST(some_classes_take_a_prompts_bos_and_eos_from_the_config)
         "tokenizer_config.json",
         "{\"tokenizer_class\":\"LlamaTokenizerFast\",\"add_bos_token\":true,"
         "\"bos_token\":{\"content\":\"<s>\"},\"eos_token\":\"ab\",\"add_eos_token\":true}");
-    assert_int_equal(baton_tokenizer_tables_read(scratch, &tables, &why), BATON_OK);
+    assert_ok(baton_tokenizer_tables_read(scratch, &tables, &why));
     assert_int_equal(tables->steps.n_first, 1);
     assert_int_equal(tables->steps.first_ids[0], 9);
     assert_int_equal(tables->steps.n_last, 1);
@@ -176,7 +176,7 @@ TEST(some_classes_take_a_prompts_bos_and_eos_from_the_config)
     write_scratch("tokenizer_config.json",
                   "{\"tokenizer_class\":\"Qwen2Tokenizer\",\"add_bos_token\":true,"
                   "\"bos_token\":\"<s>\"}");
-    assert_int_equal(baton_tokenizer_tables_read(scratch, &tables, &why), BATON_OK);
+    assert_ok(baton_tokenizer_tables_read(scratch, &tables, &why));
     assert_int_equal(tables->steps.n_first, 0);
     baton_tokenizer_tables_free(tables);
 }

@@ -10,7 +10,7 @@ static struct baton_weights *open_six(int n_rows, int n_columns)
                    "{\"m\":{\"dtype\":\"F32\",\"shape\":[%d,%d],\"data_offsets\":[0,24]}}", n_rows,
                    n_columns);
     write_tensors("model.safetensors", header);
-    assert_int_equal(baton_weights_open(scratch, &weights, NULL), BATON_OK);
+    assert_ok(baton_weights_open(scratch, &weights, NULL));
     return weights;
 }
 
@@ -67,7 +67,7 @@ TEST(wrong_shapes_dtypes_and_names_are_refused_by_name)
     write_tensors("model.safetensors",
                   "{\"m\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[0,16]},"
                   "\"i\":{\"dtype\":\"I64\",\"shape\":[1],\"data_offsets\":[16,24]}}");
-    assert_int_equal(baton_weights_open(scratch, &weights, NULL), BATON_OK);
+    assert_ok(baton_weights_open(scratch, &weights, NULL));
     assert_int_equal(baton_weights_find_shaped(weights, "m", 2, (int64_t[]){2, 3}, &tensor, &why),
                      BATON_INVALID);
     assert_non_null(strstr(why.text, "tensor m: must have shape [2, 3], not [2, 2]"));

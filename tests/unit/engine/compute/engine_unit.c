@@ -32,11 +32,10 @@ SETUP(set_up)
         tokens[i] = (uint32_t)(baton_philox_uniform(2, (uint64_t)i) * N_VOCAB);
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
-    if (random_gpt2(&sizes, 3, &kept, &model))
-        return -1;
+    assert_ok(random_gpt2(&sizes, 3, &kept, &model));
     kernel_sets_give(model, kernels);
-    return baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 200}, &kv, NULL) ||
-           baton_engine_create(model, &options, &engine, NULL);
+    assert_ok(baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 200}, &kv, NULL));
+    assert_ok(baton_engine_create(model, &options, &engine, NULL));
 }
 
 TEARDOWN(tear_down)
@@ -44,18 +43,17 @@ TEARDOWN(tear_down)
     baton_engine_destroy(engine);
     baton_kv_destroy(kv);
     baton_model_close(model);
-    return 0;
 }
 
 void prefill(struct baton_seq *seq, const uint32_t *ids, int n, float *row)
 {
-    assert_int_equal(baton_engine_prefill(engine, seq, ids, n, NULL, NULL, row), BATON_OK);
+    assert_ok(baton_engine_prefill(engine, seq, ids, n, NULL, NULL, row));
 }
 
 void compute_expected(void)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
     prefill(&seq, tokens, N_TOKENS, expected);
     assert_int_equal(seq.n_tokens, N_TOKENS);
     baton_seq_fini(&seq);
@@ -74,7 +72,9 @@ void assert_same_logits(const float *row)
     assert_same(row, expected);
 }
 
-int run_on_all_kernels(const struct CMUnitTest *tests, size_t n_tests)
+ALL_TESTS(set_up, tear_down)
+
+int run_on_all_kernels(void)
 {
     int n_failed = 0;
     for (int i = 0; (kernels = kernel_sets_at(i)); i++)
@@ -83,7 +83,7 @@ int run_on_all_kernels(const struct CMUnitTest *tests, size_t n_tests)
             dtype = (enum baton_dtype)d;
             (void)snprintf(name, sizeof name, "%s, %s", kernels->name, baton_dtype_name(dtype));
             if (kernels->dtypes[d].linear)
-                n_failed += _cmocka_run_group_tests(name, tests, n_tests, set_up, tear_down);
+                n_failed += test_run(name);
         }
     return n_failed;
 }

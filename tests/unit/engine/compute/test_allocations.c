@@ -45,13 +45,12 @@ static void assert_steps_allocate_nothing(const char *dtype, int n_threads)
     struct baton_seq seqs[BATCH], *batch[BATCH];
     uint32_t tokens[BATCH] = {0};
     float *logits = random_floats((size_t)BATCH * 300, 1);
-    assert_int_equal(random_gpt2(&sizes, 1, &model_options, &model), BATON_OK);
-    assert_int_equal(
-        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = BATCH * 70}, &kv, NULL),
-        BATON_OK);
-    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, &model_options, &model));
+    assert_ok(
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = BATCH * 70}, &kv, NULL));
+    assert_ok(baton_engine_create(model, &options, &engine, NULL));
     for (int b = 0; b < BATCH; b++) {
-        assert_int_equal(baton_seq_init(&seqs[b], kv, 1100), BATON_OK);
+        assert_ok(baton_seq_init(&seqs[b], kv, 1100));
         batch[b] = &seqs[b];
     }
     wait_for_threads(engine, n_threads);

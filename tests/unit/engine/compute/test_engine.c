@@ -6,7 +6,7 @@ TEST(prefill_in_chunks_of_any_size_gives_the_same_logits)
     compute_expected();
     for (int chunk = 1; chunk < N_TOKENS; chunk += 1 + chunk / 3) {
         struct baton_seq seq;
-        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+        assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
         for (int done = 0, n; done < N_TOKENS; done += n) {
             n = N_TOKENS - done < chunk ? N_TOKENS - done : chunk;
             prefill(&seq, tokens + done, n, done + n == N_TOKENS ? logits[0] : NULL);
@@ -20,9 +20,9 @@ TEST(decoding_token_by_token_gives_the_logits_of_prefill)
 {
     struct baton_seq seq, *seqs[] = {&seq};
     compute_expected();
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
     for (int i = 0; i < N_TOKENS; i++)
-        assert_int_equal(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[0]), BATON_OK);
+        assert_ok(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[0]));
     assert_int_equal(seq.n_tokens, N_TOKENS);
     assert_same_logits(logits[0]);
     baton_seq_fini(&seq);
@@ -32,12 +32,12 @@ TEST(the_naive_step_gives_the_same_and_leaves_its_scratch_empty)
 {
     struct baton_seq seq;
     compute_expected();
-    assert_int_equal(baton_seq_init(&seq, kv, CONTEXT), BATON_OK);
-    assert_int_equal(baton_engine_naive(engine, &seq, tokens, N_TOKENS, logits[0]), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, CONTEXT));
+    assert_ok(baton_engine_naive(engine, &seq, tokens, N_TOKENS, logits[0]));
     assert_same_logits(logits[0]);
     assert_int_equal(seq.n_tokens, 0);
     /* Longer than one prefill takes. */
-    assert_int_equal(baton_engine_naive(engine, &seq, tokens, CONTEXT, logits[0]), BATON_OK);
+    assert_ok(baton_engine_naive(engine, &seq, tokens, CONTEXT, logits[0]));
     assert_int_equal(seq.n_tokens, 0);
     baton_seq_fini(&seq);
 }
@@ -60,16 +60,15 @@ TEST(scoring_gives_every_position_the_logits_of_its_prefix)
     struct baton_seq seq;
     struct kept kept = {.rows = scored};
     compute_expected();
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-    assert_int_equal(
-        baton_engine_score(engine, &seq, tokens, N_TOKENS, NULL, NULL, keep_row, &kept, logits[0]),
-        BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
+    assert_ok(
+        baton_engine_score(engine, &seq, tokens, N_TOKENS, NULL, NULL, keep_row, &kept, logits[0]));
     assert_int_equal(kept.n, N_TOKENS);
     assert_int_equal(seq.n_tokens, N_TOKENS);
     assert_same_logits(scored[N_TOKENS - 1]);
     baton_seq_fini(&seq);
     for (int last = 0; last < N_TOKENS; last += 7) {
-        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+        assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
         prefill(&seq, tokens, last + 1, expected);
         assert_same_logits(scored[last]);
         baton_seq_fini(&seq);
@@ -81,13 +80,12 @@ TEST(a_long_prefill_and_decoding_agree_at_every_position)
     static float rows[MAX_PREFILL][N_VOCAB];
     struct baton_seq whole, stepped, *seqs[] = {&stepped};
     struct kept kept = {.rows = rows};
-    assert_int_equal(baton_seq_init(&whole, kv, MAX_PREFILL), BATON_OK);
-    assert_int_equal(baton_seq_init(&stepped, kv, MAX_PREFILL), BATON_OK);
-    assert_int_equal(baton_engine_score(engine, &whole, tokens, MAX_PREFILL, NULL, NULL, keep_row,
-                                        &kept, logits[0]),
-                     BATON_OK);
+    assert_ok(baton_seq_init(&whole, kv, MAX_PREFILL));
+    assert_ok(baton_seq_init(&stepped, kv, MAX_PREFILL));
+    assert_ok(baton_engine_score(engine, &whole, tokens, MAX_PREFILL, NULL, NULL, keep_row, &kept,
+                                 logits[0]));
     for (int i = 0; i < MAX_PREFILL; i++) {
-        assert_int_equal(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[1]), BATON_OK);
+        assert_ok(baton_engine_decode(engine, seqs, &tokens[i], 1, logits[1]));
         assert_same(logits[1], rows[i]);
     }
     baton_seq_fini(&whole);
@@ -102,12 +100,12 @@ TEST(a_sequence_decodes_to_the_same_bits_in_any_batch)
         for (int b = 0; b < n_seqs; b++) {
             int n = 1 + 11 * b; /* of different lengths, the last batch member the same each time */
             int n_last = 37;
-            assert_int_equal(baton_seq_init(&seqs[b], kv, CONTEXT), BATON_OK);
+            assert_ok(baton_seq_init(&seqs[b], kv, CONTEXT));
             prefill(&seqs[b], tokens, b == n_seqs - 1 ? n_last : n, NULL);
             next[b] = (uint32_t)(b == n_seqs - 1 ? 5 : b);
             batch[b] = &seqs[b];
         }
-        assert_int_equal(baton_engine_decode(engine, batch, next, n_seqs, logits[0]), BATON_OK);
+        assert_ok(baton_engine_decode(engine, batch, next, n_seqs, logits[0]));
         if (n_seqs == 1)
             memcpy(expected, logits[0], sizeof expected);
         assert_same_logits(logits[n_seqs - 1]);
@@ -133,10 +131,9 @@ static bool see_layer(void *arg, int layer)
 TEST(each_layers_kv_is_complete_when_its_callback_runs)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
     struct layers_seen seen = {.seq = &seq, .stop_at = -1};
-    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, NULL),
-                     BATON_OK);
+    assert_ok(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, see_layer, &seen, NULL));
     assert_int_equal(seen.n, sizes.n_layers);
     for (int layer = 0; layer < sizes.n_layers; layer++)
         assert_memory_equal(&seen.first_k[layer], baton_seq_block(&seq, layer, 0),
@@ -148,7 +145,7 @@ TEST(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again)
 {
     struct baton_seq seq;
     compute_expected();
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
     for (int stop_at = 0; stop_at < sizes.n_layers; stop_at++) {
         struct layers_seen seen = {.seq = &seq, .stop_at = stop_at};
         assert_int_equal(
@@ -165,16 +162,16 @@ TEST(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again)
 TEST(blocks_copied_to_another_sequence_continue_it)
 {
     struct baton_seq first, other, *one[] = {&first}, *two[] = {&other};
-    assert_int_equal(baton_seq_init(&first, kv, 40), BATON_OK);
-    assert_int_equal(baton_seq_init(&other, kv, 40), BATON_OK);
+    assert_ok(baton_seq_init(&first, kv, 40));
+    assert_ok(baton_seq_init(&other, kv, 40));
     prefill(&first, tokens, 21, NULL);
     for (int layer = 0; layer < sizes.n_layers; layer++)
         for (int i = 0; i < baton_kv_blocks_for(21); i++)
             memcpy(baton_seq_block(&other, layer, i), baton_seq_block(&first, layer, i),
                    baton_kv_block_bytes(kv, layer));
     other.n_tokens = 21;
-    assert_int_equal(baton_engine_decode(engine, one, &tokens[21], 1, logits[0]), BATON_OK);
-    assert_int_equal(baton_engine_decode(engine, two, &tokens[21], 1, logits[1]), BATON_OK);
+    assert_ok(baton_engine_decode(engine, one, &tokens[21], 1, logits[0]));
+    assert_ok(baton_engine_decode(engine, two, &tokens[21], 1, logits[1]));
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
     baton_seq_fini(&first);
     baton_seq_fini(&other);
@@ -185,8 +182,8 @@ TEST(calls_out_of_range_are_invalid_and_change_nothing)
     const uint32_t bad[] = {1, N_VOCAB};
     struct baton_seq seq, full, *batch[] = {&seq};
     float *row = logits[0];
-    assert_int_equal(baton_seq_init(&seq, kv, 16), BATON_OK);
-    assert_int_equal(baton_seq_init(&full, kv, CONTEXT + 16), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, 16));
+    assert_ok(baton_seq_init(&full, kv, CONTEXT + 16));
     full.n_tokens = CONTEXT;
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 0, NULL, NULL, row), BATON_INVALID);
     assert_int_equal(baton_engine_prefill(engine, &seq, tokens, 17, NULL, NULL, row),
@@ -214,10 +211,9 @@ TEST(the_number_of_threads_never_changes_a_bit)
         const struct baton_engine_options options = {.max_rows = N_TOKENS, .n_threads = n_threads};
         struct baton_engine *other;
         struct baton_seq seq;
-        assert_int_equal(baton_engine_create(model, &options, &other, NULL), BATON_OK);
-        assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-        assert_int_equal(baton_engine_prefill(other, &seq, tokens, N_TOKENS, NULL, NULL, logits[0]),
-                         BATON_OK);
+        assert_ok(baton_engine_create(model, &options, &other, NULL));
+        assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
+        assert_ok(baton_engine_prefill(other, &seq, tokens, N_TOKENS, NULL, NULL, logits[0]));
         assert_same_logits(logits[0]);
         baton_seq_fini(&seq);
         baton_engine_destroy(other);
@@ -238,19 +234,5 @@ TEST(senseless_options_are_refused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefill_in_chunks_of_any_size_gives_the_same_logits),
-        cmocka_unit_test(decoding_token_by_token_gives_the_logits_of_prefill),
-        cmocka_unit_test(the_naive_step_gives_the_same_and_leaves_its_scratch_empty),
-        cmocka_unit_test(scoring_gives_every_position_the_logits_of_its_prefix),
-        cmocka_unit_test(a_long_prefill_and_decoding_agree_at_every_position),
-        cmocka_unit_test(a_sequence_decodes_to_the_same_bits_in_any_batch),
-        cmocka_unit_test(each_layers_kv_is_complete_when_its_callback_runs),
-        cmocka_unit_test(a_callback_that_says_stop_cancels_and_the_sequence_can_start_again),
-        cmocka_unit_test(blocks_copied_to_another_sequence_continue_it),
-        cmocka_unit_test(calls_out_of_range_are_invalid_and_change_nothing),
-        cmocka_unit_test(the_number_of_threads_never_changes_a_bit),
-        cmocka_unit_test(senseless_options_are_refused),
-    };
-    return run_on_all_kernels(tests, BATON_N_OF(tests));
+    return run_on_all_kernels();
 }

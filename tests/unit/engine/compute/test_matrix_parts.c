@@ -48,7 +48,7 @@ static struct baton_model *make_model(const struct baton_kernels *kernels, enum 
                                                 .kernels = kernel_sets_name(kernels)};
     struct baton_model *model = NULL;
     describe(&spec);
-    assert_int_equal(baton_model_random_by(&spec, 5, &options, rule, &model, NULL), BATON_OK);
+    assert_ok(baton_model_random_by(&spec, 5, &options, rule, &model, NULL));
     kernel_sets_give(model, kernels);
     return model;
 }
@@ -59,7 +59,7 @@ static void multiply(const struct baton_model *model, const float *in, int n_row
     struct baton_forward forward = {.model = model, .kernels = model->kernels, .n_rows = n_rows};
     const struct baton_epilogue store = {.kind = BATON_STORE, .scale = 1};
     struct baton_input input = baton_input_of(in, N_EMBD);
-    assert_int_equal(baton_pool_create(2, &forward.pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(2, &forward.pool, NULL));
     forward.quantized = aligned_alloc(64, baton_forward_quantized_bytes(model, n_rows));
     assert_non_null(forward.quantized);
     baton_forward_linear(&forward, &model->layers[0].attention.qkv, &input, y, store);

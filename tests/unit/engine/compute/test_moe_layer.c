@@ -139,7 +139,7 @@ static bool make_mixture(struct mixture *mixture, size_t shape, const struct bat
         return false;
     kernel_sets_give(mixture->model, kernels);
     *forward = (struct baton_forward){.model = mixture->model, .kernels = kernels};
-    assert_int_equal(baton_pool_create(2, &forward->pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(2, &forward->pool, NULL));
     mixture->scratch = calloc(baton_forward_place(forward, NULL, N_ROWS), 1);
     mixture->moe = aligned_alloc(64, baton_moe_place(&forward->moe, mixture->model, NULL, N_ROWS));
     mixture->quantized =

@@ -24,7 +24,7 @@ static struct baton_model *make_model(const struct baton_kernels *set, const cha
 {
     const struct baton_model_options kept = {.dtype = dtype, .kernels = kernel_sets_name(set)};
     struct baton_model *model;
-    assert_int_equal(baton_model_random(&spec, 3, &kept, &model, NULL), BATON_OK);
+    assert_ok(baton_model_random(&spec, 3, &kept, &model, NULL));
     kernel_sets_give(model, set);
     return model;
 }
@@ -32,11 +32,10 @@ static struct baton_model *make_model(const struct baton_kernels *set, const cha
 static struct baton_kv *make_pool(const struct baton_model *model, const char *dtype)
 {
     struct baton_kv *kv;
-    assert_int_equal(baton_kv_create(model,
-                                     &(struct baton_kv_pool_options){
-                                         .dtype = dtype, .n_blocks = baton_kv_blocks_for(N_TOKENS)},
-                                     &kv, NULL),
-                     BATON_OK);
+    assert_ok(baton_kv_create(
+        model,
+        &(struct baton_kv_pool_options){.dtype = dtype, .n_blocks = baton_kv_blocks_for(N_TOKENS)},
+        &kv, NULL));
     return kv;
 }
 
@@ -48,10 +47,9 @@ static void run(const struct baton_model *model, struct baton_kv *kv, float *log
     uint32_t tokens[N_TOKENS];
     for (uint32_t i = 0; i < N_TOKENS; i++)
         tokens[i] = i * 37 % N_VOCAB;
-    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-    assert_int_equal(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, NULL, NULL, logits),
-                     BATON_OK);
+    assert_ok(baton_engine_create(model, &options, &engine, NULL));
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
+    assert_ok(baton_engine_prefill(engine, &seq, tokens, N_TOKENS, NULL, NULL, logits));
     baton_seq_fini(&seq);
     baton_engine_destroy(engine);
 }
@@ -62,7 +60,7 @@ static void compute(const struct baton_kernels *set, const char *dtype, const ch
     struct baton_model *model = make_model(set, dtype);
     struct baton_kv *kv = make_pool(model, kv_dtype);
     outcome->kernels = set;
-    assert_int_equal(baton_numeric_class(model, kv, &outcome->numeric_class), BATON_OK);
+    assert_ok(baton_numeric_class(model, kv, &outcome->numeric_class));
     run(model, kv, outcome->logits);
     baton_kv_destroy(kv);
     baton_model_close(model);

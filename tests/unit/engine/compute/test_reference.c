@@ -140,16 +140,13 @@ static void check(const struct baton_gpt2_sizes *sizes, const char *kernels)
     assert_non_null(logits);
     for (int i = 0; i < N_TOKENS; i++)
         tokens[i] = (uint32_t)(i * i * 7 % sizes->n_vocab);
-    assert_int_equal(random_gpt2(sizes, 5, &kept, &model), BATON_OK);
-    assert_int_equal(
-        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 4}, &kv, NULL),
-        BATON_OK);
-    assert_int_equal(baton_engine_create(model, &options, &engine, NULL), BATON_OK);
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
+    assert_ok(random_gpt2(sizes, 5, &kept, &model));
+    assert_ok(baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = 4}, &kv, NULL));
+    assert_ok(baton_engine_create(model, &options, &engine, NULL));
+    assert_ok(baton_seq_init(&seq, kv, N_TOKENS));
     for (int done = 0, n; done < N_TOKENS; done += n) {
         n = N_TOKENS - done < CHUNK ? N_TOKENS - done : CHUNK;
-        assert_int_equal(baton_engine_prefill(engine, &seq, tokens + done, n, NULL, NULL, logits),
-                         BATON_OK);
+        assert_ok(baton_engine_prefill(engine, &seq, tokens + done, n, NULL, NULL, logits));
     }
     run_plainly(model, tokens, N_TOKENS, expected);
     for (int i = 0; i < sizes->n_vocab; i++)

@@ -57,9 +57,7 @@ static void decode_alone(struct text *text)
     struct baton_seq *seq = &text->seq;
     for (int i = 0; i < LENGTH; i++) {
         text->tokens[i] = (uint32_t)draw(N_VOCAB);
-        assert_int_equal(
-            baton_engine_decode(engines[0], &seq, &text->tokens[i], 1, text->expected[i]),
-            BATON_OK);
+        assert_ok(baton_engine_decode(engines[0], &seq, &text->tokens[i], 1, text->expected[i]));
     }
 }
 
@@ -79,7 +77,7 @@ static void pool_alone(struct text *text)
                                           .pooled = sum};
         if (i)
             memcpy(sum, sum - n_embd, n_embd * sizeof *sum);
-        assert_int_equal(baton_engine_forward(engines[0], &chunk, 1, NULL, NULL, NULL), BATON_OK);
+        assert_ok(baton_engine_forward(engines[0], &chunk, 1, NULL, NULL, NULL));
     }
 }
 
@@ -88,18 +86,16 @@ SETUP(set_up)
     const struct baton_model_options kept = {.dtype = baton_dtype_name(dtype),
                                              .kernels = kernel_sets_name(kernels)};
     int n_blocks = (MAX_SEQS + 1) * baton_kv_blocks_for(LENGTH);
-    if (baton_model_random(&spec, 3, &kept, &model, NULL) ||
-        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = n_blocks}, &kv, NULL))
-        return -1;
+    assert_ok(baton_model_random(&spec, 3, &kept, &model, NULL));
+    assert_ok(
+        baton_kv_create(model, &(struct baton_kv_pool_options){.n_blocks = n_blocks}, &kv, NULL));
     kernel_sets_give(model, kernels);
     for (int i = 0; i < N_ENGINES; i++) {
         const struct baton_engine_options options = {.max_rows = MAX_ROWS, .n_threads = i + 1};
-        if (baton_engine_create(model, &options, &engines[i], NULL))
-            return -1;
+        assert_ok(baton_engine_create(model, &options, &engines[i], NULL));
     }
     for (int i = 0; i < extent.n_seqs; i++) {
-        if (baton_seq_init(&texts[i].seq, kv, LENGTH))
-            return -1;
+        assert_ok(baton_seq_init(&texts[i].seq, kv, LENGTH));
         decode_alone(&texts[i]);
         texts[i].sums = NULL;
         if (i < N_POOLED)
@@ -107,7 +103,6 @@ SETUP(set_up)
         pooled[i] = calloc((size_t)spec.n_embd, sizeof *pooled[i]);
         assert_non_null(pooled[i]);
     }
-    return 0;
 }
 
 TEARDOWN(tear_down)
@@ -121,7 +116,6 @@ TEARDOWN(tear_down)
         baton_engine_destroy(engines[i]);
     baton_kv_destroy(kv);
     baton_model_close(model);
-    return 0;
 }
 
 static int draw_chunk(void)
@@ -137,9 +131,8 @@ static void prefill(const struct text *text, struct baton_seq *seq, int n)
     while (seq->n_tokens < n) {
         int n_left = n - seq->n_tokens, n_now = n_left < chunk ? n_left : chunk;
         float *row = draw(2) ? logits[0] : NULL;
-        assert_int_equal(baton_engine_prefill(engines[draw(N_ENGINES)], seq,
-                                              text->tokens + seq->n_tokens, n_now, NULL, NULL, row),
-                         BATON_OK);
+        assert_ok(baton_engine_prefill(engines[draw(N_ENGINES)], seq, text->tokens + seq->n_tokens,
+                                       n_now, NULL, NULL, row));
         if (row)
             assert_memory_equal(row, text->expected[seq->n_tokens - 1], sizeof logits[0]);
     }
@@ -166,8 +159,7 @@ static void decode_among_others(const struct text *text, struct baton_seq *seq)
         of[b] = b == own ? text : other;
         tokens[b] = of[b]->tokens[seqs[b]->n_tokens];
     }
-    assert_int_equal(
-        baton_engine_decode(engines[draw(N_ENGINES)], seqs, tokens, n, (float *)logits), BATON_OK);
+    assert_ok(baton_engine_decode(engines[draw(N_ENGINES)], seqs, tokens, n, (float *)logits));
     for (int b = 0; b < n; b++)
         assert_memory_equal(logits[b], of[b]->expected[seqs[b]->n_tokens - 1], sizeof logits[b]);
 }
@@ -215,9 +207,8 @@ static void run_among_others(const struct text *text, struct baton_seq *seq)
             begin_pooling(&chunks[b], of[b], pooled[b]);
         n_left -= chunks[b].n_tokens;
     }
-    assert_int_equal(
-        baton_engine_forward(engines[draw(N_ENGINES)], chunks, n, NULL, NULL, (float *)logits),
-        BATON_OK);
+    assert_ok(
+        baton_engine_forward(engines[draw(N_ENGINES)], chunks, n, NULL, NULL, (float *)logits));
     for (int b = 0; b < n; b++)
         for (int row = chunks[b].n_logits; row > 0; row--)
             assert_memory_equal(logits[n_wanted++], of[b]->expected[chunks[b].seq->n_tokens - row],
@@ -234,7 +225,7 @@ TEST(a_positions_bits_do_not_depend_on_the_layout)
     for (int i = 0; i < n_layouts; i++) {
         const struct text *text = &texts[draw(extent.n_seqs)];
         struct baton_seq seq;
-        assert_int_equal(baton_seq_init(&seq, kv, LENGTH), BATON_OK);
+        assert_ok(baton_seq_init(&seq, kv, LENGTH));
         prefill(text, &seq, 1 + draw(LENGTH - 1));
         if (draw(2))
             run_among_others(text, &seq);
@@ -279,16 +270,14 @@ static const struct extent *extent_of(const struct baton_kernels *set, int form)
     return form ? &form_others : &others;
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_positions_bits_do_not_depend_on_the_layout),
-};
+ALL_TESTS(set_up, tear_down)
 
 /* Returns how many groups failed. */
 static int run_on(const char *form)
 {
     char name[96];
     (void)snprintf(name, sizeof name, "%s, %s, %s", kernels->name, baton_dtype_name(dtype), form);
-    return cmocka_run_group_tests_name(name, tests, set_up, tear_down);
+    return test_run(name);
 }
 
 static int run_form(int index, const char *form)

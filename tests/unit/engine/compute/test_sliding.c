@@ -52,12 +52,11 @@ static void make_text(int index)
 {
     struct text *text = &texts[index];
     struct baton_seq seq, *one[] = {&seq};
-    assert_int_equal(baton_seq_init(&seq, whole, LENGTH), BATON_OK);
+    assert_ok(baton_seq_init(&seq, whole, LENGTH));
     for (int i = 0; i < LENGTH; i++) {
         bool is_common = index == 1 && i < LENGTH / 2;
         text->tokens[i] = is_common ? texts[0].tokens[i] : (uint32_t)draw(N_VOCAB);
-        assert_int_equal(baton_engine_decode(engine, one, &text->tokens[i], 1, text->expected[i]),
-                         BATON_OK);
+        assert_ok(baton_engine_decode(engine, one, &text->tokens[i], 1, text->expected[i]));
         if (i % BLOCK == BLOCK - 1)
             memset(text->hashes[i / BLOCK].bytes, (is_common ? 0 : 64 * index) + i / BLOCK + 1,
                    sizeof text->hashes->bytes);
@@ -84,12 +83,11 @@ static int open_all(void)
 SETUP(set_up)
 {
     const struct baton_model_options kept = {.dtype = "f32"};
-    if (baton_model_random(&spec, 3, &kept, &model, NULL) || open_all())
-        return -1;
+    assert_ok(baton_model_random(&spec, 3, &kept, &model, NULL));
+    assert_false(open_all());
     n_hits = 0;
     for (int i = 0; i < N_TEXTS; i++)
         make_text(i);
-    return 0;
 }
 
 TEARDOWN(tear_down)
@@ -98,7 +96,6 @@ TEARDOWN(tear_down)
     baton_kv_destroy(sliding);
     baton_engine_destroy(engine);
     baton_model_close(model);
-    return 0;
 }
 
 static bool has_windows(void)
@@ -136,7 +133,7 @@ static void go_on(struct timeline *timeline)
         return;
     const struct baton_chunk chunk = {
         .seq = seq, .tokens = timeline->text->tokens + seq->n_tokens, .n_tokens = n, .n_logits = n};
-    assert_int_equal(baton_engine_forward(engine, &chunk, 1, NULL, NULL, logits[0]), BATON_OK);
+    assert_ok(baton_engine_forward(engine, &chunk, 1, NULL, NULL, logits[0]));
     assert_rows(timeline, n);
     timeline->n_back = n;
 }
@@ -203,20 +200,17 @@ TEST(a_prompt_begins_behind_the_last_window_that_is_there)
     const struct text *text = &texts[0];
     struct baton_seq seq, next;
     forget_hashes();
-    assert_int_equal(baton_seq_init(&seq, sliding, LENGTH), BATON_OK);
+    assert_ok(baton_seq_init(&seq, sliding, LENGTH));
     for (int done = 0, n; done < LENGTH; done += n) {
         n = LENGTH - done < MAX_ROWS ? LENGTH - done : MAX_ROWS;
-        assert_int_equal(
-            baton_engine_prefill(engine, &seq, text->tokens + done, n, NULL, NULL, NULL), BATON_OK);
+        assert_ok(baton_engine_prefill(engine, &seq, text->tokens + done, n, NULL, NULL, NULL));
     }
     baton_seq_register(&seq, 0, text->hashes, N_HASHES);
     /* Behind the whole of it; not behind its first half, of which no window is kept. */
-    assert_int_equal(baton_seq_init_shared(&next, sliding, LENGTH, text->hashes, N_HASHES),
-                     BATON_OK);
+    assert_ok(baton_seq_init_shared(&next, sliding, LENGTH, text->hashes, N_HASHES));
     assert_int_equal(next.n_shared, N_HASHES);
     baton_seq_fini(&next);
-    assert_int_equal(baton_seq_init_shared(&next, sliding, LENGTH, text->hashes, N_HASHES / 2),
-                     BATON_OK);
+    assert_ok(baton_seq_init_shared(&next, sliding, LENGTH, text->hashes, N_HASHES / 2));
     assert_int_equal(next.n_shared, has_windows() ? 0 : N_HASHES / 2);
     baton_seq_fini(&next);
     baton_seq_fini(&seq);
@@ -225,17 +219,13 @@ TEST(a_prompt_begins_behind_the_last_window_that_is_there)
 TEST(a_step_of_more_positions_than_the_pool_was_made_for_is_refused)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, sliding, LENGTH), BATON_OK);
+    assert_ok(baton_seq_init(&seq, sliding, LENGTH));
     assert_true(baton_seq_slide(&seq, MAX_ROWS));
     assert_int_equal(baton_seq_slide(&seq, LENGTH), !has_windows());
     baton_seq_fini(&seq);
 }
 
-static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_pool_of_windows_gives_the_bits_of_one_that_keeps_all),
-    cmocka_unit_test(a_prompt_begins_behind_the_last_window_that_is_there),
-    cmocka_unit_test(a_step_of_more_positions_than_the_pool_was_made_for_is_refused),
-};
+ALL_TESTS(set_up, tear_down)
 
 /* Every form, and at last one that has a window in all layers. */
 static const char *form_at(int index, bool *is_last)
@@ -259,7 +249,7 @@ int main(void)
         for (int d = 0; d < 3; d++) {
             const char *name = form_at(i, &is_last);
             kv_dtype = kv_dtypes[d];
-            n_failed += _cmocka_run_group_tests(name, tests, BATON_N_OF(tests), set_up, tear_down);
+            n_failed += test_run(name);
         }
     return n_failed;
 }

@@ -95,9 +95,8 @@ static void compare(const struct baton_grammar_text *text, const struct baton_to
     uint64_t mask[(N_VOCAB + 63) / 64];
     char path[512];
     size_t n_path = 0, n;
-    assert_int_equal(baton_grammar_create(text, trie, &grammar, &why), BATON_OK);
-    assert_int_equal(baton_grammar_read(text->kind, text->bytes, text->n, &network, &why),
-                     BATON_OK);
+    assert_ok(baton_grammar_create(text, trie, &grammar, &why));
+    assert_ok(baton_grammar_read(text->kind, text->bytes, text->n, &network, &why));
     struct baton_automaton *automaton = baton_automaton_create(network);
     struct baton_matcher *matcher = baton_matcher_create(grammar);
     for (int step = 0; step < 60; step++) {
@@ -129,9 +128,9 @@ static void compare(const struct baton_grammar_text *text, const struct baton_to
 static void compare_all(bool with_plain)
 {
     struct baton_token_trie *trie;
-    assert_int_equal(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie), BATON_OK);
+    assert_ok(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie));
     if (with_plain)
-        assert_int_equal(baton_plain_vocab_add(trie), BATON_OK);
+        assert_ok(baton_plain_vocab_add(trie));
     for (size_t i = 0; i < BATON_N_OF(grammars); i++)
         for (unsigned seed = 1; seed <= 10; seed++)
             compare(&grammars[i], trie, seed);
@@ -156,8 +155,8 @@ static int forced_after(const char *path, uint32_t *tokens, int n_max)
     struct baton_token_trie *trie;
     struct baton_grammar *grammar;
     struct baton_why why = {""};
-    assert_int_equal(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie), BATON_OK);
-    assert_int_equal(baton_grammar_create(&text, trie, &grammar, &why), BATON_OK);
+    assert_ok(baton_token_trie_create(N_VOCAB, text_of, NULL, &trie));
+    assert_ok(baton_grammar_create(&text, trie, &grammar, &why));
     struct baton_matcher *matcher = baton_matcher_create(grammar);
     for (; *path; path++)
         baton_matcher_accept(matcher, (uint8_t)*path);

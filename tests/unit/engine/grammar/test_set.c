@@ -64,7 +64,7 @@ static struct baton_matcher *match(struct stand *stand, const char *regex)
     struct baton_matcher *matcher = NULL;
     const struct baton_grammar_text text = {
         .kind = BATON_GRAMMAR_REGEX, .bytes = (char *)(uintptr_t)regex, .n = strlen(regex)};
-    assert_int_equal(baton_grammar_set_match(&stand->set, &text, &matcher), BATON_OK);
+    assert_ok(baton_grammar_set_match(&stand->set, &text, &matcher));
     return matcher;
 }
 
@@ -90,12 +90,12 @@ TEST(matchers_replay_tokens_accepted_before_their_grammar_is_compiled)
     (void)sem_post(&stand.may_load);
     (void)sem_wait(&stand.made);
     (void)sem_wait(&stand.made);
-    assert_int_equal(baton_matcher_state(first), BATON_OK);
-    assert_int_equal(baton_matcher_state(other), BATON_OK);
+    assert_ok(baton_matcher_state(first));
+    assert_ok(baton_matcher_state(other));
     assert_only(first, 'b');
     assert_only(other, 'c');
     struct baton_matcher *later = match(&stand, "cd");
-    assert_int_equal(baton_matcher_state(later), BATON_OK);
+    assert_ok(baton_matcher_state(later));
     baton_matcher_accept(later, 'c');
     assert_only(later, 'd');
     assert_int_equal(stand.n_loads, 1);
@@ -121,7 +121,7 @@ TEST(a_failed_grammar_is_compiled_again_for_the_next_matcher)
     (void)sem_wait(&stand.made);
     (void)sem_wait(&stand.made);
     assert_int_equal(baton_matcher_state(early), BATON_IO);
-    assert_int_equal(baton_matcher_state(late), BATON_OK);
+    assert_ok(baton_matcher_state(late));
     assert_int_equal(baton_matcher_state(wrong), BATON_INVALID);
     assert_only(late, 'a');
     baton_matcher_destroy(early);

@@ -254,9 +254,8 @@ TEST(a_place_in_a_text_has_a_path_in_the_schema)
                   {"{\"a\":\"x\"}", "#"}};
     struct baton_network *network;
     struct baton_why why;
-    assert_int_equal(
-        baton_grammar_read(BATON_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &network, &why),
-        BATON_OK);
+    assert_ok(
+        baton_grammar_read(BATON_GRAMMAR_JSON_SCHEMA, schema, strlen(schema), &network, &why));
     struct baton_automaton *automaton = baton_automaton_create(network);
     for (size_t i = 0; i < BATON_N_OF(places); i++) {
         uint32_t at = baton_automaton_start(automaton);

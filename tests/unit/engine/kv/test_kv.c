@@ -35,13 +35,12 @@ static enum baton_err measure(struct baton_kv_layout of, const char *dtype, size
 
 SETUP(set_up)
 {
-    return make(layout, "f32", N_BLOCKS, &kv, NULL);
+    assert_ok(make(layout, "f32", N_BLOCKS, &kv, NULL));
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_destroy(kv);
-    return 0;
 }
 
 TEST(a_block_holds_k_and_v_of_sixteen_positions)
@@ -51,7 +50,7 @@ TEST(a_block_holds_k_and_v_of_sixteen_positions)
                                  3 * (3 * 16 + 16 * 16)};
     size_t n_all = 0, all_bytes;
     struct baton_kv *half;
-    assert_int_equal(make(layout, "f16", 4, &half, NULL), BATON_OK);
+    assert_ok(make(layout, "f16", 4, &half, NULL));
     for (int layer = 0; layer < spec.n_layers; layer++) {
         assert_int_equal(baton_kv_block_bytes(kv, layer), n_elements[layer] * 4);
         assert_int_equal(baton_kv_block_bytes(half, layer), n_elements[layer] * 2);
@@ -59,9 +58,9 @@ TEST(a_block_holds_k_and_v_of_sixteen_positions)
     }
     assert_int_equal(baton_kv_all_block_bytes(kv), n_all * 4);
     assert_int_equal(baton_kv_all_block_bytes(half), n_all * 2);
-    assert_int_equal(measure(layout, "f16", &all_bytes, NULL), BATON_OK);
+    assert_ok(measure(layout, "f16", &all_bytes, NULL));
     assert_int_equal(all_bytes, n_all * 2);
-    assert_int_equal(measure(layout, "q8", &all_bytes, NULL), BATON_OK);
+    assert_ok(measure(layout, "q8", &all_bytes, NULL));
     /* K and V of D rounded up to 16, and sixteen scales of two bytes for each. */
     assert_int_equal(all_bytes, 5 * (2 * 16 * 16 + 64) + (2 * 48 * 16 + 64));
     assert_int_equal(baton_kv_n_blocks(kv), N_BLOCKS);
@@ -84,7 +83,7 @@ TEST(a_layer_that_reads_anothers_k_and_v_holds_none)
 static void assert_dtype(struct baton_kv_layout of, const char *asked, const char *wanted)
 {
     struct baton_kv *made;
-    assert_int_equal(make(of, asked, 1, &made, NULL), BATON_OK);
+    assert_ok(make(of, asked, 1, &made, NULL));
     assert_string_equal(baton_kv_dtype(made), wanted);
     assert_int_equal(baton_kv_element(made), !strcmp(wanted, "q8")    ? BATON_KV_Q8
                                              : !strcmp(wanted, "f16") ? BATON_KV_F16
@@ -121,9 +120,9 @@ TEST(heads_whose_sums_could_overflow_are_refused_for_q8)
     const struct baton_kv_layout of = {.spec = &wide, .auto_dtype = "f16"};
     size_t n_bytes;
     struct baton_why why;
-    assert_int_equal(measure(of, "q8", &n_bytes, &why), BATON_OK);
+    assert_ok(measure(of, "q8", &n_bytes, &why));
     wide.layers[0].head_dim = 513;
-    assert_int_equal(measure(of, "f16", &n_bytes, &why), BATON_OK);
+    assert_ok(measure(of, "f16", &n_bytes, &why));
     assert_int_equal(measure(of, "q8", &n_bytes, &why), BATON_INVALID);
     assert_string_equal(why.text, "kv-dtype: q8 is for heads of at most 512; layer 0 has 513");
 }
@@ -133,7 +132,7 @@ TEST(a_sequence_takes_whole_blocks_and_gives_them_back)
     struct baton_seq seq;
     const int cases[][2] = {{1, 1}, {15, 1}, {16, 1}, {17, 2}, {160, 10}};
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
-        assert_int_equal(baton_seq_init(&seq, kv, cases[i][0]), BATON_OK);
+        assert_ok(baton_seq_init(&seq, kv, cases[i][0]));
         assert_int_equal(seq.n_blocks, cases[i][1]);
         assert_int_equal(seq.n_tokens, 0);
         assert_int_equal(baton_kv_n_free(kv), N_BLOCKS - cases[i][1]);
@@ -146,11 +145,11 @@ TEST(a_sequence_takes_whole_blocks_and_gives_them_back)
 TEST(an_exhausted_pool_says_limit_and_takes_nothing)
 {
     struct baton_seq first, second = {.n_tokens = 42};
-    assert_int_equal(baton_seq_init(&first, kv, 7 * 16), BATON_OK);
+    assert_ok(baton_seq_init(&first, kv, 7 * 16));
     assert_int_equal(baton_seq_init(&second, kv, 4 * 16), BATON_LIMIT);
     assert_int_equal(second.n_tokens, 42);
     assert_int_equal(baton_kv_n_free(kv), 3);
-    assert_int_equal(baton_seq_init(&second, kv, 3 * 16), BATON_OK);
+    assert_ok(baton_seq_init(&second, kv, 3 * 16));
     assert_int_equal(baton_kv_n_free(kv), 0);
     baton_seq_fini(&first);
     baton_seq_fini(&second);
@@ -172,7 +171,7 @@ TEST(no_two_blocks_of_any_layer_share_memory)
     struct baton_seq seq;
     int n_held;
     const int *held = baton_kv_held_layers(kv, &n_held);
-    assert_int_equal(baton_seq_init(&seq, kv, N_BLOCKS * 16), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, N_BLOCKS * 16));
     for (int at = 0; at < n_held; at++)
         for (int i = 0; i < N_BLOCKS; i++)
             memset(baton_seq_block(&seq, held[at], i), at * N_BLOCKS + i,

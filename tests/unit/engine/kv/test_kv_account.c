@@ -8,19 +8,18 @@ static struct baton_kv *kv;
 
 SETUP(set_up)
 {
-    return make_pool("f32", N_BLOCKS, &kv);
+    assert_ok(make_pool("f32", N_BLOCKS, &kv));
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_destroy(kv);
-    return 0;
 }
 
 static struct baton_seq take(int n_blocks)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, kv, n_blocks * BLOCK), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, n_blocks * BLOCK));
     return seq;
 }
 
@@ -41,7 +40,7 @@ TEST(a_shared_block_is_the_first_claimants_and_counts_for_both)
     const struct baton_block_hash hashes[2] = {colliding_hash(1), colliding_hash(2)};
     struct baton_seq a = take(3), b;
     baton_seq_register(&a, 0, hashes, 2);
-    assert_int_equal(baton_seq_init_shared(&b, kv, 4 * BLOCK, hashes, 2), BATON_OK);
+    assert_ok(baton_seq_init_shared(&b, kv, 4 * BLOCK, hashes, 2));
     baton_kv_account_begin(kv);
     assert_int_equal(baton_kv_account_claim(kv, &a), 3);
     assert_int_equal(baton_kv_account_claim(kv, &b), 2);

@@ -11,13 +11,12 @@ SETUP(set_up)
 {
     for (uint32_t i = 0; i < N_HASHES; i++)
         hashes[i] = colliding_hash(i);
-    return make_pool("f32", N_BLOCKS, &kv);
+    assert_ok(make_pool("f32", N_BLOCKS, &kv));
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_destroy(kv);
-    return 0;
 }
 
 static void assert_counts(int n_free, int n_cached)
@@ -30,8 +29,7 @@ static void assert_counts(int n_free, int n_cached)
 /* A sequence that may go on from what is found under hashes first.., of n_blocks in all. */
 static void begin(struct baton_seq *seq, int n_blocks, int first, int n_hashes)
 {
-    assert_int_equal(baton_seq_init_shared(seq, kv, n_blocks * BLOCK, hashes + first, n_hashes),
-                     BATON_OK);
+    assert_ok(baton_seq_init_shared(seq, kv, n_blocks * BLOCK, hashes + first, n_hashes));
     assert_int_equal(seq->n_blocks, n_blocks);
     assert_int_equal(seq->n_tokens, seq->n_shared * BLOCK);
 }
@@ -272,7 +270,7 @@ TEST(many_colliding_hashes_are_distinguished)
 {
     enum { N = 300 };
     struct baton_kv_blocks blocks;
-    assert_int_equal(baton_kv_blocks_init(&blocks, N), BATON_OK);
+    assert_ok(baton_kv_blocks_init(&blocks, N));
     for (int i = 0; i < N; i++)
         assert_in_range(baton_kv_blocks_allocate(&blocks), 0, N - 1);
     for (int i = 0; i < N; i++) {

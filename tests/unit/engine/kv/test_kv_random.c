@@ -216,7 +216,7 @@ static void assert_alike(void)
 
 TEST(arbitrary_use_agrees_with_the_plain_reference)
 {
-    assert_int_equal(make_pool("f16", N_BLOCKS, &kv), BATON_OK);
+    assert_ok(make_pool("f16", N_BLOCKS, &kv));
     reference.max_cached = N_BLOCKS;
     for (int i = 0; i < N_OPERATIONS; i++) {
         act();

@@ -26,18 +26,14 @@ static char *copy;
 
 SETUP(set_up)
 {
-    assert_int_equal(
-        baton_kv_create_of(layout,
-                           &(struct baton_kv_pool_options){.n_blocks = N_BLOCKS, .is_shared = true},
-                           &theirs, NULL),
-        BATON_OK);
-    assert_int_equal(
-        baton_kv_create_of(layout, &(struct baton_kv_pool_options){.n_blocks = 2}, &own, NULL),
-        BATON_OK);
-    assert_int_equal(baton_kv_view_open(own, baton_kv_fd(theirs), N_BLOCKS, &view, NULL), BATON_OK);
+    assert_ok(baton_kv_create_of(
+        layout, &(struct baton_kv_pool_options){.n_blocks = N_BLOCKS, .is_shared = true}, &theirs,
+        NULL));
+    assert_ok(
+        baton_kv_create_of(layout, &(struct baton_kv_pool_options){.n_blocks = 2}, &own, NULL));
+    assert_ok(baton_kv_view_open(own, baton_kv_fd(theirs), N_BLOCKS, &view, NULL));
     copy = malloc(baton_kv_all_block_bytes(own));
     assert_non_null(copy);
-    return 0;
 }
 
 TEARDOWN(tear_down)
@@ -46,7 +42,6 @@ TEARDOWN(tear_down)
     baton_kv_view_close(view);
     baton_kv_destroy(own);
     baton_kv_destroy(theirs);
-    return 0;
 }
 
 static void fill(const struct baton_seq *seq, int seed)
@@ -64,7 +59,7 @@ TEST(every_block_of_every_layer_is_seen_where_its_owner_has_it)
     struct baton_seq seq;
     int n_held;
     const int *held = baton_kv_held_layers(own, &n_held);
-    assert_int_equal(baton_seq_init(&seq, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS));
     fill(&seq, 1);
     for (int i = 0; i < n_held; i++)
         for (int b = 0; b < N_BLOCKS; b++) {
@@ -80,7 +75,7 @@ TEST(every_block_of_every_layer_is_seen_where_its_owner_has_it)
 TEST(a_copy_fails_when_the_block_belongs_to_another_sequence)
 {
     struct baton_seq seq, next;
-    assert_int_equal(baton_seq_init(&seq, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS));
     fill(&seq, 1);
     uint64_t as_of = baton_kv_clock(theirs);
     int block = seq.blocks[3];
@@ -88,7 +83,7 @@ TEST(a_copy_fails_when_the_block_belongs_to_another_sequence)
     /* A block that is only free still has what it had. */
     assert_true(baton_kv_view_copy(view, 0, block, as_of, copy));
     assert_int_equal(copy[0], 1 + 3);
-    assert_int_equal(baton_seq_init(&next, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&next, theirs, N_BLOCKS * BATON_KV_BLOCK_TOKENS));
     assert_false(baton_kv_view_copy(view, 0, block, as_of, copy));
     assert_true(baton_kv_view_copy(view, 0, block, baton_kv_clock(theirs), copy));
     baton_seq_fini(&next);
@@ -120,11 +115,10 @@ TEST(no_copy_that_passes_has_anything_of_the_next_sequence)
     pthread_t writer;
     size_t n = baton_kv_block_bytes(own, 0);
     int n_passed = 0, n_late = 0;
-    assert_int_equal(baton_kv_create_of(
-                         layout, &(struct baton_kv_pool_options){.n_blocks = 1, .is_shared = true},
-                         &one_block, NULL),
-                     BATON_OK);
-    assert_int_equal(baton_kv_view_open(own, baton_kv_fd(one_block), 1, &seen, NULL), BATON_OK);
+    assert_ok(baton_kv_create_of(layout,
+                                 &(struct baton_kv_pool_options){.n_blocks = 1, .is_shared = true},
+                                 &one_block, NULL));
+    assert_ok(baton_kv_view_open(own, baton_kv_fd(one_block), 1, &seen, NULL));
     assert_int_equal(pthread_create(&writer, NULL, reuse_block, one_block), 0);
     while (!atomic_load(&filled))
         ;
@@ -149,7 +143,7 @@ TEST(no_copy_that_passes_has_anything_of_the_next_sequence)
 TEST(a_pool_that_is_gone_is_still_seen)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, theirs, BATON_KV_BLOCK_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&seq, theirs, BATON_KV_BLOCK_TOKENS));
     fill(&seq, 9);
     int block = seq.blocks[0];
     uint64_t as_of = baton_kv_clock(theirs);

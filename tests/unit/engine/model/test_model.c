@@ -37,7 +37,7 @@ TEST(a_random_model_keeps_its_spec)
                                      .n_vocab = 7,
                                      .n_context = 8};
     struct baton_model *model;
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &model));
     assert_int_equal(baton_model_info(model)->n_vocab, 7);
     assert_int_equal(baton_model_spec(model)->layers[0].n_ff, 5);
     assert_string_equal(baton_model_info(model)->dtype, "f32");
@@ -89,10 +89,10 @@ TEST(kv_is_by_default_as_wide_as_the_weights_deserve)
     for (size_t i = 0; i < BATON_N_OF(kv_dtypes); i++) {
         const struct baton_model_options options = {.dtype = kv_dtypes[i][0]};
         struct baton_model *model;
-        assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
+        assert_ok(random_gpt2(&sizes, 1, &options, &model));
         const struct baton_kv_pool_options options_of_pool = {.n_blocks = 1};
         struct baton_kv *kv = NULL;
-        assert_int_equal(baton_kv_create(model, &options_of_pool, &kv, NULL), BATON_OK);
+        assert_ok(baton_kv_create(model, &options_of_pool, &kv, NULL));
         assert_string_equal(baton_kv_dtype(kv), kv_dtypes[i][1]);
         assert_int_equal(baton_kv_n_layers(kv), 3);
         enum baton_kv_dtype element = i ? BATON_KV_F16 : BATON_KV_F32;

@@ -15,12 +15,11 @@
 static struct baton_cache_dirs dirs;
 static struct baton_fingerprint fingerprint;
 
-static int make_cache(void **state)
+SETUP(make_cache)
 {
-    if (make_scratch(state) || baton_fingerprint_take(MODEL, NULL, true, &fingerprint, NULL))
-        return -1;
+    assert_false(make_scratch(NULL));
+    assert_ok(baton_fingerprint_take(MODEL, NULL, true, &fingerprint, NULL));
     baton_cache_dirs_find(scratch, MODEL, &dirs);
-    return 0;
 }
 
 static struct baton_model *open_model(const char *dtype, const char *kernels,
@@ -89,7 +88,7 @@ TEST_ALONE(any_number_of_threads_packs_the_same)
 {
     const struct baton_model_options options = {.dtype = "q4", .n_threads = 1};
     struct baton_model *by_three = open_model("q4", "auto", NULL), *by_one = NULL;
-    assert_int_equal(baton_model_open(MODEL, &options, &by_one, NULL), BATON_OK);
+    assert_ok(baton_model_open(MODEL, &options, &by_one, NULL));
     assert_same_weights(by_three, by_one);
     baton_model_close(by_three);
     baton_model_close(by_one);

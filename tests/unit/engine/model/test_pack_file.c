@@ -38,7 +38,7 @@ static void write_pack(const struct baton_pack_key *key)
     struct baton_pack_file file;
     int fd = open(in_scratch("pack"), O_RDWR | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
-    assert_int_equal(baton_pack_file_create(fd, key, &file, NULL), BATON_OK);
+    assert_ok(baton_pack_file_create(fd, key, &file, NULL));
     assert_int_equal((uintptr_t)file.payload % 64, 0);
     for (size_t i = 0; i < N_BYTES; i++) {
         assert_int_equal(file.payload[i], 0);
@@ -56,26 +56,25 @@ static enum baton_err map(const struct baton_pack_key *key, struct baton_pack_fi
     return baton_pack_file_map(in_scratch("pack"), geteuid(), key, pool, file, why);
 }
 
-static int make_pack(void **state)
+SETUP(make_pack)
 {
     struct baton_pack_key key = usual_key();
-    if (make_scratch(state) || baton_pool_create(2, &pool, NULL))
-        return -1;
+    assert_false(make_scratch(NULL));
+    assert_ok(baton_pool_create(2, &pool, NULL));
     write_pack(&key);
-    return 0;
 }
 
-static int remove_pack(void **state)
+TEARDOWN(remove_pack)
 {
     baton_pool_destroy(pool);
-    return remove_scratch(state);
+    assert_false(remove_scratch(NULL));
 }
 
 TEST(packed_weights_are_mapped)
 {
     struct baton_pack_key key = usual_key();
     struct baton_pack_file file;
-    assert_int_equal(map(&key, &file, NULL), BATON_OK);
+    assert_ok(map(&key, &file, NULL));
     for (size_t i = 0; i < N_BYTES; i++)
         assert_int_equal(file.payload[i], byte_at(i));
     baton_pack_file_unmap(&file);
@@ -88,11 +87,11 @@ TEST(an_empty_payload_is_a_payload)
     struct baton_pack_file file;
     key.n_bytes = 0;
     int fd = open(in_scratch("pack"), O_RDWR | O_TRUNC);
-    assert_int_equal(baton_pack_file_create(fd, &key, &file, NULL), BATON_OK);
+    assert_ok(baton_pack_file_create(fd, &key, &file, NULL));
     baton_pack_file_seal(&file, &key, pool);
     baton_pack_file_unmap(&file);
     close(fd);
-    assert_int_equal(map(&key, &file, NULL), BATON_OK);
+    assert_ok(map(&key, &file, NULL));
     baton_pack_file_unmap(&file);
 }
 
@@ -152,7 +151,7 @@ TEST(a_flipped_bit_anywhere_is_found)
         assert_int_equal(map(&key, &file, &why), BATON_CORRUPT);
         assert_non_null(strstr(why.text, cases[i].reason));
         spoil(cases[i].offset);
-        assert_int_equal(map(&key, &file, &why), BATON_OK);
+        assert_ok(map(&key, &file, &why));
         baton_pack_file_unmap(&file);
     }
 }

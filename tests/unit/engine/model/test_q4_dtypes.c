@@ -16,7 +16,7 @@ static struct baton_model *model_of(int n_embd, int head_dim, int n_ff)
                                            .n_context = 8};
     const struct baton_model_options options = {.dtype = "q4"};
     struct baton_model *model = NULL;
-    assert_int_equal(random_gpt2(&sizes, 1, &options, &model), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, &options, &model));
     assert_string_equal(baton_model_info(model)->dtype, "q4");
     return model;
 }

@@ -14,7 +14,7 @@ static void read_fixture(const char *family, const char *name, struct baton_buf 
     char path[128];
     (void)snprintf(path, sizeof path, "tests/fixtures/models/%s/%s", family, name);
     baton_buf_init(bytes, FILE_MAX_BYTES);
-    assert_int_equal(baton_file_read(path, bytes, NULL), BATON_OK);
+    assert_ok(baton_file_read(path, bytes, NULL));
 }
 
 /* text, in which `to` stands wherever `from` did. */

@@ -60,7 +60,7 @@ static void fill_settings(struct sample_case *c, struct dice *dice)
 static void fill_history(struct sample_case *c, struct dice *dice)
 {
     uint32_t n = throw_dice(dice, CASE_MAX_SEEN), n_ids = c->n_vocab + 3;
-    assert_int_equal(baton_history_init(&c->history, CASE_MAX_SEEN), BATON_OK);
+    assert_ok(baton_history_init(&c->history, CASE_MAX_SEEN));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t id = throw_dice(dice, throw_dice(dice, 2) ? n_ids : 1 + n_ids / 8);
         if (throw_dice(dice, 2))

@@ -240,7 +240,7 @@ static struct penalized_row penalize(const float *logits, int n_vocab,
     struct baton_decision decision;
     struct penalized_row row = {{0}};
     assert_non_null(sampler);
-    assert_int_equal(baton_history_init(&history, 8), BATON_OK);
+    assert_ok(baton_history_init(&history, 8));
     baton_history_add_prompt(&history, prompt, 4);
     for (int i = 0; i < 12; i++)
         baton_history_add_output(&history, output[i % 3]);
@@ -328,7 +328,7 @@ TEST(greedy_chooses_by_penalized_logits)
     struct baton_sampler *sampler = baton_sampler_create(3);
     struct baton_history history;
     const uint32_t wanted[] = {1, 2, 1, 0, 2};
-    assert_int_equal(baton_history_init(&history, 3), BATON_OK);
+    assert_ok(baton_history_init(&history, 3));
     for (int i = 0; i < 5; i++) {
         uint32_t id = baton_sampler_pick(sampler, logits, &sampling, &history, (uint64_t)i);
         assert_int_equal(id, wanted[i]);

@@ -85,40 +85,19 @@ TEST(draws_follow_the_softmax_at_other_temperatures)
     }
 }
 
-TEST(draws_follow_what_top_k_keeps)
-{
-    struct baton_sampling_params sampling = plain(5);
-    sampling.top_k = 40;
-    draw_many(sampling, POSITIONS);
-}
+#define FOLLOWS(filter, value, seed)                                                               \
+    TEST(draws_follow_what_##filter##_keeps)                                                       \
+    {                                                                                              \
+        struct baton_sampling_params sampling = plain(seed);                                       \
+        sampling.filter = value;                                                                   \
+        draw_many(sampling, POSITIONS);                                                            \
+    }
 
-TEST(draws_follow_what_top_p_keeps)
-{
-    struct baton_sampling_params sampling = plain(6);
-    sampling.top_p = 0.8;
-    draw_many(sampling, POSITIONS);
-}
-
-TEST(draws_follow_what_min_p_keeps)
-{
-    struct baton_sampling_params sampling = plain(7);
-    sampling.min_p = 0.07;
-    draw_many(sampling, POSITIONS);
-}
-
-TEST(draws_follow_what_top_n_sigma_keeps)
-{
-    struct baton_sampling_params sampling = plain(9);
-    sampling.top_n_sigma = 1.3;
-    draw_many(sampling, POSITIONS);
-}
-
-TEST(draws_follow_what_typical_p_keeps)
-{
-    struct baton_sampling_params sampling = plain(10);
-    sampling.typical_p = 0.5;
-    draw_many(sampling, POSITIONS);
-}
+FOLLOWS(top_k, 40, 5)
+FOLLOWS(top_p, 0.8, 6)
+FOLLOWS(min_p, 0.07, 7)
+FOLLOWS(top_n_sigma, 1.3, 9)
+FOLLOWS(typical_p, 0.5, 10)
 
 TEST(draws_follow_all_filters_together)
 {

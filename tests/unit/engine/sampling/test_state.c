@@ -17,19 +17,18 @@ SETUP(set_up)
     sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
     sampling.temperature = 0;
     sampler = baton_sampler_create(N_VOCAB);
-    return !sampler;
+    assert_non_null(sampler);
 }
 
 TEARDOWN(tear_down)
 {
     baton_sampling_state_fini(&state);
     baton_sampler_destroy(sampler);
-    return 0;
 }
 
 static void make_state(const uint32_t *prompt, size_t n_prompt)
 {
-    assert_int_equal(baton_sampling_state_init(&state, &sampling, prompt, n_prompt, 8), BATON_OK);
+    assert_ok(baton_sampling_state_init(&state, &sampling, prompt, n_prompt, 8));
 }
 
 static void stop_at(const uint32_t *ids, size_t n)

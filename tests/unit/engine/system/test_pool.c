@@ -32,7 +32,7 @@ TEST(every_item_runs_once_and_is_visible_when_run_returns)
     static struct counts counts;
     struct baton_pool *pool;
     int wanted[N_ITEMS] = {0};
-    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(N_THREADS, &pool, NULL));
     assert_int_equal(baton_pool_n_threads(pool), N_THREADS);
     for (int loop = 0; loop < 500; loop++) {
         int n = loop * 37 % (N_ITEMS + 1);
@@ -84,7 +84,7 @@ TEST(helpers_that_fell_asleep_come_back)
 {
     static struct counts counts;
     struct baton_pool *pool;
-    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(N_THREADS, &pool, NULL));
     for (int loop = 0; loop < 20; loop++) {
         wait_until_helpers_sleep();
         baton_pool_run(pool, N_ITEMS, count, &counts);
@@ -137,7 +137,7 @@ static void *run_shared(void *arg)
     int wanted[N_ITEMS] = {0};
     struct shares *shares = arg;
     struct baton_pool *pool;
-    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(N_THREADS, &pool, NULL));
     baton_pool_set_share(pool, share_at_random, shares);
     for (int loop = 0; shares->n_changing; loop++) {
         int n = loop * 37 % (N_ITEMS / 4);
@@ -193,7 +193,7 @@ static void *run_placed(void *arg)
 {
     struct places *places = arg;
     struct baton_pool *pool;
-    assert_int_equal(baton_pool_create(N_THREADS, &pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(N_THREADS, &pool, NULL));
     baton_pool_set_share(pool, share_places, places);
     baton_pool_run(pool, 8, record_place, places);
     baton_pool_destroy(pool);
@@ -224,7 +224,7 @@ TEST(one_thread_is_the_caller_alone)
 {
     static struct counts counts;
     struct baton_pool *pool;
-    assert_int_equal(baton_pool_create(1, &pool, NULL), BATON_OK);
+    assert_ok(baton_pool_create(1, &pool, NULL));
     baton_pool_run(pool, N_ITEMS, count, &counts);
     assert_int_equal(counts.plain[N_ITEMS - 1], 1);
     baton_pool_destroy(pool);

@@ -19,7 +19,7 @@ TEST(memory_is_zero_aligned_and_all_there)
     static const size_t sizes[] = {1, 4096, (16 << 20) - 1, (40 << 20) + 12345};
     for (size_t i = 0; i < BATON_N_OF(sizes); i++) {
         struct baton_reserve *reserve = NULL;
-        assert_int_equal(baton_reserve_create(sizes[i], &reserve), BATON_OK);
+        assert_ok(baton_reserve_create(sizes[i], &reserve));
         char *memory = baton_reserve_memory(reserve);
         assert_int_equal((uintptr_t)memory % (2 << 20), 0);
         for (size_t at = 0; at < sizes[i]; at += 509)
@@ -63,7 +63,7 @@ TEST(it_is_backed_at_the_priority_of_all_others)
     struct baton_reserve *reserve = NULL;
     const size_t n_bytes = (size_t)4 << 30;
     int id;
-    assert_int_equal(baton_reserve_create(n_bytes, &reserve), BATON_OK);
+    assert_ok(baton_reserve_create(n_bytes, &reserve));
     while (!(id = find_backing_thread()))
         ;
     while (id && baton_reserve_unbacked_bytes(reserve) == n_bytes)
@@ -77,7 +77,7 @@ TEST(it_can_go_while_it_is_being_backed)
 {
     for (int i = 0; i < 20; i++) {
         struct baton_reserve *reserve = NULL;
-        assert_int_equal(baton_reserve_create((size_t)256 << 20, &reserve), BATON_OK);
+        assert_ok(baton_reserve_create((size_t)256 << 20, &reserve));
         ((char *)baton_reserve_memory(reserve))[(size_t)255 << 20] = 1;
         baton_reserve_destroy(reserve);
     }
@@ -97,7 +97,7 @@ TEST(shared_memory_is_others_to_read_only)
 {
     struct baton_reserve *reserve = NULL;
     const size_t n_bytes = (4 << 20) + 12;
-    assert_int_equal(baton_reserve_create_shared(n_bytes, &reserve), BATON_OK);
+    assert_ok(baton_reserve_create_shared(n_bytes, &reserve));
     int fd = baton_reserve_fd(reserve);
     char *memory = baton_reserve_memory(reserve);
     assert_int_equal((uintptr_t)memory % (2 << 20), 0);
@@ -123,7 +123,7 @@ TEST(memory_that_is_not_shared_has_no_file)
 {
     struct baton_reserve *reserve = NULL;
     int fd = memfd_create("open", MFD_CLOEXEC);
-    assert_int_equal(baton_reserve_create(4096, &reserve), BATON_OK);
+    assert_ok(baton_reserve_create(4096, &reserve));
     assert_int_equal(baton_reserve_fd(reserve), -1);
     assert_false(baton_reserve_is_sealed(-1));
     assert_false(baton_reserve_is_sealed(fd));

@@ -12,7 +12,7 @@ static void fill(struct baton_added *added, const char *const *texts, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct baton_added_token token = {
             .text = texts[i], .n_bytes = strlen(texts[i]), .id = (uint32_t)i};
-        assert_int_equal(baton_added_add(added, token), BATON_OK);
+        assert_ok(baton_added_add(added, token));
     }
     baton_added_seal(added);
 }

@@ -48,7 +48,7 @@ static void cut(const char *json, const char *text, size_t n, bool want_jit,
     struct baton_why why;
     const struct baton_word_sink sink = {.word = put_word, .arg = words, .why = &why};
     baton_buf_init(words, (size_t)1 << 28);
-    assert_int_equal(baton_pretokenizer_run(pretokenizer, text, n, true, &sink), BATON_OK);
+    assert_ok(baton_pretokenizer_run(pretokenizer, text, n, true, &sink));
     baton_pretokenizer_destroy(pretokenizer);
     baton_json_free(parsed);
 }

@@ -17,7 +17,7 @@ static void start(const char *const *stops, int n_stops)
     for (int i = 0; i < n_stops; i++)
         n_bytes[i] = strlen(stops[i]);
     baton_buf_init(&out, MAX_OUT);
-    assert_int_equal(baton_text_stream_init(&stream, stops, n_bytes, n_stops), BATON_OK);
+    assert_ok(baton_text_stream_init(&stream, stops, n_bytes, n_stops));
 }
 
 /* Pushes bytes and checks all that was shown so far. */

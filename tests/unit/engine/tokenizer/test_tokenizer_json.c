@@ -88,9 +88,8 @@ static void encodes_to(const struct parts *parts, const char *text, bool parse_s
     struct baton_why why;
     struct baton_tokens tokens = {0};
     struct baton_tokenizer *tokenizer = parse(parts, BATON_OK, &why);
-    assert_int_equal(
-        baton_tokenizer_encode(tokenizer, text, strlen(text), parse_special, 100, &tokens, &why),
-        BATON_OK);
+    assert_ok(
+        baton_tokenizer_encode(tokenizer, text, strlen(text), parse_special, 100, &tokens, &why));
     assert_ids(&tokens, expected);
     baton_tokenizer_close(tokenizer);
 }
@@ -162,9 +161,8 @@ static void encodes_spans_to(const struct parts *parts, const char *text, struct
     struct baton_why why;
     struct baton_tokens tokens = {0};
     struct baton_tokenizer *tokenizer = parse(parts, BATON_OK, &why);
-    assert_int_equal(
-        baton_tokenizer_encode_spans(tokenizer, text, strlen(text), &span, 1, 100, &tokens, &why),
-        BATON_OK);
+    assert_ok(
+        baton_tokenizer_encode_spans(tokenizer, text, strlen(text), &span, 1, 100, &tokens, &why));
     assert_ids(&tokens, expected);
     baton_tokenizer_close(tokenizer);
 }
@@ -420,7 +418,7 @@ TEST(a_prompt_has_the_tokens_of_its_template)
     parts.post_processor = TEMPLATE;
     encodes_to(&parts, "a", true, "5");
     struct baton_tokenizer *tokenizer = parse(&parts, BATON_OK, &why);
-    assert_int_equal(baton_tokenizer_encode_prompt(tokenizer, "a", 1, 4, &tokens, &why), BATON_OK);
+    assert_ok(baton_tokenizer_encode_prompt(tokenizer, "a", 1, 4, &tokens, &why));
     assert_int_equal(tokens.n, 4);
     assert_int_equal(tokens.ids[0], 7);
     assert_int_equal(tokens.ids[1], 5);
@@ -472,9 +470,8 @@ TEST(vocab_and_merges_are_read_from_two_files)
     assert_int_equal(baton_tokenizer_open(dir, &tokenizer, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "merges.txt"));
     write_file(dir, "merges.txt", "#version: 0.2\r\na b\r\n\nab b");
-    assert_int_equal(baton_tokenizer_open(dir, &tokenizer, &why), BATON_OK);
-    assert_int_equal(baton_tokenizer_encode(tokenizer, "abbab", 5, true, 9, &tokens, &why),
-                     BATON_OK);
+    assert_ok(baton_tokenizer_open(dir, &tokenizer, &why));
+    assert_ok(baton_tokenizer_encode(tokenizer, "abbab", 5, true, 9, &tokens, &why));
     assert_int_equal(tokens.n, 2);
     assert_int_equal(tokens.ids[0], 3);
     assert_int_equal(tokens.ids[1], 2);

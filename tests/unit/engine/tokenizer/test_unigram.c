@@ -28,7 +28,7 @@ static void make(struct baton_unigram *unigram, unsigned *seed)
         scores[id] = -(double)(1 + rand_r(seed) % 100000) / 7919 - id * 1e-7;
         rows[id] = (struct baton_token_row){.text = texts[id], .n_bytes = strlen(texts[id])};
     }
-    assert_int_equal(baton_unigram_init(unigram, &tables), BATON_OK);
+    assert_ok(baton_unigram_init(unigram, &tables));
     for (uint32_t id = 1; id < N_PIECES; id++) {
         bool is_new = true;
         for (uint32_t other = 1; other < id; other++)
@@ -36,7 +36,7 @@ static void make(struct baton_unigram *unigram, unsigned *seed)
         struct baton_text_entry piece = {
             .text = texts[id], .n_bytes = rows[id].n_bytes, .value = id};
         if (is_new)
-            assert_int_equal(baton_text_set_add(&unigram->pieces, piece), BATON_OK);
+            assert_ok(baton_text_set_add(&unigram->pieces, piece));
     }
     baton_text_set_seal(&unigram->pieces);
 }
@@ -99,8 +99,7 @@ TEST(the_segmentation_is_the_best_of_all)
         make(&unigram, &seed);
         for (int n = 1 + rand_r(&seed) % (MAX_WORD - 1); n > 0; n--)
             (void)strcat(word, letters[rand_r(&seed) % 8]);
-        assert_int_equal(baton_unigram_encode(&unigram, word, strlen(word), &tokens, &why),
-                         BATON_OK);
+        assert_ok(baton_unigram_encode(&unigram, word, strlen(word), &tokens, &why));
         double best = best_score(&unigram, word, strlen(word));
         if (fabs(score_of(&unigram, &tokens, word) - best) > 1e-9)
             fail_msg("\"%s\"", word);
@@ -116,11 +115,11 @@ TEST(unknown_characters_need_an_unknown_token)
     struct baton_tokens tokens = {0};
     struct baton_why why;
     make(&unigram, &seed);
-    assert_int_equal(baton_unigram_encode(&unigram, "dd", 2, &tokens, &why), BATON_OK);
+    assert_ok(baton_unigram_encode(&unigram, "dd", 2, &tokens, &why));
     assert_int_equal(tokens.n, 1);
     assert_int_equal(tokens.ids[0], UNKNOWN);
     unigram.fallback_ids['d'] = 7;
-    assert_int_equal(baton_unigram_encode(&unigram, "dd", 2, &tokens, &why), BATON_OK);
+    assert_ok(baton_unigram_encode(&unigram, "dd", 2, &tokens, &why));
     assert_int_equal(tokens.n, 3);
     assert_int_equal(tokens.ids[2], 7);
     unigram.unk_id = BATON_NO_TOKEN;

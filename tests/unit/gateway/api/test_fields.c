@@ -9,7 +9,7 @@ static struct baton_json *body;
 static struct gw_fields fields_of(const char *text)
 {
     struct baton_why why;
-    assert_int_equal(baton_json_parse(text, strlen(text), &body, &why), BATON_OK);
+    assert_ok(baton_json_parse(text, strlen(text), &body, &why));
     return gw_fields(body);
 }
 
@@ -17,7 +17,6 @@ TEARDOWN(release)
 {
     baton_json_free(body);
     body = NULL;
-    return 0;
 }
 
 TEST(absent_and_null_leave_the_default)

@@ -25,7 +25,7 @@ static struct baton_json *parse(const char *text)
         text += *text == '|';
     }
     baton_json_close(&out, ']');
-    assert_int_equal(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL), BATON_OK);
+    assert_ok(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL));
     baton_buf_fini(&buf);
     return messages;
 }
@@ -76,7 +76,7 @@ enum baton_err chat_render_request(const struct baton_chat *chat, const char *re
                                    struct baton_chat_text *text, struct baton_why *why)
 {
     struct baton_json *body = NULL;
-    assert_int_equal(baton_json_parse(request, strlen(request), &body, NULL), BATON_OK);
+    assert_ok(baton_json_parse(request, strlen(request), &body, NULL));
     struct baton_chat_input input = {
         .messages = baton_json_get(body, "messages"),
         .tools = baton_json_get(body, "tools"),

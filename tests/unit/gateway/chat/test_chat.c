@@ -106,12 +106,10 @@ TEST(names_in_a_message_are_not_the_templates_text)
                   "{% for k in c.function %}{{ k }},{% endfor %}{% endfor %}{% endfor %}",
                   "auto");
     struct baton_chat_text text;
-    assert_int_equal(
-        chat_render_request(chat,
-                            "{\"messages\":[{\"role\":\"user\",\"content\":\"\",\"<1>\":1,"
-                            "\"tool_calls\":[{\"<2>\":2,\"function\":{\"<3>\":3}}]}]}",
-                            &text, NULL),
-        BATON_OK);
+    assert_ok(chat_render_request(chat,
+                                  "{\"messages\":[{\"role\":\"user\",\"content\":\"\",\"<1>\":1,"
+                                  "\"tool_calls\":[{\"<2>\":2,\"function\":{\"<3>\":3}}]}]}",
+                                  &text, NULL));
     for (size_t i = 0; i < text.n_spans; i++)
         assert_null(memchr(text.bytes.data + text.spans[i].start, '<',
                            text.spans[i].end - text.spans[i].start));
@@ -125,11 +123,10 @@ TEST(a_template_for_tools_is_taken_when_there_are_tools)
     struct baton_chat *chat = chat_open_with_tools("plain", "tools", "auto");
     struct baton_chat_text text;
     assert_chat_renders(chat, "u:A", "plain");
-    assert_int_equal(chat_render_request(chat,
-                                         "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
-                                         "\"tools\":[{\"type\":\"function\"}]}",
-                                         &text, NULL),
-                     BATON_OK);
+    assert_ok(chat_render_request(chat,
+                                  "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
+                                  "\"tools\":[{\"type\":\"function\"}]}",
+                                  &text, NULL));
     assert_string_equal(baton_buf_text(&text.bytes), "tools");
     baton_chat_text_fini(&text);
     baton_chat_close(chat);
@@ -184,7 +181,7 @@ TEST(what_users_write_stays_apart_from_the_template)
                                         ".upper().replace('B', '|') | trim + '</s>' }}",
                                         "auto");
     struct baton_chat_text text;
-    assert_int_equal(chat_render(chat, "u: ab", &text, NULL), BATON_OK);
+    assert_ok(chat_render(chat, "u: ab", &text, NULL));
     assert_string_equal(baton_buf_text(&text.bytes), "<user>A|</s>");
     assert_int_equal(text.n_spans, 2);
     assert_int_equal(text.spans[0].start, 0);

@@ -20,7 +20,8 @@ static char dir[] = "/tmp/baton-chat-XXXXXX";
 
 SETUP(set_up)
 {
-    return mkdtemp(dir) && !baton_tokenizer_open("models/tale", &tale, NULL) ? 0 : -1;
+    assert_non_null(mkdtemp(dir));
+    assert_ok(baton_tokenizer_open("models/tale", &tale, NULL));
 }
 
 static void put_file(const char *name, const char *content)
@@ -41,7 +42,7 @@ TEARDOWN(tear_down)
     put_file("tokenizer_config.json", NULL);
     put_file("chat_template.jinja", NULL);
     baton_tokenizer_close(tale);
-    return rmdir(dir);
+    assert_int_equal(rmdir(dir), 0);
 }
 
 static struct baton_chat *open_chat(const char *template, const char *override)
@@ -50,7 +51,7 @@ static struct baton_chat *open_chat(const char *template, const char *override)
     struct baton_chat_template source = {.bos = strdup(EOT), .eos = strdup(EOT)};
     source.jinja = template ? strdup(template) : NULL;
     source.n_jinja = template ? strlen(template) : 0;
-    assert_int_equal(baton_chat_create(&source, override, &chat, NULL), BATON_OK);
+    assert_ok(baton_chat_create(&source, override, &chat, NULL));
     baton_chat_template_fini(&source);
     return chat;
 }
@@ -71,7 +72,7 @@ static enum baton_err encode(const struct baton_chat *chat, const char *content,
     baton_json_put_string(&out, "content", content);
     baton_json_close(&out, '}');
     baton_json_close(&out, ']');
-    assert_int_equal(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL), BATON_OK);
+    assert_ok(baton_json_parse(baton_buf_text(&buf), buf.len, &messages, NULL));
     struct baton_chat_input input = {.messages = messages};
     enum baton_err err = baton_chat_encode(chat, tale, &input, max_tokens, tokens, NULL, why);
     baton_json_free(messages);
@@ -123,8 +124,7 @@ TEST(a_conversation_has_the_ids_of_its_text_as_one_string)
         char text[200];
         struct baton_tokens whole = {0}, tokens = ask(chat, contents[i]);
         int n = snprintf(text, sizeof text, "<|user|>\n%s" EOT "\n<|assistant|>\n", contents[i]);
-        assert_int_equal(baton_tokenizer_encode(tale, text, (size_t)n, true, PLENTY, &whole, NULL),
-                         BATON_OK);
+        assert_ok(baton_tokenizer_encode(tale, text, (size_t)n, true, PLENTY, &whole, NULL));
         assert_same_ids(&tokens, &whole);
         assert_int_equal(count_end_of_text(&tokens), 1);
         baton_tokens_fini(&whole);
@@ -161,7 +161,7 @@ TEST(ids_are_appended_and_bounded)
     size_t n = tokens.n;
     assert_int_equal(encode(chat, "Hi", n - 1, &tokens, &why), BATON_LIMIT);
     assert_int_equal(tokens.n, n);
-    assert_int_equal(encode(chat, "Hi", n, &tokens, &why), BATON_OK);
+    assert_ok(encode(chat, "Hi", n, &tokens, &why));
     assert_int_equal(tokens.n, 2 * n);
     assert_memory_equal(tokens.ids, tokens.ids + n, n * sizeof *tokens.ids);
     baton_tokens_fini(&tokens);
@@ -257,7 +257,7 @@ TEST(a_file_can_be_named)
     struct baton_chat *chat = NULL;
     put_file("chat_template.jinja", "{{ messages[0].content }}.");
     (void)snprintf(path, sizeof path, "%s/chat_template.jinja", dir);
-    assert_int_equal(open_directory(dir, path, &chat, NULL), BATON_OK);
+    assert_ok(open_directory(dir, path, &chat, NULL));
     assert_string_equal(baton_chat_source(chat), "file");
     struct baton_tokens tokens = ask(chat, "Hi");
     assert_text(&tokens, "Hi.");
@@ -271,12 +271,12 @@ TEST(special_tokens_are_strings_or_objects_with_a_content)
     put_file("chat_template.jinja", ZEPHYR);
     put_file("tokenizer_config.json",
              "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"" EOT "\"}");
-    assert_int_equal(open_directory(dir, "auto", &chat, NULL), BATON_OK);
+    assert_ok(open_directory(dir, "auto", &chat, NULL));
     assert_string_equal(chat->bos, "<b>");
     assert_string_equal(chat->eos, EOT);
     baton_chat_close(chat);
     put_file("tokenizer_config.json", "{\"bos_token\":null}");
-    assert_int_equal(open_directory(dir, "auto", &chat, NULL), BATON_OK);
+    assert_ok(open_directory(dir, "auto", &chat, NULL));
     assert_null(chat->bos);
     assert_null(chat->eos);
     struct baton_tokens tokens = ask(chat, "Hi");
@@ -299,7 +299,7 @@ TEST(a_config_that_is_not_json_is_refused_with_its_name)
 TEST(the_embedded_model_has_no_template)
 {
     struct baton_chat *chat = NULL;
-    assert_int_equal(open_directory("models/tale", "auto", &chat, NULL), BATON_OK);
+    assert_ok(open_directory("models/tale", "auto", &chat, NULL));
     assert_string_equal(baton_chat_source(chat), "none");
     baton_chat_close(chat);
 }

@@ -266,7 +266,7 @@ TEST(a_template_that_asks_for_the_date_gets_todays)
     struct baton_why why;
     time_t now = CHAT_NOW;
     assert_true(strftime(expected, sizeof expected, "Today Date: %d %b %Y\n", localtime(&now)) > 0);
-    assert_int_equal(chat_render(chat, "u:A", &text, &why), BATON_OK);
+    assert_ok(chat_render(chat, "u:A", &text, &why));
     assert_non_null(strstr(baton_buf_text(&text.bytes), expected));
     baton_chat_text_fini(&text);
     baton_chat_close(chat);

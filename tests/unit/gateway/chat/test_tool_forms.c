@@ -49,7 +49,7 @@ static void render(const struct baton_chat *chat, const struct baton_chat_input 
 static void open_turn(struct baton_chat *chat, const char *text, struct turn *turn)
 {
     struct baton_json *first = baton_json_new_array();
-    assert_int_equal(baton_json_parse(text, strlen(text), &turn->body, NULL), BATON_OK);
+    assert_ok(baton_json_parse(text, strlen(text), &turn->body, NULL));
     const struct baton_json *messages = baton_json_get(turn->body, "messages");
     const struct baton_json *tools = baton_json_get(turn->body, "tools");
     assert_true(baton_json_push(first, baton_json_share(baton_json_at(messages, 0))));

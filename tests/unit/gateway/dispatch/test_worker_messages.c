@@ -76,12 +76,12 @@ static void open_worker(void)
 {
     struct baton_inbox_options options = {
         .url = "tcp://127.0.0.1:0", .max_queued = 64, .wake = on_wake};
-    assert_int_equal(baton_inbox_open(&options, &inbox, NULL), BATON_OK);
+    assert_ok(baton_inbox_open(&options, &inbox, NULL));
     worker = (struct gw_worker){
         .role = BATON__V1__ROLE__ROLE_DECODE, .id = "decode-0", .numeric_class = &numeric_class};
     struct baton_link_options link = {
         .url = baton_inbox_url(inbox), .local_epoch = 1, .peer_epoch = 2, .id = 3, .wake = on_wake};
-    assert_int_equal(baton_link_open(&link, &worker.link, NULL), BATON_OK);
+    assert_ok(baton_link_open(&link, &worker.link, NULL));
 }
 
 /* One that streams, has no prefill worker any more, and is at its second token. */
@@ -93,7 +93,7 @@ static struct gw_request *decoding(struct gw_choice *choice)
     assert_non_null(request);
     request->params.kv_cache = request->params.streaming = true;
     request->params.max_new_tokens = WANTED_TOKENS;
-    assert_int_equal(gw_output_reserve(&request->output, WANTED_TOKENS), BATON_OK);
+    assert_ok(gw_output_reserve(&request->output, WANTED_TOKENS));
     request->attempt.decode = &worker;
     worker.n_active++;
     for (size_t i = 0; i < BATON_N_OF(path); i++)
@@ -112,14 +112,11 @@ SETUP(setup)
     core = (struct gw_core){.requests = &requests,
                             .metrics = &metrics,
                             .detokenizer = {.tokenizer = tokenizer, .facts = &facts}};
-    assert_int_equal(gw_dispatcher_init(
-                         &dispatcher, &(struct gw_dispatcher_options){.lifecycle.max_attempts = 3},
-                         &core, &fleet),
-                     BATON_OK);
+    assert_ok(gw_dispatcher_init(
+        &dispatcher, &(struct gw_dispatcher_options){.lifecycle.max_attempts = 3}, &core, &fleet));
     open_worker();
     for (int i = 0; i < N_REQUESTS; i++)
         all[i] = decoding(&heard[i]);
-    return 0;
 }
 
 TEARDOWN(teardown)
@@ -131,7 +128,6 @@ TEARDOWN(teardown)
     baton_link_close(worker.link);
     baton_link_release(worker.link);
     baton_inbox_close(inbox);
-    return 0;
 }
 
 /* An event of the i-th request: n tokens from `index` on, and its end if n_output is given. */
@@ -226,25 +222,22 @@ TEST(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows)
     const char *bytes = baton_tokenizer_bytes(tokenizer, FIRST_TOKEN + 1, &n);
     assert_non_null(bytes);
     baton_text_stream_fini(&all[0]->output.text);
-    assert_int_equal(baton_text_stream_init(&all[0]->output.text, &bytes, &n, 1), BATON_OK);
+    assert_ok(baton_text_stream_init(&all[0]->output.text, &bytes, &n, 1));
     tell(&worker, step, 2);
     assert_int_equal(heard[0].n_tokens, 2);
     assert_int_equal(heard[0].n_finished, 1);
     assert_int_equal(heard[1].n_tokens, 2);
 }
 
-int main(void)
+SETUP(open_tokenizer)
 {
-    const struct CMUnitTest tests[] = {
-#define RUN(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        RUN(every_event_of_a_step_reaches_its_request),
-        RUN(a_breach_in_one_event_ends_that_request_only),
-        RUN(messages_that_are_stale_or_a_strangers_are_ignored),
-        RUN(tokens_past_a_stop_string_are_dropped_with_the_end_that_follows),
-    };
-    if (baton_tokenizer_open("models/tale", &tokenizer, NULL))
-        return 1;
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    baton_tokenizer_close(tokenizer);
-    return failed;
+    assert_ok(baton_tokenizer_open("models/tale", &tokenizer, NULL));
 }
+
+TEARDOWN(close_tokenizer)
+{
+    baton_tokenizer_close(tokenizer);
+}
+
+EACH_TEST(setup, teardown)
+ALL_TESTS(open_tokenizer, close_tokenizer)

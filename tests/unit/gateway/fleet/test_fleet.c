@@ -3,13 +3,6 @@
 SETUP(open_gateway)
 {
     gateway_open(NULL);
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    return 0;
 }
 
 TEST(a_worker_is_ready_once_it_told_its_status)

@@ -7,13 +7,6 @@ SETUP(open_gateway)
     gateway_open(NULL);
     first = decode_worker("decode-0");
     other = prefill_worker("prefill-0");
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    return 0;
 }
 
 static void assert_refused(struct far_worker *worker, Baton__V1__Refused__Code code)

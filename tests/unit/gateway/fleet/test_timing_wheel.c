@@ -30,7 +30,6 @@ SETUP(begin)
 {
     memset(workers, 0, sizeof workers);
     gw_timing_wheel_init(&wheel, SLOT_NS, 0);
-    return 0;
 }
 
 TEST(each_is_taken_once_at_most_a_slot_late)

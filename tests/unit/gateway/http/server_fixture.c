@@ -98,7 +98,7 @@ void fixture_init(struct fixture *f)
 void fixture_start(struct fixture *f)
 {
     struct baton_why why;
-    assert_int_equal(gw_http_start(&f->loop, &f->options, &f->server, &why), BATON_OK);
+    assert_ok(gw_http_start(&f->loop, &f->options, &f->server, &why));
 }
 
 static void on_closed(void *arg)
@@ -251,4 +251,16 @@ void client_reset(int fd)
     struct linger linger = {.l_onoff = 1, .l_linger = 0};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
     (void)close(fd);
+}
+
+void assert_holds(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("\"%s\" is not in: %s", part, text);
+}
+
+void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("\"%s\" is in: %s", part, text);
 }

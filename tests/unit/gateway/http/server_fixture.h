@@ -61,4 +61,8 @@ void client_drop(struct fixture *f, int fd, const int *count, int n);
 /* Closes with a RST instead of a FIN. */
 void client_reset(int fd);
 
+/* What a reply has, and has not. */
+void assert_holds(const char *text, const char *part);
+void assert_lacks(const char *text, const char *part);
+
 #endif

@@ -19,13 +19,11 @@ SETUP(setup)
 {
     fixture_init(&f);
     memset(piece, 'x', sizeof piece);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     fixture_stop(&f);
-    return 0;
 }
 
 /* A client whose request for path is with the handler. */

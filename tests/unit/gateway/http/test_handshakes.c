@@ -19,20 +19,18 @@ SETUP(start)
     struct tls_files files;
     struct baton_why why;
     tls_files_make(&files);
-    assert_int_equal(gw_tls_context_open(files.certfile, files.keyfile, &context, &why), BATON_OK);
+    assert_ok(gw_tls_context_open(files.certfile, files.keyfile, &context, &why));
     tls_files_remove(&files);
     fixture_init(&f);
     f.options.tls = context;
     f.options.head_timeout_ms = 3600 * 1000;
     fixture_start(&f);
-    return 0;
 }
 
 TEARDOWN(stop)
 {
     fixture_stop(&f);
     gw_tls_context_close(context);
-    return 0;
 }
 
 static bool is_closed(int fd)

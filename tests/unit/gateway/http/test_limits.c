@@ -138,13 +138,11 @@ static struct fixture f;
 SETUP(setup)
 {
     fixture_init(&f);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     fixture_stop(&f);
-    return 0;
 }
 
 static const char show[] = "GET /show HTTP/1.1\r\nHost: a\r\n\r\n";

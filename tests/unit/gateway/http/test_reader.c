@@ -297,7 +297,7 @@ TEST(a_head_over_the_limit_is_refused)
     memset(big, 'x', sizeof big);
     memcpy(big, start, sizeof start - 1);
     memcpy(big + MAX_HEAD_BYTES - 4, "\r\n\r\n", 4);
-    assert_int_equal(parse_n(big, MAX_HEAD_BYTES), BATON_OK);
+    assert_ok(parse_n(big, MAX_HEAD_BYTES));
     assert_int_equal(parse_n(big, MAX_HEAD_BYTES - 1), BATON_AGAIN);
     memcpy(big + MAX_HEAD_BYTES - 4, "x\r\n\r\n", 5);
     assert_refused_n(big, MAX_HEAD_BYTES, 431);
@@ -335,7 +335,7 @@ TEST(too_many_headers_are_refused)
 TEST(bytes_after_the_head_are_left_alone)
 {
     static const char text[] = GET("Content-Length: 5\r\n") "hello\n\n\0";
-    assert_int_equal(parse_n(text, sizeof text), BATON_OK);
+    assert_ok(parse_n(text, sizeof text));
     assert_int_equal(n_used, strlen(GET("Content-Length: 5\r\n")));
 }
 
@@ -353,7 +353,7 @@ TEST(a_head_that_trickles_in_is_read_the_same)
 {
     static const char good[] = "\r\nPOST /a?b HTTP/1.1\r\nHost: a\r\nContent-Length: 7\r\n\r\n";
     static const char bad[] = "GET / HTTP/1.1\r\nHost: a\r\nX : y\r\n\r\n";
-    assert_int_equal(trickle(good, strlen(good)), BATON_OK);
+    assert_ok(trickle(good, strlen(good)));
     assert_int_equal(n_used, strlen(good));
     assert_view(head.path, "/a");
     assert_int_equal(head.content_length, 7);
@@ -364,7 +364,6 @@ TEST(a_head_that_trickles_in_is_read_the_same)
 TEARDOWN(teardown)
 {
     free(copied);
-    return 0;
 }
 
 ALL_TESTS(NULL, teardown)

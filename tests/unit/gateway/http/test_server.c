@@ -13,31 +13,17 @@ static struct fixture f;
 SETUP(setup)
 {
     fixture_init(&f);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     fixture_stop(&f);
-    return 0;
 }
 
 static int start(void)
 {
     fixture_start(&f);
     return client_open(&f, 0);
-}
-
-static void assert_holds(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is not in: %s", part, text);
-}
-
-static void assert_lacks(const char *text, const char *part)
-{
-    if (strstr(text, part))
-        fail_msg("\"%s\" is in: %s", part, text);
 }
 
 TEST(a_request_reaches_the_handler_in_parts)

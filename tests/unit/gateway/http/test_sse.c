@@ -175,13 +175,11 @@ TEST(a_comment_is_no_event)
 SETUP(setup)
 {
     baton_buf_init(&wire, MAX_BYTES);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     baton_buf_fini(&wire);
-    return 0;
 }
 
 ALL_TESTS(setup, teardown)

@@ -23,7 +23,7 @@ static void assert_type(int status, const char *type)
     baton_buf_init(&out, 1024);
     gw_error_put(&out,
                  &(struct gw_error){.status = status, .code = "a_code", .message = "why \"so\""});
-    assert_int_equal(baton_json_parse(out.data, out.len, &root, NULL), BATON_OK);
+    assert_ok(baton_json_parse(out.data, out.len, &root, NULL));
     const struct baton_json *error = baton_json_get(root, "error");
     assert_string_equal(baton_json_string(baton_json_get(error, "type"), NULL), type);
     assert_string_equal(baton_json_string(baton_json_get(error, "message"), NULL), "why \"so\"");
@@ -55,7 +55,7 @@ TEST(an_error_says_what_else_is_known)
     gw_error_put(
         &out, &(struct gw_error){
                   .status = 429, .message = "", .param = "n", .retry_after_s = 7, .usage = &usage});
-    assert_int_equal(baton_json_parse(out.data, out.len, &root, NULL), BATON_OK);
+    assert_ok(baton_json_parse(out.data, out.len, &root, NULL));
     const struct baton_json *error = baton_json_get(root, "error");
     assert_string_equal(baton_json_string(baton_json_get(error, "param"), NULL), "n");
     assert_int_equal(baton_json_kind(baton_json_get(error, "code")), BATON_JSON_NULL);

@@ -13,7 +13,7 @@ static struct baton_why why;
 
 static void open_both(int max_version)
 {
-    assert_int_equal(gw_tls_context_open(files.certfile, files.keyfile, &context, &why), BATON_OK);
+    assert_ok(gw_tls_context_open(files.certfile, files.keyfile, &context, &why));
     tls = gw_tls_create(context);
     assert_non_null(tls);
     client = tls_client(max_version);
@@ -22,25 +22,21 @@ static void open_both(int max_version)
 SETUP(make_files)
 {
     tls_files_make(&files);
-    return 0;
 }
 
 TEARDOWN(remove_files)
 {
     tls_files_remove(&files);
-    return 0;
 }
 
 SETUP(begin)
 {
     open_both(TLS1_3_VERSION);
-    return 0;
 }
 
 SETUP(begin_1_2)
 {
     open_both(TLS1_2_VERSION);
-    return 0;
 }
 
 TEARDOWN(end)
@@ -48,7 +44,6 @@ TEARDOWN(end)
     SSL_free(client);
     gw_tls_destroy(tls);
     gw_tls_context_close(context);
-    return 0;
 }
 
 /* Delivers the server's output to the client. */
@@ -108,8 +103,8 @@ static void assert_speaks(void)
     assert_int_equal(read_from_client(&text), BATON_AGAIN);
     assert_int_equal(text.len, sizeof large);
     assert_memory_equal(text.data, large, sizeof large);
-    assert_int_equal(gw_tls_write(tls, large, sizeof large), BATON_OK);
-    assert_int_equal(gw_tls_write(tls, large, 0), BATON_OK);
+    assert_ok(gw_tls_write(tls, large, sizeof large));
+    assert_ok(gw_tls_write(tls, large, 0));
     deliver_out();
     size_t n_got = 0, n;
     while (SSL_read_ex(client, got + n_got, sizeof got - n_got, &n))
@@ -121,21 +116,21 @@ static void assert_speaks(void)
 
 TEST(both_sides_say_what_they_like_in_tls_1_3)
 {
-    assert_int_equal(shake_hands(4096), BATON_OK);
+    assert_ok(shake_hands(4096));
     assert_string_equal(SSL_get_version(client), "TLSv1.3");
     assert_speaks();
 }
 
 TEST_IN(begin_1_2, end, both_sides_say_what_they_like_in_tls_1_2)
 {
-    assert_int_equal(shake_hands(4096), BATON_OK);
+    assert_ok(shake_hands(4096));
     assert_string_equal(SSL_get_version(client), "TLSv1.2");
     assert_speaks();
 }
 
 TEST(bytes_may_come_one_by_one)
 {
-    assert_int_equal(shake_hands(1), BATON_OK);
+    assert_ok(shake_hands(1));
     assert_speaks();
 }
 
@@ -144,7 +139,7 @@ TEST(an_end_is_said_and_heard)
     char byte;
     struct baton_buf text;
     baton_buf_init(&text, 100);
-    assert_int_equal(shake_hands(4096), BATON_OK);
+    assert_ok(shake_hands(4096));
     assert_int_equal(SSL_write(client, "last", 4), 4);
     (void)SSL_shutdown(client);
     assert_int_equal(read_from_client(&text), BATON_CLOSED);
@@ -169,7 +164,7 @@ TEST(a_changed_byte_is_noticed)
 {
     char piece[4096], plain[100];
     size_t n;
-    assert_int_equal(shake_hands(4096), BATON_OK);
+    assert_ok(shake_hands(4096));
     assert_int_equal(SSL_write(client, "hello", 5), 5);
     size_t got = take_from_client(piece, sizeof piece);
     piece[got - 1] ^= 1;
@@ -181,21 +176,20 @@ TEST(a_changed_byte_is_noticed)
 TEST(a_connection_outlives_its_certificate)
 {
     struct gw_certificate certificate;
-    assert_int_equal(gw_certificate_open(&certificate, files.certfile, files.keyfile, &why),
-                     BATON_OK);
+    assert_ok(gw_certificate_open(&certificate, files.certfile, files.keyfile, &why));
     assert_int_equal(gw_tls_context_days_left(certificate.context), 2);
     gw_tls_destroy(tls);
     tls = gw_tls_create(certificate.context);
     gw_certificate_reload(&certificate);
     gw_certificate_close(&certificate);
-    assert_int_equal(shake_hands(4096), BATON_OK);
+    assert_ok(shake_hands(4096));
     assert_speaks();
 }
 
 TEST_ALONE(a_certificate_needs_its_key)
 {
     struct gw_certificate certificate;
-    assert_int_equal(gw_certificate_open(&certificate, "", "", &why), BATON_OK);
+    assert_ok(gw_certificate_open(&certificate, "", "", &why));
     assert_null(certificate.context);
     assert_int_equal(gw_certificate_open(&certificate, files.certfile, "", &why), BATON_INVALID);
     assert_string_equal(why.text, "ssl-keyfile is needed with ssl-certfile");

@@ -18,13 +18,11 @@ SETUP(setup)
 {
     fixture_init(&f);
     fixture_start(&f);
-    return 0;
 }
 
 TEARDOWN(teardown)
 {
     fixture_stop(&f);
-    return 0;
 }
 
 /* n requests in one write, which the loop has not seen yet. */

@@ -15,14 +15,6 @@ SETUP(open_gateway)
 {
     migration_limit = 1;
     open_with_spare();
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    migration_limit = 0;
-    return 0;
 }
 
 /* Two tokens are made at decode-0, which then drains. */

@@ -13,13 +13,6 @@ static const struct wanted streamed = {.n_prompt = 32, .n_new = 4, .streaming = 
 SETUP(open_gateway)
 {
     open_with_spare();
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    return 0;
 }
 
 /* Up to the first token, after 100 ms. */

@@ -18,14 +18,6 @@ SETUP(open_gateway)
 {
     migration_limit = LIMIT;
     open_with_spare();
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    migration_limit = 0;
-    return 0;
 }
 
 static void run_prompt(struct far_worker *at)

@@ -30,7 +30,6 @@ SETUP(setup)
                                                 .kv_blocks_total = 1000};
         gw_worker_list_push_back(&fleet.workers, &workers[i]);
     }
-    return 0;
 }
 
 static int64_t ask(int n, double n_prompt, double n_output)

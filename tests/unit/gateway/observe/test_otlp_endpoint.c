@@ -10,7 +10,7 @@ static struct baton_why why;
 static void expect_path(const char *url, const char *path)
 {
     struct gw_otlp_endpoint endpoint;
-    assert_int_equal(gw_otlp_endpoint_parse(&endpoint, url, "", "", &why), BATON_OK);
+    assert_ok(gw_otlp_endpoint_parse(&endpoint, url, "", "", &why));
     assert_string_equal(endpoint.path, path);
     gw_otlp_endpoint_fini(&endpoint);
 }
@@ -37,12 +37,11 @@ static enum baton_err parse(const char *text, const char *lines)
 
 TEST(headers_are_pairs_between_commas_or_lines)
 {
-    assert_int_equal(parse("", ""), BATON_OK);
-    assert_int_equal(parse("a=b", "a: b\r\n"), BATON_OK);
-    assert_int_equal(parse(" a = b , c=d e,,\n", "a: b\r\nc: d e\r\n"), BATON_OK);
-    assert_int_equal(parse("# one, two=three\r\na=b=c\r\n", "a: b=c\r\n"), BATON_OK);
-    assert_int_equal(parse("authorization=Basic%20eDp5%3D%2C", "authorization: Basic eDp5=,\r\n"),
-                     BATON_OK);
+    assert_ok(parse("", ""));
+    assert_ok(parse("a=b", "a: b\r\n"));
+    assert_ok(parse(" a = b , c=d e,,\n", "a: b\r\nc: d e\r\n"));
+    assert_ok(parse("# one, two=three\r\na=b=c\r\n", "a: b=c\r\n"));
+    assert_ok(parse("authorization=Basic%20eDp5%3D%2C", "authorization: Basic eDp5=,\r\n"));
 }
 
 TEST(headers_cannot_change_the_message)

@@ -33,8 +33,8 @@ TEST(the_queue_has_an_end_and_put_never_waits)
     char url[64];
     int fd = silent_server(url, sizeof url);
     memset(group, ' ', sizeof group);
-    assert_int_equal(gw_otlp_endpoint_parse(&endpoint, url, "", "", &why), BATON_OK);
-    assert_int_equal(gw_span_exporter_start(&endpoint, "[", "]", &exporter, &why), BATON_OK);
+    assert_ok(gw_otlp_endpoint_parse(&endpoint, url, "", "", &why));
+    assert_ok(gw_span_exporter_start(&endpoint, "[", "]", &exporter, &why));
     for (int i = 0; i < N_GROUPS; i++) {
         gw_span_exporter_put(exporter, group, sizeof group, 2);
         assert_true(gw_span_exporter_queued_bytes(exporter) <= GW_SPANS_QUEUED_BYTES);
@@ -54,9 +54,8 @@ TEST(what_is_too_large_is_dropped)
     struct gw_otlp_endpoint endpoint;
     struct gw_span_exporter *exporter;
     struct baton_why why;
-    assert_int_equal(gw_otlp_endpoint_parse(&endpoint, "http://127.0.0.1:1", "", "", &why),
-                     BATON_OK);
-    assert_int_equal(gw_span_exporter_start(&endpoint, "[", "]", &exporter, &why), BATON_OK);
+    assert_ok(gw_otlp_endpoint_parse(&endpoint, "http://127.0.0.1:1", "", "", &why));
+    assert_ok(gw_span_exporter_start(&endpoint, "[", "]", &exporter, &why));
     gw_span_exporter_put(exporter, group, sizeof group, 3);
     assert_int_equal(gw_span_exporter_count(exporter, GW_SPANS_queue_full), 3);
     assert_int_equal(gw_span_exporter_queued_bytes(exporter), 0);
@@ -77,13 +76,9 @@ TEST(pauses_grow_to_half_a_minute_and_differ)
     assert_true(gw_span_backoff_ns(1, -1, 1) != gw_span_backoff_ns(1, -1, 2));
 }
 
-int main(void)
+SETUP(ignore_sigpipe)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_queue_has_an_end_and_put_never_waits),
-        cmocka_unit_test(what_is_too_large_is_dropped),
-        cmocka_unit_test(pauses_grow_to_half_a_minute_and_differ),
-    };
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+EACH_TEST(ignore_sigpipe, NULL)

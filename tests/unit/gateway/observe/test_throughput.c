@@ -14,7 +14,6 @@ SETUP(init)
     throughput = (struct gw_throughput){0};
     still = (struct gw_standstill){false, false, false};
     now_ns = 1000 * BATON_SECOND;
-    return 0;
 }
 
 static void sleep_s(double seconds)

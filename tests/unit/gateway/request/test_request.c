@@ -17,7 +17,6 @@ static const struct gw_response_writer no_writer;
 SETUP(init)
 {
     gw_requests_init(&requests);
-    return 0;
 }
 
 static struct gw_request *new_request(void)

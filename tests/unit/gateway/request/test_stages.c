@@ -11,9 +11,8 @@ static struct gw_request *request;
 static struct gw_stage_span spans[BATON_N_STAGES];
 
 /* Arrived at 0 ms of its own time, 1 ms each of parsing, tokenizing and waiting, sent at 3 ms. */
-static int init(void **state)
+SETUP(init)
 {
-    (void)state;
     gw_requests_init(&requests);
     request = gw_request_create(&requests, NULL, NULL, 5 * BATON_SECOND);
     request->params.kv_cache = true;
@@ -23,14 +22,11 @@ static int init(void **state)
     request->attempt.prefill_sent_ns = times->tokenized_ns + BATON_MS;
     (void)strcpy(request->attempt.prefill_id, "prefill-0");
     (void)strcpy(request->attempt.decode_id, "decode-0");
-    return 0;
 }
 
-static int fini(void **state)
+TEARDOWN(fini)
 {
-    (void)state;
     gw_request_destroy(&requests, request);
-    return 0;
 }
 
 static int64_t at_ms(double ms)
@@ -122,7 +118,7 @@ TEST(a_migration_is_a_stage_and_both_attempts_count)
     decode();
     request->attempt.decode_times.decode_s = 0.010;
     request->output.last_token_ns = at_ms(25);
-    assert_int_equal(gw_request_migrate(request, "its worker died"), BATON_OK);
+    assert_ok(gw_request_migrate(request, "its worker died"));
     (void)strcpy(request->attempt.decode_id, "decode-1");
     request->migration.gap_s = 0.015;
     request->attempt.first_token_ns = at_ms(40);
@@ -137,7 +133,7 @@ TEST(a_migration_is_a_stage_and_both_attempts_count)
 TEST(a_migration_that_finds_no_worker_lasts_to_the_end)
 {
     decode();
-    assert_int_equal(gw_request_migrate(request, "its worker died"), BATON_OK);
+    assert_ok(gw_request_migrate(request, "its worker died"));
     request->migration.gap_s = 0.015;
     end_at(40);
     assert_stage_ms(migration, "gateway", 15);

@@ -37,20 +37,11 @@ static void open_with(const struct gw_routing_options *routing)
 SETUP(open_gateway)
 {
     open_with(NULL);
-    return 0;
 }
 
 SETUP(open_strict_gateway)
 {
     open_with(&(struct gw_routing_options){.strict_class = true});
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    migration_limit = absence_ms = 0;
-    return 0;
 }
 
 /* One worker computes the request's prompt, and another makes tokens until there are n in all. */
@@ -360,7 +351,7 @@ TEST_IN(open_strict_gateway, close_gateway, strict_classes_never_mix)
 SETUP(open_patient_strict_gateway)
 {
     absence_ms = 10 * BEAT_MS;
-    return open_strict_gateway(NULL);
+    open_strict_gateway(NULL);
 }
 
 TEST_IN(open_patient_strict_gateway, close_gateway,

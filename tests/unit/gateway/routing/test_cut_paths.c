@@ -12,7 +12,6 @@ SETUP(init)
 {
     cut = (struct gw_cut_paths){.n = 0};
     now_ns = 1000 * BATON_SECOND;
-    return 0;
 }
 
 TEST(a_pair_is_avoided_for_a_while_and_longer_each_time)

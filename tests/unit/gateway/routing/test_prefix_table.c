@@ -26,8 +26,8 @@ static struct prompt prompt(uint32_t seed, size_t n_shared)
     uint32_t tokens[MAX_BLOCKS];
     for (size_t i = 0; i < MAX_BLOCKS; i++)
         tokens[i] = i < n_shared ? 7 : 1000 + seed;
-    assert_int_equal(baton_block_hash_root(&salt, &root), BATON_OK);
-    assert_int_equal(baton_block_hash_tokens(&root, tokens, 1, out.hashes, MAX_BLOCKS), BATON_OK);
+    assert_ok(baton_block_hash_root(&salt, &root));
+    assert_ok(baton_block_hash_tokens(&root, tokens, 1, out.hashes, MAX_BLOCKS));
     return out;
 }
 

@@ -8,13 +8,6 @@ static const struct wanted usual = {.n_prompt = 32, .n_new = 4};
 SETUP(open_gateway)
 {
     open_with_spare();
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    return 0;
 }
 
 /* The smaller of two statuses counts as the load by other gateways: see worker_load.h. */

@@ -41,13 +41,6 @@ SETUP(ask_three_workers)
     }
     assert_non_null(first);
     assert_int_equal(n_helpers, 2);
-    return 0;
-}
-
-TEARDOWN(close_gateway)
-{
-    gateway_close();
-    return 0;
 }
 
 /* The helpers are told to stop, and are free for others; the attempt goes on. */
@@ -152,17 +145,4 @@ TEST(the_first_without_blocks_after_a_helper_is_asked_again)
     finish();
 }
 
-int main(void)
-{
-#define ROW(name) cmocka_unit_test_setup_teardown(name, ask_three_workers, close_gateway)
-    const struct CMUnitTest tests[] = {
-        ROW(workers_that_all_have_blocks_are_told_to_start),
-        ROW(a_rejection_after_the_start_changes_nothing),
-        ROW(a_helper_without_blocks_leaves_the_prompt_to_the_first_that_has_them),
-        ROW(a_helper_without_blocks_leaves_the_prompt_to_the_first_when_it_has_them),
-        ROW(the_first_without_blocks_is_asked_again_to_wait_for_them),
-        ROW(the_first_without_blocks_after_a_helper_is_asked_again),
-    };
-#undef ROW
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+EACH_TEST(ask_three_workers, close_gateway)

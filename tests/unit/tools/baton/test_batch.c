@@ -19,14 +19,12 @@ SETUP(init)
 {
     bt_batch_request_init(&request);
     baton_buf_init(&text, BT_BATCH_LINE_MAX_BYTES);
-    return 0;
 }
 
 TEARDOWN(fini)
 {
     bt_batch_request_fini(&request);
     baton_buf_fini(&text);
-    return 0;
 }
 
 static enum baton_err read_line(const char *line, struct baton_why *why)
@@ -38,11 +36,9 @@ static enum baton_err read_line(const char *line, struct baton_why *why)
 
 TEST(a_request_keeps_its_body_and_gets_the_lowest_priority)
 {
-    assert_int_equal(
-        read_line("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\","
-                  "\"body\":{\"prompt\":\"x\",\"seed\":9007199254740993,\"t\":0.5}}",
-                  NULL),
-        BATON_OK);
+    assert_ok(read_line("{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/completions\","
+                        "\"body\":{\"prompt\":\"x\",\"seed\":9007199254740993,\"t\":0.5}}",
+                        NULL));
     assert_string_equal(baton_buf_text(&request.body),
                         "{\"prompt\":\"x\",\"seed\":9007199254740993,\"t\":0.5,"
                         "\"priority\":\"batch\"}");
@@ -57,7 +53,7 @@ TEST(a_request_may_say_its_own_priority)
         (void)snprintf(line, sizeof line,
                        "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/x\",\"body\":%s}",
                        bodies[i]);
-        assert_int_equal(read_line(line, NULL), BATON_OK);
+        assert_ok(read_line(line, NULL));
         assert_string_equal(baton_buf_text(&request.body), bodies[i]);
     }
 }
@@ -67,10 +63,9 @@ TEST(an_answer_tells_which_request_it_answers)
     struct baton_buf body, line;
     uint64_t number;
     uint32_t mark;
-    assert_int_equal(read_line("{\"custom_id\":\"a\\\"\\\\,\\u00e9\",\"method\":\"POST\","
-                               "\"url\":\"/x\",\"body\":{}}",
-                               NULL),
-                     BATON_OK);
+    assert_ok(read_line("{\"custom_id\":\"a\\\"\\\\,\\u00e9\",\"method\":\"POST\","
+                        "\"url\":\"/x\",\"body\":{}}",
+                        NULL));
     baton_buf_init(&body, 1000);
     baton_buf_init(&line, 1000);
     baton_buf_puts(&body, "{\"a\":\n [1]}\n");
@@ -79,7 +74,7 @@ TEST(an_answer_tells_which_request_it_answers)
                         "{\"id\":\"batch_req_7\",\"custom_id\":\"a\\\"\\\\,\u00e9\",\"response\":"
                         "{\"status_code\":200,\"request_id\":\"r-1\",\"body\":{\"a\":  [1]} },"
                         "\"error\":null}\n");
-    assert_int_equal(bt_batch_read_answer(&line, &number, &mark), BATON_OK);
+    assert_ok(bt_batch_read_answer(&line, &number, &mark));
     assert_int_equal(number, 7);
     assert_int_equal(mark,
                      bt_batch_mark(baton_buf_text(&request.custom_id), request.custom_id.len));
@@ -125,13 +120,13 @@ TEST(lines_are_read_whole_whatever_their_length)
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
     bt_lines_init(&lines, fd);
     for (int n = BT_LINES_READ_BYTES - 2; n <= BT_LINES_READ_BYTES + 2; n++) {
-        assert_int_equal(bt_lines_next(&lines, &text), BATON_OK);
+        assert_ok(bt_lines_next(&lines, &text));
         assert_int_equal(text.len, n);
-        assert_int_equal(bt_lines_next(&lines, &text), BATON_OK);
+        assert_ok(bt_lines_next(&lines, &text));
         assert_int_equal(text.len, 0);
         assert_true(lines.is_whole);
     }
-    assert_int_equal(bt_lines_next(&lines, &text), BATON_OK);
+    assert_ok(bt_lines_next(&lines, &text));
     assert_string_equal(baton_buf_text(&text), "end");
     assert_false(lines.is_whole);
     assert_int_equal(lines.number, 11);

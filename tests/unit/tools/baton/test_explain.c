@@ -35,7 +35,7 @@ TEST(a_token_stands_among_its_candidates)
 {
     enum baton_err err;
     char *text = explained(0, &err, NULL);
-    assert_int_equal(err, BATON_OK);
+    assert_ok(err);
     assert_string_equal(text,
                         "Token 2, \"b\\n\": rank 2, 25.00 %\n"
                         "The draw fell there.\n"
@@ -50,7 +50,7 @@ TEST(a_terminal_never_sees_control_characters_of_a_token)
 {
     enum baton_err err;
     char *text = explained(1, &err, NULL);
-    assert_int_equal(err, BATON_OK);
+    assert_ok(err);
     assert_string_equal(text, "Token 1, \" a\\x1b[2J\": rank 1, 50.00 %\n");
     free(text);
 }

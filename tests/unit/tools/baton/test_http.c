@@ -24,7 +24,7 @@ TEST(a_url_tells_host_port_path_and_whether_it_is_encrypted)
 {
     for (size_t i = 0; i < BATON_N_OF(good); i++) {
         struct bt_server server;
-        assert_int_equal(bt_server_parse("--url", good[i].url, &server, NULL), BATON_OK);
+        assert_ok(bt_server_parse("--url", good[i].url, &server, NULL));
         assert_string_equal(server.url.host, good[i].host);
         assert_string_equal(server.url.port, good[i].port);
         assert_string_equal(server.url.path, good[i].path);
@@ -52,7 +52,7 @@ TEST(the_first_key_of_a_file_is_taken_without_comments_and_limits)
     int fd = mkstemp(path);
     assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
     (void)close(fd);
-    assert_int_equal(bt_server_read_key(&server, path, NULL), BATON_OK);
+    assert_ok(bt_server_read_key(&server, path, NULL));
     assert_string_equal(server.key, "alpha-key-0001");
     (void)unlink(path);
     assert_int_equal(bt_server_read_key(&server, path, NULL), BATON_NOT_FOUND);

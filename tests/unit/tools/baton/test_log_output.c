@@ -96,7 +96,7 @@ TEST(the_lines_of_a_pipe_come_whole_and_the_last_one_without_its_end_too)
     assert_false(pipe(to));
     assert_false(uv_loop_init(&loop));
     output = (struct bt_log_output){.fd = to[1], .name_width = 1};
-    assert_int_equal(bt_log_input_open(&input, &loop, &output, "p", from[0], NULL), BATON_OK);
+    assert_ok(bt_log_input_open(&input, &loop, &output, "p", from[0], NULL));
     assert_int_equal(write(from[1], "one\ntw", 6), 6);
     (void)uv_run(&loop, UV_RUN_ONCE);
     assert_string_equal(drain(to[0]), "p | one\n");

@@ -12,13 +12,11 @@ SETUP(begin)
 {
     record = (struct ld_record){.plan = {.output_tokens = 3}};
     ld_record_begin_attempt(&record, MS);
-    return 0;
 }
 
 TEARDOWN(end)
 {
     free(record.arrivals_ns);
-    return 0;
 }
 
 static enum baton_err take(enum ld_api api, const char *name, const char *data, int64_t now_ms,
@@ -31,21 +29,18 @@ static enum baton_err take(enum ld_api api, const char *name, const char *data, 
 TEST(native_events_are_understood)
 {
     bool ended = false;
-    assert_int_equal(take(LD_API_NATIVE, "meta",
-                          "{\"id\":\"gen-1\",\"ttft_s\":0.25,\"prompt_tokens\":4,\"seed\":3}", 5,
-                          &ended),
-                     BATON_OK);
-    assert_int_equal(take(LD_API_NATIVE, "token", " a", 6, &ended), BATON_OK);
-    assert_int_equal(take(LD_API_NATIVE, "step", "{}", 7, &ended), BATON_OK);
-    assert_int_equal(take(LD_API_NATIVE, "token", " b", 8, &ended), BATON_OK);
+    assert_ok(take(LD_API_NATIVE, "meta",
+                   "{\"id\":\"gen-1\",\"ttft_s\":0.25,\"prompt_tokens\":4,\"seed\":3}", 5, &ended));
+    assert_ok(take(LD_API_NATIVE, "token", " a", 6, &ended));
+    assert_ok(take(LD_API_NATIVE, "step", "{}", 7, &ended));
+    assert_ok(take(LD_API_NATIVE, "token", " b", 8, &ended));
     assert_false(ended);
-    assert_int_equal(
+    assert_ok(
         take(LD_API_NATIVE, "summary",
              "{\"e2el_s\":0.5,\"output_tokens\":3,\"tpot_s\":0.125,\"finish_reason\":\"length\","
              "\"cached_tokens\":2,\"timeline\":{\"stages\":[{\"name\":\"decode\",\"worker\":\"d\","
              "\"start_s\":0.1,\"duration_s\":0.2}]}}",
-             9, &ended),
-        BATON_OK);
+             9, &ended));
     assert_true(ended);
     assert_int_equal(record.n_arrivals, 2);
     assert_int_equal(ld_record_output_tokens(&record), 3);
@@ -62,26 +57,23 @@ TEST(native_events_are_understood)
 TEST(completions_of_llama_cpp_are_understood)
 {
     bool ended = false;
-    assert_int_equal(take(LD_API_COMPLETIONS, "",
-                          "{\"choices\":[{\"text\":\" the\",\"index\":0,\"logprobs\":null,"
-                          "\"finish_reason\":null}],\"created\":1,\"model\":\"m\","
-                          "\"object\":\"text_completion\",\"id\":\"chatcmpl-x\"}",
-                          5, &ended),
-                     BATON_OK);
-    assert_int_equal(take(LD_API_COMPLETIONS, "",
-                          "{\"choices\":[{\"text\":\" end\",\"index\":0,\"finish_reason\":null}]}",
-                          7, &ended),
-                     BATON_OK);
-    assert_int_equal(
+    assert_ok(take(LD_API_COMPLETIONS, "",
+                   "{\"choices\":[{\"text\":\" the\",\"index\":0,\"logprobs\":null,"
+                   "\"finish_reason\":null}],\"created\":1,\"model\":\"m\","
+                   "\"object\":\"text_completion\",\"id\":\"chatcmpl-x\"}",
+                   5, &ended));
+    assert_ok(take(LD_API_COMPLETIONS, "",
+                   "{\"choices\":[{\"text\":\" end\",\"index\":0,\"finish_reason\":null}]}", 7,
+                   &ended));
+    assert_ok(
         take(LD_API_COMPLETIONS, "",
              "{\"choices\":[{\"text\":\"\",\"index\":0,\"finish_reason\":\"length\"}],"
              "\"usage\":{\"completion_tokens\":2,\"prompt_tokens\":64,\"total_tokens\":66},"
              "\"timings\":{\"cache_n\":3,\"prompt_n\":61,\"prompt_ms\":30.0,\"predicted_n\":2,"
              "\"predicted_ms\":10.0,\"predicted_per_token_ms\":5.0}}",
-             8, &ended),
-        BATON_OK);
+             8, &ended));
     assert_false(ended);
-    assert_int_equal(take(LD_API_COMPLETIONS, "", "[DONE]", 9, &ended), BATON_OK);
+    assert_ok(take(LD_API_COMPLETIONS, "", "[DONE]", 9, &ended));
     assert_true(ended);
     assert_int_equal(record.n_arrivals, 2);
     assert_int_equal(record.finished_ns, 8 * MS);
@@ -94,26 +86,21 @@ TEST(completions_of_llama_cpp_are_understood)
 TEST(a_chats_role_is_no_token)
 {
     bool ended = false;
-    assert_int_equal(take(LD_API_CHAT, "",
-                          "{\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":"
-                          "{\"role\":\"assistant\",\"content\":null}}]}",
-                          4, &ended),
-                     BATON_OK);
+    assert_ok(take(LD_API_CHAT, "",
+                   "{\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":"
+                   "{\"role\":\"assistant\",\"content\":null}}]}",
+                   4, &ended));
     assert_int_equal(record.first_ns, 0);
-    assert_int_equal(take(LD_API_CHAT, "",
-                          "{\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"index\":0}]}", 5,
-                          &ended),
-                     BATON_OK);
+    assert_ok(take(LD_API_CHAT, "", "{\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"index\":0}]}",
+                   5, &ended));
     assert_int_equal(record.first_ns, 5 * MS);
-    assert_int_equal(take(LD_API_CHAT, "",
-                          "{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\",\"index\":0}]}",
-                          6, &ended),
-                     BATON_OK);
-    assert_int_equal(take(LD_API_CHAT, "",
-                          "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1,"
-                          "\"prompt_tokens_details\":{\"cached_tokens\":0}}}",
-                          7, &ended),
-                     BATON_OK);
+    assert_ok(take(LD_API_CHAT, "",
+                   "{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\",\"index\":0}]}", 6,
+                   &ended));
+    assert_ok(take(LD_API_CHAT, "",
+                   "{\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1,"
+                   "\"prompt_tokens_details\":{\"cached_tokens\":0}}}",
+                   7, &ended));
     assert_int_equal(record.n_arrivals, 1);
     assert_int_equal(record.server.output_tokens, 1);
     assert_int_equal(record.server.cached_tokens, 0);
@@ -143,8 +130,7 @@ TEST(nonsense_is_an_error)
 TEST(nothing_said_is_nothing_known)
 {
     bool ended = false;
-    assert_int_equal(take(LD_API_NATIVE, "summary", "{\"tpot_s\":null,\"e2el_s\":-1}", 5, &ended),
-                     BATON_OK);
+    assert_ok(take(LD_API_NATIVE, "summary", "{\"tpot_s\":null,\"e2el_s\":-1}", 5, &ended));
     assert_int_equal(record.server.output_tokens, -1);
     assert_true(record.server.tpot_s < 0 && record.server.e2el_s < 0);
 }

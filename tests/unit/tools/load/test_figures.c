@@ -31,14 +31,13 @@ static struct ld_record *add(const char *group, int64_t start_ms, int64_t first_
 static struct ld_figures figures_of(int64_t to_ms, const struct ld_slo *slo)
 {
     struct ld_figures figures;
-    assert_int_equal(ld_figures_make(&records, "a", 1 * MS, to_ms * MS, slo, &figures), BATON_OK);
+    assert_ok(ld_figures_make(&records, "a", 1 * MS, to_ms * MS, slo, &figures));
     return figures;
 }
 
 TEARDOWN(clean)
 {
     ld_records_fini(&records);
-    return 0;
 }
 
 TEST(times_are_those_of_the_record)
@@ -157,8 +156,8 @@ TEST(a_gap_belongs_to_the_phase_it_lies_in)
         assert_true(ld_record_arrival(record, (260 + 10 * i) * MS));
     assert_true(ld_record_arrival(record, 400 * MS));
     add("intruders", 1, 100, 1000, 3);
-    assert_int_equal(ld_phase_make(&records, "readers", 90 * MS, 250 * MS, &alone), BATON_OK);
-    assert_int_equal(ld_phase_make(&records, "readers", 250 * MS, 500 * MS, &intruded), BATON_OK);
+    assert_ok(ld_phase_make(&records, "readers", 90 * MS, 250 * MS, &alone));
+    assert_ok(ld_phase_make(&records, "readers", 250 * MS, 500 * MS, &intruded));
     assert_int_equal(alone.itl.n, 10);
     assert_float_equal(alone.max_steps, 1, 1e-9);
     assert_int_equal(alone.n_stalls, 0);

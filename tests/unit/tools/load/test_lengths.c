@@ -12,7 +12,7 @@ static struct ld_lengths parsed(const char *text)
 {
     struct ld_lengths lengths = {.min = 0};
     struct baton_why why;
-    assert_int_equal(ld_lengths_parse("--x", text, &lengths, &why), BATON_OK);
+    assert_ok(ld_lengths_parse("--x", text, &lengths, &why));
     return lengths;
 }
 
@@ -99,7 +99,7 @@ TEST(ranges_are_checked_against_their_bounds)
 {
     int64_t first = -1, last = -1;
     struct baton_why why;
-    assert_int_equal(ld_range_parse("--vocab", "16-2000", 0, 5000, &first, &last, &why), BATON_OK);
+    assert_ok(ld_range_parse("--vocab", "16-2000", 0, 5000, &first, &last, &why));
     assert_int_equal(first, 16);
     assert_int_equal(last, 2000);
     assert_int_equal(ld_range_parse("--vocab", "16-5001", 0, 5000, &first, &last, &why),

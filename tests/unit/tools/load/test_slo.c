@@ -9,8 +9,7 @@ TEST(bounds_are_read_with_their_units)
 {
     struct ld_slo slo = {0};
     struct baton_why why;
-    assert_int_equal(ld_slo_parse("--slo", "ttft=200ms,itl=500us,tpot=0.04,e2el=3s", &slo, &why),
-                     BATON_OK);
+    assert_ok(ld_slo_parse("--slo", "ttft=200ms,itl=500us,tpot=0.04,e2el=3s", &slo, &why));
     assert_float_equal(slo.ttft_s, 0.2, 1e-9);
     assert_float_equal(slo.itl_s, 0.0005, 1e-9);
     assert_float_equal(slo.tpot_s, 0.04, 1e-9);
@@ -23,7 +22,7 @@ TEST(unnamed_figures_have_no_bound)
     struct ld_slo slo = {0};
     struct baton_why why;
     assert_false(ld_slo_is_set(&slo));
-    assert_int_equal(ld_slo_parse("--slo", "itl=1", &slo, &why), BATON_OK);
+    assert_ok(ld_slo_parse("--slo", "itl=1", &slo, &why));
     assert_true(slo.ttft_s == 0 && slo.itl_s == 1);
 }
 

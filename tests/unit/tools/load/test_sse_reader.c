@@ -31,7 +31,7 @@ static enum baton_err read_in_steps(const char *text, size_t step)
 static void expect(const char *text, const char *events)
 {
     for (size_t step = 1; step <= strlen(text); step++) {
-        assert_int_equal(read_in_steps(text, step), BATON_OK);
+        assert_ok(read_in_steps(text, step));
         assert_string_equal(baton_buf_text(&seen), events);
     }
 }
@@ -94,20 +94,14 @@ TEST(a_line_without_end_is_bounded)
     ld_sse_fini(&sse);
 }
 
-int main(void)
+SETUP(begin)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(events_come_out_however_they_were_cut),
-        cmocka_unit_test(every_line_end_ends_a_line),
-        cmocka_unit_test(lines_of_data_are_joined),
-        cmocka_unit_test(comments_and_other_fields_are_skipped),
-        cmocka_unit_test(an_event_without_data_is_none),
-        cmocka_unit_test(a_byte_order_mark_is_skipped),
-        cmocka_unit_test(the_callback_can_end_it),
-        cmocka_unit_test(a_line_without_end_is_bounded),
-    };
     baton_buf_init(&seen, 4096);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    baton_buf_fini(&seen);
-    return failed;
 }
+
+TEARDOWN(end)
+{
+    baton_buf_fini(&seen);
+}
+
+EACH_TEST(begin, end)

@@ -14,13 +14,12 @@ TEST(rows_come_in_order_of_arrival)
 {
     struct ld_trace trace = {.n = 0};
     struct baton_why why;
-    assert_int_equal(parse("{\"timestamp\": 2500, \"input_length\": 700, \"output_length\": 3, "
-                           "\"hash_ids\": [46, 47]}\r\n"
-                           "\n"
-                           "{\"timestamp\": 500, \"input_length\": 600, \"output_length\": 52, "
-                           "\"hash_ids\": [46, 9], \"type\": \"text\"}",
-                           &trace, &why),
-                     BATON_OK);
+    assert_ok(parse("{\"timestamp\": 2500, \"input_length\": 700, \"output_length\": 3, "
+                    "\"hash_ids\": [46, 47]}\r\n"
+                    "\n"
+                    "{\"timestamp\": 500, \"input_length\": 600, \"output_length\": 52, "
+                    "\"hash_ids\": [46, 9], \"type\": \"text\"}",
+                    &trace, &why));
     assert_int_equal(trace.n, 2);
     assert_true(trace.rows[0].arrival_s == 0 && trace.rows[1].arrival_s == 2);
     assert_int_equal(trace.rows[0].input_tokens, 600);
@@ -35,9 +34,7 @@ TEST(a_row_needs_no_hashes)
 {
     struct ld_trace trace = {.n = 0};
     struct baton_why why;
-    assert_int_equal(
-        parse("{\"timestamp\":0.5,\"input_length\":1,\"output_length\":1}", &trace, &why),
-        BATON_OK);
+    assert_ok(parse("{\"timestamp\":0.5,\"input_length\":1,\"output_length\":1}", &trace, &why));
     assert_int_equal(trace.rows[0].n_hashes, 0);
     ld_trace_fini(&trace);
 }

@@ -48,7 +48,7 @@ TEST(a_prompt_has_exactly_its_tokens)
     struct baton_json *json = NULL;
     struct baton_why why;
     char *text = prompt_of(&workload, 3);
-    assert_int_equal(baton_json_parse(text, strlen(text), &json, &why), BATON_OK);
+    assert_ok(baton_json_parse(text, strlen(text), &json, &why));
     assert_int_equal(baton_json_size(json), 777);
     for (size_t i = 0; i < 777; i++)
         assert_in_range(baton_json_int(baton_json_at(json, i)), 16, 2000);

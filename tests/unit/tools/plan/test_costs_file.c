@@ -26,7 +26,7 @@ static void write(const struct sim_costs *costs, struct baton_buf *text)
     baton_buf_init(text, TEXT_MAX_BYTES);
     struct baton_json_out out = baton_json_out(text);
     sim_costs_file_put(costs, NULL, &out);
-    assert_int_equal(baton_buf_err(text), BATON_OK);
+    assert_ok(baton_buf_err(text));
 }
 
 TEST(costs_come_back_as_they_were_written)
@@ -38,7 +38,7 @@ TEST(costs_come_back_as_they_were_written)
     costs.cores[1] = costs.cores[0];
     costs.cores[1].n_cores = 8;
     write(&costs, &text);
-    assert_int_equal(sim_costs_file_parse("f", text.data, text.len, &read, &why), BATON_OK);
+    assert_ok(sim_costs_file_parse("f", text.data, text.len, &read, &why));
     assert_memory_equal(&read, &costs, sizeof costs);
     baton_buf_fini(&text);
 }
@@ -96,7 +96,7 @@ TEST(layouts_are_counted_by_role)
     struct sim_layouts layouts;
     struct baton_why why = {""};
     char name[SIM_LAYOUT_BYTES];
-    assert_int_equal(sim_layouts_parse("--layouts", "1P1D,16384P12D", &layouts, &why), BATON_OK);
+    assert_ok(sim_layouts_parse("--layouts", "1P1D,16384P12D", &layouts, &why));
     assert_int_equal(layouts.n, 2);
     assert_int_equal(layouts.items[1].n_prefill, 16384);
     assert_int_equal(layouts.items[1].n_decode, 12);

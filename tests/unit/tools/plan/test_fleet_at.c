@@ -10,7 +10,7 @@
 static enum baton_err read_text(const char *text, struct plan_fleet_at *fleet)
 {
     struct baton_json *answer = NULL;
-    assert_int_equal(baton_json_parse(text, strlen(text), &answer, NULL), BATON_OK);
+    assert_ok(baton_json_parse(text, strlen(text), &answer, NULL));
     enum baton_err err = plan_fleet_read(answer, fleet, NULL);
     baton_json_free(answer);
     return err;
@@ -23,21 +23,19 @@ static enum baton_err read_text(const char *text, struct plan_fleet_at *fleet)
 TEST(the_costs_are_means_of_ready_workers_that_know_them)
 {
     struct plan_fleet_at at;
-    assert_int_equal(
-        read_text(
-            "{\"workers\":[" WORKER("prefill", "ready", "0.002", "0.0001", "128", "9") "," WORKER(
-                "prefill", "ready", "0.004", "0.0003", "64",
-                "9") "," WORKER("prefill", "ready", "null", "null", "128",
-                                "9") "," WORKER("prefill", "suspect", "9", "9", "9",
-                                                "9") "," WORKER("decode", "ready", "0.01", "0.001",
-                                                                "16",
-                                                                "100") "],"
-                                                                       "\"advice\":{\"observed\":{"
-                                                                       "\"requests_per_s\":2.5,"
-                                                                       "\"prompt_tokens\":100,"
-                                                                       "\"output_tokens\":20}}}",
-            &at),
-        BATON_OK);
+    assert_ok(read_text(
+        "{\"workers\":[" WORKER("prefill", "ready", "0.002", "0.0001", "128", "9") "," WORKER(
+            "prefill", "ready", "0.004", "0.0003", "64",
+            "9") "," WORKER("prefill", "ready", "null", "null", "128",
+                            "9") "," WORKER("prefill", "suspect", "9", "9", "9",
+                                            "9") "," WORKER("decode", "ready", "0.01", "0.001",
+                                                            "16",
+                                                            "100") "],"
+                                                                   "\"advice\":{\"observed\":{"
+                                                                   "\"requests_per_s\":2.5,"
+                                                                   "\"prompt_tokens\":100,"
+                                                                   "\"output_tokens\":20}}}",
+        &at));
     assert_true(at.fleet.n_prefill == 3 && at.fleet.n_decode == 1);
     assert_true(fabs(at.fleet.prefill.base_s - 0.003) < 1e-12);
     assert_true(fabs(at.fleet.prefill.per_row_s - 0.0002) < 1e-12);
@@ -49,9 +47,8 @@ TEST(the_costs_are_means_of_ready_workers_that_know_them)
 TEST(figures_that_the_gateway_does_not_know_are_nan)
 {
     struct plan_fleet_at at;
-    assert_int_equal(
-        read_text("{\"workers\":[],\"advice\":{\"observed\":{\"requests_per_s\":null}}}", &at),
-        BATON_OK);
+    assert_ok(
+        read_text("{\"workers\":[],\"advice\":{\"observed\":{\"requests_per_s\":null}}}", &at));
     assert_true(isnan(at.observed.rate_per_s) && isnan(at.observed.prompt_tokens));
     assert_true(at.fleet.n_prefill == 0 && at.kv_tokens == 0);
     assert_true(isnan(baton_capacity_token_s(&at.fleet.prefill)));
@@ -64,7 +61,6 @@ TEST(other_servers_answers_are_refused)
     struct plan_fleet_at at;
     for (size_t i = 0; i < BATON_N_OF(texts); i++)
         assert_int_equal(read_text(texts[i], &at), BATON_PEER);
-    assert_int_equal(
-        read_text("{\"workers\":[1,\"x\",{\"role\":7,\"state\":\"ready\"}],\"advice\":{}}", &at),
-        BATON_OK);
+    assert_ok(
+        read_text("{\"workers\":[1,\"x\",{\"role\":7,\"state\":\"ready\"}],\"advice\":{}}", &at));
 }

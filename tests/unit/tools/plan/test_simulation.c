@@ -12,7 +12,7 @@ static struct sim_results simulate(const struct sim_settings *settings, struct s
 {
     struct sim_results results;
     struct baton_why why = {""};
-    assert_int_equal(sim_run(settings, &layout, &results, &why), BATON_OK);
+    assert_ok(sim_run(settings, &layout, &results, &why));
     return results;
 }
 

@@ -11,16 +11,14 @@ static cpu_set_t allowed;
 static struct baton_cpu_quota quota;
 static const char *path;
 
-static int set_up(void **state)
+SETUP(set_up)
 {
     CPU_ZERO(&allowed);
     quota = (struct baton_cpu_quota){0};
     CPU_SET(2, &allowed);
     CPU_SET(5, &allowed);
-    if (make_scratch(state))
-        return -1;
+    assert_false(make_scratch(NULL));
     path = in_scratch("table");
-    return 0;
 }
 
 static struct baton_core_lease *open_lease(enum baton_core_role role)

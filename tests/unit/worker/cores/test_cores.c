@@ -26,7 +26,7 @@ static int n_allowed(void)
 TEST(all_means_all_allowed_processors_without_a_lease)
 {
     struct baton_cores cores;
-    assert_int_equal(init(&cores, "all", scratch), BATON_OK);
+    assert_ok(init(&cores, "all", scratch));
     assert_int_equal(cores.n, n_allowed());
     assert_null(cores.lease);
     assert_int_equal(baton_cores_tick(&cores, 5), INT64_MAX);
@@ -38,7 +38,7 @@ TEST(auto_takes_a_lease_in_the_directory_it_is_given)
 {
     struct baton_cores cores;
     char name[64];
-    assert_int_equal(init(&cores, "auto", scratch), BATON_OK);
+    assert_ok(init(&cores, "auto", scratch));
     assert_non_null(cores.lease);
     (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
     assert_int_equal(access(in_scratch(name), R_OK | W_OK), 0);
@@ -48,9 +48,9 @@ TEST(auto_takes_a_lease_in_the_directory_it_is_given)
 TEST(without_a_usable_directory_auto_is_all)
 {
     struct baton_cores cores;
-    assert_int_equal(init(&cores, "auto", ""), BATON_OK);
+    assert_ok(init(&cores, "auto", ""));
     assert_null(cores.lease);
-    assert_int_equal(init(&cores, "auto", in_scratch("not there")), BATON_OK);
+    assert_ok(init(&cores, "auto", in_scratch("not there")));
     assert_null(cores.lease);
     assert_int_equal(cores.n, n_allowed());
     baton_cores_fini(&cores);
@@ -63,7 +63,7 @@ TEST(a_table_that_others_may_write_is_not_used)
     (void)snprintf(name, sizeof name, "baton-cores-%u", (unsigned)geteuid());
     write_scratch(name, "");
     assert_int_equal(chmod(in_scratch(name), 0666), 0);
-    assert_int_equal(init(&cores, "auto", scratch), BATON_OK);
+    assert_ok(init(&cores, "auto", scratch));
     assert_null(cores.lease);
 }
 
@@ -76,7 +76,7 @@ TEST(a_cpu_quota_bounds_cores_and_threads)
     write_scratch("proc/self/cgroup", "0::/\n");
     write_scratch("sys/fs/cgroup/cpu.max", "150000 100000\n");
     for (const char *const *how = (const char *const[]){"all", "auto", NULL}; *how; how++) {
-        assert_int_equal(init(&cores, *how, scratch), BATON_OK);
+        assert_ok(init(&cores, *how, scratch));
         assert_int_equal(cores.n, 1);
         assert_int_equal(cores.n_threads, 1);
         baton_cores_fini(&cores);
@@ -87,7 +87,7 @@ TEST(a_cpu_quota_bounds_cores_and_threads)
 TEST(a_list_is_taken)
 {
     struct baton_cores cores;
-    assert_int_equal(init(&cores, "0", scratch), BATON_OK);
+    assert_ok(init(&cores, "0", scratch));
     assert_int_equal(cores.n, 1);
     assert_int_equal(n_allowed(), 1);
     assert_null(cores.lease);

@@ -39,12 +39,12 @@ SETUP(make_machine)
     (void)snprintf(text, sizeof text, "%d\n", second < 0 ? CPU_SETSIZE - 1 : second);
     write_scratch("sys/devices/system/node/node1/cpulist", text);
     write_scratch("sys/devices/system/node/node2/cpulist", "\n");
-    return second < 0; /* a machine of one processor cannot stand for two nodes */
+    assert_true(second >= 0); /* a machine of one processor cannot stand for two nodes */
 }
 
 TEARDOWN(remove_machine)
 {
-    return remove_scratch(NULL);
+    assert_false(remove_scratch(NULL));
 }
 
 /* The node, or -2 for an error. */
@@ -131,8 +131,8 @@ TEST(binding_keeps_processors_of_the_node_only)
     const struct baton_numa_options options = {
         .numa = "auto", .cores = "auto", .id = "prefill-0", .root = scratch};
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
-    assert_int_equal(baton_numa_choose(&options, &numa, &why), BATON_OK);
-    assert_int_equal(baton_numa_bind(&options, &numa, &why), BATON_OK);
+    assert_ok(baton_numa_choose(&options, &numa, &why));
+    assert_ok(baton_numa_bind(&options, &numa, &why));
     assert_int_equal(numa.node, 0);
     assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
     assert_int_equal(CPU_COUNT(&after), 1);
@@ -140,22 +140,11 @@ TEST(binding_keeps_processors_of_the_node_only)
     assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
 }
 
-#define RUN(f) cmocka_unit_test_setup_teardown(f, make_machine, remove_machine)
+EACH_TEST(make_machine, remove_machine)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        RUN(none_chooses_no_node_and_a_number_that_node),
-        RUN(auto_goes_through_the_nodes_prefill_from_the_first_decode_from_the_last),
-        RUN(auto_takes_the_node_of_a_list_of_cores),
-        RUN(a_node_that_is_not_there_or_has_no_processor_is_an_error_that_says_so),
-        RUN(an_invalid_node_is_an_error_that_names_the_range),
-        RUN(files_that_make_no_sense_are_a_machine_of_one_node),
-        RUN(lists_of_processors_are_read_as_linux_writes_them),
-        RUN(binding_keeps_processors_of_the_node_only),
-    };
     cpu_set_t set;
-    if (!sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) < 2)
-        return 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    bool is_alone = !sched_getaffinity(0, sizeof set, &set) && CPU_COUNT(&set) < 2;
+    return is_alone ? 0 : test_run("numa");
 }

@@ -17,7 +17,7 @@ static void assert_room(const struct baton_kv_options *options, int n_blocks, in
 {
     struct baton_kv_budget budget;
     struct baton_why why = {""};
-    assert_int_equal(baton_kv_budget_choose(options, &needs, &budget, &why), BATON_OK);
+    assert_ok(baton_kv_budget_choose(options, &needs, &budget, &why));
     assert_int_equal(budget.n_blocks, n_blocks);
     assert_int_equal(budget.n_cached, n_cached);
 }
@@ -44,17 +44,15 @@ TEST(a_worker_short_of_memory_uses_its_share)
     struct baton_kv_budget budget;
     struct baton_why why = {""};
     few.share_bytes = 5500; /* less than a context */
-    assert_int_equal(baton_kv_budget_choose(&(struct baton_kv_options){0}, &few, &budget, &why),
-                     BATON_OK);
+    assert_ok(baton_kv_budget_choose(&(struct baton_kv_options){0}, &few, &budget, &why));
     assert_int_equal(budget.n_blocks, 5);
     few.share_bytes = 999;
     assert_int_equal(baton_kv_budget_choose(&(struct baton_kv_options){0}, &few, &budget, &why),
                      BATON_NO_MEMORY);
     assert_non_null(strstr(why.text, "kv-tokens or kv-bytes override"));
     /* An option decides, whatever the share. */
-    assert_int_equal(
-        baton_kv_budget_choose(&(struct baton_kv_options){.tokens = 160}, &few, &budget, &why),
-        BATON_OK);
+    assert_ok(
+        baton_kv_budget_choose(&(struct baton_kv_options){.tokens = 160}, &few, &budget, &why));
     assert_int_equal(budget.n_blocks, 10);
 }
 
@@ -136,7 +134,7 @@ static void assert_windows(const struct baton_kv_options *options, uint64_t shar
     windowed.window_bytes = 800;
     windowed.window_blocks = 3;
     windowed.share_bytes = share_bytes;
-    assert_int_equal(baton_kv_budget_choose(options, &windowed, &budget, &why), BATON_OK);
+    assert_ok(baton_kv_budget_choose(options, &windowed, &budget, &why));
     assert_int_equal(budget.n_blocks, n_blocks);
     assert_int_equal(budget.n_window_blocks, n_window_blocks);
 }
@@ -180,16 +178,14 @@ TEST(a_worker_gets_the_pool_its_options_describe)
     struct baton_model *model;
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why),
-                     BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &model));
+    assert_ok(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why));
     assert_int_equal(baton_kv_n_blocks(kv), 8 * 4);
     /* 3 layers x 2 heads x (K [4][16] and V [16][16]) x 2 bytes */
     options.bytes = (int64_t)baton_kv_all_block_bytes(kv) * 5;
     assert_int_equal(options.bytes, 3 * 2 * (64 + 256) * 2 * 5);
     baton_kv_destroy(kv);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why),
-                     BATON_OK);
+    assert_ok(baton_kv_budget_create(&options, model, "f16", false, NULL, &kv, &why));
     assert_int_equal(baton_kv_n_blocks(kv), 5);
     baton_kv_destroy(kv);
     assert_int_equal(baton_kv_budget_create(&options, model, "f8", false, NULL, &kv, &why),
@@ -208,15 +204,14 @@ TEST(a_model_larger_than_memory_is_refused_before_it_is_loaded)
     struct baton_memory_left left = {.limit = "1 MiB of /sys/fs/cgroup/a"};
     struct baton_model *model;
     struct baton_why why = {""};
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &model));
     left.bytes = baton_model_info(model)->weight_bytes;
     assert_int_equal(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why),
                      BATON_NO_MEMORY);
     assert_ptr_equal(strstr(why.text, "dtype: in f32 the weights take"), why.text);
     assert_non_null(strstr(why.text, left.limit));
     left.bytes += 1 << 20;
-    assert_int_equal(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why),
-                     BATON_OK);
+    assert_ok(baton_kv_budget_check_in(&left, &few, model, "f32", true, NULL, &why));
     assert_int_equal(baton_kv_budget_check_in(&left, &many, model, "f32", true, NULL, &why),
                      BATON_NO_MEMORY);
     assert_ptr_equal(strstr(why.text, "kv-tokens:"), why.text);
@@ -234,16 +229,15 @@ TEST(a_draft_models_block_comes_with_each_block)
     struct baton_kv *kv = NULL;
     const struct baton_kv_pool_options pool = {.dtype = "f32"};
     struct baton_kv_sizes whole, small_one;
-    assert_int_equal(random_gpt2(&sizes, 1, NULL, &model), BATON_OK);
-    assert_int_equal(random_gpt2(&small, 1, NULL, &draft), BATON_OK);
-    assert_int_equal(baton_kv_measure(model, &pool, &whole, NULL), BATON_OK);
-    assert_int_equal(baton_kv_measure(draft, &pool, &small_one, NULL), BATON_OK);
+    assert_ok(random_gpt2(&sizes, 1, NULL, &model));
+    assert_ok(random_gpt2(&small, 1, NULL, &draft));
+    assert_ok(baton_kv_measure(model, &pool, &whole, NULL));
+    assert_ok(baton_kv_measure(draft, &pool, &small_one, NULL));
     size_t block_bytes = whole.block_bytes, draft_bytes = small_one.block_bytes;
     struct baton_kv_options options = {.bytes = (int64_t)(10 * block_bytes)};
     for (int with_draft = 0; with_draft < 2; with_draft++) {
         options.draft = with_draft ? draft : NULL;
-        assert_int_equal(baton_kv_budget_create(&options, model, "f32", true, NULL, &kv, NULL),
-                         BATON_OK);
+        assert_ok(baton_kv_budget_create(&options, model, "f32", true, NULL, &kv, NULL));
         size_t all_bytes = block_bytes + (with_draft ? draft_bytes : 0);
         assert_int_equal(baton_kv_n_blocks(kv), 10 * block_bytes / all_bytes);
         baton_kv_destroy(kv);
@@ -266,13 +260,12 @@ TEST(a_block_that_no_message_carries_is_refused)
     struct baton_kv *kv = NULL;
     struct baton_why why = {""};
     struct baton_kv_options options = {.tokens = 16};
-    assert_int_equal(random_gpt2(&wide, 1, NULL, &model), BATON_OK);
+    assert_ok(random_gpt2(&wide, 1, NULL, &model));
     assert_int_equal(baton_kv_budget_create(&options, model, "f32", true, NULL, &kv, &why),
                      BATON_INVALID);
     assert_non_null(strstr(why.text, "block of layer 0"));
     assert_null(kv);
-    assert_int_equal(baton_kv_budget_create(&options, model, "f16", true, NULL, &kv, &why),
-                     BATON_OK);
+    assert_ok(baton_kv_budget_create(&options, model, "f16", true, NULL, &kv, &why));
     baton_kv_destroy(kv);
     baton_model_close(model);
 }

@@ -86,7 +86,7 @@ static enum baton_err put_at(struct baton_kv_file *file, uint32_t number, int64_
 
 static void put(struct baton_kv_file *file, uint32_t number)
 {
-    assert_int_equal(put_at(file, number, number + 1), BATON_OK);
+    assert_ok(put_at(file, number, number + 1));
 }
 
 /* NOT_FOUND, CORRUPT, or OK: then it is the block. */
@@ -111,13 +111,13 @@ TEST(a_block_comes_back_as_it_was_to_every_opener_and_after_a_restart)
     for (uint32_t i = 0; i < N_BLOCKS; i++)
         put(file, i);
     for (uint32_t i = 0; i < N_BLOCKS; i++)
-        assert_int_equal(get(other, i), BATON_OK);
+        assert_ok(get(other, i));
     assert_int_equal(get(file, N_BLOCKS), BATON_NOT_FOUND);
     baton_kv_file_close(file);
     baton_kv_file_close(other);
     file = open_one();
     for (uint32_t i = 0; i < N_BLOCKS; i++)
-        assert_int_equal(get(file, i), BATON_OK);
+        assert_ok(get(file, i));
     baton_kv_file_close(file);
 }
 
@@ -138,11 +138,11 @@ TEST(a_file_is_never_larger_than_wanted_and_the_oldest_block_goes_first)
     baton_kv_file_touch(file, baton_kv_file_find(file, &first), 1000);
     for (uint32_t i = n; i < n + 3; i++)
         put(file, i);
-    assert_int_equal(get(file, 0), BATON_OK);
+    assert_ok(get(file, 0));
     for (uint32_t i = 1; i < 4; i++)
         assert_int_equal(get(file, i), BATON_NOT_FOUND);
     for (uint32_t i = 4; i < n + 3; i++)
-        assert_int_equal(get(file, i), BATON_OK);
+        assert_ok(get(file, i));
     assert_in_range(bytes_in_dir(), 1, 100000);
     baton_kv_file_close(file);
 }
@@ -247,7 +247,7 @@ TEST(a_file_with_foreign_content_is_made_anew)
         struct baton_kv_file *file = open_one();
         assert_int_equal(get(file, 1), BATON_NOT_FOUND);
         put(file, 1);
-        assert_int_equal(get(file, 1), BATON_OK);
+        assert_ok(get(file, 1));
         baton_kv_file_close(file);
     }
 }
@@ -293,13 +293,13 @@ TEST(a_slot_that_another_process_reads_or_writes_is_left_alone)
     put(file, 1);
     int fd = open(path_of(&root), O_RDWR);
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
-    assert_int_equal(get(file, 1), BATON_OK);
+    assert_ok(get(file, 1));
     assert_int_equal(put_at(file, 2, 2), BATON_AGAIN);
     lock.l_type = F_WRLCK;
     assert_int_equal(fcntl(fd, F_OFD_SETLK, &lock), 0);
     assert_int_equal(get(file, 1), BATON_NOT_FOUND);
     close(fd);
-    assert_int_equal(get(file, 1), BATON_OK);
+    assert_ok(get(file, 1));
     assert_int_not_equal(baton_kv_file_find(file, &hash), BATON_KV_NO_SLOT);
     baton_kv_file_close(file);
 }
@@ -321,7 +321,7 @@ TEST(a_full_disk_is_an_error_and_written_records_stay)
     int status;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
-    assert_int_equal(get(file, 1), BATON_OK);
+    assert_ok(get(file, 1));
     assert_int_equal(get(file, 2), BATON_NOT_FOUND);
     baton_kv_file_close(file);
 }

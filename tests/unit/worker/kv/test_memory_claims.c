@@ -7,7 +7,7 @@ static struct baton_memory_claim *open_claim_in(uint64_t group, bool decodes)
 {
     struct baton_memory_claim *claim = NULL;
     struct baton_why why = {""};
-    assert_int_equal(baton_memory_claim_open(scratch, decodes, group, &claim, &why), BATON_OK);
+    assert_ok(baton_memory_claim_open(scratch, decodes, group, &claim, &why));
     return claim;
 }
 

@@ -35,15 +35,13 @@ SETUP(set_up)
     memset(sample.kv_layout, 'a', sizeof sample.kv_layout - 1);
     file = memfd_create("pool", MFD_CLOEXEC);
     assert_true(file >= 0);
-    assert_int_equal(baton_kv_offers_open(sample.receiver_epoch, &offers, NULL), BATON_OK);
-    return 0;
+    assert_ok(baton_kv_offers_open(sample.receiver_epoch, &offers, NULL));
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_offers_close(offers);
     close(file);
-    return 0;
 }
 
 /* ---- the message ---- */
@@ -53,7 +51,7 @@ TEST(an_offer_survives_the_trip)
     uint8_t bytes[BATON_KV_OFFER_BYTES];
     struct baton_kv_offer parsed = {0};
     baton_kv_offer_pack(&sample, bytes);
-    assert_int_equal(baton_kv_offer_parse(bytes, sizeof bytes, &parsed, NULL), BATON_OK);
+    assert_ok(baton_kv_offer_parse(bytes, sizeof bytes, &parsed, NULL));
     assert_memory_equal(&parsed, &sample, sizeof parsed);
 }
 

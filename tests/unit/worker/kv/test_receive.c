@@ -1,158 +1,59 @@
 /* How much of a context is taken at a time, when all of it is there; contexts in a sender's
  * pool. */
-#include "tests/support/test.h"
+#include "tests/unit/worker/kv/receive_fixture.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
-#include "common/base/random.h"
-#include "engine/kv/pool.h"
-#include "tests/support/mailbox.h"
 #include "worker/kv/offer.h"
-#include "worker/kv/receive.h"
 
 /* A block of the one layer is a message of 512 KiB. */
 enum { N_BLOCKS = 8, N_KV_HEADS = 32, HEAD_DIM = 128, N_TOKENS = N_BLOCKS * BATON_KV_BLOCK_TOKENS };
-enum { SENDER = 11 };
 
 static const struct baton_spec spec = {
     .n_layers = 1, .layers = {{.n_kv_heads = N_KV_HEADS, .head_dim = HEAD_DIM, .kv_from = 0}}};
 
-static uint64_t receiver_epoch; /* random: offers go by its name */
-static struct baton_kv *kv;
 static struct baton_kv *theirs; /* the sender's pool, with the sequence that it sends */
 static struct baton_seq sent;
-static struct baton_seq seq;
-static struct baton_origin origin = {.request_id = 1, .attempt = 1};
-static struct baton_kv_receive receive;
-static struct baton_kv_receiver *receiver;
-static struct baton_doorbell bell;
-static atomic_int n_rings; /* one or more for each message */
-static struct mailbox acks;
-static struct baton_link *link_there;
-static bool is_complete;
-static int n_failed;
-
-static void wake(void *arg)
-{
-    atomic_fetch_add(&n_rings, 1);
-    baton_doorbell_ring(arg);
-}
-
-static struct baton_kv_receive *find(void *arg, const baton_envelope *envelope)
-{
-    (void)arg;
-    (void)envelope;
-    return &receive;
-}
-
-static bool begin(void *arg, struct baton_kv_receive *begun)
-{
-    (void)arg;
-    (void)begun;
-    return true;
-}
-
-static void complete(void *arg, struct baton_kv_receive *whole)
-{
-    (void)arg;
-    (void)whole;
-    is_complete = true;
-}
-
-static void failed(void *arg, struct baton_kv_receive *broken)
-{
-    (void)arg;
-    (void)broken;
-    n_failed++;
-}
 
 SETUP(set_up)
 {
     const struct baton_kv_layout layout = {.spec = &spec, .auto_dtype = "f32"};
-    receiver_epoch = baton_random_id();
-    n_failed = 0;
-    is_complete = false;
-    assert_int_equal(
-        baton_kv_create_of(layout,
-                           &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = N_BLOCKS},
-                           &kv, NULL),
-        BATON_OK);
-    assert_int_equal(baton_kv_create_of(layout,
-                                        &(struct baton_kv_pool_options){.dtype = "f32",
-                                                                        .n_blocks = N_BLOCKS,
-                                                                        .is_shared = true},
-                                        &theirs, NULL),
-                     BATON_OK);
-    assert_int_equal(baton_seq_init(&sent, theirs, N_TOKENS), BATON_OK);
-    const struct baton_kv_receiver_options options = {.bulk_url = "tcp://127.0.0.1:0",
-                                                      .epoch = receiver_epoch,
-                                                      .kv = kv,
-                                                      .wake = wake,
-                                                      .wake_arg = &bell,
-                                                      .find = find,
-                                                      .begin = begin,
-                                                      .complete = complete,
-                                                      .failed = failed};
-    assert_int_equal(baton_doorbell_init(&bell), BATON_OK);
-    assert_int_equal(baton_seq_init(&seq, kv, N_TOKENS), BATON_OK);
-    assert_int_equal(baton_kv_receiver_create(&options, &receiver, NULL), BATON_OK);
-    assert_int_equal(mailbox_open(&acks, NULL, 64), BATON_OK);
-    baton_kv_receive_expect(&receive, &origin, &seq, N_TOKENS, 0);
-    link_there = mailbox_dial(&acks, baton_kv_receiver_url(receiver), SENDER, receiver_epoch, 0);
-    assert_non_null(link_there);
-    origin.gateway = mailbox_dial(&acks, baton_inbox_url(acks.inbox), receiver_epoch, SENDER, 0);
-    assert_non_null(origin.gateway);
-    return 0;
+    struct baton_kv_pool_options pool = {.dtype = "f32", .n_blocks = N_BLOCKS};
+    receiving_open(&pool, &spec, (struct baton_kv_receiver_options){0}, N_TOKENS, N_TOKENS, 0);
+    pool.is_shared = true;
+    assert_ok(baton_kv_create_of(layout, &pool, &theirs, NULL));
+    assert_ok(baton_seq_init(&sent, theirs, N_TOKENS));
 }
 
 TEARDOWN(tear_down)
 {
-    baton_kv_receive_fini(&receive);
-    baton_link_release(link_there);
-    baton_link_release(origin.gateway);
-    baton_kv_receiver_destroy(receiver);
-    mailbox_close(&acks);
-    baton_seq_fini(&seq);
+    receiving_close();
     baton_seq_fini(&sent);
-    baton_kv_destroy(kv);
     baton_kv_destroy(theirs);
-    baton_doorbell_fini(&bell);
-    return 0;
 }
 
-static void send(baton_envelope *envelope, const void *payload, size_t n_bytes)
-{
-    envelope->request_id = origin.request_id;
-    envelope->attempt = origin.attempt;
-    assert_int_equal(baton_link_send(link_there, envelope, payload, n_bytes), BATON_OK);
-}
-
-static void send_begin(bool shares)
+static void begin_context(bool shares)
 {
     Baton__V1__KvBegin kv_begin = BATON__V1__KV_BEGIN__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    struct baton_ticket ticket = baton_kv_receiver_ticket(receiver, &origin);
-    kv_begin.reply_url = baton_envelope_text(baton_inbox_url(acks.inbox));
     kv_begin.n_layers = 1;
     kv_begin.n_tokens = N_TOKENS;
-    kv_begin.block_tokens = BATON_KV_BLOCK_TOKENS;
     kv_begin.total_bytes = N_BLOCKS * baton_kv_all_block_bytes(kv);
-    kv_begin.kv_dtype = baton_envelope_text(baton_kv_dtype(kv));
-    kv_begin.kv_layout = baton_envelope_text(baton_kv_layout_name(kv));
     kv_begin.shares = shares;
-    kv_begin.ticket = (ProtobufCBinaryData){sizeof ticket.bytes, ticket.bytes};
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_BEGIN;
-    envelope.kv_begin = &kv_begin;
-    send(&envelope, NULL, 0);
+    send_begin(kv_begin);
+}
+
+static void end_context(uint32_t n_chunks)
+{
+    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
+    end.total_bytes = N_BLOCKS * baton_kv_all_block_bytes(kv);
+    end.n_chunks = n_chunks;
+    send_end(end);
 }
 
 static void send_blocks_and_end(void)
 {
     Baton__V1__KvChunk chunk = BATON__V1__KV_CHUNK__INIT;
-    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
     size_t n_bytes = baton_kv_block_bytes(kv, 0);
     void *payload = calloc(1, n_bytes);
@@ -165,11 +66,7 @@ static void send_blocks_and_end(void)
         send(&envelope, payload, n_bytes);
     }
     free(payload);
-    end.total_bytes = N_BLOCKS * n_bytes;
-    end.n_chunks = N_BLOCKS;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
-    envelope.kv_end = &end;
-    send(&envelope, NULL, 0);
+    end_context(N_BLOCKS); /* of the one layer */
 }
 
 /* Until so many rings came. */
@@ -196,17 +93,17 @@ static void await_begun(void)
 TEST(a_context_that_is_all_there_is_taken_in_turns)
 {
     uint64_t most = BATON_KV_RECEIVE_TURN_BYTES + baton_kv_block_bytes(kv, 0);
-    send_begin(false);
+    begin_context(false);
     await_begun();
     atomic_store(&n_rings, 0);
     send_blocks_and_end();
     await_rings(N_BLOCKS + 1);
-    while (!is_complete) {
+    while (!n_complete) {
         uint64_t n_before = receive.received_bytes;
         atomic_store(&n_rings, 0);
         baton_kv_receiver_work(receiver, baton_now_ns());
         assert_in_range(receive.received_bytes - n_before, 0, most);
-        if (!is_complete)
+        if (!n_complete)
             await_rings(1); /* the receiver rings for the rest itself */
     }
     assert_int_equal(receive.received_bytes, N_BLOCKS * baton_kv_all_block_bytes(kv));
@@ -244,37 +141,11 @@ static void send_place(uint32_t first_block, uint32_t n_blocks, uint32_t at, uin
     send(&envelope, NULL, 0);
 }
 
-static void send_end(uint32_t n_chunks)
-{
-    Baton__V1__KvEnd end = BATON__V1__KV_END__INIT;
-    baton_envelope envelope = BATON__V1__ENVELOPE__INIT;
-    end.total_bytes = N_BLOCKS * baton_kv_all_block_bytes(kv);
-    end.n_chunks = n_chunks;
-    envelope.body_case = BATON__V1__ENVELOPE__BODY_KV_END;
-    envelope.kv_end = &end;
-    send(&envelope, NULL, 0);
-}
-
-static void await_outcome(void)
-{
-    int64_t until_ns = baton_now_ns() + 60 * BATON_SECOND;
-    while (!is_complete && !n_failed && baton_now_ns() < until_ns) {
-        baton_kv_receiver_work(receiver, baton_now_ns());
-        if (!is_complete && !n_failed)
-            baton_doorbell_wait(&bell, BATON_SECOND);
-    }
-}
-
 static void begin_shared(const struct baton_kv_offer *offer)
 {
-    assert_int_equal(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL), BATON_OK);
-    send_begin(true);
+    assert_ok(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL));
+    begin_context(true);
     await_begun();
-}
-
-static int pool_block(int i)
-{
-    return sent.blocks[i];
 }
 
 static void fill_sent(void)
@@ -290,10 +161,10 @@ TEST(a_context_is_copied_out_of_the_senders_pool)
     fill_sent();
     begin_shared(&offer);
     for (int i = 0; i < N_BLOCKS; i++)
-        send_place((uint32_t)i, 1, (uint32_t)pool_block(i), baton_kv_clock(theirs));
-    send_end(N_BLOCKS);
+        send_place((uint32_t)i, 1, (uint32_t)sent.blocks[i], baton_kv_clock(theirs));
+    end_context(N_BLOCKS);
     await_outcome();
-    assert_true(is_complete);
+    assert_int_equal(n_complete, 1);
     assert_int_equal(receive.shared_bytes, N_BLOCKS * baton_kv_all_block_bytes(kv));
     for (int i = 0; i < N_BLOCKS; i++)
         assert_memory_equal(baton_seq_block(&seq, 0, i), baton_seq_block(&sent, 0, i),
@@ -307,13 +178,13 @@ TEST(blocks_that_were_given_to_another_context_are_not_taken)
     fill_sent();
     begin_shared(&offer);
     uint64_t as_of = baton_kv_clock(theirs);
-    uint32_t at = (uint32_t)pool_block(0);
+    uint32_t at = (uint32_t)sent.blocks[0];
     baton_seq_fini(&sent);
-    assert_int_equal(baton_seq_init(&sent, theirs, N_TOKENS), BATON_OK);
+    assert_ok(baton_seq_init(&sent, theirs, N_TOKENS));
     send_place(0, 1, at, as_of);
     await_outcome();
     assert_int_equal(n_failed, 1);
-    assert_false(is_complete);
+    assert_int_equal(n_complete, 0);
 }
 
 /* Places are numbers that a peer says. */
@@ -331,26 +202,26 @@ TEST(a_pool_is_mapped_with_a_later_context_as_well)
 {
     struct baton_kv_offer offer = make_offer();
     fill_sent();
-    send_begin(true);
+    begin_context(true);
     await_begun();
     baton_kv_receive_fini(&receive); /* given up: the next attempt is another request */
     origin.attempt++;
     baton_kv_receive_expect(&receive, &origin, &seq, N_TOKENS, 0);
     begin_shared(&offer);
     for (int i = 0; i < N_BLOCKS; i++)
-        send_place((uint32_t)i, 1, (uint32_t)pool_block(i), baton_kv_clock(theirs));
-    send_end(N_BLOCKS);
+        send_place((uint32_t)i, 1, (uint32_t)sent.blocks[i], baton_kv_clock(theirs));
+    end_context(N_BLOCKS);
     await_outcome();
-    assert_true(is_complete);
+    assert_int_equal(n_complete, 1);
 }
 
 static void assert_not_mapped(const struct baton_kv_offer *offer)
 {
     if (offer)
-        assert_int_equal(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL), BATON_OK);
-    send_begin(true);
+        assert_ok(baton_kv_offer_send(offer, baton_kv_fd(theirs), NULL));
+    begin_context(true);
     await_begun();
-    send_place(0, 1, (uint32_t)pool_block(0), baton_kv_clock(theirs));
+    send_place(0, 1, (uint32_t)sent.blocks[0], baton_kv_clock(theirs));
     await_outcome();
     assert_int_equal(n_failed, 1);
 }

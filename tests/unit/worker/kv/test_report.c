@@ -16,22 +16,20 @@ static struct baton_kv_report report;
 
 SETUP(set_up)
 {
-    enum baton_err err = baton_kv_create_of(
-        layout, &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = N_BLOCKS}, &kv, NULL);
+    assert_ok(baton_kv_create_of(
+        layout, &(struct baton_kv_pool_options){.dtype = "f32", .n_blocks = N_BLOCKS}, &kv, NULL));
     baton_kv_report_init(&report, kv);
-    return (int)err;
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_destroy(kv);
-    return 0;
 }
 
 static struct baton_seq take(int n_blocks)
 {
     struct baton_seq seq;
-    assert_int_equal(baton_seq_init(&seq, kv, n_blocks * BLOCK), BATON_OK);
+    assert_ok(baton_seq_init(&seq, kv, n_blocks * BLOCK));
     return seq;
 }
 

@@ -10,14 +10,13 @@ static struct baton_kv_arrival arrival;
 
 SETUP(set_up)
 {
-    return baton_kv_arrival_init(&arrival, N_LAYERS, held, 3, FIRST, END);
+    assert_ok(baton_kv_arrival_init(&arrival, N_LAYERS, held, 3, FIRST, END));
 }
 
 TEARDOWN(tear_down)
 {
     baton_kv_arrival_fini(&arrival);
     baton_kv_arrival_fini(&arrival); /* harmless */
-    return 0;
 }
 
 TEST(layers_come_in_any_order_and_in_parts)

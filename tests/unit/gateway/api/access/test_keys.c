@@ -261,7 +261,7 @@ TEST(a_file_is_read_or_named)
     int fd = mkstemp(path);
     assert_int_equal(write(fd, "alpha-key-1\n", 12), 12);
     close(fd);
-    assert_int_equal(gw_keys_read(path, &keys, &why), BATON_OK);
+    assert_ok(gw_keys_read(path, &keys, &why));
     assert_int_equal(gw_keys_n(keys), 1);
     gw_keys_free(keys);
     assert_int_equal(unlink(path), 0);

@@ -11,9 +11,8 @@ static struct baton_buf json;
 
 SETUP(set_up)
 {
-    struct baton_why why;
     baton_buf_init(&json, 1 << 16);
-    return baton_tokenizer_open("models/tale", &tokenizer, &why) != BATON_OK;
+    assert_ok(baton_tokenizer_open("models/tale", &tokenizer, NULL));
 }
 
 TEARDOWN(tear_down)
@@ -21,15 +20,13 @@ TEARDOWN(tear_down)
     gw_logprobs_fini(&logprobs);
     baton_buf_fini(&json);
     baton_tokenizer_close(tokenizer);
-    return 0;
 }
 
 static uint32_t id_of(const char *text)
 {
     struct baton_tokens tokens = {0};
     struct baton_why why;
-    assert_int_equal(baton_tokenizer_encode(tokenizer, text, strlen(text), false, 1, &tokens, &why),
-                     BATON_OK);
+    assert_ok(baton_tokenizer_encode(tokenizer, text, strlen(text), false, 1, &tokens, &why));
     uint32_t id = tokens.ids[0];
     baton_tokens_fini(&tokens);
     return id;

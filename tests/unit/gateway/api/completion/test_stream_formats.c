@@ -31,7 +31,7 @@ TEST(a_quiet_stream_of_ollamas_gets_lines_without_text)
         struct baton_json *line = NULL;
         keep_alive(&gw_ollama_format, chat, &out);
         assert_int_equal(out.data[out.len - 1], '\n');
-        assert_int_equal(baton_json_parse(out.data, out.len, &line, NULL), BATON_OK);
+        assert_ok(baton_json_parse(out.data, out.len, &line, NULL));
         const struct baton_json *text =
             chat ? baton_json_get(baton_json_get(line, "message"), "content")
                  : baton_json_get(line, "response");

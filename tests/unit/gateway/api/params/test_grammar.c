@@ -7,7 +7,7 @@
 static bool is_given(const char *text)
 {
     struct baton_json *body = NULL;
-    assert_int_equal(baton_json_parse(text, strlen(text), &body, NULL), BATON_OK);
+    assert_ok(baton_json_parse(text, strlen(text), &body, NULL));
     bool given = gw_grammar_is_given(body);
     gw_grammar_check_ahead(body); /* whatever it holds */
     baton_json_free(body);

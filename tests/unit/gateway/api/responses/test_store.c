@@ -45,7 +45,7 @@ static bool has(const struct gw_response_store *store, const struct gw_owner *ow
 TEST(a_response_is_found_by_its_owner_alone)
 {
     struct gw_response_store *store = create(MANY, 1 << 20);
-    assert_int_equal(put(store, &somebody, "a", 10, 0), BATON_OK);
+    assert_ok(put(store, &somebody, "a", 10, 0));
     const struct gw_stored_response *found = gw_response_store_get(store, &somebody, "a");
     assert_non_null(found);
     assert_string_equal(found->body, "{\"id\":\"a\"}");
@@ -62,9 +62,9 @@ TEST(a_response_is_found_by_its_owner_alone)
 TEST(one_of_the_same_id_is_replaced_and_another_owners_stays)
 {
     struct gw_response_store *store = create(MANY, 1 << 20);
-    assert_int_equal(put(store, &somebody, "a", 10, 0), BATON_OK);
-    assert_int_equal(put(store, &other, "a", 20, 0), BATON_OK);
-    assert_int_equal(put(store, &somebody, "a", 30, 0), BATON_OK);
+    assert_ok(put(store, &somebody, "a", 10, 0));
+    assert_ok(put(store, &other, "a", 20, 0));
+    assert_ok(put(store, &somebody, "a", 30, 0));
     assert_int_equal(gw_response_store_n(store), 2);
     assert_true(gw_response_store_get(store, &somebody, "a")->bytes >
                 gw_response_store_get(store, &other, "a")->bytes);
@@ -75,10 +75,10 @@ TEST(beyond_the_number_the_greatest_owner_loses_its_oldest)
 {
     struct gw_response_store *store = create(4, 1 << 20);
     char id[16];
-    assert_int_equal(put(store, &other, "old", 10, 0), BATON_OK);
+    assert_ok(put(store, &other, "old", 10, 0));
     for (int i = 0; i < MANY; i++) {
         (void)snprintf(id, sizeof id, "%d", i);
-        assert_int_equal(put(store, &somebody, id, 10, i), BATON_OK);
+        assert_ok(put(store, &somebody, id, 10, i));
         assert_true(gw_response_store_n(store) <= 4 && has(store, &somebody, id));
     }
     assert_true(has(store, &other, "old") && has(store, &somebody, "997"));
@@ -89,9 +89,9 @@ TEST(beyond_the_number_the_greatest_owner_loses_its_oldest)
 TEST(beyond_the_bytes_the_greatest_owner_loses_its_oldest)
 {
     struct gw_response_store *store = create(MANY, 1 << 14);
-    assert_int_equal(put(store, &somebody, "large", 9000, 0), BATON_OK);
+    assert_ok(put(store, &somebody, "large", 9000, 0));
     for (int i = 0; i < 5; i++)
-        assert_int_equal(put(store, &other, (char[]){(char)('a' + i), 0}, 1000, 0), BATON_OK);
+        assert_ok(put(store, &other, (char[]){(char)('a' + i), 0}, 1000, 0));
     assert_false(has(store, &somebody, "large"));
     assert_true(has(store, &other, "a") && has(store, &other, "e"));
     assert_true(gw_response_store_bytes(store) <= 1 << 14);
@@ -104,8 +104,8 @@ TEST(what_is_too_old_goes_at_a_tick)
 {
     struct gw_response_store *store = create(MANY, 1 << 20);
     for (int i = 0; i < 10; i++) {
-        assert_int_equal(put(store, &somebody, (char[]){(char)('a' + i), 0}, 1, i), BATON_OK);
-        assert_int_equal(put(store, &other, (char[]){(char)('a' + i), 0}, 1, 2 * i), BATON_OK);
+        assert_ok(put(store, &somebody, (char[]){(char)('a' + i), 0}, 1, i));
+        assert_ok(put(store, &other, (char[]){(char)('a' + i), 0}, 1, 2 * i));
     }
     gw_response_store_tick(store, AGE_NS + 4);
     assert_false(has(store, &somebody, "e") || has(store, &other, "c"));

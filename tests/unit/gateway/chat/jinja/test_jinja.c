@@ -36,7 +36,7 @@ static enum baton_err render(const char *template, const struct baton_jinja_limi
     enum baton_err err = baton_jinja_parse(template, strlen(template), &jinja, why);
     if (err)
         return err;
-    assert_int_equal(baton_json_parse(values, sizeof values - 1, &json, NULL), BATON_OK);
+    assert_ok(baton_json_parse(values, sizeof values - 1, &json, NULL));
     struct jinja_run *run = baton_jinja_begin(jinja, limits, NOW);
     assert_non_null(run);
     for (void *it = baton_json_first(json); it; it = baton_json_next(json, it))
@@ -237,7 +237,7 @@ TEST(a_loop_over_content_is_seen)
     for (size_t i = 0; i < BATON_N_OF(templates); i++) {
         struct baton_jinja *jinja;
         const char *source = templates[i].source;
-        assert_int_equal(baton_jinja_parse(source, strlen(source), &jinja, NULL), BATON_OK);
+        assert_ok(baton_jinja_parse(source, strlen(source), &jinja, NULL));
         assert_int_equal(baton_jinja_loops_over(jinja, "content"), templates[i].loops);
         baton_jinja_free(jinja);
     }

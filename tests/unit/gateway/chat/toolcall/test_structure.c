@@ -23,18 +23,15 @@ static const char tools_text[] =
 static struct baton_json *tools;
 static uint64_t state; /* of what is chosen at random */
 
-static int setup(void **unused)
+SETUP(setup)
 {
-    (void)unused;
     state = 7;
-    return baton_json_parse(tools_text, strlen(tools_text), &tools, NULL);
+    assert_ok(baton_json_parse(tools_text, strlen(tools_text), &tools, NULL));
 }
 
-static int teardown(void **unused)
+TEARDOWN(teardown)
 {
-    (void)unused;
     baton_json_free(tools);
-    return 0;
 }
 
 /* ---- texts of a structure ---- */
@@ -47,7 +44,7 @@ static struct baton_network *network_of(const struct baton_answer_form *form,
     struct baton_buf text;
     baton_buf_init(&text, (size_t)BATON_GRAMMAR_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&text);
-    assert_int_equal(baton_call_structure_put(&out, form, wish), BATON_OK);
+    assert_ok(baton_call_structure_put(&out, form, wish));
     if (baton_grammar_read(BATON_GRAMMAR_STRUCTURE, text.data, text.len, &network, &why))
         fail_msg("%s: %s in %s", form->tools->name, why.text, text.data);
     baton_buf_fini(&text);
@@ -312,7 +309,7 @@ TEST(an_answer_by_a_schema_may_be_calls_too)
 {
     struct baton_json *number = NULL;
     const char schema[] = "{\"type\":\"integer\"}";
-    assert_int_equal(baton_json_parse(schema, strlen(schema), &number, NULL), BATON_OK);
+    assert_ok(baton_json_parse(schema, strlen(schema), &number, NULL));
     struct baton_json *strict = baton_json_new_array();
     assert_true(baton_json_push(strict, baton_json_share(baton_json_at(tools, 0))));
     const struct baton_call_wish wish = {.tools = strict, .answer = number};

@@ -87,7 +87,7 @@ static void check_typed(const char *format, const char *text, const char *want)
                                 "\"e\":{\"enum\":[\"1\",\"2\"]},\"b\":{\"type\":\"boolean\"},\"n\":"
                                 "{\"type\":\"integer\"}}}}}]";
     struct baton_json *functions;
-    assert_int_equal(baton_json_parse(tools, sizeof tools - 1, &functions, NULL), BATON_OK);
+    assert_ok(baton_json_parse(tools, sizeof tools - 1, &functions, NULL));
     const struct baton_answer_form form = {.tools = tool_format_named(format),
                                            .functions = functions};
     check_pieces(&form, text, want);
