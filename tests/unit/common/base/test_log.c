@@ -1,5 +1,5 @@
 /* The output on stderr. */
-#include "tests/support/test.h"
+#include "tests/support/scratch.h"
 
 #include <math.h>
 #include <signal.h>
@@ -113,13 +113,10 @@ static int lines_in(const char *path)
 }
 
 /* Last: the log stays in the file. */
-TEST(a_signal_opens_the_file_anew)
+TEST_IN(make_scratch, remove_scratch, a_signal_opens_the_file_anew)
 {
-    char dir[] = "/tmp/baton-log-XXXXXX", path[64], moved[64];
+    const char *path = in_scratch("log"), *moved = in_scratch("log.1");
     struct baton_why why;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(path, sizeof path, "%s/log", dir);
-    (void)snprintf(moved, sizeof moved, "%s/log.1", dir);
     assert_int_equal(baton_log_open(BATON_LOG_LOGFMT, "/nowhere/at/all", &why), BATON_IO);
     assert_string_equal(why.text, "log-file: /nowhere/at/all: No such file or directory");
     assert_ok(baton_log_open(BATON_LOG_LOGFMT, path, &why));
@@ -130,5 +127,4 @@ TEST(a_signal_opens_the_file_anew)
     log_kinds();
     assert_int_equal(lines_in(moved), 2);
     assert_int_equal(lines_in(path), 1);
-    assert_true(!unlink(path) && !unlink(moved) && !rmdir(dir));
 }

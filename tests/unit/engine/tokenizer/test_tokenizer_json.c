@@ -1,4 +1,4 @@
-#include "tests/support/test.h"
+#include "tests/support/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -442,46 +442,23 @@ TEST(a_directory_without_a_tokenizer_is_not_found)
     assert_null(tokenizer);
 }
 
-static void write_file(const char *dir, const char *name, const char *text)
+TEST_IN(make_scratch, remove_scratch, vocab_and_merges_are_read_from_two_files)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void remove_file(const char *dir, const char *name)
-{
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    assert_int_equal(unlink(path), 0);
-}
-
-TEST(vocab_and_merges_are_read_from_two_files)
-{
-    char dir[] = "/tmp/baton-pair-XXXXXX";
     struct baton_tokenizer *tokenizer = NULL;
     struct baton_tokens tokens = {0};
     struct baton_why why;
-    assert_non_null(mkdtemp(dir));
-    write_file(dir, "vocab.json", "{\"a\":0,\"b\":1,\"ab\":2,\"abb\":3}");
-    assert_int_equal(baton_tokenizer_open(dir, &tokenizer, &why), BATON_NOT_FOUND);
+    write_scratch("vocab.json", "{\"a\":0,\"b\":1,\"ab\":2,\"abb\":3}");
+    assert_int_equal(baton_tokenizer_open(scratch, &tokenizer, &why), BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "merges.txt"));
-    write_file(dir, "merges.txt", "#version: 0.2\r\na b\r\n\nab b");
-    assert_ok(baton_tokenizer_open(dir, &tokenizer, &why));
+    write_scratch("merges.txt", "#version: 0.2\r\na b\r\n\nab b");
+    assert_ok(baton_tokenizer_open(scratch, &tokenizer, &why));
     assert_ok(baton_tokenizer_encode(tokenizer, "abbab", 5, true, 9, &tokens, &why));
     assert_int_equal(tokens.n, 2);
     assert_int_equal(tokens.ids[0], 3);
     assert_int_equal(tokens.ids[1], 2);
     baton_tokens_fini(&tokens);
     baton_tokenizer_close(tokenizer);
-    write_file(dir, "added_tokens.json", "{\"<x>\":4}");
-    assert_int_equal(baton_tokenizer_open(dir, &tokenizer, &why), BATON_INVALID);
+    write_scratch("added_tokens.json", "{\"<x>\":4}");
+    assert_int_equal(baton_tokenizer_open(scratch, &tokenizer, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "added_tokens.json"));
-    remove_file(dir, "added_tokens.json");
-    remove_file(dir, "merges.txt");
-    remove_file(dir, "vocab.json");
-    assert_int_equal(rmdir(dir), 0);
 }

@@ -1,4 +1,4 @@
-#include "tests/support/test.h"
+#include "tests/support/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,33 +16,25 @@ enum { END_OF_TEXT = 2559, PLENTY = 1 << 20 };
 #define EOT "<|endoftext|>"
 
 static struct baton_tokenizer *tale;
-static char dir[] = "/tmp/baton-chat-XXXXXX";
 
 SETUP(set_up)
 {
-    assert_non_null(mkdtemp(dir));
+    assert_false(make_scratch(NULL));
     assert_ok(baton_tokenizer_open("models/tale", &tale, NULL));
 }
 
 static void put_file(const char *name, const char *content)
 {
-    char path[100];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
-    (void)unlink(path);
-    if (!content)
-        return;
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(content, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    if (content)
+        write_scratch(name, content);
+    else
+        (void)unlink(in_scratch(name));
 }
 
 TEARDOWN(tear_down)
 {
-    put_file("tokenizer_config.json", NULL);
-    put_file("chat_template.jinja", NULL);
     baton_tokenizer_close(tale);
-    assert_int_equal(rmdir(dir), 0);
+    assert_false(remove_scratch(NULL));
 }
 
 static struct baton_chat *open_chat(const char *template, const char *override)
@@ -214,7 +206,7 @@ static void assert_directory(const char *jinja, const char *config, const char *
     struct baton_why why = {.text = ""};
     put_file("chat_template.jinja", jinja);
     put_file("tokenizer_config.json", config);
-    if (open_directory(dir, "auto", &chat, &why))
+    if (open_directory(scratch, "auto", &chat, &why))
         fail_msg("%s", why.text);
     assert_string_equal(baton_chat_source(chat), expected ? "model" : "none");
     if (expected) {
@@ -253,11 +245,9 @@ TEST(a_file_of_its_own_goes_before_the_config)
 
 TEST(a_file_can_be_named)
 {
-    char path[100];
     struct baton_chat *chat = NULL;
     put_file("chat_template.jinja", "{{ messages[0].content }}.");
-    (void)snprintf(path, sizeof path, "%s/chat_template.jinja", dir);
-    assert_ok(open_directory(dir, path, &chat, NULL));
+    assert_ok(open_directory(scratch, in_scratch("chat_template.jinja"), &chat, NULL));
     assert_string_equal(baton_chat_source(chat), "file");
     struct baton_tokens tokens = ask(chat, "Hi");
     assert_text(&tokens, "Hi.");
@@ -271,12 +261,12 @@ TEST(special_tokens_are_strings_or_objects_with_a_content)
     put_file("chat_template.jinja", ZEPHYR);
     put_file("tokenizer_config.json",
              "{\"bos_token\":{\"content\":\"<b>\"},\"eos_token\":\"" EOT "\"}");
-    assert_ok(open_directory(dir, "auto", &chat, NULL));
+    assert_ok(open_directory(scratch, "auto", &chat, NULL));
     assert_string_equal(chat->bos, "<b>");
     assert_string_equal(chat->eos, EOT);
     baton_chat_close(chat);
     put_file("tokenizer_config.json", "{\"bos_token\":null}");
-    assert_ok(open_directory(dir, "auto", &chat, NULL));
+    assert_ok(open_directory(scratch, "auto", &chat, NULL));
     assert_null(chat->bos);
     assert_null(chat->eos);
     struct baton_tokens tokens = ask(chat, "Hi");
@@ -291,7 +281,7 @@ TEST(a_config_that_is_not_json_is_refused_with_its_name)
     struct baton_why why;
     put_file("chat_template.jinja", NULL);
     put_file("tokenizer_config.json", "{");
-    assert_int_equal(open_directory(dir, "auto", &chat, &why), BATON_INVALID);
+    assert_int_equal(open_directory(scratch, "auto", &chat, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "tokenizer_config.json"));
     assert_null(chat);
 }

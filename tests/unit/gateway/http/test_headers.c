@@ -9,16 +9,7 @@
 #include "common/base/array.h"
 
 static struct fixture f;
-
-SETUP(setup)
-{
-    fixture_init(&f);
-}
-
-TEARDOWN(teardown)
-{
-    fixture_stop(&f);
-}
+static int fd; /* of the client */
 
 /* The headers that a gateway adds as soon as it knows the client. */
 static void on_head(void *arg, struct gw_exchange *exchange)
@@ -29,45 +20,57 @@ static void on_head(void *arg, struct gw_exchange *exchange)
         assert_ok(gw_exchange_add_header(exchange, "X-Added", who));
 }
 
-static int start(void)
+static void start(void)
 {
-    f.options.on_head = on_head;
     fixture_start(&f);
-    return client_open(&f, 0);
+    fd = client_open(&f, 0);
+}
+
+/* For tests that call start themselves, with options of their own. */
+SETUP(prepare)
+{
+    fixture_init(&f);
+    f.options.on_head = on_head;
+}
+
+SETUP(setup)
+{
+    prepare(NULL);
+    start();
+}
+
+TEARDOWN(teardown)
+{
+    close(fd);
+    fixture_stop(&f);
 }
 
 /* The request is with the handler, which keeps it. */
-static int hold(const char *path)
+static void hold(const char *path)
 {
     char text[128];
-    int fd = start();
     (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
                    path);
     client_say(&f, fd, text);
     fixture_wait_count(&f, &f.n_requests, 1);
-    return fd;
 }
 
 TEST(an_added_header_goes_with_a_whole_answer)
 {
-    int fd = start();
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
     assert_holds(client_read(&f, fd, "GET|/show"), "\r\nX-Added: me\r\n");
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_lacks(client_read(&f, fd, "GET|/show"), "X-Added");
-    close(fd);
 }
 
 TEST(an_added_header_goes_with_a_stream)
 {
-    int fd = start();
     client_say(&f, fd, "GET /stream HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n\r\n");
     assert_holds(client_read(&f, fd, "\r\n\r\n"), "\r\nX-Added: me\r\n");
     assert_int_equal(gw_exchange_add_header(f.held, "X-Late", "so"), BATON_CLOSED);
-    close(fd);
 }
 
-TEST(an_added_header_goes_with_the_refusal_of_a_body)
+TEST_IN(prepare, teardown, an_added_header_goes_with_the_refusal_of_a_body)
 {
     static const struct {
         const char *body, *answer;
@@ -76,7 +79,7 @@ TEST(an_added_header_goes_with_the_refusal_of_a_body)
                  {"Transfer-Encoding: chunked\r\n\r\nzz", " 400 "},
                  {"Content-Length: 5\r\n\r\nslow", " 408 "}};
     f.options.body_timeout_ms = 100;
-    int fd = start();
+    start();
     for (size_t i = 0; i < BATON_N_OF(cases); i++) {
         client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nOrigin: me\r\n");
         client_say(&f, fd, cases[i].body);
@@ -87,27 +90,25 @@ TEST(an_added_header_goes_with_the_refusal_of_a_body)
         fd = client_open(&f, 0);
     }
     assert_int_equal(f.n_requests, 0);
-    close(fd);
 }
 
 TEST(a_value_that_could_begin_another_line_is_refused)
 {
     static const char *const values[] = {"a\r\nb: c", "a\nb", "a\r", "\x01", "\x7f", "\x1b[1m"};
     static const char *const names[] = {"", "a b", "a:", "a\r\n"};
-    int fd = hold("/hold");
+    hold("/hold");
     for (size_t i = 0; i < BATON_N_OF(values); i++)
         assert_int_equal(gw_exchange_add_header(f.held, "X-Bad", values[i]), BATON_INVALID);
     for (size_t i = 0; i < BATON_N_OF(names); i++)
         assert_int_equal(gw_exchange_add_header(f.held, names[i], "X-Bad"), BATON_INVALID);
     gw_exchange_respond(f.held, 200, "text/plain", "", "fine", 4);
     assert_lacks(client_read_all(&f, fd), "X-Bad");
-    close(fd);
 }
 
 TEST(added_headers_are_bounded_and_those_that_fit_go_out)
 {
     char value[GW_ADDED_HEADERS_MAX_BYTES];
-    int fd = hold("/hold");
+    hold("/hold");
     memset(value, 'v', sizeof value - 1);
     value[sizeof value - 1] = 0;
     assert_int_equal(gw_exchange_add_header(f.held, "X-Long", value), BATON_LIMIT);
@@ -121,7 +122,6 @@ TEST(added_headers_are_bounded_and_those_that_fit_go_out)
     const char *reply = client_read_all(&f, fd);
     assert_holds(reply, "\r\nX-L: \r\nX-Long: vvv");
     assert_holds(reply, "\r\n\r\nfine");
-    close(fd);
 }
 
 /* Copies the reply's request id. */
@@ -140,7 +140,6 @@ TEST(every_answer_has_an_id_of_its_own)
         "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
         "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n", "no HTTP\r\n\r\n"};
     char ids[4][GW_REQUEST_ID_BYTES];
-    int fd = start();
     for (int i = 0; i < 4; i++) {
         client_say(&f, fd, requests[i]);
         read_id(client_read_all(&f, fd), ids[i]);
@@ -149,7 +148,6 @@ TEST(every_answer_has_an_id_of_its_own)
         close(fd);
         fd = client_open(&f, 0);
     }
-    close(fd);
 }
 
 TEST(a_client_names_its_request)
@@ -158,7 +156,6 @@ TEST(a_client_names_its_request)
                               "X-Request-Id: ";
     static const char *const bad[] = {"", "two words", "a\"b", "a\\b", "caf\xc3\xa9"};
     char request[512];
-    int fd = start();
     for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         char id[GW_REQUEST_ID_BYTES];
         (void)snprintf(request, sizeof request, "%s%s\r\n\r\n", ask, bad[i]);
@@ -170,13 +167,11 @@ TEST(a_client_names_its_request)
     (void)snprintf(request, sizeof request, "%s%s\r\n\r\n", ask, "order:66/{a}~");
     client_say(&f, fd, request);
     assert_holds(client_read_all(&f, fd), "\r\nx-request-id: order:66/{a}~\r\n");
-    close(fd);
 }
 
 TEST(a_trace_is_continued_by_our_span)
 {
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
-    int fd = start();
     client_say(&f, fd,
                "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
                "traceparent: 00-" TRACE "-b7ad6b7169203331-01\r\n\r\n");
@@ -184,32 +179,28 @@ TEST(a_trace_is_continued_by_our_span)
     assert_holds(reply, "\r\ntraceparent: 00-" TRACE "-");
     assert_null(strstr(reply, "b7ad6b7169203331"));
     assert_holds(reply, "-01\r\n");
-    close(fd);
 }
 
 TEST(the_id_is_known_to_the_handler)
 {
     char known[GW_REQUEST_ID_BYTES], said[GW_REQUEST_ID_BYTES];
-    int fd = hold("/stream");
+    hold("/stream");
     (void)snprintf(known, sizeof known, "%s", gw_exchange_id(f.held));
     gw_exchange_stream_end(f.held);
     read_id(client_read_all(&f, fd), said);
     assert_string_equal(known, said);
-    close(fd);
 }
 
-TEST(a_request_that_was_too_slow_may_be_sent_again)
+TEST_IN(prepare, teardown, a_request_that_was_too_slow_may_be_sent_again)
 {
     f.options.head_timeout_ms = 50;
-    int fd = start();
+    start();
     client_say(&f, fd, "GET / HTTP/1.1\r\nHost:");
     assert_holds(client_read_all(&f, fd), "\r\nx-should-retry: true\r\n");
-    close(fd);
 }
 
 TEST(options_is_answered_with_204_and_no_body)
 {
-    int fd = start();
     client_say(&f, fd, "OPTIONS /hold HTTP/1.1\r\nHost: a\r\n\r\n");
     fixture_wait_count(&f, &f.n_requests, 1);
     assert_string_equal(gw_exchange_method(f.held), "OPTIONS");
@@ -220,7 +211,6 @@ TEST(options_is_answered_with_204_and_no_body)
     assert_lacks(reply, "Content-Type");
     client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_true(strstr(client_read(&f, fd, "GET|/show"), "HTTP/1.1 200") == f.reply.data);
-    close(fd);
 }
 
 EACH_TEST(setup, teardown)
