@@ -1,5 +1,6 @@
 #include "engine/checkpoint/weights/blocks.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -387,5 +388,20 @@ void baton_blocks_decode(enum baton_block_type type, const uint8_t *blocks, size
     default:
         for (size_t b = 0; b < n_blocks; b++)
             decode_block(type, blocks + b * types[type].n_bytes, floats + b * types[type].n_values);
+    }
+}
+
+/* ---- gpt-oss checkpoints ---- */
+
+void baton_mxfp4_decode(const uint8_t *blocks, const uint8_t *scales, size_t n_blocks,
+                        float *floats)
+{
+    const int8_t *levels = baton_block_codes_form(BATON_BLOCK_MXFP4)->levels;
+    for (size_t b = 0; b < n_blocks; b++) {
+        float scale = scales[b] == UINT8_MAX ? NAN : baton_mxfp4_half_scale(scales[b]);
+        for (int i = 0; i < BATON_MXFP4_BLOCK_BYTES; i++, blocks++, floats += 2) {
+            floats[0] = scale * levels[*blocks & 15];
+            floats[1] = scale * levels[*blocks >> 4];
+        }
     }
 }

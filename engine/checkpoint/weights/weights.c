@@ -11,7 +11,7 @@
 #include "engine/checkpoint/gguf/model.h"
 #include "engine/checkpoint/hf/safetensors.h"
 #include "engine/checkpoint/model_files.h"
-#include "engine/checkpoint/weights/mxfp4.h"
+#include "engine/checkpoint/weights/blocks.h"
 
 /* 16 floats fill a cache line of 64 bytes, so a tile writes whole lines of its rows. */
 enum { TILE_LINES = 16 };

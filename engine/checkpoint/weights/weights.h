@@ -35,7 +35,7 @@ enum baton_err baton_weights_find_shaped(const struct baton_weights *weights, co
                                          const struct baton_tensor **tensor,
                                          struct baton_why *why) BATON_MUST_CHECK;
 
-/* Finds MXFP4 blocks and their scales (mxfp4.h), whose values have the shape [shape[0], ..]. */
+/* Finds MXFP4 blocks and their scales (blocks.h), whose values have the shape [shape[0], ..]. */
 enum baton_err baton_weights_find_mxfp4(const struct baton_weights *weights, const char *blocks,
                                         const char *scales, int n_dims, const int64_t *shape,
                                         const struct baton_tensor **blocks_tensor,

@@ -7,10 +7,9 @@
 
 #include "common/base/array.h"
 #include "common/base/list.h"
-#include "engine/grammar/masks/forced.h"
 
 /* Above this number, positions that no sequence is at are dropped. */
-enum { MANY_POSITIONS = BATON_MAX_POSITIONS / 4 };
+enum { MANY_POSITIONS = BATON_MAX_POSITIONS / 4, FORCED_MAX_BYTES = 128 };
 
 struct baton_matcher {
     struct baton_node in_grammar;
@@ -255,16 +254,62 @@ void baton_matcher_drop(struct baton_matcher *matcher)
     unlock(matcher->grammar);
 }
 
+/* Writes the forced bytes, each the only one that may follow, up to cap. Returns how many. */
+static size_t forced_bytes(struct baton_automaton *automaton, uint32_t position, char *bytes,
+                           size_t cap)
+{
+    uint8_t byte;
+    size_t n = 0;
+    while (n < cap && baton_automaton_only_byte(automaton, position, &byte)) {
+        bytes[n++] = (char)byte;
+        position = baton_automaton_step(automaton, position, byte);
+    }
+    return n;
+}
+
+/* Returns the child of the node for the byte; 0 when there is none. */
+static uint32_t child_of(const struct baton_token_trie *trie, uint32_t node, uint8_t byte)
+{
+    for (uint32_t i = node + 1; i < trie->nodes[node].end; i = trie->nodes[i].end)
+        if (trie->nodes[i].byte == byte)
+            return i;
+    return 0;
+}
+
+/* Splits bytes [n] into the longest tokens, one after another, at most n_max, and returns their
+ * number. The rest that begins no token is left out. The model still chooses how forced bytes are
+ * split, and mostly takes the longest tokens. */
+static int forced_tokens(const struct baton_token_trie *trie, const char *bytes, size_t n,
+                         uint32_t *tokens, int n_max)
+{
+    int n_tokens = 0;
+    for (size_t at = 0; at < n && n_tokens < n_max;) {
+        uint32_t node = 0;
+        size_t end = at;
+        /* A node has a token of its own where its first child's tokens begin later. */
+        for (size_t i = at; i < n && (node = child_of(trie, node, (uint8_t)bytes[i])); i++)
+            if (trie->nodes[node].first < trie->nodes[node + 1].first) {
+                tokens[n_tokens] = trie->tokens[trie->nodes[node].first];
+                end = i + 1;
+            }
+        if (end == at)
+            break;
+        n_tokens++;
+        at = end;
+    }
+    return n_tokens;
+}
+
 int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_max)
 {
     struct baton_grammar *grammar = matcher->grammar;
-    char bytes[BATON_FORCED_MAX_BYTES];
+    char bytes[FORCED_MAX_BYTES];
     lock(grammar);
     tidy(grammar);
-    size_t n = baton_forced_bytes(grammar->automaton, matcher->position, bytes, sizeof bytes);
+    size_t n = forced_bytes(grammar->automaton, matcher->position, bytes, sizeof bytes);
     unlock(grammar);
     /* The trie is immutable, so this needs no lock. */
-    return baton_forced_tokens(grammar->trie, bytes, n, tokens, n_max);
+    return forced_tokens(grammar->trie, bytes, n, tokens, n_max);
 }
 
 const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token)

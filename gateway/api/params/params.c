@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/random.h"
+#include "common/params/sampling.h"
 #include "gateway/api/params/grammar.h"
-#include "gateway/api/params/samplers.h"
 
 /* The gateway's own seeds are echoed as JSON numbers, of which JavaScript reads only 53 bits
  * exactly. */
@@ -240,6 +241,61 @@ static void read_speculation(struct gw_fields *fields, struct baton_speculation 
     gw_fields_leave(fields, "speculation", &members);
 }
 
+/* ---- samplers of other servers that Baton does not have ---- */
+
+/* Each sampler with the value that switches it off; if that is 0, negative values do too. */
+static const struct {
+    const char *name;
+    double off;
+} samplers[] = {
+    {"typical", 1},
+    {"tfs_z", 1},
+    {"tfs", 1},
+    {"top_a", 0},
+    {"xtc_probability", 0},
+    {"dry_multiplier", 0},
+    {"mirostat", 0},
+    {"mirostat_mode", 0},
+    {"dynatemp_range", 0},
+    {"smoothing_factor", 0},
+    {"epsilon_cutoff", 0},
+    {"eta_cutoff", 0},
+    {"penalty_alpha", 0},
+    {"no_repeat_ngram_size", 0},
+    {"encoder_repetition_penalty", 1},
+    {"guidance_scale", 1},
+    {"length_penalty", 1},
+    {"num_beams", 1},
+    {"use_beam_search", 0},
+};
+
+/* Settings of these samplers. They are ignored, because they have no effect while their sampler is
+ * switched off. */
+static const char *const settings_of_samplers[] = {
+    "xtc_threshold",         "dry_base",     "dry_allowed_length", "dry_penalty_last_n",
+    "dry_sequence_breakers", "mirostat_tau", "mirostat_eta",       "dynatemp_exponent",
+    "smoothing_curve",
+};
+
+#define NAMED(NAME, name) #name ", "
+#define FILTERS           BATON_FILTERS(NAMED)
+
+static const char there_are[] =
+    "temperature, " FILTERS
+    "repetition_penalty, presence_penalty, frequency_penalty and logit_bias";
+
+/* A field that leaves one switched off is accepted, a field that requests it is rejected with the
+ * list of Baton's samplers. */
+static void reject_samplers(struct gw_fields *fields)
+{
+    for (size_t i = 0; i < BATON_N_OF(samplers); i++)
+        gw_field_off(fields, samplers[i].name, samplers[i].off, there_are);
+    for (size_t i = 0; i < BATON_N_OF(settings_of_samplers); i++)
+        (void)gw_field(fields, settings_of_samplers[i]);
+}
+
+/* ---- all of them ---- */
+
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
                     struct gw_completion_params *params)
 {
@@ -248,7 +304,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     if (api->model_sampling)
         take_defaults(&api->facts->sampling, &shared->sampling);
     read_table(fields, &shared->sampling);
-    gw_samplers_refuse(fields);
+    reject_samplers(fields);
     read_bias(api, fields, &shared->sampling);
     shared->speculation = api->speculation;
     read_speculation(fields, &shared->speculation);

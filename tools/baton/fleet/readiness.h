@@ -24,4 +24,9 @@ int bt_count_workers(const struct bt_answer *workers, const char *state);
 /* True when all workers are ready. GET /ready needs only one of each role. */
 bool bt_fleet_is_ready(const struct bt_fleet_file *fleet);
 
+/* Returns the time limit for the start of a fleet, in seconds: two minutes, and one more for each
+ * GiB of weights, which are read, digested and packed once. model is a directory or a GGUF file,
+ * the first file of a split one; files that cannot be read count as empty. */
+double bt_patience_s(const char *model);
+
 #endif

@@ -14,7 +14,6 @@
 #include "common/base/log.h"
 #include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor_parts.h"
-#include "tools/baton/patience.h"
 
 enum { READY_POLL_MS = 100 };
 

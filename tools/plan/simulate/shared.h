@@ -10,7 +10,6 @@
 #include "tools/plan/simulate/event_queue.h"
 #include "tools/plan/simulate/settings.h"
 #include "tools/plan/simulate/sim_network.h"
-#include "tools/plan/simulate/sim_relay.h"
 
 struct sim_shared {
     const struct sim_settings *settings;

@@ -1,6 +1,6 @@
 /* The simulated gateway: one queue, first come, first served. It routes by the gateway's own
  * policies (common/policy/routing_policy.h), and reserves decode blocks before a prompt runs.
- * sim_relay.h has the gateway time of a token.
+ * sim_network.h has the gateway time of a token.
  *
  * It knows exactly the requests that it routed to its workers and those that ended. It has no
  * Status, from which a real gateway learns a little more four times a second.

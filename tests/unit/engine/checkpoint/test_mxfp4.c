@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/checkpoint/weights/mxfp4.h"
+#include "engine/checkpoint/weights/blocks.h"
 
 static const double magnitudes[8] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
 
