@@ -94,6 +94,8 @@ void resume(const struct request_params *params);
 
 /* ---- what the gateway says ---- */
 void say_reserve(const struct request_params *params);
+/* The same, until it is reserved. */
+void reserve_blocks(const struct request_params *params);
 void say_prompt(const struct request_params *params); /* PrefillRequest */
 /* DecodeStart, with the first token that the worker sent, or the one that it would send. */
 void say_start(const struct request_params *params);

@@ -236,6 +236,12 @@ void say_reserve(const struct request_params *params)
     tell_of(params, &envelope);
 }
 
+void reserve_blocks(const struct request_params *params)
+{
+    say_reserve(params);
+    await(&heard[params->id].n_reserved, 1);
+}
+
 void fill_sampling(const struct request_params *params, Baton__V1__Sampling *sampling)
 {
     static uint32_t stop;

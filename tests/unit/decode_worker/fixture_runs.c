@@ -60,8 +60,7 @@ void assert_equals_single_run(const struct request_params *params)
 
 void run_prompt(const struct request_params *params)
 {
-    say_reserve(params);
-    await(&heard[params->id].n_reserved, 1);
+    reserve_blocks(params);
     say_prompt(params);
     await(&heard[params->id].n_first, 1);
 }
@@ -76,8 +75,7 @@ void run_here(const struct request_params *params)
 
 void run_sent(const struct request_params *params)
 {
-    say_reserve(params);
-    await(&heard[params->id].n_reserved, 1);
+    reserve_blocks(params);
     ship(params, heard[params->id].n_cached_blocks, 2, 1);
     say_start(params);
     await(&heard[params->id].n_finished, 1);

@@ -47,8 +47,7 @@ TEST(a_context_resumed_at_any_index_gives_the_tokens_of_a_single_run)
 static void run_moved(const struct request_params *params)
 {
     resume(params);
-    say_reserve(params);
-    await(&heard[params->id].n_reserved, 1);
+    reserve_blocks(params);
     ship(params, 0, 1, 1);
     await(&heard[params->id].n_received, 1);
     say_start(params);
@@ -90,8 +89,7 @@ TEST(a_context_that_grew_to_a_false_length_is_lost)
                                               .grew_by = 7,
                                               .kv_end_off = wrong[i] > -48 ? wrong[i] : -48};
         resume(&params);
-        say_reserve(&params);
-        await(&heard[params.id].n_reserved, 1);
+        reserve_blocks(&params);
         ship(&params, 0, 3, 1);
         await(&heard[params.id].n_failed, 1);
         assert_int_equal(heard[params.id].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
@@ -103,8 +101,7 @@ TEST(a_stranger_who_knows_the_request_cannot_touch_its_context)
     const struct request_params params = {
         .id = 1, .n_prompt = 90, .n_new = 30, .words = 4, .temperature = 0.8, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&params);
     claim_and_lose(&params, false);
     ship(&params, 0, 2, 1);
     await(&heard[1].n_received, 1);
@@ -124,8 +121,7 @@ TEST(a_sender_with_a_ticket_of_its_own_cannot_touch_another_context)
         .id = 2, .n_prompt = 50, .n_new = 5, .words = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
     say_reserve(&params);
-    say_reserve(&own);
-    await(&heard[2].n_reserved, 1);
+    reserve_blocks(&own);
     intrude_and_lose(&own, &params);
     await(&heard[2].n_failed, 1);
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
@@ -144,8 +140,7 @@ TEST(a_sender_out_of_reach_is_given_up_with_its_contexts)
     const struct request_params next = {
         .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){.silence_s = 1});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&params);
     claim_from_nowhere(&params);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     run_sent(&next);
@@ -159,8 +154,7 @@ TEST(a_context_that_was_canceled_meanwhile_costs_its_sender_nothing)
     const struct request_params next = {
         .id = 2, .n_prompt = 50, .n_new = 9, .words = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){0});
-    say_reserve(&over);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&over);
     say_cancel(&over);
     await_idle();
     ship(&over, 0, 2, 1);
@@ -177,15 +171,13 @@ TEST(a_hand_off_exposes_the_time_that_the_start_waited)
     struct request_params early = late;
     early.id = 2;
     worker_open(&(struct worker_options){0});
-    say_reserve(&late);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&late);
     say_start(&late);
     work_for_ms(LATE_MS);
     ship(&late, 0, 2, 1);
     await(&heard[1].n_finished, 1);
     assert_true(heard[1].exposed_s >= LATE_MS / 1e3);
-    say_reserve(&early);
-    await(&heard[2].n_reserved, 1);
+    reserve_blocks(&early);
     ship(&early, 0, 2, 1);
     await(&heard[2].n_received, 1);
     say_start(&early);
@@ -309,14 +301,12 @@ TEST(a_context_other_than_reserved_is_refused)
     worker_open(&(struct worker_options){0});
     run_sent(&params);
     params.id = 2; /* six blocks are here, and seven come */
-    say_reserve(&params);
-    await(&heard[2].n_reserved, 1);
+    reserve_blocks(&params);
     ship(&params, 0, 7, 1);
     await(&heard[2].n_failed, 1);
     assert_int_equal(heard[2].failure, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     params.id = 3; /* a block comes twice */
-    say_reserve(&params);
-    await(&heard[3].n_reserved, 1);
+    reserve_blocks(&params);
     ship(&params, 6, 1, 2);
     await(&heard[3].n_failed, 1);
     params.id = 4; /* a correct context is still accepted */
@@ -330,8 +320,7 @@ TEST(a_context_of_another_layout_is_refused_with_its_own_code)
     struct request_params params = {
         .id = 1, .n_prompt = 40, .n_new = 3, .words = 7, .stop = STOP_NONE, .kv_layout = another};
     worker_open(&(struct worker_options){0});
-    say_reserve(&params);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&params);
     ship(&params, 0, 3, 1);
     await(&heard[1].n_failed, 1);
     assert_int_equal(heard[1].failure, BATON__V1__FAILED__CODE__OTHER_LAYOUT);

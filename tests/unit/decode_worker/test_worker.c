@@ -129,16 +129,14 @@ TEST(a_full_batch_promises_no_more_until_one_ends_or_pauses)
     struct request_params params = {.n_prompt = 9, .n_new = 50, .credit = 5, .stop = STOP_NONE};
     worker_open(&(struct worker_options){.max_batch = 1});
     for (params.id = 1; params.id <= 3; params.id++) { /* one for the slot, two on their way */
-        say_reserve(&params);
-        await(&heard[params.id].n_reserved, 1);
+        reserve_blocks(&params);
     }
     say_reserve(&params);
     await(&heard[4].n_rejected, 1);
     params.id = 1;
     say_cancel(&params);
     params.id = 5;
-    say_reserve(&params);
-    await(&heard[5].n_reserved, 1);
+    reserve_blocks(&params);
     say_prompt(&params);
     await(&heard[5].n_first, 1);
     say_start(&params);
@@ -234,8 +232,7 @@ TEST(cancel_frees_a_running_context_that_waits_for_credit)
 TEST(cancel_frees_a_started_context_of_which_nothing_was_received)
 {
     worker_open(&(struct worker_options){0});
-    say_reserve(&unwanted);
-    await(&heard[1].n_reserved, 1);
+    reserve_blocks(&unwanted);
     say_start(&unwanted);
     say_cancel(&unwanted);
     await_idle();

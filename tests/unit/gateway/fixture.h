@@ -108,6 +108,9 @@ void show_token(struct far_worker *worker);
 void withdraw_first_token(void);
 /* Says hello and its first status. */
 struct gw_worker *join(struct far_worker *worker);
+/* Several, one after another. */
+#define join_all(...) join_each((struct far_worker *[]){__VA_ARGS__, NULL})
+void join_each(struct far_worker **workers);
 /* The gateway's view of the worker, or NULL. */
 struct gw_worker *known(const struct far_worker *worker);
 

@@ -121,6 +121,12 @@ struct gw_worker *join(struct far_worker *worker)
     return known(worker);
 }
 
+void join_each(struct far_worker **workers)
+{
+    for (; *workers; workers++)
+        join(*workers);
+}
+
 void say_status(struct far_worker *worker)
 {
     baton_envelope envelope = BATON__V1__ENVELOPE__INIT;

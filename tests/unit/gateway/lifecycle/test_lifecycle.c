@@ -23,6 +23,15 @@ static void run_prompt(struct far_worker *at, struct gw_choice *asked)
     say_first(&prefill, asked);
 }
 
+/* The client's request at decode, up to so many tokens. */
+static void run_to(const struct wanted *wanted, uint64_t n)
+{
+    ask(&client, wanted);
+    run_prompt(&decode, &client);
+    if (n > 1)
+        say_tokens(&decode, &client, 1, n - 1);
+}
+
 static void run_to_the_end(struct far_worker *at, struct gw_choice *asked)
 {
     say_tokens(at, asked, 1, 3);
@@ -31,8 +40,7 @@ static void run_to_the_end(struct far_worker *at, struct gw_choice *asked)
 
 TEST(a_request_is_served_from_its_prompt_to_its_last_token)
 {
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
+    run_to(&whole, 1);
     assert_int_equal(client.request->state, GW_DECODING);
     run_to_the_end(&decode, &client);
     assert_int_equal(client.n_finished, 1);
@@ -44,9 +52,7 @@ TEST(a_request_is_served_from_its_prompt_to_its_last_token)
 
 TEST(the_output_keeps_its_tokens)
 {
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 2);
+    run_to(&whole, 3);
     const struct baton_tokens *tokens = &client.request->output.tokens;
     assert_int_equal(tokens->n, 3);
     assert_int_equal(tokens->ids[2], tokens->ids[0] + 2);
@@ -54,9 +60,7 @@ TEST(the_output_keeps_its_tokens)
 
 TEST(a_whole_answer_is_tried_again_when_its_worker_dies)
 {
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 2);
+    run_to(&whole, 3);
     join(&decode_1);
     cut_link(&decode);
     assert_int_equal(client.n_restarts, 1);
@@ -70,9 +74,7 @@ TEST(a_whole_answer_is_tried_again_when_its_worker_dies)
 
 TEST(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones)
 {
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&whole, 2);
     say_tokens(&decode, &client, 2, 1);
     say_failed(&decode, &client, BATON__V1__FAILED__CODE__INTERNAL);
     run_prompt(&decode, &client);
@@ -82,8 +84,7 @@ TEST(the_decode_time_of_an_attempt_that_broke_is_not_the_next_ones)
 
 TEST(the_time_to_the_first_token_is_observed_once_per_request)
 {
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
+    run_to(&whole, 1);
     assert_int_equal(metrics.ttft.n, 0); /* this first token may still be thrown away */
     say_failed(&decode, &client, BATON__V1__FAILED__CODE__INTERNAL);
     run_prompt(&decode, &client);
@@ -94,8 +95,7 @@ TEST(the_time_to_the_first_token_is_observed_once_per_request)
 
 TEST(a_streamed_first_token_is_observed_at_once)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     assert_int_equal(metrics.ttft.n, 1);
     run_to_the_end(&decode, &client);
     assert_int_equal(metrics.ttft.n, 1);
@@ -103,8 +103,7 @@ TEST(a_streamed_first_token_is_observed_at_once)
 
 TEST(a_response_that_a_client_saw_is_not_begun_again)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     cut_link(&decode);
     assert_int_equal(client.n_restarts, 0);
     assert_int_equal(client.status, 502);
@@ -156,17 +155,14 @@ TEST(answers_to_an_attempt_that_is_over_are_ignored)
 
 TEST(more_tokens_than_asked_for_break_the_attempt)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 4);
+    run_to(&streamed, 5);
     assert_int_equal(client.n_failed, 1);
     assert_string_equal(client.message, "the worker sent more tokens than were requested");
 }
 
 TEST(lost_tokens_break_the_attempt)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     say_tokens(&decode, &client, 2, 1);
     assert_string_equal(client.message, "tokens were lost on the way");
 }
@@ -189,9 +185,7 @@ TEST(a_token_that_the_model_does_not_have_breaks_the_attempt)
 
 TEST(an_end_that_the_tokens_do_not_have_breaks_the_attempt)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&streamed, 2);
     say_finished(&decode, &client, 2); /* of the 4 that were asked for */
     assert_int_equal(client.n_finished, 0);
     assert_string_equal(client.message, "the reported end contradicts the tokens");
@@ -263,9 +257,7 @@ TEST(a_client_that_leaves_ends_its_request_everywhere)
 TEST(a_stalled_worker_loses_its_requests_and_is_told_so)
 {
     join(&decode_1);
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&whole, 2);
     decode.status.stalled_s = 1.5;
     say_status(&decode);
     assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
@@ -279,9 +271,7 @@ TEST(a_stalled_worker_loses_its_requests_and_is_told_so)
 TEST(a_worker_whose_canary_failed_loses_its_requests_and_gets_none)
 {
     join(&decode_1);
-    ask(&client, &whole);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&whole, 2);
     decode.status.n_canaries = decode.status.n_canary_failures = 1;
     say_status(&decode);
     assert_int_equal(n_sent(&decode, &client, CANCEL), 1);
@@ -300,8 +290,7 @@ TEST(a_worker_whose_canary_failed_loses_its_requests_and_gets_none)
 
 TEST(a_suspect_keeps_its_requests)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     decode.is_silent = true;
     pass_ms(4 * BEAT_MS);
     assert_int_equal(known(&decode)->state, GW_WORKER_SUSPECT);
@@ -325,9 +314,7 @@ TEST(the_silence_of_the_only_decode_worker_is_not_taken_for_slowness)
         pass_ms(25);
         run_to_the_end(&decode, &client);
     }
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&streamed, 2);
     ask(&second, &whole); /* its reservation is not answered */
     double usual_s = predicted_s();
     decode.is_silent = true;
@@ -345,8 +332,7 @@ TEST(the_silence_of_the_only_decode_worker_is_not_taken_for_slowness)
 
 TEST(a_draining_worker_finishes_what_it_has)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     say_goodbye(&decode);
     run_to_the_end(&decode, &client);
     assert_int_equal(client.n_finished, 1);
@@ -354,9 +340,7 @@ TEST(a_draining_worker_finishes_what_it_has)
 
 TEST(a_prefill_worker_may_die_once_decoding_began)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&streamed, 2);
     cut_link(&prefill);
     assert_int_equal(client.n_failed, 0);
     say_tokens(&decode, &client, 2, 2);
@@ -366,8 +350,7 @@ TEST(a_prefill_worker_may_die_once_decoding_began)
 
 TEST(tokens_are_acknowledged_within_fifty_milliseconds)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     pass_ms(50);
     say_tokens(&decode, &client, 1, 2);
     pass_ms(75);
@@ -376,9 +359,7 @@ TEST(tokens_are_acknowledged_within_fifty_milliseconds)
 
 TEST(a_paused_stream_gets_no_credit_until_its_client_reads_again)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(&streamed, 2);
     gw_lifecycle_pause(&dispatcher.lifecycle, client.request, true);
     assert_int_equal(last_sent(&decode, &client, ACK)->credit_tokens, 0);
     gw_lifecycle_pause(&dispatcher.lifecycle, client.request, false);
@@ -387,8 +368,7 @@ TEST(a_paused_stream_gets_no_credit_until_its_client_reads_again)
 
 TEST(of_two_requests_of_a_lost_worker_each_goes_its_own_way)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode, &client);
+    run_to(&streamed, 1);
     ask(&second, &whole);
     run_prompt(&decode, &second);
     join(&decode_1);

@@ -27,6 +27,15 @@ static void run_prompt(struct far_worker *at)
     say_first(&prefill, &client);
 }
 
+/* A stream at decode, up to so many tokens. */
+static void run_to(uint64_t n)
+{
+    ask(&client, &streamed);
+    run_prompt(&decode);
+    if (n > 1)
+        say_tokens(&decode, &client, 1, n - 1);
+}
+
 static void expect_resumed(const struct sent *sent, uint32_t n_output)
 {
     assert_non_null(sent);
@@ -36,9 +45,7 @@ static void expect_resumed(const struct sent *sent, uint32_t n_output)
 
 TEST(a_stream_goes_on_elsewhere_after_its_last_token)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(2);
     join(&decode_1);
     cut_link(&decode);
     assert_int_equal(client.request->attempt.number, 2);
@@ -63,8 +70,7 @@ TEST(a_stream_goes_on_elsewhere_after_its_last_token)
 
 TEST(an_attempt_that_made_no_token_goes_on_from_the_same_one)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
+    run_to(1);
     say_failed(&decode, &client, BATON__V1__FAILED__CODE__CONTEXT_LOST);
     say_reserved(&decode, &client);
     say_failed(&prefill, &client, BATON__V1__FAILED__CODE__INTERNAL);
@@ -91,9 +97,7 @@ TEST(a_request_fails_when_its_migrations_are_used_up)
 
 TEST(only_the_word_that_it_is_over_may_be_lost)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
-    say_tokens(&decode, &client, 1, 3);
+    run_to(4);
     cut_link(&decode);
     assert_int_equal(client.n_finished, 1);
     assert_int_equal(client.n_tokens, 4);
@@ -102,9 +106,7 @@ TEST(only_the_word_that_it_is_over_may_be_lost)
 
 TEST(the_last_token_alone_needs_no_decode_worker)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
-    say_tokens(&decode, &client, 1, 2);
+    run_to(3);
     cut_link(&decode);
     pass_ms(100);
     expect_resumed(last_sent(&prefill, &client, PROMPT), 3);
@@ -116,8 +118,7 @@ TEST(the_last_token_alone_needs_no_decode_worker)
 
 TEST(without_another_worker_the_client_hears_what_broke)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
+    run_to(1);
     cut_link(&decode);
     assert_string_equal(client.code, "worker_failed");
     assert_int_equal(client.status, 502);
@@ -126,9 +127,7 @@ TEST(without_another_worker_the_client_hears_what_broke)
 
 TEST(a_stream_whose_prefill_workers_are_gone_goes_on_at_a_decode_worker)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(2);
     join(&decode_1);
     cut_link(&prefill);
     cut_link(&decode);
@@ -139,8 +138,7 @@ TEST(a_stream_whose_prefill_workers_are_gone_goes_on_at_a_decode_worker)
 
 TEST(a_paused_stream_stays_paused_where_it_goes_on)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
+    run_to(1);
     gw_lifecycle_pause(&dispatcher.lifecycle, client.request, true);
     join(&decode_1);
     cut_link(&decode);
@@ -166,9 +164,7 @@ TEST(a_deadline_holds_in_every_attempt)
 /* decode-0 is silent until it is suspect, and decode-1 is asked for the stream. */
 static void doubt(void)
 {
-    ask(&client, &streamed);
-    run_prompt(&decode);
-    say_tokens(&decode, &client, 1, 1);
+    run_to(2);
     join(&decode_1);
     decode.is_silent = true;
     pass_ms(4 * BEAT_MS);

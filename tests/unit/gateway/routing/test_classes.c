@@ -54,6 +54,14 @@ static void run(struct far_worker *computes, struct far_worker *decodes, uint64_
         say_tokens(decodes, &client, n_made, n - n_made);
 }
 
+/* A stream of two tokens, from prefill-a to this worker. */
+static void run_on(struct far_worker *decodes)
+{
+    join_all(&prefill_a, decodes);
+    ask(&client, &streamed);
+    run(&prefill_a, decodes, 2);
+}
+
 static void expect_class(const char *name, bool changed, unsigned n_changes)
 {
     assert_string_equal(client.request->numeric_class.hex, name);
@@ -69,10 +77,7 @@ static bool same_hash(const struct sent *a, const struct sent *b)
 
 TEST(a_context_stays_in_the_class_that_computed_it)
 {
-    join(&prefill_a);
-    join(&prefill_b);
-    join(&decode_a);
-    join(&decode_b);
+    join_all(&prefill_a, &prefill_b, &decode_a, &decode_b);
     for (int i = 0; i < 4; i++) {
         ask(&client, &streamed);
         bool is_a = last_sent(&decode_a, &client, RESERVE);
@@ -85,14 +90,10 @@ TEST(a_context_stays_in_the_class_that_computed_it)
 
 TEST(the_hashes_of_a_prompts_blocks_are_those_of_the_class_that_computes_it)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_a, 2);
+    run_on(&decode_a);
     assert_true(
         same_hash(last_sent(&decode_a, &client, RESERVE), last_sent(&prefill_a, &client, PROMPT)));
-    join(&prefill_b);
-    join(&decode_b);
+    join_all(&prefill_b, &decode_b);
     cut_link(&prefill_a);
     cut_link(&decode_a);
     leave(&client);
@@ -103,10 +104,7 @@ TEST(the_hashes_of_a_prompts_blocks_are_those_of_the_class_that_computes_it)
 
 TEST(a_decode_worker_without_prefill_workers_of_its_class_shares_blocks_of_theirs)
 {
-    join(&prefill_a);
-    join(&decode_b);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_b, 2);
+    run_on(&decode_b);
     assert_true(
         same_hash(last_sent(&decode_b, &client, RESERVE), last_sent(&prefill_a, &client, PROMPT)));
     expect_class(B, true, 1);
@@ -119,9 +117,7 @@ TEST(a_decode_worker_without_prefill_workers_of_its_class_shares_blocks_of_their
 
 TEST(a_single_worker_of_another_class_takes_what_the_others_have_no_room_for)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    join(&decode_b);
+    join_all(&prefill_a, &decode_a, &decode_b);
     for (int i = 0; i < 3; i++) {
         ask(&client, &streamed);
         assert_non_null(last_sent(&decode_a, &client, RESERVE));
@@ -136,10 +132,7 @@ TEST(a_single_worker_of_another_class_takes_what_the_others_have_no_room_for)
 
 TEST(whole_classes_do_not_mix_even_when_one_is_full)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    join(&decode_b);
-    join(&prefill_b);
+    join_all(&prefill_a, &decode_a, &decode_b, &prefill_b);
     for (struct far_worker *full = &decode_a; full; full = full == &decode_a ? &decode_b : NULL) {
         full->status.kv_blocks_free = 0;
         say_status(full);
@@ -155,15 +148,12 @@ TEST(whole_classes_do_not_mix_even_when_one_is_full)
 
 TEST(a_migration_stays_in_its_class_however_busy_that_is)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    join(&decode_a1);
+    join_all(&prefill_a, &decode_a, &decode_a1);
     ask(&client, &streamed);
     struct far_worker *first = last_sent(&decode_a, &client, RESERVE) ? &decode_a : &decode_a1;
     struct far_worker *other = first == &decode_a ? &decode_a1 : &decode_a;
     run(&prefill_a, first, 2);
-    join(&prefill_b);
-    join(&decode_b);
+    join_all(&prefill_b, &decode_b);
     other->status.n_running = 50;
     say_status(other);
     say_status(other);
@@ -175,11 +165,7 @@ TEST(a_migration_stays_in_its_class_however_busy_that_is)
 
 TEST(the_last_decode_worker_of_a_class_runs_the_prompt_itself)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    join(&decode_a1);
-    join(&prefill_b);
-    join(&decode_b);
+    join_all(&prefill_a, &decode_a, &decode_a1, &prefill_b, &decode_b);
     do { /* it is their turn in the second request at the latest */
         ask(&client, &streamed);
     } while (last_sent(&decode_b, &client, RESERVE));
@@ -195,12 +181,8 @@ TEST(the_last_decode_worker_of_a_class_runs_the_prompt_itself)
 
 TEST(a_request_whose_class_is_gone_goes_on_in_another_and_says_so)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_a, 2);
-    join(&prefill_b);
-    join(&decode_b);
+    run_on(&decode_a);
+    join_all(&prefill_b, &decode_b);
     cut_link(&decode_a);
     assert_non_null(last_sent(&decode_b, &client, RESERVE));
     run(&prefill_b, &decode_b, 4);
@@ -213,12 +195,10 @@ TEST(a_request_whose_class_is_gone_goes_on_in_another_and_says_so)
 
 TEST(a_retry_before_the_first_token_may_choose_any_class)
 {
-    join(&prefill_a);
-    join(&decode_a);
+    join_all(&prefill_a, &decode_a);
     ask(&client, &streamed);
     say_reserved(&decode_a, &client);
-    join(&prefill_b);
-    join(&decode_b);
+    join_all(&prefill_b, &decode_b);
     cut_link(&decode_a);
     run(&prefill_b, &decode_b, 2);
     expect_class(B, false, 0);
@@ -227,12 +207,8 @@ TEST(a_retry_before_the_first_token_may_choose_any_class)
 /* decode_a is silent until it is suspect. */
 static void doubt(struct far_worker *other)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_a, 2);
-    join(&prefill_b);
-    join(other);
+    run_on(&decode_a);
+    join_all(&prefill_b, other);
     decode_a.is_silent = true;
     pass_ms(4 * BEAT_MS);
     assert_int_equal(known(&decode_a)->state, GW_WORKER_SUSPECT);
@@ -269,12 +245,8 @@ static void drain(struct far_worker *worker)
 
 TEST(a_drain_hands_a_context_over_inside_its_class_alone)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_a, 2);
-    join(&prefill_b);
-    join(&decode_b);
+    run_on(&decode_a);
+    join_all(&prefill_b, &decode_b);
     drain(&decode_a);
     assert_int_equal(n_sent(&decode_b, &client, RESERVE), 0);
     join(&decode_a1);
@@ -290,10 +262,7 @@ TEST(a_drain_hands_a_context_over_inside_its_class_alone)
 
 TEST(a_context_that_two_classes_computed_is_handed_over_without_hashes)
 {
-    join(&prefill_a);
-    join(&decode_b);
-    ask(&client, &streamed);
-    run(&prefill_a, &decode_b, 2);
+    run_on(&decode_b);
     join(&decode_b1);
     drain(&decode_b);
     assert_true(last_sent(&decode_b1, &client, RESERVE)->is_hand_over);
@@ -304,10 +273,7 @@ TEST(workers_that_name_no_class_work_together_and_with_nobody_else)
 {
     prefill = prefill_worker("prefill-0");
     decode = decode_worker("decode-0");
-    join(&prefill);
-    join(&decode);
-    join(&prefill_a);
-    join(&decode_a);
+    join_all(&prefill, &decode, &prefill_a, &decode_a);
     ask(&client, &streamed);
     bool is_a = last_sent(&decode_a, &client, RESERVE);
     run(is_a ? &prefill_a : &prefill, is_a ? &decode_a : &decode, 2);
@@ -332,8 +298,7 @@ TEST(a_fleet_has_sixteen_classes_and_a_place_is_free_when_its_workers_are_gone)
 
 TEST_IN(open_strict_gateway, close_gateway, strict_classes_never_mix)
 {
-    join(&prefill_a);
-    join(&decode_b);
+    join_all(&prefill_a, &decode_b);
     ask(&client, &streamed);
     assert_int_equal(client.status, 503);
     assert_non_null(strstr(client.message, "numeric class"));
@@ -357,10 +322,7 @@ SETUP(open_patient_strict_gateway)
 TEST_IN(open_patient_strict_gateway, close_gateway,
         a_strict_request_waits_for_its_class_to_come_back)
 {
-    join(&prefill_a);
-    join(&decode_a);
-    join(&prefill_b);
-    join(&decode_b);
+    join_all(&prefill_a, &decode_a, &prefill_b, &decode_b);
     do {
         ask(&client, &streamed);
     } while (last_sent(&decode_b, &client, RESERVE));

@@ -200,8 +200,7 @@ TEST(requests_wait_for_the_first_worker_of_a_role)
 TEST(requests_wait_for_a_worker_that_has_just_left)
 {
     open_patient();
-    join(&prefill);
-    join(&decode);
+    join_all(&prefill, &decode);
     pass_ms(30 * BEAT_MS);
     ask(&client, &usual);
     cut_link(&decode);
@@ -217,8 +216,7 @@ TEST(requests_wait_for_a_worker_that_has_just_left)
 TEST(a_role_that_stays_away_is_not_waited_for_longer)
 {
     open_patient();
-    join(&prefill);
-    join(&decode);
+    join_all(&prefill, &decode);
     say_goodbye(&decode);
     pass_ms(15 * BEAT_MS);
     ask(&client, &usual);
@@ -233,8 +231,7 @@ TEST(a_role_that_stays_away_is_not_waited_for_longer)
 TEST(time_in_which_the_gateway_stood_still_is_no_absence)
 {
     open_patient();
-    join(&prefill);
-    join(&decode);
+    join_all(&prefill, &decode);
     ask(&client, &usual);
     freeze_ms(100 * BEAT_MS);
     cut_link(&decode); /* it gave up meanwhile */
@@ -258,8 +255,7 @@ TEST(a_short_prompt_is_run_by_the_decode_worker_where_that_is_faster)
     const struct gw_routing_options colocated = {.colocated_prefill_tokens = 16};
     gateway_close();
     gateway_open(&colocated);
-    join(&prefill);
-    join(&decode);
+    join_all(&prefill, &decode);
     ask(&client, &(struct wanted){.n_prompt = 16, .n_new = 4});
     say_reserved(&decode, &client);
     ask(&second, &usual);
