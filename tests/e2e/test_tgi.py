@@ -122,7 +122,7 @@ def test_an_answer_is_held_to_a_schema(fleet):
 @pytest.mark.parametrize("asked, words", [
     ({"top_k": -1}, "top_k: must be"), ({"top_n_tokens": 21}, "top_n_tokens: must be"),
     ({"truncate": 0}, "truncate: must be"),
-    ({"best_of": 2}, "best_of: is not supported"),
+    ({"best_of": 2}, "best_of: only 1 is supported"),
     ({"watermark": True}, "watermark: is not supported"),
     ({"typical_p": 1.5}, "typical_p: must be"),
     ({"grammar": {"type": "xml", "value": ""}}, "grammar: must have the type"),
