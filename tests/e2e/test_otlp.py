@@ -78,19 +78,19 @@ def test_many_spans_share_a_post():
         wait_for(lambda: collector.posts, "the first POST")
         fleet.ask(20)
         go.set()
-        wait_for(lambda: len(spans_of(collector.posts)) == 21 * len(spans_of(collector.posts[:1])),
-                 "all spans")
+        wait_for(lambda: len({s["spanId"] for s in spans_of(collector.posts)})
+                 == 21 * len(spans_of(collector.posts[:1])), "all spans")
         assert len(collector.posts) <= 4
 
 
 def test_no_request_waits_for_an_endpoint_that_never_answers():
-    """All of this happens while the first POST is under way: nothing else could have ended it."""
+    """All of this happens while no POST is answered: the first, or its next try on a slow machine."""
     go = threading.Event()
-    with Collector(hold(go)) as collector, Traced(collector.url) as fleet:
+    with Collector(*[hold(go)] * 99) as collector, Traced(collector.url) as fleet:
         fleet.ask()
         wait_for(lambda: collector.posts, "the first POST")
         fleet.ask(50)
-        assert fleet.counts()["sent"] == 0 and len(collector.posts) == 1
+        assert fleet.counts()["sent"] == 0
         assert fleet.metrics()["baton_otlp_queue_bytes"] > 0
         go.set()
         wait_for(lambda: len({s["spanId"] for s in spans_of(collector.posts)
