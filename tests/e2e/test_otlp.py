@@ -84,7 +84,7 @@ def test_many_spans_share_a_post():
 
 
 def test_no_request_waits_for_an_endpoint_that_never_answers():
-    """All of this happens while no POST is answered: the first, or its next try on a slow machine."""
+    """All of this happens while no POST is answered; on a slow machine one is tried again."""
     go = threading.Event()
     with Collector(*[hold(go)] * 99) as collector, Traced(collector.url) as fleet:
         fleet.ask()
