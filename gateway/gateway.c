@@ -159,10 +159,10 @@ static void on_capacity(void *arg)
 
 /* ---- callbacks of the HTTP server ---- */
 
-static void on_head(void *arg, struct gw_exchange *exchange)
+static const struct gw_error *on_head(void *arg, struct gw_exchange *exchange)
 {
     struct gateway *gateway = arg;
-    gw_routes_head(&gateway->api, exchange);
+    return gw_routes_head(&gateway->api, exchange);
 }
 
 static void on_request(void *arg, struct gw_exchange *exchange)
@@ -252,11 +252,11 @@ static void on_reload_signal(uv_signal_t *handle, int number)
     struct gateway *gateway = of((uv_handle_t *)handle);
     (void)number;
     const struct gw_options *options = gateway->options;
-    if (!*options->api_keys && !*options->fleet.cluster_token_file && !*options->ssl_certfile &&
-        !*options->fleet.peer_certfile)
+    if (!*options->api_keys && !*options->admin_keys && !*options->fleet.cluster_token_file &&
+        !*options->ssl_certfile && !*options->fleet.peer_certfile)
         baton_log(BATON_LOG_INFO, "nothing_to_reload",
-                  BATON_S("reason", "no api-keys, no cluster-token-file, no ssl-certfile, no "
-                                    "peer-certfile"));
+                  BATON_S("reason", "no api-keys, no admin-keys, no cluster-token-file, no "
+                                    "ssl-certfile, no peer-certfile"));
     gw_access_reload(gateway->access);
     baton_cluster_token_reload(&gateway->token);
     baton_peer_tls_reload();
@@ -472,16 +472,14 @@ static enum baton_err start(struct gateway *gateway, struct baton_why *why)
 {
     size_t max_bytes =
         baton_frame_size(BATON_FRAME_MAX_HEADER, 0); /* contexts go to workers only */
-    struct gw_limits key_limits = gw_settings_key_limits(gateway->options);
     baton_open_files_allow(gateway->options->max_connections + OWN_FILES,
                            "raise the hard limit (ulimit -Hn) or lower --max-connections");
     enum baton_err err = baton_nng_start(OWN_THREADS, why);
     if (!err)
         err = start_pool(gateway, why);
+    const struct gw_access_options access = gw_settings_access(gateway->options);
     if (!err)
-        err =
-            gw_access_open(gateway->options->api_keys, &key_limits, gateway->options->cors_origins,
-                           &gateway->metrics, &gateway->access, why);
+        err = gw_access_open(&access, &gateway->metrics, &gateway->access, why);
     if (!err)
         err = open_spans(gateway, why);
     if (!err)

@@ -24,13 +24,20 @@ static const struct baton_option option_table[] = {
     BATON_FLEET_OPTIONS(struct gw_options, fleet),
     TEXT(api_keys, "api-keys", "",
          "file of API keys, one per line, reread on SIGHUP; \"\": clients need no key"),
+    TEXT(admin_keys, "admin-keys", "",
+         "file of operators' API keys, as --api-keys, reread on SIGHUP; \"\": keys that --api-keys "
+         "marks admin; without both, programs on this host"),
     BOOL(require_auth, "require-auth", "false",
          "refuse to start where other hosts could connect without an API key or a cluster secret"),
     TEXT(ssl_certfile, "ssl-certfile", "",
          "PEM certificate chain: HTTPS instead of HTTP; reread on SIGHUP"),
     TEXT(ssl_keyfile, "ssl-keyfile", "", "PEM key of --ssl-certfile, without a password"),
     TEXT(cors_origins, "cors-origins", "",
-         "origins whose web pages may call this API, separated by commas, or *"),
+         "origins whose web pages may call this API, separated by commas; localhost: any port of "
+         "this host; *: all"),
+    TEXT(allowed_hosts, "allowed-hosts", "",
+         "names besides localhost and addresses that the Host header may have, separated by "
+         "commas, or *; \"\": others are refused (421) if --host is a loopback address"),
     TEXT(chat_template, "chat-template", "auto",
          "chat template: a built-in name or a file; auto: the model's"),
     TEXT(served_model_name, "served-model-name", "",

@@ -36,11 +36,22 @@ static int64_t to_ms(double seconds)
     return (int64_t)(seconds * 1e3);
 }
 
-struct gw_limits gw_settings_key_limits(const struct gw_options *options)
+static struct gw_limits key_limits(const struct gw_options *options)
 {
     return (struct gw_limits){.per_s = {[GW_LIMIT_requests] = options->key_requests_per_s,
                                         [GW_LIMIT_tokens] = options->key_tokens_per_s,
                                         [GW_LIMIT_bytes] = options->key_bytes_per_s}};
+}
+
+struct gw_access_options gw_settings_access(const struct gw_options *options)
+{
+    return (struct gw_access_options){.api_keys = options->api_keys,
+                                      .admin_keys = options->admin_keys,
+                                      .key_limits = key_limits(options),
+                                      .cors_origins = options->cors_origins,
+                                      .allowed_hosts = options->allowed_hosts,
+                                      .host = options->host,
+                                      .is_https = *options->ssl_certfile};
 }
 
 struct gw_response_bounds gw_settings_responses(const struct gw_options *options)

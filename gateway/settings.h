@@ -8,6 +8,7 @@
 #include "common/base/process.h"
 #include "common/wire/fleet_options.h"
 #include "engine/checkpoint/options.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
 #include "gateway/api/responses/store.h"
 #include "gateway/api/streams/streams.h"
@@ -21,7 +22,8 @@ struct gw_options {
     struct baton_log_options log;
     const char *host, *inbox, *id, *ssl_certfile, *ssl_keyfile;
     const char *otlp_file, *otlp_endpoint, *otlp_headers_file, *otlp_cafile;
-    const char *api_keys, *cors_origins, *chat_template, *served_model_name;
+    const char *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
+    const char *chat_template, *served_model_name;
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share KV blocks of other prompts */
@@ -50,8 +52,8 @@ struct gw_routing_options gw_settings_routing(const struct gw_options *options);
 /* How long requests wait for a role without a worker: at most as long as for any other reason. */
 int64_t gw_settings_absence_ns(const struct gw_options *options);
 
-/* The limits of an API key whose line has none of its own. */
-struct gw_limits gw_settings_key_limits(const struct gw_options *options);
+/* Who may use the API. */
+struct gw_access_options gw_settings_access(const struct gw_options *options);
 
 /* The addresses that strangers may reach. */
 struct gw_doors gw_settings_doors(const struct gw_options *options);

@@ -9,20 +9,22 @@
 
 #include "gateway/api/api.h"
 
-/* The kinds of a route's successful answers; a route may have several. None: 204 without a body. */
+/* The kinds of a route's successful answers; a route may have several. None: 204 without a body.
+ * The last ones say what its requests are. */
 enum {
     GW_ANSWERS_JSON = 1,
     GW_ANSWERS_EVENTS = 2, /* server-sent events */
     GW_ANSWERS_LINES = 4,  /* a JSON object per line */
     GW_ANSWERS_TEXT = 8,
-    GW_ANSWERS_FILE = 16, /* a file of the playground */
-    GW_TAKES_NO_BODY = 32 /* although it is a POST */
+    GW_ANSWERS_FILE = 16,  /* a file of the playground */
+    GW_TAKES_NO_BODY = 32, /* although it is a POST */
+    GW_FOR_OPERATORS = 64  /* other clients get a 403 */
 };
 
 struct gw_route {
     const char *method, *path; /* {name} stands for one segment of the path */
     gw_endpoint endpoint;
-    unsigned answers;
+    unsigned answers; /* and the flags of its requests */
     const char *summary;
 };
 

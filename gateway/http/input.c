@@ -52,13 +52,16 @@ static void begin_body(struct gw_conn *conn, const struct gw_head *head, size_t 
         gw_conn_refuse(conn, &no_memory);
         return;
     }
-    if (options->on_head) /* before any refusal, so that a 413 also has CORS headers */
-        options->on_head(options->arg, conn->exchange);
+    /* Before any refusal, so that a 413 also has CORS headers. */
+    const struct gw_error *refusal =
+        options->on_head ? options->on_head(options->arg, conn->exchange) : NULL;
     if (!gw_conn_may_request(conn))
         return;
     gw_conn_charge(conn, n); /* only now: one request is allowed, whatever its size */
-    if (head->content_length > options->max_body_bytes) {
-        gw_conn_refuse(conn, &body_too_large);
+    if (!refusal && head->content_length > options->max_body_bytes)
+        refusal = &body_too_large;
+    if (refusal) {
+        gw_conn_refuse(conn, refusal);
         return;
     }
     conn->keep_alive = head->keep_alive;

@@ -71,8 +71,9 @@ struct gw_http_options {
     bool traces;               /* a request without a traceparent begins a trace */
     /* A head was read, its body not yet; may be NULL. It prepares any answer, the handler's or a
      * refusal of the body: only gw_exchange_add_header, gw_exchange_set_error_writer and readers of
-     * the head may be called. */
-    void (*on_head)(void *arg, struct gw_exchange *exchange);
+     * the head may be called. Returns why the request is refused before its body is read, which
+     * closes the connection, or NULL. */
+    const struct gw_error *(*on_head)(void *arg, struct gw_exchange *exchange);
     /* A complete request was read. The handler answers now or later. */
     void (*on_request)(void *arg, struct gw_exchange *exchange);
     /* Continues an exchange after gw_exchange_resume; may be NULL if that is not called. */

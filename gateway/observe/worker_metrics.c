@@ -149,15 +149,17 @@ static void put_figure(struct baton_json_out *out, const struct figure *figure, 
 }
 
 static void put_worker(struct baton_json_out *out, const struct gw_worker *worker,
-                       const struct gw_fleet_terms *terms)
+                       const struct gw_fleet_terms *terms, bool for_operator)
 {
     uint32_t block_tokens = terms->kv_block_tokens;
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "id", worker->id);
     baton_json_put_string(out, "role", gw_worker_role_name(worker->role));
     baton_json_put_string(out, "state", gw_worker_state_name(worker->state));
-    baton_json_put_uint(out, "pid", worker->pid);
-    baton_json_put_string(out, "address", worker->address);
+    if (for_operator) {
+        baton_json_put_uint(out, "pid", worker->pid);
+        baton_json_put_string(out, "address", worker->address);
+    }
     baton_json_put_string(out, "model", worker->model);
     baton_json_put_string(out, "fingerprint", worker->fingerprint.weights);
     baton_json_put_string(out, "dtype", terms->dtype);
@@ -173,12 +175,13 @@ static void put_worker(struct baton_json_out *out, const struct gw_worker *worke
     baton_json_close(out, '}');
 }
 
-void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet)
+void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet,
+                           bool for_operator)
 {
     baton_json_open(out, "workers", '[');
     for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
          worker = gw_worker_list_next(&fleet->workers, worker))
-        put_worker(out, worker, &fleet->terms);
+        put_worker(out, worker, &fleet->terms, for_operator);
     baton_json_close(out, ']');
 }
 

@@ -13,8 +13,9 @@
 #include "common/base/json.h"
 #include "gateway/fleet/fleet.h"
 
-/* Writes the member "workers", an array. */
-void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet);
+/* Writes the member "workers", an array. Only an operator sees processes and addresses. */
+void gw_worker_metrics_put(struct baton_json_out *out, const struct gw_fleet *fleet,
+                           bool for_operator);
 
 /* Writes Prometheus text, with the number of workers of each role in each state. */
 void gw_worker_metrics_write(struct baton_buf *out, const struct gw_fleet *fleet);

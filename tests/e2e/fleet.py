@@ -231,6 +231,12 @@ class Fleet:
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}  # of every request
         self.dir = tempfile.TemporaryDirectory(prefix="baton-test-")
         self.packs = Path(self.dir.name) / "packs"  # of all processes: nothing is left in the tree
+        self.operator = self.headers
+        if key and "--admin-keys" not in gateway_args:  # the tests' key is a client's
+            self.operator = {"Authorization": "Bearer the-operators-key"}
+            admins = Path(self.dir.name) / "admin-keys"
+            admins.write_text("the-operators-key\n")
+            gateway_args = [*gateway_args, "--admin-keys", admins]
         self.gateway_args, self.worker_args = gateway_args, worker_args
         self.role_args = {"prefill": prefill_args, "decode": decode_args}
         self.n = {"prefill": prefill, "decode": decode}
@@ -385,7 +391,7 @@ class Fleet:
 
     def kv(self, query=""):
         """Each worker's account of its KV blocks."""
-        status, answer, _ = self.request("GET", f"/debug/kv{query}")
+        status, answer, _ = self.request("GET", f"/debug/kv{query}", headers=self.operator)
         assert status == 200, answer
         return answer["workers"]
 

@@ -19,7 +19,7 @@ def allow_files(n):
 def post(path, body, headers=()):
     """The bytes of a POST."""
     data = json.dumps(body).encode()
-    lines = [f"POST {path} HTTP/1.1", "Host: test", "Connection: close",
+    lines = [f"POST {path} HTTP/1.1", "Host: localhost", "Connection: close",
              "Content-Type: application/json", f"Content-Length: {len(data)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + data
 

@@ -22,12 +22,13 @@ LONG_WAIT_S = 30
 SHORT_WAIT_S = 0.3
 
 
-def get(headers=b"", target=b"/health", version=b"HTTP/1.1", host=b"Host: a\r\n"):
+def get(headers=b"", target=b"/health", version=b"HTTP/1.1", host=b"Host: localhost\r\n"):
     return b"GET " + target + b" " + version + b"\r\n" + host + headers + b"\r\n"
 
 
 def post(headers, body=b"", target=b"/generate", version=b"HTTP/1.1"):
-    head = b"POST " + target + b" " + version + b"\r\nHost: a\r\nContent-Type: application/json\r\n"
+    head = (b"POST " + target + b" " + version
+            + b"\r\nHost: localhost\r\nContent-Type: application/json\r\n")
     return head + headers + b"\r\n" + body
 
 
@@ -43,7 +44,7 @@ def chunks(*parts, end=b"0\r\n\r\n"):
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + end
 
 
-SMUGGLED = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+SMUGGLED = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 VALID = [
     ("plain get", get(), {200}),
@@ -61,10 +62,10 @@ VALID = [
     ("absolute target in capitals", get(target=b"HTTP://a:80/health"), {200}),
     ("escaped unreserved letter", get(target=b"/h%65alth"), {200, 404}),
     ("escaped slash stays a segment", get(target=b"/%2Fhealth"), {404}),
-    ("host with port", get(host=b"Host: a.example:8000\r\n"), {200}),
+    ("host with port", get(host=b"Host: llm.localhost:8000\r\n"), {200}),
     ("host with an ipv6 address", get(host=b"Host: [::1]:8000\r\n"), {200}),
-    ("header name in lower case", get(host=b"host: a\r\n"), {200}),
-    ("no space after the colon", get(host=b"Host:a\r\n"), {200}),
+    ("header name in lower case", get(host=b"host: localhost\r\n"), {200}),
+    ("no space after the colon", get(host=b"Host:localhost\r\n"), {200}),
     ("tabs and spaces around a value", get(b"X:\t a \t\r\n"), {200}),
     ("empty value", get(b"X:\r\n"), {200}),
     ("bytes above 0x7f in a value", get(b"X: \xc3\xa4\xff\r\n"), {200}),
@@ -76,7 +77,7 @@ VALID = [
     ("expect 100-continue", sized(PROMPT, b"Expect: 100-continue\r\n"), {200}),
     ("content-length with leading zeros", post(b"Content-Length: 00%d\r\n" % len(PROMPT), PROMPT),
      {200}),
-    ("get with a body", b"GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}",
+    ("get with a body", b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
      {200, 400}),
     ("99 headers", get(b"X: y\r\n" * 98), {200}),
     ("head of almost the limit", get(b"X: " + b"y" * 16000 + b"\r\n"), {200}),
@@ -84,7 +85,7 @@ VALID = [
     ("unknown path", get(target=b"/no/such/path"), {404}),
     ("wrong method", get(target=b"/generate"), {405}),
     ("wrong content type",
-     b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n"
+     b"POST /generate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n"
      b"Content-Length: 2\r\n\r\n{}", {415}),
     ("body that is not json", sized(b"{nope"), {400}),
     ("empty body", sized(b""), {400}),
@@ -93,11 +94,11 @@ VALID = [
 REQUEST_LINES = [
     ("no version (http/0.9)", b"GET /health\r\n\r\n", {400}),
     ("method alone", b"GET\r\n\r\n", {400}),
-    ("two spaces before the target", b"GET  /health HTTP/1.1\r\nHost: a\r\n\r\n", {400}),
-    ("two spaces before the version", b"GET /health  HTTP/1.1\r\nHost: a\r\n\r\n", {400}),
-    ("space after the version", b"GET /health HTTP/1.1 \r\nHost: a\r\n\r\n", {400}),
-    ("space before the method", b" GET /health HTTP/1.1\r\nHost: a\r\n\r\n", {400}),
-    ("tabs for spaces", b"GET\t/health\tHTTP/1.1\r\nHost: a\r\n\r\n", {400}),
+    ("two spaces before the target", b"GET  /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("two spaces before the version", b"GET /health  HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("space after the version", b"GET /health HTTP/1.1 \r\nHost: localhost\r\n\r\n", {400}),
+    ("space before the method", b" GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
+    ("tabs for spaces", b"GET\t/health\tHTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
     ("space in the target", get(target=b"/he alth"), {400}),
     ("control character in the target", get(target=b"/he\x01alth"), {400}),
     ("nul in the target", get(target=b"/he\x00alth"), {400}),
@@ -109,10 +110,10 @@ REQUEST_LINES = [
     ("absolute target of another scheme", get(target=b"ftp://a/health"), {400}),
     ("absolute target without a host", get(target=b"http:///health"), {400}),
     ("star for a get", get(target=b"*"), {400}),
-    ("lower-case method", b"get /health HTTP/1.1\r\nHost: a\r\n\r\n", {501}),
-    ("unknown method", b"BREW /health HTTP/1.1\r\nHost: a\r\n\r\n", {501}),
-    ("method of another protocol", b"PROPFIND /health HTTP/1.1\r\nHost: a\r\n\r\n", {501}),
-    ("method that is no token", b"G@T /health HTTP/1.1\r\nHost: a\r\n\r\n", {400}),
+    ("lower-case method", b"get /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {501}),
+    ("unknown method", b"BREW /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {501}),
+    ("method of another protocol", b"PROPFIND /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {501}),
+    ("method that is no token", b"G@T /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {400}),
     ("connect", b"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", {501}),
     ("http/1.2", get(version=b"HTTP/1.2"), {505}),
     ("http/2.0", get(version=b"HTTP/2.0"), {505}),
@@ -130,7 +131,7 @@ REQUEST_LINES = [
 
 HEADERS = [
     ("no host", get(host=b""), {400}),
-    ("two hosts", get(b"Host: a\r\n"), {400}),
+    ("two hosts", get(b"Host: localhost\r\n"), {400}),
     ("two different hosts", get(b"host: b\r\n"), {400}),
     ("two hosts on 1.0", get(b"Host: b\r\n", version=b"HTTP/1.0"), {400}),
     ("host with a space", get(host=b"Host: a b\r\n"), {400}),
@@ -146,7 +147,7 @@ HEADERS = [
     ("bytes above 0x7f in a name", get(b"X\xc3\xa4: a\r\n"), {400}),
     ("folded value", get(b"X: a\r\n b\r\n"), {400}),
     ("folded with a tab", get(b"X: a\r\n\tb\r\n"), {400}),
-    ("folded first header", b"GET /health HTTP/1.1\r\n Host: a\r\n\r\n", {400}),
+    ("folded first header", b"GET /health HTTP/1.1\r\n Host: localhost\r\n\r\n", {400}),
     ("nul in a value", get(b"X: a\x00b\r\n"), {400}),
     ("nul in a name", get(b"X\x00Y: b\r\n"), {400}),
     ("control character in a value", get(b"X: a\x0bb\r\n"), {400}),
@@ -154,8 +155,8 @@ HEADERS = [
     ("bare cr in a value", get(b"X: a\rY: b\r\n"), {400}),
     ("bare lf ends a header", get(b"X: a\nY: b\r\n"), {400}),
     ("bare lf everywhere", b"GET /health HTTP/1.1\nHost: a\n\n", {400}),
-    ("bare lf ends the head", b"GET /health HTTP/1.1\r\nHost: a\r\n\n", {400}),
-    ("cr cr lf", b"GET /health HTTP/1.1\r\r\nHost: a\r\n\r\n", {400}),
+    ("bare lf ends the head", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\n", {400}),
+    ("cr cr lf", b"GET /health HTTP/1.1\r\r\nHost: localhost\r\n\r\n", {400}),
     ("101 headers", get(b"X: y\r\n" * 100), {431}),
     ("head over the limit", get(b"X: " + b"y" * 20000 + b"\r\n"), {431}),
     ("many headers over the limit", get(b"X-Long-Name: some value\r\n" * 2000), {431}),

@@ -329,7 +329,7 @@ def test_a_client_is_told_whether_to_try_again():
         assert headers["x-should-retry"] == "true" and headers["Retry-After"] == "1"
         status, _, headers = alone.request("POST", "/generate", "{")
         assert status == 400 and "x-should-retry" not in headers
-        answer = raw(alone, b"GET /health HTTP/1.1\r\nHost: a\r\n")
+        answer = raw(alone, b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
         assert answer.startswith(b"HTTP/1.1 408 ") and b"\r\nx-should-retry: true\r\n" in answer
 
 
@@ -348,7 +348,7 @@ def raw(fleet, request):
 
 def head(n_bytes):
     """A request whose head is n_bytes long."""
-    start = b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Filler: "
+    start = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Filler: "
     return start + b"x" * (n_bytes - len(start) - 4) + b"\r\n\r\n"
 
 

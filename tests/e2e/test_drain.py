@@ -156,6 +156,8 @@ def test_who_has_no_key_drains_nobody(tmp_path):
         mine, fleet.headers = fleet.headers, {}
         assert drain(fleet, "decode-0")[0] == 401
         fleet.headers = mine
+        assert drain(fleet, "decode-0")[0] == 403  # a client's key
+        fleet.headers = fleet.operator
         assert drain(fleet, "decode-1")[0] == 404
         assert fleet.request("GET", "/workers/decode-0/drain")[0] == 405
         assert fleet.worker("decode-0")["state"] == "ready"

@@ -132,7 +132,7 @@ def test_a_client_that_leaves_stops_its_embeddings(fleet):
                                  for i in range(200)], "cache_prompt": False}).encode()
     before = fleet.metrics()['baton_requests_total{outcome="canceled"}']
     with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-        client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: a\r\n"
+        client.sendall(b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\n"
                        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body))
         client.sendall(body)
         wait_for(fleet.open, "the texts to be queued")

@@ -341,7 +341,7 @@ class Reader(threading.Thread):
 def test_a_flood_of_pipelined_requests_loses_no_worker_and_delays_no_client():
     """50 clients send 1500 requests each at once: half a minute of the loop in one go."""
     with Fleet(gateway_args=SUSPICION) as fleet:
-        with Reader(flood(fleet.port, 50, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")):
+        with Reader(flood(fleet.port, 50, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")):
             wait_for(lambda: fleet.metrics()["baton_http_slices_over_total"] > 100,
                      "clients to wait for their turn")
             for seed in range(12):
@@ -360,7 +360,7 @@ def test_a_client_that_closes_its_sending_side_gets_its_answer(path, body):
     with Fleet() as fleet:
         data = json.dumps({"prompt": STORY, **body}).encode()
         with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-            client.sendall(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+            client.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s"
                            % (path.encode(), len(data), data))
             client.shutdown(socket.SHUT_WR)
             answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
@@ -374,7 +374,8 @@ def test_a_client_that_closes_for_good_is_noticed_before_any_token():
         fleet.workers["prefill-0"].pause()
         data = json.dumps({"prompt": STORY}).encode()
         with socket.create_connection(("127.0.0.1", fleet.port)) as client:
-            client.sendall(b"POST /generate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+            client.sendall(b"POST /generate HTTP/1.1\r\nHost: localhost\r\n"
+                           b"Content-Length: %d\r\n\r\n%s"
                            % (len(data), data))
             wait_for(lambda: fleet.open() == 1, "the request to be open")
         wait_for(lambda: fleet.metrics()['baton_requests_total{outcome="canceled"}'] == 1,
@@ -404,7 +405,8 @@ def test_2000_streams_wait_in_little_memory():
 def test_2000_idle_connections_wait_in_64_mib():
     with Fleet(gateway_args=["--idle-timeout-s", 3600]) as fleet:
         crowd = Crowd()
-        exchanges = [crowd.add(Exchange(fleet.port, b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n"))
+        request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        exchanges = [crowd.add(Exchange(fleet.port, request))
                      for _ in range(MANY)]
         wait_for(lambda: crowd.read(0.05) or all(exchange.data for exchange in exchanges),
                  "all requests to be answered")

@@ -131,7 +131,7 @@ def test_requests_and_answers_may_be_longer_than_a_record(fleet):
 def test_an_end_is_told_from_a_cut(fleet):
     """Python raises SSLEOFError at an end without close_notify."""
     with fleet.secure() as client:
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         answer = b""
         while part := client.recv(65536):
             answer += part
@@ -141,7 +141,8 @@ def test_an_end_is_told_from_a_cut(fleet):
 def test_a_client_that_reads_nothing_is_waited_for(fleet):
     pauses = fleet.metrics()["baton_stream_pauses_total"]
     with fleet.secure() as client:
-        client.sendall(b"POST /generate/stream HTTP/1.0\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+        client.sendall(b"POST /generate/stream HTTP/1.0\r\nHost: localhost\r\n"
+                       b"Content-Length: %d\r\n\r\n%s"
                        % (len(json.dumps(WORDY)), json.dumps(WORDY).encode()))
         wait_for(lambda: fleet.metrics()["baton_stream_pauses_total"] > pauses,
                  "the stream to be paused")
@@ -246,7 +247,7 @@ def answer_to(fleet, *pieces):
 
 def test_plain_http_is_no_tls(fleet, text):
     failed = fleet.failed()
-    assert b"HTTP/" not in answer_to(fleet, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert b"HTTP/" not in answer_to(fleet, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert fleet.failed() == failed + 1
     assert output(fleet.generate(**STORY)) == text
 
@@ -280,7 +281,8 @@ def test_a_wrong_record_ends_its_connection_only(fleet, text):
     other = fleet.connect()
     other.request("POST", "/generate/stream", json.dumps(STORY))
     with fleet.secure() as client:
-        client.sendall(b"POST /generate/stream HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+        client.sendall(b"POST /generate/stream HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Length: %d\r\n\r\n%s"
                        % (len(json.dumps(WORDY)), json.dumps(WORDY).encode()))
         assert client.recv(1000).startswith(b"HTTP/1.1 200 ")
         under = socket.socket(fileno=client.detach())
@@ -293,7 +295,8 @@ def test_a_wrong_record_ends_its_connection_only(fleet, text):
 def test_a_client_that_leaves_midway_frees_what_it_had(fleet):
     for how in ("close", "reset"):
         client = fleet.secure()
-        client.sendall(b"POST /generate/stream HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s"
+        client.sendall(b"POST /generate/stream HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Content-Length: %d\r\n\r\n%s"
                        % (len(json.dumps(WORDY)), json.dumps(WORDY).encode()))
         assert client.recv(1000).startswith(b"HTTP/1.1 200 ")
         if how == "reset":
@@ -311,7 +314,7 @@ def test_a_handshake_has_its_time(files):
             assert sock.recv(1000) == b""
             sock.close()
         with alone.secure() as idle:  # is not bound by it: that is keep-alive's time
-            idle.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            idle.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert idle.recv(1000).startswith(b"HTTP/1.1 200 ")
 
 

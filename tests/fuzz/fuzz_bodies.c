@@ -170,7 +170,9 @@ static void open_api(void)
     gw_fleet_init(&fleet, &(struct gw_fleet_options){.identity.facts = &facts});
     api.fleet = &fleet;
     api.chat = chat;
-    check(!gw_access_open("", &(struct gw_limits){{0}}, "", NULL, &api.access, NULL));
+    const struct gw_access_options access = {
+        .api_keys = "", .admin_keys = "", .cors_origins = "", .allowed_hosts = "", .host = ""};
+    check(!gw_access_open(&access, NULL, &api.access, NULL));
     api.responses =
         gw_response_store_create(&(struct gw_response_bounds){.n = 1, .bytes = 1 << 20});
     check(api.responses != NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "gateway/api/access/hosts.h"
 
 /* ---- the configured origins ---- */
 
@@ -31,10 +32,14 @@ static bool is_origin(struct gw_view text)
 
 static enum baton_err add_origin(struct gw_cors *cors, struct gw_view origin, struct baton_why *why)
 {
+    if (gw_view_equals(origin, "localhost")) {
+        cors->local = true;
+        return BATON_OK;
+    }
     if (!is_origin(origin))
         return baton_fail(why, BATON_INVALID,
                           "cors-origins: '%.*s' is not an origin such as https://app.example:8443 "
-                          "(lower case, no pattern, nothing after host and port)",
+                          "(lower case, no pattern, nothing after host and port), nor localhost",
                           (int)(origin.n < 64 ? origin.n : 64), origin.p);
     if (cors->n == GW_CORS_MAX_ORIGINS)
         return baton_fail(why, BATON_LIMIT, "cors-origins: more than %d", GW_CORS_MAX_ORIGINS);
@@ -58,9 +63,18 @@ enum baton_err gw_cors_read(const char *list, struct gw_cors *cors, struct baton
     return err;
 }
 
+/* http or https, localhost or a loopback address, any port. */
+static bool is_local(const char *origin)
+{
+    struct gw_view host = {origin, strlen(origin)};
+    struct gw_view scheme = gw_view_cut(&host, ':');
+    return (gw_view_equals(scheme, "http") || gw_view_equals(scheme, "https")) && host.n > 2 &&
+           !memcmp(host.p, "//", 2) && gw_host_is_local((struct gw_view){host.p + 2, host.n - 2});
+}
+
 bool gw_cors_allows(const struct gw_cors *cors, const char *origin)
 {
-    if (cors->any && *origin)
+    if ((cors->any && *origin) || (cors->local && is_local(origin)))
         return true;
     for (size_t i = 0; i < cors->n; i++)
         if (gw_view_equals(cors->origins[i], origin))
@@ -81,7 +95,7 @@ static void add(struct gw_exchange *exchange, const char *name, const char *valu
 void gw_cors_mark(const struct gw_cors *cors, struct gw_exchange *exchange)
 {
     const char *origin = gw_exchange_header(exchange, "origin");
-    if (!cors->any && !cors->n)
+    if (!cors->any && !cors->local && !cors->n)
         return;
     /* Also for a request without an Origin, whose answer a cache must not give to a page. */
     add(exchange, "Vary", "Origin");

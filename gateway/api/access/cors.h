@@ -1,5 +1,5 @@
 /* Cross-origin requests (the WHATWG Fetch standard, section 3.2): decides which web pages of other
- * origins may read our answers. Off unless origins are configured.
+ * origins may call this API and read its answers. Off unless origins are configured.
  *
  * Ownership: a struct gw_cors borrows the text that it was read from.
  * Threading: immutable once read; the rest on the loop thread.
@@ -24,13 +24,14 @@ enum {
 };
 
 struct gw_cors {
-    bool any; /* "*" */
-    size_t n; /* 0 and not any: off */
+    bool any;   /* "*" */
+    bool local; /* "localhost": pages of this host, of any port */
+    size_t n;   /* 0 and neither of these: off */
     struct gw_view origins[GW_CORS_MAX_ORIGINS];
 };
 
-/* list: "" (off), "*", or origins as browsers send them ("https://app.example:8443"), separated by
- * commas; blanks around them are ignored. */
+/* list: "" (off), "*", or origins as browsers send them ("https://app.example:8443") and the word
+ * "localhost", separated by commas; blanks around them are ignored. */
 enum baton_err gw_cors_read(const char *list, struct gw_cors *cors,
                             struct baton_why *why) BATON_MUST_CHECK;
 

@@ -1,28 +1,15 @@
 #include "gateway/api/access/exposure.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include "common/base/log.h"
 #include "common/wire/url.h"
-
-/* Whether the host is a numeric loopback address. A name, "" and "*" may resolve to any address, so
- * they count as reachable. */
-static bool is_loopback(const char *host)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    if (inet_pton(AF_INET, host, &v4) == 1)
-        return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
-    return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
-}
+#include "gateway/api/access/hosts.h"
 
 /* Whether the inbox is on a loopback address. An invalid URL is rejected later, when the inbox
  * opens. */
 static bool is_local_inbox(const char *text)
 {
     struct baton_url url;
-    return !baton_url_parse(text, &url, NULL) && is_loopback(url.host);
+    return !baton_url_parse(text, &url, NULL) && gw_address_is_loopback(url.host);
 }
 
 enum baton_err gw_exposure_check(const struct gw_doors *doors,
@@ -30,7 +17,7 @@ enum baton_err gw_exposure_check(const struct gw_doors *doors,
                                  struct gw_exposure *exposure, struct baton_why *why)
 {
     *exposure = (struct gw_exposure){0};
-    if (!*doors->api_keys && !is_loopback(doors->host))
+    if (!*doors->api_keys && !gw_address_is_loopback(doors->host))
         exposure->warnings[exposure->n++] =
             "no API key is needed, and --host is not a loopback address: anybody who reaches it "
             "can use the model; --api-keys names a file of keys";

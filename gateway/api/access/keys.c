@@ -32,6 +32,7 @@ struct gw_key {
     struct digest digest;
     struct bounds bounds;
     char name[GW_KEY_NAME_BYTES];
+    bool is_admin;
     bool has_priority;
     enum baton_priority priority;
     struct gw_account *account;
@@ -123,15 +124,24 @@ static bool read_priority(struct gw_view text, struct gw_key *key)
     return key->has_priority;
 }
 
+/* "admin"; false: it is not, or the key has the mark already. */
+static bool read_admin(struct gw_view text, struct gw_key *key)
+{
+    if (!gw_view_equals(text, "admin") || key->is_admin)
+        return false;
+    key->is_admin = true;
+    return true;
+}
+
 /* Reads the words after the key on its line. Returns NULL, or the error. */
 static const char *read_rest(struct gw_view rest, struct gw_key *key)
 {
     for (rest = gw_view_trim(rest); rest.n; rest = gw_view_trim(rest)) {
         struct gw_view word = gw_view_cut(&rest, ' ');
         if (!read_bound(word, &key->bounds) && !read_name(word, key->name) &&
-            !read_priority(word, key))
+            !read_priority(word, key) && !read_admin(word, key))
             return "after a key there may only be name=TEXT of at most 64 letters, digits and "
-                   ". _ -, priority=interactive, priority=batch, max=N, requests_per_s=N, "
+                   ". _ -, admin, priority=interactive, priority=batch, max=N, requests_per_s=N, "
                    "tokens_per_s=N and bytes_per_s=N, each once, "
                    "with N of at most 9 digits";
     }
@@ -255,6 +265,7 @@ void gw_keys_inherit(struct gw_keys *keys, const struct gw_keys *old)
             continue;
         known->bounds = fresh->bounds;
         known->priority = fresh->priority;
+        known->is_admin = fresh->is_admin;
         memcpy(known->name, fresh->name, sizeof known->name);
         known->n_tables++;
         keys->items[i] = known;
@@ -302,6 +313,11 @@ size_t gw_key_max(const struct gw_key *key, size_t otherwise)
 enum baton_priority gw_key_priority(const struct gw_key *key)
 {
     return key ? key->priority : BATON_PRIORITY_INTERACTIVE;
+}
+
+bool gw_key_is_admin(const struct gw_key *key)
+{
+    return key->is_admin;
 }
 
 struct gw_account *gw_key_account(const struct gw_key *key)

@@ -1,15 +1,16 @@
 /* The API keys that clients may present, read from a file and stored as SHA-256 digests only.
  *
  *     file = *(line LF) line = "" | "#" comment | key *(1*SP (bound "=" 1*9DIGIT | "name=" text |
+ *                                                    "admin" |
  *                                                    "priority=" ("interactive" | "batch")))
  *     key = 8*256 printable ASCII, no space
  *     text = 1*64 of A-Z a-z 0-9 . _ -
  *     bound = "max" | "requests_per_s" | "tokens_per_s" | "bytes_per_s", each once at most
  *
- * All requests of a key with priority=batch are batch requests, whatever their bodies say. max
- * bounds the key's concurrent generations, the other bounds are rates per second; each replaces the
- * common bound; 0: unlimited. White space at the end of a line, including a CR, is ignored. A file
- * has at least one key and at most GW_KEYS_MAX.
+ * admin marks an operator's key. All requests of a key with priority=batch are batch requests,
+ * whatever their bodies say. max bounds the key's concurrent generations, the other bounds are
+ * rates per second; each replaces the common bound; 0: unlimited. White space at the end of a
+ * line, including a CR, is ignored. A file has at least one key and at most GW_KEYS_MAX.
  *
  * Ownership: a struct gw_keys belongs to its reader. A struct gw_key lives as long as a table lists
  *            it or a completion holds it.
@@ -67,6 +68,8 @@ const uint8_t *gw_key_digest(const struct gw_key *key);
 size_t gw_key_max(const struct gw_key *key, size_t otherwise);
 /* The highest class that the key's requests may have; any class for NULL. */
 enum baton_priority gw_key_priority(const struct gw_key *key);
+/* Whether its line has the mark of operators. */
+bool gw_key_is_admin(const struct gw_key *key);
 /* The account of the key's recent use; borrowed. */
 struct gw_account *gw_key_account(const struct gw_key *key);
 /* The number of the key's open generations. */

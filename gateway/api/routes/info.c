@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/version.h"
 #include "common/obs/prom.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/access/exposure.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/responses/store.h"
@@ -90,7 +91,7 @@ void gw_info_workers(struct gw_api *api, struct gw_exchange *exchange,
     struct gw_answer answer;
     (void)unused;
     gw_answer_open(&answer);
-    gw_worker_metrics_put(&answer.out, api->fleet);
+    gw_worker_metrics_put(&answer.out, api->fleet, gw_access_is_operator(api->access, exchange));
     put_cut_paths(&answer.out, api);
     struct gw_advice advice = advise(api);
     gw_advice_put(&answer.out, &advice);

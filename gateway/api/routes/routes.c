@@ -180,12 +180,26 @@ static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint e
 
 /* ---- routes ---- */
 
-void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
+/* The route of the request's path and method, or NULL. */
+static const struct gw_route *route_of(const struct gw_exchange *exchange)
+{
+    const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
+    if (!strcmp(method, "HEAD"))
+        method = "GET"; /* the HTTP server omits the body */
+    for (size_t i = 0; i < gw_route_table.n_routes; i++)
+        if (leads_to(path, &gw_route_table.routes[i]) &&
+            !strcmp(gw_route_table.routes[i].method, method))
+            return &gw_route_table.routes[i];
+    return NULL;
+}
+
+const struct gw_error *gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     const struct gw_route_dialect *dialect = dialect_of(exchange);
-    gw_access_mark(api->access, exchange);
+    const struct gw_route *route = route_of(exchange);
     if (dialect)
         dialect->errors->mark(exchange);
+    return gw_access_mark(api->access, exchange, route && gw_route_takes_body(route));
 }
 
 /* Lists the methods of a path in allow [ALLOW_BYTES]; "" if there is no such path. */
@@ -215,22 +229,15 @@ static void refuse_path(struct gw_exchange *exchange)
 
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
 {
-    const char *method = gw_exchange_method(exchange), *path = gw_exchange_path(exchange);
-    if (!gw_access_admit(api->access, exchange))
+    const struct gw_route *route = route_of(exchange);
+    if (!gw_access_admit(api->access, exchange, route && route->answers & GW_FOR_OPERATORS))
         return;
-    if (!strcmp(method, "HEAD"))
-        method = "GET"; /* the HTTP server omits the body */
-    for (size_t i = 0; i < gw_route_table.n_routes; i++) {
-        if (!leads_to(path, &gw_route_table.routes[i]) ||
-            strcmp(gw_route_table.routes[i].method, method) != 0)
-            continue;
-        if (gw_route_takes_body(&gw_route_table.routes[i]))
-            post(api, exchange, gw_route_table.routes[i].endpoint);
-        else
-            gw_route_table.routes[i].endpoint(api, exchange, NULL);
-        return;
-    }
-    refuse_path(exchange);
+    if (!route)
+        refuse_path(exchange);
+    else if (gw_route_takes_body(route))
+        post(api, exchange, route->endpoint);
+    else
+        route->endpoint(api, exchange, NULL);
 }
 
 /* ---- clients that leave or are slow ---- */

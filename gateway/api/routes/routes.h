@@ -2,15 +2,16 @@
  *
  * Ownership: the api borrows its parts; see gateway/api/api.h.
  * Threading: loop thread (large bodies are parsed on libuv's pool and come back to the loop).
- * Errors:    answers 404, 405, 415, and 400 for bodies that are not JSON.
+ * Errors:    those of access; answers 404, 405, 415, and 400 for bodies that are not JSON.
  */
 #ifndef BATON_GATEWAY_API_ROUTES_ROUTES_H
 #define BATON_GATEWAY_API_ROUTES_ROUTES_H
 
 #include "gateway/api/api.h"
 
-/* A head was read: adds the headers that every answer to it has. */
-void gw_routes_head(struct gw_api *api, struct gw_exchange *exchange);
+/* A head was read: adds the headers that every answer to it has. Returns why the request is refused
+ * before its body is read, or NULL. */
+const struct gw_error *gw_routes_head(struct gw_api *api, struct gw_exchange *exchange);
 /* A whole request was read: authenticates it and runs its endpoint. */
 void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange);
 /* The pool has parsed the body, and its client's turn has come. */

@@ -12,12 +12,14 @@ static struct fixture f;
 static int fd; /* of the client */
 
 /* The headers that a gateway adds as soon as it knows the client. */
-static void on_head(void *arg, struct gw_exchange *exchange)
+static const struct gw_error *on_head(void *arg, struct gw_exchange *exchange)
 {
+    static const struct gw_error evil = {.status = 403, .code = "evil", .message = "you are evil"};
     const char *who = gw_exchange_header(exchange, "origin");
     (void)arg;
     if (*who)
         assert_ok(gw_exchange_add_header(exchange, "X-Added", who));
+    return strcmp(who, "evil") != 0 ? NULL : &evil;
 }
 
 static void start(void)
@@ -89,6 +91,18 @@ TEST_IN(prepare, teardown, an_added_header_goes_with_the_refusal_of_a_body)
         close(fd);
         fd = client_open(&f, 0);
     }
+    assert_int_equal(f.n_requests, 0);
+}
+
+TEST(a_head_may_be_refused_before_its_body_is_read)
+{
+    client_say(&f, fd,
+               "POST /echo HTTP/1.1\r\nHost: a\r\nOrigin: evil\r\n"
+               "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    const char *reply = client_read_all(&f, fd);
+    assert_holds(reply, "HTTP/1.1 403 Forbidden\r\n");
+    assert_holds(reply, "\r\nX-Added: evil\r\n");
+    assert_holds(reply, "\"code\":\"evil\"");
     assert_int_equal(f.n_requests, 0);
 }
 

@@ -166,13 +166,16 @@ TEST(nothing_else_may_follow_a_key)
                                       "name=a/b",
                                       "priority=",
                                       "priority=low",
-                                      "priority=batch priority=batch"};
+                                      "priority=batch priority=batch",
+                                      "admin admin",
+                                      "admin=1"};
     char text[64];
     for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         int n = snprintf(text, sizeof text, "alpha-key-1 %s\n", bad[i]);
         refuses(text, (size_t)n, BATON_INVALID,
                 "keys.txt: line 1: after a key there may only be name=TEXT of at most 64 letters, "
-                "digits and . _ -, priority=interactive, priority=batch, max=N, requests_per_s=N, "
+                "digits and . _ -, admin, priority=interactive, priority=batch, max=N, "
+                "requests_per_s=N, "
                 "tokens_per_s=N and bytes_per_s=N, each once, with N of at most 9 digits");
     }
 }
@@ -187,6 +190,19 @@ TEST(a_key_has_the_name_of_its_line_or_its_number)
     gw_keys_free(keys);
     assert_string_equal(gw_key_name(gw_keys_find(renamed, "Bearer alpha-key-1")), "b");
     gw_keys_free(renamed);
+}
+
+TEST(a_line_may_mark_an_operators_key)
+{
+    struct gw_keys *keys = parse("alpha-key-1 name=a admin max=2\nbeta-key-22\n");
+    assert_true(gw_key_is_admin(gw_keys_find(keys, "Bearer alpha-key-1")));
+    assert_false(gw_key_is_admin(gw_keys_find(keys, "Bearer beta-key-22")));
+    struct gw_keys *changed = parse("alpha-key-1\nbeta-key-22 admin\n");
+    gw_keys_inherit(changed, keys);
+    gw_keys_free(keys);
+    assert_false(gw_key_is_admin(gw_keys_find(changed, "Bearer alpha-key-1")));
+    assert_true(gw_key_is_admin(gw_keys_find(changed, "Bearer beta-key-22")));
+    gw_keys_free(changed);
 }
 
 TEST(a_line_may_say_that_its_keys_requests_are_batch)
