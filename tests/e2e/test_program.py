@@ -1,4 +1,5 @@
 """The program `baton`: a fleet under one supervisor, and what people do with it."""
+import http.client
 import json
 import os
 import queue
@@ -111,6 +112,22 @@ def test_every_line_may_be_a_json_object(state):
     assert told["process"] == "baton" and told["name"] == "prefill-0"
     assert told["text"].startswith('baton-prefill: BATON_PREFILL_CHUNK: chunk must be')
     assert '"many"' in told["text"]
+
+
+def test_a_drained_worker_comes_back_at_once_each_time(state):
+    with Up(state) as up:
+        up.wait_ready()
+        for restarts in range(1, 4):
+            wait_for(lambda: baton("status", "--state", state).returncode == 0, "the fleet")
+            connection = http.client.HTTPConnection("127.0.0.1", up.port, timeout=PATIENCE_S)
+            connection.request("POST", "/workers/decode-0/drain")
+            assert connection.getresponse().status == 202
+            connection.close()
+            # At most half a second, the first pause after a crash: it does not grow.
+            up.wait_line(r'ev=process_ended name=decode-0 how="status 0" again_in_s=0(\.5)? ')
+            up.wait_line(rf"ev=process_started name=decode-0 .*restarts={restarts}")
+        up.popen.terminate()
+        assert up.end() == 0
 
 
 def test_a_killed_worker_comes_back_later_each_time_and_the_log_tells(state):

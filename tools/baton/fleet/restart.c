@@ -23,6 +23,13 @@ int64_t bt_restart_delay_ms(int n)
     return delay < MAX_DELAY_MS ? delay : MAX_DELAY_MS;
 }
 
+/* A worker may be asked to drain again and again, also while it starts. It must not be started
+ * faster than it becomes ready. */
+int64_t bt_drained_delay_ms(int64_t ran_ns, int64_t ready_ns)
+{
+    return ran_ns < ready_ns ? FIRST_DELAY_MS : 0;
+}
+
 static void write_pid(struct bt_process *process)
 {
     struct baton_why why = {.text = ""};
@@ -56,15 +63,27 @@ static void on_again(uv_timer_t *timer)
     bt_process_start(process);
 }
 
-static void start_later(struct bt_process *process, const char *how)
+static void start_after(struct bt_process *process, const char *how, int64_t delay_ms)
 {
-    if (baton_now_ns() - process->started_ns >= STEADY_NS)
-        process->n_failures = 0;
-    int64_t delay_ms = bt_restart_delay_ms(process->n_failures++);
     baton_log(BATON_LOG_WARN, "process_ended", BATON_S("name", process->command->name),
               BATON_S("how", how), BATON_F("again_in_s", (double)delay_ms * 1e-3),
               BATON_I("restarts", process->n_restarts));
     (void)uv_timer_start(&process->again, on_again, (uint64_t)delay_ms, 0);
+}
+
+static void start_later(struct bt_process *process, const char *how)
+{
+    if (baton_now_ns() - process->started_ns >= STEADY_NS)
+        process->n_failures = 0;
+    start_after(process, how, bt_restart_delay_ms(process->n_failures++));
+}
+
+/* A process ends with status 0 only when it was asked to: by SIGTERM, or by its gateway for an
+ * operator (POST /workers/{id}/drain). That is no failure. */
+static void start_drained(struct bt_process *process, const char *how)
+{
+    int64_t ran_ns = baton_now_ns() - process->started_ns;
+    start_after(process, how, bt_drained_delay_ms(ran_ns, process->supervisor->ready_ns));
 }
 
 /* Appends the end of a process's log file, for the user of `up --detach`. */
@@ -128,6 +147,8 @@ void bt_process_ended(struct bt_process *process, int status)
      * restart cannot correct. */
     if (sv->phase == BT_STARTING) {
         fail_start(process, how);
+    } else if (sv->phase == BT_SERVING && WIFEXITED(status) && !WEXITSTATUS(status)) {
+        start_drained(process, how);
     } else if (sv->phase == BT_SERVING) {
         start_later(process, how);
     } else {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor_parts.h"
@@ -46,6 +47,7 @@ static void after_probe(uv_work_t *work, int status)
     if (status || !sv->probe_says_ready || sv->phase != BT_STARTING)
         return;
     sv->phase = BT_SERVING;
+    sv->ready_ns = baton_now_ns() - sv->processes[0].started_ns;
     (void)uv_timer_stop(&sv->poll);
     (void)uv_timer_stop(&sv->patience);
     baton_log(BATON_LOG_INFO, "fleet_ready", BATON_I("processes", sv->n));

@@ -36,6 +36,7 @@ struct bt_supervisor {
     uv_timer_t poll, patience, stop_timeout;
     uv_work_t probe;
     bool is_probing, probe_says_ready;
+    int64_t ready_ns; /* the time from its start until the fleet was ready */
     enum bt_phase phase;
     struct bt_process processes[BT_MAX_PROCESSES]; /* the gateway is the first */
     int n;
