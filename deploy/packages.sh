@@ -28,7 +28,7 @@ declare -A sets=(
         docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus
         systemd python3-yaml
         python3-kubernetes kubernetes-client|command:kubectl|-
-        chromium|command:google-chrome|chromium-browser"
+        chromium|command:google-chrome|chromium-browser firefox-esr|-"
     # deploy/debian/build
     [package]="git dpkg-dev debhelper lintian"
     # baton-lab sweep and ladder, tools/load/plot_itl.py

@@ -20,7 +20,10 @@ CONTROL, SHIFT = 2, 8  # modifiers
 
 
 class Browser:
-    """One Chromium with a profile of its own. A context manager."""
+    """One Chromium with a profile of its own and further arguments. A context manager."""
+
+    def __init__(self, *arguments):
+        self.arguments = arguments
 
     def __enter__(self):
         binary = next(filter(None, map(shutil.which, NAMES)), None)
@@ -35,7 +38,7 @@ class Browser:
              "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu",
              "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
              "--disable-background-networking", "--disable-component-update", "--no-proxy-server",
-             f"--user-data-dir={self.profile.name}", "about:blank"],
+             f"--user-data-dir={self.profile.name}", *self.arguments, "about:blank"],
             pass_fds=(to_read, to_write), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(to_write)
