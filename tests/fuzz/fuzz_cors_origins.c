@@ -23,7 +23,8 @@ FUZZ(data, size)
     if (gw_cors_read(list, &cors, &why)) {
         check(*why.text != 0);
     } else {
-        check(cors.n <= GW_CORS_MAX_ORIGINS && !(cors.any && cors.n));
+        check(cors.n <= GW_CORS_MAX_ORIGINS && !(cors.any && (cors.n || cors.local)));
+        check(!cors.local || gw_cors_allows(&cors, "http://localhost:3000"));
         check(!gw_cors_allows(&cors, ""));
         check(cors.any || !gw_cors_allows(&cors, "null"));
         for (size_t i = 0; i < cors.n; i++)

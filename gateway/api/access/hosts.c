@@ -7,17 +7,30 @@
 
 /* ---- names and addresses ---- */
 
-/* "host", "host:port" or "[IPv6]:port" to its host. A dot at the end changes no name. */
+static bool is_number(struct gw_view text)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (text.p[i] < '0' || text.p[i] > '9')
+            return false;
+    return true;
+}
+
+/* "host", "host:port" or "[IPv6]:port" to its host; empty for other texts. A dot at the end changes
+ * no name. */
 static struct gw_view without_port(struct gw_view text)
 {
-    struct gw_view rest = text;
-    if (text.n && text.p[0] == '[') {
-        rest = (struct gw_view){text.p + 1, text.n - 1};
-        return gw_view_cut(&rest, ']');
+    struct gw_view port = text, host;
+    bool is_v6 = text.n && text.p[0] == '[';
+    if (is_v6) {
+        port = (struct gw_view){text.p + 1, text.n - 1};
+        host = gw_view_cut(&port, ']');
+        if (port.n && gw_view_cut(&port, ':').n)
+            return (struct gw_view){0};
+    } else {
+        host = gw_view_cut(&port, ':');
+        host.n -= host.n && host.p[host.n - 1] == '.';
     }
-    struct gw_view host = gw_view_cut(&rest, ':');
-    host.n -= host.n && host.p[host.n - 1] == '.';
-    return host;
+    return is_number(port) ? host : (struct gw_view){0};
 }
 
 /* The kind of the numeric address, which goes to *v6 (an IPv4 address in its mapped form). */

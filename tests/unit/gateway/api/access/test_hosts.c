@@ -92,6 +92,9 @@ TEST(a_loopback_address_is_local_and_a_name_is_not)
     assert_false(is_local("10.0.0.1:51234"));
     assert_false(is_local("[::ffff:10.0.0.1]:51234"));
     assert_false(is_local("127.0.0.1.evil:80"));
+    assert_false(is_local("localhost:80/"));
+    assert_false(is_local("[::1]evil"));
+    assert_false(is_local("[::1]:80/"));
     assert_false(is_local(""));
     assert_false(gw_address_is_loopback("localhost"));
     assert_false(gw_address_is_loopback("*"));
