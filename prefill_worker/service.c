@@ -159,6 +159,7 @@ static void from_gateway(struct baton_service *base, struct baton_link *gateway,
         if (job) {
             atomic_store(&job->canceled, true);
             baton_log(BATON_LOG_INFO, "canceled", BATON_ORIGIN(&job->origin),
+                      BATON_I("attempt", job->origin.attempt),
                       BATON_S("reason", envelope->cancel->reason));
         }
         break;

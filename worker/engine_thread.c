@@ -307,10 +307,13 @@ void baton_engine_thread_wake(struct baton_engine_thread *thread)
 {
     if (atomic_exchange(&thread->is_woken, true))
         return;
-    if (baton_queue_put(thread->submitted, NULL))
-        baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_S("message", "wake-up"));
-    else
+    if (!baton_queue_put(thread->submitted, NULL)) {
         thread->n_put++;
+        return;
+    }
+    /* A full queue wakes the thread as well; the next wake-up must be queued again. */
+    atomic_store(&thread->is_woken, false);
+    baton_log(BATON_LOG_ERROR, "engine_queue_full", BATON_S("message", "wake-up"));
 }
 
 /* A step with more rows than usual may take proportionally longer. */

@@ -582,16 +582,10 @@ INLINE void linear_native(struct baton_native native, const struct baton_linear 
 /* ---- functions for each format ---- */
 
 #if ALL_REG_BYTES == 2048
-#ifdef ALL_TILES
-#define CHUNK_TILES(X, name) TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12)
-#define FEW_ROW_TILES(X, name)                                                                     \
-    TILES_1_2(X, name) TILES_3_5(X, name) TILES_6_11(X, name) X(name, 12) X(name, 16)
-#else
 #define CHUNK_TILES(X, name) X(name, 8) X(name, 10) X(name, 12)
 #define FEW_ROW_TILES(X, name)                                                                     \
     TILES_1_2(X, name)                                                                             \
     TILES_3_5(X, name) X(name, 6) X(name, 7) X(name, 8) X(name, 10) X(name, 12) X(name, 16)
-#endif
 #else
 #define CHUNK_TILES(X, name)   TILES(X, name)
 #define FEW_ROW_TILES(X, name) TILES_1_2(X, name)

@@ -136,6 +136,23 @@ TEST(items_come_back_in_order_when_they_are_done)
     close_thread();
 }
 
+/* The queue has a place for a wake-up, but items may take it. */
+TEST(a_wake_up_that_found_the_queue_full_does_not_end_the_later_ones)
+{
+    open_thread(N_ITEMS - 1, N_ITEMS);
+    atomic_store(&items[0].held_up, true);
+    for (int i = 0; i < N_ITEMS; i++)
+        assert_ok(baton_engine_thread_submit(thread, &items[i]));
+    baton_engine_thread_wake(thread);
+    assert_ok(baton_engine_thread_start(thread, NULL));
+    for (int i = 1; i < N_ITEMS; i++)
+        assert_ptr_equal(await_done(), &items[i]);
+    atomic_store(&items[0].held_up, false);
+    baton_engine_thread_wake(thread);
+    assert_ptr_equal(await_done(), &items[0]);
+    close_thread();
+}
+
 TEST(no_more_items_are_taken_than_may_be_held)
 {
     open_thread(N_ITEMS, 3);
