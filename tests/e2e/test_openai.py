@@ -9,14 +9,6 @@ KEY = "sk-a-key-of-this-test"
 STORY = "Once upon a time"
 
 
-class KeyedFleet(Fleet):
-    """Sends the key with every request of its own."""
-
-    def request(self, method, path, body=None, headers=None):
-        return super().request(method, path, body,
-                               {"Authorization": f"Bearer {KEY}", **(headers or {})})
-
-
 @pytest.fixture(scope="module")
 def client():
     return Client("openai")
@@ -53,7 +45,7 @@ def test_every_refusal_is_the_clients_own_error_class(client, tmp_path):
     keys.write_text(KEY + " max=1\n")
     keys.chmod(0o600)
     args = ["--api-keys", keys, "--chat-template", "chatml", "--unknown-fields", "refuse"]
-    with KeyedFleet(gateway_args=args) as fleet:
+    with Fleet(key=KEY, gateway_args=args) as fleet:
         drive(client, fleet, "errors.test.mjs", API_KEY=KEY)
         fleet.wait_all_free()
 
