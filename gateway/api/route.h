@@ -16,9 +16,10 @@ enum {
     GW_ANSWERS_EVENTS = 2, /* server-sent events */
     GW_ANSWERS_LINES = 4,  /* a JSON object per line */
     GW_ANSWERS_TEXT = 8,
-    GW_ANSWERS_FILE = 16,  /* a file of the playground */
-    GW_TAKES_NO_BODY = 32, /* although it is a POST */
-    GW_FOR_OPERATORS = 64  /* other clients get a 403 */
+    GW_ANSWERS_FILE = 16,   /* a file of the playground */
+    GW_TAKES_NO_BODY = 32,  /* although it is a POST */
+    GW_FOR_OPERATORS = 64,  /* other clients get a 403 */
+    GW_NAMES_A_SECRET = 128 /* the path's {id}: logs show its first characters only */
 };
 
 struct gw_route {

@@ -2,28 +2,38 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "gateway/http/conn.h"
 #include "gateway/http/status.h"
 
 /* nginx's status for a client that left before its answer began. */
-enum { CLIENT_LEFT = 499, PATH_BYTES = 256 };
+enum { CLIENT_LEFT = 499 };
 
 static enum baton_log_level level_of(int status)
 {
     return status >= 500 ? BATON_LOG_WARN : BATON_LOG_INFO;
 }
 
-/* Logs the path without its query, which may hold private data. */
+/* The query may hold private data. */
+void gw_exchange_show_path(const struct gw_exchange *exchange, char text[GW_SHOWN_PATH_BYTES])
+{
+    size_t n = exchange->note.path_show_bytes;
+    if (n && n < strlen(exchange->path) && n < GW_SHOWN_PATH_BYTES)
+        (void)snprintf(text, GW_SHOWN_PATH_BYTES, "%.*s...", (int)n, exchange->path);
+    else
+        (void)snprintf(text, GW_SHOWN_PATH_BYTES, "%s", exchange->path);
+}
+
 static void log_access(const struct gw_conn *conn, const struct gw_exchange *exchange,
                        const char *cut_reason)
 {
     const struct gw_exchange_note *note = &exchange->note;
-    char path[PATH_BYTES];
+    char path[GW_SHOWN_PATH_BYTES];
     int status = exchange->status ? exchange->status : CLIENT_LEFT;
     double ttft_s = baton_seconds(note->first_ns - exchange->arrived_ns);
-    (void)snprintf(path, sizeof path, "%s", exchange->path);
+    gw_exchange_show_path(exchange, path);
     baton_log(
         level_of(status), "access", BATON_S("id", exchange->id),
         BATON_O("trace", exchange->trace.id), BATON_S("client", conn->peer),

@@ -147,11 +147,15 @@ struct gw_exchange_note {
     /* borrowed, and valid for the process's life; NULL: none requested */
     const char *model;
     uint64_t prompt_tokens, output_tokens;
-    int64_t first_ns; /* of the first token; 0: none */
+    int64_t first_ns;       /* of the first token; 0: none */
+    size_t path_show_bytes; /* of the path, the rest of which is a secret; 0: all of it */
 };
 /* Returns the note, for the handler to fill in. */
 struct gw_exchange_note *gw_exchange_note(struct gw_exchange *exchange);
 const struct gw_exchange_note *gw_exchange_note_of(const struct gw_exchange *exchange);
+/* Writes the path as logs may show it: without the query, and without the rest of a secret. */
+enum { GW_SHOWN_PATH_BYTES = 256 };
+void gw_exchange_show_path(const struct gw_exchange *exchange, char text[GW_SHOWN_PATH_BYTES]);
 /* Returns the answer's status; 0: not begun. */
 int gw_exchange_status(const struct gw_exchange *exchange);
 

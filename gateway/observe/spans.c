@@ -218,18 +218,18 @@ void gw_spans_export_answer(struct gw_spans *spans, const struct gw_exchange *ex
     bool is_wanted = *trace->parent_id || note->model;
     int status = gw_exchange_status(exchange);
     struct group group;
-    char name[128];
+    char path[GW_SHOWN_PATH_BYTES], name[GW_SHOWN_PATH_BYTES + 16];
     if (!gw_spans_are_wanted(spans) || !trace->is_sampled || !is_wanted)
         return;
     int64_t now_ns = baton_now_ns();
     int64_t end_ns = unix_ns(now_ns);
-    (void)snprintf(name, sizeof name, "%s %s", gw_exchange_method(exchange),
-                   gw_exchange_path(exchange));
+    gw_exchange_show_path(exchange, path);
+    (void)snprintf(name, sizeof name, "%s %s", gw_exchange_method(exchange), path);
     begin_group(&group);
     begin_span(&group, trace, trace->parent_id, name, KIND_SERVER,
                end_ns - (now_ns - gw_exchange_arrived_ns(exchange)), end_ns);
     put_attribute(&group.out, "http.request.method", gw_exchange_method(exchange));
-    put_attribute(&group.out, "url.path", gw_exchange_path(exchange));
+    put_attribute(&group.out, "url.path", path);
     put_count(&group.out, "http.response.status_code", status);
     put_attribute(&group.out, "client.address", gw_exchange_peer(exchange));
     put_attribute(&group.out, "baton.request.id", gw_exchange_id(exchange));

@@ -82,10 +82,16 @@ def is_example_of(argv, method, path):
 
 FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
+# The secrets of earlier examples' answers, by the word that stands for them.
+SECRETS = {}
+SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a-f]{32})-1$"}
+
 
 def run(fleet, argv):
     """(content type, body) of an example, which must succeed."""
     argv = list(argv)
+    for word, secret in SECRETS.items():
+        argv = [text.replace(word, secret) for text in argv]
     argv[url_at(argv)] = SERVER.sub(f"http://127.0.0.1:{fleet.port}", argv[url_at(argv)])
     done = subprocess.run([*argv, "--silent", "--show-error", "--write-out",
                            "\n%{http_code} %{content_type}"],
@@ -94,6 +100,9 @@ def run(fleet, argv):
     body, _, last = done.stdout.rpartition("\n")
     status, _, content_type = last.partition(" ")
     assert status == "200", done.stdout
+    for word, pattern in SHOWN_IN.items():
+        if shown := re.search(pattern, body, re.M):
+            SECRETS[word] = shown[1]
     return content_type, body
 
 

@@ -1,5 +1,6 @@
 """OpenAI's Responses API: the official client, translated inputs, and stored responses."""
 import json
+import re
 
 import pytest
 from conftest import KEY, OTHER_KEY
@@ -108,6 +109,22 @@ def test_a_response_goes_on_from_the_one_before_without_its_instructions(shown):
     assert second["previous_response_id"] == first["id"] and second["instructions"] is None
     again, _ = post(shown, input="Go on.", previous_response_id=first["id"], **GREEDY)
     assert text_of(again) == text_of(second)  # later turns change nothing of earlier ones
+
+
+def test_the_names_of_a_response_and_its_items_are_a_secret_of_its_own(fleet):
+    """128 random bits, unlike the request's id. The log does not show them."""
+    ids = set()
+    for _ in range(2):
+        status, answer, headers = fleet.request(
+            "POST", "/v1/responses", {"input": "Hi", **GREEDY}, {"X-Request-Id": "fox"})
+        assert status == 200 and headers["x-request-id"] == "fox"
+        secret = re.fullmatch("resp-([0-9a-f]{32})", answer["id"])[1]
+        assert answer["output"][0]["id"] == f"msg-{secret}"
+        assert get(fleet, answer["id"])[0] == get(fleet, answer["id"], "DELETE")[0] == 200
+        ids.add(secret)
+    assert len(ids) == 2 and get(fleet, "resp-fox")[0] == 404
+    log = fleet.gateway.text()
+    assert not any(secret in log for secret in ids) and " path=/v1/responses/resp-" in log
 
 
 def test_a_response_is_kept_for_its_key_alone(fleet):

@@ -78,6 +78,7 @@ struct gw_completion_options {
     bool no_output;                /* only the prompt counts: one token is generated, not shown */
     bool timings_per_token;        /* each event of a stream has timings */
     bool post_sampling_probs;      /* logprobs are the probabilities after all filters */
+    bool has_secret_id;            /* who knows the answer's id may read it later */
     bool hides_steps;              /* steps are requested from workers, but not shown */
     int n;                         /* choices per prompt */
     int n_at_once;                 /* choices that wait or run at a time; 0: all */
@@ -102,7 +103,7 @@ struct gw_completion {
     int n_choices, n_queued, n_over;
     bool begun;                   /* the head of a stream was sent */
     bool over;                    /* it failed or its client left: nothing more is written */
-    char id[GW_REQUEST_ID_BYTES]; /* the exchange's: the part of the answer's id after the dash */
+    char id[GW_REQUEST_ID_BYTES]; /* the part of the answer's id after the dash: the exchange's */
     int64_t created_s;            /* Unix time */
     int64_t wrote_ns;
     struct gw_totals totals;

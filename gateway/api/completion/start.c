@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/random.h"
 #include "common/base/utf8.h"
 #include "gateway/admission/admission.h"
 #include "gateway/api/access/access.h"
@@ -55,7 +56,10 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     completion->exchange = exchange;
     completion->payers = gw_exchange_payers(exchange);
     completion->put_error = gw_exchange_error_writer(exchange);
-    (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
+    if (options->has_secret_id)
+        baton_random_secret(completion->id);
+    else
+        (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;
     completion->options = *options;
     if (writer->options_bytes)
@@ -168,7 +172,7 @@ static void give_up(struct gw_completion *completion, const struct gw_verdict *v
 static struct gw_load load_of(const struct gw_completion *completion)
 {
     struct gw_load load = {.n_requests = gw_completion_n_at_once(completion),
-                           .id = completion->id,
+                           .id = gw_exchange_id(completion->exchange),
                            .left_s = INFINITY};
     for (int i = 0; i < completion->n_choices; i++) {
         const struct gw_request *request = completion->choices[i].request;

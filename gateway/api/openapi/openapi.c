@@ -68,7 +68,7 @@ static void put_answer(struct baton_json_out *out, unsigned answers)
                  {GW_ANSWERS_LINES, "application/x-ndjson", "string"},
                  {GW_ANSWERS_TEXT, "text/plain", "string"},
                  {GW_ANSWERS_FILE, "*/*", "string"}};
-    answers &= ~(unsigned)(GW_TAKES_NO_BODY | GW_FOR_OPERATORS);
+    answers &= ~(unsigned)(GW_TAKES_NO_BODY | GW_FOR_OPERATORS | GW_NAMES_A_SECRET);
     baton_json_open(out, answers ? "200" : "204", '{');
     baton_json_put_string(out, "description", answers ? "The answer" : "Success, without a body");
     if (answers) {

@@ -105,6 +105,7 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct baton_json *kwargs = NULL;
     gw_builder_init(&builder, api, exchange, body, &dialect);
     builder.options.own = turn;
+    builder.options.has_secret_id = true;
     gw_params_read_model(api, &builder.fields);
     gw_params_read(api, &builder.fields, &builder.params);
     gw_messages_read(&builder.fields, &input, &choice);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
@@ -193,10 +194,24 @@ static const struct gw_route *route_of(const struct gw_exchange *exchange)
     return NULL;
 }
 
+/* The bytes of the path that logs may show, if a secret follows; 0: all of it. For any method: a
+ * mistake must not show the secret either. */
+static size_t n_shown(const char *path)
+{
+    for (size_t i = 0; i < gw_route_table.n_routes; i++) {
+        const struct gw_route *route = &gw_route_table.routes[i];
+        size_t n = strcspn(route->path, "{");
+        if (route->answers & GW_NAMES_A_SECRET && !strncmp(route->path, path, n))
+            return n + BATON_SECRET_SHOWN_BYTES;
+    }
+    return 0;
+}
+
 const struct gw_error *gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
     const struct gw_route_dialect *dialect = dialect_of(exchange);
     const struct gw_route *route = route_of(exchange);
+    gw_exchange_note(exchange)->path_show_bytes = n_shown(gw_exchange_path(exchange));
     if (dialect)
         dialect->errors->mark(exchange);
     return gw_access_mark(api->access, exchange, route && gw_route_takes_body(route));

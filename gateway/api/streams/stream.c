@@ -10,7 +10,7 @@
 #include "gateway/api/streams/streams.h"
 
 /* WRITE_BYTES: waiting events are gathered up to this size per write. */
-enum { WRITE_BYTES = 16 << 10, ID_LINE_BYTES = GW_REQUEST_ID_BYTES + 32, MALLOC_BYTES = 16 };
+enum { WRITE_BYTES = 16 << 10, ID_LINE_BYTES = BATON_SECRET_BYTES + 32, MALLOC_BYTES = 16 };
 
 struct gw_stream_event {
     struct gw_stream_event *next;
@@ -69,9 +69,9 @@ static void lose(struct gw_stream *stream, const char *reason)
 {
     stream->is_lost = true;
     stream->streams->counts[GW_STREAM_COUNT_lost]++;
-    baton_log(BATON_LOG_WARN, "stream_lost", BATON_S("id", stream->id),
-              BATON_I("events", stream->n_events), BATON_I("held_bytes", stream->held_bytes),
-              BATON_S("reason", reason));
+    baton_log(BATON_LOG_WARN, "stream_lost", BATON_S("id", stream->request),
+              BATON_S("stream", stream->shown_id), BATON_I("events", stream->n_events),
+              BATON_I("held_bytes", stream->held_bytes), BATON_S("reason", reason));
     cut_exchange(stream, reason);
     drop_all(stream);
 }
@@ -287,9 +287,10 @@ void gw_stream_attach(struct gw_stream *stream, struct gw_exchange *exchange, ui
     stream->exchange_is_full = false;
     gw_exchange_set_data(exchange, stream);
     stream->streams->counts[GW_STREAM_COUNT_resumed]++;
-    baton_log(BATON_LOG_INFO, "stream_resumed", BATON_S("id", stream->id),
-              BATON_S("client", gw_exchange_peer(exchange)), BATON_I("after", after),
-              BATON_I("events", stream->n_events), BATON_I("taken_over", was_attached));
+    baton_log(BATON_LOG_INFO, "stream_resumed", BATON_S("id", stream->request),
+              BATON_S("stream", stream->shown_id), BATON_S("client", gw_exchange_peer(exchange)),
+              BATON_I("after", after), BATON_I("events", stream->n_events),
+              BATON_I("taken_over", was_attached));
     if (stream->source)
         stream->source->attached(stream->arg, exchange);
     send_unsent(stream);
@@ -303,9 +304,9 @@ void gw_stream_detach(struct gw_stream *stream, const char *reason)
     stream->exchange = NULL;
     stream->left_ns = baton_now_ns();
     stream->streams->counts[GW_STREAM_COUNT_detached]++;
-    baton_log(BATON_LOG_INFO, "stream_detached", BATON_S("id", stream->id),
-              BATON_I("events", stream->n_events), BATON_I("held_bytes", stream->held_bytes),
-              BATON_S("reason", reason));
+    baton_log(BATON_LOG_INFO, "stream_detached", BATON_S("id", stream->request),
+              BATON_S("stream", stream->shown_id), BATON_I("events", stream->n_events),
+              BATON_I("held_bytes", stream->held_bytes), BATON_S("reason", reason));
 }
 
 void gw_stream_full(struct gw_stream *stream, bool full)

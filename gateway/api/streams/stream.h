@@ -26,6 +26,7 @@
 #define BATON_GATEWAY_API_STREAMS_STREAM_H
 
 #include "common/base/list.h"
+#include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/api.h"
 
@@ -49,7 +50,8 @@ struct gw_stream {
     const struct gw_stream_source *source; /* NULL: over */
     void *arg;                             /* the source's */
     struct gw_exchange *exchange;          /* NULL: detached */
-    char id[GW_REQUEST_ID_BYTES];
+    char id[BATON_SECRET_BYTES];           /* who knows it may resume the stream */
+    char shown_id[BATON_SECRET_SHOWN_BYTES + 1], request[GW_REQUEST_ID_BYTES]; /* for the log */
     struct gw_owner owner;
     struct gw_payers payers;
     struct gw_stream_event *first, *last;

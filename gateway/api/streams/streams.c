@@ -1,14 +1,11 @@
 #include "gateway/api/streams/streams.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/random.h"
 #include "common/obs/prom.h"
 
 void gw_streams_init(struct gw_streams *streams, const struct gw_stream_bounds *bounds)
@@ -103,22 +100,12 @@ bool gw_stream_read_resumable(const struct gw_exchange *exchange, bool *resumabl
     return *resumable || !*value || !strcmp(value, "false");
 }
 
-/* Whether a client can use the id in a path without escapes (RFC 3986 section 2.3). */
-static bool is_path_segment(const char *id)
-{
-    for (const char *c = id; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("-._~", *c))
-            return false;
-    return strcmp(id, ".") != 0 && strcmp(id, "..") != 0;
-}
-
+/* The request's id would be no secret: it is in every log, and a client may choose it. */
 static void name(struct gw_stream *stream, const struct gw_exchange *exchange)
 {
-    const char *id = gw_exchange_id(exchange);
-    if (is_path_segment(id))
-        (void)snprintf(stream->id, sizeof stream->id, "%s", id);
-    else
-        (void)snprintf(stream->id, sizeof stream->id, "%016" PRIx64, baton_random_id());
+    baton_random_secret(stream->id);
+    memcpy(stream->shown_id, stream->id, BATON_SECRET_SHOWN_BYTES);
+    (void)snprintf(stream->request, sizeof stream->request, "%s", gw_exchange_id(exchange));
 }
 
 static struct gw_stream *refuse(struct gw_streams *streams, struct gw_stream *stream)
@@ -161,16 +148,21 @@ struct gw_stream *gw_streams_open(struct gw_streams *streams, struct gw_exchange
     return stream;
 }
 
-/* Finds the newest stream of that id, because a client may use an id again. */
+/* Compares in constant time, so that the duration reveals no part of an id. */
+static bool has_id(const struct gw_stream *stream, const char *id)
+{
+    return strlen(id) == sizeof stream->id - 1 &&
+           baton_equal_constant_time(stream->id, id, sizeof stream->id - 1);
+}
+
 struct gw_stream *gw_streams_find(const struct gw_streams *streams, const struct gw_owner *owner,
                                   const char *id)
 {
-    struct gw_stream *found = NULL;
     for (struct gw_stream *stream = gw_stream_list_first(&streams->list); stream;
          stream = gw_stream_list_next(&streams->list, stream))
-        if (is_same(&stream->owner, owner) && !strcmp(stream->id, id))
-            found = stream;
-    return found;
+        if (is_same(&stream->owner, owner) && has_id(stream, id))
+            return stream;
+    return NULL;
 }
 
 /* ---- the window ---- */
@@ -188,8 +180,9 @@ static void expire(struct gw_streams *streams, struct gw_stream *stream)
     static const char reason[] = "its client did not come back";
     if (stream->source) {
         streams->counts[GW_STREAM_COUNT_expired]++;
-        baton_log(BATON_LOG_INFO, "stream_expired", BATON_S("id", stream->id),
-                  BATON_I("events", stream->n_events), BATON_I("held_bytes", stream->held_bytes));
+        baton_log(BATON_LOG_INFO, "stream_expired", BATON_S("id", stream->request),
+                  BATON_S("stream", stream->shown_id), BATON_I("events", stream->n_events),
+                  BATON_I("held_bytes", stream->held_bytes));
     }
     gw_streams_drop(streams, stream, reason);
 }
