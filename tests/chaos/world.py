@@ -22,6 +22,7 @@ from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
 SUBNET = "10.99.0"
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
+KEY = "operator-of-chaos"  # other hosts than the gateway's need it to see processes
 # A stalled engine is an error of the machine, and what a freeze must bring.
 COMPLAINT = re.compile(
     r"lvl=error(?!.* ev=engine_stalled )|ERROR: \w*Sanitizer|runtime error|SUMMARY: |Assertion")
@@ -68,7 +69,8 @@ class Member:
         if self.role == "gateway":
             return [BIN / "baton-gateway", *common, "--id", self.name, "--host", self.host,
                     "--port", self.ports["http"], "--pack-dir", self.world.packs, "--drain-s", 5,
-                    "--max-wait-s", 0, *kinds.ARGS, *self.world.gateway_args, *more]
+                    "--max-wait-s", 0, "--admin-keys", self.world.keys, *kinds.ARGS,
+                    *self.world.gateway_args, *more]
         bulk = ["--bulk", self.url("bulk")] if self.role == "decode" else []
         return [BIN / f"baton-{self.role}", *common, "--id", self.name, *bulk,
                 "--gateway", ",".join(gateway.url() for gateway in self.world.gateways),
@@ -181,6 +183,8 @@ class World:
         self.dir = tempfile.TemporaryDirectory(prefix="baton-chaos-")
         os.chmod(self.dir.name, 0o755)
         self.packs, self.full = Path(self.dir.name) / "packs", Path(self.dir.name) / "full"
+        self.keys = Path(self.dir.name) / "keys"
+        self.keys.write_text(KEY + "\n")
         self.gateway_args = gateway_args
         names = [(f"gateway-{i}", "gateway") for i in range(n_gateways)]
         names += ([(f"prefill-{i}", "prefill") for i in range(n_prefill)]
@@ -238,7 +242,7 @@ class World:
         connection = http.client.HTTPConnection(gateway.host, gateway.ports["http"],
                                                 timeout=timeout)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers={"Authorization": f"Bearer {KEY}"})
             response = connection.getresponse()
             data = response.read()
             return response.status, data.decode() if path == "/metrics" else json.loads(data)

@@ -50,10 +50,11 @@ class Server:
         return next((worker["fingerprint"] for worker in self.workers()), "unknown")
 
     def pids_by_role(self):
-        """The process ids of workers on this machine; empty for others."""
+        """The process ids of workers on this machine; empty for others, and without an operator's
+        key where one is needed."""
         pids = {}
         for worker in self.workers():
-            if not worker["address"].startswith(LOCAL):
+            if not worker.get("address", "").startswith(LOCAL):
                 return {}
             pids.setdefault(worker["role"], []).append(worker["pid"])
         return pids
