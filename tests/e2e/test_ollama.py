@@ -131,7 +131,8 @@ def ask_by_hand(fleet, headers):
 def test_no_content_type_is_asked_for_but_of_pages(fleet):
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert ask_by_hand(fleet, form) == 200
-    assert ask_by_hand(fleet, {**form, "Origin": "http://a.example"}) == 415
+    assert ask_by_hand(fleet, {**form, "Origin": "http://a.example"}) == 403
+    assert ask_by_hand(fleet, {**form, "Origin": f"http://127.0.0.1:{fleet.port}"}) == 415
 
 
 def test_a_stream_that_fails_ends_with_an_error(fleet):
