@@ -79,7 +79,7 @@ static void handle_reserve(struct dc_service *service, struct baton_link *gatewa
 static void drop_foreign_hashes(const struct dc_service *service, struct dc_context *context,
                                 const Baton__V1__PrefillRequest *request)
 {
-    if (baton_prefix_cache_made(&service->base.prefix_cache, &context->prefix, request->tokens))
+    if (baton_prefix_cache_made(&service->base.prefix_cache, &context->prefix, request))
         return;
     baton_log(BATON_LOG_WARN, "foreign_block_hashes", BATON_ORIGIN(&context->origin));
     baton_prefix_fini(&context->prefix);

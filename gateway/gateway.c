@@ -410,6 +410,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .max_batch = options->max_batch,
                         .max_per_key = options->max_per_key,
                         .prefix_cache = options->prefix_cache,
+                        .prefix_of_key = options->prefix_cache_scope,
                         .model_sampling = options->sampling_defaults,
                         .speculation = {.mode = (enum baton_speculation_mode)options->speculation,
                                         .max_tokens = (int)options->speculation_tokens},

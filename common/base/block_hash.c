@@ -29,6 +29,22 @@ enum baton_err baton_block_hash_root(const struct baton_block_salt *salt,
     return err;
 }
 
+enum baton_err baton_block_hash_salted(const struct baton_block_hash *root, const uint8_t *salt,
+                                       size_t n, struct baton_block_hash *salted)
+{
+    uint8_t text[2 * BATON_BLOCK_HASH_BYTES], digest[BATON_SHA256_BYTES];
+    if (!n) {
+        *salted = *root;
+        return BATON_OK;
+    }
+    memcpy(text, root->bytes, BATON_BLOCK_HASH_BYTES);
+    memcpy(text + BATON_BLOCK_HASH_BYTES, salt, BATON_BLOCK_HASH_BYTES);
+    enum baton_err err = baton_sha256_of(text, sizeof text, digest);
+    if (!err)
+        truncate(salted, digest);
+    return err;
+}
+
 static void put_token(uint8_t *at, uint32_t token)
 {
     for (int i = 0; i < 4; i++)

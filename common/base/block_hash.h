@@ -4,7 +4,8 @@
  *     hash i > 0 = SHA-256(hash i-1 | the block's token ids)[0..15]
  *
  * A hash thus identifies its block and everything before it. The salt identifies all else that K
- * and V depend on: model, dtypes, block size, numeric class. Two blocks do not get the same 128
+ * and V depend on: model, dtypes, block size, numeric class. It may also separate the prompts of
+ * clients that do not share (baton_block_hash_salted). Two blocks do not get the same 128
  * bits of SHA-256 by chance, and such a pair cannot be constructed either.
  *
  * Ownership: plain data.
@@ -36,6 +37,11 @@ struct baton_block_salt {
 /* Computes the hash before the first block's. */
 enum baton_err baton_block_hash_root(const struct baton_block_salt *salt,
                                      struct baton_block_hash *root) BATON_MUST_CHECK;
+
+/* Computes the root of prompts with a salt of n bytes, 0 or BATON_BLOCK_HASH_BYTES: they share no
+ * block with prompts of another salt or of none. With n 0 it is the root itself. */
+enum baton_err baton_block_hash_salted(const struct baton_block_hash *root, const uint8_t *salt,
+                                       size_t n, struct baton_block_hash *salted) BATON_MUST_CHECK;
 
 /* Returns the number of a prompt's blocks that have a hash: the whole ones except that of the last
  * token, which is always computed because its logits are needed. */

@@ -131,6 +131,9 @@ void gw_command_prefill(struct gw_request *request)
     prefill.prompt_progress = request->params.prompt_progress && !prefill.n_output_tokens;
     prefill.priority = (Baton__V1__Priority)request->params.priority;
     prefill.skip_prefix_cache = !request->params.cache_prompt;
+    if (request->params.has_prefix_salt)
+        prefill.prefix_salt = (ProtobufCBinaryData){.len = sizeof request->params.prefix_salt,
+                                                    .data = (uint8_t *)request->params.prefix_salt};
     if (request->attempt.prompt_at == request->attempt.prefill) {
         /* A decode worker that runs the prompt has the hashes from Reserve. */
         prefill.block_hashes = hashes_of(&request->attempt);

@@ -15,13 +15,18 @@ static struct gw_prompt_hashes *place(struct gw_request *request, int class_inde
     return *hashes;
 }
 
-static void make(struct gw_prompt_hashes *hashes, const struct baton_tokens *prompt,
+static void make(struct gw_prompt_hashes *hashes, const struct gw_request *request,
                  uint32_t block_tokens)
 {
+    const struct gw_params *params = &request->params;
+    const struct baton_tokens *prompt = gw_request_input(request);
     size_t n = baton_block_hash_count(prompt->n, block_tokens);
+    size_t n_salt = params->has_prefix_salt ? sizeof params->prefix_salt : 0;
+    struct baton_block_hash root;
     hashes->list = n ? calloc(n, sizeof *hashes->list) : NULL;
     if (hashes->list &&
-        !baton_block_hash_tokens(&hashes->root, prompt->ids, block_tokens, hashes->list, n))
+        !baton_block_hash_salted(&hashes->root, params->prefix_salt, n_salt, &root) &&
+        !baton_block_hash_tokens(&root, prompt->ids, block_tokens, hashes->list, n))
         hashes->n = n;
 }
 
@@ -40,7 +45,7 @@ const struct gw_prompt_hashes *gw_prompt_hashes_get(struct gw_request *request,
         return hashes;
     free(hashes->list);
     *hashes = (struct gw_prompt_hashes){.root = numeric_class->root};
-    make(hashes, gw_request_input(request), block_tokens);
+    make(hashes, request, block_tokens);
     return hashes;
 }
 

@@ -16,6 +16,7 @@
 #ifndef BATON_GATEWAY_REQUEST_REQUEST_H
 #define BATON_GATEWAY_REQUEST_REQUEST_H
 
+#include "common/base/block_hash.h"
 #include "common/base/hash.h"
 #include "common/base/list.h"
 #include "common/base/request_tag.h"
@@ -57,6 +58,9 @@ struct gw_params {
     bool kv_cache;  /* false: the naive loop */
     bool streaming; /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
+    /* Prompts share blocks only with those of the same salt, or of none. */
+    bool has_prefix_salt;
+    uint8_t prefix_salt[BATON_BLOCK_HASH_BYTES];
     enum baton_priority priority;
     uint32_t shown_ids[GW_MAX_SHOWN_IDS]; /* special tokens whose names are part of the text */
     int n_shown_ids;

@@ -51,11 +51,16 @@ void baton_prefix_fini(struct baton_prefix *prefix)
 
 /* Each hash covers the one before it, so the first one identifies the model of all. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
-                             const struct baton_prefix *prefix, const uint32_t *tokens)
+                             const struct baton_prefix *prefix,
+                             const Baton__V1__PrefillRequest *request)
 {
-    struct baton_block_hash first;
-    return !prefix->n_hashes || (!baton_block_hash_tokens(&cache->root, tokens, BLOCK, &first, 1) &&
-                                 !memcmp(&first, &prefix->hashes[0], sizeof first));
+    const ProtobufCBinaryData *salt = &request->prefix_salt;
+    struct baton_block_hash root, first;
+    if (!prefix->n_hashes)
+        return true;
+    return !baton_block_hash_salted(&cache->root, salt->data, salt->len, &root) &&
+           !baton_block_hash_tokens(&root, request->tokens, BLOCK, &first, 1) &&
+           !memcmp(&first, &prefix->hashes[0], sizeof first);
 }
 
 enum baton_err baton_prefix_cache_take_blocks(struct baton_prefix_cache *cache,

@@ -51,10 +51,11 @@ enum baton_err baton_prefix_init(struct baton_prefix *prefix,
 /* Drops the hashes. Harmless when called twice. */
 void baton_prefix_fini(struct baton_prefix *prefix);
 
-/* Whether the first hash is that of the first block of tokens, by this cache's model. True when
- * there is none. */
+/* Whether the first hash is that of the first block of the request's tokens, by this cache's model
+ * and the request's salt. True when there is none. */
 bool baton_prefix_cache_made(const struct baton_prefix_cache *cache,
-                             const struct baton_prefix *prefix, const uint32_t *tokens);
+                             const struct baton_prefix *prefix,
+                             const Baton__V1__PrefillRequest *request);
 
 /* Gives seq blocks for n_positions; with look_up, the cached blocks of the prefix come first and
  * are counted. Errors as baton_seq_init_shared; may be tried again after one. */

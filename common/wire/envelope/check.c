@@ -126,6 +126,12 @@ static void block_hashes(struct checker *c, const ProtobufCBinaryData *hashes, s
              n_tokens);
 }
 
+static void prefix_salt(struct checker *c, const ProtobufCBinaryData *salt)
+{
+    if (salt->len && salt->len != BATON_BLOCK_HASH_BYTES)
+        FAIL(c, "prefix_salt", "%zu bytes are no salt", salt->len);
+}
+
 /* An embedding is all that comes back: nothing follows it. */
 static void check_pooling(struct checker *c, const Baton__V1__PrefillRequest *m)
 {
@@ -146,6 +152,7 @@ static void check_prefill_request(struct checker *c, const Baton__V1__PrefillReq
     range(c, "max_new_tokens", m->max_new_tokens, m->naive ? 1 : 0, MAX_TOKENS);
     absent(c, "deliver_to", m->naive && m->deliver_to, "naive mode delivers no context");
     block_hashes(c, &m->block_hashes, m->n_tokens);
+    prefix_salt(c, &m->prefix_salt);
     range(c, "n_output_tokens", m->n_output_tokens, 0, m->n_tokens - 1);
     absent(c, "prompt_logprobs", m->n_output_tokens && m->prompt_logprobs,
            "they came before the output that is resumed");

@@ -142,6 +142,10 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
+    if (api->prefix_of_key) {
+        struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
+        gw_params_set_cache_owner(&request->params, &owner);
+    }
     if (gw_key_priority(gw_access_key(api->access, completion->exchange)) == BATON_PRIORITY_BATCH)
         request->params.priority = BATON_PRIORITY_BATCH;
     return true;

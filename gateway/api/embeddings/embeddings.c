@@ -33,13 +33,12 @@ void gw_embeddings_read(struct gw_completion_builder *builder,
     int64_t width = api->facts->n_embd ? api->facts->n_embd : BATON_MAX_EMBEDDING;
     shared->sampling = (struct baton_sampling_params){BATON_SAMPLING_DEFAULTS};
     shared->pooling = gw_embeddings_pooling(api);
-    shared->kv_cache = shared->cache_prompt = true;
+    shared->kv_cache = true;
     read_pooling(&builder->fields, &shared->pooling);
     gw_field_int(&builder->fields, "dimensions", 1, width, &dimensions);
     options->n_dimensions = (int)dimensions;
     builder->options.own = options;
-    gw_field_bool(&builder->fields, "cache_prompt", &shared->cache_prompt);
-    shared->cache_prompt &= api->prefix_cache;
+    gw_params_read_cache(api, &builder->fields, shared);
     gw_params_read_priority(&builder->fields, &shared->priority);
     gw_field_real(&builder->fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S,
                   &builder->params.timeout_s);

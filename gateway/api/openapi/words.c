@@ -14,6 +14,7 @@ static const struct {
     {"add_special_tokens", "Add special tokens, such as a beginning-of-text token"},
     {"best_of", "The number of candidates, which is the number of answers"},
     {"cache_prompt", "Share computed KV blocks of the prompt with other requests"},
+    {"cache_salt", "Share KV blocks only with requests that have the same text here"},
     {"chat_template_kwargs", "Further variables of the chat template"},
     {"content", "The texts to embed"},
     {"continue_final_message", "Continue the assistant's last message"},

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/digest.h"
 #include "common/base/random.h"
 #include "common/params/sampling.h"
 #include "gateway/api/params/grammar.h"
@@ -294,6 +295,43 @@ static void reject_samplers(struct gw_fields *fields)
         (void)gw_field(fields, settings_of_samplers[i]);
 }
 
+/* ---- the prefix cache ---- */
+
+/* The salt is the digest of n bytes. Without memory for a digest the prompt shares nothing. */
+static void set_salt(struct gw_params *params, const void *bytes, size_t n)
+{
+    uint8_t digest[BATON_SHA256_BYTES];
+    params->has_prefix_salt = !baton_sha256_of(bytes, n, digest);
+    params->cache_prompt &= params->has_prefix_salt;
+    if (params->has_prefix_salt)
+        memcpy(params->prefix_salt, digest, sizeof params->prefix_salt);
+}
+
+void gw_params_read_cache(const struct gw_api *api, struct gw_fields *fields,
+                          struct gw_params *params)
+{
+    size_t n = 0;
+    params->cache_prompt = true;
+    gw_field_bool(fields, "cache_prompt", &params->cache_prompt);
+    params->cache_prompt &= api->prefix_cache;
+    const char *salt =
+        baton_json_string(gw_field_of(fields, "cache_salt", GW_IS_STRING, "a string"), &n);
+    if (salt && !n)
+        gw_fields_fail(fields, "cache_salt", "invalid_value",
+                       "cache_salt: must have at least one character");
+    else if (salt)
+        set_salt(params, salt, n);
+}
+
+void gw_params_set_cache_owner(struct gw_params *params, const struct gw_owner *owner)
+{
+    uint8_t both[sizeof owner->digest + sizeof params->prefix_salt] = {0};
+    memcpy(both, owner->digest, sizeof owner->digest);
+    if (params->has_prefix_salt)
+        memcpy(both + sizeof owner->digest, params->prefix_salt, sizeof params->prefix_salt);
+    set_salt(params, both, sizeof both);
+}
+
 /* ---- all of them ---- */
 
 void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
@@ -317,9 +355,8 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     gw_field_int(fields, "seed", 0, INT64_MAX, &params->seed);
     params->has_seed = params->seed >= 0;
     gw_field_real(fields, "timeout_s", 0, true, GW_MAX_TIMEOUT_S, &params->timeout_s);
-    shared->kv_cache = shared->cache_prompt = true;
-    gw_field_bool(fields, "cache_prompt", &shared->cache_prompt);
-    shared->cache_prompt &= api->prefix_cache;
+    shared->kv_cache = true;
+    gw_params_read_cache(api, fields, shared);
 }
 
 void gw_params_read_logprobs(struct gw_fields *fields, struct baton_sampling_params *params)

@@ -11,6 +11,7 @@
 #define BATON_GATEWAY_API_PARAMS_PARAMS_H
 
 #include "common/policy/priority.h"
+#include "gateway/api/access/access.h"
 #include "gateway/api/api.h"
 
 /* The other stop ids of a request are reserved for those of the model and its chat template. */
@@ -47,6 +48,14 @@ void gw_params_refuse_model(const struct gw_api *api, const char *name, struct g
 /* Reads "priority": the name of a class, or an integer, of which vLLM schedules lower ones first:
  * above 0 means batch. gw_params_read reads it too. */
 void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *priority);
+
+/* Reads "cache_prompt" and "cache_salt", vLLM's field: prompts share KV blocks only with those of
+ * the same salt. gw_params_read reads them too. */
+void gw_params_read_cache(const struct gw_api *api, struct gw_fields *fields,
+                          struct gw_params *params);
+
+/* Lets the request share KV blocks only with requests of the same owner, besides its cache_salt. */
+void gw_params_set_cache_owner(struct gw_params *params, const struct gw_owner *owner);
 
 /* Reads "service_tier": flex means batch, other texts change nothing. For routes that have it; call
  * after "priority" is read, which overrides it. */
