@@ -69,9 +69,12 @@ def tables_of(path):
 
 
 def descendants(pid):
-    """All processes that it started, and those that they did."""
+    """All processes that it started, and those that they did; some may have ended meanwhile."""
     found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += [int(child), *descendants(int(child))]
+    try:
+        for task in Path(f"/proc/{pid}/task").glob("*/children"):
+            for child in task.read_text().split():
+                found += [int(child), *descendants(int(child))]
+    except (FileNotFoundError, ProcessLookupError):
+        pass
     return found
