@@ -335,7 +335,9 @@ static void touch_alive_file(struct baton_host *host, int64_t now_ns)
     if (!host->options->alive_file || now_ns < host->alive_next_ns)
         return;
     host->alive_next_ns = now_ns + BATON_SECOND;
-    int fd = open(host->options->alive_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    /* O_NONBLOCK: a pipe of that name must not stop this thread. */
+    int fd = open(host->options->alive_file,
+                  O_WRONLY | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd >= 0) {
         (void)futimens(fd, NULL); /* opening an existing file does not change its time */
         close(fd);

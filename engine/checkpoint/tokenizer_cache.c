@@ -11,7 +11,7 @@
 
 enum { VERSION = 1, DIGEST_CHARS = BATON_SHA256_HEX - 1, MAX_BYTES = 512 << 20, WAIT_S = 60 };
 
-static const char magic[8] = {'B', 'A', 'T', 'O', 'N', 'T', 'O', 'K'};
+#define MAGIC "BATONTOK"
 
 enum {
     FUSE_UNK = 1,
@@ -101,7 +101,7 @@ static struct header header_of(const struct baton_tokenizer_tables *tables,
                             .n_added = tables->n_added,
                             .n_texts = count_text_bytes(tables),
                             .n_json = tables->n_steps_json};
-    memcpy(header.magic, magic, sizeof magic);
+    memcpy(header.magic, MAGIC, sizeof header.magic);
     memcpy(header.digest, digest, sizeof header.digest);
     return header;
 }
@@ -300,7 +300,7 @@ enum baton_err baton_tokenizer_cache_parse(const void *bytes, size_t n,
     if (n < sizeof reading.header)
         return corrupt(&reading, "is too short");
     memcpy(&reading.header, start, sizeof reading.header);
-    if (memcmp(reading.header.magic, magic, sizeof magic) != 0 ||
+    if (memcmp(reading.header.magic, MAGIC, sizeof reading.header.magic) != 0 ||
         reading.header.version != VERSION ||
         memcmp(reading.header.digest, digest, sizeof reading.header.digest) != 0)
         return corrupt(&reading, "is of another version or model");
@@ -363,7 +363,7 @@ static bool write_all(int fd, const char *bytes, size_t n)
 static bool keep_in(const char *path, const struct baton_buf *form)
 {
     struct baton_once_file file;
-    if (baton_once_file_begin(path, WAIT_S, &file, NULL))
+    if (baton_once_file_begin(path, MAGIC, WAIT_S, &file, NULL))
         return false;
     if (write_all(file.fd, form->data, form->len))
         return !baton_once_file_commit(&file, NULL);

@@ -141,14 +141,17 @@ static enum baton_err map_or_make(const struct build *build, const char *path, u
     /* Long enough for a process that packs on a slow disk, or encodes q4 on one core: giving up
      * early packs a private copy, and two copies may exceed the memory. */
     double wait_s = PACK_WAIT_S + (double)key->n_bytes / PACK_BYTES_PER_S;
-    enum baton_err err = baton_once_file_begin(path, wait_s, &begun, why);
+    enum baton_err err = baton_once_file_begin(path, BATON_PACK_MAGIC, wait_s, &begun, why);
     if (err)
         return err;
     err = map(build, path, owner, key, why);
-    if (err)
-        return make(build, &begun, key, why);
+    if (err) {
+        err = baton_once_file_may_commit(&begun, why);
+        if (!err)
+            return make(build, &begun, key, why);
+    }
     baton_once_file_abort(&begun);
-    return BATON_OK;
+    return err;
 }
 
 /* IO and TIMEOUT mean that no file exists and none can be made; other errors are the weights'.

@@ -68,11 +68,11 @@ static uint32_t header_crc(struct header header)
 /* The header of a key, without the checksums. */
 static struct header wanted_header(const struct baton_pack_key *key)
 {
-    struct header header = {.magic = {'B', 'A', 'T', 'N', 'P', 'A', 'C', 'K'},
-                            .version = VERSION,
+    struct header header = {.version = VERSION,
                             .layout = (uint32_t)key->layout,
                             .signature = key->signature,
                             .n_bytes = key->n_bytes};
+    memcpy(header.magic, BATON_PACK_MAGIC, sizeof header.magic);
     memcpy(header.weights, key->weights, HEX_BYTES);
     memcpy(header.config, key->config, HEX_BYTES);
     (void)snprintf(header.dtype, sizeof header.dtype, "%s", key->dtype);

@@ -49,6 +49,9 @@ struct baton_pack_file {
     size_t n_mapped;
 };
 
+/* The first bytes of every such file. */
+#define BATON_PACK_MAGIC "BATNPACK"
+
 enum { BATON_PACK_NAME_BYTES = 64 };
 
 /* 0123456789abcdef-01234567-bf16-panels.pack: the first digits of both digests. */

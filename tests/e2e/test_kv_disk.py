@@ -155,12 +155,21 @@ def refusal(directory, *args):
 def test_directories_and_files_that_others_could_write_are_refused(tmp_path):
     kv, other = tmp_path / "kv", tmp_path / "other"
     kv.mkdir(mode=0o755)
-    assert f"--kv-disk: mode 755 of {kv} lets others in; must be 700" in refusal(kv)
+    assert f"--kv-disk: {kv}: mode 755 lets others in; must be 700" in refusal(kv)
     kv.chmod(0o700)
     other.symlink_to(kv)
-    assert f"--kv-disk: {other} is a link or a file; must be a directory" in refusal(other)
-    (kv / "planted.kv").symlink_to("/etc/passwd")
-    assert f"--kv-disk: {kv}/planted.kv is not a plain file" in refusal(kv)
-    (kv / "planted.kv").unlink()
+    for name in (str(other), f"{other}/", f"{other}/."):
+        assert f"--kv-disk: {name}: a link or a file; must be a directory" in refusal(name)
+    planted, mine = kv / f"{'0' * 32}.kv", kv / "main.kv"
+    planted.symlink_to("/etc/passwd")
+    assert f"--kv-disk: {planted}: not a plain file" in refusal(kv)
+    planted.unlink()
+    planted.write_text("planted")
+    planted.chmod(0o600)
+    assert f"--kv-disk: {planted}: not a file of Baton's" in refusal(kv)
+    assert planted.read_text() == "planted"
+    planted.unlink()
+    mine.write_text("#:kivy 1.0")
     assert "--kv-disk-bytes: must be " in refusal(kv, "--kv-disk-bytes", "4096")
     assert "--kv-disk: needs a prefix cache" in refusal(kv, "--prefix-cache", "off")
+    assert mine.read_text() == "#:kivy 1.0"

@@ -89,6 +89,12 @@ def check_resume(out):
     assert (out / "sweep.csv").read_text() == table
     check_refused(("sweep", "--out", out, *TINY[:-1], "3", "--layouts", "1P1D",
                    "--concurrency", "2"), 1, "--out", "warmup is 2 there and 3 now", "--fresh")
+    foreign = DIR / "foreign"
+    (foreign / "cells").mkdir(parents=True)
+    (foreign / "cells" / "mine.json").write_text("{}")
+    check_refused(("sweep", "--out", foreign, *TINY, "--layouts", "1P1D", "--concurrency", "2",
+                   "--fresh"), 1, "holds cells, but not of a sweep")
+    assert (foreign / "cells" / "mine.json").read_text() == "{}"
     (out / "cells" / lost).write_text("{")
     check_refused(("sweep", "--out", out, *TINY, "--layouts", "1P1D,0P1D", "--concurrency", "2"), 1,
                   lost)

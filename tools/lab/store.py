@@ -3,8 +3,6 @@
     OUT/KIND.json          what all cells were measured with: command, settings, machine
     OUT/cells/NAME.json    a finished cell
 """
-import shutil
-
 from lab.errors import LabError
 from lab.files import read_json, write_json
 
@@ -13,13 +11,14 @@ class Store:
     def __init__(self, kind, out, about, fresh):
         """kind: sweep or ladder. Keeps about; refuses cells of other settings or machines."""
         self.kind, self.out, self.about = kind, out, about
-        if fresh:
-            shutil.rmtree(out / "cells", ignore_errors=True)
         there = read_json(out / f"{kind}.json")
+        if fresh and there and "settings" in there:
+            for cell in (out / "cells").glob("*.json"):
+                cell.unlink()
         if any((out / "cells").glob("*.json")):
             if not there:
                 raise LabError(f"--out {out} holds cells, but not of a {kind}; choose another "
-                               "directory, or --fresh")
+                               "directory")
             self.check(there["settings"], about["settings"])
             self.check(there["machine"], {key: about["machine"][key] for key in ("cpu", "cores")})
         write_json(out / f"{kind}.json", about)

@@ -10,11 +10,14 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/os/file.h"
+#include "common/base/os/own_file.h"
 
-enum { MODE = 0600, FOR_OTHERS = 077, LOCK_TRIES = 200, LOCK_PAUSE_MS = 5 };
+enum { FOR_OTHERS = 077, LOCK_TRIES = 200, LOCK_PAUSE_MS = 5 };
 
-static const char magic[8] = {'B', 'A', 'T', 'N', 'C', 'O', 'R', 'E'};
+#define MAGIC "BATNCORE"
+
+/* The directory may be open to every user, so another user may have created this name first. */
+static const struct baton_own_kind own_kind = {.magic = MAGIC, .forbidden = FOR_OTHERS};
 
 /* Locks of the open file description: unlike F_SETLK's they exclude two views of one process, and
  * closing another descriptor of the file does not drop them. */
@@ -35,20 +38,6 @@ static enum baton_err io_failure(const char *path, struct baton_why *why)
     return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
 }
 
-/* The directory may be open to every user, so another user may have created this name first. */
-static enum baton_err check_owner(int fd, const char *path, struct stat *info,
-                                  struct baton_why *why)
-{
-    enum baton_err err = baton_file_check_owner(fd, path, geteuid(), FOR_OTHERS, why);
-    if (err)
-        return err;
-    if (fstat(fd, info))
-        return io_failure(path, why);
-    if (info->st_nlink != 1)
-        return baton_fail(why, BATON_INVALID, "%s: not a plain file with one name", path);
-    return BATON_OK;
-}
-
 static enum baton_err lock_making(int fd, const char *path, struct baton_why *why)
 {
     const struct timespec pause = {.tv_nsec = LOCK_PAUSE_MS * BATON_MS};
@@ -67,7 +56,7 @@ static bool is_current(int fd, off_t n_bytes)
     struct baton_core_table head;
     size_t n = offsetof(struct baton_core_table, generation);
     return n_bytes == (off_t)sizeof(struct baton_core_table) &&
-           pread(fd, &head, n, 0) == (ssize_t)n && !memcmp(head.magic, magic, sizeof magic) &&
+           pread(fd, &head, n, 0) == (ssize_t)n && !memcmp(head.magic, MAGIC, sizeof head.magic) &&
            head.version == BATON_CORE_TABLE_VERSION && head.n_bytes == sizeof head;
 }
 
@@ -79,14 +68,16 @@ static bool is_abandoned(int fd)
     return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
 }
 
-/* Writes zeros, and the head last: if the process dies before that, the next one makes the table
- * again. Space is reserved, because a store to a full file system raises SIGBUS later. */
+/* Writes the magic, by which the next process knows the file as ours, then zeros, and the head
+ * last: if this process dies before that, the next one makes the table again. Space is reserved,
+ * because a store to a full file system raises SIGBUS later. */
 static enum baton_err make(int fd, const char *path, struct baton_why *why)
 {
     struct baton_core_table head = {.version = BATON_CORE_TABLE_VERSION, .n_bytes = sizeof head};
     size_t n = offsetof(struct baton_core_table, generation);
-    memcpy(head.magic, magic, sizeof magic);
-    if (ftruncate(fd, 0))
+    memcpy(head.magic, MAGIC, sizeof head.magic);
+    if (pwrite(fd, MAGIC, sizeof head.magic, 0) != sizeof head.magic ||
+        ftruncate(fd, sizeof head.magic))
         return io_failure(path, why);
     errno = posix_fallocate(fd, 0, sizeof head);
     if (errno || pwrite(fd, &head, n, 0) != (ssize_t)n)
@@ -98,9 +89,10 @@ static enum baton_err make(int fd, const char *path, struct baton_why *why)
 static enum baton_err make_if_needed(int fd, const char *path, struct baton_why *why)
 {
     struct stat info;
-    enum baton_err err = check_owner(fd, path, &info, why);
-    if (err || is_current(fd, info.st_size))
-        return err;
+    if (fstat(fd, &info))
+        return io_failure(path, why);
+    if (is_current(fd, info.st_size))
+        return BATON_OK;
     if (!is_abandoned(fd))
         return baton_fail(why, BATON_VERSION,
                           "%s: in use by workers of another version; stop them, or give these a "
@@ -136,10 +128,7 @@ static enum baton_err take_slot(struct baton_core_view *view, const char *path,
 static enum baton_err open_locked(const char *path, struct baton_core_view *view,
                                   struct baton_why *why)
 {
-    struct stat info;
-    enum baton_err err = check_owner(view->fd, path, &info, why);
-    if (!err)
-        err = lock_making(view->fd, path, why);
+    enum baton_err err = lock_making(view->fd, path, why);
     if (!err)
         err = make_if_needed(view->fd, path, why);
     if (!err)
@@ -152,11 +141,12 @@ static enum baton_err open_locked(const char *path, struct baton_core_view *view
 enum baton_err baton_core_view_open(const char *path, struct baton_core_view *view,
                                     struct baton_why *why)
 {
-    struct baton_core_view opened = {
-        .fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE)};
-    if (opened.fd < 0)
-        return io_failure(path, why);
-    enum baton_err err = open_locked(path, &opened, why);
+    struct baton_core_view opened = {.fd = -1};
+    enum baton_err err = baton_own_file_open(AT_FDCWD, path, path, O_RDWR | O_CREAT, 0600,
+                                             &own_kind, &opened.fd, why);
+    if (err)
+        return err;
+    err = open_locked(path, &opened, why);
     if (err) {
         close(opened.fd);
         return err;

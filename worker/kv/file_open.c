@@ -11,19 +11,24 @@
 
 #include "common/base/clock.h"
 #include "common/base/os/file.h"
+#include "common/base/os/own_file.h"
 #include "worker/kv/file.h"
 #include "worker/kv/file_layout.h"
 
 enum { FOR_OTHERS = 077, LOCK_TRIES = 400, LOCK_PAUSE_MS = 5 };
 
-static const char head_magic[8] = {'B', 'A', 'T', 'N', 'K', 'V', 'F', 'L'};
+#define MAGIC "BATNKVFL"
+
+enum { NAME_DIGITS = 2 * BATON_BLOCK_HASH_BYTES };
+
 static const char suffix[] = ".kv";
+static const struct baton_own_kind own_kind = {.magic = MAGIC, .forbidden = FOR_OTHERS};
 
 /* The state of an open: the locked directory, and the file's name in it. */
 struct opening {
     const struct baton_kv_file_options *options;
     int dir;
-    char name[2 * BATON_BLOCK_HASH_BYTES + sizeof suffix];
+    char name[NAME_DIGITS + sizeof suffix];
     uint64_t left_bytes; /* for this file */
     struct baton_why *why;
 };
@@ -35,23 +40,6 @@ static enum baton_err io_failure(const char *dir, const char *name, struct baton
 }
 
 /* ---- the directory ---- */
-
-static enum baton_err check_dir(const struct opening *opening)
-{
-    const char *dir = opening->options->dir;
-    struct stat info;
-    if (fstat(opening->dir, &info))
-        return io_failure(dir, "", opening->why);
-    if (info.st_uid != geteuid())
-        return baton_fail(opening->why, BATON_INVALID,
-                          "--kv-disk: %s belongs to user %u, not to this one", dir,
-                          (unsigned)info.st_uid);
-    if (info.st_mode & FOR_OTHERS)
-        return baton_fail(opening->why, BATON_INVALID,
-                          "--kv-disk: mode %03o of %s lets others in; must be 700",
-                          (unsigned)info.st_mode & 0777, dir);
-    return BATON_OK;
-}
 
 /* The lock lets one process at a time make, open or remove files. */
 static enum baton_err lock_dir(const struct opening *opening)
@@ -68,42 +56,34 @@ static enum baton_err lock_dir(const struct opening *opening)
                       opening->options->dir);
 }
 
+/* Puts the option's name before the reason. */
+static enum baton_err refused(const struct opening *opening, enum baton_err err,
+                              const struct baton_why *reason)
+{
+    return baton_fail(opening->why, err, "--kv-disk: %s", reason->text);
+}
+
 static enum baton_err open_dir(struct opening *opening)
 {
     const char *dir = opening->options->dir;
+    struct baton_why reason = {""};
     if (mkdir(dir, 0700) && errno != EEXIST)
         return io_failure(dir, "", opening->why);
-    opening->dir = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (opening->dir < 0 && (errno == ELOOP || errno == ENOTDIR))
-        return baton_fail(opening->why, BATON_INVALID,
-                          "--kv-disk: %s is a link or a file; must be a directory", dir);
-    if (opening->dir < 0)
-        return io_failure(dir, "", opening->why);
-    enum baton_err err = check_dir(opening);
-    return err ? err : lock_dir(opening);
+    enum baton_err err = baton_own_dir_open(dir, FOR_OTHERS, &opening->dir, &reason);
+    return err ? refused(opening, err, &reason) : lock_dir(opening);
 }
 
-/* Opens a plain file with one name, private to this user. O_NONBLOCK keeps a FIFO of that name from
- * blocking the open. */
+/* Opens a file of ours. */
 static enum baton_err open_in(const struct opening *opening, const char *name, int flags, int *fd)
 {
-    const char *dir = opening->options->dir;
     char path[PATH_MAX];
-    struct stat info;
-    enum baton_err err = baton_file_path(path, dir, name, opening->why);
+    struct baton_why reason = {""};
+    enum baton_err err = baton_file_path(path, opening->options->dir, name, opening->why);
     if (err)
         return err;
-    *fd = openat(opening->dir, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
-    if (*fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-        return baton_fail(opening->why, BATON_INVALID, "--kv-disk: %s is not a plain file", path);
-    if (*fd < 0)
-        return io_failure(dir, name, opening->why);
-    err = baton_file_check_owner(*fd, path, geteuid(), FOR_OTHERS, opening->why);
-    if (!err && (fstat(*fd, &info) || info.st_nlink != 1))
-        err = baton_fail(opening->why, BATON_INVALID, "--kv-disk: %s has more than one name", path);
-    if (err)
-        (void)close(*fd);
-    return err;
+    err =
+        baton_own_file_open(opening->dir, name, path, O_RDWR | flags, 0600, &own_kind, fd, &reason);
+    return err ? refused(opening, err, &reason) : BATON_OK;
 }
 
 /* Removes another model's file, or subtracts its bytes from this one's if a process has it open. */
@@ -127,10 +107,11 @@ static enum baton_err clear(struct opening *opening, const char *name)
     return err;
 }
 
+/* Other names than those that this program gives are of no concern to it. */
 static bool is_of_another(const struct opening *opening, const char *name)
 {
-    size_t n = strlen(name), n_suffix = sizeof suffix - 1;
-    return n > n_suffix && !strcmp(name + n - n_suffix, suffix) && strcmp(name, opening->name) != 0;
+    return strspn(name, "0123456789abcdef") == NAME_DIGITS && !strcmp(name + NAME_DIGITS, suffix) &&
+           strcmp(name, opening->name) != 0;
 }
 
 static enum baton_err clear_others(struct opening *opening)
@@ -167,7 +148,7 @@ static bool choose_sizes(const struct baton_kv_file_options *options, uint64_t n
                                   .block_bytes = options->block_bytes,
                                   .root = options->root};
     head->n_ways = (uint32_t)(n / head->n_sets);
-    memcpy(head->magic, head_magic, sizeof head->magic);
+    memcpy(head->magic, MAGIC, sizeof head->magic);
     return true;
 }
 
@@ -199,13 +180,16 @@ static bool is_shareable(const struct kv_file_head *head, uint64_t n_bytes,
            total_bytes(head) <= total_bytes(wanted) && n_bytes == total_bytes(head);
 }
 
-/* Writes the head last: if the process dies before that, the next one makes the file again. Space
- * for the index is reserved; records take theirs when they are written. */
+/* Writes the magic first, so that the file stays recognisable wherever its maker dies, even by a
+ * loss of power: hence the one fdatasync. Writes the head last: if the process dies before that,
+ * the next one makes the file again. Space for the index is reserved; records take theirs when they
+ * are written. */
 static enum baton_err make(const struct opening *opening, int fd, const struct kv_file_head *head)
 {
-    off_t slots_at = (off_t)kv_file_slots_at(head->n_sets * head->n_ways);
-    /* Through 0, which empties the old index. */
-    if (ftruncate(fd, 0) || ftruncate(fd, (off_t)total_bytes(head)))
+    off_t slots_at = (off_t)kv_file_slots_at(head->n_sets * head->n_ways), n = sizeof head->magic;
+    /* Through the magic alone, which empties the old index. */
+    if (pwrite(fd, head->magic, (size_t)n, 0) != n || ftruncate(fd, n) || fdatasync(fd) ||
+        ftruncate(fd, (off_t)total_bytes(head)))
         return io_failure(opening->options->dir, opening->name, opening->why);
     errno = posix_fallocate(fd, 0, slots_at);
     if (errno || pwrite(fd, head, sizeof *head, 0) != (ssize_t)sizeof *head)

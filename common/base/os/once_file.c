@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/os/file.h"
+#include "common/base/os/own_file.h"
 
 enum { POLL_MS = 10, MODE = 0644, FOR_OTHERS = 022 };
 
@@ -29,34 +29,45 @@ static enum baton_err io_failure(const struct baton_once_file *once, struct bato
     return baton_fail(why, BATON_IO, "%s: %s", once->temporary, strerror(errno));
 }
 
+/* Empties the file and begins it, so that it stays recognisable wherever its maker dies. */
+static enum baton_err start(const struct baton_once_file *once, struct baton_why *why)
+{
+    ssize_t n = (ssize_t)strlen(once->magic);
+    if (ftruncate(once->fd, 0) || pwrite(once->fd, once->magic, (size_t)n, 0) != n)
+        return io_failure(once, why);
+    /* Before the file grows: a loss of power may keep its size and lose its first bytes. */
+    (void)fdatasync(once->fd);
+    return BATON_OK;
+}
+
 /* Tries once. AGAIN while another process holds the lock, or if it has just finished. */
 static enum baton_err try_lock(struct baton_once_file *once, struct baton_why *why)
 {
+    const struct baton_own_kind kind = {.magic = once->magic, .forbidden = FOR_OTHERS};
     enum baton_err err = BATON_OK;
-    once->fd = open(once->temporary, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+    once->fd = open(once->temporary, O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, MODE);
     if (once->fd < 0)
         return io_failure(once, why);
-    if (baton_file_check_owner(once->fd, once->temporary, geteuid(), FOR_OTHERS, why))
-        err = BATON_IO; /* its creator could go on writing */
-    else if (flock(once->fd, LOCK_EX | LOCK_NB))
+    if (flock(once->fd, LOCK_EX | LOCK_NB))
         err = errno == EWOULDBLOCK || errno == EINTR ? BATON_AGAIN : io_failure(once, why);
     else if (!is_still_named(once))
         err = BATON_AGAIN;
-    /* A process that died may have left a part of its file. */
-    else if (ftruncate(once->fd, 0))
-        err = io_failure(once, why);
+    else if (baton_own_file_check(once->fd, once->temporary, &kind, why))
+        err = BATON_IO; /* somebody else's, or its creator could go on writing */
+    else
+        err = start(once, why);
     if (err)
         close(once->fd);
     return err;
 }
 
-enum baton_err baton_once_file_begin(const char *path, double wait_s, struct baton_once_file *once,
-                                     struct baton_why *why)
+enum baton_err baton_once_file_begin(const char *path, const char *magic, double wait_s,
+                                     struct baton_once_file *once, struct baton_why *why)
 {
     /* flock(2) has no time limit, hence the polling. */
     const struct timespec pause = {.tv_nsec = POLL_MS * BATON_MS};
     int64_t until_ns = baton_now_ns() + (int64_t)(wait_s * (double)BATON_SECOND);
-    struct baton_once_file begun;
+    struct baton_once_file begun = {.magic = magic};
     int n = snprintf(begun.temporary, sizeof begun.temporary, "%s.tmp", path);
     if (n < 0 || n >= (int)sizeof begun.temporary)
         return baton_fail(why, BATON_IO, "%s: path too long", path);
@@ -74,13 +85,19 @@ enum baton_err baton_once_file_begin(const char *path, double wait_s, struct bat
     return err;
 }
 
+enum baton_err baton_once_file_may_commit(const struct baton_once_file *once, struct baton_why *why)
+{
+    const struct baton_own_kind kind = {.magic = once->magic};
+    return baton_own_file_may_replace(once->path, &kind, why) ? BATON_IO : BATON_OK;
+}
+
 enum baton_err baton_once_file_commit(struct baton_once_file *once, struct baton_why *why)
 {
-    enum baton_err err = BATON_OK;
-    if (rename(once->temporary, once->path)) {
+    enum baton_err err = baton_once_file_may_commit(once, why);
+    if (!err && rename(once->temporary, once->path))
         err = io_failure(once, why);
+    if (err)
         (void)unlink(once->temporary);
-    }
     close(once->fd);
     return err;
 }

@@ -20,6 +20,7 @@ enum { WAIT_S = 60, WAIT_BYTES_PER_S = 16 << 20 };
 /* Smaller files are hashed too fast for a line in the log. */
 enum { TELL_FROM_BYTES = 1 << 30 };
 
+#define MAGIC      "baton weights digest 1\n"
 #define DIGEST_KEY "sha256="
 
 /* The identity of the weight files, taken without reading them. */
@@ -57,7 +58,7 @@ static enum baton_err identify(const char *model_path, struct identity *identity
 {
     *identity = (struct identity){.newest = 0};
     baton_buf_init(&identity->text, MAX_MEMORY_BYTES);
-    baton_buf_puts(&identity->text, "baton weights digest 1\n");
+    baton_buf_puts(&identity->text, MAGIC);
     enum baton_err err =
         baton_model_files_visit(model_path, BATON_PART_WEIGHTS, identify_file, identity, why);
     if (!err && baton_buf_err(&identity->text))
@@ -169,7 +170,7 @@ static enum baton_err hash_once(const char *model_path, const char *path, uid_t 
 {
     struct baton_once_file file;
     double wait_s = WAIT_S + (double)identity->n_bytes / WAIT_BYTES_PER_S;
-    if (baton_once_file_begin(path, wait_s, &file, NULL))
+    if (baton_once_file_begin(path, MAGIC, wait_s, &file, NULL))
         return BATON_AGAIN;
     /* Another process may have hashed while this one waited for the lock. */
     if (recall(path, owner, identity, hex)) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
+#include "common/base/os/own_file.h"
 
 /* Marks take four bytes a line: 4 GiB at most. */
 enum { ANSWER_MAX_BYTES = 64 << 20, MAX_LINES = 1 << 30 };
@@ -38,6 +39,14 @@ static enum baton_err keep_mark(struct bt_batch_file *file, uint64_t line, uint3
     return BATON_OK;
 }
 
+static enum baton_err not_answers(const struct bt_batch_file *file, const struct bt_lines *lines,
+                                  struct baton_why *why)
+{
+    return baton_fail(why, BATON_INVALID,
+                      "%s: line %" PRIu64 ": not an answer of a batch; give --out another file",
+                      file->out_path, lines->number);
+}
+
 static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_lines *lines,
                                   const struct baton_buf *text, struct baton_why *why)
 {
@@ -46,15 +55,11 @@ static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_li
     enum baton_err err = bt_batch_read_answer(text, &line, &mark);
     if (!err)
         err = keep_mark(file, line, mark);
-    if (err == BATON_INVALID)
-        return baton_fail(why, err,
-                          "%s: line %" PRIu64 ": not an answer of a batch; give --out another file",
-                          file->out_path, lines->number);
-    return err;
+    return err == BATON_INVALID ? not_answers(file, lines, why) : err;
 }
 
 /* Reads the answers of earlier runs. A last line without a line feed was cut off by a crash: it is
- * removed, and its request is sent again. */
+ * removed, and its request is sent again. But only an answer's: the end of another file stays. */
 static enum baton_err read_answers(struct bt_batch_file *file, struct bt_lines *lines,
                                    struct baton_why *why)
 {
@@ -65,6 +70,8 @@ static enum baton_err read_answers(struct bt_batch_file *file, struct bt_lines *
         err = read_answer(file, lines, &text, why);
         file->out_bytes = lines->offset_bytes;
     }
+    if (!err && !bt_batch_begins_answer(&text))
+        err = not_answers(file, lines, why);
     baton_buf_fini(&text);
     if (err && err != BATON_NOT_FOUND)
         return why && *why->text ? err : baton_fail(why, err, "%s: cannot be read", file->out_path);
@@ -94,11 +101,10 @@ static enum baton_err open_out(struct bt_batch_file *file, struct baton_why *why
     struct bt_lines *lines = malloc(sizeof *lines);
     if (!lines)
         return BATON_NO_MEMORY;
-    enum baton_err err = BATON_OK;
-    file->out_fd = open(file->out_path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (file->out_fd < 0)
-        err = io_error(file->out_path, why);
-    else if (flock(file->out_fd, LOCK_EX | LOCK_NB))
+    const struct baton_own_kind kind = {.magic = ""}; /* read_answers judges the contents */
+    enum baton_err err = baton_own_file_open(AT_FDCWD, file->out_path, file->out_path,
+                                             O_RDWR | O_CREAT, 0644, &kind, &file->out_fd, why);
+    if (!err && flock(file->out_fd, LOCK_EX | LOCK_NB))
         err = baton_fail(why, BATON_AGAIN, "%s: another run writes to it", file->out_path);
     if (!err) {
         bt_lines_init(lines, file->out_fd);

@@ -159,6 +159,12 @@ static size_t string_bytes(const char *text)
     return 0;
 }
 
+bool bt_batch_begins_answer(const struct baton_buf *text)
+{
+    size_t n = sizeof id_prefix - 1;
+    return !memcmp(baton_buf_text(text), id_prefix, text->len < n ? text->len : n);
+}
+
 enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line, uint32_t *mark)
 {
     const char *p = baton_buf_text(text);

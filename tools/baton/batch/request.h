@@ -43,6 +43,9 @@ uint32_t bt_batch_mark(const char *custom_id, size_t n);
 void bt_batch_put_answer(struct baton_buf *out, const struct bt_batch_request *request, int status,
                          const char *request_id, const struct baton_buf *body);
 
+/* True if text may be the begin of an answer's line that was cut off. */
+bool bt_batch_begins_answer(const struct baton_buf *text);
+
 /* Reads the number and the mark of the request that the line answers. INVALID when the line is not
  * an answer. */
 enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line,

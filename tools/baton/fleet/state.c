@@ -13,7 +13,16 @@
 #include <unistd.h>
 
 #include "common/base/os/file.h"
+#include "common/base/os/own_file.h"
 #include "tools/baton/fleet/proc.h"
+
+enum { WRITABLE_FOR_OTHERS = 022 };
+
+/* The lock says that the directory is a fleet's. So the files there that have Baton's names are
+ * Baton's, if they are plain files of this user, whatever they hold. */
+static const struct baton_own_kind lock_kind = {.magic = "baton fleet\n",
+                                                .forbidden = WRITABLE_FOR_OTHERS};
+static const struct baton_own_kind any_kind = {.magic = ""};
 
 static enum baton_err format_path(char path[PATH_MAX], struct baton_why *why, const char *fmt, ...)
     BATON_PRINTF(3, 4);
@@ -75,28 +84,137 @@ static enum baton_err make_directory(const char *path, struct baton_why *why)
     return BATON_OK;
 }
 
+/* A directory of another user, such as one that waits in /tmp, gets no secrets. */
+static enum baton_err make_own_directory(const char *path, struct baton_why *why)
+{
+    int fd = -1;
+    struct baton_why reason;
+    enum baton_err err = make_directory(path, why);
+    if (err)
+        return err;
+    err = baton_own_dir_open(path, WRITABLE_FOR_OTHERS, &fd, &reason);
+    if (err)
+        return baton_fail(why, err, "--state: %s", reason.text);
+    (void)close(fd);
+    return BATON_OK;
+}
+
 enum baton_err bt_state_make(const struct bt_state *state, struct baton_why *why)
 {
     char log[PATH_MAX];
-    enum baton_err err = make_directory(state->dir, why);
+    enum baton_err err = make_own_directory(state->dir, why);
     if (!err)
         err = bt_state_path(state, "log", log, why);
-    return err ? err : make_directory(log, why);
+    return err ? err : make_own_directory(log, why);
+}
+
+/* ---- names of Baton's files ---- */
+
+static bool has_process_name(const char *name, const char *end)
+{
+    static const char *const roles[] = {"prefill-", "decode-"};
+    size_t n = strlen(name), k = strlen(end);
+    if (n <= k || strcmp(name + n - k, end) != 0)
+        return false;
+    n -= k;
+    if (n == strlen("gateway") && !strncmp(name, "gateway", n))
+        return true;
+    for (int i = 0; i < 2; i++) {
+        size_t begin = strlen(roles[i]);
+        if (n > begin && !strncmp(name, roles[i], begin) &&
+            begin + strspn(name + begin, "0123456789") == n)
+            return true;
+    }
+    return false;
+}
+
+static bool is_run_file(const char *name)
+{
+    return has_process_name(name, ".pid") || !strcmp(name, "supervisor") ||
+           !strcmp(name, "fleet.json") || !strcmp(name, "port");
+}
+
+static bool is_log_file(const char *name)
+{
+    return has_process_name(name, ".log") || !strcmp(name, "baton.log");
+}
+
+static bool is_file_of_ours(const char *name)
+{
+    return is_run_file(name) || !strcmp(name, "cluster-token");
+}
+
+/* Calls visit for each file of that kind of name in DIR/folder, until one fails. */
+static enum baton_err for_each(const struct bt_state *state, const char *folder,
+                               bool (*is_one)(const char *name),
+                               enum baton_err (*visit)(int dir, const char *name, const char *path,
+                                                       struct baton_why *why),
+                               struct baton_why *why)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    const struct dirent *entry;
+    enum baton_err err = bt_state_path(state, folder, path, why);
+    DIR *dir = err ? NULL : opendir(path);
+    while (!err && dir && (entry = readdir(dir)))
+        if (is_one(entry->d_name))
+            err = format_path(file, why, "%s/%s", path, entry->d_name) ||
+                          visit(dirfd(dir), entry->d_name, file, why)
+                      ? BATON_INVALID
+                      : BATON_OK;
+    if (dir)
+        (void)closedir(dir);
+    return err;
+}
+
+static enum baton_err refuse(int dir, const char *name, const char *path, struct baton_why *why)
+{
+    (void)dir;
+    (void)name;
+    return baton_fail(why, BATON_INVALID,
+                      "--state: %s: not a file of Baton's, since no fleet ran here; give another "
+                      "directory",
+                      path);
+}
+
+/* Makes the lock of a directory without one, if nothing there would be taken for a fleet's. */
+static enum baton_err make_lock(const struct bt_state *state, const char *path,
+                                struct baton_why *why)
+{
+    enum baton_err err = for_each(state, ".", is_file_of_ours, refuse, why);
+    if (!err)
+        err = for_each(state, "log", is_log_file, refuse, why);
+    int fd = err ? -1 : open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (err || (fd < 0 && errno == EEXIST)) /* another process has made it meanwhile */
+        return err;
+    if (fd < 0)
+        return baton_fail(why, BATON_IO, "--state: %s: %s", path, strerror(errno));
+    (void)close(fd);
+    return BATON_OK;
 }
 
 enum baton_err bt_state_lock(const struct bt_state *state, int *fd, struct baton_why *why)
 {
     char path[PATH_MAX];
+    struct baton_why reason = {""};
     enum baton_err err = bt_state_path(state, "lock", path, why);
     if (err)
         return err;
-    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock < 0)
-        return baton_fail(why, BATON_IO, "--state: %s: %s", path, strerror(errno));
+    int lock = -1;
+    if (access(path, F_OK))
+        err = make_lock(state, path, why);
+    if (!err)
+        err = baton_own_file_open(AT_FDCWD, path, path, O_RDWR, 0600, &lock_kind, &lock, &reason);
+    if (err)
+        return lock < 0 && *reason.text ? baton_fail(why, err, "--state: %s", reason.text) : err;
     /* The kernel releases the lock when the process ends, in whatever way. */
     if (flock(lock, LOCK_EX | LOCK_NB)) {
         (void)close(lock);
         return baton_fail(why, BATON_AGAIN, "already running with --state %s", state->dir);
+    }
+    ssize_t n = (ssize_t)strlen(lock_kind.magic);
+    if (pwrite(lock, lock_kind.magic, (size_t)n, 0) != n) {
+        (void)close(lock);
+        return baton_fail(why, BATON_IO, "--state: %s: %s", path, strerror(errno));
     }
     *fd = lock;
     return BATON_OK;
@@ -125,7 +243,11 @@ enum baton_err bt_state_write(const struct bt_state *state, const char *name, co
     if (err)
         return err;
     /* A crash may have left a draft, which O_EXCL would refuse. */
-    (void)unlink(draft);
+    err = baton_own_file_remove(AT_FDCWD, draft, draft, &any_kind, why);
+    if (err == BATON_OK || err == BATON_NOT_FOUND)
+        err = baton_own_file_may_replace(path, &any_kind, why);
+    if (err)
+        return err;
     int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0)
         return baton_fail(why, BATON_IO, "%s: %s", draft, strerror(errno));
@@ -136,40 +258,44 @@ enum baton_err bt_state_write(const struct bt_state *state, const char *name, co
     return err;
 }
 
-void bt_state_remove(const struct bt_state *state, const char *name)
+static enum baton_err remove_one(int dir, const char *name, const char *path, struct baton_why *why)
 {
-    char path[PATH_MAX];
-    if (!bt_state_path(state, name, path, NULL))
-        (void)unlink(path);
+    (void)why;
+    /* What is not ours stays, and does not keep the others. */
+    (void)!baton_own_file_remove(dir, name, path, &any_kind, NULL);
+    return BATON_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), k = strlen(end);
-    return n > k && !strcmp(text + n - k, end);
-}
-
-/* Removes the files of DIR/folder that end so. */
-static void remove_all(const struct bt_state *state, const char *folder, const char *end)
+static bool is_fleets(const struct bt_state *state)
 {
     char path[PATH_MAX];
-    const struct dirent *entry;
-    DIR *dir = bt_state_path(state, folder, path, NULL) ? NULL : opendir(path);
-    while (dir && (entry = readdir(dir)))
-        if (ends_with(entry->d_name, end))
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-    if (dir)
-        (void)closedir(dir);
+    int fd = -1;
+    if (bt_state_path(state, "lock", path, NULL) ||
+        baton_own_file_open(AT_FDCWD, path, path, O_RDONLY, 0600, &lock_kind, &fd, NULL))
+        return false;
+    (void)close(fd);
+    return true;
 }
 
 void bt_state_clear(const struct bt_state *state, bool with_logs)
 {
-    remove_all(state, ".", ".pid");
-    bt_state_remove(state, "supervisor");
-    bt_state_remove(state, "fleet.json");
-    bt_state_remove(state, "port");
+    if (!is_fleets(state))
+        return;
+    (void)!for_each(state, ".", is_run_file, remove_one, NULL);
     if (with_logs)
-        remove_all(state, "log", ".log");
+        (void)!for_each(state, "log", is_log_file, remove_one, NULL);
+}
+
+enum baton_err bt_state_open_log(const struct bt_state *state, const char *name, int *fd,
+                                 struct baton_why *why)
+{
+    char file[BT_NAME_BYTES + 16], path[PATH_MAX];
+    (void)snprintf(file, sizeof file, "log/%s.log", name);
+    enum baton_err err = bt_state_path(state, file, path, why);
+    if (err)
+        return err;
+    return baton_own_file_open(AT_FDCWD, path, path, O_WRONLY | O_CREAT | O_APPEND, 0600, &any_kind,
+                               fd, why);
 }
 
 /* ---- processes ---- */

@@ -1,6 +1,6 @@
 /* The state directory of a fleet: its processes, their start times, and its address.
  *
- *     lock            held by the supervisor as long as it lives
+ *     lock            held by the supervisor as long as it lives; says that the rest is Baton's
  *     NAME.pid        pid, start time and number of restarts of a process
  *     supervisor      the same of the supervisor
  *     fleet.json      the gateway's address and keys, for `status`
@@ -44,18 +44,23 @@ enum baton_err bt_state_find(const char *option, struct bt_state *state,
 enum baton_err bt_state_path(const struct bt_state *state, const char *name, char path[PATH_MAX],
                              struct baton_why *why) BATON_MUST_CHECK;
 
-/* Creates the directory and log/ in it. */
+/* Creates the directory and log/ in it. INVALID: one of them is a link, of another user, or
+ * writable for others. */
 enum baton_err bt_state_make(const struct bt_state *state, struct baton_why *why) BATON_MUST_CHECK;
-/* Takes the lock; *fd is closed on exec. */
+/* Takes the lock; *fd is closed on exec. INVALID: the directory has no lock of Baton's, and files
+ * with names of Baton's, which would be overwritten. */
 enum baton_err bt_state_lock(const struct bt_state *state, int *fd,
                              struct baton_why *why) BATON_MUST_CHECK;
-/* Removes the files of an earlier fleet, and its logs if with_logs. */
+/* Removes the files of an earlier fleet, and its logs if with_logs; without a lock of Baton's,
+ * nothing. Other files stay. */
 void bt_state_clear(const struct bt_state *state, bool with_logs);
 
 /* Writes a file that readers see complete or not at all, with that mode. */
 enum baton_err bt_state_write(const struct bt_state *state, const char *name, const char *text,
                               mode_t mode, struct baton_why *why) BATON_MUST_CHECK;
-void bt_state_remove(const struct bt_state *state, const char *name);
+/* Opens log/NAME.log to append to it. */
+enum baton_err bt_state_open_log(const struct bt_state *state, const char *name, int *fd,
+                                 struct baton_why *why) BATON_MUST_CHECK;
 
 /* Writes the pid file of a process or of the supervisor. */
 enum baton_err bt_state_write_pid(const struct bt_state *state, const char *file, pid_t pid,

@@ -98,18 +98,6 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* ---- set-up ---- */
 
-static enum baton_err open_log_file(const struct bt_state *state, const char *name, int *fd,
-                                    struct baton_why *why)
-{
-    char file[BT_NAME_BYTES + 16], path[PATH_MAX];
-    (void)snprintf(file, sizeof file, "log/%s.log", name);
-    enum baton_err err = bt_state_path(state, file, path, why);
-    if (err)
-        return err;
-    *fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    return *fd < 0 ? baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno)) : BATON_OK;
-}
-
 /* Opens a pipe whose lines appear in our log; *fd is its writing end. */
 static enum baton_err open_log_pipe(struct bt_supervisor *sv, struct bt_log_input *input,
                                     const char *name, int *fd, struct baton_why *why)
@@ -134,7 +122,8 @@ static enum baton_err add_process(struct bt_supervisor *sv, const struct bt_comm
     if (width > sv->output.name_width)
         sv->output.name_width = width;
     if (sv->supervision->detached)
-        return open_log_file(&sv->supervision->fleet->state, command->name, &process->out_fd, why);
+        return bt_state_open_log(&sv->supervision->fleet->state, command->name, &process->out_fd,
+                                 why);
     return open_log_pipe(sv, &process->log, command->name, &process->out_fd, why);
 }
 

@@ -129,14 +129,13 @@ static enum baton_err supervise(struct up *up, struct baton_why *why)
 /* Leaves the terminal's session, and writes the log to a file. */
 static enum baton_err leave_terminal(const struct up *up, struct baton_why *why)
 {
-    char path[PATH_MAX];
-    enum baton_err err = bt_state_path(&up->fleet.state, "log/baton.log", path, why);
+    int log = -1;
+    enum baton_err err = bt_state_open_log(&up->fleet.state, "baton", &log, why);
     if (err)
         return err;
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (log < 0 || null < 0)
-        return baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
+    if (null < 0)
+        return baton_fail(why, BATON_IO, "/dev/null: %s", strerror(errno));
     (void)setsid();
     (void)dup2(null, STDIN_FILENO);
     (void)dup2(log, STDOUT_FILENO);

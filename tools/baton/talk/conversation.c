@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/base/array.h"
+#include "common/base/os/own_file.h"
 
 enum { MAX_MESSAGES = 4096, FILE_MAX_BYTES = 64 << 20 };
 
@@ -99,6 +100,9 @@ static void put(const struct bt_conversation *conversation, const char *model,
     baton_buf_putc(text, '\n');
 }
 
+/* An earlier save may be replaced, and nothing else. */
+static const struct baton_own_kind own_kind = {.magic = "{\"model\":"};
+
 enum baton_err bt_conversation_save(const struct bt_conversation *conversation, const char *model,
                                     const char *path, struct baton_why *why)
 {
@@ -106,8 +110,11 @@ enum baton_err bt_conversation_save(const struct bt_conversation *conversation, 
     baton_buf_init(&text, FILE_MAX_BYTES);
     put(conversation, model, &text);
     enum baton_err err = baton_buf_err(&text);
-    int fd = err ? -1 : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (!err && fd < 0)
+    int fd = -1;
+    if (!err)
+        err =
+            baton_own_file_open(AT_FDCWD, path, path, O_RDWR | O_CREAT, 0600, &own_kind, &fd, why);
+    if (!err && ftruncate(fd, 0))
         err = baton_fail(why, BATON_IO, "%s: %s", path, strerror(errno));
     if (!err && write(fd, text.data, text.len) != (ssize_t)text.len)
         err = baton_fail(why, BATON_IO, "%s: not all could be written", path);

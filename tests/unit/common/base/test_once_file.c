@@ -25,8 +25,8 @@ static pid_t start_holder(void)
     pid_t pid = fork();
     if (!pid) {
         struct baton_once_file held;
-        if (baton_once_file_begin(in_scratch("file"), 0, &held, NULL) ||
-            write(held.fd, "rubbish of the dead", 19) != 19 || write(ready[1], "x", 1) != 1)
+        if (baton_once_file_begin(in_scratch("file"), "ma", 0, &held, NULL) ||
+            write(held.fd, "made by the dead", 16) != 16 || write(ready[1], "x", 1) != 1)
             _exit(1);
         for (;;)
             pause();
@@ -47,7 +47,7 @@ static void stop_holder(pid_t pid)
 TEST(a_file_appears_only_when_it_is_committed)
 {
     struct baton_once_file once;
-    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
+    assert_ok(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, NULL));
     assert_int_equal(write(once.fd, "made", 4), 4);
     assert_int_not_equal(access(in_scratch("file"), F_OK), 0);
     assert_ok(baton_once_file_commit(&once, NULL));
@@ -58,11 +58,11 @@ TEST(a_file_appears_only_when_it_is_committed)
 TEST(an_aborted_file_leaves_nothing_and_the_old_one_stays)
 {
     struct baton_once_file once;
-    write_scratch("file", "old");
-    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
-    assert_int_equal(write(once.fd, "new", 3), 3);
+    write_scratch("file", "mad");
+    assert_ok(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, NULL));
+    assert_int_equal(write(once.fd, "man", 3), 3);
     baton_once_file_abort(&once);
-    assert_holds("file", "old");
+    assert_holds("file", "mad");
     assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
@@ -71,7 +71,8 @@ TEST(one_that_waits_longer_than_it_may_is_told)
     struct baton_once_file once;
     struct baton_why why;
     pid_t holder = start_holder();
-    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0.03, &once, &why), BATON_TIMEOUT);
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), "ma", 0.03, &once, &why),
+                     BATON_TIMEOUT);
     assert_non_null(strstr(why.text, "file.tmp: another process"));
     stop_holder(holder);
 }
@@ -81,7 +82,7 @@ TEST(a_killed_maker_does_not_block_and_leaves_nothing_behind)
     struct baton_once_file once;
     stop_holder(start_holder());
     assert_int_equal(access(in_scratch("file.tmp"), F_OK), 0);
-    assert_ok(baton_once_file_begin(in_scratch("file"), 0, &once, NULL));
+    assert_ok(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, NULL));
     assert_int_equal(write(once.fd, "made", 4), 4);
     assert_ok(baton_once_file_commit(&once, NULL));
     assert_holds("file", "made");
@@ -101,7 +102,7 @@ TEST(of_many_processes_one_makes_it)
             continue;
         struct baton_once_file once;
         if (write(begun[1], bytes, 1) != 1 ||
-            baton_once_file_begin(in_scratch("file"), 60, &once, NULL))
+            baton_once_file_begin(in_scratch("file"), "ma", 60, &once, NULL))
             _exit(2);
         if (!access(in_scratch("file"), F_OK)) {
             baton_once_file_abort(&once);
@@ -132,15 +133,34 @@ TEST(what_others_may_write_to_is_not_taken_over)
     struct baton_why why;
     write_scratch("file.tmp", "");
     assert_int_equal(chmod(in_scratch("file.tmp"), 0666), 0);
-    assert_int_equal(baton_once_file_begin(in_scratch("file"), 0, &once, &why), BATON_IO);
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, &why), BATON_IO);
     assert_non_null(strstr(why.text, "mode 666 lets others in"));
+}
+
+TEST(a_file_of_somebody_else_is_neither_taken_over_nor_replaced)
+{
+    struct baton_once_file once;
+    struct baton_why why;
+    write_scratch("file.tmp", "notes");
+    assert_int_equal(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, &why), BATON_IO);
+    assert_non_null(strstr(why.text, "file.tmp: not a file of Baton's"));
+    assert_holds("file.tmp", "notes");
+    assert_int_equal(unlink(in_scratch("file.tmp")), 0);
+    write_scratch("file", "notes");
+    assert_ok(baton_once_file_begin(in_scratch("file"), "ma", 0, &once, &why));
+    assert_int_equal(baton_once_file_may_commit(&once, &why), BATON_IO);
+    assert_int_equal(write(once.fd, "made", 4), 4);
+    assert_int_equal(baton_once_file_commit(&once, &why), BATON_IO);
+    assert_non_null(strstr(why.text, "file: not a file of Baton's"));
+    assert_holds("file", "notes");
+    assert_int_not_equal(access(in_scratch("file.tmp"), F_OK), 0);
 }
 
 TEST_ALONE(without_a_writable_directory_it_says_so)
 {
     struct baton_once_file once;
     struct baton_why why;
-    assert_int_equal(baton_once_file_begin("/proc/file", 1, &once, &why), BATON_IO);
+    assert_int_equal(baton_once_file_begin("/proc/file", "ma", 1, &once, &why), BATON_IO);
     assert_non_null(strstr(why.text, "/proc/file.tmp: "));
 }
 

@@ -11,6 +11,7 @@
 #include "tools/baton/batch/pace.h"
 
 #include "common/base/array.h"
+#include "common/base/os/file.h"
 
 static struct bt_batch_request request;
 static struct baton_buf text;
@@ -164,6 +165,45 @@ TEST(a_wait_is_the_servers_or_doubles)
     assert_true(bt_pace_wait_s(-1, 0) == 1);
     assert_true(bt_pace_wait_s(-1, 3) == 8);
     assert_true(bt_pace_wait_s(-1, 1000) == 60);
+}
+
+/* Opens OUT with that content; the content afterwards is in text. */
+static enum baton_err open_out(const char *content, struct baton_why *why)
+{
+    char dir[] = "/tmp/baton-batch-XXXXXX", in[64], out[64];
+    struct bt_batch_file file;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(in, sizeof in, "%s/in", dir);
+    (void)snprintf(out, sizeof out, "%s/out", dir);
+    FILE *made = fopen(in, "w");
+    assert_true(made && !fclose(made));
+    made = fopen(out, "w");
+    assert_true(made && fputs(content, made) >= 0);
+    assert_int_equal(fclose(made), 0);
+    enum baton_err err = bt_batch_file_open(&file, in, out, why);
+    if (!err)
+        bt_batch_file_close(&file);
+    baton_buf_reset(&text);
+    assert_ok(baton_file_read(out, &text, NULL));
+    assert_int_equal(unlink(in) | unlink(out) | rmdir(dir), 0);
+    return err;
+}
+
+TEST(only_the_begin_of_an_answer_is_cut_off_and_another_file_stays)
+{
+    static const char answer[] = "{\"id\":\"batch_req_1\",\"custom_id\":\"a\"}\n";
+    struct baton_why why;
+    char two[128];
+    (void)snprintf(two, sizeof two, "%s%.20s", answer, answer);
+    assert_ok(open_out(two, &why));
+    assert_string_equal(baton_buf_text(&text), answer);
+    (void)snprintf(two, sizeof two, "%s", "my notes, in one line without an end");
+    assert_int_equal(open_out(two, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "line 1: not an answer of a batch"));
+    assert_string_equal(baton_buf_text(&text), two);
+    (void)snprintf(two, sizeof two, "%smy notes", answer);
+    assert_int_equal(open_out(two, &why), BATON_INVALID);
+    assert_string_equal(baton_buf_text(&text), two);
 }
 
 EACH_TEST(init, fini)

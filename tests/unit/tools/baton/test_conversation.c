@@ -52,8 +52,26 @@ TEST(a_conversation_is_saved_as_json)
     assert_string_equal(baton_json_string(baton_json_get(message, "content"), NULL),
                         "say \"hi\"\n");
     baton_json_free(root);
-    assert_int_equal(bt_conversation_save(&talk, "tale", "/nowhere/talk.json", &why), BATON_IO);
+    assert_int_equal(bt_conversation_save(&talk, "tale", "/nowhere/talk.json", &why),
+                     BATON_NOT_FOUND);
     assert_non_null(strstr(why.text, "/nowhere/talk.json"));
+}
+
+TEST(only_an_earlier_save_is_replaced)
+{
+    char text[16] = "";
+    struct baton_why why;
+    assert_ok(bt_conversation_add(&talk, "user", "hi"));
+    assert_ok(bt_conversation_save(&talk, "tale", in_scratch("talk.json"), NULL));
+    assert_ok(bt_conversation_save(&talk, "tale", in_scratch("talk.json"), NULL));
+    write_scratch("notes", "notes");
+    assert_int_equal(bt_conversation_save(&talk, "tale", in_scratch("notes"), &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "notes: not a file of Baton's"));
+    FILE *file = fopen(in_scratch("notes"), "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, sizeof text - 1, file), 5);
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(text, "notes");
 }
 
 EACH_TEST(begin, end)

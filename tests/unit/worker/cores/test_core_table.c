@@ -155,10 +155,10 @@ TEST(a_table_of_others_is_refused)
         assert_int_equal(chown(path(), 0, (gid_t)-1), 0);
     }
     assert_int_equal(link(path(), in_scratch("second name")), 0);
-    assert_refused(BATON_INVALID, "not a plain file with one name");
+    assert_refused(BATON_INVALID, "more than one name");
     assert_int_equal(unlink(path()), 0);
     assert_int_equal(symlink(in_scratch("second name"), path()), 0);
-    assert_refused(BATON_IO, "table: ");
+    assert_refused(BATON_INVALID, "table: ");
     assert_int_equal(unlink(path()), 0);
     assert_int_equal(mkfifo(path(), 0600), 0);
     assert_refused(BATON_INVALID, "not a plain file");
@@ -175,13 +175,25 @@ TEST(a_table_of_another_version_is_refused_while_it_is_used_and_then_replaced)
     baton_core_view_close(&view);
 }
 
-TEST(rubbish_is_replaced)
+TEST(a_table_that_its_maker_has_only_begun_is_made_again)
 {
-    write_scratch("table", "not a table at all, and not as long as one");
+    write_scratch("table", "BATNCORE and not a whole table");
     assert_int_equal(chmod(path(), 0600), 0);
     struct baton_core_view view = open_view();
     assert_int_equal(atomic_load(&view.table->generation), 0);
     baton_core_view_close(&view);
+}
+
+TEST(another_file_of_this_user_is_left_as_it_is)
+{
+    char bytes[8] = "";
+    write_scratch("table", "notes");
+    assert_int_equal(chmod(path(), 0600), 0);
+    assert_refused(BATON_INVALID, "table: not a file of Baton's");
+    int fd = open(path(), O_RDONLY);
+    assert_int_equal(read(fd, bytes, sizeof bytes), 5);
+    assert_string_equal(bytes, "notes");
+    close(fd);
 }
 
 TEST(a_maker_that_hangs_is_not_waited_for_for_ever)

@@ -236,11 +236,27 @@ TEST(a_directory_or_file_that_others_could_write_is_refused)
     assert_refused(&root, MAX_BYTES, "must be a directory");
 }
 
-TEST(a_file_with_foreign_content_is_made_anew)
+static void put_foreign(const char *name, const char *text)
 {
-    static const char *const contents[] = {"", "planted", "BATNKVFL"};
+    write_scratch(name, text);
+    assert_int_equal(chmod(in_scratch(name), 0600), 0);
+}
+
+static void assert_text(const char *name, const char *text)
+{
+    char bytes[64] = "";
+    FILE *file = fopen(in_scratch(name), "r");
+    assert_non_null(file);
+    assert_int_equal(fread(bytes, 1, sizeof bytes - 1, file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    assert_string_equal(bytes, text);
+}
+
+TEST(a_file_that_its_maker_has_only_begun_is_made_anew)
+{
+    static const char *const contents[] = {"", "BATN", "BATNKVFL", "BATNKVFL and nothing else"};
     assert_int_equal(mkdir(in_scratch("kv"), 0700), 0);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         int fd = open(path_of(&root), O_RDWR | O_CREAT | O_TRUNC, 0600);
         assert_int_equal(write(fd, contents[i], strlen(contents[i])), strlen(contents[i]));
         close(fd);
@@ -249,6 +265,45 @@ TEST(a_file_with_foreign_content_is_made_anew)
         put(file, 1);
         assert_ok(get(file, 1));
         baton_kv_file_close(file);
+    }
+}
+
+TEST(files_of_others_are_neither_removed_nor_written_over)
+{
+    static const char *const names[] = {"kv/main.kv", "kv/.kv", "kv/0123.kv",
+                                        "kv/0123456789ABCDEF0123456789ABCDEF.kv",
+                                        "kv/0123456789abcdef0123456789abcdef.kv.kv"};
+    assert_int_equal(mkdir(in_scratch("kv"), 0700), 0);
+    for (int i = 0; i < 5; i++)
+        put_foreign(names[i], "#:kivy 1.0\n");
+    baton_kv_file_close(open_one());
+    for (int i = 0; i < 5; i++)
+        assert_text(names[i], "#:kivy 1.0\n");
+    /* Under a name of ours: this model's, or another one's. */
+    for (int i = 0; i < 2; i++) {
+        const char *name = path_of(&root) + strlen(scratch) + 1;
+        char own[64];
+        (void)snprintf(own, sizeof own, "%s", name);
+        assert_int_equal(unlink(path_of(&root)), 0);
+        put_foreign(own, "planted");
+        assert_refused(i ? &other_root : &root, MAX_BYTES, own);
+        assert_refused(i ? &other_root : &root, MAX_BYTES, "not a file of Baton's");
+        assert_text(own, "planted");
+    }
+}
+
+TEST(a_directory_is_judged_as_a_link_with_a_slash_behind_it_too)
+{
+    struct baton_kv_file *file = NULL;
+    static const char *const ends[] = {"kv/", "kv/.", "kv//"};
+    assert_int_equal(mkdir(in_scratch("real"), 0700), 0);
+    assert_int_equal(symlink("real", in_scratch("kv")), 0);
+    for (int i = 0; i < 3; i++) {
+        struct baton_kv_file_options options = options_of(&root, MAX_BYTES);
+        struct baton_why why = {""};
+        options.dir = in_scratch(ends[i]);
+        assert_int_equal(baton_kv_file_open(&options, &file, &why), BATON_INVALID);
+        assert_non_null(strstr(why.text, "must be a directory"));
     }
 }
 
