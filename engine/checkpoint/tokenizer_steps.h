@@ -22,6 +22,9 @@
 /* Real files have at most five steps in a chain and one special token at either end. */
 enum { BATON_TOKENIZER_MAX_STEPS = 16, BATON_TOKENIZER_MAX_ENDS = 8 };
 
+/* The longest text that a step puts into others; published files have one character. */
+enum { BATON_STEP_CONTENT_MAX_BYTES = 1024 };
+
 /* GPT-2's pattern, from OpenAI's encoder.py. */
 #define BATON_GPT2_PATTERN                                                                         \
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"

@@ -1,5 +1,6 @@
 #include "engine/tokenizer/added.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/base/array.h"
@@ -26,9 +27,10 @@ enum baton_err baton_added_add(struct baton_added *added, struct baton_added_tok
 void baton_added_seal(struct baton_added *added)
 {
     baton_text_set_seal(&added->texts);
+    added->left_steps = SIZE_MAX;
 }
 
-static const struct baton_added_token *longest_at(const struct baton_added *added, const char *text,
+static const struct baton_added_token *longest_at(struct baton_added *added, const char *text,
                                                   size_t n)
 {
     const struct baton_text_entry *longest = NULL;
@@ -41,15 +43,16 @@ static const struct baton_added_token *longest_at(const struct baton_added *adde
         if (range.depth == n || !baton_text_set_narrow(&added->texts, text[range.depth], &range))
             break;
     }
+    added->left_steps -= range.depth < added->left_steps ? range.depth : added->left_steps;
     return longest ? &added->tokens[longest->value] : NULL;
 }
 
-const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
+const struct baton_added_token *baton_added_find(struct baton_added *added, const char *text,
                                                  size_t n, size_t start, size_t *at)
 {
     if (!added->n_tokens)
         return NULL;
-    for (size_t i = start; i < n; i++) {
+    for (size_t i = start; i < n && added->left_steps; i++) {
         const struct baton_added_token *token = longest_at(added, text + i, n - i);
         if (token) {
             *at = i;

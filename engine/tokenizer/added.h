@@ -21,6 +21,7 @@ struct baton_added {
     struct baton_added_token *tokens;
     size_t n_tokens, cap;
     struct baton_text_set texts; /* -> index of tokens */
+    size_t left_steps;           /* of the searches; set by the caller for a call */
 };
 
 /* Frees the set, not the texts. */
@@ -34,7 +35,7 @@ void baton_added_seal(struct baton_added *added);
 
 /* Finds the first token at or after start in the n bytes at text and writes its position to *at;
  * NULL when there is none. */
-const struct baton_added_token *baton_added_find(const struct baton_added *added, const char *text,
+const struct baton_added_token *baton_added_find(struct baton_added *added, const char *text,
                                                  size_t n, size_t start, size_t *at);
 
 #endif

@@ -21,6 +21,7 @@ struct builder {
     const struct baton_tokenizer_tables *tables;
     bool is_byte_level;
     struct baton_buf scratch;
+    struct baton_growth decoded; /* what all tokens may become */
     struct baton_why *why;
 };
 
@@ -39,13 +40,17 @@ static void make_bytes(struct builder *b, const char *text, size_t n)
 {
     baton_buf_reset(&b->scratch);
     baton_buf_append(&b->scratch, text, n);
-    baton_token_bytes_make(&b->tables->steps, &b->scratch);
+    baton_token_bytes_make(&b->tables->steps, &b->decoded, &b->scratch);
 }
 
 static enum baton_err put_token(struct builder *b, uint32_t id, const char *text, size_t n)
 {
     make_bytes(b, text, n);
     enum baton_err err = baton_buf_err(&b->scratch);
+    if (err == BATON_LIMIT)
+        return baton_fail(b->why, BATON_INVALID,
+                          "decoder: makes more than %d times their text of tokens",
+                          BATON_GROWTH_TIMES);
     if (!err)
         err =
             baton_vocab_put(&b->tokenizer->vocab, id, baton_buf_text(&b->scratch), b->scratch.len);
@@ -332,6 +337,7 @@ enum baton_err baton_tokenizer_build(struct baton_tokenizer *tokenizer,
     /* Token texts are bounded by the tables; SIZE_MAX / 4 keeps the buffer's growth from
      * overflowing. */
     baton_buf_init(&b.scratch, SIZE_MAX / 4);
+    baton_growth_begin(&b.decoded);
     tokenizer->model = tables->model;
     tokenizer->traces_first = must_find_first(&tables->steps);
     tokenizer->texts = baton_arena_create(TEXTS_MAX_BYTES);

@@ -4,6 +4,7 @@
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
+#include "engine/tokenizer/growth.h"
 #include "engine/tokenizer/internal.h"
 #include "engine/tokenizer/tokens.h"
 
@@ -109,7 +110,7 @@ static size_t index_of_origin(const struct baton_text_view *text, size_t from, s
 
 /* Returns the special token found at at, or a shorter one there, that ends within the span; NULL
  * when there is none. */
-static const struct baton_added_token *fitting(const struct baton_added *added,
+static const struct baton_added_token *fitting(struct baton_added *added,
                                                const struct baton_added_token *token,
                                                const struct baton_text_view *text, size_t at,
                                                struct baton_span span)
@@ -123,8 +124,7 @@ static const struct baton_added_token *fitting(const struct baton_added *added,
 
 /* Finds the first added token from start on that is allowed at its place. A special token outside
  * the spans is ordinary text up to its end, or to the next span. */
-static const struct baton_added_token *next_added(const struct run *run,
-                                                  const struct baton_added *added,
+static const struct baton_added_token *next_added(const struct run *run, struct baton_added *added,
                                                   const struct baton_text_view *text, size_t start,
                                                   size_t *at)
 {
@@ -189,7 +189,7 @@ static enum baton_err encode_part(struct run *run, int set, const struct baton_t
  * space on its left and none is left. The reference does the same. */
 static enum baton_err cut_out(struct run *run, int set, const struct baton_text_view *text)
 {
-    const struct baton_added *added = &run->tokenizer->added[set];
+    struct baton_added *added = &run->tokenizer->added[set];
     const struct baton_added_token *token;
     size_t from = 0, search = 0, at;
     while ((token = next_added(run, added, text, search, &at))) {
@@ -208,6 +208,9 @@ static enum baton_err cut_out(struct run *run, int set, const struct baton_text_
             return err;
         from = end;
     }
+    if (!added->left_steps)
+        return baton_fail(run->why, BATON_INVALID,
+                          "the search for added tokens takes too many steps on this text");
     return encode_part(run, set + 1, text, from, text->n);
 }
 
@@ -242,6 +245,16 @@ static bool must_trace(const struct baton_tokenizer *tokenizer, const struct run
            (tokenizer->traces_special && run->n_spans && run->spans[0].end != SIZE_MAX);
 }
 
+/* Bounds what the tokenizer's author can make of n bytes. */
+static void begin(struct baton_tokenizer *tokenizer, size_t n)
+{
+    baton_normalizer_begin(tokenizer->normalizer);
+    baton_pretokenizer_begin(tokenizer->pretokenizer);
+    for (int i = 0; i < BATON_N_ADDED; i++)
+        tokenizer->added[i].left_steps = baton_search_steps(n);
+    tokenizer->unigram.left_steps = baton_search_steps(n);
+}
+
 enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
                                             size_t n, const struct baton_span *spans,
                                             size_t n_spans, size_t max_tokens,
@@ -262,6 +275,7 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
         return too_long(&run);
     if (n > UINT32_MAX || !baton_utf8_valid(text, n))
         return baton_fail(why, BATON_INVALID, "the text is not UTF-8");
+    begin(tokenizer, n);
     enum baton_err err = encode_piece(&run, BATON_ADDED_RAW, &all);
     if (err)
         out->n = run.start;

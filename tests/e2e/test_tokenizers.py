@@ -1,8 +1,10 @@
 """Four kinds of tokenizers in a fleet: what surrounds a prompt, and the text of streams."""
 import json
+import shutil
 
+import programs
 import pytest
-from fleet import ROOT, Fleet
+from fleet import ROOT, Fleet, free_port
 
 FIXTURES = ROOT / "tests/fixtures/models"
 TEXT = "it's 12 words: Gr\u00fc\u00dfe, \u4e2d\u6587 \U0001f600!"
@@ -62,3 +64,32 @@ def test_text_offsets_count_the_characters_of_the_prompt_as_it_was_written(serve
     assert offsets[0] == 0 and offsets[has_first] == 0
     assert offsets[-1] == len("a test")
     assert choice["text"].startswith("a test")
+
+
+def grown(tmp_path, part, chain):
+    """The model with eight steps in that part that each replace a by a thousand a."""
+    model = tmp_path / "model"
+    shutil.copytree(FIXTURES / "llama", model)
+    path = model / "tokenizer.json"
+    tokenizer = json.loads(path.read_text())
+    step = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 1000}
+    tokenizer[part] = {"type": "Sequence", chain: [step] * 8 + [tokenizer[part]] * bool(
+        tokenizer[part] and tokenizer[part]["type"] != "Sequence")}
+    path.write_text(json.dumps(tokenizer))
+    return model
+
+
+def test_a_normalizer_that_makes_texts_long_costs_the_request_and_nobody_else(tmp_path):
+    with Fleet(model=grown(tmp_path, "normalizer", "normalizers")) as fleet:
+        for path, body in (("/tokenize", {"text": "a"}), ("/generate", {"prompt": "a"}),
+                           ("/v1/completions", {"prompt": "a"})):
+            status, answer, _ = fleet.request("POST", path, body)
+            assert status == 400 and "more than 16 times the text" in json.dumps(answer), answer
+        assert fleet.generate(prompt="b", max_new_tokens=2, ignore_eos=True)["generated_text"]
+
+
+def test_a_decoder_that_makes_tokens_long_is_refused_at_the_start(tmp_path):
+    model = grown(tmp_path, "decoder", "decoders")
+    port = "--port", 0, "--inbox", f"tcp://127.0.0.1:{free_port()}"
+    assert "decoder: makes more than 16 times" in programs.refusal(
+        "baton-gateway", *port, model=model)

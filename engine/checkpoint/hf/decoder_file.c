@@ -36,7 +36,7 @@ static enum baton_err read_replace(const struct baton_steps_reader *reader,
     struct baton_step_pattern pattern;
     enum baton_err err = baton_steps_pattern(reader, value, &pattern);
     if (!err)
-        err = baton_steps_text(reader, value, "content", &step.content);
+        err = baton_steps_content(reader, value, "content", &step.content);
     if (!err && (pattern.is_regex || !pattern.text.n))
         err = baton_steps_unsupported(reader, "Replace of a regular expression");
     step.pattern = pattern.text;
@@ -58,7 +58,7 @@ static enum baton_err read_strip(const struct baton_steps_reader *reader,
                                  const struct baton_json *value)
 {
     struct baton_decoder_step step = {.kind = BATON_DECODER_STRIP};
-    enum baton_err err = baton_steps_text(reader, value, "content", &step.content);
+    enum baton_err err = baton_steps_content(reader, value, "content", &step.content);
     if (!err)
         err = read_count(reader, value, "start", &step.n_start);
     if (!err)
@@ -73,11 +73,9 @@ static enum baton_err read_metaspace(const struct baton_steps_reader *reader,
 {
     struct baton_decoder_step step = {.kind = BATON_DECODER_METASPACE};
     const char *scheme = baton_json_string(baton_json_get(value, "prepend_scheme"), NULL);
-    enum baton_err err = baton_steps_text(reader, value, "replacement", &step.pattern);
+    enum baton_err err = baton_steps_character(reader, value, "replacement", &step.pattern);
     if (!err)
         err = baton_steps_bool(reader, value, "add_prefix_space", true, &step.drops_first);
-    if (!err && !step.pattern.n)
-        err = baton_steps_wrong(reader, "replacement must be one character");
     if (scheme)
         step.drops_first = strcmp(scheme, "never") != 0;
     return err ? err : add(reader, step);

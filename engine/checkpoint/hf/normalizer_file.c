@@ -37,7 +37,7 @@ static enum baton_err read_prepend(const struct baton_steps_reader *reader,
                                    const struct baton_json *value)
 {
     struct baton_normalizer_step step = {.kind = BATON_NORMALIZER_PREPEND};
-    enum baton_err err = baton_steps_text(reader, value, "prepend", &step.content);
+    enum baton_err err = baton_steps_content(reader, value, "prepend", &step.content);
     return err ? err : add(reader, step);
 }
 
@@ -47,7 +47,7 @@ static enum baton_err read_replace(const struct baton_steps_reader *reader,
     struct baton_normalizer_step step = {.kind = BATON_NORMALIZER_REPLACE};
     enum baton_err err = baton_steps_pattern(reader, value, &step.pattern);
     if (!err)
-        err = baton_steps_text(reader, value, "content", &step.content);
+        err = baton_steps_content(reader, value, "content", &step.content);
     return err ? err : add(reader, step);
 }
 

@@ -143,13 +143,11 @@ static enum baton_err read_metaspace(const struct baton_steps_reader *reader,
 {
     struct baton_pretokenizer_step step = {.kind = BATON_PRETOKENIZER_METASPACE};
     bool split;
-    enum baton_err err = baton_steps_text(reader, value, "replacement", &step.replacement);
+    enum baton_err err = baton_steps_character(reader, value, "replacement", &step.replacement);
     if (!err)
         err = read_prepend_scheme(reader, value, &step.prepend);
     if (!err)
         err = baton_steps_bool(reader, value, "split", true, &split);
-    if (!err && !step.replacement.n)
-        err = baton_steps_wrong(reader, "replacement must be one character");
     if (!err)
         err = add(reader, step);
     if (err || !split)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 enum baton_err baton_steps_unsupported(const struct baton_steps_reader *reader, const char *what)
 {
     return baton_fail(reader->why, BATON_INVALID, "%s: %s: %.60s is not supported", reader->file,
@@ -41,6 +43,32 @@ enum baton_err baton_steps_text(const struct baton_steps_reader *reader,
         return BATON_OK;
     return baton_fail(reader->why, BATON_INVALID, "%s: %s: %.40s: %s must be a string",
                       reader->file, reader->part, baton_steps_type(step), name);
+}
+
+enum baton_err baton_steps_content(const struct baton_steps_reader *reader,
+                                   const struct baton_json *step, const char *name,
+                                   struct baton_step_text *text)
+{
+    enum baton_err err = baton_steps_text(reader, step, name, text);
+    if (err || text->n <= BATON_STEP_CONTENT_MAX_BYTES)
+        return err;
+    return baton_fail(reader->why, BATON_INVALID, "%s: %s: %.40s: %s is longer than %d bytes",
+                      reader->file, reader->part, baton_steps_type(step), name,
+                      BATON_STEP_CONTENT_MAX_BYTES);
+}
+
+enum baton_err baton_steps_character(const struct baton_steps_reader *reader,
+                                     const struct baton_json *step, const char *name,
+                                     struct baton_step_text *text)
+{
+    size_t n = 0;
+    enum baton_err err = baton_steps_text(reader, step, name, text);
+    if (!err && text->n)
+        (void)baton_utf8_at(text->bytes, &n);
+    if (err || (n && n == text->n))
+        return err;
+    return baton_fail(reader->why, BATON_INVALID, "%s: %s: %s must be one character", reader->file,
+                      reader->part, name);
 }
 
 enum baton_err baton_steps_pattern(const struct baton_steps_reader *reader,

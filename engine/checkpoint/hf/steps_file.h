@@ -34,6 +34,14 @@ enum baton_err baton_steps_bool(const struct baton_steps_reader *reader,
 enum baton_err baton_steps_text(const struct baton_steps_reader *reader,
                                 const struct baton_json *step, const char *name,
                                 struct baton_step_text *text) BATON_MUST_CHECK;
+/* Reads a text that the step puts into others: of at most BATON_STEP_CONTENT_MAX_BYTES. */
+enum baton_err baton_steps_content(const struct baton_steps_reader *reader,
+                                   const struct baton_json *step, const char *name,
+                                   struct baton_step_text *text) BATON_MUST_CHECK;
+/* Reads a text of one character. */
+enum baton_err baton_steps_character(const struct baton_steps_reader *reader,
+                                     const struct baton_json *step, const char *name,
+                                     struct baton_step_text *text) BATON_MUST_CHECK;
 /* Reads {"String": text} or {"Regex": text}. */
 enum baton_err baton_steps_pattern(const struct baton_steps_reader *reader,
                                    const struct baton_json *step,

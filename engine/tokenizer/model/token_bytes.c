@@ -67,15 +67,15 @@ int baton_token_fallback_byte(const char *text, size_t n)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-static void replace(struct baton_buf *bytes, const struct baton_step_text *pattern,
-                    const char *content, size_t n_content)
+static void replace(struct baton_growth *growth, struct baton_buf *bytes,
+                    const struct baton_step_text *pattern, const char *content, size_t n_content)
 {
     struct baton_buf made;
     size_t at = 0;
     if (!bytes->len || !memmem(bytes->data, bytes->len, pattern->bytes, pattern->n))
         return;
-    baton_buf_init(&made, bytes->max_bytes);
-    while (at < bytes->len) {
+    baton_buf_init(&made, growth->left_bytes);
+    while (at < bytes->len && !baton_buf_err(&made)) {
         const char *found = memmem(bytes->data + at, bytes->len - at, pattern->bytes, pattern->n);
         size_t end = found ? (size_t)(found - bytes->data) : bytes->len;
         baton_buf_append(&made, bytes->data + at, end - at);
@@ -83,6 +83,8 @@ static void replace(struct baton_buf *bytes, const struct baton_step_text *patte
             baton_buf_append(&made, content, n_content);
         at = found ? end + pattern->n : end;
     }
+    baton_growth_take(growth, &made);
+    made.max_bytes = bytes->max_bytes;
     baton_buf_fini(bytes);
     *bytes = made;
 }
@@ -110,7 +112,8 @@ static void strip(struct baton_buf *bytes, const struct baton_decoder_step *step
         bytes->len -= content->n;
 }
 
-static void apply(const struct baton_decoder_step *step, struct baton_buf *bytes)
+static void apply(const struct baton_decoder_step *step, struct baton_growth *growth,
+                  struct baton_buf *bytes)
 {
     int byte = -1;
     switch (step->kind) {
@@ -119,10 +122,10 @@ static void apply(const struct baton_decoder_step *step, struct baton_buf *bytes
             bytes->len = baton_byte_level_decode(bytes->data, bytes->len, bytes->data);
         return;
     case BATON_DECODER_REPLACE:
-        replace(bytes, &step->pattern, step->content.bytes, step->content.n);
+        replace(growth, bytes, &step->pattern, step->content.bytes, step->content.n);
         return;
     case BATON_DECODER_METASPACE:
-        replace(bytes, &step->pattern, " ", 1);
+        replace(growth, bytes, &step->pattern, " ", 1);
         return;
     case BATON_DECODER_BYTE_FALLBACK:
         byte = baton_token_fallback_byte(baton_buf_text(bytes), bytes->len);
@@ -139,9 +142,11 @@ static void apply(const struct baton_decoder_step *step, struct baton_buf *bytes
     }
 }
 
-void baton_token_bytes_make(const struct baton_tokenizer_steps *steps, struct baton_buf *bytes)
+void baton_token_bytes_make(const struct baton_tokenizer_steps *steps, struct baton_growth *growth,
+                            struct baton_buf *bytes)
 {
     int n = end_of_token_steps(steps);
+    baton_growth_allow(growth, bytes->len);
     for (int i = 0; i < n && !baton_buf_err(bytes); i++)
-        apply(&steps->decoder[i], bytes);
+        apply(&steps->decoder[i], growth, bytes);
 }

@@ -6,14 +6,15 @@
  *
  * Ownership: plain data; the caller's buffer.
  * Threading: pure.
- * Errors:    rule: INVALID with the step that is not supported. make: NO_MEMORY sticks in the
- *            buffer.
+ * Errors:    rule: INVALID with the step that is not supported. make: NO_MEMORY and LIMIT (too
+ *            long) stick in the buffer.
  */
 #ifndef BATON_ENGINE_TOKENIZER_MODEL_TOKEN_BYTES_H
 #define BATON_ENGINE_TOKENIZER_MODEL_TOKEN_BYTES_H
 
 #include "common/base/buf.h"
 #include "engine/checkpoint/tokenizer_steps.h"
+#include "engine/tokenizer/growth.h"
 
 /* The treatment of a text's start and of bytes that are not text. */
 struct baton_text_rule {
@@ -27,8 +28,10 @@ enum baton_err baton_text_rule_of(const struct baton_tokenizer_steps *steps,
                                   struct baton_text_rule *rule,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Replaces bytes, a token's text, by the bytes that it adds in the middle of a text. */
-void baton_token_bytes_make(const struct baton_tokenizer_steps *steps, struct baton_buf *bytes);
+/* Replaces bytes, a token's text, by the bytes that it adds in the middle of a text. growth bounds
+ * the work of all steps on all tokens together. */
+void baton_token_bytes_make(const struct baton_tokenizer_steps *steps, struct baton_growth *growth,
+                            struct baton_buf *bytes);
 
 /* Returns the byte of a token such as <0x0A>; -1 for other text. */
 int baton_token_fallback_byte(const char *text, size_t n);

@@ -1,6 +1,7 @@
 #include "engine/tokenizer/model/unigram.h"
 
 #include <float.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ enum baton_err baton_unigram_init(struct baton_unigram *unigram,
                                   const struct baton_tokenizer_tables *tables)
 {
     double lowest = DBL_MAX;
-    *unigram = (struct baton_unigram){.n_tokens = tables->n_tokens, .unk_id = tables->unk_id};
+    *unigram = (struct baton_unigram){
+        .n_tokens = tables->n_tokens, .unk_id = tables->unk_id, .left_steps = SIZE_MAX};
     memset(unigram->fallback_ids, 0xff, sizeof unigram->fallback_ids);
     unigram->scores = calloc(tables->n_tokens + 1, sizeof *unigram->scores);
     if (!unigram->scores)
@@ -84,6 +86,7 @@ static bool offer_tokens(struct baton_unigram *unigram, const char *word, size_t
         found = start + range.depth < n &&
                 baton_text_set_narrow(pieces, word[start + range.depth], &range);
     }
+    unigram->left_steps -= range.depth < unigram->left_steps ? range.depth : unigram->left_steps;
     return has_character;
 }
 
@@ -95,6 +98,9 @@ static enum baton_err fill_nodes(struct baton_unigram *unigram, const char *word
         unigram->nodes[i].id = BATON_NO_TOKEN;
     for (size_t start = 0, n_character; start < n; start += n_character) {
         uint32_t c = baton_utf8_at(word + start, &n_character);
+        if (!unigram->left_steps)
+            return baton_fail(why, BATON_INVALID,
+                              "the search for pieces takes too many steps on this text");
         if (offer_tokens(unigram, word, n, start, n_character))
             continue;
         if (unigram->unk_id == BATON_NO_TOKEN)

@@ -25,6 +25,7 @@ struct baton_unigram {
     uint32_t fallback_ids[256]; /* ids of <0x00>..<0xFF>; BATON_NO_TOKEN: none */
     struct baton_unigram_node *nodes;
     size_t n_nodes;
+    size_t left_steps; /* of the searches; set by the caller for a call */
 };
 
 /* Copies the scores and flags of tables. The caller adds the pieces and fallback_ids, and seals the

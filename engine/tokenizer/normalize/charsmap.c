@@ -153,7 +153,7 @@ void baton_charsmap_apply(const struct baton_charsmap *map, const struct baton_t
         end = grapheme_end(text, at);
         if (end - at < WHOLE_GRAPHEME_BYTES && put_mapped(map, text, at, end, out))
             continue;
-        for (size_t n; at < end; at += n) {
+        for (size_t n; at < end && !baton_buf_err(&out->text); at += n) {
             (void)baton_utf8_at(text->bytes + at, &n);
             if (!put_mapped(map, text, at, at + n, out))
                 baton_mapped_text_copy(out, text, at, at + n);

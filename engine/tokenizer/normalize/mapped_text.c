@@ -4,13 +4,10 @@
 
 #include "common/base/array.h"
 
-/* Longer texts are refused, because origins have 32 bits. */
-#define MAX_BYTES ((size_t)UINT32_MAX)
-
 void baton_mapped_text_init(struct baton_mapped_text *mapped)
 {
     *mapped = (struct baton_mapped_text){.cap = 0};
-    baton_buf_init(&mapped->text, MAX_BYTES);
+    baton_buf_init(&mapped->text, 0);
 }
 
 void baton_mapped_text_fini(struct baton_mapped_text *mapped)

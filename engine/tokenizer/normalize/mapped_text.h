@@ -32,7 +32,8 @@ struct baton_mapped_text {
 void baton_mapped_text_init(struct baton_mapped_text *mapped);
 void baton_mapped_text_fini(struct baton_mapped_text *mapped);
 
-/* Empties the text. keeps_origins holds until the next reset. */
+/* Empties the text, whose user sets text.max_bytes: at first it is 0. keeps_origins holds until the
+ * next reset. */
 void baton_mapped_text_reset(struct baton_mapped_text *mapped, bool keeps_origins);
 
 /* Appends n bytes derived from bytes from .. to - 1 (from < to) of source. The last byte has the

@@ -6,6 +6,7 @@
 
 #include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
+#include "engine/tokenizer/growth.h"
 #include "engine/tokenizer/normalize/charsmap.h"
 #include "engine/tokenizer/normalize/unicode_form.h"
 #include "engine/tokenizer/split/pattern.h"
@@ -17,6 +18,7 @@ struct step {
     char *content;
     size_t n_content;
     bool left, right;
+    struct baton_growth growth;
 };
 
 struct baton_normalizer {
@@ -67,6 +69,7 @@ enum baton_err baton_normalizer_create(const struct baton_tokenizer_steps *steps
         int i = made->n_steps++;
         err = make_step(&steps->normalizer[i], &made->steps[i], why);
     }
+    baton_normalizer_begin(made);
     if (err)
         baton_normalizer_destroy(made);
     else
@@ -105,7 +108,8 @@ static enum baton_err replace(const struct step *step, const struct baton_text_v
 {
     struct baton_match match = {.found = false};
     size_t done = 0;
-    for (;;) {
+    /* A text that has become too long is not searched further. */
+    while (!baton_buf_err(&out->text)) {
         enum baton_err err = baton_pattern_next(step->pattern, text->bytes, text->n, &match, why);
         if (err)
             return err;
@@ -229,6 +233,21 @@ static enum baton_err apply(const struct step *step, const struct baton_text_vie
     }
 }
 
+void baton_normalizer_begin(struct baton_normalizer *normalizer)
+{
+    for (int i = 0; normalizer && i < normalizer->n_steps; i++)
+        baton_growth_begin(&normalizer->steps[i].growth);
+}
+
+static enum baton_err fail_text(const struct baton_buf *text, struct baton_why *why)
+{
+    if (baton_buf_err(text) == BATON_LIMIT)
+        return baton_fail(why, BATON_INVALID,
+                          "the tokenizer's normalizer makes more than %d times the text of it",
+                          BATON_GROWTH_TIMES);
+    return baton_fail(why, baton_buf_err(text), "normalizing a text: out of memory");
+}
+
 enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
                                     const struct baton_text_view *text, bool keeps_origins,
                                     struct baton_text_view *normalized, struct baton_why *why)
@@ -236,15 +255,18 @@ enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
     struct baton_text_view now = *text;
     int next = 0;
     for (int i = 0; normalizer && i < normalizer->n_steps; i++) {
+        struct step *step = &normalizer->steps[i];
         struct baton_mapped_text *out = &normalizer->texts[next];
         bool changed;
         baton_mapped_text_reset(out, keeps_origins);
-        enum baton_err err = apply(&normalizer->steps[i], &now, out, &changed, why);
+        baton_growth_allow(&step->growth, text->n);
+        baton_growth_bound(&step->growth, &out->text);
+        enum baton_err err = apply(step, &now, out, &changed, why);
         if (!err && baton_buf_err(&out->text))
-            err = baton_fail(why, baton_buf_err(&out->text),
-                             "a text of %zu bytes is too long, or out of memory", text->n);
+            err = fail_text(&out->text, why);
         if (err)
             return err;
+        baton_growth_take(&step->growth, &out->text);
         /* An unchanged text costs no copy: the next step reads the same one. */
         if (changed) {
             now = baton_mapped_text_view(out, text->base);

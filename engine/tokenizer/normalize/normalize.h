@@ -20,6 +20,10 @@ enum baton_err baton_normalizer_create(const struct baton_tokenizer_steps *steps
 /* Accepts NULL. */
 void baton_normalizer_destroy(struct baton_normalizer *normalizer);
 
+/* Begins a call: the texts of the runs until the next one may become 16 times as long, and all of
+ * them together 64 KiB longer (growth.h). A longer one is INVALID. */
+void baton_normalizer_begin(struct baton_normalizer *normalizer);
+
 /* Sets *normalized to text itself when no step changes it. normalizer may be NULL. */
 enum baton_err baton_normalizer_run(struct baton_normalizer *normalizer,
                                     const struct baton_text_view *text, bool keeps_origins,

@@ -2,11 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <utf8proc.h>
 
 #include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "engine/tokenizer/character.h"
+
+enum { PART_BYTES = 16 << 10 };
 
 struct range {
     uint32_t first, last;
@@ -83,41 +86,114 @@ static size_t cluster_end(const struct baton_text_view *text, size_t from)
     return from;
 }
 
+/* The characters of a part while its form is made. */
+struct characters {
+    utf8proc_int32_t *all, *sorted;
+    size_t n, cap, sorted_cap;
+};
+
+static unsigned combining_class(utf8proc_int32_t c)
+{
+    return (unsigned)utf8proc_get_property(c)->combining_class;
+}
+
+static bool decompose(const struct baton_text_view *text, size_t from, size_t to,
+                      utf8proc_option_t options, struct characters *made)
+{
+    enum { MOST = 32 }; /* no character decomposes into more than 18 */
+    for (size_t n; from < to; from += n) {
+        int boundary = 0;
+        utf8proc_int32_t c = (utf8proc_int32_t)baton_utf8_at(text->bytes + from, &n);
+        if (BATON_RESERVE(made->all, made->cap, made->n + MOST))
+            return false;
+        utf8proc_ssize_t n_made =
+            utf8proc_decompose_char(c, made->all + made->n, MOST, options, &boundary);
+        if (n_made < 0 || n_made > MOST)
+            return false;
+        made->n += (size_t)n_made;
+    }
+    return true;
+}
+
+/* Orders marks from .. to - 1 by their classes; those of one class keep their order. */
+static bool sort(struct characters *made, size_t from, size_t to)
+{
+    size_t begins[257] = {0}, n = to - from;
+    if (BATON_RESERVE(made->sorted, made->sorted_cap, n))
+        return false;
+    for (size_t i = from; i < to; i++)
+        begins[combining_class(made->all[i]) + 1]++;
+    for (size_t i = 0; i < 256; i++)
+        begins[i + 1] += begins[i];
+    for (size_t i = from; i < to; i++)
+        made->sorted[begins[combining_class(made->all[i])]++] = made->all[i];
+    memcpy(made->all + from, made->sorted, n * sizeof *made->all);
+    return true;
+}
+
+/* Puts marks in canonical order. utf8proc_map exchanges neighbours, which takes minutes for 1 MiB
+ * of marks; this takes time in proportion to them. */
+static bool order(struct characters *made)
+{
+    for (size_t from = 0, to; from < made->n; from = to) {
+        bool is_sorted = true;
+        unsigned last = combining_class(made->all[from]), next;
+        for (to = from + 1; last && to < made->n && (next = combining_class(made->all[to])); to++) {
+            is_sorted = is_sorted && last <= next;
+            last = next;
+        }
+        if (!is_sorted && !sort(made, from, to))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the form of bytes from .. to - 1 in made->all as UTF-8; returns its length, -1 without
+ * memory. */
+static ssize_t make_form(struct baton_unicode_form form, const struct baton_text_view *text,
+                         size_t from, size_t to, struct characters *made)
+{
+    unsigned options = UTF8PROC_STABLE;
+    options |= form.composes ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
+    options |= form.compat ? UTF8PROC_COMPAT : 0;
+    if (!decompose(text, from, to, (utf8proc_option_t)options, made) || !order(made) ||
+        BATON_RESERVE(made->all, made->cap, made->n + 1)) /* for the end's zero */
+        return -1;
+    return utf8proc_reencode(made->all, (utf8proc_ssize_t)made->n, (utf8proc_option_t)options);
+}
+
 /* Appends the form of bytes from .. to - 1. Characters on both sides of these borders must not
  * join. Returns true when the form differs. */
 static bool apply_part(struct baton_unicode_form form, const struct baton_text_view *text,
                        size_t from, size_t to, struct baton_mapped_text *out)
 {
-    utf8proc_uint8_t *made = NULL;
-    const utf8proc_uint8_t *bytes = (const utf8proc_uint8_t *)text->bytes + from;
-    unsigned options = UTF8PROC_STABLE;
-    options |= form.composes ? UTF8PROC_COMPOSE : UTF8PROC_DECOMPOSE;
-    options |= form.compat ? UTF8PROC_COMPAT : 0;
-    utf8proc_ssize_t n =
-        utf8proc_map(bytes, (utf8proc_ssize_t)(to - from), &made, (utf8proc_option_t)options);
-    if (n < 0) {
+    struct characters made = {.n = 0};
+    ssize_t n = make_form(form, text, from, to, &made);
+    bool differs =
+        n < 0 || (size_t)n != to - from || memcmp(made.all, text->bytes + from, to - from) != 0;
+    if (n < 0)
         out->text.err = BATON_NO_MEMORY;
-        return true;
-    }
-    bool differs = (size_t)n != to - from || memcmp(made, bytes, to - from) != 0;
-    if (differs)
-        baton_mapped_text_put(out, (const char *)made, (size_t)n, text, from, to);
+    else if (differs)
+        baton_mapped_text_put(out, (const char *)made.all, (size_t)n, text, from, to);
     else
         baton_mapped_text_copy(out, text, from, to);
-    free(made);
+    free(made.all);
+    free(made.sorted);
     return differs;
 }
 
-/* Does the same, cluster by cluster where origins are kept: utf8proc reports none within a call. */
+/* Does the same in parts of whole clusters: of one each where origins are kept, as utf8proc reports
+ * none within a call, else of some, so that the characters of a long text need little memory. */
 static bool apply_run(struct baton_unicode_form form, const struct baton_text_view *text,
                       size_t from, size_t to, struct baton_mapped_text *out)
 {
+    size_t part_bytes = out->keeps_origins ? 1 : PART_BYTES;
     bool differs = false;
-    if (!out->keeps_origins)
-        return apply_part(form, text, from, to, out);
-    for (size_t end; from < to; from = end) {
-        end = cluster_end(text, from);
-        differs |= apply_part(form, text, from, end < to ? end : to, out);
+    for (size_t end; from < to && !out->text.err; from = end) {
+        for (end = from; end < to && end - from < part_bytes;)
+            end = cluster_end(text, end);
+        end = end < to ? end : to;
+        differs |= apply_part(form, text, from, end, out);
     }
     return differs;
 }
@@ -127,7 +203,7 @@ bool baton_unicode_form_apply(struct baton_unicode_form form, const struct baton
 {
     size_t done = 0, at = find(form, text, 0, false);
     bool differs = false;
-    while (at < text->n) {
+    while (at < text->n && !out->text.err) {
         /* Characters after the inert one may join it. */
         size_t from = at > done ? baton_utf8_before(text->bytes, at) : at;
         size_t to = find(form, text, at, true);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/buf.h"
+#include "engine/tokenizer/growth.h"
 #include "engine/tokenizer/model/byte_level.h"
 #include "engine/tokenizer/split/pattern.h"
 
@@ -16,6 +17,7 @@ struct step {
     char *replacement;
     size_t n_replacement;
     struct baton_buf text; /* the piece, rewritten by this step */
+    struct baton_growth growth;
 };
 
 struct baton_pretokenizer {
@@ -73,6 +75,7 @@ enum baton_err baton_pretokenizer_create(const struct baton_tokenizer_steps *ste
         made->is_mapped |= is_mapping;
         err = make_step(source, want_jit, &made->steps[made->n_steps++], why);
     }
+    baton_pretokenizer_begin(made);
     if (err)
         baton_pretokenizer_destroy(made);
     else
@@ -104,8 +107,11 @@ static enum baton_err run_from(const struct run *run, int i, struct piece piece)
 
 static enum baton_err fail_buf(const struct run *run, const struct baton_buf *buf)
 {
-    return baton_fail(run->sink->why, baton_buf_err(buf),
-                      "a piece of text is too long, or out of memory");
+    if (baton_buf_err(buf) == BATON_LIMIT)
+        return baton_fail(run->sink->why, BATON_INVALID,
+                          "the tokenizer's pre-tokenizer makes more than %d times the text of it",
+                          BATON_GROWTH_TIMES);
+    return baton_fail(run->sink->why, baton_buf_err(buf), "a piece of text: out of memory");
 }
 
 static enum baton_err pass_on_word(const struct run *run, struct piece piece)
@@ -238,6 +244,7 @@ static enum baton_err rewrite(const struct run *run, int i, struct piece *piece)
     if (step->kind == BATON_PRETOKENIZER_PREFIX_SPACE && piece->text[0] == ' ')
         return BATON_OK;
     baton_buf_reset(&step->text);
+    baton_growth_bound(&step->growth, &step->text);
     if (step->kind == BATON_PRETOKENIZER_PREFIX_SPACE) {
         baton_buf_putc(&step->text, ' ');
         baton_buf_append(&step->text, piece->text, piece->n);
@@ -248,6 +255,7 @@ static enum baton_err rewrite(const struct run *run, int i, struct piece *piece)
     }
     if (baton_buf_err(&step->text))
         return fail_buf(run, &step->text);
+    baton_growth_take(&step->growth, &step->text);
     piece->text = step->text.data;
     piece->n = step->text.len;
     return BATON_OK;
@@ -263,10 +271,18 @@ static enum baton_err run_from(const struct run *run, int i, struct piece piece)
     return err ? err : run_from(run, i + 1, piece);
 }
 
+void baton_pretokenizer_begin(struct baton_pretokenizer *pretokenizer)
+{
+    for (int i = 0; i < pretokenizer->n_steps; i++)
+        baton_growth_begin(&pretokenizer->steps[i].growth);
+}
+
 enum baton_err baton_pretokenizer_run(struct baton_pretokenizer *pretokenizer, const char *text,
                                       size_t n, bool is_first, const struct baton_word_sink *sink)
 {
     const struct run run = {.pretokenizer = pretokenizer, .sink = sink};
     struct piece piece = {.text = text, .n = n, .is_first = is_first};
+    for (int i = 0; i < pretokenizer->n_steps; i++)
+        baton_growth_allow(&pretokenizer->steps[i].growth, n);
     return n ? run_from(&run, 0, piece) : BATON_OK;
 }

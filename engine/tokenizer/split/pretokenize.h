@@ -35,6 +35,10 @@ struct baton_word_sink {
     struct baton_why *why;
 };
 
+/* Begins a call: the texts of the runs until the next one may become 16 times as long, and all of
+ * them together 64 KiB longer (growth.h). A longer one is INVALID. */
+void baton_pretokenizer_begin(struct baton_pretokenizer *pretokenizer);
+
 /* Passes on the words of the n bytes of valid UTF-8 at text. is_first: the text is the start of the
  * whole text.
  */

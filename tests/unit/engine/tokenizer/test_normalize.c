@@ -112,6 +112,93 @@ TEST(a_character_map_replaces_characters_and_short_graphemes)
     becomes(json, "e\u0301 x\u0301", "E x\u0301");
 }
 
+/* A text of n bytes of the pattern. */
+static char *repeat(const char *pattern, size_t n)
+{
+    char *text = malloc(n + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < n; i++)
+        text[i] = pattern[i % strlen(pattern)];
+    text[n] = 0;
+    return text;
+}
+
+static struct baton_normalizer *open_steps(const char *json)
+{
+    struct baton_normalizer *normalizer = NULL;
+    (void)normalize(&normalizer, json, "", false);
+    assert_non_null(normalizer);
+    return normalizer;
+}
+
+static enum baton_err run(struct baton_normalizer *normalizer, const char *text, size_t n,
+                          struct baton_text_view *made, struct baton_why *why)
+{
+    const struct baton_text_view all = {.bytes = text, .n = n};
+    return baton_normalizer_run(normalizer, &all, false, made, why);
+}
+
+#define GROW                                                                                       \
+    "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aaaaaaaaaaaaaaaaaaaa\"}"
+
+TEST(a_text_becomes_16_times_as_long_and_64_kib_longer_at_most)
+{
+    static const char many[] = "{\"type\":\"Sequence\",\"normalizers\":[" GROW "," GROW "," GROW
+                               "," GROW "," GROW "," GROW "," GROW "," GROW "]}";
+    struct baton_text_view made;
+    struct baton_why why = {""};
+    struct baton_normalizer *normalizer = open_steps(many);
+    assert_int_equal(run(normalizer, "a", 1, &made, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "normalizer makes more than 16 times the text"));
+    baton_normalizer_destroy(normalizer);
+    /* 20 times as long: within 64 KiB more up to 16 KiB of text. */
+    normalizer = open_steps(GROW);
+    char *text = repeat("a", 20000);
+    assert_ok(run(normalizer, text, 16384, &made, &why));
+    assert_int_equal(made.n, 20 * 16384);
+    baton_normalizer_begin(normalizer);
+    assert_int_equal(run(normalizer, text, 16385, &made, &why), BATON_INVALID);
+    /* All texts of a call share the 64 KiB. */
+    baton_normalizer_begin(normalizer);
+    for (int i = 0; i < 16384; i++)
+        assert_ok(run(normalizer, "a", 1, &made, &why));
+    assert_int_equal(run(normalizer, "a", 1, &made, &why), BATON_INVALID);
+    baton_normalizer_destroy(normalizer);
+    free(text);
+}
+
+/* The longest character of all, with its spaces as SentencePiece writes them: 13 times as long. */
+TEST(the_most_that_published_steps_make_of_a_text_is_allowed)
+{
+    enum { N = 600000 };
+    struct baton_text_view made;
+    struct baton_why why = {""};
+    struct baton_normalizer *normalizer =
+        open_steps("{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKC\"},{\"type\":"
+                   "\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"▁\"}]}");
+    char *text = repeat("\ufdfa", N);
+    assert_ok(run(normalizer, text, N, &made, &why));
+    assert_int_equal(made.n, N / 3 * 39);
+    baton_normalizer_destroy(normalizer);
+    free(text);
+}
+
+/* Exchanging neighbours would take minutes. */
+TEST(marks_are_put_in_order_in_time_in_proportion_to_the_text)
+{
+    enum { N = 1 << 20 };
+    struct baton_text_view made;
+    struct baton_why why = {""};
+    struct baton_normalizer *normalizer = open_steps("{\"type\":\"NFD\"}");
+    char *text = repeat("\u0307\u0323", N); /* classes 230 and 220 */
+    assert_ok(run(normalizer, text, N, &made, &why));
+    assert_int_equal(made.n, N);
+    for (size_t i = 0; i < N; i += 2)
+        assert_memory_equal(made.bytes + i, i < N / 2 ? "\u0323" : "\u0307", 2);
+    baton_normalizer_destroy(normalizer);
+    free(text);
+}
+
 TEST(origins_say_where_each_byte_came_from)
 {
     static const uint32_t expected[] = {0, 0, 1, 4, 5};

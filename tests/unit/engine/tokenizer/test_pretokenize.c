@@ -198,6 +198,34 @@ TEST(a_step_behind_byte_level_sees_its_alphabet)
                    "é1ò", "é|1|\xc3|\xb2");
 }
 
+#define MARK(c) "{\"type\":\"Metaspace\",\"replacement\":\"" c "\",\"split\":false}"
+#define EACH    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\".\"},\"behavior\":\"Isolated\"}"
+
+/* Each pair of steps puts a character before every character. */
+TEST(pieces_become_16_times_as_long_and_64_kib_longer_at_most)
+{
+    static const char json[] =
+        "{\"type\":\"Sequence\",\"pretokenizers\":[" EACH
+        "," MARK("1") "," EACH "," MARK("2") "," EACH "," MARK("3") "," EACH "," MARK(
+            "4") "," EACH "," MARK("5") "," EACH "," MARK("6") "]}";
+    char text[4000];
+    struct baton_why why = {""};
+    struct baton_json *parsed = NULL;
+    struct baton_buf words;
+    struct baton_pretokenizer *pretokenizer = open_steps(json, true, &parsed);
+    const struct baton_word_sink sink = {.word = put_word, .arg = &words, .why = &why};
+    memset(text, 'a', sizeof text);
+    baton_buf_init(&words, 1 << 20);
+    assert_ok(baton_pretokenizer_run(pretokenizer, text, 1000, true, &sink));
+    baton_pretokenizer_begin(pretokenizer);
+    assert_int_equal(baton_pretokenizer_run(pretokenizer, text, sizeof text, true, &sink),
+                     BATON_INVALID);
+    assert_non_null(strstr(why.text, "pre-tokenizer makes more than 16 times the text"));
+    baton_buf_fini(&words);
+    baton_pretokenizer_destroy(pretokenizer);
+    baton_json_free(parsed);
+}
+
 TEST(a_pattern_that_backtracks_without_end_is_refused)
 {
     char text[4000];

@@ -276,6 +276,10 @@ TEST(wrong_parts_are_named)
     REFUSED(vocab, "{\"\xff\":0}", "vocab: must hold");
     REFUSED(vocab, "{\"a\":0,}", "vocab: must hold");
     REFUSED(pre_tokenizer, "{\"type\":\"ByteLevel\"}", "add_prefix_space must be");
+    REFUSED(pre_tokenizer, "{\"type\":\"Metaspace\",\"replacement\":\"ab\"}",
+            "pre_tokenizer: replacement must be one character");
+    REFUSED(decoder, "{\"type\":\"Metaspace\",\"replacement\":\"\"}",
+            "decoder: replacement must be one character");
     REFUSED(added_tokens, "{}", "added_tokens: must be an array");
     REFUSED(added_tokens, "[{\"id\":9,\"content\":\"\"}]", "content must be");
     REFUSED(added_tokens, "[{\"id\":-9,\"content\":\"x\"}]", "id must be");
@@ -306,6 +310,81 @@ TEST(wrong_parts_are_named)
             "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"x\"}},"
             "{\"Sequence\":{\"id\":\"A\"}}],\"special_tokens\":{\"x\":{\"ids\":[99]}}}",
             "post_processor: id 99 has no token");
+}
+
+/* Writes a chain of eight steps that each replace a by n times a. */
+static void put_growth(struct baton_buf *json, const char *name, int n)
+{
+    baton_buf_printf(json, "{\"type\":\"Sequence\",\"%s\":[", name);
+    for (int i = 0; i < 8; i++) {
+        baton_buf_puts(json, i ? "," : "");
+        baton_buf_puts(json, "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"");
+        for (int k = 0; k < n; k++)
+            baton_buf_putc(json, 'a');
+        baton_buf_puts(json, "\"}");
+    }
+    baton_buf_puts(json, "]}");
+}
+
+/* 10^24 bytes each, without a bound. */
+TEST(steps_that_make_texts_long_are_refused_at_the_start_or_for_a_text)
+{
+    struct baton_buf json;
+    struct baton_why why;
+    struct baton_tokens tokens = {0};
+    struct parts parts = small;
+    baton_buf_init(&json, 1 << 16);
+    put_growth(&json, "decoders", 1000);
+    parts.decoder = json.data;
+    refused(&parts, "decoder: makes more than 16 times their text of tokens");
+    baton_buf_reset(&json);
+    put_growth(&json, "normalizers", 1000);
+    parts = small;
+    parts.normalizer = json.data;
+    struct baton_tokenizer *tokenizer = parse(&parts, BATON_OK, &why);
+    assert_int_equal(baton_tokenizer_encode(tokenizer, "a", 1, true, 9, &tokens, &why),
+                     BATON_INVALID);
+    assert_non_null(strstr(why.text, "normalizer makes more than 16 times the text of it"));
+    assert_int_equal(baton_tokenizer_encode(tokenizer, "b", 1, true, 9, &tokens, &why), BATON_OK);
+    assert_ids(&tokens, "1");
+    baton_tokenizer_close(tokenizer);
+    /* An added token is normalised at the start. */
+    parts.added_tokens = "[{\"id\":9,\"content\":\"<a>\",\"special\":false,\"normalized\":true}]";
+    refused(&parts, "normalizer makes more than 16 times the text of it");
+    baton_buf_reset(&json);
+    put_growth(&json, "normalizers", 1025);
+    parts = small;
+    parts.normalizer = json.data;
+    refused(&parts, "normalizer: Replace: content is longer than 1024 bytes");
+#define FOUR "{\"type\":\"NFC\"},{\"type\":\"NFC\"},{\"type\":\"NFC\"},{\"type\":\"NFC\"}"
+    parts.normalizer = "{\"type\":\"Sequence\",\"normalizers\":[" FOUR "," FOUR "," FOUR "," FOUR
+                       ",{\"type\":\"NFC\"}]}";
+    refused(&parts, "normalizer: a chain of more than 16 steps is not");
+    baton_buf_fini(&json);
+}
+
+TEST(a_search_for_added_tokens_that_nearly_match_everywhere_is_given_up)
+{
+    enum { N = 300 << 10, LONG = 1024 };
+    struct baton_why why;
+    struct baton_tokens tokens = {0};
+    struct parts parts = small;
+    char added[LONG + 64], *text = malloc(N);
+    assert_non_null(text);
+    memset(text, 'a', N);
+    for (size_t i = LONG - 1; i < N; i += LONG)
+        text[i] = 'b';
+    (void)snprintf(added, sizeof added, "[{\"id\":9,\"content\":\"%.*s\"}]", LONG - 1, text);
+    added[strlen("[{\"id\":9,\"content\":\"") + LONG - 2] = '!';
+    parts.added_tokens = added;
+    struct baton_tokenizer *tokenizer = parse(&parts, BATON_OK, &why);
+    assert_int_equal(baton_tokenizer_encode(tokenizer, text, N, true, N, &tokens, &why),
+                     BATON_INVALID);
+    assert_non_null(strstr(why.text, "search for added tokens takes too many steps"));
+    assert_ok(baton_tokenizer_encode(tokenizer, text, 1000, true, N, &tokens, &why));
+    baton_tokens_fini(&tokens);
+    baton_tokenizer_close(tokenizer);
+    free(text);
 }
 
 /* ---- parts that BPE over characters needs ---- */

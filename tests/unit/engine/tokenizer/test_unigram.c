@@ -108,6 +108,23 @@ TEST(the_segmentation_is_the_best_of_all)
     }
 }
 
+TEST(a_search_takes_no_more_steps_than_it_may)
+{
+    unsigned seed = 5;
+    struct baton_unigram unigram;
+    struct baton_tokens tokens = {0};
+    struct baton_why why;
+    make(&unigram, &seed);
+    unigram.left_steps = 3;
+    assert_int_equal(baton_unigram_encode(&unigram, "dddd", 4, &tokens, &why), BATON_INVALID);
+    assert_non_null(strstr(why.text, "too many steps"));
+    assert_int_equal(tokens.n, 0);
+    unigram.left_steps = 4;
+    assert_ok(baton_unigram_encode(&unigram, "dddd", 4, &tokens, &why));
+    baton_tokens_fini(&tokens);
+    baton_unigram_fini(&unigram);
+}
+
 TEST(unknown_characters_need_an_unknown_token)
 {
     unsigned seed = 5;
