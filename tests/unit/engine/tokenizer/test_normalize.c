@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utf8proc.h>
 
+#include "common/base/array.h"
 #include "common/base/json.h"
 #include "engine/checkpoint/hf/steps_file.h"
 #include "engine/tokenizer/normalize/normalize.h"
@@ -181,6 +183,35 @@ TEST(the_most_that_published_steps_make_of_a_text_is_allowed)
     assert_int_equal(made.n, N / 3 * 39);
     baton_normalizer_destroy(normalizer);
     free(text);
+}
+
+/* Characters that compose, decompose, move or stay, in any order. */
+TEST(the_forms_of_random_texts_are_utf8procs)
+{
+    static const char *const characters[] = {
+        "a",      "e",      "\u0301", "\u0323", "\u0307",     "\u0345", "\u0327",
+        "\u0308", "\u0344", "\u1112", "\u1161", "\u11ab",     "\uac00", "\u11a8",
+        "\u212b", "\ufb01", "\ufdfa", "\u0958", "\U0001d15e", "\u3099", "\u304b",
+        "\u0f73", "\u0f71", "\u05b0", "\u4e00", " "};
+    static const struct {
+        const char *json;
+        unsigned options;
+    } forms[] = {{"{\"type\":\"NFC\"}", UTF8PROC_COMPOSE},
+                 {"{\"type\":\"NFD\"}", UTF8PROC_DECOMPOSE},
+                 {"{\"type\":\"NFKC\"}", UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+                 {"{\"type\":\"NFKD\"}", UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT}};
+    unsigned seed = 7;
+    for (int round = 0; round < 4000; round++) {
+        char text[256] = "";
+        for (int n = rand_r(&seed) % 40; n >= 0; n--)
+            (void)strcat(text, characters[rand_r(&seed) % BATON_N_OF(characters)]);
+        utf8proc_uint8_t *expected = NULL;
+        assert_true(utf8proc_map((const utf8proc_uint8_t *)text, 0, &expected,
+                                 (utf8proc_option_t)(UTF8PROC_NULLTERM | UTF8PROC_STABLE |
+                                                     forms[round % 4].options)) >= 0);
+        becomes(forms[round % 4].json, text, (const char *)expected);
+        free(expected);
+    }
 }
 
 /* Exchanging neighbours would take minutes. */
