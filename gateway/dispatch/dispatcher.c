@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/routing/needs.h"
+#include "gateway/routing/preemption.h"
 
 /* The longest time before tokens are acknowledged, for outputs that take longer to use up their
  * share of the credit (worker_messages.c). */
@@ -186,10 +187,11 @@ void gw_dispatcher_tick(struct gw_dispatcher *dispatcher, int64_t now_ns)
     gw_throughput_tick(&dispatcher->lifecycle.throughput, waited_s(dispatcher, now_ns), &still,
                        now_ns);
     tick_queued(dispatcher, now_ns);
-    for (int state = GW_QUEUED + 1; state <= GW_DECODING; state++)
+    for (int state = GW_QUEUED + 1; state <= GW_PREEMPTED; state++)
         tick_list(dispatcher, (enum gw_state)state, now_ns);
     hedge(dispatcher);
     retry_rejected(dispatcher);
+    gw_preemption_make_room(&dispatcher->routing);
     gw_routing_hand_over(&dispatcher->routing); /* running sequences take blocks before the queue */
     dispatcher->lifecycle.wants_pump = true;
 }

@@ -87,8 +87,9 @@ static void note_resumed(struct gw_metrics *metrics, struct gw_request *request,
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     baton_hist_observe(&metrics->itl, gap_s);
     request->output.longest_gap_s = fmax(request->output.longest_gap_s, gap_s);
-    note_migration_gap(metrics, request, gap_s);
-    request->migration.gap_s += gap_s;
+    double migration_gap_s = gw_request_migration_gap_s(request, now_ns);
+    note_migration_gap(metrics, request, migration_gap_s);
+    request->migration.gap_s += migration_gap_s;
 }
 
 /* Notes the numeric class of the worker that sends tokens. */

@@ -89,6 +89,11 @@ bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, in
     return false;
 }
 
+bool gw_payers_are_same(const struct gw_payers *a, const struct gw_payers *b)
+{
+    return a->key == b->key && (a->key || a->address == b->address);
+}
+
 void gw_payers_charge_tokens(const struct gw_payers *payers, size_t n)
 {
     int64_t now_ns = baton_now_ns();

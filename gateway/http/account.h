@@ -63,6 +63,8 @@ void gw_account_charge(struct gw_account *account, enum gw_limit limit, double n
 bool gw_account_allows(const struct gw_account *account, enum gw_limit limit, int64_t now_ns,
                        char text[GW_LIMIT_TEXT_BYTES], struct gw_error *refusal);
 
+/* Whether both are one client: of one key or, without keys, of one address. */
+bool gw_payers_are_same(const struct gw_payers *a, const struct gw_payers *b);
 void gw_payers_charge_tokens(const struct gw_payers *payers, size_t n);
 void gw_payers_put(struct gw_payers *payers);
 

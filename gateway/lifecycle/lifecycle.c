@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/envelope/envelope.h"
+#include "gateway/http/account.h"
 #include "gateway/lifecycle/hand_over.h"
 #include "gateway/lifecycle/hedge.h"
 #include "gateway/request/commands.h"
@@ -52,7 +53,8 @@ size_t gw_lifecycle_n_open(const struct gw_lifecycle *lifecycle)
     return gw_lifecycle_list(lifecycle, GW_QUEUED)->n +
            gw_lifecycle_list(lifecycle, GW_RESERVING)->n +
            gw_lifecycle_list(lifecycle, GW_PREFILLING)->n +
-           gw_lifecycle_list(lifecycle, GW_DECODING)->n;
+           gw_lifecycle_list(lifecycle, GW_DECODING)->n +
+           gw_lifecycle_list(lifecycle, GW_PREEMPTED)->n;
 }
 
 /* ---- ends ---- */
@@ -125,7 +127,7 @@ static void note_end(struct gw_request *request, int64_t now_ns)
     request->times.end_ns = now_ns;
     gw_output_handled(&request->output, now_ns);
     if (request->migration.n && !request->attempt.first_token_ns && !request->attempt.decode_began)
-        request->migration.gap_s += baton_seconds(now_ns - request->output.last_token_ns);
+        request->migration.gap_s += gw_request_migration_gap_s(request, now_ns);
 }
 
 /* Feeds the estimators with a complete output. */
@@ -278,6 +280,74 @@ void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_reques
     gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, failure->message);
 }
 
+/* ---- preemption ---- */
+
+/* Preempted requests of one client. They hold no capacity but memory of this process. */
+enum { MAX_PREEMPTED_EACH = 64 };
+
+bool gw_lifecycle_may_preempt(const struct gw_lifecycle *lifecycle,
+                              const struct gw_request *request)
+{
+    bool stopped;
+    return lifecycle->options.migration_limit && request->paused && !request->doubted &&
+           (request->state == GW_QUEUED ||
+            (request->state == GW_DECODING && request->attempt.decode &&
+             !gw_request_is_complete(request, &stopped)));
+}
+
+static bool is_of(const struct gw_request *request, const struct gw_payers *payers)
+{
+    return request->payers && gw_payers_are_same(request->payers, payers);
+}
+
+/* Fails the request that was preempted first if the client has too many of them. */
+static void bound_preempted(struct gw_lifecycle *lifecycle, const struct gw_payers *payers)
+{
+    static const struct gw_failure too_many = {429, "too_many_unread",
+                                               "its client left more streams unread than it may"};
+    struct gw_request_list *list = gw_lifecycle_list(lifecycle, GW_PREEMPTED);
+    struct gw_request *first = NULL;
+    size_t n = 0;
+    for (struct gw_request *request = gw_request_list_first(list); request && payers;
+         request = gw_request_list_next(list, request)) {
+        if (!is_of(request, payers))
+            continue;
+        first = first ? first : request;
+        n++;
+    }
+    if (n > MAX_PREEMPTED_EACH)
+        gw_lifecycle_fail(lifecycle, first, &too_many);
+}
+
+/* Begins the attempt that continues the request later. False: there is no memory for it. */
+static bool leave_worker(struct gw_lifecycle *lifecycle, struct gw_request *request,
+                         const char *reason)
+{
+    release(lifecycle, request, reason);
+    if (gw_request_migrate(request, reason)) {
+        gw_lifecycle_fail(lifecycle, request, &no_memory);
+        return false;
+    }
+    request->migration.n_uncounted++;
+    lifecycle->core->metrics->n_migrations++;
+    return true;
+}
+
+void gw_lifecycle_preempt(struct gw_lifecycle *lifecycle, struct gw_request *request)
+{
+    static const char reason[] = "others waited for KV blocks while its client read nothing";
+    if (request->state == GW_DECODING && !leave_worker(lifecycle, request, reason))
+        return;
+    request->migration.awaited_ns = INT64_MAX;
+    lifecycle->core->metrics->n_preemptions++;
+    baton_log(BATON_LOG_INFO, "preempted", BATON_REQUEST(request->id, request->tag),
+              BATON_I("attempt", request->attempt.number),
+              BATON_I("output_tokens", request->output.tokens.n),
+              BATON_F("paused_s", baton_seconds(baton_now_ns() - request->paused_ns)));
+    gw_lifecycle_set_state(lifecycle, request, GW_PREEMPTED, reason);
+    bound_preempted(lifecycle, request->payers);
+}
+
 /* ---- acknowledgement ---- */
 
 void gw_lifecycle_ack(struct gw_request *request, int64_t now_ns)
@@ -294,6 +364,13 @@ void gw_lifecycle_pause(struct gw_lifecycle *lifecycle, struct gw_request *reque
     request->paused = paused;
     request->was_paused |= paused;
     lifecycle->core->metrics->n_pauses += paused;
+    if (paused)
+        request->paused_ns = baton_now_ns();
+    if (request->state == GW_PREEMPTED) {
+        request->migration.awaited_ns = baton_now_ns();
+        gw_lifecycle_set_state(lifecycle, request, GW_QUEUED, "its client reads again");
+        return;
+    }
     if (request->state != GW_DECODING) /* set_state counts the pause when DECODING begins */
         return;
     gw_throughput_paused(&lifecycle->throughput, paused, baton_now_ns());

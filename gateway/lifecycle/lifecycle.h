@@ -2,7 +2,8 @@
  *
  * When an attempt breaks before its first token, the request goes back to QUEUED for another
  * attempt. When it breaks later, the next attempt continues after the output so far: the request
- * migrates, and its client sees one stream.
+ * migrates, and its client sees one stream. A request whose client reads nothing is preempted when
+ * others wait for its KV blocks: it migrates, too, once the client reads again.
  *
  * Nothing here chooses a worker. A request that enters the queue, and capacity that becomes free,
  * set the flag wants_pump; the dispatcher (gateway/dispatch/dispatcher.h) pumps when no function of
@@ -68,6 +69,16 @@ void gw_lifecycle_cancel(struct gw_lifecycle *lifecycle, struct gw_request *requ
  * fails the request at its limits. */
 void gw_lifecycle_retry_or_fail(struct gw_lifecycle *lifecycle, struct gw_request *request,
                                 const struct gw_failure *failure);
+
+/* Whether the request is paused, and could continue later without its blocks or its place in the
+ * queue. */
+bool gw_lifecycle_may_preempt(const struct gw_lifecycle *lifecycle,
+                              const struct gw_request *request);
+
+/* Frees the capacity of such a request, which returns to the queue when its client reads again: a
+ * migration that waits for the client. If the client has too many of them, the one that was
+ * preempted first fails. */
+void gw_lifecycle_preempt(struct gw_lifecycle *lifecycle, struct gw_request *request);
 
 /* Retries the requests of a worker that is gone on other workers, or fails them. */
 void gw_lifecycle_worker_lost(struct gw_lifecycle *lifecycle, const struct gw_worker *worker);

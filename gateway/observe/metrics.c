@@ -144,6 +144,9 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     write_counter(out, "baton_hand_overs_total",
                   "Migrations with the KV cache, from a decode worker that drains.",
                   metrics->n_hand_overs);
+    write_counter(out, "baton_preemptions_total",
+                  "Paused requests that gave way to others that waited for KV blocks.",
+                  metrics->n_preemptions);
     write_counter(out, "baton_class_changes_total",
                   "Continuations of requests on a worker of another numeric class.",
                   metrics->n_class_changes);

@@ -66,6 +66,7 @@ struct gw_metrics {
     uint64_t n_embeddings;
     uint64_t n_disk_tokens;   /* cached tokens that were read from disk */
     uint64_t n_hand_overs;    /* migrations that moved the context */
+    uint64_t n_preemptions;   /* paused requests that gave way to others */
     uint64_t n_class_changes; /* tokens from another class than the token before */
     /* Tokens that speculation guessed, by mode; and those of them that were accepted. */
     uint64_t n_drafted[BATON_N_SPECULATION_MODES], n_accepted[BATON_N_SPECULATION_MODES];

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "gateway/request/request.h"
 
 void gw_migration_fini(struct gw_migration *migration)
@@ -132,6 +133,13 @@ bool gw_request_may_migrate(const struct gw_request *request, int64_t limit)
 {
     const struct gw_migration *migration = &request->migration;
     return migration->n < limit + migration->n_hand_overs + migration->n_uncounted;
+}
+
+double gw_request_migration_gap_s(const struct gw_request *request, int64_t now_ns)
+{
+    int64_t from_ns = request->output.last_token_ns, awaited_ns = request->migration.awaited_ns;
+    from_ns = awaited_ns > from_ns ? awaited_ns : from_ns;
+    return now_ns > from_ns ? baton_seconds(now_ns - from_ns) : 0;
 }
 
 void gw_request_unmigrate(struct gw_request *request)

@@ -1,6 +1,7 @@
 /* Migration: a request whose attempt breaks after its first token continues on another worker. The
  * next attempt computes the prompt and the output so far, and continues from there. A hand-over
- * (gateway/lifecycle/hand_over.h) is a migration that moves the context instead.
+ * (gateway/lifecycle/hand_over.h) is a migration that moves the context instead; a preemption
+ * (gateway/routing/preemption.h) is one that waits for the client.
  *
  * Ownership: the request owns its migration, with the input.
  * Threading: loop thread.
@@ -27,7 +28,8 @@ struct gw_migration {
         input;             /* prompt and output that the attempt began from; empty: the prompt */
     uint32_t n;            /* migrations so far */
     uint32_t n_hand_overs; /* of these, with the context */
-    uint32_t n_uncounted;  /* from workers that left, or died before they had accepted it */
+    uint32_t n_uncounted;  /* preemptions, and from workers that left or had not accepted it */
+    int64_t awaited_ns;    /* when the client of a preempted request read again; INT64_MAX: not */
     double longest_gap_s;  /* from the last token before one to the first token after it */
     double gap_s;          /* sum over these */
     struct gw_decode_times before; /* sums over the attempts that broke */
@@ -44,10 +46,14 @@ enum baton_err gw_request_migrate(struct gw_request *request, const char *reason
  * is the next input. NO_MEMORY: nothing has changed. */
 enum baton_err gw_request_move(struct gw_request *request, const char *reason) BATON_MUST_CHECK;
 
-/* Whether the request may migrate once more. Migrations away from a draining worker do not count,
- * and a worker's death counts once: until it is detected, the next attempt may be sent to the same
- * worker. */
+/* Whether the request may migrate once more. Preemptions and migrations away from a draining worker
+ * do not count, and a worker's death counts once: until it is detected, the next attempt may be
+ * sent to the same worker. */
 bool gw_request_may_migrate(const struct gw_request *request, int64_t limit);
+
+/* The seconds for which the client has waited for the token after a migration. The time in which a
+ * preempted request's client did not read is no wait. */
+double gw_request_migration_gap_s(const struct gw_request *request, int64_t now_ns);
 
 /* Undoes the count of a migration whose earlier attempt continues instead. */
 void gw_request_unmigrate(struct gw_request *request);

@@ -1,9 +1,12 @@
 /* One generation: its parameters, its workers, its output and its times.
  *
  *     READING -> TOKENIZING -> QUEUED -> RESERVING -> PREFILLING -> DECODING -> DONE
- *                                ^  |        |            |            |
- *                                |  +--------+-----+------+------------+--> FAILED
- *                                +-- retry, migration ----+            +--> CANCELING (client left)
+ *                                ^  |        |            |          | |
+ *                                |  +--------+-----+------+----------|-+--> FAILED
+ *                                +-- retry, migration ----+          v +--> CANCELING (client left)
+ *                                +-- its client reads again --- PREEMPTED
+ *
+ * PREEMPTED ends in FAILED and CANCELING as well, and QUEUED may become PREEMPTED.
  *
  * A state is membership of one list. Only gw_request_set_state changes it: it checks the edge,
  * takes the time, moves the object and logs. QUEUED is in order of arrival, and so are the requests
@@ -32,11 +35,14 @@
 #include "gateway/request/prompt_hashes.h"
 #include "gateway/request/response_writer.h"
 
+struct gw_payers;
+
 enum { GW_MAX_SHOWN_IDS = 12 };
 
 #define GW_STATES(X)                                                                               \
     X(READING)                                                                                     \
-    X(TOKENIZING) X(QUEUED) X(RESERVING) X(PREFILLING) X(DECODING) X(DONE) X(CANCELING) X(FAILED)
+    X(TOKENIZING)                                                                                  \
+    X(QUEUED) X(RESERVING) X(PREFILLING) X(DECODING) X(PREEMPTED) X(DONE) X(CANCELING) X(FAILED)
 
 enum gw_state {
 #define X(name) GW_##name,
@@ -83,15 +89,17 @@ struct gw_request {
     struct baton_request_tag tag; /* its id is "" where that is `id` in hexadecimal digits */
     uint64_t arrival;             /* a counter that orders requests by arrival */
     const struct gw_response_writer *writer;
-    struct gw_choice *choice; /* the writer's argument */
-    struct gw_params params;  /* constant once the request is queued */
-    int64_t deadline_ns;      /* 0: none */
+    struct gw_choice *choice;       /* the writer's argument */
+    const struct gw_payers *payers; /* borrowed from its completion; NULL: none */
+    struct gw_params params;        /* constant once the request is queued */
+    int64_t deadline_ns;            /* 0: none */
     struct gw_times times;
     uint32_t n_failures;                      /* attempts that broke */
     struct baton_numeric_class numeric_class; /* of the worker that made the last token */
     bool class_changed;                       /* another class made an earlier one */
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
+    int64_t paused_ns;       /* when its client last stopped reading */
     bool is_unsendable;      /* a command broke a bound of the wire: the next tick ends it */
 
     struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by class index; use gw_prompt_hashes_get */

@@ -115,8 +115,8 @@ static int64_t n_free_blocks(const struct gw_worker *worker)
 
 /* Blocks come back only at a request's end, so an interactive request could wait for a whole batch
  * request. Batch requests therefore leave some blocks free, except on an idle worker. */
-static bool has_blocks(const struct gw_worker *worker, const struct gw_request *request,
-                       int64_t n_wanted)
+bool gw_pair_has_blocks(const struct gw_worker *worker, const struct gw_request *request,
+                        int64_t n_wanted)
 {
     int64_t n_free = n_free_blocks(worker);
     if (request->params.priority == BATON_PRIORITY_BATCH &&
@@ -129,7 +129,7 @@ static bool may_decode(const struct gw_routing *routing, const struct gw_worker 
                        const struct gw_request *request, int64_t n_wanted)
 {
     return worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker) &&
-           has_blocks(worker, request, n_wanted) &&
+           gw_pair_has_blocks(worker, request, n_wanted) &&
            may_reserve(routing, worker, request->params.priority);
 }
 

@@ -26,4 +26,8 @@ bool gw_pair_choose(struct gw_routing *routing, struct gw_request *request, stru
 struct gw_worker *gw_pair_choose_decode(struct gw_routing *routing, struct gw_request *request,
                                         const struct gw_worker *sender, gw_class_set classes);
 
+/* Whether the decode worker has n_wanted blocks for the request. */
+bool gw_pair_has_blocks(const struct gw_worker *worker, const struct gw_request *request,
+                        int64_t n_wanted);
+
 #endif

@@ -29,6 +29,8 @@ AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migratio
                class_changed=False)
 # Each token of such a stream is kilobytes: unread, it soon fills every buffer, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
+# Of a gateway whose held streams keep their KV blocks, whoever waits for them.
+KEEPING = ["--migration-limit", 0]
 
 
 held_ports = []
@@ -428,7 +430,7 @@ class Fleet:
                 future.result()
 
     def hold(self, n=1, headers=None, **body):
-        """n streams that nobody reads: each keeps its slot and KV blocks until it is abandoned."""
+        """n streams that nobody reads. They keep their KV blocks while nobody waits for blocks."""
         pauses = self.metrics()["baton_stream_pauses_total"]
         streams = [Stream(self.port, {**WORDY, "seed": i, **body},
                           headers={**self.headers, **(headers or {})}) for i in range(n)]

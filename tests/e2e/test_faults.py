@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import wire
-from fleet import MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
+from fleet import KEEPING, MODEL, PATIENCE_S, SLOW, SUSPICION, WORDY, Fleet, wait_for
 
 STORY = "Once upon a time"
 # Long enough for something to happen in the middle of it.
@@ -225,7 +225,8 @@ def test_requests_wait_for_blocks_and_none_is_lost():
 
 
 def test_a_full_queue_answers_429():
-    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", "2"]) as fleet:
+    with Fleet(decode_args=["--kv-tokens", "512"],
+               gateway_args=["--max-queued", "2", *KEEPING]) as fleet:
         [stream] = fleet.hold()
         with ThreadPoolExecutor(12) as pool:
             answers = [pool.submit(fleet.request, "POST", "/generate", LONG) for _ in range(12)]

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import programs
 import pytest
-from fleet import BIN, PATIENCE_S, SLOW, Fleet, wait_for
+from fleet import BIN, KEEPING, PATIENCE_S, SLOW, Fleet, wait_for
 
 APIS = ("native", "openai-completions", "openai-chat")
 LENGTHS = ("--prompt-tokens", "uniform:4-40", "--output-tokens", "uniform:1-30")
@@ -255,7 +255,8 @@ def busy(figures):
 
 
 def test_refused_requests_wait_and_try_again(tmp_path):
-    with Fleet(gateway_args=["--max-queued", 2], decode_args=["--kv-tokens", 512]) as fleet:
+    with Fleet(gateway_args=["--max-queued", 2, *KEEPING],
+               decode_args=["--kv-tokens", 512]) as fleet:
         def measure_while_full(n_refused, *options):
             """No request has a turn before so many were refused."""
             [stream] = fleet.hold()

@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import SLOW, SUSPICION, Fleet, Stream, run_out_of_time, wait_for
+from fleet import KEEPING, SLOW, SUSPICION, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -75,7 +75,7 @@ def test_a_stream_whose_time_is_up_ends_with_what_it_came_to():
 
 
 def test_a_queued_request_is_answered_when_its_time_is_up():
-    with Fleet(decode_args=SMALL) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=KEEPING) as fleet:
         [stream] = fleet.hold()  # no other request has a turn before it is gone
         status, answer, _ = fleet.request("POST", "/generate", {**LONG, "timeout_s": 0.15})
         assert status == 504
@@ -106,7 +106,7 @@ def retry_after(exchange):
 
 
 def test_a_full_queue_says_when_to_come_back():
-    with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4"]) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=["--max-queued", "4", *KEEPING]) as fleet:
         [stream] = fleet.hold()
         crowd = crowd_of(fleet, 40, max_new_tokens=16)
         wait_for(lambda: rejected(fleet, "queue_full") == 36 and queued(fleet) == 4,
@@ -143,7 +143,7 @@ def make_a_queue(fleet, n):
 
 
 def test_a_request_that_would_miss_its_deadline_is_told_at_once():
-    with Fleet(decode_args=SMALL) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=KEEPING) as fleet:
         stream, crowd = make_a_queue(fleet, 40)
         wait_s = wait_for(lambda: predicted_wait_s(fleet), "the queue to be noticed")
         status, answer, headers = fleet.request("POST", "/generate",
@@ -159,7 +159,7 @@ def test_a_request_that_would_miss_its_deadline_is_told_at_once():
 
 
 def test_the_wait_itself_has_a_bound():
-    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 1]) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=["--max-wait-s", 1, *KEEPING]) as fleet:
         stream, crowd = make_a_queue(fleet, 0)
         while not rejected(fleet, "too_late"):  # each one that waits makes the wait longer
             assert not rejected(fleet, "queue_full")
@@ -386,7 +386,7 @@ def test_a_client_that_closes_for_good_is_noticed_before_any_token():
 
 @pytest.mark.skipif(not allow_files(2 * MANY + 200), reason="too few open files are allowed")
 def test_2000_streams_wait_in_little_memory():
-    with Fleet(decode_args=["--kv-tokens", "512"], gateway_args=["--max-queued", MANY]) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=["--max-queued", MANY, *KEEPING]) as fleet:
         [stream] = fleet.hold()
         before_kib = rss_kib(fleet.gateway)
         crowd = crowd_of(fleet, MANY, prompt=[7] * 30)

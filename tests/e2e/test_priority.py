@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from fleet import Fleet, wait_for
+from fleet import KEEPING, Fleet, wait_for
 from load import Crowd, Exchange, post
 
 STORY = "Once upon a time"
@@ -39,7 +39,7 @@ def order_routed(fleet):
 
 
 def test_interactive_requests_overtake_a_backlog_of_batch():
-    with Fleet(decode_args=SMALL, gateway_args=LOGGED) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=[*LOGGED, *KEEPING]) as fleet:
         [stream] = fleet.hold()
         crowd = Crowd()
         add(crowd, fleet, 20, priority="batch")
@@ -57,7 +57,7 @@ def test_interactive_requests_overtake_a_backlog_of_batch():
 
 
 def test_batch_goes_on_under_interactive_load():
-    with Fleet(decode_args=SMALL, gateway_args=LOGGED) as fleet:
+    with Fleet(decode_args=SMALL, gateway_args=[*LOGGED, *KEEPING]) as fleet:
         [stream] = fleet.hold()
         crowd = Crowd()
         add(crowd, fleet, 1, priority=7)

@@ -459,6 +459,17 @@ def test_a_detached_stream_outlives_its_worker():
         assert essence(go_on(fleet, stream.id, had)) == expected
 
 
+def test_streams_whose_clients_are_away_give_their_blocks_to_others_that_wait():
+    with Fleet(decode_args=["--kv-tokens", 1024]) as fleet:  # for two of them
+        expected = essence(Reader(fleet, "POST", "/generate/stream", WORDY).read())
+        away = [leave(fleet) for _ in range(2)]
+        assert fleet.generate(**WORDY)["output_tokens"] == WORDY["max_new_tokens"]
+        assert fleet.open("PREEMPTED") == 1
+        for stream, had in away:
+            assert essence(go_on(fleet, stream.id, had)) == expected
+        fleet.wait_all_free()
+
+
 def exits_well(process):
     wait_for(lambda: process.popen.poll() is not None, "it to exit")  # another signal could kill it
     assert process.popen.returncode == 0, process.tail()

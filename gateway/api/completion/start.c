@@ -133,6 +133,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
     if (!request)
         return false;
     choice->request = request;
+    request->payers = &completion->payers;
     name_request(request, choice);
     request->times.parsed_ns = params->parsed_ns;
     request->times.tokenized_ns = params->tokenized_ns;

@@ -107,7 +107,7 @@ static void put_gauge(struct baton_buf *out, const char *name, const char *help,
 static void put_gateway(struct baton_buf *out, const struct gw_api *api)
 {
     baton_prom_family(out, "baton_requests_open", "gauge", "Requests by state.");
-    for (int state = GW_QUEUED; state <= GW_DECODING; state++)
+    for (int state = GW_QUEUED; state <= GW_PREEMPTED; state++)
         baton_prom_sample(out, "baton_requests_open", (double)api->requests->by_state[state].n,
                           "state", gw_state_name((enum gw_state)state), NULL);
     baton_prom_family(out, "baton_split_prefills_total", "counter",
