@@ -12,7 +12,7 @@ static const unsigned edges[PF_N_STATES] = {
     [PF_WAITING] = TO(LOADING) | TO(RUNNING),
     [PF_LOADING] = TO(WAITING),
     [PF_RUNNING] = TO(PAUSED) | TO(SENDING),
-    [PF_PAUSED] = TO(RUNNING),
+    [PF_PAUSED] = TO(WAITING),
 };
 
 void pf_job_set_state(struct pf_job *job, enum pf_state state)

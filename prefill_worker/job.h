@@ -1,10 +1,10 @@
 /* One prompt on its way through a prefill worker.
  *
  *     WAITING --blocks taken, submitted--> RUNNING --first token--> SENDING --> gone
- *      |   ^                                |   ^
- *      |   |     naive mode: out of credit  |   |  TokenAck
- *      v   |                                v   |
- *     LOADING                              PAUSED
+ *      |   ^ ^                              |
+ *      |   | |                              | naive mode: out of credit, blocks given up
+ *      v   | |                              v
+ *   LOADING  +---------TokenAck---------- PAUSED
  *
  * A job of a prompt that several workers compute (parts.h) is WAITING, with its blocks, until all
  * workers have theirs.

@@ -200,6 +200,8 @@ void pf_service_step_job(struct pf_service *service, struct pf_job *job, int64_t
     baton_prefix_register(&job->prefix, &job->seq, pf_service_count_complete(service, job));
     if (job->state == PF_LOADING && atomic_load(&job->load.is_over))
         take_loaded(service, job);
+    if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end))
+        pf_job_set_state(job, PF_WAITING);
     bool may_start = job->state == PF_WAITING && has_grammar(job);
     if (is_canceled(job, now_ns) && job->state != PF_RUNNING && job->state != PF_LOADING) {
         pf_service_free_job(service, job);
@@ -214,9 +216,6 @@ void pf_service_step_job(struct pf_service *service, struct pf_job *job, int64_t
         pf_service_free_job(service, job);
         return;
     }
-    if (job->state == PF_PAUSED && pf_job_n_output(job) < atomic_load(&job->credit_end) &&
-        !pf_engine_submit(service->engine, job))
-        pf_job_set_state(job, PF_RUNNING);
     if (job->state == PF_RUNNING || job->state == PF_SENDING) {
         pump_transfer(service, job);
         pump_parts(service, job);

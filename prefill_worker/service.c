@@ -183,10 +183,21 @@ static bool goes_on(const struct pf_job *job)
     return job->naive && !job->finished && !atomic_load(&job->canceled);
 }
 
+/* A naive step computes every position again. So a paused job needs no blocks: others may take
+ * them, and the job waits for blocks when it has credit again, in its order of arrival. */
+static void pause_job(struct pf_job *job)
+{
+    baton_seq_fini(&job->seq);
+    pf_job_set_state(job, PF_PAUSED);
+}
+
 static void take_done(struct baton_service *base)
 {
     for (struct pf_job *job; (job = baton_engine_thread_take_done(base->thread));)
-        pf_job_set_state(job, goes_on(job) ? PF_PAUSED : PF_SENDING);
+        if (goes_on(job))
+            pause_job(job);
+        else
+            pf_job_set_state(job, PF_SENDING);
 }
 
 /* Steps the jobs in order of arrival. The first one that finds no blocks holds back the others that

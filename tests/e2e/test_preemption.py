@@ -75,3 +75,12 @@ def test_a_stream_that_gave_way_ends_with_its_client():
             stream.abandon()
         wait_for(lambda: not fleet.open(), "all to be gone")
         fleet.wait_all_free()
+
+
+def test_naive_streams_that_nobody_reads_hold_up_no_prompt():
+    with Fleet(prefill_args=["--kv-tokens", 512]) as fleet:
+        expected = fleet.generate(**WORDY)["generated_text"]
+        [held] = fleet.hold(kv_cache=False)  # its positions leave one block
+        assert fleet.generate(prompt=[5] * 60, max_new_tokens=2)["output_tokens"] == 2
+        assert held.text()[0] == expected
+        fleet.wait_all_free()

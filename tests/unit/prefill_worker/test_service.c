@@ -222,6 +222,25 @@ TEST(a_naive_job_pauses_without_credit_and_goes_on_with_it)
     assert_int_equal(heard[1].n_tokens, 6);
 }
 
+TEST(a_paused_naive_job_gives_its_blocks_to_a_prompt_that_waits)
+{
+    struct request_params params = {
+        .id = 1, .n_prompt = 400, .n_new = 6, .words = 1, .naive = true, .credit = 99};
+    worker_open(&(struct worker_options){.kv_tokens = N_CONTEXT});
+    say_prompt(&params);
+    await(&heard[1].n_finished, 1);
+    params.id = 2;
+    params.credit = 2;
+    say_prompt(&params);
+    await(&heard[2].n_tokens, 2);
+    say_prompt(&(struct request_params){.id = 3, .n_prompt = 400, .words = 2});
+    await(&heard[3].n_first, 1);
+    say_ack(&params, 2, 99);
+    await(&heard[2].n_finished, 1);
+    assert_int_equal(heard[2].n_tokens, 6);
+    assert_memory_equal(heard[2].tokens, heard[1].tokens, 6 * sizeof heard[1].tokens[0]);
+}
+
 TEST(prompt_logprobs_come_before_the_first_token)
 {
     const struct request_params params = {
