@@ -1,4 +1,5 @@
 """The program `baton`: a fleet under one supervisor, and what people do with it."""
+import contextlib
 import http.client
 import json
 import os
@@ -195,6 +196,29 @@ def test_sighup_makes_every_process_read_its_files_again(state, tmp_path):
         up.popen.send_signal(signal.SIGHUP)
         up.wait_line(r"^gateway +\| .*ev=api_keys_loaded keys=2")
         assert baton("status", "--state", state).returncode == 0
+
+
+def test_operators_keys_and_hosts_names_reach_the_gateway(state, tmp_path):
+    keys, operators = tmp_path / "keys", tmp_path / "operators"
+    keys.write_text("clients-key\n")
+    operators.write_text("operators-key\n")
+    refused = baton("up", "--state", state, "--admin-keys", tmp_path / "missing")
+    assert refused.returncode != 0 and "--admin-keys" in refused.stderr
+
+    def status(port, key, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        connection.request("GET", "/debug/kv",
+                           headers={"authorization": f"Bearer {key}", **headers})
+        with contextlib.closing(connection):
+            return connection.getresponse().status
+
+    with Up(state, "--api-keys", keys, "--admin-keys", operators,
+            "--allowed-hosts", "models.example") as up:
+        up.wait_ready()
+        assert status(up.port, "clients-key") == 403
+        assert status(up.port, "operators-key") == 200
+        assert status(up.port, "operators-key", host="models.example") == 200
+        assert status(up.port, "operators-key", host="other.example") == 421
 
 
 def test_processes_end_with_a_supervisor_that_was_killed(state):

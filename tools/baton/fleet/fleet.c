@@ -62,7 +62,9 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add(command, "--port", fleet->port);
     add(command, "--inbox", fleet->inbox);
     add_if(command, "--api-keys", fleet->api_keys);
+    add_if(command, "--admin-keys", fleet->admin_keys);
     add_if(command, "--cors-origins", options->cors_origins);
+    add_if(command, "--allowed-hosts", options->allowed_hosts);
     add_if(command, "--chat-template", options->chat_template);
     add_if(command, "--sampling-defaults", options->sampling_defaults);
     if (*fleet->draft_model)
@@ -179,6 +181,8 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
         err = resolve("draft-model", options->draft_model, fleet->draft_model, why);
     if (!err)
         err = resolve("api-keys", keys, fleet->api_keys, why);
+    if (!err)
+        err = resolve("admin-keys", options->admin_keys, fleet->admin_keys, why);
     if (!err)
         err = choose_inbox(fleet, why);
     if (err)

@@ -24,7 +24,8 @@ struct bt_fleet {
     struct bt_command commands[BT_MAX_PROCESSES]; /* the gateway is the first */
     int n;
     char programs[3][PATH_MAX];
-    char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX], api_keys[PATH_MAX];
+    char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX];
+    char api_keys[PATH_MAX], admin_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
     int inbox_hold; /* reserves the inbox's port while this process lives */
     struct bt_fleet_file file;

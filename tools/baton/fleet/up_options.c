@@ -41,8 +41,14 @@ const struct baton_option bt_up_option_table[] = {
          "lends idle CPUs to other workers"),
     TEXT(decode_cores, "decode-cores", NULL, "CPUs of every decode worker, as --prefill-cores"),
     TEXT(api_keys, "api-keys", NULL, "file of API keys, one per line; unset: clients need no key"),
+    TEXT(admin_keys, "admin-keys", NULL,
+         "file of operators' keys, who may drain workers; unset: programs of this host may, if "
+         "there "
+         "are no API keys"),
     TEXT(cors_origins, "cors-origins", NULL,
          "origins whose web pages may call this API, separated by commas, or *"),
+    TEXT(allowed_hosts, "allowed-hosts", NULL,
+         "names by which proxies on this host reach the server, separated by commas"),
     TEXT(chat_template, "chat-template", NULL,
          "chat template: a built-in name or a file; unset: the model's"),
     TEXT(sampling_defaults, "sampling-defaults", NULL,
@@ -118,6 +124,14 @@ static enum baton_err check_model(const char *model, struct baton_why *why)
     return err;
 }
 
+static enum baton_err check_readable(const char *name, const char *path, struct baton_why *why)
+{
+    if (!path || !*path || !access(path, R_OK))
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID, "--%s %s: cannot be read: %s", name, path,
+                      strerror(errno));
+}
+
 enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why *why)
 {
     enum baton_err err = check_cores("prefill-cores", options->prefill_cores, why);
@@ -125,8 +139,9 @@ enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why
         err = check_cores("decode-cores", options->decode_cores, why);
     if (!err)
         err = check_model(options->model, why);
-    if (!err && options->api_keys && *options->api_keys && access(options->api_keys, R_OK))
-        err = baton_fail(why, BATON_INVALID, "--api-keys %s: cannot be read: %s", options->api_keys,
-                         strerror(errno));
+    if (!err)
+        err = check_readable("api-keys", options->api_keys, why);
+    if (!err)
+        err = check_readable("admin-keys", options->admin_keys, why);
     return err;
 }

@@ -11,7 +11,8 @@
 
 struct bt_up_options {
     const char *state, *model, *models, *dtype, *draft_model, *pack_dir, *bin;
-    const char *host, *api_keys, *cors_origins, *chat_template, *sampling_defaults;
+    const char *host, *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
+    const char *chat_template, *sampling_defaults;
     const char *prefill_cores, *decode_cores;
     int64_t n_prefill, n_decode, port, context_tokens;
     double stop_timeout_s;
