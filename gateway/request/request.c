@@ -125,7 +125,9 @@ static void queue_again(struct gw_requests *requests, struct gw_request *request
 static void join_state(struct gw_requests *requests, struct gw_request *request,
                        enum gw_state state)
 {
-    if (state == GW_QUEUED && request->state != GW_TOKENIZING) {
+    if (state == GW_QUEUED && request->state == GW_PREEMPTED)
+        request->arrival = ++requests->n_arrived; /* so that others get the blocks in between */
+    else if (state == GW_QUEUED && request->state != GW_TOKENIZING) {
         queue_again(requests, request);
         return;
     }

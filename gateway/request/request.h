@@ -87,7 +87,7 @@ struct gw_request {
     uint64_t id;
     struct gw_trace trace;        /* the exchange's: its span is the parent of the request's */
     struct baton_request_tag tag; /* its id is "" where that is `id` in hexadecimal digits */
-    uint64_t arrival;             /* a counter that orders requests by arrival */
+    uint64_t arrival;             /* orders the queue; a preempted request arrives anew */
     const struct gw_response_writer *writer;
     struct gw_choice *choice;       /* the writer's argument */
     const struct gw_payers *payers; /* borrowed from its completion; NULL: none */

@@ -1,7 +1,7 @@
 /* Preemption: paused requests give their KV blocks to requests that wait for them.
  *
  *     the first of a queue finds no blocks --> the longest paused request is PREEMPTED, and so on
- *     its client reads again ----------------> QUEUED, before requests that arrived later
+ *     its client reads again ----------------> QUEUED, behind requests that wait
  *
  * A paused request is one whose client reads nothing: its connection is full, or the window of a
  * resumable stream. It has no use for its blocks before the client reads again, which may be never.
