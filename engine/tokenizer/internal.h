@@ -48,6 +48,7 @@ struct baton_tokenizer {
     bool traces_special;         /* a special token is searched in normalised text */
     bool traces_first;           /* the start of a text must be known after normalising */
     struct baton_arena *texts;
+    bool is_second; /* only whole, normalizer, pretokenizer and scratch are its own */
 };
 
 #endif

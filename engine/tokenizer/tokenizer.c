@@ -25,6 +25,45 @@ enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *table
     return BATON_OK;
 }
 
+/* Gives a copy of another tokenizer, which has none yet, the parts that encoding changes. */
+static enum baton_err make_own_parts(struct baton_tokenizer *tokenizer,
+                                     const struct baton_tokenizer_tables *tables,
+                                     struct baton_why *why)
+{
+    const uint8_t *whole = tokenizer->whole;
+    size_t n = tokenizer->vocab.n_tokens;
+    tokenizer->normalizer = NULL;
+    tokenizer->pretokenizer = NULL;
+    baton_bpe_forget_scratch(&tokenizer->bpe);
+    baton_unigram_forget_scratch(&tokenizer->unigram);
+    tokenizer->whole = whole ? malloc(n + 1) : NULL;
+    if (whole && !tokenizer->whole)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    if (whole)
+        memcpy(tokenizer->whole, whole, n);
+    enum baton_err err = baton_normalizer_create(&tables->steps, &tokenizer->normalizer, why);
+    return err ? err
+               : baton_pretokenizer_create(&tables->steps, true, &tokenizer->pretokenizer, why);
+}
+
+enum baton_err baton_tokenizer_create_second(const struct baton_tokenizer *original,
+                                             const struct baton_tokenizer_tables *tables,
+                                             struct baton_tokenizer **tokenizer,
+                                             struct baton_why *why)
+{
+    struct baton_tokenizer *made = malloc(sizeof *made);
+    if (!made)
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", tables->file);
+    *made = *original;
+    made->is_second = true;
+    enum baton_err err = make_own_parts(made, tables, why);
+    if (err)
+        baton_tokenizer_close(made);
+    else
+        *tokenizer = made;
+    return err;
+}
+
 enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokenizer **tokenizer,
                                     struct baton_why *why)
 {
@@ -36,21 +75,30 @@ enum baton_err baton_tokenizer_open(const char *model_path, struct baton_tokeniz
     return err;
 }
 
-void baton_tokenizer_close(struct baton_tokenizer *tokenizer)
+/* Frees the tables of the original. */
+static void free_vocabulary(struct baton_tokenizer *tokenizer)
 {
-    if (!tokenizer)
-        return;
     for (int i = 0; i < BATON_N_ADDED; i++)
         baton_added_fini(&tokenizer->added[i]);
     baton_text_set_fini(&tokenizer->specials);
-    baton_normalizer_destroy(tokenizer->normalizer);
-    baton_pretokenizer_destroy(tokenizer->pretokenizer);
     baton_token_index_fini(&tokenizer->words);
-    free(tokenizer->whole);
     baton_bpe_fini(&tokenizer->bpe);
     baton_unigram_fini(&tokenizer->unigram);
     baton_vocab_fini(&tokenizer->vocab);
     baton_arena_destroy(tokenizer->texts);
+}
+
+void baton_tokenizer_close(struct baton_tokenizer *tokenizer)
+{
+    if (!tokenizer)
+        return;
+    baton_normalizer_destroy(tokenizer->normalizer);
+    baton_pretokenizer_destroy(tokenizer->pretokenizer);
+    baton_bpe_drop_scratch(&tokenizer->bpe);
+    baton_unigram_drop_scratch(&tokenizer->unigram);
+    free(tokenizer->whole);
+    if (!tokenizer->is_second)
+        free_vocabulary(tokenizer);
     free(tokenizer);
 }
 

@@ -6,7 +6,8 @@
  *
  * Ownership: results go to the caller's growable array or buffer.
  * Threading: a tokenizer is immutable once created, except for encode's scratch: one thread at a
- *            time may encode; decode is free for all.
+ *            time may encode; decode is free for all. Another thread needs a second tokenizer,
+ *            which may share the first one's vocabulary.
  * Errors:    create: INVALID with the file and the reason, NO_MEMORY. encode: LIMIT (more than
  *            max_tokens), INVALID (not UTF-8, a character without a token, a text that the file's
  *            pattern takes too many steps on), NO_MEMORY.
@@ -36,6 +37,14 @@ void baton_tokens_fini(struct baton_tokens *tokens);
 enum baton_err baton_tokenizer_create(const struct baton_tokenizer_tables *tables,
                                       struct baton_tokenizer **tokenizer,
                                       struct baton_why *why) BATON_MUST_CHECK;
+
+/* Builds one that encodes the same and borrows the vocabulary of original, which was created from
+ * the same tables and must be closed later. Only scratch and the steps around the model are its
+ * own. */
+enum baton_err baton_tokenizer_create_second(const struct baton_tokenizer *original,
+                                             const struct baton_tokenizer_tables *tables,
+                                             struct baton_tokenizer **tokenizer,
+                                             struct baton_why *why) BATON_MUST_CHECK;
 
 /* Opens only the tokenizer of the model at model_path, which may lack all its other files. Errors
  * besides create's: those of baton_tokenizer_tables_read. */

@@ -46,18 +46,23 @@ enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs)
     return BATON_OK;
 }
 
-static void drop_scratch(struct baton_bpe *bpe)
+void baton_bpe_forget_scratch(struct baton_bpe *bpe)
 {
-    free(bpe->symbols);
-    free(bpe->heap);
     bpe->symbols = NULL;
     bpe->heap = NULL;
     bpe->scratch_bytes = 0;
 }
 
+void baton_bpe_drop_scratch(struct baton_bpe *bpe)
+{
+    free(bpe->symbols);
+    free(bpe->heap);
+    baton_bpe_forget_scratch(bpe);
+}
+
 void baton_bpe_fini(struct baton_bpe *bpe)
 {
-    drop_scratch(bpe);
+    baton_bpe_drop_scratch(bpe);
     baton_token_index_fini(&bpe->characters);
     free(bpe->pairs);
     *bpe = (struct baton_bpe){0};
@@ -159,11 +164,11 @@ static enum baton_err reserve_scratch(struct baton_bpe *bpe, size_t n)
         return BATON_OK;
     if (n < FIRST_SCRATCH_BYTES)
         n = FIRST_SCRATCH_BYTES;
-    drop_scratch(bpe);
+    baton_bpe_drop_scratch(bpe);
     bpe->symbols = calloc(n, sizeof *bpe->symbols);
     bpe->heap = calloc(n, 2 * sizeof *bpe->heap);
     if (!bpe->symbols || !bpe->heap) {
-        drop_scratch(bpe);
+        baton_bpe_drop_scratch(bpe);
         return BATON_NO_MEMORY;
     }
     bpe->scratch_bytes = n;
@@ -268,6 +273,6 @@ enum baton_err baton_bpe_encode(struct baton_bpe *bpe, const char *word, size_t 
             out->ids[out->n++] = bpe->symbols[i].id;
     }
     if (bpe->scratch_bytes > KEEP_SCRATCH_BYTES)
-        drop_scratch(bpe);
+        baton_bpe_drop_scratch(bpe);
     return err;
 }

@@ -44,6 +44,11 @@ enum baton_err baton_bpe_init(struct baton_bpe *bpe, size_t n_pairs) BATON_MUST_
 /* Frees tables and scratch. */
 void baton_bpe_fini(struct baton_bpe *bpe);
 
+/* Frees the scratch, which the next word makes again. A copy of the struct must forget it
+ * instead. */
+void baton_bpe_drop_scratch(struct baton_bpe *bpe);
+void baton_bpe_forget_scratch(struct baton_bpe *bpe);
+
 /* Adds a pair; at most n_pairs different ones. A pair given twice keeps the later rank. */
 void baton_bpe_add(struct baton_bpe *bpe, uint32_t left, uint32_t right, uint32_t rank,
                    uint32_t merged);

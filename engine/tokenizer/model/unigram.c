@@ -38,11 +38,23 @@ enum baton_err baton_unigram_init(struct baton_unigram *unigram,
     return BATON_OK;
 }
 
+void baton_unigram_forget_scratch(struct baton_unigram *unigram)
+{
+    unigram->nodes = NULL;
+    unigram->n_nodes = 0;
+}
+
+void baton_unigram_drop_scratch(struct baton_unigram *unigram)
+{
+    free(unigram->nodes);
+    baton_unigram_forget_scratch(unigram);
+}
+
 void baton_unigram_fini(struct baton_unigram *unigram)
 {
     baton_text_set_fini(&unigram->pieces);
     free(unigram->scores);
-    free(unigram->nodes);
+    baton_unigram_drop_scratch(unigram);
     *unigram = (struct baton_unigram){0};
 }
 
@@ -50,8 +62,7 @@ static enum baton_err reserve(struct baton_unigram *unigram, size_t n)
 {
     if (n <= unigram->n_nodes)
         return BATON_OK;
-    free(unigram->nodes);
-    unigram->n_nodes = 0;
+    baton_unigram_drop_scratch(unigram);
     unigram->nodes = calloc(n, sizeof *unigram->nodes);
     if (!unigram->nodes)
         return BATON_NO_MEMORY;
@@ -182,10 +193,7 @@ enum baton_err baton_unigram_encode(struct baton_unigram *unigram, const char *w
         push_backwards(unigram, word, n, out);
         reverse(out->ids + before, out->n - before);
     }
-    if (unigram->n_nodes > KEEP_NODES) {
-        free(unigram->nodes);
-        unigram->nodes = NULL;
-        unigram->n_nodes = 0;
-    }
+    if (unigram->n_nodes > KEEP_NODES)
+        baton_unigram_drop_scratch(unigram);
     return err;
 }

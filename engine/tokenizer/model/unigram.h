@@ -35,6 +35,11 @@ enum baton_err baton_unigram_init(struct baton_unigram *unigram,
 /* Frees everything but the texts. */
 void baton_unigram_fini(struct baton_unigram *unigram);
 
+/* Frees the scratch, which the next word makes again. A copy of the struct must forget it
+ * instead. */
+void baton_unigram_drop_scratch(struct baton_unigram *unigram);
+void baton_unigram_forget_scratch(struct baton_unigram *unigram);
+
 /* Appends the ids of the n >= 1 bytes at word. */
 enum baton_err baton_unigram_encode(struct baton_unigram *unigram, const char *word, size_t n,
                                     struct baton_tokens *out,

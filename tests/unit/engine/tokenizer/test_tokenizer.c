@@ -1,11 +1,14 @@
 #include "tests/support/test.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "common/base/utf8.h"
+#include "engine/checkpoint/tokenizer_tables.h"
 #include "engine/tokenizer/tokenizer.h"
 
 enum { END_OF_TEXT = 2559, GPT2_END_OF_TEXT = 50256, PLENTY = 1 << 20 };
@@ -283,6 +286,48 @@ TEST(a_hostile_million_bytes_is_refused_at_once_or_encoded)
     assert_null(tokens.ids);
     assert_round_trip(gpt2, text, N, true);
     free(text);
+}
+
+/* ---- two threads ---- */
+
+enum { N_ENCODED = 20000 };
+
+static const char mixed[] = "Once upon a time, naïve 日本 <|endoftext|>\n\n  x1234567890abcdefgh";
+
+static void *encode_often(void *tokenizer)
+{
+    struct baton_tokens *tokens = calloc(1, sizeof *tokens);
+    for (int i = 0; tokens && i < N_ENCODED / 10; i++)
+        if (baton_tokenizer_encode(tokenizer, mixed, sizeof mixed - 1, true, PLENTY, tokens, NULL))
+            break;
+    return tokens;
+}
+
+TEST(a_second_tokenizer_encodes_the_same_at_the_same_time)
+{
+    static const char *const models[] = {"models/tale", "tests/golden/gpt2-tokenizer"};
+    for (size_t i = 0; i < BATON_N_OF(models); i++) {
+        struct baton_tokenizer_tables *tables = NULL;
+        struct baton_tokenizer *first = NULL, *second = NULL;
+        pthread_t thread;
+        void *result;
+        assert_ok(baton_tokenizer_tables_read(models[i], &tables, NULL));
+        assert_ok(baton_tokenizer_create(tables, &first, NULL));
+        assert_ok(baton_tokenizer_create_second(first, tables, &second, NULL));
+        baton_tokenizer_tables_free(tables);
+        assert_int_equal(pthread_create(&thread, NULL, encode_often, second), 0);
+        struct baton_tokens *ours = encode_often(first), *theirs;
+        assert_int_equal(pthread_join(thread, &result), 0);
+        theirs = result;
+        assert_true(ours && theirs && ours->n > N_ENCODED && ours->n == theirs->n);
+        assert_memory_equal(ours->ids, theirs->ids, ours->n * sizeof *ours->ids);
+        baton_tokens_fini(ours);
+        baton_tokens_fini(theirs);
+        free(ours);
+        free(theirs);
+        baton_tokenizer_close(second);
+        baton_tokenizer_close(first);
+    }
 }
 
 ALL_TESTS(set_up, tear_down)
