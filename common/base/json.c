@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +22,89 @@ static const struct baton_json *wrap(const json_t *value)
     return (const struct baton_json *)value;
 }
 
-enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
-                                struct baton_why *why)
+/* ---- parsing ---- */
+
+/* Bytes that the allocator keeps beside a block. */
+enum { BLOCK_BYTES = sizeof(size_t) };
+
+/* A text on its way into jansson, and the memory that its tree takes so far. */
+struct source {
+    const char *text;
+    size_t n, tree_bytes, max_tree_bytes;
+    bool is_over;
+};
+
+/* This thread's parse; jansson's allocator has no argument. */
+static _Thread_local struct source *parsed;
+
+static void *allocate(size_t size)
+{
+    void *block = malloc(size);
+    if (parsed && block)
+        parsed->tree_bytes += malloc_usable_size(block) + BLOCK_BYTES;
+    return block;
+}
+
+static void release(void *block)
+{
+    if (parsed && block)
+        parsed->tree_bytes -= malloc_usable_size(block) + BLOCK_BYTES;
+    free(block);
+}
+
+/* Runs before any thread reads jansson's pointers to these functions. */
+__attribute__((constructor)) static void count_memory(void)
+{
+    json_set_alloc_funcs(allocate, release);
+}
+
+/* Ends the text where its tree exceeds the bound. An allocation that fails would be unsafe instead:
+ * jansson's lexer ignores that a byte of a string was not stored, and reads on to its quote. */
+static size_t next_part(void *part, size_t size, void *arg)
+{
+    struct source *source = arg;
+    size_t n = source->n < size ? source->n : size;
+    source->is_over |= source->tree_bytes > source->max_tree_bytes;
+    if (source->is_over)
+        return 0;
+    memcpy(part, source->text, n);
+    source->text += n;
+    source->n -= n;
+    return n;
+}
+
+enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tree_bytes,
+                                       struct baton_json **root, size_t *tree_bytes,
+                                       struct baton_why *why)
 {
     json_error_t error;
-    json_t *value =
-        /* ALLOW_NUL: a text may hold U+0000, and callers get lengths. */
-        json_loadb(text, n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    struct source source = {.text = text, .n = n, .max_tree_bytes = max_tree_bytes};
+    parsed = &source;
+    /* ALLOW_NUL: a text may hold U+0000, and callers get lengths. */
+    json_t *value = json_load_callback(
+        next_part, &source, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    parsed = NULL;
+    if (source.is_over) {
+        json_decref(value);
+        return baton_fail(why, BATON_LIMIT, "its values take more than %zu KiB of memory",
+                          max_tree_bytes >> 10);
+    }
     if (!value)
         return baton_fail(why, BATON_INVALID, "line %d column %d: %s", error.line, error.column,
                           error.text);
+    if (tree_bytes)
+        *tree_bytes = source.tree_bytes;
     *root = (struct baton_json *)value;
     return BATON_OK;
 }
+
+enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
+                                struct baton_why *why)
+{
+    return baton_json_parse_within(text, n, SIZE_MAX, root, NULL, why);
+}
+
+/* ---- values ---- */
 
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why)
@@ -333,7 +404,8 @@ void baton_json_put_null(struct baton_json_out *out, const char *key)
 
 static void put_members(struct baton_json_out *out, const struct baton_json *object)
 {
-    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
+    void *it = baton_json_first(object);
+    for (; it && !baton_buf_err(out->buf); it = baton_json_next(object, it))
         baton_json_put_value(out, baton_json_key(it), baton_json_member(it));
 }
 
@@ -361,7 +433,7 @@ void baton_json_put_value(struct baton_json_out *out, const char *key,
         break;
     case BATON_JSON_ARRAY:
         baton_json_open(out, key, '[');
-        for (size_t i = 0; i < baton_json_size(value); i++)
+        for (size_t i = 0; i < baton_json_size(value) && !baton_buf_err(out->buf); i++)
             baton_json_put_value(out, NULL, baton_json_at(value, i));
         baton_json_close(out, ']');
         break;

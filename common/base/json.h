@@ -35,6 +35,13 @@ enum baton_json_kind {
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
+/* Likewise a text from outside, whose tree may be a hundred times as large. *tree_bytes (may be
+ * NULL) is the tree's memory, with the allocator's own bytes. LIMIT once parsing needs more than
+ * max_tree_bytes; it needs a KiB of text more, and what the growth of one string or table takes. */
+enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tree_bytes,
+                                       struct baton_json **root, size_t *tree_bytes,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
 /* Reads and parses a whole file of at most max_bytes. Additional errors: NOT_FOUND, IO, LIMIT. */
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why) BATON_MUST_CHECK;

@@ -1,6 +1,7 @@
 #include "tests/support/test.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -133,4 +134,72 @@ TEST(text_that_is_not_utf8_leaves_as_valid_json)
     baton_json_put_text(&out, NULL, "a\xff\xe2\x82z\xe2\x82", 7);
     assert_string_equal(baton_buf_text(&buf), "\"a\xef\xbf\xbd\xef\xbf\xbdz\xef\xbf\xbd\"");
     baton_buf_fini(&buf);
+}
+
+/* ---- bounds of a tree ---- */
+
+enum { TEXT_BYTES = 32 << 10 };
+
+/* Fills text with "[" item "," item ... "]"; a %d in the item counts. Returns the length. */
+static size_t repeat(char *text, char bracket, const char *item)
+{
+    size_t n = 0;
+    text[n++] = bracket;
+    for (int i = 0; n < TEXT_BYTES - 64; i++)
+        n += (size_t)snprintf(text + n, TEXT_BYTES - n, item, i);
+    text[n - 1] = bracket == '[' ? ']' : '}';
+    return n;
+}
+
+static enum baton_err parse_within(const char *text, size_t n, size_t max, size_t *bytes)
+{
+    struct baton_json *root = NULL;
+    struct baton_why why;
+    enum baton_err err = baton_json_parse_within(text, n, max, &root, bytes, &why);
+    baton_json_free(root);
+    return err;
+}
+
+TEST(a_tree_is_refused_while_it_is_parsed_if_it_is_larger_than_allowed)
+{
+    static const struct {
+        char bracket;
+        const char *item;
+    } kinds[] = {{'[', "[],"},  {'[', "{},"},       {'[', "1,"},          {'[', "\"\","},
+                 {'[', "0.5,"}, {'{', "\"%d\":1,"}, {'[', "{\"\":[{}]},"}};
+    static char text[TEXT_BYTES];
+    for (size_t i = 0; i < BATON_N_OF(kinds); i++) {
+        size_t bytes = 0, n = repeat(text, kinds[i].bracket, kinds[i].item);
+        assert_ok(parse_within(text, n, SIZE_MAX, &bytes));
+        assert_in_range(bytes, 2 * n, 96 * n); /* jansson's, which gateway/api/routes relies on */
+        assert_int_equal(parse_within(text, n, bytes / 2, &bytes), BATON_LIMIT);
+        text[n - 1] = '!'; /* the bound is reached before this is read */
+        assert_int_equal(parse_within(text, n, bytes / 2, &bytes), BATON_LIMIT);
+        assert_int_equal(parse_within(text, n, SIZE_MAX, &bytes), BATON_INVALID);
+    }
+}
+
+TEST(reading_a_string_takes_three_times_its_length_at_most)
+{
+    static char text[TEXT_BYTES];
+    size_t bytes = 0, n = sizeof text;
+    memset(text, 'a', n);
+    text[0] = text[n - 1] = '"';
+    assert_ok(parse_within(text, n, 3 * n + 4096, &bytes));
+    assert_in_range(bytes, n, n + 4096);
+    assert_int_equal(parse_within(text, n, n, &bytes), BATON_LIMIT);
+}
+
+TEST(a_bound_does_not_change_other_errors)
+{
+    struct baton_json *root = NULL;
+    struct baton_why free_why, bound_why;
+    static const char text[] = "{\n\"a\":1,\"a\":2}";
+    assert_int_equal(baton_json_parse(text, sizeof text - 1, &root, &free_why), BATON_INVALID);
+    assert_int_equal(
+        baton_json_parse_within(text, sizeof text - 1, 1 << 20, &root, NULL, &bound_why),
+        BATON_INVALID);
+    assert_string_equal(free_why.text, bound_why.text);
+    assert_non_null(strstr(free_why.text, "line 2 column"));
+    assert_non_null(strstr(free_why.text, "duplicate object key"));
 }
