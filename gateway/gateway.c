@@ -1,5 +1,6 @@
 #include "gateway/gateway.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "gateway/api/model_names.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/responses/store.h"
+#include "gateway/api/routes/bodies.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/routes.h"
 #include "gateway/api/routes/table.h"
@@ -39,6 +41,10 @@ enum { OWN_FILES = 256 };
 
 /* Threads besides NNG's: the judge of strangers, libuv's pool, and the exporter of spans. */
 enum { OWN_THREADS = 6 };
+
+/* Blocks that malloc maps, so that the system gets them back when they are freed. By default the
+ * first large body that is freed raises this bound to its own size. */
+enum { MAPPED_BYTES = 256 << 10 };
 
 struct gateway {
     const struct gw_options *options;
@@ -397,6 +403,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .spans = &gateway->spans,
                         .lag = &gateway->lag,
                         .tokenizer = gateway->model.tokenizer,
+                        .pool_tokenizer = gateway->model.pool_tokenizer,
                         .facts = &gateway->model.facts,
                         .names = &gateway->names,
                         .refuses_unknown = options->unknown_fields,
@@ -419,9 +426,11 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .streams = &gateway->streams,
                         .completions = gw_completions_create()};
     gateway->api.kv_debug = gw_kv_debug_create(&gateway->fleet, &gateway->requests);
+    gateway->api.bodies = gw_bodies_create(&gateway->loop, http.max_body_bytes);
     struct gw_response_bounds bounds = gw_settings_responses(options);
     gateway->api.responses = gw_response_store_create(&bounds);
-    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.responses)
+    if (!gateway->api.completions || !gateway->api.kv_debug || !gateway->api.bodies ||
+        !gateway->api.responses)
         return BATON_NO_MEMORY;
     gateway->openapi = gw_openapi_create(&gateway->api, &gw_route_table);
     gateway->api.openapi = gateway->openapi;
@@ -532,6 +541,7 @@ static void release(struct gateway *gateway)
     gw_completions_destroy(gateway->api.completions);
     gw_streams_fini(&gateway->streams);
     gw_kv_debug_destroy(gateway->api.kv_debug);
+    gw_bodies_destroy(gateway->api.bodies);
     gw_response_store_destroy(gateway->api.responses);
     gw_openapi_destroy(gateway->openapi);
     gw_dispatcher_fini(&gateway->dispatcher);
@@ -543,11 +553,20 @@ static void release(struct gateway *gateway)
     gw_model_close(&gateway->model);
 }
 
+/* Without the second line, small blocks that are freed do not join their neighbours, and the heaps
+ * of the pool's threads, which bodies use in turn, never shrink. */
+static void keep_little_free_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+    (void)mallopt(M_MXFAST, 0);
+}
+
 enum baton_err gw_run(const struct gw_options *options, struct baton_why *why)
 {
     struct gateway gateway = {.options = options, .epoch = baton_random_id(), .spans = {.fd = -1}};
     gateway.metrics.slo =
         (struct gw_slo){.ttft_s = options->slo_ttft_s, .itl_s = options->slo_itl_s};
+    keep_little_free_memory();
     gw_requests_init(&gateway.requests);
     struct gw_stream_bounds bounds = gw_settings_streams(options);
     gw_streams_init(&gateway.streams, &bounds);

@@ -31,6 +31,8 @@ static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_opt
         baton_checkpoint_tokenizer(checkpoint, &cache, model->fingerprint.tokenizer, &tables, why);
     if (!err)
         err = baton_tokenizer_create(tables, &model->tokenizer, why);
+    if (!err)
+        err = baton_tokenizer_create_second(model->tokenizer, tables, &model->pool_tokenizer, why);
     baton_tokenizer_tables_free(tables);
     return err;
 }
@@ -85,8 +87,8 @@ void gw_model_close(struct gw_model *model)
 {
     if (model->chat)
         baton_chat_close(model->chat);
-    if (model->tokenizer)
-        baton_tokenizer_close(model->tokenizer);
+    baton_tokenizer_close(model->pool_tokenizer); /* borrows from the other one */
+    baton_tokenizer_close(model->tokenizer);
     model->chat = NULL;
-    model->tokenizer = NULL;
+    model->tokenizer = model->pool_tokenizer = NULL;
 }

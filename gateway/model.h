@@ -2,7 +2,8 @@
  * template.
  *
  * Ownership: gw_model_open fills the caller's struct; gw_model_close frees its contents.
- * Threading: read-only after opening, safe from any thread.
+ * Threading: read-only after opening, safe from any thread, except that one thread at a time may
+ *            encode with each tokenizer.
  * Errors:    enum baton_err with a baton_why that names the file and the field.
  */
 #ifndef BATON_GATEWAY_MODEL_H
@@ -17,6 +18,7 @@ struct gw_model {
     struct baton_model_facts facts;
     struct baton_fingerprint fingerprint;
     struct baton_tokenizer *tokenizer;
+    struct baton_tokenizer *pool_tokenizer; /* the same for another thread */
     struct baton_chat *chat;
 };
 

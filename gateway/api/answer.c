@@ -16,6 +16,16 @@ void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int
     baton_buf_fini(&answer->body);
 }
 
+void gw_reply_send(struct gw_reply *reply, struct gw_exchange *exchange)
+{
+    if (!reply->has_failed) {
+        gw_answer_close(&reply->answer, exchange, 200);
+        return;
+    }
+    gw_answer_problem(exchange, &reply->problem);
+    baton_buf_fini(&reply->answer.body);
+}
+
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
 {
     if (!exchange)

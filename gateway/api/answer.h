@@ -28,6 +28,16 @@ struct gw_answer {
 void gw_answer_open(struct gw_answer *answer);
 void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
+/* An answer that any thread may make: an open object, or the problem instead. */
+struct gw_reply {
+    bool has_failed;
+    struct gw_problem problem;
+    struct gw_answer answer;
+};
+
+/* Answers with the object or the problem, and frees it. */
+void gw_reply_send(struct gw_reply *reply, struct gw_exchange *exchange);
+
 /* Answers with the body as JSON. */
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
 

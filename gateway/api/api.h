@@ -16,6 +16,7 @@
 #include "gateway/http/server.h"
 
 struct gw_access;
+struct gw_bodies;
 struct gw_completions;
 struct gw_loop_lag;
 struct gw_kv_debug;
@@ -32,6 +33,7 @@ struct gw_api {
     const struct gw_spans *spans;
     const struct gw_loop_lag *lag;
     struct baton_tokenizer *tokenizer;
+    struct baton_tokenizer *pool_tokenizer; /* for one thread of libuv's pool at a time */
     const struct baton_model_facts *facts;
     const struct gw_model_names *names; /* what clients call the model */
     const struct baton_fingerprint *fingerprint;
@@ -50,6 +52,7 @@ struct gw_api {
     int64_t started_s;                    /* Unix time */
     const struct gw_exposure *exposure;
     struct gw_access *access;
+    struct gw_bodies *bodies; /* that are parsed */
     struct gw_completions *completions;
     struct gw_kv_debug *kv_debug;
     struct gw_response_store *responses; /* stored responses */
@@ -59,7 +62,7 @@ struct gw_api {
 };
 
 /* An exchange's data, if not NULL, points to a struct that begins with this. It says what the
- * client waits for: a body that is being parsed (routes.c), a completion, the events of a resumable
+ * client waits for: a body that is being parsed (routes/bodies.c), a completion, the events of a resumable
  * stream (streams/stream.h), or workers' reports (debug_kv.c). */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
@@ -67,5 +70,11 @@ enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_US
  * it is empty, and the exchange is NULL. */
 typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);
+
+/* An endpoint that only computes, on libuv's pool, for a body whose endpoint would hold the loop.
+ * It touches nothing of the api that changes. */
+struct gw_reply;
+typedef void (*gw_pool_endpoint)(struct gw_api *api, const struct baton_json *body,
+                                 struct gw_reply *reply);
 
 #endif

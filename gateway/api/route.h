@@ -47,12 +47,20 @@ struct gw_route_dialect {
     bool is_typeless; /* its clients send JSON without a content type, or with that of a form */
 };
 
+/* What the pool does for large bodies instead of an endpoint. */
+struct gw_pool_part {
+    gw_endpoint endpoint;
+    gw_pool_endpoint on_pool;
+};
+
 /* All routes of this API; routes/table.c has the rows. */
 struct gw_route_table {
     const struct gw_route *routes; /* [n_routes] */
     size_t n_routes;
     const struct gw_route_dialect *dialects; /* [n_dialects] */
     size_t n_dialects;
+    const struct gw_pool_part *pool_parts; /* [n_pool_parts] */
+    size_t n_pool_parts;
 };
 
 /* Whether the path is top or below it. */

@@ -144,6 +144,11 @@ const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n)
     return baton_buf_text(&exchange->body);
 }
 
+char *gw_exchange_take_body(struct gw_exchange *exchange)
+{
+    return baton_buf_take(&exchange->body);
+}
+
 const char *gw_exchange_peer(const struct gw_exchange *exchange)
 {
     return exchange->conn->peer;

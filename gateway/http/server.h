@@ -122,6 +122,9 @@ const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?'
 const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
 /* Returns n bytes, followed by a zero. Valid until on_request returns. */
 const char *gw_exchange_body(const struct gw_exchange *exchange, size_t *n);
+/* Returns the same bytes, which the caller owns and frees with free(); the body is then empty. NULL
+ * if it was. */
+char *gw_exchange_take_body(struct gw_exchange *exchange);
 /* Returns "127.0.0.1:51234", "[::1]:51234". */
 const char *gw_exchange_peer(const struct gw_exchange *exchange);
 /* Returns the client's X-Request-Id if it is valid (baton_is_client_id), otherwise 16 random

@@ -9,15 +9,13 @@
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/completion.h"
-#include "gateway/api/completion/tool_choice.h"
-#include "gateway/api/params/grammar.h"
+#include "gateway/api/routes/bodies.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/table.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/http/status.h"
 
-/* Parsing runs at 20-40 MB/s, so a larger body on the loop thread would delay every stream. */
-enum { PARSE_INLINE_MAX_BYTES = 16 << 10, ALLOW_BYTES = 32 /* all the methods there are */ };
+enum { ALLOW_BYTES = 32 /* all the methods there are */ };
 
 static bool leads_to(const char *path, const struct gw_route *route)
 {
@@ -49,101 +47,6 @@ static bool needs_no_type(const struct gw_exchange *exchange)
 
 /* ---- bodies ---- */
 
-/* A body that libuv's pool parses, or whose grammar it checks, and that then waits for its client's
- * turn. The client may leave meanwhile: exchange is then NULL. */
-struct parse_work {
-    enum gw_exchange_user user; /* first: its exchange's data is this */
-    uv_work_t work;
-    struct gw_api *api;
-    struct gw_exchange *exchange;
-    gw_endpoint endpoint;
-    struct baton_json *body;
-    struct baton_why why;
-    enum baton_err err;
-    bool is_over; /* the pool has done its part */
-    size_t n;
-    char text[];
-};
-
-static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
-                         enum baton_err err, const struct baton_json *body,
-                         const struct baton_why *why)
-{
-    char message[sizeof why->text + 32];
-    if (!err) {
-        endpoint(api, exchange, body);
-        return;
-    }
-    (void)snprintf(message, sizeof message, "the body is not JSON: %s", why->text);
-    gw_answer_error(exchange, 400, "invalid_json", message);
-}
-
-static void parse_on_pool(uv_work_t *work)
-{
-    struct parse_work *parse = work->data;
-    if (!parse->body)
-        parse->err = baton_json_parse(parse->text, parse->n, &parse->body, &parse->why);
-    if (parse->err)
-        return;
-    gw_grammar_check_ahead(parse->body);
-    if (gw_tool_choice_is_given(parse->body))
-        gw_tool_choice_check_ahead(parse->body);
-}
-
-static void free_parse(struct parse_work *parse)
-{
-    if (!parse->err)
-        baton_json_free(parse->body);
-    free(parse);
-}
-
-/* Several bodies may come back from the pool at once. Handling one takes milliseconds, mostly for
- * tokenizing, so each waits for its turn and streams continue in between. */
-static void parsed(uv_work_t *work, int status)
-{
-    struct parse_work *parse = work->data;
-    (void)status; /* nothing cancels the work */
-    parse->is_over = true;
-    if (parse->exchange)
-        gw_exchange_resume(parse->exchange);
-    else
-        free_parse(parse);
-}
-
-void gw_routes_resume(struct gw_exchange *exchange)
-{
-    struct parse_work *parse = gw_exchange_data(exchange);
-    gw_exchange_set_data(exchange, NULL);
-    run_endpoint(parse->api, exchange, parse->endpoint, parse->err, parse->body, &parse->why);
-    free_parse(parse);
-}
-
-/* body: the parsed text, if it is parsed already, or NULL; owned by this function. */
-static void parse_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
-                        const char *text, size_t n, struct baton_json *body)
-{
-    struct parse_work *parse = calloc(1, sizeof *parse + n);
-    if (!parse) {
-        baton_json_free(body);
-        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
-        return;
-    }
-    parse->user = GW_USER_PARSE;
-    parse->work.data = parse;
-    parse->api = api;
-    parse->exchange = exchange;
-    parse->endpoint = endpoint;
-    parse->body = body;
-    parse->n = n;
-    memcpy(parse->text, text, n);
-    gw_exchange_set_data(exchange, parse);
-    if (uv_queue_work(api->loop, &parse->work, parse_on_pool, parsed)) {
-        gw_exchange_set_data(exchange, NULL);
-        free_parse(parse);
-        gw_answer_error(exchange, 500, "internal_error", "the body could not be parsed");
-    }
-}
-
 static bool is_json(const char *content_type)
 {
     static const char json[] = "application/json";
@@ -154,29 +57,26 @@ static bool is_json(const char *content_type)
            (!content_type[n] || content_type[n] == ';' || content_type[n] == ' ');
 }
 
-static void post(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint)
+static gw_pool_endpoint pool_endpoint_of(const struct gw_route *route)
 {
-    size_t n;
-    const char *text = gw_exchange_body(exchange, &n);
-    struct baton_json *body = NULL;
-    struct baton_why why = {""};
-    if (!is_json(gw_exchange_header(exchange, "content-type")) && !needs_no_type(exchange)) {
+    for (size_t i = 0; i < gw_route_table.n_pool_parts; i++)
+        if (gw_route_table.pool_parts[i].endpoint == route->endpoint)
+            return gw_route_table.pool_parts[i].on_pool;
+    return NULL;
+}
+
+static void post(struct gw_api *api, struct gw_exchange *exchange, const struct gw_route *route)
+{
+    if (is_json(gw_exchange_header(exchange, "content-type")) || needs_no_type(exchange))
+        gw_bodies_read(api, exchange, route->endpoint, pool_endpoint_of(route));
+    else
         gw_answer_error(exchange, 415, "unsupported_media_type",
                         "Content-Type must be application/json");
-        return;
-    }
-    if (n > PARSE_INLINE_MAX_BYTES) {
-        parse_later(api, exchange, endpoint, text, n, NULL);
-        return;
-    }
-    enum baton_err err = baton_json_parse(text, n, &body, &why);
-    if (!err && (gw_grammar_is_given(body) || gw_tool_choice_is_given(body))) {
-        parse_later(api, exchange, endpoint, text, n, body);
-        return;
-    }
-    run_endpoint(api, exchange, endpoint, err, body, &why);
-    if (!err)
-        baton_json_free(body);
+}
+
+void gw_routes_resume(struct gw_exchange *exchange)
+{
+    gw_bodies_resume(exchange);
 }
 
 /* ---- routes ---- */
@@ -250,7 +150,7 @@ void gw_routes_request(struct gw_api *api, struct gw_exchange *exchange)
     if (!route)
         refuse_path(exchange);
     else if (gw_route_takes_body(route))
-        post(api, exchange, route->endpoint);
+        post(api, exchange, route);
     else
         route->endpoint(api, exchange, NULL);
 }
@@ -272,13 +172,9 @@ void gw_routes_gone(struct gw_exchange *exchange, const char *reason)
     case GW_USER_KV_DEBUG:
         gw_kv_debug_gone(exchange);
         break;
-    case GW_USER_PARSE: {
-        struct parse_work *parse = gw_exchange_data(exchange);
-        parse->exchange = NULL;
-        if (parse->is_over)
-            free_parse(parse);
+    case GW_USER_PARSE:
+        gw_bodies_gone(exchange);
         break;
-    }
     }
 }
 

@@ -110,7 +110,14 @@ static const struct gw_route_dialect dialects[] = {
     {"/", &gw_tgi_errors, false}, /* only this path: every other one has a name after it */
 };
 
+static const struct gw_pool_part pool_parts[] = {
+    {gw_tokenize, gw_tokenize_on_pool},
+    {gw_detokenize, gw_detokenize_on_pool},
+};
+
 const struct gw_route_table gw_route_table = {.routes = routes,
                                               .n_routes = BATON_N_OF(routes),
                                               .dialects = dialects,
-                                              .n_dialects = BATON_N_OF(dialects)};
+                                              .n_dialects = BATON_N_OF(dialects),
+                                              .pool_parts = pool_parts,
+                                              .n_pool_parts = BATON_N_OF(pool_parts)};

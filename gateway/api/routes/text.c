@@ -1,5 +1,6 @@
 #include "gateway/api/routes/text.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "engine/tokenizer/detokenizer.h"
@@ -28,26 +29,31 @@ static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer 
     baton_json_close(out, ']');
 }
 
-static void answer_tokens(struct gw_exchange *exchange, const struct gw_api *api,
-                          const struct baton_tokens *tokens)
-{
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    put_tokens(&answer.out, tokens);
-    put_pieces(&answer.out, api->tokenizer, tokens);
-    baton_json_put_uint(&answer.out, "count", tokens->n);
-    gw_answer_close(&answer, exchange, 200);
-}
-
-static enum baton_err encode(const struct gw_api *api, const char *text, size_t n, bool add_special,
-                             struct baton_tokens *tokens, struct baton_why *why)
+static enum baton_err encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
+                             bool add_special, struct baton_tokens *tokens, struct baton_why *why)
 {
     if (add_special)
-        return baton_tokenizer_encode_prompt(api->tokenizer, text, n, MAX_TOKENS, tokens, why);
-    return baton_tokenizer_encode(api->tokenizer, text, n, true, MAX_TOKENS, tokens, why);
+        return baton_tokenizer_encode_prompt(tokenizer, text, n, MAX_TOKENS, tokens, why);
+    return baton_tokenizer_encode(tokenizer, text, n, true, MAX_TOKENS, tokens, why);
 }
 
-void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+static void put_text(struct gw_reply *reply, const struct baton_tokenizer *tokenizer,
+                     const struct baton_tokens *tokens)
+{
+    struct baton_json_out *out = &reply->answer.out;
+    put_tokens(out, tokens);
+    put_pieces(out, tokenizer, tokens);
+    baton_json_put_uint(out, "count", tokens->n);
+}
+
+static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
+{
+    reply->has_failed = fields->failed;
+    reply->problem = fields->problem;
+}
+
+static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer,
+                     const struct baton_json *body, struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
     struct baton_tokens tokens = {0};
@@ -61,29 +67,42 @@ void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct 
     gw_fields_refuse_unknown(&fields);
     if (!text)
         gw_fields_fail(&fields, "text", "missing_field", "text: must be a string");
-    if (!fields.failed && encode(api, bytes, n, add_special, &tokens, &why))
+    if (!fields.failed && encode(tokenizer, bytes, n, add_special, &tokens, &why))
         gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
-    if (fields.failed)
-        gw_answer_problem(exchange, &fields.problem);
-    else
-        answer_tokens(exchange, api, &tokens);
+    if (!fields.failed)
+        put_text(reply, tokenizer, &tokens);
+    end_fields(&fields, reply);
     baton_tokens_fini(&tokens);
 }
 
-static void answer_text(struct gw_exchange *exchange, const struct gw_api *api, const uint32_t *ids,
-                        size_t n_ids, bool skip_special)
+void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_answer answer;
+    struct gw_reply reply;
+    gw_answer_open(&reply.answer);
+    tokenize(api, api->tokenizer, body, &reply);
+    gw_reply_send(&reply, exchange);
+}
+
+void gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    (void)pthread_mutex_lock(&one_at_a_time);
+    tokenize(api, api->pool_tokenizer, body, reply);
+    (void)pthread_mutex_unlock(&one_at_a_time);
+}
+
+static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, const uint32_t *ids,
+                            size_t n_ids, bool skip_special)
+{
     struct baton_buf text;
     baton_buf_init(&text, TEXT_MAX_BYTES);
-    gw_answer_open(&answer);
     baton_detokenize(api->tokenizer, ids, n_ids, skip_special, &text);
-    baton_json_put_text(&answer.out, "text", baton_buf_text(&text), text.len);
-    gw_answer_close(&answer, exchange, 200);
+    baton_json_put_text(&reply->answer.out, "text", baton_buf_text(&text), text.len);
     baton_buf_fini(&text);
 }
 
-void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+void gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
+                           struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
@@ -99,9 +118,16 @@ void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struc
     if (!ids)
         gw_fields_fail(&fields, "tokens", "out_of_memory", "tokens: no memory for them");
     n = gw_field_ids(&fields, "tokens", array, api->facts->n_vocab, MAX_TOKENS, ids);
-    if (fields.failed)
-        gw_answer_problem(exchange, &fields.problem);
-    else
-        answer_text(exchange, api, ids, n, skip_special);
+    if (!fields.failed)
+        put_detokenized(reply, api, ids, n, skip_special);
+    end_fields(&fields, reply);
     free(ids);
+}
+
+void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_reply reply;
+    gw_answer_open(&reply.answer);
+    gw_detokenize_on_pool(api, body, &reply);
+    gw_reply_send(&reply, exchange);
 }

@@ -1,0 +1,322 @@
+#include "gateway/api/routes/bodies.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/array.h"
+#include "gateway/api/answer.h"
+#include "gateway/api/completion/tool_choice.h"
+#include "gateway/api/params/grammar.h"
+
+enum {
+    INLINE_BYTES = 16 << 10,      /* parsing takes a millisecond on the loop */
+    TREES_BYTES = 64 << 20,       /* all trees together, but at least the largest one */
+    TEXTS_BYTES = 64 << 20,       /* all texts that wait, but at least */
+    TEXTS = 2,                    /* this many of the largest size */
+    TREE_BYTES = 32 << 20,        /* of one tree, and three times its text */
+    BYTES_PER_BYTE = 96,          /* no text needs more for each of its bytes */
+    FIRST_BYTES = 4 << 10,        /* and these */
+    FREED_INLINE_BYTES = 1 << 16, /* trees that the loop frees */
+    RETURNED_BYTES = 1 << 20,     /* trees whose memory goes back to the system at once */
+    MAX_FIELDS = 1024             /* of a body: each API looks at all of them, on the loop */
+};
+
+/* A body from the moment its request was read until its tree is freed. The client may leave
+ * meanwhile: exchange is then NULL. */
+struct body {
+    enum gw_exchange_user user; /* first: its exchange's data is this */
+    struct baton_node waits;
+    uv_work_t work;
+    struct gw_api *api;
+    struct gw_exchange *exchange;
+    gw_endpoint endpoint;
+    gw_pool_endpoint on_pool; /* NULL: none */
+    char *text;
+    size_t n;
+    size_t tree_bytes; /* what counts in bodies->tree_bytes for it, and its answer */
+    struct baton_json *tree;
+    struct gw_reply reply; /* if the route answers on the pool */
+    struct baton_why why;
+    enum baton_err err;
+    bool is_parsed, is_answered;
+};
+
+BATON_LIST(body_list, struct body, waits)
+
+struct gw_bodies {
+    uv_loop_t *loop;
+    struct body_list waiting; /* for memory */
+    size_t tree_bytes;
+    size_t text_bytes, max_text_bytes;
+};
+
+struct gw_bodies *gw_bodies_create(uv_loop_t *loop, size_t max_body_bytes)
+{
+    struct gw_bodies *bodies = calloc(1, sizeof *bodies);
+    size_t largest = TEXTS * max_body_bytes;
+    if (!bodies)
+        return NULL;
+    bodies->loop = loop;
+    bodies->max_text_bytes = largest > TEXTS_BYTES ? largest : TEXTS_BYTES;
+    body_list_init(&bodies->waiting);
+    return bodies;
+}
+
+void gw_bodies_destroy(struct gw_bodies *bodies)
+{
+    free(bodies);
+}
+
+/* Returns the most bytes that the tree of a text of n bytes may have: 32 MiB, and three times the
+ * text, which jansson needs to read a single string; or less, if no text of n bytes needs it. */
+static size_t max_tree(size_t n)
+{
+    size_t any = FIRST_BYTES + BYTES_PER_BYTE * n, most = TREE_BYTES + 3 * n;
+    return any < most ? any : most;
+}
+
+/* ---- endpoints ---- */
+
+/* Ollama and TGI make fields of the members of these. */
+static size_t n_fields(const struct baton_json *tree)
+{
+    if (baton_json_kind(tree) != BATON_JSON_OBJECT)
+        return 0;
+    return baton_json_size(tree) + baton_json_size(baton_json_get(tree, "options")) +
+           baton_json_size(baton_json_get(tree, "parameters"));
+}
+
+static void refuse(struct gw_exchange *exchange, enum baton_err err, const struct baton_why *why)
+{
+    char message[sizeof why->text + 64];
+    bool is_large = err == BATON_LIMIT;
+    (void)snprintf(message, sizeof message, "%s: %s",
+                   is_large ? "the body is over the server's limit" : "the body is not JSON",
+                   why->text);
+    if (is_large)
+        gw_answer_error(exchange, 413, "body_too_large", message);
+    else
+        gw_answer_error(exchange, 400, "invalid_json", message);
+}
+
+static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
+                         const struct baton_json *tree)
+{
+    char message[96];
+    size_t n = n_fields(tree);
+    if (n <= MAX_FIELDS) {
+        endpoint(api, exchange, tree);
+        return;
+    }
+    (void)snprintf(message, sizeof message, "the body has %zu fields; at most %d are accepted", n,
+                   MAX_FIELDS);
+    gw_answer_error(exchange, 400, "out_of_range", message);
+}
+
+/* ---- the pool ---- */
+
+/* glibc keeps freed memory for the thread that had it, and bodies use all threads in turn. */
+static void give_back(size_t freed_bytes)
+{
+    if (freed_bytes >= RETURNED_BYTES)
+        (void)malloc_trim(0);
+}
+
+static void answer_on_pool(struct body *body)
+{
+    if (n_fields(body->tree) > MAX_FIELDS)
+        return;
+    gw_answer_open(&body->reply.answer);
+    body->on_pool(body->api, body->tree, &body->reply);
+    body->tree_bytes += body->reply.answer.body.len;
+    body->is_answered = true;
+}
+
+static void check_ahead(const struct baton_json *tree)
+{
+    gw_grammar_check_ahead(tree);
+    if (gw_tool_choice_is_given(tree))
+        gw_tool_choice_check_ahead(tree);
+}
+
+static void parse_on_pool(uv_work_t *work)
+{
+    struct body *body = work->data;
+    size_t max_bytes = body->tree_bytes;
+    body->tree_bytes = 0;
+    body->err = baton_json_parse_within(body->text, body->n, max_bytes, &body->tree,
+                                        &body->tree_bytes, &body->why);
+    free(body->text);
+    body->text = NULL;
+    if (body->err)
+        give_back(max_bytes);
+    else if (body->on_pool)
+        answer_on_pool(body);
+    else
+        check_ahead(body->tree);
+}
+
+static void free_on_pool(uv_work_t *work)
+{
+    struct body *body = work->data;
+    baton_json_free(body->tree);
+    give_back(body->tree_bytes);
+}
+
+static void begin_waiting(struct gw_bodies *bodies);
+
+/* Sends the answer that the pool has made, if any, or frees it without an exchange. */
+static void answer(struct body *body, struct gw_exchange *exchange)
+{
+    if (body->is_answered)
+        gw_reply_send(&body->reply, exchange);
+    body->is_answered = false;
+}
+
+static void forget(struct body *body)
+{
+    struct gw_bodies *bodies = body->api->bodies;
+    bodies->tree_bytes -= body->tree_bytes;
+    answer(body, NULL);
+    free(body->text);
+    free(body);
+    begin_waiting(bodies);
+}
+
+static void freed(uv_work_t *work, int status)
+{
+    (void)status; /* nothing cancels the work */
+    forget(work->data);
+}
+
+/* Ends a body that is not on the pool. */
+static void end(struct body *body)
+{
+    if (body->tree_bytes > FREED_INLINE_BYTES &&
+        !uv_queue_work(body->api->loop, &body->work, free_on_pool, freed))
+        return;
+    baton_json_free(body->tree);
+    forget(body);
+}
+
+/* Several bodies may come back from the pool at once. Handling one takes milliseconds, mostly for
+ * tokenizing, so each waits for its turn and streams continue in between. */
+static void parsed(uv_work_t *work, int status)
+{
+    struct body *body = work->data;
+    struct gw_bodies *bodies = body->api->bodies;
+    (void)status; /* nothing cancels the work */
+    bodies->text_bytes -= body->n;
+    bodies->tree_bytes -= max_tree(body->n) - body->tree_bytes;
+    body->is_parsed = true;
+    if (body->exchange)
+        gw_exchange_resume(body->exchange);
+    else
+        end(body);
+    begin_waiting(bodies);
+}
+
+/* ---- waiting ---- */
+
+static void refuse_parse(struct body *body)
+{
+    struct gw_exchange *exchange = body->exchange;
+    body->api->bodies->text_bytes -= body->n;
+    gw_exchange_set_data(exchange, NULL);
+    forget(body);
+    gw_answer_error(exchange, 500, "internal_error", "the body could not be parsed");
+}
+
+/* Sends the first bodies that wait to the pool, as many as there is memory for. */
+static void begin_waiting(struct gw_bodies *bodies)
+{
+    for (struct body *body; (body = body_list_first(&bodies->waiting));) {
+        size_t bytes = max_tree(body->n);
+        if (bodies->tree_bytes && bodies->tree_bytes + bytes > TREES_BYTES)
+            return;
+        body_list_remove(&bodies->waiting, body);
+        body->tree_bytes = bytes;
+        bodies->tree_bytes += bytes;
+        if (uv_queue_work(bodies->loop, &body->work, parse_on_pool, parsed))
+            refuse_parse(body);
+    }
+}
+
+static void read_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
+                       gw_pool_endpoint on_pool)
+{
+    size_t n;
+    struct gw_bodies *bodies = api->bodies;
+    (void)gw_exchange_body(exchange, &n);
+    struct body *body =
+        n > bodies->max_text_bytes - bodies->text_bytes ? NULL : malloc(sizeof *body);
+    if (!body) {
+        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+        return;
+    }
+    *body = (struct body){.user = GW_USER_PARSE,
+                          .work.data = body,
+                          .api = api,
+                          .exchange = exchange,
+                          .endpoint = endpoint,
+                          .on_pool = on_pool,
+                          .n = n,
+                          .text = gw_exchange_take_body(exchange)};
+    bodies->text_bytes += n;
+    gw_exchange_set_data(exchange, body);
+    body_list_push_back(&bodies->waiting, body);
+    begin_waiting(bodies);
+}
+
+void gw_bodies_read(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
+                    gw_pool_endpoint on_pool)
+{
+    size_t n;
+    const char *text = gw_exchange_body(exchange, &n);
+    struct baton_json *tree = NULL;
+    struct baton_why why = {""};
+    if (n > INLINE_BYTES) {
+        read_later(api, exchange, endpoint, on_pool);
+        return;
+    }
+    enum baton_err err = baton_json_parse(text, n, &tree, &why);
+    if (err) {
+        refuse(exchange, err, &why);
+        return;
+    }
+    bool is_slow = gw_grammar_is_given(tree) || gw_tool_choice_is_given(tree);
+    if (!is_slow)
+        run_endpoint(api, exchange, endpoint, tree);
+    baton_json_free(tree);
+    if (is_slow) /* parsed again, when there is memory to wait for the pool with a tree */
+        read_later(api, exchange, endpoint, on_pool);
+}
+
+void gw_bodies_resume(struct gw_exchange *exchange)
+{
+    struct body *body = gw_exchange_data(exchange);
+    gw_exchange_set_data(exchange, NULL);
+    if (body->err)
+        refuse(exchange, body->err, &body->why);
+    else if (body->is_answered)
+        answer(body, exchange);
+    else
+        run_endpoint(body->api, exchange, body->endpoint, body->tree);
+    end(body);
+}
+
+void gw_bodies_gone(struct gw_exchange *exchange)
+{
+    struct body *body = gw_exchange_data(exchange);
+    struct gw_bodies *bodies = body->api->bodies;
+    body->exchange = NULL;
+    if (body->is_parsed) {
+        end(body);
+    } else if (body->waits.next) {
+        body_list_remove(&bodies->waiting, body);
+        bodies->text_bytes -= body->n;
+        forget(body);
+    }
+}
