@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from fleet import ROOT, Fleet
 
 SETTLES_S = 1
+EMPTY, NESTED, ESCAPE = '""', '{"":[{}]}', "\\u00e9"
 CHAT = ('{"model":"tale","max_tokens":1,"messages":[{"role":"user","content":"Hi"}],%s}',
         "/v1/chat/completions")
 
@@ -37,6 +38,11 @@ def numbered(form, n):
 KINDS = {
     "arrays": lambda n: (CHAT[0] % f'"zz":[{repeated("[]", n)}]', CHAT[1]),
     "objects": lambda n: (CHAT[0] % f'"zz":[{repeated("{}", n)}]', CHAT[1]),
+    "strings": lambda n: (CHAT[0] % f'"zz":[{repeated(EMPTY, n)}]', CHAT[1]),
+    "keys": lambda n: (CHAT[0] % ('"zz":{%s}' % numbered('"k%x":1', n)), CHAT[1]),
+    "nested": lambda n: (CHAT[0] % f'"zz":[{repeated(NESTED, n)}]', CHAT[1]),
+    "escapes": lambda n: ('{"messages":[{"role":"user","content":"%s"}]}' % (ESCAPE * (n // 6)),
+                          CHAT[1]),
     "numbers": lambda n: (CHAT[0] % f'"zz":[{repeated("1", n)}]', CHAT[1]),
     "fields": lambda n: (CHAT[0] % numbered('"k%x":1', n), CHAT[1]),
     "messages": lambda n: ('{"messages":[%s]}' % repeated('{"role":"user","content":"Hi"}', n),

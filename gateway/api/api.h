@@ -62,8 +62,8 @@ struct gw_api {
 };
 
 /* An exchange's data, if not NULL, points to a struct that begins with this. It says what the
- * client waits for: a body that is being parsed (routes/bodies.c), a completion, the events of a resumable
- * stream (streams/stream.h), or workers' reports (debug_kv.c). */
+ * client waits for: a body that is being parsed (routes/bodies.c), a completion, the events of a
+ * resumable stream (streams/stream.h), or workers' reports (debug_kv.c). */
 enum gw_exchange_user { GW_USER_PARSE, GW_USER_COMPLETION, GW_USER_STREAM, GW_USER_KV_DEBUG };
 
 /* An endpoint answers the exchange, now or later. body is NULL for GET and HEAD; with api->schema

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/obs/prom.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/params/grammar.h"
@@ -45,11 +46,14 @@ struct body {
 
 BATON_LIST(body_list, struct body, waits)
 
+enum refusal { TREE_TOO_LARGE, TOO_MANY_FIELDS, TOO_MUCH_WAITS, N_REFUSALS };
+
 struct gw_bodies {
     uv_loop_t *loop;
     struct body_list waiting; /* for memory */
     size_t tree_bytes;
     size_t text_bytes, max_text_bytes;
+    uint64_t n_refused[N_REFUSALS];
 };
 
 struct gw_bodies *gw_bodies_create(uv_loop_t *loop, size_t max_body_bytes)
@@ -88,10 +92,12 @@ static size_t n_fields(const struct baton_json *tree)
            baton_json_size(baton_json_get(tree, "parameters"));
 }
 
-static void refuse(struct gw_exchange *exchange, enum baton_err err, const struct baton_why *why)
+static void refuse(struct gw_api *api, struct gw_exchange *exchange, enum baton_err err,
+                   const struct baton_why *why)
 {
     char message[sizeof why->text + 64];
     bool is_large = err == BATON_LIMIT;
+    api->bodies->n_refused[TREE_TOO_LARGE] += is_large;
     (void)snprintf(message, sizeof message, "%s: %s",
                    is_large ? "the body is over the server's limit" : "the body is not JSON",
                    why->text);
@@ -112,6 +118,7 @@ static void run_endpoint(struct gw_api *api, struct gw_exchange *exchange, gw_en
     }
     (void)snprintf(message, sizeof message, "the body has %zu fields; at most %d are accepted", n,
                    MAX_FIELDS);
+    api->bodies->n_refused[TOO_MANY_FIELDS]++;
     gw_answer_error(exchange, 400, "out_of_range", message);
 }
 
@@ -253,6 +260,7 @@ static void read_later(struct gw_api *api, struct gw_exchange *exchange, gw_endp
     struct body *body =
         n > bodies->max_text_bytes - bodies->text_bytes ? NULL : malloc(sizeof *body);
     if (!body) {
+        bodies->n_refused[TOO_MUCH_WAITS]++;
         gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
         return;
     }
@@ -283,7 +291,7 @@ void gw_bodies_read(struct gw_api *api, struct gw_exchange *exchange, gw_endpoin
     }
     enum baton_err err = baton_json_parse(text, n, &tree, &why);
     if (err) {
-        refuse(exchange, err, &why);
+        refuse(api, exchange, err, &why);
         return;
     }
     bool is_slow = gw_grammar_is_given(tree) || gw_tool_choice_is_given(tree);
@@ -299,7 +307,7 @@ void gw_bodies_resume(struct gw_exchange *exchange)
     struct body *body = gw_exchange_data(exchange);
     gw_exchange_set_data(exchange, NULL);
     if (body->err)
-        refuse(exchange, body->err, &body->why);
+        refuse(body->api, exchange, body->err, &body->why);
     else if (body->is_answered)
         answer(body, exchange);
     else
@@ -319,4 +327,26 @@ void gw_bodies_gone(struct gw_exchange *exchange)
         bodies->text_bytes -= body->n;
         forget(body);
     }
+}
+
+/* ---- metrics ---- */
+
+static void put_gauge(struct baton_buf *out, const char *name, const char *help, size_t value)
+{
+    baton_prom_family(out, name, "gauge", help);
+    baton_prom_sample(out, name, (double)value, NULL);
+}
+
+void gw_bodies_write_metrics(const struct gw_bodies *bodies, struct baton_buf *out)
+{
+    static const char refused[] = "baton_bodies_refused_total";
+    static const char *const reasons[] = {
+        [TREE_TOO_LARGE] = "values", [TOO_MANY_FIELDS] = "fields", [TOO_MUCH_WAITS] = "waiting"};
+    put_gauge(out, "baton_bodies_waiting_bytes", "Bodies that wait to be parsed.",
+              bodies->text_bytes);
+    put_gauge(out, "baton_bodies_value_bytes", "Memory of the values of parsed bodies.",
+              bodies->tree_bytes);
+    baton_prom_family(out, refused, "counter", "Bodies refused because of the memory they take.");
+    for (int i = 0; i < N_REFUSALS; i++)
+        baton_prom_sample(out, refused, (double)bodies->n_refused[i], "reason", reasons[i], NULL);
 }

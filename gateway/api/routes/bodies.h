@@ -17,6 +17,7 @@
 #ifndef BATON_GATEWAY_API_ROUTES_BODIES_H
 #define BATON_GATEWAY_API_ROUTES_BODIES_H
 
+#include "common/base/buf.h"
 #include "gateway/api/api.h"
 
 struct gw_bodies;
@@ -35,5 +36,8 @@ void gw_bodies_read(struct gw_api *api, struct gw_exchange *exchange, gw_endpoin
 void gw_bodies_resume(struct gw_exchange *exchange);
 /* The client of a body that waits has left. */
 void gw_bodies_gone(struct gw_exchange *exchange);
+
+/* Appends the memory that bodies take and how many were refused, as Prometheus' text. */
+void gw_bodies_write_metrics(const struct gw_bodies *bodies, struct baton_buf *out);
 
 #endif

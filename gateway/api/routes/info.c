@@ -9,6 +9,7 @@
 #include "gateway/api/access/exposure.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/responses/store.h"
+#include "gateway/api/routes/bodies.h"
 #include "gateway/api/streams/streams.h"
 #include "gateway/observe/advice.h"
 #include "gateway/observe/loop_lag.h"
@@ -129,6 +130,7 @@ static void put_gateway(struct baton_buf *out, const struct gw_api *api)
               api->dispatcher->routing.handoff_s);
     gw_metrics_write_queue(&api->dispatcher->lifecycle.throughput, api->requests, out);
     gw_metrics_write_http(api->server, out);
+    gw_bodies_write_metrics(api->bodies, out);
     put_gauge(out, "baton_stored_responses", "Responses of POST /v1/responses that are kept.",
               (double)gw_response_store_n(api->responses));
     put_gauge(out, "baton_stored_response_bytes", "Estimate of the memory that they take.",
