@@ -1,15 +1,16 @@
 #include "gateway/api/routes/bodies.h"
 
 #include <malloc.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
 #include "common/obs/prom.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/http/fair_queue.h"
 
 enum {
     INLINE_BYTES = 16 << 10,      /* parsing takes a millisecond on the loop */
@@ -28,7 +29,7 @@ enum {
  * meanwhile: exchange is then NULL. */
 struct body {
     enum gw_exchange_user user; /* first: its exchange's data is this */
-    struct baton_node waits;
+    struct gw_fair_item waits;
     uv_work_t work;
     struct gw_api *api;
     struct gw_exchange *exchange;
@@ -44,13 +45,16 @@ struct body {
     bool is_parsed, is_answered;
 };
 
-BATON_LIST(body_list, struct body, waits)
+static struct body *body_of(struct gw_fair_item *item)
+{
+    return item ? (struct body *)((char *)item - offsetof(struct body, waits)) : NULL;
+}
 
 enum refusal { TREE_TOO_LARGE, TOO_MANY_FIELDS, TOO_MUCH_WAITS, N_REFUSALS };
 
 struct gw_bodies {
     uv_loop_t *loop;
-    struct body_list waiting; /* for memory */
+    struct gw_fair_queue waiting; /* for memory */
     size_t tree_bytes;
     size_t text_bytes, max_text_bytes;
     uint64_t n_refused[N_REFUSALS];
@@ -64,7 +68,7 @@ struct gw_bodies *gw_bodies_create(uv_loop_t *loop, size_t max_body_bytes)
         return NULL;
     bodies->loop = loop;
     bodies->max_text_bytes = largest > TEXTS_BYTES ? largest : TEXTS_BYTES;
-    body_list_init(&bodies->waiting);
+    gw_fair_queue_init(&bodies->waiting);
     return bodies;
 }
 
@@ -236,14 +240,14 @@ static void refuse_parse(struct body *body)
     gw_answer_error(exchange, 500, "internal_error", "the body could not be parsed");
 }
 
-/* Sends the first bodies that wait to the pool, as many as there is memory for. */
+/* Sends the bodies whose turn it is to the pool, as many as there is memory for. */
 static void begin_waiting(struct gw_bodies *bodies)
 {
-    for (struct body *body; (body = body_list_first(&bodies->waiting));) {
+    for (struct body *body; (body = body_of(gw_fair_queue_first(&bodies->waiting)));) {
         size_t bytes = max_tree(body->n);
         if (bodies->tree_bytes && bodies->tree_bytes + bytes > TREES_BYTES)
             return;
-        body_list_remove(&bodies->waiting, body);
+        gw_fair_queue_take(&bodies->waiting, &body->waits);
         body->tree_bytes = bytes;
         bodies->tree_bytes += bytes;
         if (uv_queue_work(bodies->loop, &body->work, parse_on_pool, parsed))
@@ -251,30 +255,59 @@ static void begin_waiting(struct gw_bodies *bodies)
     }
 }
 
+static void leave_queue(struct body *body)
+{
+    struct gw_bodies *bodies = body->api->bodies;
+    gw_fair_queue_remove(&bodies->waiting, &body->waits);
+    bodies->text_bytes -= body->n;
+    forget(body);
+}
+
+static void refuse_overload(struct gw_bodies *bodies, struct gw_exchange *exchange)
+{
+    bodies->n_refused[TOO_MUCH_WAITS]++;
+    gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+}
+
+/* Makes room for n bytes more of the client. False: those who have more make not enough of it. */
+static bool make_room(struct gw_bodies *bodies, size_t n, const struct gw_payers *client)
+{
+    struct body *body;
+    while (n > bodies->max_text_bytes - bodies->text_bytes &&
+           (body = body_of(gw_fair_queue_who_gives_way(&bodies->waiting, n, client)))) {
+        struct gw_exchange *exchange = body->exchange;
+        gw_exchange_set_data(exchange, NULL);
+        leave_queue(body);
+        refuse_overload(bodies, exchange);
+    }
+    return n <= bodies->max_text_bytes - bodies->text_bytes;
+}
+
 static void read_later(struct gw_api *api, struct gw_exchange *exchange, gw_endpoint endpoint,
                        gw_pool_endpoint on_pool)
 {
     size_t n;
     struct gw_bodies *bodies = api->bodies;
+    struct gw_payers client = gw_exchange_payers(exchange);
     (void)gw_exchange_body(exchange, &n);
-    struct body *body =
-        n > bodies->max_text_bytes - bodies->text_bytes ? NULL : malloc(sizeof *body);
-    if (!body) {
-        bodies->n_refused[TOO_MUCH_WAITS]++;
-        gw_answer_error(exchange, 503, "overloaded", "no memory for the request");
+    struct body *body = make_room(bodies, n, &client) ? calloc(1, sizeof *body) : NULL;
+    bool is_added = body && !gw_fair_queue_add(&bodies->waiting, &body->waits, n, &client);
+    gw_payers_put(&client);
+    if (!is_added) {
+        free(body);
+        refuse_overload(bodies, exchange);
         return;
     }
-    *body = (struct body){.user = GW_USER_PARSE,
-                          .work.data = body,
-                          .api = api,
-                          .exchange = exchange,
-                          .endpoint = endpoint,
-                          .on_pool = on_pool,
-                          .n = n,
-                          .text = gw_exchange_take_body(exchange)};
+    body->user = GW_USER_PARSE;
+    body->work.data = body;
+    body->api = api;
+    body->exchange = exchange;
+    body->endpoint = endpoint;
+    body->on_pool = on_pool;
+    body->n = n;
+    body->text = gw_exchange_take_body(exchange);
     bodies->text_bytes += n;
     gw_exchange_set_data(exchange, body);
-    body_list_push_back(&bodies->waiting, body);
     begin_waiting(bodies);
 }
 
@@ -318,15 +351,11 @@ void gw_bodies_resume(struct gw_exchange *exchange)
 void gw_bodies_gone(struct gw_exchange *exchange)
 {
     struct body *body = gw_exchange_data(exchange);
-    struct gw_bodies *bodies = body->api->bodies;
     body->exchange = NULL;
-    if (body->is_parsed) {
+    if (body->is_parsed)
         end(body);
-    } else if (body->waits.next) {
-        body_list_remove(&bodies->waiting, body);
-        bodies->text_bytes -= body->n;
-        forget(body);
-    }
+    else if (body->waits.client)
+        leave_queue(body);
 }
 
 /* ---- metrics ---- */
