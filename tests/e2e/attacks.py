@@ -4,12 +4,17 @@ size.
 test_strangers.py runs the same in a small size and asserts.
 """
 import argparse
+import contextlib
 import os
 import resource
+import tempfile
 import time
+from pathlib import Path
 
+import certificates
 import wire
-from fleet import SUSPICION, Clients, Fleet, wait_for
+from fleet import SUSPICION, Clients, Fleet, PeerFleet, wait_for
+from load import allow_files
 
 
 class Watch:
@@ -40,15 +45,20 @@ class Watch:
 
 
 class Probe(Clients):
-    """Asks /health for as long as the block runs; how long the slowest answer took."""
+    """Asks /health for as long as the block runs; how long the slowest answer took, and how
+    many were reset."""
 
-    def __init__(self, fleet):
+    def __init__(self, fleet, resets_fail=True):
         super().__init__(1, self.ask)
-        self.fleet, self.slowest_s = fleet, 0
+        self.fleet, self.slowest_s, self.n_reset, self.resets_fail = fleet, 0, 0, resets_fail
 
     def ask(self, _):
         begin = time.monotonic()
-        assert self.fleet.request("GET", "/health")[0] == 200
+        try:
+            assert self.fleet.request("GET", "/health")[0] == 200
+        except ConnectionError:
+            self.n_reset += 1
+            assert not self.resets_fail
         self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
         self.over.wait(0.02)
 
@@ -187,12 +197,42 @@ def run_announce(n, n_bytes):
               f"{watch.files()}, slowest /health {probe.slowest_s:.2f} s", flush=True)
 
 
+def begin_hello(url):
+    """A connection with the first bytes of a ClientHello: NNG's TLS waits for the rest for ever."""
+    sock = wire.connect_only(url)
+    with contextlib.suppress(OSError):  # ended already
+        sock.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(14))
+    return sock
+
+
+def run_handshakes(n):
+    allow_files(n + 200)
+    with tempfile.TemporaryDirectory() as folder, \
+            PeerFleet(certificates.identity(Path(folder), "fleet")) as fleet:
+        resource.prlimit(fleet.gateway.pid, resource.RLIMIT_NOFILE, (1024, 1024))
+        watch = Watch(fleet.gateway)
+        files = watch.files()
+        with Probe(fleet, resets_fail=False) as probe, Peak(watch) as peak:
+            held = [begin_hello(fleet.inbox) for _ in range(n)]
+            few = settled(lambda: sum(map(wire.is_open, held)) <= 32)
+            begin = time.monotonic()
+            fleet.start_worker("decode", "decode-1")
+            fleet.wait_ready(3)
+            joined_s = time.monotonic() - begin
+            ended = settled(lambda: not any(map(wire.is_open, held)))
+        print(f"handshakes n={n}: files {files} -> {peak.files} -> {watch.files()}, 32 left {few}, "
+              f"a worker joined in {joined_s:.1f} s, all ended {ended} later, "
+              f"slowest /health {probe.slowest_s:.2f} s, {probe.n_reset} reset", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("attacks", nargs="*", default=["hellos", "begins", "announce"])
+    parser.add_argument("attacks", nargs="*",
+                        default=["hellos", "begins", "announce", "handshakes"])
     parser.add_argument("--hellos", type=int, nargs="*", default=[300, 1000, 3000])
     parser.add_argument("--begins", type=int, default=500)
     parser.add_argument("--pipes", type=int, default=100)
+    parser.add_argument("--handshakes", type=int, default=1000)
     args = parser.parse_args()
     for attack in args.attacks:
         if attack == "hellos":
@@ -205,6 +245,8 @@ def main():
         elif attack == "announce":
             for n_bytes in (8 << 20) - 64, 4 << 20:
                 run_announce(args.pipes, n_bytes)
+        elif attack == "handshakes":
+            run_handshakes(args.handshakes)
 
 
 if __name__ == "__main__":

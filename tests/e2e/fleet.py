@@ -451,3 +451,15 @@ class Fleet:
         text = self.request("GET", "/metrics")[1]
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1])
                 for line in text.splitlines() if line and not line.startswith("#")}
+
+
+class PeerFleet(Fleet):
+    """A fleet with mutual TLS between its processes, by the options of certificates.identity."""
+
+    scheme = "tls+tcp"
+
+    def __init__(self, identity, gateway_args=(), prefill_args=(), **more):
+        bulk = ["--bulk", "tls+tcp://127.0.0.1:0"]
+        super().__init__(gateway_args=[*identity, *gateway_args],
+                         worker_args=[*identity, "--inbox", bulk[1]],
+                         prefill_args=[*bulk, *prefill_args], decode_args=bulk, **more)

@@ -5,20 +5,12 @@ import socket
 
 import certificates
 import pytest
-from fleet import PATIENCE_S, Fleet, free_port, wait_for
+import wire
+from attacks import Watch, begin_hello, listening
+from fleet import PATIENCE_S, Fleet, PeerFleet, free_port, wait_for
 from programs import refusal
 
 STORY = dict(prompt="Once upon a time", max_new_tokens=24, temperature=0)
-
-
-class PeerFleet(Fleet):
-    scheme = "tls+tcp"
-
-    def __init__(self, identity, gateway_args=(), prefill_args=(), **more):
-        bulk = ["--bulk", "tls+tcp://127.0.0.1:0"]
-        super().__init__(gateway_args=[*identity, *gateway_args],
-                         worker_args=[*identity, "--inbox", bulk[1]],
-                         prefill_args=[*bulk, *prefill_args], decode_args=bulk, **more)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +94,29 @@ def test_what_is_no_tls_harms_nobody(fleet):
                 sock.sendall(noise)
     assert fleet.generate(**STORY)["output_tokens"]
     wait_for(lambda: all(w["state"] == "ready" for w in fleet.fleet()), "workers that are ready")
+
+
+def test_handshakes_that_never_end_keep_nobody_out(identity):
+    """The first bytes of a ClientHello, again and again: NNG's TLS waits for the rest for ever."""
+    def ended(reason):
+        return fleet.metrics()[f'baton_inbox_strangers_ended_total{{reason="{reason}"}}']
+
+    with PeerFleet(identity) as fleet:
+        decode = fleet.workers["decode-0"]
+        watch = Watch(decode)
+        files = watch.files()
+        for url in [fleet.inbox, *listening(decode)]:
+            held = [begin_hello(url) for _ in range(40)]
+            wait_for(lambda: sum(map(wire.is_open, held)) <= 32, f"{url} to end the crowd")
+            if url == fleet.inbox:
+                wait_for(lambda: ended("crowded") >= 8, "the gateway to count the crowd")
+                fleet.start_worker("decode", "decode-1")
+                fleet.wait_ready(3)
+            wait_for(lambda: not any(map(wire.is_open, held)), f"{url} to end the silent")
+        assert ended("silent")
+        wait_for(lambda: watch.files() <= files + 8, "the descriptors to be closed")
+        assert "worker_lost" not in fleet.gateway.text()
+        assert fleet.generate(**STORY)["output_tokens"]
 
 
 @pytest.mark.parametrize("program", ["baton-gateway", "baton-prefill"])

@@ -74,6 +74,21 @@ def test_unfinished_messages_hold_little_and_a_crowd_keeps_nobody_out():
         assert len(fleet.fleet()) == 3
 
 
+def test_connections_that_greet_nobody_are_few_and_brief():
+    """In clear, at every inbox: NNG reports no pipe before the greeting."""
+    with Fleet(gateway_args=SUSPICION, worker_args=SUSPICION) as fleet:
+        urls = [fleet.inbox]
+        for worker in fleet.workers.values():
+            urls += listening(worker)
+        held = {url: [wire.connect_only(url) for _ in range(40)] for url in urls}
+        for url, pipes in held.items():
+            wait_for(lambda: sum(map(wire.is_open, pipes)) <= 32, f"{url} to end the crowd")
+        wait_for(lambda: ended(fleet, "crowded") >= 8, "the gateway to count them")
+        for url, pipes in held.items():
+            wait_for(lambda: not any(map(wire.is_open, pipes)), f"{url} to end the silent")
+        assert ended(fleet, "silent") and "worker_lost" not in fleet.gateway.text()
+
+
 def test_workers_of_one_address_that_begin_at_once_all_join():
     n = 100  # an address has 32 places for strangers
     with Fleet(prefill=0, decode=0) as fleet:

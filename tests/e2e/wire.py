@@ -162,13 +162,18 @@ def kv_begin(reply_url, link, request_id=42, attempt=1, dst_epoch=2002, n_tokens
 
 
 def address(url):
-    host, port = url.removeprefix("tcp://").rsplit(":", 1)
+    host, port = url.partition("://")[2].rsplit(":", 1)
     return host, int(port)
 
 
+def connect_only(url, timeout_s=60, source=None):
+    """A connection without any handshake. source: the address it comes from, of 127.0.0.0/8."""
+    return socket.create_connection(address(url), timeout_s, (source, 0) if source else None)
+
+
 def connect(url, timeout_s=60, source=None):
-    """A pipe to an inbox, its handshake done. source: the address it comes from, of 127.0.0.0/8."""
-    pipe = socket.create_connection(address(url), timeout_s, (source, 0) if source else None)
+    """A pipe to an inbox, its handshake done."""
+    pipe = connect_only(url, timeout_s, source)
     pipe.sendall(GREETING)
     answer = pipe.recv(8, socket.MSG_WAITALL)
     assert answer[:4] == b"\0SP\0", answer

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,31 +69,35 @@ bool baton_hang_up_is_here(const struct baton_hang_up *hang_up,
 
 struct search {
     const struct baton_hang_up *hang_up;
-    struct baton_hang_up_target *targets;
-    size_t n;
+    void (*see)(void *arg, const struct baton_hang_up_target *connection);
+    void *arg;
 };
 
-static bool match(void *arg, int fd)
+/* One that was ended is NNG's to close, which it may have begun. */
+static bool is_established(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) &&
+           info.tcpi_state == TCP_ESTABLISHED;
+}
+
+static bool show(void *arg, int fd)
 {
     const struct search *search = arg;
     union address peer;
-    if (!is_ours(search->hang_up, fd, &peer))
-        return true;
-    for (size_t i = 0; i < search->n; i++) {
-        const union address wanted = {.any = search->targets[i].peer};
-        if (search->targets[i].fd < 0 && is_same(&peer, &wanted)) {
-            search->targets[i].fd = fd;
-            break;
-        }
-    }
+    if (fd != search->hang_up->reserved && is_ours(search->hang_up, fd, &peer) &&
+        is_established(fd))
+        search->see(search->arg, &(struct baton_hang_up_target){.peer = peer.any, .fd = fd});
     return true;
 }
 
-void baton_hang_up_find(const struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
-                        size_t n)
+void baton_hang_up_each(const struct baton_hang_up *hang_up,
+                        void (*see)(void *arg, const struct baton_hang_up_target *connection),
+                        void *arg)
 {
-    struct search search = {.hang_up = hang_up, .targets = targets, .n = n};
-    baton_own_fds_each(match, &search);
+    struct search search = {.hang_up = hang_up, .see = see, .arg = arg};
+    baton_own_fds_each(show, &search);
 }
 
 /* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked
@@ -112,6 +117,21 @@ bool baton_hang_up_one(struct baton_hang_up *hang_up, const struct baton_hang_up
     bool done = baton_hang_up_is_here(hang_up, &pinned) && !shutdown(pinned.fd, SHUT_RDWR);
     (void)copy_to(hang_up->resting, hang_up->reserved); /* lets go, keeps the number */
     return done;
+}
+
+static void match(void *arg, const struct baton_hang_up_target *connection)
+{
+    struct baton_hang_up_target *wanted = arg;
+    const union address here = {.any = connection->peer}, there = {.any = wanted->peer};
+    if (is_same(&here, &there))
+        wanted->fd = connection->fd;
+}
+
+bool baton_hang_up_peer(struct baton_hang_up *hang_up, const struct sockaddr_storage *peer)
+{
+    struct baton_hang_up_target target = {.peer = *peer, .fd = -1};
+    baton_hang_up_each(hang_up, match, &target);
+    return baton_hang_up_one(hang_up, &target);
 }
 
 struct sweep {

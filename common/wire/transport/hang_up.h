@@ -30,15 +30,20 @@ struct baton_hang_up {
 enum baton_err baton_hang_up_init(struct baton_hang_up *hang_up) BATON_MUST_CHECK;
 void baton_hang_up_fini(struct baton_hang_up *hang_up);
 
-/* A connection to look for, and its descriptor; -1: not found. */
+/* A connection by its peer, and its descriptor; -1: not known. */
 struct baton_hang_up_target {
     struct sockaddr_storage peer;
     int fd;
 };
 
-/* Looks for those of the targets [n] whose fd is -1, in one pass over the descriptors. */
-void baton_hang_up_find(const struct baton_hang_up *hang_up, struct baton_hang_up_target *targets,
-                        size_t n);
+/* Calls see for each connection that was accepted on the port and that neither side has ended, in
+ * one pass over the descriptors. see must not come here again. */
+void baton_hang_up_each(const struct baton_hang_up *hang_up,
+                        void (*see)(void *arg, const struct baton_hang_up_target *connection),
+                        void *arg);
+
+/* Looks for the peer's connection and shuts it down; false when it is not found. */
+bool baton_hang_up_peer(struct baton_hang_up *hang_up, const struct sockaddr_storage *peer);
 
 /* Whether the target's descriptor is still that connection. */
 bool baton_hang_up_is_here(const struct baton_hang_up *hang_up,

@@ -431,7 +431,7 @@ void baton_inbox_admit(struct baton_inbox *inbox, const struct baton_message *me
     bool known = peer->pipe == message->pipe;
     if (known && peer->admitted)
         return;
-    baton_strangers_forget(inbox->strangers, message->pipe);
+    baton_strangers_admit(inbox->strangers, message->pipe);
     if (known)
         peer->admitted = true;
 }

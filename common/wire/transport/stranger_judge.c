@@ -20,23 +20,15 @@ static uint64_t bytes_read(int fd)
                                                        : 0;
 }
 
-/* Fills in the descriptors of the copied rows that lack one. */
-static void look_for(struct baton_stranger_judge *judge, struct baton_stranger *rows, size_t n)
+/* A descriptor that is another connection's by now is forgotten. */
+static void check_descriptors(const struct baton_stranger_judge *judge, struct baton_stranger *rows,
+                              size_t n)
 {
-    struct baton_hang_up_target targets[BATON_MAX_STRANGER_ROWS];
-    bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (rows[i].target.fd >= 0 && !baton_hang_up_is_here(&judge->hang_up, &rows[i].target))
             rows[i].target.fd = -1;
-        any |= rows[i].target.fd < 0 && rows[i].n_looks < BATON_MAX_STRANGER_LOOKS;
-        targets[i] = rows[i].target;
-    }
-    if (!any)
-        return;
-    baton_hang_up_find(&judge->hang_up, targets, n);
-    for (size_t i = 0; i < n; i++) {
-        rows[i].target.fd = targets[i].fd;
-        rows[i].n_looks = (uint8_t)(targets[i].fd < 0 ? rows[i].n_looks + 1 : rows[i].n_looks);
+        if (rows[i].target.fd < 0 && rows[i].n_looks < BATON_MAX_STRANGER_LOOKS)
+            rows[i].n_looks++;
     }
 }
 
@@ -74,7 +66,7 @@ static void end_some(struct baton_stranger_judge *judge, struct baton_stranger *
     int64_t oldest_ns = now_ns - judge->patience_ns;
     judge->last_pass_ns = now_ns;
     for (size_t i = 0; i < n; i++)
-        if (is_waiting) { /* the inbox's owner is behind: the delay is not the stranger's */
+        if (is_waiting && rows[i].pipe) { /* the inbox's owner is behind, not the stranger */
             int64_t later_ns = rows[i].since_ns + passed_ns;
             rows[i].since_ns = later_ns < now_ns ? later_ns : now_ns;
         } else if (!rows[i].ends && rows[i].since_ns < oldest_ns) {
@@ -90,7 +82,7 @@ static void end_some(struct baton_stranger_judge *judge, struct baton_stranger *
 void baton_stranger_judge_all(struct baton_stranger_judge *judge, struct baton_stranger *rows,
                               size_t n, bool is_waiting, struct baton_strangers_stats *ended)
 {
-    look_for(judge, rows, n);
+    check_descriptors(judge, rows, n);
     end_some(judge, rows, n, is_waiting, ended);
     for (size_t i = 0; i < n; i++)
         if (rows[i].ends && rows[i].n_looks < BATON_MAX_STRANGER_LOOKS) {

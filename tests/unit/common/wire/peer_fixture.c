@@ -57,21 +57,26 @@ int connect_raw(const char *url)
     return fd;
 }
 
-int connect_push(const char *url, uint64_t announced_bytes)
+static void greet(int fd, uint64_t announced_bytes)
 {
     static const uint8_t greeting[8] = {0, 'S', 'P', 0, 0, 0x50, 0, 0};
     uint8_t answer[8], length[8];
-    int fd = connect_raw(url);
     assert_int_equal(write(fd, greeting, sizeof greeting), sizeof greeting);
     assert_int_equal(recv(fd, answer, sizeof answer, MSG_WAITALL), sizeof answer);
     assert_memory_equal(answer, greeting, 5);
     for (int i = 0; i < 8; i++)
         length[i] = (uint8_t)(announced_bytes >> (56 - 8 * i));
     assert_int_equal(write(fd, length, sizeof length), sizeof length);
+}
+
+int connect_push(const char *url, uint64_t announced_bytes)
+{
+    int fd = connect_raw(url);
+    greet(fd, announced_bytes);
     return fd;
 }
 
-int push_raw(const char *url, const baton_envelope *envelope)
+void push_on(int fd, const baton_envelope *envelope)
 {
     uint8_t frame[1024];
     size_t header_bytes = baton__v1__envelope__get_packed_size(envelope);
@@ -79,8 +84,14 @@ int push_raw(const char *url, const baton_envelope *envelope)
     assert_true(n && n <= sizeof frame);
     baton__v1__envelope__pack(envelope, frame + BATON_FRAME_HEAD_BYTES);
     baton_frame_seal(frame, header_bytes, 0);
-    int fd = connect_push(url, n);
+    greet(fd, n);
     assert_int_equal(write(fd, frame, n), n);
+}
+
+int push_raw(const char *url, const baton_envelope *envelope)
+{
+    int fd = connect_raw(url);
+    push_on(fd, envelope);
     return fd;
 }
 

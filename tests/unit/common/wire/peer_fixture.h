@@ -40,6 +40,9 @@ int connect_push(const char *url, uint64_t announced_bytes);
 /* One well-formed message with whatever numbers it carries, over a connection of its own. */
 int push_raw(const char *url, const baton_envelope *envelope);
 
+/* The same over a connection that has not been greeted. */
+void push_on(int fd, const baton_envelope *envelope);
+
 /* Waits until the other side closes, and closes fd. */
 void expect_hung_up(int fd);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +127,24 @@ TEST(a_stranger_has_a_time_to_show_its_right_and_who_has_shown_it_stays)
     baton_link_release(friend);
 }
 
+static uint64_t n_silent(void)
+{
+    struct baton_inbox_stats stats;
+    baton_inbox_get_stats(box.inbox, &stats);
+    return stats.strangers.n_silent;
+}
+
+/* NNG reports no pipe before that. */
+TEST(a_stranger_has_no_more_time_for_its_greeting)
+{
+    int fd = connect_raw(open_patient(200));
+    expect_hung_up(fd);
+    while (!n_silent() && !sched_yield())
+        ;
+    assert_int_equal(n_silent(), 1);
+    expect_inbox_alive();
+}
+
 TEST(a_message_alone_shows_no_right)
 {
     struct baton_message message;
@@ -140,10 +159,10 @@ TEST(a_message_alone_shows_no_right)
 /* How many of fds [n] were hung up; those are closed, and become -1. */
 static int count_hung_up(int *fds, int n)
 {
-    uint8_t byte;
     int n_ended = 0;
     for (int i = 0; i < n; i++) {
-        if (fds[i] < 0 || (recv(fds[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN))
+        struct pollfd polled = {.fd = fds[i], .events = POLLRDHUP};
+        if (fds[i] < 0 || !poll(&polled, 1, 0))
             continue;
         close(fds[i]);
         fds[i] = -1;
@@ -172,6 +191,36 @@ TEST(a_crowd_of_one_address_ends_its_oldest_but_for_those_whose_place_is_kept)
         if (fds[i] >= 0)
             close(fds[i]);
     expect_inbox_alive();
+}
+
+/* Nothing tells of a connection without a greeting but the descriptors of the process. The first
+ * one is known by then, since its place is kept; it greets, and is the same stranger. */
+TEST(connections_without_a_greeting_are_few_and_one_that_greets_late_is_admitted)
+{
+    enum { N_MORE = 8, N = BATON_MAX_STRANGERS_OF_ADDRESS + N_MORE };
+    struct sample_envelope s;
+    struct baton_message message;
+    struct baton_inbox_stats stats;
+    const char *url = open_patient(FOR_EVER_MS);
+    int64_t end_ns = baton_now_ns() + PATIENCE_MS * BATON_MS;
+    int fds[N], n_ended = 0;
+    for (int i = 0; i < N; i++)
+        fds[i] = connect_raw(url);
+    while ((n_ended += count_hung_up(fds, N)) < N_MORE)
+        assert_true(baton_now_ns() < end_ns && !sched_yield());
+    baton_inbox_get_stats(box.inbox, &stats);
+    assert_int_equal(n_ended, N_MORE);
+    assert_int_equal(stats.strangers.n_crowded, N_MORE);
+    sample_envelope_init(&s, BATON__V1__ENVELOPE__BODY_STATUS);
+    push_on(fds[0], &s.envelope);
+    assert_true(mailbox_take(&box, &message, PATIENCE_MS));
+    baton_inbox_admit(box.inbox, &message);
+    baton_message_fini(&message);
+    expect_inbox_alive();
+    assert_int_equal(count_hung_up(fds, 1), 0);
+    for (int i = 0; i < N; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
 }
 
 /* As when many workers begin at once, and the first is slow to speak. */
