@@ -51,6 +51,8 @@ static struct gw_address *create(struct gw_addresses *addresses, const char byte
         return NULL;
     }
     memcpy(made->bytes, bytes, GW_ADDRESS_BYTES);
+    gw_crowd_init(&made->unfinished);
+    gw_crowd_init(&made->handshakes);
     gw_address_table_put(&addresses->table, made, hash);
     return made;
 }

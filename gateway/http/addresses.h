@@ -16,6 +16,7 @@
 #include "common/base/hash.h"
 #include "common/base/list.h"
 #include "gateway/http/account.h"
+#include "gateway/http/crowds.h"
 
 enum { GW_MAX_GONE = 16384, GW_ADDRESS_BYTES = 16 };
 
@@ -24,6 +25,7 @@ struct gw_address {
     struct baton_node gone; /* in addresses->gone, while it has no connections */
     char bytes[GW_ADDRESS_BYTES];
     size_t n_connections;
+    struct gw_crowd unfinished, handshakes; /* places of its connections (crowds.h) */
     struct gw_account *account;
 };
 

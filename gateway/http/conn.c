@@ -10,11 +10,12 @@
 #include "common/base/os/open_files.h"
 
 /* The edges of the drawing in conn.h. FLUSH follows IDLE for a connection over a limit, which is
- * refused before it sends a request. */
+ * refused before it sends a request; HELLO, for a request without TLS. */
 #define TO(state) (1U << GW_CONN_##state)
 
 static const unsigned edges[GW_CONN_N_STATES] = {
-    [GW_CONN_NEW] = TO(HANDSHAKE) | TO(IDLE) | TO(CLOSING),
+    [GW_CONN_NEW] = TO(HELLO) | TO(IDLE) | TO(CLOSING),
+    [GW_CONN_HELLO] = TO(HANDSHAKE) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_HANDSHAKE] = TO(IDLE) | TO(CLOSING),
     [GW_CONN_IDLE] = TO(HEAD) | TO(FLUSH) | TO(CLOSING),
     [GW_CONN_HEAD] = TO(BODY) | TO(FLUSH) | TO(CLOSING),
@@ -23,6 +24,22 @@ static const unsigned edges[GW_CONN_N_STATES] = {
     [GW_CONN_FLUSH] = TO(IDLE) | TO(LINGER) | TO(CLOSING),
     [GW_CONN_LINGER] = TO(CLOSING),
 };
+
+/* Counts it among the connections and the handshakes of its address that may have to give way. */
+static void take_places(struct gw_conn *conn, enum gw_conn_state state)
+{
+    struct gw_http_server *server = conn->server;
+    struct gw_address *address = conn->address;
+    enum gw_rank rank = state == GW_CONN_BODY ? GW_RANK_SECOND : GW_RANK_FIRST;
+    if (address && state > GW_CONN_NEW && state <= GW_CONN_BODY)
+        gw_crowds_enter(&server->unfinished, &address->unfinished, &conn->unfinished, rank);
+    else
+        gw_crowds_leave(&server->unfinished, &conn->unfinished);
+    if (address && state == GW_CONN_HANDSHAKE)
+        gw_crowds_enter(&server->handshakes, &address->handshakes, &conn->handshake, GW_RANK_FIRST);
+    else
+        gw_crowds_leave(&server->handshakes, &conn->handshake);
+}
 
 void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state)
 {
@@ -37,6 +54,7 @@ void gw_conn_set_state(struct gw_conn *conn, enum gw_conn_state state)
     conn->state = state;
     conn->entered_ms = uv_now(conn->server->loop);
     gw_conn_list_push_back(&lists[state], conn);
+    take_places(conn, state);
 }
 
 /* ---- the end of a connection ---- */
@@ -75,6 +93,7 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
     /* A truncated answer must not look complete, so TLS does not announce its end. */
     if (conn->tls && !truncated)
         gw_secure_end(conn);
+    bool was_handshake = conn->state == GW_CONN_HANDSHAKE;
     gw_conn_set_state(conn, GW_CONN_CLOSING);
     if (conn->due.next)
         gw_due_list_remove(&conn->server->due, conn);
@@ -84,6 +103,10 @@ void gw_conn_close(struct gw_conn *conn, const char *reason)
         gw_gathered_list_remove(&conn->server->gathered, conn);
     if (conn->watched.next)
         gw_watched_list_remove(&conn->server->watched, conn);
+    if (conn->waits.next)
+        gw_hello_list_remove(&conn->server->hellos, conn);
+    if (was_handshake)
+        gw_secure_next(conn->server);
     if (!truncated || uv_tcp_close_reset(&conn->tcp, free_conn))
         uv_close((uv_handle_t *)&conn->tcp, free_conn);
     /* After the lists are updated, because the handler may call back. */
@@ -227,7 +250,24 @@ static struct gw_conn *create(struct gw_http_server *server)
     return conn;
 }
 
-/* Enforces the connection limit. The oldest connection without a request is closed for the new one.
+static struct gw_conn *conn_of(struct gw_place *unfinished)
+{
+    return (struct gw_conn *)((char *)unfinished - offsetof(struct gw_conn, unfinished));
+}
+
+/* Returns the connection that gives way to a new one: the oldest unfinished one of the address that
+ * has most of them, and that waits for its client, not for its slice. NULL: none of the oldest. */
+static struct gw_conn *find_unfinished(const struct gw_conn *newcomer)
+{
+    const struct gw_crowd *fullest = gw_crowds_fullest(&newcomer->server->unfinished);
+    struct gw_place *place = fullest ? gw_crowd_first(fullest) : NULL;
+    for (int i = 0; place && i < GW_MAX_PASSED_OVER; i++, place = gw_crowd_next(place))
+        if (conn_of(place) != newcomer && !conn_of(place)->due.next)
+            return conn_of(place);
+    return NULL;
+}
+
+/* Enforces the connection limit. A connection without a whole request is closed for the new one.
  * Without such a one, the new one gets a 503; with GW_MAX_TURNED_AWAY of those open it is closed at
  * once. */
 static void enforce_limit(struct gw_conn *conn)
@@ -239,11 +279,14 @@ static void enforce_limit(struct gw_conn *conn)
     size_t open = server->n_conns - server->conns[GW_CONN_CLOSING].n;
     if (open <= server->options.max_connections)
         return;
-    struct gw_conn *oldest = gw_conn_list_first(&server->conns[GW_CONN_IDLE]);
-    if (oldest && oldest != conn)
+    struct gw_conn *oldest = find_unfinished(conn);
+    if (oldest) {
+        server->stats.n_gave_way++;
         gw_conn_close(oldest, "closed for another connection");
+    }
     /* A handshake for a refusal would cost more than the refusal is worth. */
-    else if (conn->tls || open > server->options.max_connections + GW_MAX_TURNED_AWAY)
+    else if (conn->state == GW_CONN_HELLO ||
+             open > server->options.max_connections + GW_MAX_TURNED_AWAY)
         gw_conn_close(conn, "too many connections");
     else
         gw_conn_refuse(conn, &too_many);
@@ -251,7 +294,7 @@ static void enforce_limit(struct gw_conn *conn)
 
 void gw_conn_accept(struct gw_http_server *server)
 {
-    struct gw_conn *conn = gw_secure_has_room(server) ? create(server) : NULL;
+    struct gw_conn *conn = create(server);
     server->accept_waits = !conn;
     if (!conn)
         return;
@@ -261,12 +304,7 @@ void gw_conn_accept(struct gw_http_server *server)
     }
     note_open_file(conn);
     name_peer(conn);
-    if (server->options.tls)
-        gw_secure_begin(conn);
-    else
-        gw_conn_set_state(conn, GW_CONN_IDLE);
-    if (conn->state == GW_CONN_CLOSING)
-        return;
+    gw_conn_set_state(conn, server->options.tls ? GW_CONN_HELLO : GW_CONN_IDLE);
     gw_conn_read(conn);
     if (!gw_conn_is_one_too_many(conn))
         enforce_limit(conn);

@@ -4,13 +4,17 @@
  * machine in eight files, and call each other in circles by design: the end of a response may begin
  * the next request, and a failed write ends both. No other file includes this header.
  *
- *   (HANDSHAKE)
+ *  (HELLO --> HANDSHAKE)
+ *       +--------+
  *       |
  *     IDLE --> HEAD --> BODY --> HANDLED --> FLUSH --> IDLE (keep-alive)
  *       |        |        |         |          |
  *       |        +-refuse-+---------|--> FLUSH +-----> LINGER --> CLOSING
  *       +---------------------------+--------------------------> CLOSING
  *
+ *     HELLO      part of TLS's first message, or   closed after head_timeout_ms
+ *                all of it, for want of a place;
+ *                HTTP without TLS is refused
  *     HANDSHAKE  of TLS, before the first IDLE     closed after head_timeout_ms
  *     IDLE       no byte of a request yet          closed after idle_timeout_ms
  *     HEAD       part of a head                    408 after head_timeout_ms
@@ -25,6 +29,9 @@
  *
  * A state is membership of one list of the server, in order of entry, so that the janitor checks
  * only the front of each list. Only gw_conn_set_state changes it.
+ *
+ * Up to BODY a connection is unfinished: it has shown no whole request, and gives way to another
+ * one when there are too many (crowds.h). Bodies are the last to do so.
  *
  * Ownership: the server owns connections, a connection its exchange.
  * Threading: the loop thread.
@@ -52,8 +59,9 @@ enum {
     GW_WATCH_MS = 20,      /* between two checks of connections that are not read */
     GW_SLICE_REQUESTS = 4, /* answered for one connection in its slice */
     GW_ACCEPTS_A_TURN = 64,
-    GW_MAX_HANDSHAKES = 256,     /* TLS handshakes at a time; more wait at the listener */
-    GW_HANDSHAKE_MIN_MS = 1000,  /* before a silent one is closed for another */
+    GW_MAX_HANDSHAKES = 256,     /* TLS handshakes at a time; more wait in HELLO */
+    GW_HANDSHAKE_MIN_MS = 1000,  /* before a silent one is closed for another of its address */
+    GW_MAX_PASSED_OVER = 64,     /* unfinished ones that wait for their slice */
     GW_MAX_TURNED_AWAY = 64,     /* connections over the limit that get a 503 at a time */
     GW_MAX_TURNED_AWAY_EACH = 8, /* the same for one address, with a 429 */
     GW_PEER_BYTES = 56           /* "[IPv6 address]:port" */
@@ -64,6 +72,7 @@ enum {
 
 enum gw_conn_state {
     GW_CONN_NEW,
+    GW_CONN_HELLO,
     GW_CONN_HANDSHAKE,
     GW_CONN_IDLE,
     GW_CONN_HEAD,
@@ -84,12 +93,15 @@ struct gw_conn {
     struct baton_node heavy;    /* in server->heavy when its exchange resumes */
     struct baton_node gathered; /* in server->gathered when it has output to write */
     struct baton_node watched;  /* in server->watched when only a poll shows that its client left */
+    struct baton_node waits;    /* in server->hellos when its handshake waits for a place */
+    struct gw_place unfinished; /* taken up to BODY */
+    struct gw_place handshake;  /* taken in HANDSHAKE */
     uint64_t entered_ms;        /* when it entered its state */
     const char *cut_reason;     /* NULL, or the reason for the sweep to close it */
     struct gw_address *address; /* NULL: without memory */
     struct gw_exchange *exchange;
     struct gw_exchange *answered; /* finished by the handler; its answer is being sent */
-    struct gw_tls *tls;           /* NULL: the bytes of the socket are HTTP */
+    struct gw_tls *tls;           /* from HANDSHAKE on; NULL: the bytes of the socket are HTTP */
     struct baton_buf in;          /* bytes read and not yet served */
     struct baton_buf out;         /* bytes not yet given to libuv, while a write is running */
     size_t untaken_bytes;         /* of the response, not acknowledged at the last check */
@@ -111,6 +123,7 @@ BATON_LIST(gw_due_list, struct gw_conn, due)
 BATON_LIST(gw_heavy_list, struct gw_conn, heavy)
 BATON_LIST(gw_gathered_list, struct gw_conn, gathered)
 BATON_LIST(gw_watched_list, struct gw_conn, watched)
+BATON_LIST(gw_hello_list, struct gw_conn, waits)
 
 struct gw_http_server {
     struct gw_http_options options;
@@ -132,6 +145,8 @@ struct gw_http_server {
     struct gw_due_list due;
     struct gw_heavy_list heavy; /* one is resumed each turn */
     struct gw_watched_list watched;
+    struct gw_hello_list hellos; /* whole ones, in order of arrival */
+    struct gw_crowds unfinished, handshakes;
     struct gw_addresses addresses;
     struct gw_gathered_list gathered;
     bool gathering;
@@ -253,10 +268,11 @@ size_t gw_conn_untaken_bytes(const struct gw_conn *conn);
 
 /* ---- secure.c: for connections with TLS ---- */
 
-/* True when another handshake may begin; may close a silent one for it. */
-bool gw_secure_has_room(struct gw_http_server *server);
-/* Begins the handshake: NEW -> HANDSHAKE. */
+/* For the sweep: begins the handshake when its first message is whole and it has a place; may close
+ * another one for it. HELLO -> HANDSHAKE. */
 void gw_secure_begin(struct gw_conn *conn);
+/* Lets the sweep serve the handshake that has waited for a place for the longest time. */
+void gw_secure_next(struct gw_http_server *server);
 /* For the sweep: continues the handshake with the bytes in conn->in. */
 void gw_secure_handshake(struct gw_conn *conn);
 /* Decrypts n bytes from the socket, after the handshake. */

@@ -322,6 +322,8 @@ void gw_conn_attend(struct gw_conn *conn)
         gw_conn_close(conn, conn->cut_reason);
         return;
     }
+    if (conn->state == GW_CONN_HELLO)
+        gw_secure_begin(conn);
     if (conn->state == GW_CONN_HANDSHAKE)
         gw_secure_handshake(conn);
     if (conn->state > GW_CONN_HANDSHAKE && conn->state < GW_CONN_CLOSING)

@@ -27,7 +27,7 @@ bool gw_conn_is_one_too_many(struct gw_conn *conn)
         return false;
     server->stats.n_connections_limited++;
     /* With TLS a readable refusal would need a handshake first. */
-    if (conn->tls || n > max + GW_MAX_TURNED_AWAY_EACH) {
+    if (conn->state == GW_CONN_HELLO || n > max + GW_MAX_TURNED_AWAY_EACH) {
         gw_conn_close(conn, "too many connections");
         return true;
     }

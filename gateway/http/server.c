@@ -16,6 +16,7 @@ static int64_t timeout_ms(const struct gw_http_server *server, enum gw_conn_stat
     switch (state) {
     case GW_CONN_IDLE:
         return server->options.idle_timeout_ms;
+    case GW_CONN_HELLO:
     case GW_CONN_HANDSHAKE:
     case GW_CONN_HEAD:
         return server->options.head_timeout_ms;
@@ -57,8 +58,9 @@ static void on_tick(uv_timer_t *timer)
     struct gw_http_server *server = timer->data;
     cut_stalled(server, GW_CONN_HANDLED);
     cut_stalled(server, GW_CONN_FLUSH);
-    for (int state = GW_CONN_HANDSHAKE; state < GW_CONN_CLOSING; state++)
+    for (int state = GW_CONN_HELLO; state < GW_CONN_CLOSING; state++)
         expire_state(server, (enum gw_conn_state)state);
+    gw_secure_next(server);
     if (server->accept_waits && !server->draining)
         gw_conn_accept(server);
 }
@@ -209,6 +211,9 @@ static struct gw_http_server *create(uv_loop_t *loop, const struct gw_http_optio
     gw_heavy_list_init(&server->heavy);
     gw_gathered_list_init(&server->gathered);
     gw_watched_list_init(&server->watched);
+    gw_hello_list_init(&server->hellos);
+    gw_crowds_init(&server->unfinished);
+    gw_crowds_init(&server->handshakes);
     gw_addresses_init(&server->addresses, &options->address_limits);
     return server;
 }
@@ -303,6 +308,7 @@ void gw_http_drain(struct gw_http_server *server)
 {
     server->draining = true;
     close_handle(&server->listener);
+    close_state(server, GW_CONN_HELLO);
     close_state(server, GW_CONN_HANDSHAKE);
     close_state(server, GW_CONN_IDLE);
 }

@@ -43,6 +43,7 @@ struct gw_http_stats {
     uint64_t n_requests;    /* complete ones, given to the handler */
     uint64_t n_slices_over; /* times that a client's next request had to wait for its turn */
     uint64_t n_handshakes, n_handshakes_failed; /* of TLS */
+    uint64_t n_gave_way;            /* unfinished connections and handshakes closed for others */
     uint64_t n_read_pauses;         /* times that a client was too far ahead to be read */
     uint64_t n_bodies_dropped;      /* incomplete ones, to stay within max_arriving_bytes */
     uint64_t n_connections_limited; /* refused, because their address had too many */
@@ -53,8 +54,8 @@ struct gw_http_options {
     const char *host; /* numeric address to bind */
     int port;         /* 0: any */
     int backlog;
-    struct gw_tls_context *tls; /* borrowed, for every connection; NULL: plain HTTP */
-    size_t max_connections; /* over it the oldest idle one is closed; without an idle one, 503 */
+    struct gw_tls_context *tls;         /* borrowed, for every connection; NULL: plain HTTP */
+    size_t max_connections;             /* over it an unfinished one is closed; without any, 503 */
     size_t max_connections_per_address; /* 0: unlimited; over it 429 */
     struct gw_limits address_limits;
     size_t max_head_bytes;     /* 16 KiB -> 431 */

@@ -162,6 +162,36 @@ int gw_tls_context_days_left(const struct gw_tls_context *context)
 
 /* ---- a connection ---- */
 
+enum { RECORD_HEAD = 5, MESSAGE_HEAD = 4, HANDSHAKE_RECORD = 22, CLIENT_HELLO = 1 };
+enum { MAX_RECORD_BYTES = 16 << 10, MAX_HELLO_BYTES = 16 << 10 };
+
+/* Records may divide even the head of a message, so its bytes are counted one after another. */
+bool gw_tls_is_whole_hello(const char *bytes, size_t n)
+{
+    const unsigned char *record = (const unsigned char *)bytes;
+    size_t type = 0, length = 0, n_read = 0;
+    while (n && record[0] == HANDSHAKE_RECORD && n >= RECORD_HEAD) {
+        size_t n_body = (size_t)record[3] << 8 | record[4];
+        if (!n_body || n_body > MAX_RECORD_BYTES)
+            return true;
+        if (n < RECORD_HEAD + n_body)
+            return false;
+        const unsigned char *body = record + RECORD_HEAD;
+        for (size_t i = 0; i < n_body && n_read + i < MESSAGE_HEAD; i++)
+            if (n_read + i == 0)
+                type = body[i];
+            else
+                length = length << 8 | body[i];
+        n_read += n_body;
+        if (type != CLIENT_HELLO || (n_read >= MESSAGE_HEAD &&
+                                     (length > MAX_HELLO_BYTES || n_read >= MESSAGE_HEAD + length)))
+            return true;
+        record += RECORD_HEAD + n_body;
+        n -= RECORD_HEAD + n_body;
+    }
+    return n && record[0] != HANDSHAKE_RECORD;
+}
+
 struct gw_tls *gw_tls_create(struct gw_tls_context *context)
 {
     struct gw_tls *tls = calloc(1, sizeof *tls);

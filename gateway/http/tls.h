@@ -18,6 +18,7 @@
 #ifndef BATON_GATEWAY_HTTP_TLS_H
 #define BATON_GATEWAY_HTTP_TLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/buf.h"
@@ -35,6 +36,10 @@ enum baton_err gw_tls_context_open(const char *certfile, const char *keyfile,
 void gw_tls_context_close(struct gw_tls_context *context);
 /* Returns the days until the certificate expires; negative: it has expired. */
 int gw_tls_context_days_left(const struct gw_tls_context *context);
+
+/* True when n bytes from a client hold the whole first message of a handshake, the ClientHello, or
+ * what cannot become one. */
+bool gw_tls_is_whole_hello(const char *bytes, size_t n);
 
 /* Returns NULL without memory. */
 struct gw_tls *gw_tls_create(struct gw_tls_context *context);

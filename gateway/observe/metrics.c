@@ -253,6 +253,9 @@ void gw_metrics_write_http(const struct gw_http_server *server, struct baton_buf
     write_counter(out, "baton_http_handshakes_failed_total",
                   "TLS handshakes that failed: garbage, an old version, an alert.",
                   stats->n_handshakes_failed);
+    write_counter(out, "baton_http_gave_way_total",
+                  "Connections without a whole request, and TLS handshakes, closed for others.",
+                  stats->n_gave_way);
     write_counter(out, "baton_http_bodies_dropped_total",
                   "Unfinished bodies dropped because too many of them arrived.",
                   stats->n_bodies_dropped);

@@ -8,7 +8,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from fleet import KEEPING, SLOW, SUSPICION, Fleet, Stream, run_out_of_time, wait_for
+import wire
+from fleet import KEEPING, PATIENCE_S, SLOW, SUSPICION, Fleet, Stream, run_out_of_time, wait_for
 from load import Crowd, Exchange, allow_files, open_loop, post
 
 STORY = "Once upon a time"
@@ -284,6 +285,38 @@ def test_a_client_that_reads_nothing_at_all_is_cut_off():
         wait_for(lambda: "client reads nothing" in fleet.gateway.text(), "the client to be cut off")
         fleet.wait_all_free()
         stopped.socket.close()
+
+
+# Clients that begin and do not go on
+
+HALVES = {"head": b"GET /health HT",
+          "body": b"POST /generate HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"}
+
+
+@pytest.mark.parametrize("part", HALVES)
+def test_half_heads_keep_nobody_out(part):
+    """60 of one address fill all 40 places; a slow client of another address keeps its own."""
+    def begin(host):
+        client = socket.create_connection(("127.0.0.1", fleet.port), PATIENCE_S, (host, 0))
+        client.sendall(HALVES[part])
+        return client
+
+    def gave_way():
+        return fleet.metrics()["baton_http_gave_way_total"]
+
+    with Fleet(prefill=0, decode=0, gateway_args=["--max-connections", 40, "--head-timeout-s", 3600,
+                                                  "--body-timeout-s", 3600]) as fleet:
+        slow = begin("127.0.0.2")
+        half = [begin("127.0.0.1") for _ in range(60)]
+        for _ in range(20):
+            assert fleet.request("GET", "/health")[0] == 200
+        assert gave_way() >= 20
+        half += [begin("127.0.0.1") for _ in range(60)]
+        wait_for(lambda: gave_way() >= 60, "the older ones to give way")
+        assert wire.is_open(slow)
+        for client in slow, *half:
+            client.close()
 
 
 # Many

@@ -247,7 +247,8 @@ def answer_to(fleet, *pieces):
 
 def test_plain_http_is_no_tls(fleet, text):
     failed = fleet.failed()
-    assert b"HTTP/" not in answer_to(fleet, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = answer_to(fleet, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 400 ") and b"This port speaks HTTPS" in answer
     assert fleet.failed() == failed + 1
     assert output(fleet.generate(**STORY)) == text
 
@@ -318,14 +319,35 @@ def test_a_handshake_has_its_time(files):
             assert idle.recv(1000).startswith(b"HTTP/1.1 200 ")
 
 
+def gave_way(fleet):
+    return fleet.metrics()["baton_http_gave_way_total"]
+
+
 def test_handshakes_are_bounded_in_number(files):
     """Above the bound the oldest silent one makes room, after its second."""
     with SecureFleet(*files, prefill=0, decode=0,
                      gateway_args=["--head-timeout-s", "3600"]) as alone:
         silent = [alone.raw() for _ in range(300)]
+        for sock in silent:
+            sock.sendall(hello_bytes())
         assert alone.request("GET", "/health")[0] == 200
-        for sock in silent[:40]:
-            assert sock.recv(1) == b""
-        assert alone.metrics()["baton_http_connections"] <= 257
+        assert gave_way(alone) >= 300 - 256
+        for sock in silent:
+            sock.close()
+
+
+def test_half_hellos_hold_nobody_up(files):
+    """They are as cheap as half heads, so a handshake waits for none of them."""
+    with SecureFleet(*files, prefill=0, decode=0,
+                     gateway_args=["--head-timeout-s", "3600", "--max-connections", 350]) as alone:
+        hello = hello_bytes()
+        silent = [alone.raw() for _ in range(300)]
+        for sock in silent:
+            sock.sendall(hello[:100])
+        assert alone.request("GET", "/health")[0] == 200
+        assert gave_way(alone) == 0
+        silent += [alone.raw() for _ in range(100)]
+        assert alone.request("GET", "/health")[0] == 200
+        assert gave_way(alone) >= 50
         for sock in silent:
             sock.close()

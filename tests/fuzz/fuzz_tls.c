@@ -64,6 +64,9 @@ static void converse(struct gw_tls *tls, SSL *client, struct changes *changes)
         if (got <= 0)
             break;
         apply(changes, piece, (size_t)got);
+        /* What is whole stays so when more comes. */
+        check(!gw_tls_is_whole_hello(piece, (size_t)got / 2) ||
+              gw_tls_is_whole_hello(piece, (size_t)got));
         gw_tls_feed(tls, piece, (size_t)got);
         size_t n = hear(tls, &shaken, text, sizeof text, &err);
         check(!n || (n == sizeof request - 1 && memcmp(text, request, n) == 0));

@@ -167,16 +167,37 @@ void fixture_pass_ms(struct fixture *f, int64_t ms)
 
 /* ---- clients ---- */
 
-int client_open(struct fixture *f, int receive_bytes)
+static int open_socket(void)
 {
-    struct sockaddr_in address;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
+    return fd;
+}
+
+static void connect_to(struct fixture *f, int fd)
+{
+    struct sockaddr_in address;
+    assert_int_equal(uv_ip4_addr("127.0.0.1", gw_http_port(f->server), &address), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+}
+
+int client_open(struct fixture *f, int receive_bytes)
+{
+    int fd = open_socket();
     if (receive_bytes)
         assert_int_equal(
             setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes), 0);
-    assert_int_equal(uv_ip4_addr("127.0.0.1", gw_http_port(f->server), &address), 0);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    connect_to(f, fd);
+    return fd;
+}
+
+int client_open_from(struct fixture *f, const char *host)
+{
+    struct sockaddr_in address;
+    int fd = open_socket();
+    assert_int_equal(uv_ip4_addr(host, 0, &address), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    connect_to(f, fd);
     return fd;
 }
 

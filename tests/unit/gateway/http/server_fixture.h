@@ -50,6 +50,8 @@ void fixture_pass_ms(struct fixture *f, int64_t ms);
 
 /* receive_bytes: SO_RCVBUF, 0 for the default. */
 int client_open(struct fixture *f, int receive_bytes);
+/* The same from an address of 127.0.0.0/8. */
+int client_open_from(struct fixture *f, const char *host);
 void client_send(struct fixture *f, int fd, const char *bytes, size_t n);
 void client_say(struct fixture *f, int fd, const char *text);
 /* Reads into f->reply until it ends in or holds `needle`; returns the reply. */

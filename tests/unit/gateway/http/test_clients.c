@@ -395,7 +395,83 @@ TEST(over_the_limit_the_oldest_idle_connection_is_closed)
     close(fd);
 }
 
-TEST(over_the_limit_without_an_idle_connection_the_answer_is_503)
+static bool is_open(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0;
+}
+
+/* A client that has sent part of a request, and the server has read it. */
+static int start_part(const char *host, const char *text)
+{
+    int fd = client_open_from(&f, host);
+    client_say(&f, fd, text);
+    fixture_settle(&f);
+    return fd;
+}
+
+static void expect_served(const char *host)
+{
+    int fd = client_open_from(&f, host);
+    client_say(&f, fd, "GET /show HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert_non_null(strstr(client_read_all(&f, fd), "HTTP/1.1 200 "));
+    close(fd);
+}
+
+TEST(over_the_limit_the_oldest_half_head_of_the_fullest_address_gives_way)
+{
+    enum { N = 8 };
+    int fds[N];
+    f.options.max_connections = N + 2;
+    fixture_start(&f);
+    int few[] = {start_part("127.0.0.2", "GET / HT"), start_part("127.0.0.2", "")};
+    for (int i = 0; i < N; i++)
+        fds[i] = start_part("127.0.0.1", "GET / HT");
+    expect_served("127.0.0.3");
+    fixture_wait_connections(&f, N + 1);
+    assert_int_equal(gw_http_stats(f.server)->n_gave_way, 1);
+    assert_false(is_open(fds[0]));
+    for (int i = 1; i < N; i++)
+        assert_true(is_open(fds[i]));
+    assert_true(is_open(few[0]) && is_open(few[1]));
+    close(few[0]);
+    close(few[1]);
+    for (int i = 0; i < N; i++)
+        close(fds[i]);
+}
+
+TEST(half_heads_of_one_address_give_way_to_a_newcomer_of_the_same)
+{
+    f.options.max_connections = 2;
+    fixture_start(&f);
+    int older = start_part("127.0.0.1", "GET / HT"), newer = start_part("127.0.0.1", "GET / HT");
+    expect_served("127.0.0.1");
+    assert_false(is_open(older));
+    assert_true(is_open(newer));
+    close(older);
+    close(newer);
+}
+
+TEST(half_bodies_give_way_after_half_heads)
+{
+    static const char half_body[] = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx";
+    f.options.max_connections = 2;
+    fixture_start(&f);
+    int body = start_part("127.0.0.1", half_body), head = start_part("127.0.0.1", "GET / HT");
+    expect_served("127.0.0.1");
+    assert_false(is_open(head));
+    assert_true(is_open(body));
+    fixture_wait_connections(&f, 1);
+    int other = start_part("127.0.0.1", half_body);
+    expect_served("127.0.0.1");
+    assert_false(is_open(body));
+    assert_true(is_open(other));
+    close(body);
+    close(head);
+    close(other);
+}
+
+TEST(over_the_limit_without_an_unfinished_connection_the_answer_is_503)
 {
     f.options.max_connections = 1;
     int held = start_request("/hold", 0);

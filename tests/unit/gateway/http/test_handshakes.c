@@ -14,6 +14,18 @@ enum { N_MORE = 20 };
 static struct fixture f;
 static struct gw_tls_context *context;
 
+static char hello[4096];
+static size_t n_hello;
+
+/* The first message of a client. */
+static void make_hello(void)
+{
+    SSL *client = tls_client(TLS1_3_VERSION);
+    assert_true(SSL_do_handshake(client) < 0);
+    n_hello = (size_t)BIO_read(SSL_get_wbio(client), hello, sizeof hello);
+    SSL_free(client);
+}
+
 SETUP(start)
 {
     struct tls_files files;
@@ -25,6 +37,7 @@ SETUP(start)
     f.options.tls = context;
     f.options.head_timeout_ms = 3600 * 1000;
     fixture_start(&f);
+    make_hello();
 }
 
 TEARDOWN(stop)
@@ -33,10 +46,14 @@ TEARDOWN(stop)
     gw_tls_context_close(context);
 }
 
+/* Drops what the server has said. */
 static bool is_closed(int fd)
 {
-    char byte;
-    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+    char bytes[4096];
+    ssize_t n = 1;
+    while (n > 0)
+        n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+    return n == 0;
 }
 
 static int n_closed(const int *fds, int n)
@@ -47,28 +64,94 @@ static int n_closed(const int *fds, int n)
     return count;
 }
 
-TEST(silent_handshakes_make_room_after_a_second_and_not_before)
+/* A client that sends n bytes of its hello and is silent then. */
+static int open_silent(const char *host, size_t n)
+{
+    int fd = client_open_from(&f, host);
+    client_send(&f, fd, hello, n);
+    return fd;
+}
+
+static size_t n_handshakes(void)
+{
+    return f.server->conns[GW_CONN_HANDSHAKE].n;
+}
+
+/* The server's part of the handshake has come. */
+static void expect_answer(int fd)
+{
+    char byte;
+    fixture_settle(&f);
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK), 1);
+}
+
+TEST(silent_handshakes_make_room_for_their_address_after_a_second_and_not_before)
 {
     int fds[GW_MAX_HANDSHAKES + N_MORE];
     int64_t begin_ns = baton_now_ns();
     for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
-        fds[i] = client_open(&f, 0);
-    fixture_wait_connections(&f, GW_MAX_HANDSHAKES);
+        fds[i] = open_silent("127.0.0.1", n_hello);
+    fixture_wait_connections(&f, GW_MAX_HANDSHAKES + N_MORE);
     fixture_settle(&f);
     int n_early = n_closed(fds, GW_MAX_HANDSHAKES);
     assert_true(!n_early || baton_now_ns() - begin_ns >= GW_HANDSHAKE_MIN_MS * BATON_MS);
+    assert_int_equal(n_handshakes(), GW_MAX_HANDSHAKES);
     for (int i = 0; i < 2 * N_MORE && n_closed(fds, N_MORE) < N_MORE; i++)
         fixture_pass_ms(&f, GW_HANDSHAKE_MIN_MS);
     assert_int_equal(n_closed(fds, N_MORE), N_MORE); /* the oldest */
-    assert_true(gw_http_n_connections(f.server) <= GW_MAX_HANDSHAKES);
+    assert_int_equal(n_handshakes(), GW_MAX_HANDSHAKES);
     for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
         close(fds[i]);
 }
 
+TEST(silent_handshakes_make_room_for_another_address_at_once)
+{
+    int fds[GW_MAX_HANDSHAKES + N_MORE];
+    for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
+        fds[i] = open_silent("127.0.0.1", n_hello);
+    fixture_settle(&f);
+    int other = open_silent("127.0.0.2", n_hello);
+    expect_answer(other);
+    assert_true(gw_http_stats(f.server)->n_gave_way >= 1);
+    assert_false(is_closed(other));
+    close(other);
+    for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
+        close(fds[i]);
+}
+
+TEST(half_hellos_take_no_place_of_a_handshake)
+{
+    int fds[GW_MAX_HANDSHAKES + N_MORE];
+    for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
+        fds[i] = open_silent("127.0.0.1", n_hello / 2);
+    fixture_wait_connections(&f, GW_MAX_HANDSHAKES + N_MORE);
+    fixture_settle(&f);
+    assert_int_equal(n_handshakes(), 0);
+    int whole = open_silent("127.0.0.1", n_hello);
+    expect_answer(whole);
+    client_send(&f, fds[0], hello + n_hello / 2, n_hello - n_hello / 2);
+    expect_answer(fds[0]);
+    assert_int_equal(n_closed(fds, GW_MAX_HANDSHAKES + N_MORE), 0);
+    close(whole);
+    for (int i = 0; i < GW_MAX_HANDSHAKES + N_MORE; i++)
+        close(fds[i]);
+}
+
+TEST(a_hello_that_never_ends_has_the_time_of_a_head)
+{
+    int fd = open_silent("127.0.0.1", n_hello / 2);
+    fixture_wait_connections(&f, 1);
+    fixture_pass_ms(&f, 3600 * 1000);
+    fixture_wait_connections(&f, 0);
+    assert_true(is_closed(fd));
+    close(fd);
+}
+
 TEST(a_handshake_that_never_ends_has_the_time_of_a_head)
 {
-    int fd = client_open(&f, 0);
-    fixture_wait_connections(&f, 1);
+    int fd = open_silent("127.0.0.1", n_hello);
+    fixture_settle(&f);
+    assert_int_equal(n_handshakes(), 1);
     fixture_pass_ms(&f, 3600 * 1000);
     fixture_wait_connections(&f, 0);
     assert_true(is_closed(fd));

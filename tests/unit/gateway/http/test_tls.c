@@ -201,6 +201,47 @@ TEST_ALONE(a_certificate_needs_its_key)
     assert_non_null(strstr(why.text, "ssl-keyfile: /none: "));
 }
 
+/* The first message of the client; its length. */
+static size_t take_hello(char *bytes, size_t n)
+{
+    assert_true(SSL_do_handshake(client) < 0);
+    return take_from_client(bytes, n);
+}
+
+TEST(a_hello_is_whole_with_its_last_byte)
+{
+    char bytes[4096];
+    size_t n = take_hello(bytes, sizeof bytes);
+    for (size_t i = 0; i < n; i++)
+        assert_false(gw_tls_is_whole_hello(bytes, i));
+    assert_true(gw_tls_is_whole_hello(bytes, n));
+}
+
+TEST(a_hello_may_come_in_records_of_one_byte)
+{
+    char bytes[4096], records[6 * 4096] = {0};
+    size_t n = take_hello(bytes, sizeof bytes), length = 0;
+    for (size_t i = 5; i < n; i++) { /* without the head of its record */
+        assert_false(gw_tls_is_whole_hello(records, length));
+        memcpy(records + length, "\x16\x03\x01\x00\x01", 5);
+        records[length + 5] = bytes[i];
+        length += 6;
+    }
+    assert_true(gw_tls_is_whole_hello(records, length));
+}
+
+TEST(what_cannot_become_a_hello_is_not_waited_for)
+{
+    assert_false(gw_tls_is_whole_hello("", 0));
+    assert_true(gw_tls_is_whole_hello("G", 1));                        /* no TLS */
+    assert_true(gw_tls_is_whole_hello("\x15\x03", 2));                 /* an alert */
+    assert_true(gw_tls_is_whole_hello("\x16\x03\x01\x00\x00", 5));     /* an empty record */
+    assert_true(gw_tls_is_whole_hello("\x16\x03\x01\xff\xff", 5));     /* one too long */
+    assert_true(gw_tls_is_whole_hello("\x16\x03\x01\x00\x01\x02", 6)); /* another message */
+    assert_true(gw_tls_is_whole_hello("\x16\x03\x01\x00\x04\x01\xff\xff\xff", 9)); /* too long */
+    assert_false(gw_tls_is_whole_hello("\x16\x03\x01\x00\x01\x01\x16", 7));
+}
+
 EACH_TEST(begin, end)
 
 ALL_TESTS(make_files, remove_files)
