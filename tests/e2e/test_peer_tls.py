@@ -1,7 +1,9 @@
 """Mutual TLS between processes: a whole fleet by it, and peers without a certificate."""
+import contextlib
 import os
 import signal
 import socket
+import ssl
 
 import certificates
 import pytest
@@ -69,20 +71,58 @@ def test_a_worker_that_is_killed_is_noticed_and_another_joins(fleet):
     assert fleet.generate(**STORY)["output_tokens"]
 
 
-def test_who_has_no_certificate_of_the_fleet_does_not_join(fleet, folder):
+@pytest.mark.parametrize("authority, subject", [("other", "baton"), ("fleet", "mallory")])
+def test_who_has_no_certificate_of_the_fleet_does_not_join(fleet, folder, authority, subject):
     """The token is right; the worker knocks again and again, and no Hello of it ever arrives."""
-    stranger = certificates.identity(folder, "other")
+    stranger = certificates.identity(folder, authority, subject)
     listen = ["--inbox", "tls+tcp://127.0.0.1:0", "--bulk", "tls+tcp://127.0.0.1:0"]
+    refused = fleet.gateway.text().count(" ev=peers_refused ")
     knocker = fleet.start_worker("decode", "stranger", args=[*stranger, *listen])
     wait_for(lambda: " ev=gateway_found " in knocker.text(), "the stranger to find the gateway")
     late = fleet.start_worker("decode", "decode-2")  # after it, and it is there first
     fleet.wait_ready(4)  # linked both ways: one that dies before that is missed by its silence only
+    if subject != "baton":  # else it refuses the gateway before that
+        wait_for(lambda: fleet.gateway.text().count(" ev=peers_refused ") > refused,
+                 "the gateway to log that it refuses somebody")
     assert not fleet.worker("stranger") and "stranger" not in fleet.gateway.text()
     assert " ev=gateway_joined " not in knocker.text()
     for process in (knocker, late):
         process.kill()
         del fleet.workers[process.name]
     wait_for(lambda: not fleet.worker("decode-2"), "the worker to be lost")
+
+
+def secure(url, certfile, keyfile, cafile):
+    """A client with this certificate, its handshake done."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cafile)
+    context.load_cert_chain(certfile, keyfile)
+    return context.wrap_socket(wire.connect_only(url), server_hostname="baton")
+
+
+def is_greeted(url, certfile, keyfile, cafile):
+    """Whether a client with this certificate comes as far as NNG's greeting."""
+    with contextlib.suppress(ssl.SSLError, ConnectionError):
+        with secure(url, certfile, keyfile, cafile) as client:
+            return client.recv(8) == wire.PULL_GREETING
+    return False
+
+
+def test_every_listener_checks_whom_a_certificate_is_for(fleet, folder, identity):
+    mallory = certificates.identity(folder, "fleet", "mallory")
+    for url in [fleet.inbox, *listening(fleet.workers["decode-0"])]:
+        assert is_greeted(url, *identity[1::2])
+        assert not is_greeted(url, *mallory[1::2])
+
+
+def test_a_chain_of_64_kib_is_refused(fleet, folder, identity):
+    certfile, keyfile, cafile = identity[1::2]
+    short = certificates.lengthen(folder, certfile, cafile, 8 << 10)
+    assert is_greeted(fleet.inbox, short, keyfile, cafile)
+    long = certificates.lengthen(folder, certfile, cafile, 64 << 10)
+    for _ in range(20):
+        assert not is_greeted(fleet.inbox, long, keyfile, cafile)
+    assert fleet.generate(**STORY)["output_tokens"]
 
 
 def test_what_is_no_tls_harms_nobody(fleet):

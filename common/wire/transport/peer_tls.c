@@ -1,5 +1,6 @@
 #include "common/wire/transport/peer_tls.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include <nng/supplemental/tls/tls.h>
 
 #include "common/base/buf.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/os/file.h"
 #include "common/wire/transport/nng_error.h"
@@ -16,6 +18,9 @@ enum { FILE_MAX_BYTES = 1 << 20 };
 
 /* The name that every certificate of a fleet is for: addresses are numbers, and they change. */
 #define FLEET_NAME "baton"
+
+/* Between two looks at how many peers were refused: each copies all statistics of NNG. */
+#define TELL_PAUSE_NS (1000 * BATON_MS)
 
 /* NNG reads a listener's configuration without a lock while another takes its place, so none is
  * freed before the end. */
@@ -34,6 +39,13 @@ static struct {
     int n_listeners;
 } tls;
 
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    bool any_listener;
+    int64_t next_ns;
+    uint64_t n_told;
+} refused = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 struct texts {
     struct baton_buf cert, key, ca;
 };
@@ -49,7 +61,7 @@ static int make_config(const struct texts *texts, nng_tls_mode mode, nng_tls_con
         rv = nng_tls_config_ca_chain(*config, texts->ca.data, NULL);
     if (!rv)
         rv = nng_tls_config_auth_mode(*config, NNG_TLS_AUTH_MODE_REQUIRED);
-    if (!rv && mode == NNG_TLS_MODE_CLIENT)
+    if (!rv) /* of the peer, on both sides */
         rv = nng_tls_config_server_name(*config, FLEET_NAME);
     return rv;
 }
@@ -175,13 +187,59 @@ enum baton_err baton_peer_tls_check(const struct baton_url *url, const char *tex
     return BATON_OK;
 }
 
+/* ---- refused peers ---- */
+
+static uint64_t count_refused(void)
+{
+    uint64_t n = 0;
+    nng_stat *all;
+    if (nng_stats_get(&all))
+        return 0;
+    for (nng_stat *one = nng_stat_child(all); one; one = nng_stat_next(one))
+        if (!strcmp(nng_stat_name(one), "listener")) {
+            nng_stat *errors = nng_stat_find(one, "auth");
+            n += errors ? nng_stat_value(errors) : 0;
+        }
+    nng_stats_free(all);
+    return n;
+}
+
+void baton_peer_tls_tell_refused(void)
+{
+    static struct baton_log_limit limit;
+    int64_t now_ns = baton_now_ns();
+    pthread_mutex_lock(&refused.lock);
+    if (refused.any_listener && now_ns >= refused.next_ns) {
+        uint64_t n = count_refused();
+        if (n > refused.n_told)
+            baton_log_limited(&limit, BATON_LOG_WARN, "peers_refused",
+                              BATON_I("n", n - refused.n_told),
+                              BATON_S("reason", "TLS failed: no certificate of peer-cafile for "
+                                                "the name " FLEET_NAME));
+        refused.n_told = n; /* less when a listener was closed */
+        refused.next_ns = now_ns + TELL_PAUSE_NS;
+    }
+    pthread_mutex_unlock(&refused.lock);
+}
+
+/* ---- listening and dialling ---- */
+
+static void note_listener(nng_listener listener)
+{
+    if (tls.n_listeners < MAX_LISTENERS)
+        tls.listeners[tls.n_listeners++] = listener;
+    pthread_mutex_lock(&refused.lock);
+    refused.any_listener = true;
+    pthread_mutex_unlock(&refused.lock);
+}
+
 int baton_peer_listen(nng_socket socket, const char *url, nng_listener *listener)
 {
     int rv = nng_listener_create(listener, socket, url);
     if (!rv && tls.current)
         rv = nng_listener_set_ptr(*listener, NNG_OPT_TLS_CONFIG, tls.current->server);
-    if (!rv && tls.current && tls.n_listeners < MAX_LISTENERS)
-        tls.listeners[tls.n_listeners++] = *listener;
+    if (!rv && tls.current)
+        note_listener(*listener);
     return rv ? rv : nng_listener_start(*listener, 0);
 }
 

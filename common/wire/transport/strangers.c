@@ -10,6 +10,7 @@
 #include "common/base/cond.h"
 #include "common/base/log.h"
 #include "common/wire/transport/known_pipes.h"
+#include "common/wire/transport/peer_tls.h"
 #include "common/wire/transport/stranger_judge.h"
 
 enum { MAX_ROWS = BATON_MAX_STRANGER_ROWS, MAX_LOOKS = BATON_MAX_STRANGER_LOOKS };
@@ -407,6 +408,7 @@ static void pass(struct baton_strangers *strangers)
         scan(strangers);
     judge(strangers);
     pthread_mutex_unlock(&strangers->judge_lock);
+    baton_peer_tls_tell_refused();
 }
 
 static int64_t next_pass_ns(int64_t begin_ns)
