@@ -159,6 +159,36 @@ def test_handshakes_that_never_end_keep_nobody_out(identity):
         assert fleet.generate(**STORY)["output_tokens"]
 
 
+def half_close(url, identity, part):
+    """A connection that its client has ended on its own side only, after this part."""
+    if part == "half a hello":
+        sock = begin_hello(url)
+    else:
+        client = secure(url, *identity[1::2])
+        assert client.recv(8)
+        if part == "close_notify":
+            with contextlib.suppress(ssl.SSLError, OSError):
+                client.setblocking(False)
+                client.unwrap()
+            return socket.socket(fileno=client.detach())
+        if part == "a length":
+            client.sendall(wire.GREETING + bytes(6) + b"\x10")
+        sock = socket.socket(fileno=client.detach())
+    sock.shutdown(socket.SHUT_WR)
+    return sock
+
+
+@pytest.mark.parametrize("part", ["half a hello", "no greeting", "a length", "close_notify"])
+def test_what_a_peer_ends_on_its_side_is_closed(fleet, identity, part):
+    """Most by NNG; after "a length" it waits for nothing, and does not notice the end."""
+    watch = Watch(fleet.gateway)
+    files = watch.files()
+    held = [half_close(fleet.inbox, identity, part) for _ in range(20)]
+    wait_for(lambda: not any(map(wire.is_open, held)), "the connections to be closed")
+    wait_for(lambda: watch.files() <= files + 8, "the descriptors to be closed")
+    assert fleet.generate(**STORY)["output_tokens"]
+
+
 @pytest.mark.parametrize("program", ["baton-gateway", "baton-prefill"])
 @pytest.mark.parametrize("case, reason", [
     ("one file", "are needed together"), ("no file", "No such file"), ("no key", "peer-keyfile"),

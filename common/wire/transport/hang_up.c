@@ -67,37 +67,35 @@ bool baton_hang_up_is_here(const struct baton_hang_up *hang_up,
     return target->fd >= 0 && is_ours(hang_up, target->fd, &peer) && is_same(&peer, &wanted);
 }
 
+bool baton_hang_up_is_established(const struct baton_hang_up_target *connection)
+{
+    struct tcp_info info = {0};
+    socklen_t size = sizeof info;
+    return !getsockopt(connection->fd, IPPROTO_TCP, TCP_INFO, &info, &size) &&
+           info.tcpi_state == TCP_ESTABLISHED;
+}
+
 struct search {
     const struct baton_hang_up *hang_up;
     void (*see)(void *arg, const struct baton_hang_up_target *connection);
     void *arg;
 };
 
-/* One that was ended is NNG's to close, which it may have begun. */
-static bool is_established(int fd)
-{
-    struct tcp_info info = {0};
-    socklen_t size = sizeof info;
-    return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) &&
-           info.tcpi_state == TCP_ESTABLISHED;
-}
-
 static bool show(void *arg, int fd)
 {
     const struct search *search = arg;
     union address peer;
-    if (fd != search->hang_up->reserved && is_ours(search->hang_up, fd, &peer) &&
-        is_established(fd))
+    if (fd != search->hang_up->reserved && is_ours(search->hang_up, fd, &peer))
         search->see(search->arg, &(struct baton_hang_up_target){.peer = peer.any, .fd = fd});
     return true;
 }
 
-void baton_hang_up_each(const struct baton_hang_up *hang_up,
+bool baton_hang_up_each(const struct baton_hang_up *hang_up,
                         void (*see)(void *arg, const struct baton_hang_up_target *connection),
                         void *arg)
 {
     struct search search = {.hang_up = hang_up, .see = see, .arg = arg};
-    baton_own_fds_each(show, &search);
+    return baton_own_fds_each(show, &search);
 }
 
 /* The system call itself: NNG may close fd at any moment, which is fine, since the copy is looked
@@ -130,7 +128,7 @@ static void match(void *arg, const struct baton_hang_up_target *connection)
 bool baton_hang_up_peer(struct baton_hang_up *hang_up, const struct sockaddr_storage *peer)
 {
     struct baton_hang_up_target target = {.peer = *peer, .fd = -1};
-    baton_hang_up_each(hang_up, match, &target);
+    (void)baton_hang_up_each(hang_up, match, &target);
     return baton_hang_up_one(hang_up, &target);
 }
 
@@ -152,6 +150,6 @@ static bool end(void *arg, int fd)
 size_t baton_hang_up_all(struct baton_hang_up *hang_up)
 {
     struct sweep sweep = {.hang_up = hang_up};
-    baton_own_fds_each(end, &sweep);
+    (void)baton_own_fds_each(end, &sweep);
     return sweep.n;
 }

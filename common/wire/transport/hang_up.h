@@ -36,11 +36,14 @@ struct baton_hang_up_target {
     int fd;
 };
 
-/* Calls see for each connection that was accepted on the port and that neither side has ended, in
- * one pass over the descriptors. see must not come here again. */
-void baton_hang_up_each(const struct baton_hang_up *hang_up,
+/* Calls see for each connection that was accepted on the port and is not over for both sides, in
+ * one pass over the descriptors. see must not come here again. Returns whether it saw all. */
+bool baton_hang_up_each(const struct baton_hang_up *hang_up,
                         void (*see)(void *arg, const struct baton_hang_up_target *connection),
                         void *arg);
+
+/* False: one side has ended it, so NNG closes it soon or has begun to. */
+bool baton_hang_up_is_established(const struct baton_hang_up_target *connection);
 
 /* Looks for the peer's connection and shuts it down; false when it is not found. */
 bool baton_hang_up_peer(struct baton_hang_up *hang_up, const struct sockaddr_storage *peer);

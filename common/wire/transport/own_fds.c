@@ -1,6 +1,7 @@
 #include "common/wire/transport/own_fds.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -33,15 +34,21 @@ int baton_own_fds_any(void)
     return fd;
 }
 
-void baton_own_fds_each(bool (*look)(void *arg, int fd), void *arg)
+bool baton_own_fds_each(bool (*look)(void *arg, int fd), void *arg)
 {
     pthread_mutex_lock(&own.lock);
     DIR *fds = open_fds();
     if (fds)
         rewinddir(fds);
-    bool goes_on = true;
-    for (const struct dirent *entry; goes_on && fds && (entry = readdir(fds));)
-        if (entry->d_name[0] != '.')
+    bool goes_on = true, is_whole = false;
+    while (goes_on && fds && !is_whole) {
+        errno = 0;
+        const struct dirent *entry = readdir(fds);
+        if (entry && entry->d_name[0] != '.')
             goes_on = look(arg, (int)strtol(entry->d_name, NULL, 10));
+        is_whole = !entry && !errno;
+        goes_on &= entry || is_whole;
+    }
     pthread_mutex_unlock(&own.lock);
+    return is_whole;
 }

@@ -21,7 +21,8 @@ enum baton_err baton_own_fds_open(void) BATON_MUST_CHECK;
 /* A descriptor that stays open: of the directory itself. -1 without one. */
 int baton_own_fds_any(void);
 
-/* Calls look with each descriptor until it returns false. look must not come here again. */
-void baton_own_fds_each(bool (*look)(void *arg, int fd), void *arg);
+/* Calls look with each descriptor until it returns false. look must not come here again. Returns
+ * whether it saw all that were open meanwhile. */
+bool baton_own_fds_each(bool (*look)(void *arg, int fd), void *arg);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <nng/nng.h>
+
 #include "common/base/clock.h"
 #include "common/base/cond.h"
 #include "common/base/log.h"
@@ -30,7 +32,7 @@ struct baton_strangers {
 
     pthread_mutex_t judge_lock; /* guards the judge */
     struct baton_stranger_judge judge;
-    int64_t next_scan_ns; /* of the thread */
+    int64_t next_scan_ns, waited_ns; /* of the thread; when messages last waited for the owner */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -179,7 +181,7 @@ bool baton_strangers_add(struct baton_strangers *strangers, uint32_t pipe,
     const struct baton_peer_key key = baton_peer_key_of(peer);
     pthread_mutex_lock(&strangers->lock);
     bool has_room = name_pipe(strangers, pipe, peer, &key) &&
-                    !baton_known_pipes_add(&strangers->pipes, pipe, &key);
+                    !baton_known_pipes_add(&strangers->pipes, pipe, &key, baton_now_ns());
     pthread_mutex_unlock(&strangers->lock);
     return has_room;
 }
@@ -283,10 +285,12 @@ static void see(void *arg, const struct baton_hang_up_target *connection)
     bool stays = true;
     pthread_mutex_lock(&strangers->lock);
     struct baton_stranger *row = find_peer(strangers, &key);
-    if (row) {
+    bool is_known = baton_known_pipes_see(&strangers->pipes, &key, baton_now_ns());
+    bool is_open = (row || !is_known) && baton_hang_up_is_established(connection);
+    if (is_open && row) {
         row->target.fd = connection->fd;
         row->n_scan = strangers->n_scans;
-    } else if (!baton_known_pipes_have_peer(&strangers->pipes, &key)) {
+    } else if (is_open) {
         strangers->found_new = true;
         stays = come(strangers, 0, connection);
     }
@@ -305,6 +309,24 @@ static void drop_unseen(struct baton_strangers *strangers)
     }
 }
 
+/* NNG 1.5.2 does not notice the end of a connection by TLS that comes while it waits for nothing
+ * from it: it has shut the socket down, and keeps the pipe and the descriptor. So pipes are closed
+ * that a scan from begin_ns on did not see. That is safe (hang_up.h): nothing arrives any more. A
+ * pipe may wait for the inbox's owner, with a message, so the time begins after that. */
+static void close_unseen(struct baton_strangers *strangers, int64_t begin_ns)
+{
+    int64_t since_ns = begin_ns - strangers->judge.patience_ns;
+    if (atomic_load_explicit(&strangers->is_waiting, memory_order_relaxed))
+        strangers->waited_ns = begin_ns;
+    for (uint32_t pipe = 1; pipe && strangers->waited_ns < since_ns;) {
+        pthread_mutex_lock(&strangers->lock);
+        pipe = baton_known_pipes_take_unseen(&strangers->pipes, since_ns, begin_ns);
+        pthread_mutex_unlock(&strangers->lock);
+        if (pipe)
+            (void)nng_pipe_close((nng_pipe){.id = pipe});
+    }
+}
+
 /* Looks for all connections to the port. The judge's lock is held. */
 static void scan(struct baton_strangers *strangers)
 {
@@ -313,7 +335,8 @@ static void scan(struct baton_strangers *strangers)
     strangers->n_scans++;
     strangers->found_new = false;
     pthread_mutex_unlock(&strangers->lock);
-    baton_hang_up_each(&strangers->judge.hang_up, see, strangers);
+    if (baton_hang_up_each(&strangers->judge.hang_up, see, strangers))
+        close_unseen(strangers, begin_ns);
     int64_t end_ns = baton_now_ns(), taken_ns = end_ns - begin_ns;
     pthread_mutex_lock(&strangers->lock);
     drop_unseen(strangers);
@@ -474,6 +497,7 @@ enum baton_err baton_strangers_start(int64_t patience_ns, struct baton_strangers
     pthread_mutex_init(&started->lock, NULL);
     pthread_mutex_init(&started->judge_lock, NULL);
     baton_cond_init(&started->changed);
+    baton_known_pipes_init(&started->pipes);
     started->judge.patience_ns = patience_ns;
     enum baton_err err = baton_hang_up_init(&started->judge.hang_up);
     if (!err && pthread_create(&started->thread, NULL, run, started))

@@ -15,6 +15,8 @@
  *     greedy    the largest, when what they hold of unfinished messages is too much together
  *     rejected  a pipe that the inbox's owner rejected, stranger or not
  *
+ * It also closes pipes whose connection is over, stranger's or not, if NNG does not.
+ *
  * A stranger leaves the table when it is admitted or gone. The thread looks for connections every
  * 100 ms, and takes a hundredth of a core at most for it. While it finds some that it did not know,
  * for 10 s after a crowd, and with strangers, it makes a pass every 10 ms, and takes a tenth of a

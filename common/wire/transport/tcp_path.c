@@ -69,6 +69,6 @@ int64_t baton_tcp_path_silent_ns(uint32_t pipe)
     if (nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_LOCADDR, &local) ||
         nng_pipe_get_addr((nng_pipe){.id = pipe}, NNG_OPT_REMADDR, &peer))
         return INT64_MAX;
-    baton_own_fds_each(ask, &search);
+    (void)baton_own_fds_each(ask, &search);
     return search.found_ns;
 }

@@ -26,14 +26,19 @@ static struct baton_peer_key ip6(const char *host, uint16_t port)
     return baton_peer_key_of(&peer);
 }
 
+SETUP(begin)
+{
+    baton_known_pipes_init(&known);
+}
+
 static bool has(struct baton_peer_key peer)
 {
-    return baton_known_pipes_have_peer(&known, &peer);
+    return baton_known_pipes_see(&known, &peer, 0);
 }
 
 static void add(uint32_t pipe, struct baton_peer_key peer)
 {
-    assert_ok(baton_known_pipes_add(&known, pipe, &peer));
+    assert_ok(baton_known_pipes_add(&known, pipe, &peer, 0));
 }
 
 TEST(a_pipe_is_known_by_address_port_and_family_until_it_is_removed)
@@ -59,3 +64,21 @@ TEST(a_peer_with_two_pipes_is_known_until_both_are_removed)
     baton_known_pipes_remove(&known, 2);
     assert_false(has(ip4("10.0.0.1", 80)));
 }
+
+TEST(a_pipe_that_is_not_seen_for_long_is_taken_once_in_that_time)
+{
+    struct baton_peer_key first = ip4("10.0.0.1", 80), second = ip4("10.0.0.2", 80);
+    add(1, first);
+    add(2, second);
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 0, 1), 0);
+    assert_true(baton_known_pipes_see(&known, &first, 5));
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 5, 9), 2);
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 5, 9), 0);
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 6, 9), 1);
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 10, 11), 2);
+    baton_known_pipes_remove(&known, 1);
+    baton_known_pipes_remove(&known, 2);
+    assert_int_equal(baton_known_pipes_take_unseen(&known, 100, 100), 0);
+}
+
+EACH_TEST(begin, NULL)
