@@ -43,6 +43,7 @@ struct baton_message {
 
 /* Pipes that were ended before a message with a right to be here came by them (strangers.h). */
 struct baton_strangers_stats {
+    size_t n_open; /* with those that are about to be hung up */
     uint64_t n_crowded, n_silent, n_greedy;
 };
 

@@ -271,6 +271,7 @@ void baton_strangers_get_stats(struct baton_strangers *strangers,
 {
     pthread_mutex_lock(&strangers->lock);
     *stats = strangers->stats;
+    stats->n_open = atomic_load(&strangers->n_rows);
     pthread_mutex_unlock(&strangers->lock);
 }
 
