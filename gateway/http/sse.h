@@ -2,7 +2,8 @@
  *
  * CR, LF and CR LF all end a line in that format, so data is written as one "data:" line for each
  * of its lines, and a client joins them with LF: every kind of line end in data arrives as LF,
- * every other byte unchanged. Data should be UTF-8.
+ * every other byte unchanged. Text that may have a CR must be written as JSON, which escapes it.
+ * Data should be UTF-8.
  *
  * Ownership: bytes go to the caller's buffer.
  * Threading: pure functions.

@@ -58,7 +58,8 @@ export async function* generate(body, signal) {
       const value = name === "token" ? data : JSON.parse(data);
       if (name === "error") throw new ApiError(response.status, value.error);
       ended ||= name === "summary";
-      yield { name, data: value };
+      if (name === "token_json") yield { name: "token", data: value.text };
+      else yield { name, data: value };
     }
   } catch (cause) {
     if (cause instanceof ApiError || cause.name === "AbortError") throw cause;

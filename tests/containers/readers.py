@@ -30,9 +30,8 @@ def read(port, story, **options):
         for event in stream.events:
             now = time.monotonic()
             last, gap = now, max(gap, now - last)
-            if event.name == "token":
-                text += event.data
-            elif event.name == "error":
+            text += event.text
+            if event.name == "error":
                 return f"error {event.json()['error']['code']}", text, gap
             elif event.name == "summary":
                 return "done", text, gap

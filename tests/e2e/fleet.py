@@ -89,6 +89,13 @@ class Event:
     def json(self):
         return json.loads(self.data)
 
+    @property
+    def text(self):
+        """What a native stream's event adds to the answer."""
+        if self.name == "token_json":
+            return self.json()["text"]
+        return self.data if self.name == "token" else ""
+
     def __repr__(self):
         return f"{self.name}: {self.data!r}"
 
@@ -147,8 +154,7 @@ class Stream:
         """Reads to the end; the text, and the last event."""
         text, last = "", None
         for last in self.events:
-            if last.name == "token":
-                text += last.data
+            text += last.text
         return text, last
 
     def abandon(self):

@@ -92,7 +92,7 @@ def is_stream(path, body):
 def texts(path, events):
     """{choice: its text} of a stream, whole or broken."""
     if path == "/generate/stream":
-        return {0: "".join(event.data for event in events if event.name == "token")}
+        return {0: "".join(event.text for event in events)}
     made = {}
     for event in events:
         for choice in (event.json() if event.data.startswith("{") else {}).get("choices", []):
@@ -106,7 +106,7 @@ def of_stream(path, events):
 
 
 def of_native_stream(events):
-    text = "".join(event.data for event in events if event.name == "token")
+    text = "".join(event.text for event in events)
     steps = [event.json() for event in events if event.name == "step"]
     assert [events[0].name, events[-1].name] == ["meta", "summary"], events[-1]
     return essence([text, steps, events[0].json(), events[-1].json()])

@@ -40,9 +40,8 @@ def read(fleet, i, body, quick_ones_are_through):
     if i % 4 == 1:
         assert quick_ones_are_through.wait(PATIENCE_S)
     for n, event in enumerate(stream.events):
-        assert event.name in ("meta", "token", "summary"), event
-        if event.name == "token":
-            text += event.data
+        assert event.name in ("meta", "token", "token_json", "summary"), event
+        text += event.text
         if i % 4 == 0 and n == 3 + i % 7:
             stream.abandon()
             return None

@@ -5,7 +5,9 @@ import random
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import kinds
 import pytest
+from conftest import written
 from fleet import BIN, MODEL, ROOT, Fleet, wait_for
 from programs import run
 
@@ -62,6 +64,18 @@ def test_the_stream_shows_the_text_that_generate_returns(fleet):
         text, last = fleet.stream(**body).text()
         assert last.name == "summary"
         assert text == fleet.generate(**body)["generated_text"]
+
+
+@pytest.mark.parametrize("text", ["a\rb", "a\r\nb", "a\n\rb", "\r\r\n\n\r", "a\n\nb\r",
+                                  "\r", "\n\n"])
+def test_a_stream_keeps_every_kind_of_line_end(fleet, text):
+    body = dict(prompt=STORY, max_new_tokens=40, **written(text))
+    assert fleet.generate(**body)["generated_text"] == text
+    streamed, last = fleet.stream(**body).text()
+    assert (streamed, last.name) == (text, "summary")
+    body = dict(prompt=STORY, max_tokens=40, stream=True, **written(text))
+    events = list(fleet.stream("/v1/completions", **body).events)
+    assert kinds.texts("/v1/completions", events) == {0: text}
 
 
 def test_greedy_continuations_are_the_golden_ones(fleet):

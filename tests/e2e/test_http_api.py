@@ -277,7 +277,11 @@ def test_the_events_of_a_stream(fleet):
         last = list(stream.events)[-1]
         return last if last.name == "error" else "late"
     error = run_out_of_time(fails_midway)
-    assert {event.name for event in [*events, error]} == set(items("POST /generate/stream"))
+    stream = Stream(fleet.port, {"prompt": "Once", **written("\r")})
+    [returned] = [event for event in stream.events if event.name == "token_json"]
+    assert set(returned.json()) == event_members("token_json") - {"token", "token_json"}
+    names = {event.name for event in [*events, error, returned]}
+    assert names == set(items("POST /generate/stream"))
     assert (members(error.json(), without=("error.usage",))
             == described("Errors") - {"error.retry_after_s"})
     assert set(events[0].json()) == event_members("meta")

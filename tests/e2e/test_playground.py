@@ -3,6 +3,7 @@ import json
 
 import pytest
 from chromium import CONTROL, SHIFT, Browser
+from conftest import written
 from fleet import ROOT, Fleet
 from sampling import FILTERS, shape
 
@@ -187,6 +188,16 @@ def test_events_are_read_however_they_are_cut(fleet, open_page):
             if (all !== "token= é€🙂\\n|message=x|summary={}") return `${size}: ${all}`;
         }
         return "ok"; })()""") == "ok"
+
+
+def test_a_streams_text_has_its_carriage_returns(fleet, open_page):
+    page, text = open_page(fleet), "a\r\nb\n\r"
+    body = json.dumps({"prompt": "Once", "max_new_tokens": 20, **written(text)})
+    assert page.js("""(async () => {
+        const { generate } = await import("/web/api.js");
+        let text = "";
+        for await (const { name, data } of generate(BODY)) if (name === "token") text += data;
+        return text; })()""".replace("BODY", json.dumps(body))) == text
 
 
 # Why this token

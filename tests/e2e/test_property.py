@@ -26,7 +26,7 @@ def chosen(steps):
 
 def of_stream(fleet, body):
     events = list(fleet.stream(**body).events)
-    text = "".join(event.data for event in events if event.name == "token")
+    text = "".join(event.text for event in events)
     answer = {**events[0].json(), **events[-1].json(), "generated_text": text}
     return [(*(answer[key] for key in SAME), chosen(e.json() for e in events if e.name == "step"))]
 

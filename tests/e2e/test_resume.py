@@ -14,7 +14,7 @@ import certificates
 import pytest
 from balancer import Balancer
 from chromium import Browser
-from conftest import KEY, OTHER_KEY
+from conftest import KEY, OTHER_KEY, written
 from fleet import PATIENCE_S, SLOW, WORDY, Fleet, abandon, read_events, run_out_of_time, wait_for
 from test_tls import SecureFleet
 
@@ -111,8 +111,8 @@ def go_on(fleet, id, text, n=None, **more):
 
 def pieces(event):
     """(choice, text) of an event."""
-    if event.name == "token":
-        return [(0, event.data)]
+    if event.name in ("token", "token_json"):
+        return [(0, event.text)]
     data = json.loads(event.data) if event.data.startswith("{") else {}
     kind = data.get("type", "")
     if kind == "content_block_delta":
@@ -168,6 +168,18 @@ def test_a_stream_is_whole_wherever_it_was_cut(fleet, path):
         check(fleet, path, stream.id, go_on(fleet, stream.id, had), essence(text))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(cut, cuts))
+
+
+def test_carriage_returns_survive_cuts(fleet):
+    text = "a\rb\r\nc\n\rd\n\ne\r"
+    body = {"prompt": "Once", "max_new_tokens": 40, "ignore_eos": False, **written(text)}
+    uncut = begin(fleet, body=body).read()
+    assert essence(uncut) == {0: text}
+    for end in re.finditer(b"\n\n", uncut[:-2]):
+        stream = begin(fleet, body=body)
+        had = stream.read(end.end())
+        stream.abandon()
+        assert essence(go_on(fleet, stream.id, had)) == {0: text}
 
 
 def cut_at_random(fleet, rng, expected):

@@ -1,5 +1,7 @@
 #include "gateway/api/native/writer.h"
 
+#include <string.h>
+
 #include "gateway/request/stages.h"
 
 static bool wants_timeline(const struct gw_choice *choice)
@@ -168,9 +170,21 @@ static void write_step(struct gw_choice *choice)
     baton_buf_reset(step);
 }
 
+/* No line of a server-sent event can hold a CR: a reader takes it for the end of the line. */
+static void write_as_json(struct gw_choice *choice, const char *text, size_t n)
+{
+    struct gw_event event;
+    gw_event_open(&event, choice, "token_json");
+    baton_json_put_text(&event.out, "text", text, n);
+    gw_event_close(&event);
+}
+
 static void write_text(struct gw_choice *choice, const char *text, size_t n)
 {
-    gw_completion_write(choice->completion, choice, "token", text, n);
+    if (memchr(text, '\r', n))
+        write_as_json(choice, text, n);
+    else
+        gw_completion_write(choice->completion, choice, "token", text, n);
 }
 
 static void write_summary(struct gw_choice *choice)

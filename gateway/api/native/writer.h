@@ -1,7 +1,7 @@
 /* The answers of the native routes (docs/http-api.md, "Generation").
  *
  *     whole:  one JSON object, for a batch {"results":[...]} of them
- *     stream: meta (step? token?)... summary | error
+ *     stream: meta (step? (token | token_json)?)... summary | error
  *
  * Ownership: see gateway/api/completion/writer.h.
  * Threading: loop thread.

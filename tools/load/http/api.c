@@ -219,7 +219,7 @@ static enum baton_err read_native(const struct ld_event *event, int64_t now_ns,
     bool is_summary = !strcmp(event->name, "summary");
     struct baton_json *json = NULL;
     /* A token's JSON is not parsed: the client must cost as little as possible. */
-    if (!strcmp(event->name, "token"))
+    if (!strcmp(event->name, "token") || !strcmp(event->name, "token_json"))
         return add_text(record, now_ns);
     if (!strcmp(event->name, "error"))
         return fail_by_event(record, event);

@@ -33,7 +33,7 @@ TEST(native_events_are_understood)
                    "{\"id\":\"gen-1\",\"ttft_s\":0.25,\"prompt_tokens\":4,\"seed\":3}", 5, &ended));
     assert_ok(take(LD_API_NATIVE, "token", " a", 6, &ended));
     assert_ok(take(LD_API_NATIVE, "step", "{}", 7, &ended));
-    assert_ok(take(LD_API_NATIVE, "token", " b", 8, &ended));
+    assert_ok(take(LD_API_NATIVE, "token_json", "{\"text\":\"\\r\"}", 8, &ended));
     assert_false(ended);
     assert_ok(
         take(LD_API_NATIVE, "summary",
