@@ -102,13 +102,34 @@ static int open_socket(void)
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* An abstract address begins with a zero byte and has no terminator. Returns its length. */
-static socklen_t name_of(uint64_t epoch, struct sockaddr_un *address)
+/* /proc/net/unix shows names to every user, so half of the digest is all that a name has of the
+ * epoch. */
+enum baton_err baton_kv_offer_name(uint64_t epoch, char name[BATON_KV_OFFER_NAME_BYTES])
 {
+    static const char purpose[] = "baton kv offers";
+    uint8_t text[sizeof purpose + sizeof epoch], digest[BATON_SHA256_BYTES];
+    uint64_t part;
+    memcpy(text, purpose, sizeof purpose);
+    memcpy(text + sizeof purpose, &epoch, sizeof epoch);
+    enum baton_err err = baton_sha256_of(text, sizeof text, digest);
+    if (err)
+        return err;
+    memcpy(&part, digest, sizeof part);
+    (void)snprintf(name, BATON_KV_OFFER_NAME_BYTES, "baton-kv-%016llx", (unsigned long long)part);
+    return BATON_OK;
+}
+
+/* An abstract address begins with a zero byte and has no terminator. */
+static enum baton_err address_of(uint64_t epoch, struct sockaddr_un *address, socklen_t *n)
+{
+    char name[BATON_KV_OFFER_NAME_BYTES];
+    enum baton_err err = baton_kv_offer_name(epoch, name);
+    if (err)
+        return err;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "baton-kv-%016llx",
-                     (unsigned long long)epoch);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+    memcpy(address->sun_path + 1, name, strlen(name));
+    *n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    return BATON_OK;
 }
 
 /* Whether the process at the other end has this one's user. */
@@ -148,8 +169,10 @@ static bool send_with_file(int connection, const struct baton_kv_offer *offer, i
 static enum baton_err connect_to(int connection, uint64_t epoch, struct baton_why *why)
 {
     struct sockaddr_un address;
-    socklen_t n = name_of(epoch, &address);
+    socklen_t n;
     unsigned uid;
+    if (address_of(epoch, &address, &n))
+        return baton_fail(why, BATON_NO_MEMORY, "no memory for the name of its socket");
     if (connect(connection, (struct sockaddr *)&address, n)) {
         if (errno == ECONNREFUSED)
             return baton_fail(why, BATON_NOT_FOUND, "it takes no offers on this host");
@@ -215,10 +238,12 @@ enum baton_err baton_kv_offers_open(uint64_t epoch, struct baton_kv_offers **out
                                     struct baton_why *why)
 {
     struct sockaddr_un address;
-    socklen_t n = name_of(epoch, &address);
+    socklen_t n;
     struct baton_kv_offers *offers = calloc(1, sizeof *offers);
-    if (!offers)
+    if (!offers || address_of(epoch, &address, &n)) {
+        free(offers);
         return baton_fail(why, BATON_NO_MEMORY, "no memory for offers of KV pools");
+    }
     offers->epoch = epoch;
     for (int i = 0; i < BATON_KV_OFFERS_MAX; i++)
         offers->slots[i].connection = offers->slots[i].fd = -1;

@@ -3,16 +3,17 @@
  * has the place of a piece.
  *
  *     sender                                    receiver
- *     connects to @baton-kv-<its epoch>  ---->  listens
+ *     connects to @baton-kv-<digest>  ------->  listens
  *     sends the offer and the file, closes
  *     KvBegin(shares), on the link that the offer names  ---->  takes the offer of that link, and
  *                                                               confirms it in KvAck
  *
  * The offer arrives before the KvBegin that refers to it, so nobody waits. The socket's name is
  * abstract: it needs no directory, leaves no file behind, and is visible where both share a network
- * namespace. Each side checks the other's user (SO_PEERCRED): a pool contains users' prompts, and
- * is given to processes of the same user only. The ticket of the reservation (common/base/ticket.h)
- * proves that a gateway of the fleet sent the sender here.
+ * namespace. It is a digest of the receiver's epoch: all users of the host can read the name, and
+ * learn no epoch from it. Each side checks the other's user (SO_PEERCRED): a pool contains users'
+ * prompts, and is given to processes of the same user only. The ticket of the reservation
+ * (common/base/ticket.h) proves that a gateway of the fleet sent the sender here.
  *
  *     bytes   0 magic         8 version   12 n_blocks         16 link         24 sender_epoch
  *            32 receiver_epoch  40 request_id  48 attempt       52 zero
@@ -21,7 +22,7 @@
  * Ownership: plain data; files are borrowed, except the one that take returns.
  * Threading: one thread.
  * Errors:    parse: INVALID, with the field. send: NOT_FOUND (nobody listens: another host), AGAIN
- *            (too many wait there), PEER (another user's process), IO.
+ *            (too many wait there), PEER (another user's process), IO, NO_MEMORY.
  */
 #ifndef BATON_WORKER_KV_OFFER_H
 #define BATON_WORKER_KV_OFFER_H
@@ -48,6 +49,11 @@ struct baton_kv_offer {
 void baton_kv_offer_pack(const struct baton_kv_offer *offer, uint8_t bytes[BATON_KV_OFFER_BYTES]);
 enum baton_err baton_kv_offer_parse(const uint8_t *bytes, size_t n, struct baton_kv_offer *offer,
                                     struct baton_why *why) BATON_MUST_CHECK;
+
+/* The socket's abstract name, without its leading zero byte. NO_MEMORY. */
+enum { BATON_KV_OFFER_NAME_BYTES = 32 };
+enum baton_err baton_kv_offer_name(uint64_t epoch,
+                                   char name[BATON_KV_OFFER_NAME_BYTES]) BATON_MUST_CHECK;
 
 /* Sends the offer with the file fd to the life receiver_epoch of a worker. Does not wait. */
 enum baton_err baton_kv_offer_send(const struct baton_kv_offer *offer, int fd,

@@ -99,14 +99,27 @@ static int connect_raw(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int n = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "baton-kv-%016llx",
-                     (unsigned long long)sample.receiver_epoch);
+    char name[BATON_KV_OFFER_NAME_BYTES];
+    assert_ok(baton_kv_offer_name(sample.receiver_epoch, name));
+    memcpy(address.sun_path + 1, name, strlen(name));
     if (connect(connection, (struct sockaddr *)&address,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n))) {
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name)))) {
         close(connection);
         return -1;
     }
     return connection;
+}
+
+TEST(the_name_of_a_socket_does_not_show_the_epoch)
+{
+    char name[BATON_KV_OFFER_NAME_BYTES], again[BATON_KV_OFFER_NAME_BYTES], epoch[17];
+    assert_ok(baton_kv_offer_name(sample.receiver_epoch, name));
+    assert_ok(baton_kv_offer_name(sample.receiver_epoch, again));
+    assert_string_equal(name, again);
+    (void)snprintf(epoch, sizeof epoch, "%016llx", (unsigned long long)sample.receiver_epoch);
+    assert_null(strstr(name, epoch));
+    assert_ok(baton_kv_offer_name(sample.receiver_epoch + 1, again));
+    assert_string_not_equal(name, again);
 }
 
 static bool is_there(uint64_t link)
