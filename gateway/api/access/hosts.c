@@ -129,8 +129,11 @@ bool gw_hosts_has(const struct gw_hosts *hosts, const char *host)
 {
     struct in6_addr v6;
     struct gw_view name = without_port((struct gw_view){host, strlen(host)});
-    if (hosts->any || !*host || is_localhost(name) || read_address(name, &v6) ||
-        gw_view_equals_nocase(name, hosts->bound))
+    if (hosts->any || !*host)
+        return true;
+    if (!name.n) /* no host: not even the bound address "" */
+        return false;
+    if (is_localhost(name) || read_address(name, &v6) || gw_view_equals_nocase(name, hosts->bound))
         return true;
     for (size_t i = 0; i < hosts->n; i++)
         if (hosts->names[i].n == name.n && !strncasecmp(hosts->names[i].p, name.p, name.n))

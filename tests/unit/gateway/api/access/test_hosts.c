@@ -49,6 +49,14 @@ TEST(localhost_addresses_and_listed_names_are_this_server)
             fail_msg("accepted: %s", others[i]);
 }
 
+TEST(a_text_that_is_no_host_is_not_the_empty_bound_address)
+{
+    static const char *const texts[] = {"h;ttp:x", ":8000", "evil.example:http", "."};
+    struct gw_hosts hosts = read_list("llm.example", "");
+    for (size_t i = 0; i < BATON_N_OF(texts); i++)
+        assert_false(gw_hosts_has(&hosts, texts[i]));
+}
+
 TEST(hosts_are_checked_on_loopback_or_with_a_list)
 {
     assert_true(read_list("", "127.0.0.1").are_checked);
