@@ -1,7 +1,7 @@
 """Attacks of strangers on a fleet, and their cost: `attacks.py [NAME...]` prints figures in full
 size.
 
-test_strangers.py runs the same in a small size and asserts.
+tests/attack/test_strangers.py runs the same in a small size and asserts.
 """
 import argparse
 import contextlib

@@ -1,14 +1,17 @@
 """docs/reliability.md names tests that exist, and the faults that tests/chaos knows."""
 import re
+import subprocess
 import sys
 
-from fleet import ROOT
+import pytest
+from fleet import BIN, ROOT
 
 sys.path.append(str(ROOT / "tests/chaos"))
 import scenario  # noqa: E402
 
+KINDS = "unit|golden|fuzz|style|e2e|attack|tools|bench"  # of tests, as ctest names them
 DOCUMENT = (ROOT / "docs/reliability.md").read_text()
-FAILURES = DOCUMENT.split("## Failures")[1].split("## Chaos")[0]
+FAILURES = DOCUMENT.split("## Failures")[1].split("## Attacks")[0]
 
 
 def test_every_test_that_holds_a_row_exists():
@@ -18,6 +21,26 @@ def test_every_test_that_holds_a_row_exists():
     assert len(named) > 30
     assert not {name for name in named if f"def {name}(" not in tests
                 and f"TEST({name})" not in tests}
+
+
+@pytest.fixture(scope="module")
+def known():
+    """The names of all tests."""
+    listed = subprocess.run(["ctest", "--test-dir", BIN.parent, "-N"], capture_output=True,
+                            text=True, check=True).stdout
+    return set(re.findall(r"Test +#\d+: (\S+)", listed))
+
+
+def test_every_test_that_is_named_is_one_of_ctests(known):
+    pages = DOCUMENT + (ROOT / "SECURITY.md").read_text()
+    named = set(re.findall(rf"`((?:{KINDS})\.\w+)`", pages))
+    assert len(named) > 20 and not named - known
+
+
+def test_every_attack_is_in_the_table(known):
+    table = DOCUMENT.split("## Attacks")[1].split("\n## ")[0]
+    attacks = {name for name in known if name.startswith("attack.")}
+    assert len(attacks) >= 10 and attacks == set(re.findall(r"`(attack\.\w+)`", table))
 
 
 def test_every_row_has_a_test():
