@@ -62,27 +62,45 @@ class Exchange:
         self.socket.close()
 
     @property
+    def answer(self):
+        """Without the interim answers (1xx) that come before it."""
+        data = self.data
+        while data.startswith(b"HTTP/1.1 1") and b"\r\n\r\n" in data:
+            data = data.split(b"\r\n\r\n", 1)[1]
+        return data
+
+    @property
     def status(self):
-        return int(self.data[9:12]) if self.data else 0
+        return int(self.answer[9:12]) if self.answer else 0
 
     @property
     def headers(self):
-        head = self.data.split(b"\r\n\r\n", 1)[0].decode()
+        head = self.answer.split(b"\r\n\r\n", 1)[0].decode()
         return {k.lower(): v for k, v in (line.split(": ", 1) for line in head.split("\r\n")[1:])}
 
     def error(self):
         """The error object of an answer or of a stream's last event, or None."""
-        body = self.data.split(b"\r\n\r\n", 1)[1] if b"\r\n\r\n" in self.data else b""
+        body = self.answer.partition(b"\r\n\r\n")[2]
         at = body.rfind(b'{"error":')
         return json.JSONDecoder().raw_decode(body[at:].decode())[0]["error"] if at >= 0 else None
 
-    def text(self):
-        """The text of a native stream's token events."""
-        body, data = b"", self.data.split(b"\r\n\r\n", 1)[1]
+    def body(self):
+        """The whole body of an answer, chunked or not."""
+        head, data = self.answer.split(b"\r\n\r\n", 1)
+        if b"\r\ntransfer-encoding: chunked" not in head.lower():
+            return data
+        body = b""
         while data and not data.startswith(b"0\r\n"):
             size, data = data.split(b"\r\n", 1)
             body, data = body + data[:int(size, 16)], data[int(size, 16) + 2:]
-        return "".join(each.data for each in read_events(io.BytesIO(body)) if each.name == "token")
+        return body
+
+    def events(self):
+        return list(read_events(io.BytesIO(self.body())))
+
+    def text(self):
+        """The text of a native stream's token events."""
+        return "".join(event.text for event in self.events())
 
     def outcome(self):
         """'ok', the code of the error, or 'lost'."""
