@@ -11,7 +11,7 @@ import random_requests
 
 # fault: its weight
 FAULTS = {"kill": 5, "leave": 2, "stop": 3, "freeze": 3, "cut": 4, "starve": 1, "full_disk": 1,
-          "few_threads": 1, "garbage": 3, "lie": 3}
+          "few_threads": 1, "garbage": 3, "lie": 3, "clock": 2}
 
 
 def names(topology, n_gateways):
@@ -46,6 +46,8 @@ def event(rng, members, after):
     if fault == "garbage":
         made |= {"seed": rng.randrange(2**32), "n": rng.choice([1, 10, 60]),
                  "inbox": rng.choice(["inbox", "bulk"])}
+    if fault == "clock":
+        made["days"] = rng.choice([-400, -1, 1, 1, 400])
     if fault == "lie":
         made |= {"seed": rng.randrange(2**32), "role": rng.choice(["prefill", "decode"])}
     return made

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import resource
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ import liars
 from fleet import BIN, MODEL, SLOW, Process, free_port, held, wait_for
 
 SUBNET = "10.99.0"
+DAY_NS = 86400 * 10**9
+CLOCK = BIN / "clock_jump.so"  # preloaded into all processes
 INBOX, BULK, HTTP = 7100, 7200, 8080
 TOKEN = "chaos"
 KEY = "operator-of-chaos"  # other hosts than the gateway's need it to see processes
@@ -30,6 +33,11 @@ COMPLAINT = re.compile(
 
 def sh(*command):
     subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+
+
+def has_clock():
+    """Whether the wall clock of processes can be set: not under a sanitizer."""
+    return CLOCK.exists()
 
 
 def enter_namespaces():
@@ -86,11 +94,11 @@ class Member:
             ready = Path(f"{log}.net")
             os.mkfifo(ready)
             argv = ["unshare", "--net", "sh", "-c", 'read -r _ <"$0"; exec "$@"', ready, *argv]
-            self.process = Process(self.name, argv, log)
+            self.process = Process(self.name, argv, log, self.world.environment)
             self.plug_in()
             ready.write_text("\n")
         else:
-            self.process = Process(self.name, argv, log)
+            self.process = Process(self.name, argv, log, self.world.environment)
 
     def plug_in(self):
         mine, theirs, pid = f"vx{self.index}", f"px{self.index}", self.process.pid
@@ -186,6 +194,9 @@ class World:
         self.keys = Path(self.dir.name) / "keys"
         self.keys.write_text(KEY + "\n")
         self.gateway_args = gateway_args
+        self.environment = ({"LD_PRELOAD": str(CLOCK), "BATON_CLOCK_JUMP": self.dir.name + "/clock"}
+                            if has_clock() else {})
+        self.set_clock(0)
         names = [(f"gateway-{i}", "gateway") for i in range(n_gateways)]
         names += ([(f"prefill-{i}", "prefill") for i in range(n_prefill)]
                   + [(f"decode-{i}", "decode") for i in range(n_decode)])
@@ -223,6 +234,12 @@ class World:
                 subprocess.run(["ip", "link", "del", f"vx{member.index}"], capture_output=True)
         self.drain_disk()
         self.dir.cleanup()
+
+    def set_clock(self, days):
+        """Of all processes; the file stays the one that they have mapped."""
+        path = Path(self.dir.name) / "clock"
+        with open(path, "r+b" if path.exists() else "wb") as file:
+            file.write(struct.pack("<q", days * DAY_NS))
 
     def fill_disk(self):
         """A file system without a byte left, as somebody's --pack-dir."""
