@@ -89,7 +89,10 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
 
 void gw_exchange_arrived(struct gw_exchange *exchange)
 {
-    exchange->conn->server->arriving_bytes -= exchange->arriving_bytes;
+    struct gw_conn *conn = exchange->conn;
+    conn->server->arriving_bytes -= exchange->arriving_bytes;
+    if (conn->address)
+        conn->address->arriving_bytes -= exchange->arriving_bytes;
     exchange->arriving_bytes = 0;
 }
 

@@ -110,8 +110,25 @@ static void refuse_body(struct gw_conn *conn, enum baton_err err)
         gw_conn_refuse(conn, err == BATON_NO_MEMORY ? &no_memory : &bad);
 }
 
-/* Counts n more bytes of incomplete bodies. Beyond the bound the oldest of them are refused: a body
- * that takes long is slow, or holds memory on purpose. */
+/* Returns the oldest body of the address whose bodies take most: one that takes long is slow, or
+ * holds memory on purpose. */
+static struct gw_conn *find_greedy(const struct gw_http_server *server)
+{
+    const struct gw_conn_list *bodies = &server->conns[GW_CONN_BODY];
+    struct gw_conn *greedy = NULL;
+    size_t most = 0;
+    for (struct gw_conn *conn = gw_conn_list_first(bodies); conn;
+         conn = gw_conn_list_next(bodies, conn)) {
+        size_t n = conn->address ? conn->address->arriving_bytes : conn->exchange->arriving_bytes;
+        if (!greedy || n > most) {
+            greedy = conn;
+            most = n;
+        }
+    }
+    return greedy;
+}
+
+/* Counts n more bytes of incomplete bodies. Beyond the bound some are refused. */
 static void count_arriving(struct gw_conn *conn, size_t n)
 {
     static const struct gw_error crowded = {
@@ -122,9 +139,11 @@ static void count_arriving(struct gw_conn *conn, size_t n)
     size_t max_bytes = server->options.max_arriving_bytes;
     conn->exchange->arriving_bytes += n;
     server->arriving_bytes += n;
+    if (conn->address)
+        conn->address->arriving_bytes += n;
     while (max_bytes && server->arriving_bytes > max_bytes) {
         server->stats.n_bodies_dropped++;
-        gw_conn_refuse(gw_conn_list_first(&server->conns[GW_CONN_BODY]), &crowded);
+        gw_conn_refuse(find_greedy(server), &crowded);
     }
 }
 

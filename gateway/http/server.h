@@ -60,7 +60,7 @@ struct gw_http_options {
     struct gw_limits address_limits;
     size_t max_head_bytes;     /* 16 KiB -> 431 */
     size_t max_body_bytes;     /* -> 413 */
-    size_t max_arriving_bytes; /* of all incomplete bodies -> 503 for the oldest; 0: unlimited */
+    size_t max_arriving_bytes; /* of all incomplete bodies -> 503 for some; 0: unlimited */
     int64_t head_timeout_ms;   /* from the first byte of a request to its empty line -> 408 */
     int64_t body_timeout_ms;   /* of the body -> 408 */
     int64_t idle_timeout_ms;   /* keep-alive without a request: closed */

@@ -206,24 +206,50 @@ TEST_IN(setup, teardown, an_address_sends_and_receives_so_much)
     close(fd);
 }
 
+enum { N_SENDERS = 20, SENT_BYTES = 10000 };
+
+/* Sends all of a body but its last byte. */
+static int send_most(const char *host)
+{
+    static char body[SENT_BYTES];
+    int fd = client_open_from(&f, host);
+    memset(body, 'b', sizeof body);
+    client_say(&f, fd, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10001\r\n\r\n");
+    client_send(&f, fd, body, sizeof body);
+    fixture_settle(&f);
+    return fd;
+}
+
 TEST_IN(setup, teardown, the_oldest_bodies_give_way_to_new_ones)
 {
-    enum { N_CLIENTS = 20, SENT_BYTES = 10000 };
-    static char body[SENT_BYTES];
-    int fds[N_CLIENTS];
+    int fds[N_SENDERS];
     f.options.max_arriving_bytes = 100000;
     fixture_start(&f);
-    memset(body, 'b', sizeof body);
-    for (int i = 0; i < N_CLIENTS; i++) {
-        fds[i] = client_open(&f, 0);
-        client_say(&f, fds[i], "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10001\r\n\r\n");
-        client_send(&f, fds[i], body, sizeof body);
-        fixture_settle(&f);
-    }
+    for (int i = 0; i < N_SENDERS; i++)
+        fds[i] = send_most("127.0.0.1");
     assert_non_null(strstr(client_read_all(&f, fds[0]), "HTTP/1.1 503 "));
     assert_int_equal(gw_http_stats(f.server)->n_bodies_dropped, 10);
-    client_say(&f, fds[N_CLIENTS - 1], "b");
-    client_read(&f, fds[N_CLIENTS - 1], "HTTP/1.1 200 ");
-    for (int i = 0; i < N_CLIENTS; i++)
+    client_say(&f, fds[N_SENDERS - 1], "b");
+    client_read(&f, fds[N_SENDERS - 1], "HTTP/1.1 200 ");
+    for (int i = 0; i < N_SENDERS; i++)
+        close(fds[i]);
+}
+
+TEST_IN(setup, teardown, bodies_give_way_to_those_of_addresses_that_send_less)
+{
+    int fds[N_SENDERS];
+    f.options.max_arriving_bytes = 100000;
+    fixture_start(&f);
+    int first = send_most("127.0.0.2"), second = send_most("127.0.0.2");
+    for (int i = 0; i < N_SENDERS; i++)
+        fds[i] = send_most("127.0.0.1");
+    assert_int_equal(gw_http_stats(f.server)->n_bodies_dropped, 2 + N_SENDERS - 10);
+    client_say(&f, first, "b");
+    client_read(&f, first, "HTTP/1.1 200 ");
+    client_say(&f, second, "b");
+    client_read(&f, second, "HTTP/1.1 200 ");
+    close(first);
+    close(second);
+    for (int i = 0; i < N_SENDERS; i++)
         close(fds[i]);
 }
