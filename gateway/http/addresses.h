@@ -26,7 +26,7 @@ struct gw_address {
     char bytes[GW_ADDRESS_BYTES];
     size_t n_connections;
     struct gw_crowd unfinished, handshakes; /* places of its connections (crowds.h) */
-    size_t arriving_bytes; /* of incomplete bodies */
+    size_t arriving_bytes;                  /* of incomplete bodies */
     struct gw_account *account;
 };
 
