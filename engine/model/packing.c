@@ -52,10 +52,12 @@ enum baton_err baton_packing_add(struct baton_packing *packing,
         err = add_job(packing, (struct baton_packing_job){.source = *source,
                                                           .packed = *part,
                                                           .first_row = first,
+                                                          .matrix = packing->n_matrices,
                                                           .is_gated = is_gated,
                                                           .keeps_blocks = keeps_blocks(
                                                               source, first, n_rows, part->dtype)});
     }
+    packing->n_matrices++;
     return err;
 }
 
@@ -69,7 +71,7 @@ struct pack_loop {
     const struct baton_packing *packing;
     float *rows; /* [n_threads][outputs of an item][n_in] */
     size_t rows_per_thread;
-    atomic_int *n_left;    /* [n_jobs] items */
+    atomic_int *n_left;    /* [n_matrices] items */
     atomic_llong n_packed; /* weights */
     int64_t n_all, begin_ns, show_next_ns;
     bool shows_progress, is_terminal;
@@ -157,9 +159,9 @@ static void pack_item(void *arg, int item, int worker)
         pack_blocks(job, panel, end);
     else
         pack_floats(job, panel, end, loop->rows + (size_t)worker * loop->rows_per_thread);
-    /* The thread that packs the last item of a matrix releases its pages. Another part of the same
-     * tensors may still need some: it faults them in again. */
-    if (atomic_fetch_sub(&loop->n_left[job - loop->packing->jobs], 1) == 1)
+    /* The thread that packs the last item of a matrix, of all its parts, releases its pages.
+     * Another matrix of the same tensors may still need some: it faults them in again. */
+    if (atomic_fetch_sub(&loop->n_left[job->matrix], 1) == 1)
         baton_weights_release(&job->source);
     atomic_fetch_add(&loop->n_packed,
                      (long long)(end - panel) * BATON_PANEL * (long long)job->packed.n_in);
@@ -171,12 +173,13 @@ static void pack_item(void *arg, int item, int worker)
 static bool prepare(struct pack_loop *loop, const struct baton_packing *packing, int n_threads)
 {
     size_t n_in = 1;
-    loop->n_left = calloc((size_t)packing->n_jobs + 1, sizeof *loop->n_left);
+    loop->n_left = calloc((size_t)packing->n_matrices + 1, sizeof *loop->n_left);
     for (int i = 0; loop->n_left && i < packing->n_jobs; i++) {
         const struct baton_packed *packed = &packing->jobs[i].packed;
         int n_panels = baton_packed_n_panels(packed);
         n_in = (size_t)packed->n_in > n_in ? (size_t)packed->n_in : n_in;
-        atomic_init(&loop->n_left[i], (n_panels + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM);
+        atomic_fetch_add(&loop->n_left[packing->jobs[i].matrix],
+                         (n_panels + PANELS_PER_ITEM - 1) / PANELS_PER_ITEM);
         loop->n_all += (int64_t)n_panels * BATON_PANEL * packed->n_in;
     }
     loop->rows_per_thread = BATON_WEIGHTS_READ_MAX * n_in;

@@ -18,12 +18,13 @@ struct baton_packing_job {
     int first_row;     /* of the source: packed's first output */
     bool is_gated;     /* the source has the gate's rows, then up's (arch/arrays.h) */
     bool keeps_blocks; /* the source's blocks are packed as they are, else as floats */
-    int first_item;    /* of this matrix in the loop over all */
+    int first_item;    /* of this part in the loop over all */
+    int matrix;        /* that it is a part of; parts of one share its source */
 };
 
 struct baton_packing {
     struct baton_packing_job *jobs;
-    int n_jobs, n_items;
+    int n_jobs, n_items, n_matrices;
     size_t cap_jobs;
 };
 
