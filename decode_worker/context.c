@@ -56,7 +56,15 @@ void dc_context_destroy(struct dc_context *context)
     baton_origin_fini(&context->origin);
     free(context->prompt.tokens);
     baton_prefix_fini(&context->prefix);
+    dc_context_end_wait(context);
     free(context);
+}
+
+void dc_context_end_wait(struct dc_context *context)
+{
+    if (context->waiting)
+        baton__v1__reserve__free_unpacked(context->waiting, NULL);
+    context->waiting = NULL;
 }
 
 enum baton_err dc_context_reserve(struct dc_context *context, struct baton_prefix_cache *cache,

@@ -66,7 +66,8 @@ struct dc_context {
     int max_new_tokens; /* as reserved: to be generated here */
     enum baton_priority priority;
     struct baton_seq seq;
-    struct baton_prefix prefix; /* until the prompt's blocks are registered */
+    struct baton_prefix prefix;  /* until the prompt's blocks are registered */
+    Baton__V1__Reserve *waiting; /* owned: blocks for it are not backed yet; NULL: it has them */
 
     struct baton_kv_receive receive; /* the hand-off, unless its prompt runs here */
     int64_t started_ns, ready_ns;    /* ready: prefilled and started */
@@ -100,6 +101,9 @@ struct dc_context *dc_context_create(void);
 
 /* Frees the context and everything that it owns, including its blocks. It must be in no list. */
 void dc_context_destroy(struct dc_context *context);
+
+/* Drops the Reserve that waited. */
+void dc_context_end_wait(struct dc_context *context);
 
 /* The positions that the request needs; the last token is never an input. */
 static inline int dc_positions_for(const Baton__V1__Reserve *wanted)

@@ -136,9 +136,14 @@ enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *pat
 }
 
 enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *kv_dtype,
-                                      int n_blocks, struct baton_why *why)
+                                      int n_blocks, const struct baton_kv_options *options,
+                                      struct baton_why *why)
 {
-    const struct baton_kv_pool_options pool = {.dtype = kv_dtype, .n_blocks = n_blocks};
+    /* A request that starts must not lose its drafts because their blocks come a moment later. */
+    struct baton_kv_growth_options growth = baton_kv_budget_growth(options);
+    growth.waits = true;
+    const struct baton_kv_pool_options pool = {
+        .dtype = kv_dtype, .n_blocks = n_blocks, .growth = &growth};
     return baton_kv_create(draft->model, &pool, &draft->kv, why);
 }
 

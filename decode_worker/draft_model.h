@@ -26,9 +26,11 @@ enum baton_err dc_draft_model_open(struct dc_draft_model *draft, const char *pat
                                    const char *dtype, const struct baton_host *host,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* Creates the pool for its sequences, with as many blocks as the served model's pool. */
+/* Creates the pool for its sequences, with as many blocks as the served model's pool, which grows
+ * and shrinks as options say. */
 enum baton_err dc_draft_model_reserve(struct dc_draft_model *draft, const char *kv_dtype,
-                                      int n_blocks, struct baton_why *why) BATON_MUST_CHECK;
+                                      int n_blocks, const struct baton_kv_options *options,
+                                      struct baton_why *why) BATON_MUST_CHECK;
 
 /* A zeroed struct is fine. */
 void dc_draft_model_close(struct dc_draft_model *draft);

@@ -1,5 +1,7 @@
 #include "decode_worker/reserve.h"
 
+#include <stdlib.h>
+
 #include "common/policy/reservations.h"
 
 /* Whether the batch has no slot for the class. A canceled context does not count, even while the
@@ -51,6 +53,40 @@ static enum baton_err take_blocks(struct dc_service *service, struct dc_context 
     return dc_context_reserve(context, &service->base.prefix_cache, wanted);
 }
 
+/* Keeps the Reserve with its context, whose blocks are not backed yet. */
+static enum baton_err keep_waiting(struct dc_context *context, const Baton__V1__Reserve *wanted)
+{
+    size_t n = baton__v1__reserve__get_packed_size(wanted);
+    uint8_t *bytes = malloc(n + 1);
+    if (!bytes)
+        return BATON_NO_MEMORY;
+    (void)baton__v1__reserve__pack(wanted, bytes);
+    context->waiting = baton__v1__reserve__unpack(NULL, n, bytes);
+    free(bytes);
+    context->priority = baton_prompt_priority(wanted->priority);
+    return context->waiting ? BATON_OK : BATON_NO_MEMORY;
+}
+
+static int blocks_for(const Baton__V1__Reserve *wanted)
+{
+    return baton_kv_blocks_for(dc_positions_for(wanted));
+}
+
+void dc_reserve_again(struct dc_service *service, struct dc_context *context)
+{
+    baton_prefix_fini(&context->prefix); /* of the attempt before */
+    enum baton_err err = take_blocks(service, context, context->waiting);
+    if (err == BATON_AGAIN)
+        return;
+    if (err) {
+        answer_rejected(service, &context->origin, blocks_for(context->waiting), false);
+        atomic_store(&context->canceled, true);
+    } else {
+        answer_reserved(service, context);
+    }
+    dc_context_end_wait(context);
+}
+
 void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_link *gateway,
                        const baton_envelope *envelope)
 {
@@ -62,18 +98,20 @@ void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_li
      * used, which a rejected request must not. */
     bool batch_full = is_batch_full(service, n_paused, baton_prompt_priority(wanted->priority));
     enum baton_err err = batch_full ? BATON_LIMIT : take_blocks(service, context, wanted);
+    if (err == BATON_AGAIN)
+        err = keep_waiting(context, wanted);
     if (!err) {
         context->origin = origin; /* moved */
         baton_request_table_add(&service->base.requests, &context->in_requests, &context->origin);
-        answer_reserved(service, context);
+        if (!context->waiting)
+            answer_reserved(service, context);
         return;
     }
     if (err == BATON_INVALID)
         baton_origin_fail(&origin, BATON__V1__FAILED__CODE__INVALID,
                           "reserve: more block hashes than the prompt has whole blocks");
     else
-        answer_rejected(service, &origin, baton_kv_blocks_for(dc_positions_for(wanted)),
-                        batch_full);
+        answer_rejected(service, &origin, blocks_for(wanted), batch_full);
     baton_origin_fini(&origin);
     dc_context_destroy(context);
 }

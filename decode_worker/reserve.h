@@ -6,6 +6,9 @@
  * before their prompt, where another worker can still serve them or admission can reject them. A
  * paused context leaves its slot to another one, so it does not count.
  *
+ * A context whose blocks are not backed by memory yet waits with its Reserve; the pool's thread
+ * wakes the worker when more are (engine/kv/growth.h).
+ *
  * Ownership: the created contexts belong to the service.
  * Threading: main thread.
  * Errors:    none. Without memory the answer is Rejected.
@@ -19,5 +22,9 @@
  * for credit. */
 void dc_reserve_answer(struct dc_service *service, int n_paused, struct baton_link *gateway,
                        const baton_envelope *envelope);
+
+/* Tries again to reserve for a context that waits, and answers unless it still does. A rejected one
+ * is canceled. */
+void dc_reserve_again(struct dc_service *service, struct dc_context *context);
 
 #endif

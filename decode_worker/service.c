@@ -35,7 +35,8 @@ static struct baton_kv_receive *find_receive(void *arg, const baton_envelope *en
 {
     struct dc_service *service = arg;
     struct dc_context *context = dc_context_find_request(&service->base.requests, envelope);
-    return context && !dc_context_is_in_engine(context) ? &context->receive : NULL;
+    bool is_ready = context && !context->waiting && !dc_context_is_in_engine(context);
+    return is_ready ? &context->receive : NULL;
 }
 
 static bool begin_receive(void *arg, struct baton_kv_receive *receive)
@@ -195,6 +196,8 @@ static int64_t work(struct baton_service *base, int64_t now_ns)
 {
     struct dc_service *service = of(base);
     int64_t next_ns = now_ns + BATON_SECOND;
+    if (service->draft)
+        baton_kv_tick(service->draft->kv, now_ns);
     dc_service_take_done(service);
     dc_service_step_hand_overs(service);
     for (struct dc_context *context = dc_context_first(&base->requests), *next; context;
@@ -202,6 +205,8 @@ static int64_t work(struct baton_service *base, int64_t now_ns)
         next = dc_context_next(&base->requests, context);
         if (context->deadline_ns > now_ns && context->deadline_ns < next_ns)
             next_ns = context->deadline_ns;
+        if (context->waiting && !atomic_load(&context->canceled))
+            dc_reserve_again(service, context);
         dc_service_step_context(service, context, now_ns);
     }
     return next_ns;
@@ -264,9 +269,11 @@ static enum baton_err open_pool(struct dc_service *service,
     kv.draft = service->draft ? service->draft->model : NULL;
     dc_service_size(&kv, options->max_batch, options->colocated_chunk);
     enum baton_err err = baton_service_open_pool(base, &kv, options->prefix_cache, why);
-    if (!err && service->draft)
-        err = dc_draft_model_reserve(service->draft, base->host->options->kv_dtype,
-                                     baton_kv_n_blocks(base->kv), why);
+    if (err || !service->draft)
+        return err;
+    err = dc_draft_model_reserve(service->draft, base->host->options->kv_dtype,
+                                 baton_kv_n_blocks(base->kv), &kv, why);
+    base->host->draft_kv = &service->draft->kv;
     return err;
 }
 

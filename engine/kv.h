@@ -1,5 +1,5 @@
-/* The KV cache as workers see it: a pool of blocks of keys and values, reserved once, and sequences
- * that hold some of them.
+/* The KV cache as workers see it: a pool of blocks of keys and values, whose addresses are reserved
+ * once and whose memory may grow with its use, and sequences that hold some of them.
  *
  * A block holds the BATON_KV_BLOCK_TOKENS positions from a multiple of that on: position p of a
  * sequence is in its block p / BATON_KV_BLOCK_TOKENS. A block of one layer is one contiguous piece
@@ -41,6 +41,18 @@ struct baton_seq;
 
 /* ---- pools ---- */
 
+/* How a pool grows with its use (engine/kv/growth.h). The functions are called on a thread of the
+ * pool. */
+struct baton_kv_growth_options {
+    bool (*may_take)(void *arg, size_t n_bytes); /* whether so much memory is left; NULL: always */
+    void (*grown)(void *arg); /* more is backed, or was given back: the owner should tick, and make
+                                 sequences again that waited; NULL: nobody is told */
+    void *arg;
+    int64_t idle_ns; /* blocks unused for so long are evicted, and their memory given back; 0: it is
+                        kept */
+    bool waits;      /* seq_init waits until its blocks are backed, and never returns AGAIN */
+};
+
 struct baton_kv_pool_options {
     const char *dtype; /* of the elements: "f32", "f16", "q8"; NULL or "auto": f32 where all of the
                           model's matrices are, else f16. INVALID also when heads are too wide
@@ -52,10 +64,11 @@ struct baton_kv_pool_options {
                             such layers: the pool does not slide */
     int n_step_rows;     /* the most positions that one sequence advances by in a forward; counts
                             for windows only */
+    const struct baton_kv_growth_options *growth; /* copied; NULL: memory is backed when it is
+                                                     touched, and kept */
 };
 
-/* Creates a pool for K and V of the model, which is not needed afterwards. A background thread
- * backs the pool with memory. */
+/* Creates a pool for K and V of the model, which is not needed afterwards. */
 enum baton_err baton_kv_create(const struct baton_model *model,
                                const struct baton_kv_pool_options *options, struct baton_kv **kv,
                                struct baton_why *why) BATON_MUST_CHECK;
@@ -74,13 +87,26 @@ enum baton_err baton_kv_measure(const struct baton_model *model,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
 int baton_kv_n_blocks(const struct baton_kv *kv);
-/* Blocks that no sequence holds; and of these, the ones that are cached. */
+/* Blocks that no sequence holds, as far as they are backed or may be; of these, the ones that are
+ * cached; and blocks that sequences hold. */
 int baton_kv_n_free(const struct baton_kv *kv);
 int baton_kv_n_cached(const struct baton_kv *kv);
+int baton_kv_n_held(const struct baton_kv *kv);
 /* The most blocks that a sequence could hold that began now; it also needs those of its window. */
 int baton_kv_n_reservable(const struct baton_kv *kv);
-/* Bytes that are not backed by memory yet. */
-size_t baton_kv_unbacked_bytes(const struct baton_kv *kv);
+
+/* The memory of a pool. One that does not grow counts as backed. */
+struct baton_kv_memory {
+    size_t cap_bytes;    /* of all blocks: the most it takes */
+    size_t backed_bytes; /* of them, backed by memory */
+    size_t used_bytes;   /* of them, in blocks that sequences hold or have set aside */
+    uint64_t n_failures; /* how often memory for more was not there */
+};
+struct baton_kv_memory baton_kv_memory(const struct baton_kv *kv);
+
+/* Takes over memory that was backed, gives back what is unused, and grows ahead of use. Called
+ * about once a second, and after grown. */
+void baton_kv_tick(struct baton_kv *kv, int64_t now_ns);
 
 /* Limits the cache to n_blocks from now on; 0 turns it off. Before this call it has no limit. */
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks);
@@ -116,8 +142,9 @@ struct baton_seq {
     int n_set_aside;              /* that it may hold */
 };
 
-/* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. INVALID: no tokens.
- * NO_MEMORY. On success *seq is empty (n_tokens 0). */
+/* Takes blocks for n_tokens positions, all or none. LIMIT: not enough are free. AGAIN: enough are,
+ * but they are not backed yet; grown tells when to try again. INVALID: no tokens. NO_MEMORY. On
+ * success *seq is empty (n_tokens 0). */
 enum baton_err baton_seq_init(struct baton_seq *seq, struct baton_kv *kv,
                               int n_tokens) BATON_MUST_CHECK;
 /* The same for a prompt whose first blocks may be there already: holds as many as are found under

@@ -148,8 +148,9 @@ static void try_start(struct pf_service *service, struct pf_job *job, bool *pool
     /* The last token of an output is never an input. */
     int n_positions = job->n_prompt + (job->naive ? job->max_new_tokens - 1 : 0);
     /* Blocks and transfer are kept if a later step here fails: the next call continues there. */
-    if (!job->seq.kv && take_blocks(service, job, n_positions)) {
-        if (job->parts.is_wanted) {
+    enum baton_err err = job->seq.kv ? BATON_OK : take_blocks(service, job, n_positions);
+    if (err) {
+        if (job->parts.is_wanted && err != BATON_AGAIN) {
             reject_parts(service, job);
             return;
         }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/os/open_files.h"
@@ -25,9 +26,9 @@ enum { INBOX_MAX_QUEUED = 1024, MAX_BEAT_S = 60 };
 enum { WORKER_FILES = 256 };
 
 /* Threads of this process: two that judge strangers at the inboxes, the engine's, its first helper,
- * and those that resolve names, back the KV cache, serve the KV disk, digest files and compile
- * grammars. */
-enum { OWN_THREADS = 9 };
+ * two that back KV caches (the model's, the draft model's), and those that resolve names, serve the
+ * KV disk, digest files and compile grammars. */
+enum { OWN_THREADS = 10 };
 
 #define BLAS_NAME "openblas"
 
@@ -412,6 +413,19 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+static uint64_t count_unbacked(const struct baton_host *host)
+{
+    const struct baton_kv *const pools[] = {host->kv, host->draft_kv ? *host->draft_kv : NULL};
+    uint64_t n = 0;
+    for (size_t i = 0; i < BATON_N_OF(pools); i++) {
+        struct baton_kv_memory memory = {0};
+        if (pools[i])
+            memory = baton_kv_memory(pools[i]);
+        n += memory.cap_bytes - memory.backed_bytes;
+    }
+    return n;
+}
+
 void baton_host_run(struct baton_host *host)
 {
     int64_t now_ns = baton_now_ns();
@@ -423,7 +437,7 @@ void baton_host_run(struct baton_host *host)
         int64_t cores_ns = baton_cores_tick(&host->cores, now_ns);
         touch_alive_file(host, now_ns);
         /* Backed pages no longer count as free memory, so the claim shrinks as they come. */
-        baton_memory_claim_set_unbacked(host->claim, baton_kv_unbacked_bytes(host->kv));
+        baton_memory_claim_set_unbacked(host->claim, count_unbacked(host));
         next_ns = earlier(next_ns, earlier(work_ns, cores_ns));
         now_ns = baton_now_ns();
         baton_doorbell_wait(&host->bell, next_ns > now_ns ? next_ns - now_ns : 0);

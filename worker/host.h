@@ -120,6 +120,7 @@ struct baton_host {
     const char *draft_model;          /* its name, for join; NULL or "": there is none */
     struct baton_memory_claim *claim; /* NULL: the worker sees no others */
     const struct baton_kv *kv;        /* the worker's, after join */
+    struct baton_kv *const *draft_kv; /* its draft model's; NULL: there is none */
     struct baton_doorbell bell;
     struct baton_inbox *inbox;
     struct baton_member *member;

@@ -30,8 +30,11 @@ enum baton_err baton_service_open_pool(struct baton_service *service,
                                        struct baton_why *why)
 {
     struct baton_host *host = service->host;
+    struct baton_kv_options growing = *options;
+    growing.grown = baton_host_wake;
+    growing.grown_arg = host;
     enum baton_err err =
-        baton_kv_budget_create(options, host->model, host->options->kv_dtype,
+        baton_kv_budget_create(&growing, host->model, host->options->kv_dtype,
                                baton_host_decodes(host), host->claim, &service->kv, why);
     if (!err)
         err = baton_host_measure(host, service->kv, why);
@@ -150,6 +153,7 @@ static void from_peer(void *arg, const struct baton_message *message)
 static int64_t work(void *arg, int64_t now_ns)
 {
     struct baton_service *service = arg;
+    baton_kv_tick(service->kv, now_ns);
     baton_engine_thread_check_stall(service->thread, now_ns);
     baton_kv_sender_check_paths(service->sender, now_ns);
     if (service->receiver)
@@ -188,6 +192,15 @@ static void status_of_pool(const struct baton_service *service, Baton__V1__Statu
     status->kv_account_faults = service->kv_report.n_faults;
 }
 
+static void add_memory(const struct baton_kv *kv, Baton__V1__Status *status)
+{
+    struct baton_kv_memory memory = baton_kv_memory(kv);
+    status->kv_cap_bytes += memory.cap_bytes;
+    status->kv_backed_bytes += memory.backed_bytes;
+    status->kv_used_bytes += memory.used_bytes;
+    status->kv_backing_failures += memory.n_failures;
+}
+
 static void status(void *arg, Baton__V1__Status *status)
 {
     struct baton_service *service = arg;
@@ -195,6 +208,10 @@ static void status(void *arg, Baton__V1__Status *status)
     status->n_requests_max = (uint32_t)service->requests.n_most;
     status_of_engine(&engine, status);
     status_of_pool(service, status);
+    add_memory(service->kv, status);
+    if (service->host->draft_kv)
+        add_memory(*service->host->draft_kv, status);
+    status->weight_bytes = baton_model_info(service->host->model)->weight_bytes;
     if (service->receiver) {
         struct baton_inbox_stats bulk;
         baton_kv_receiver_get_stats(service->receiver, &bulk);

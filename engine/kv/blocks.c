@@ -6,19 +6,33 @@
 
 #include "common/base/clock.h"
 
-/* Empty blocks are a stack: the block freed last is allocated first, and its memory is the most
- * likely to be in a cache still. */
-static void push_empty(struct baton_kv_blocks *blocks, int block)
+static struct baton_kv_step *step_of(const struct baton_kv_blocks *blocks, int block)
 {
-    blocks->blocks[block].older = blocks->top;
-    blocks->top = block;
+    return &blocks->steps[block / blocks->step_blocks];
+}
+
+/* Empty blocks of a step are a stack: the block freed last is allocated first, and its memory is
+ * the most likely to be in a cache still. */
+static void push_empty(struct baton_kv_blocks *blocks, int block, int64_t used_ns)
+{
+    struct baton_kv_step *step = step_of(blocks, block);
+    int number = (int)(step - blocks->steps);
+    blocks->blocks[block].older = step->top;
+    step->top = block;
+    step->n_empty++;
+    step->used_ns = used_ns > step->used_ns ? used_ns : step->used_ns;
+    blocks->lowest = number < blocks->lowest ? number : blocks->lowest;
     blocks->n_empty++;
 }
 
 static int pop_empty(struct baton_kv_blocks *blocks)
 {
-    int block = blocks->top;
-    blocks->top = blocks->blocks[block].older;
+    while (!blocks->steps[blocks->lowest].n_empty)
+        blocks->lowest++;
+    struct baton_kv_step *step = &blocks->steps[blocks->lowest];
+    int block = step->top;
+    step->top = blocks->blocks[block].older;
+    step->n_empty--;
     blocks->n_empty--;
     return block;
 }
@@ -78,28 +92,35 @@ static void evict(struct baton_kv_blocks *blocks)
     int block = list_head(blocks)->newer;
     remove_cached(blocks, block);
     baton_kv_registered_remove(&blocks->registered, &blocks->blocks[block]);
-    push_empty(blocks, block);
+    push_empty(blocks, block, blocks->blocks[block].cached_ns);
 }
 
-enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks)
+enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks, int step_blocks)
 {
-    *blocks = (struct baton_kv_blocks){
-        .n_blocks = n_blocks, .max_cached = n_blocks, .top = BATON_KV_NO_BLOCK};
+    int n_steps = n_blocks / step_blocks + (n_blocks % step_blocks != 0);
+    *blocks = (struct baton_kv_blocks){.n_blocks = n_blocks,
+                                       .max_cached = n_blocks,
+                                       .n_unbacked = n_blocks,
+                                       .n_steps = n_steps,
+                                       .step_blocks = step_blocks};
     /* One more is the head of the ring, so links need no special case at the ends. */
     blocks->blocks = calloc((size_t)n_blocks + 1, sizeof *blocks->blocks);
-    if (!blocks->blocks || baton_kv_registered_reserve(&blocks->registered, (size_t)n_blocks)) {
+    blocks->steps = calloc((size_t)n_steps, sizeof *blocks->steps);
+    if (!blocks->blocks || !blocks->steps ||
+        baton_kv_registered_reserve(&blocks->registered, (size_t)n_blocks)) {
         baton_kv_blocks_fini(blocks);
         return BATON_NO_MEMORY;
     }
     *list_head(blocks) = (struct baton_kv_block){.older = n_blocks, .newer = n_blocks};
-    for (int i = n_blocks - 1; i >= 0; i--) /* block 0 on top: a young pool fills from the front */
-        push_empty(blocks, i);
+    for (int i = 0; i < n_steps; i++)
+        baton_kv_blocks_back(blocks, i, baton_now_ns());
     return BATON_OK;
 }
 
 void baton_kv_blocks_fini(struct baton_kv_blocks *blocks)
 {
     free(blocks->blocks);
+    free(blocks->steps);
     baton_kv_registered_fini(&blocks->registered);
     *blocks = (struct baton_kv_blocks){0};
 }
@@ -109,6 +130,43 @@ void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n)
     blocks->max_cached = n;
     while (blocks->n_cached > n)
         evict(blocks);
+}
+
+void baton_kv_blocks_expire(struct baton_kv_blocks *blocks, int64_t before_ns)
+{
+    while (blocks->n_cached && blocks->blocks[list_head(blocks)->newer].cached_ns <= before_ns)
+        evict(blocks);
+}
+
+int baton_kv_blocks_in_step(const struct baton_kv_blocks *blocks, int step)
+{
+    int n_left = blocks->n_blocks - step * blocks->step_blocks;
+    return n_left < blocks->step_blocks ? n_left : blocks->step_blocks;
+}
+
+void baton_kv_blocks_back(struct baton_kv_blocks *blocks, int step, int64_t now_ns)
+{
+    int first = step * blocks->step_blocks, n = baton_kv_blocks_in_step(blocks, step);
+    assert(!blocks->steps[step].is_backed);
+    blocks->steps[step] = (struct baton_kv_step){.top = BATON_KV_NO_BLOCK, .is_backed = true};
+    for (int i = n - 1; i >= 0; i--) /* the first on top: a young step fills from the front */
+        push_empty(blocks, first + i, now_ns);
+    blocks->n_unbacked -= n;
+}
+
+void baton_kv_blocks_unback(struct baton_kv_blocks *blocks, int step)
+{
+    int n = baton_kv_blocks_in_step(blocks, step);
+    assert(blocks->steps[step].is_backed && blocks->steps[step].n_empty == n);
+    blocks->steps[step] = (struct baton_kv_step){.top = BATON_KV_NO_BLOCK};
+    blocks->n_empty -= n;
+    blocks->n_unbacked += n;
+}
+
+bool baton_kv_blocks_is_unused(const struct baton_kv_blocks *blocks, int step, int64_t before_ns)
+{
+    return blocks->steps[step].is_backed && blocks->steps[step].used_ns <= before_ns &&
+           blocks->steps[step].n_empty == baton_kv_blocks_in_step(blocks, step);
 }
 
 int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks)
@@ -144,7 +202,7 @@ void baton_kv_blocks_release(struct baton_kv_blocks *blocks, int block)
     if (--blocks->blocks[block].n_holders)
         return;
     if (!is_registered(blocks, block)) {
-        push_empty(blocks, block);
+        push_empty(blocks, block, baton_now_ns());
         return;
     }
     push_cached(blocks, block);
@@ -177,13 +235,27 @@ static bool cached_are_consistent(const struct baton_kv_blocks *blocks)
     return n == blocks->n_cached && n <= blocks->max_cached && list_head(blocks)->newer == newer;
 }
 
+static bool step_is_consistent(const struct baton_kv_blocks *blocks, int step)
+{
+    const struct baton_kv_step *of = &blocks->steps[step];
+    int n = 0, b = of->is_backed ? of->top : BATON_KV_NO_BLOCK;
+    for (; b != BATON_KV_NO_BLOCK; b = blocks->blocks[b].older)
+        if (n++ == of->n_empty || step_of(blocks, b) != of || blocks->blocks[b].n_holders ||
+            is_registered(blocks, b))
+            return false;
+    return n == of->n_empty && (!n || step >= blocks->lowest);
+}
+
 static bool empty_are_consistent(const struct baton_kv_blocks *blocks)
 {
-    int n = 0;
-    for (int b = blocks->top; b != BATON_KV_NO_BLOCK; b = blocks->blocks[b].older)
-        if (n++ == blocks->n_empty || blocks->blocks[b].n_holders || is_registered(blocks, b))
+    int n = 0, n_unbacked = 0;
+    for (int i = 0; i < blocks->n_steps; i++) {
+        if (!step_is_consistent(blocks, i))
             return false;
-    return n == blocks->n_empty;
+        n += blocks->steps[i].n_empty;
+        n_unbacked += blocks->steps[i].is_backed ? 0 : baton_kv_blocks_in_step(blocks, i);
+    }
+    return n == blocks->n_empty && n_unbacked == blocks->n_unbacked;
 }
 
 bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
@@ -196,6 +268,6 @@ bool baton_kv_blocks_are_consistent(const struct baton_kv_blocks *blocks)
             return false;
         n_held += blocks->blocks[b].n_holders > 0;
     }
-    return n_held + baton_kv_blocks_n_free(blocks) == blocks->n_blocks &&
+    return n_held + baton_kv_blocks_n_free(blocks) + blocks->n_unbacked == blocks->n_blocks &&
            cached_are_consistent(blocks) && empty_are_consistent(blocks);
 }

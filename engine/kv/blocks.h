@@ -2,9 +2,12 @@
  * order of eviction. engine/kv.h draws them; this is private to the KV cache and touches no memory
  * of blocks.
  *
+ * Memory comes and goes by steps of neighbouring blocks. Only blocks of backed steps are allocated,
+ * those of the first steps before others, so that use is compact.
+ *
  * Invariants: every block is in exactly one place: held (holders > 0), cached (no holder,
- *             registered, in the list of cached blocks), or empty (no holder, not registered, on
- *             the stack).
+ *             registered, in the list of cached blocks), empty (no holder, not registered, on the
+ *             stack of its step), or unbacked (no holder, not registered, its step is not backed).
  *             At most max_cached blocks are cached. A block has at most one hash, and a hash at
  *             most one block.
  * Ownership:  arrays for n_blocks, taken at init; nothing is allocated later. Each call is O(1).
@@ -31,18 +34,40 @@ struct baton_kv_block {
 
 BATON_HASH_TABLE(baton_kv_registered, struct baton_kv_block, in_registered)
 
+struct baton_kv_step {
+    int top, n_empty; /* of the stack of empty blocks */
+    bool is_backed;
+    int64_t used_ns; /* time of the last use of a block of the step */
+};
+
 struct baton_kv_blocks {
-    int n_blocks, n_empty, n_cached, max_cached;
-    int top;                       /* of the stack of empty blocks */
+    int n_blocks, n_empty, n_cached, n_unbacked, max_cached;
+    int n_steps, step_blocks;
+    int lowest;                    /* no step before it has empty blocks */
+    struct baton_kv_step *steps;   /* [n_steps] */
     struct baton_kv_block *blocks; /* [n_blocks + 1], the last one heads the list of the cached */
     struct baton_kv_registered registered;
 };
 
-enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks) BATON_MUST_CHECK;
+/* All blocks are empty, in steps of step_blocks, which are all backed. */
+enum baton_err baton_kv_blocks_init(struct baton_kv_blocks *blocks, int n_blocks,
+                                    int step_blocks) BATON_MUST_CHECK;
 void baton_kv_blocks_fini(struct baton_kv_blocks *blocks);
 
 /* Limits the cached blocks to n from now on. With 0 blocks are neither registered nor found. */
 void baton_kv_blocks_bound(struct baton_kv_blocks *blocks, int n);
+
+/* Evicts the blocks that became cached at before_ns or earlier. */
+void baton_kv_blocks_expire(struct baton_kv_blocks *blocks, int64_t before_ns);
+
+/* The number of blocks of a step; the last one may have fewer than the others. */
+int baton_kv_blocks_in_step(const struct baton_kv_blocks *blocks, int step);
+/* Makes the blocks of a step, which is unbacked, empty; now_ns counts as a use. */
+void baton_kv_blocks_back(struct baton_kv_blocks *blocks, int step, int64_t now_ns);
+/* Makes the blocks of a backed step, which are all empty, unbacked. */
+void baton_kv_blocks_unback(struct baton_kv_blocks *blocks, int step);
+/* Whether all blocks of a step are empty, and none was used after before_ns. */
+bool baton_kv_blocks_is_unused(const struct baton_kv_blocks *blocks, int step, int64_t before_ns);
 
 /* The blocks that can be allocated: empty and cached ones. */
 int baton_kv_blocks_n_free(const struct baton_kv_blocks *blocks);

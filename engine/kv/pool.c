@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/kv/growth.h"
 #include "engine/model/model.h"
 #include "engine/system/reserve.h"
 
@@ -130,53 +131,56 @@ enum baton_err baton_kv_measure(const struct baton_model *model,
     return baton_kv_measure_of(layout_of(model), options, sizes, why);
 }
 
-/* Divides the memory layer by layer; a layer that holds no block reads the memory of an earlier
- * one. */
-static void divide(struct baton_kv *kv, char *memory, int n_blocks)
+bool baton_kv_place_layer(size_t n_bytes, size_t *end, size_t *at)
 {
-    for (int i = 0; i < kv->n_layers; i++) {
-        struct kv_layer *layer = &kv->layers[i];
-        layer->memory = layer->from == i ? memory : kv->layers[layer->from].memory;
-        int n = kv->windows && layer->is_windowed ? kv->windows->blocks.n_blocks : n_blocks;
-        memory += layer->block_bytes * (size_t)n;
+    enum { ALIGNMENT = BATON_RESERVE_ALIGNMENT };
+    *at = *end;
+    if (n_bytes >= (size_t)2 * ALIGNMENT) {
+        if (__builtin_add_overflow(*end, ALIGNMENT - 1, at))
+            return false;
+        *at -= *at % ALIGNMENT;
     }
+    return !__builtin_add_overflow(*at, n_bytes, end);
 }
 
-/* The size of blocks_bytes of blocks followed by aligned stamps; false on overflow. */
-static bool add_stamps(size_t blocks_bytes, int n_blocks, size_t *stamps_at, size_t *n_bytes)
+/* The number of blocks of a layer in a pool of n_blocks. */
+static int layer_blocks(const struct baton_kv *kv, int layer, int n_blocks)
+{
+    return kv->windows && kv->layers[layer].is_windowed ? kv->windows->blocks.n_blocks : n_blocks;
+}
+
+/* Divides the memory layer by layer; a layer that holds no block reads the memory of an earlier
+ * one. memory NULL: only measures. False: the size overflows. */
+static bool divide(struct baton_kv *kv, char *memory, int n_blocks, size_t *end)
+{
+    size_t at, n_bytes;
+    *end = 0;
+    for (int i = 0; i < kv->n_layers; i++) {
+        struct kv_layer *layer = &kv->layers[i];
+        size_t n = (size_t)layer_blocks(kv, i, n_blocks);
+        if (__builtin_mul_overflow(layer->block_bytes, n, &n_bytes) ||
+            !baton_kv_place_layer(n_bytes, end, &at))
+            return false;
+        if (memory)
+            layer->memory = layer->from == i ? memory + at : kv->layers[layer->from].memory;
+    }
+    return true;
+}
+
+bool baton_kv_place_stamps(size_t end, int n_blocks, size_t *stamps_at, size_t *n_bytes)
 {
     const size_t stamp = sizeof *((struct baton_kv *)NULL)->stamps;
-    if (__builtin_add_overflow(blocks_bytes, stamp - 1, stamps_at))
+    if (__builtin_add_overflow(end, stamp - 1, stamps_at))
         return false;
     *stamps_at -= *stamps_at % stamp;
     return !__builtin_add_overflow(*stamps_at, (size_t)n_blocks * stamp, n_bytes);
 }
 
-bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
-                           size_t *n_bytes)
+static enum baton_err reserve(struct baton_kv *kv, int n_blocks, bool is_shared)
 {
-    size_t bytes;
-    return !__builtin_mul_overflow(kv->all_block_bytes, (size_t)n_blocks, &bytes) &&
-           add_stamps(bytes, n_blocks, stamps_at, n_bytes);
-}
-
-static bool measure_own(const struct baton_kv *kv, int n_blocks, size_t *stamps_at, size_t *n_bytes)
-{
-    size_t whole, windows;
-    if (!kv->windows)
-        return baton_kv_measure_pool(kv, n_blocks, stamps_at, n_bytes);
-    return !__builtin_mul_overflow(kv->all_block_bytes - kv->window_block_bytes, (size_t)n_blocks,
-                                   &whole) &&
-           !__builtin_mul_overflow(kv->window_block_bytes, (size_t)kv->windows->blocks.n_blocks,
-                                   &windows) &&
-           !__builtin_add_overflow(whole, windows, &whole) &&
-           add_stamps(whole, n_blocks, stamps_at, n_bytes);
-}
-
-static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared)
-{
-    size_t stamps_at, n_bytes;
-    if (!measure_own(kv, n_blocks, &stamps_at, &n_bytes))
+    size_t end, stamps_at, n_bytes;
+    if (!divide(kv, NULL, n_blocks, &end) ||
+        !baton_kv_place_stamps(end, n_blocks, &stamps_at, &n_bytes))
         return BATON_NO_MEMORY;
     enum baton_err err = is_shared ? baton_reserve_create_shared(n_bytes, &kv->reserve)
                                    : baton_reserve_create(n_bytes, &kv->reserve);
@@ -185,16 +189,47 @@ static enum baton_err allocate(struct baton_kv *kv, int n_blocks, bool is_shared
     char *memory = baton_reserve_memory(kv->reserve);
     /* The stamps are in the same mapping as the blocks, so readers get both with one descriptor. */
     kv->stamps = (_Atomic uint64_t *)(memory + stamps_at);
-    divide(kv, memory, n_blocks);
+    (void)divide(kv, memory, n_blocks, &end);
+    return baton_reserve_back(kv->reserve, stamps_at, n_bytes - stamps_at);
+}
+
+/* Steps of blocks as large as a huge page in the layer with the largest blocks. */
+static int step_blocks(const struct baton_kv *kv, bool of_windows)
+{
+    size_t most = 1;
+    for (int i = 0; i < kv->n_layers; i++)
+        if (!kv->windows || kv->layers[i].is_windowed == of_windows)
+            most = kv->layers[i].block_bytes > most ? kv->layers[i].block_bytes : most;
+    return baton_kv_growth_step_blocks(most);
+}
+
+static enum baton_err allocate(struct baton_kv *kv, const struct baton_kv_pool_options *options)
+{
+    int n_blocks = options->n_blocks;
+    enum baton_err err = reserve(kv, n_blocks, options->is_shared);
+    if (err)
+        return err;
     kv->n_claims = calloc((size_t)n_blocks, sizeof *kv->n_claims);
-    return kv->n_claims ? baton_kv_blocks_init(&kv->blocks, n_blocks) : BATON_NO_MEMORY;
+    if (!kv->n_claims)
+        return BATON_NO_MEMORY;
+    err = baton_kv_blocks_init(&kv->blocks, n_blocks, step_blocks(kv, false));
+    if (!err && options->growth)
+        err = baton_kv_growth_create(kv, options->growth, &kv->growth);
+    return err;
 }
 
 static enum baton_err create_windows(struct baton_kv *kv,
                                      const struct baton_kv_pool_options *options)
 {
     int n = options->n_window_blocks, n_sequence = window_blocks(kv, options->n_step_rows);
-    return n && n_sequence ? baton_kv_windows_create(n, n_sequence, &kv->windows) : BATON_OK;
+    if (!n || !n_sequence)
+        return BATON_OK;
+    size_t most = 1;
+    for (int i = 0; i < kv->n_of[true]; i++) {
+        size_t n_bytes = kv->layers[kv->of[true][i]].block_bytes;
+        most = n_bytes > most ? n_bytes : most;
+    }
+    return baton_kv_windows_create(n, n_sequence, baton_kv_growth_step_blocks(most), &kv->windows);
 }
 
 static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *layout,
@@ -207,7 +242,7 @@ static enum baton_err create(struct baton_kv *kv, const struct baton_kv_layout *
                                kv->layout_name) ||
         create_windows(kv, options))
         return baton_fail(why, BATON_NO_MEMORY, "KV cache: out of memory");
-    err = allocate(kv, options->n_blocks, options->is_shared);
+    err = allocate(kv, options);
     if (err == BATON_IO)
         return baton_fail(why, err, "KV cache: the system has no memory that others can map");
     if (err)
@@ -245,6 +280,7 @@ void baton_kv_destroy(struct baton_kv *kv)
 {
     if (!kv)
         return;
+    baton_kv_growth_destroy(kv->growth);
     baton_reserve_destroy(kv->reserve);
     baton_kv_blocks_fini(&kv->blocks);
     baton_kv_windows_destroy(kv->windows);
@@ -270,7 +306,12 @@ int baton_kv_n_blocks(const struct baton_kv *kv)
 
 int baton_kv_n_free(const struct baton_kv *kv)
 {
-    return baton_kv_blocks_n_free(&kv->blocks);
+    return baton_kv_blocks_n_free(&kv->blocks) + baton_kv_growth_n_growable(kv->growth, false);
+}
+
+int baton_kv_n_held(const struct baton_kv *kv)
+{
+    return kv->blocks.n_blocks - kv->blocks.n_unbacked - baton_kv_blocks_n_free(&kv->blocks);
 }
 
 int baton_kv_n_cached(const struct baton_kv *kv)
@@ -278,9 +319,31 @@ int baton_kv_n_cached(const struct baton_kv *kv)
     return kv->blocks.n_cached;
 }
 
-size_t baton_kv_unbacked_bytes(const struct baton_kv *kv)
+/* The bytes of blocks of all positions, and of windows, in all their layers. */
+static size_t bytes_of_blocks(const struct baton_kv *kv, int n_blocks, int n_window_blocks)
 {
-    return baton_reserve_unbacked_bytes(kv->reserve);
+    if (!kv->windows)
+        return (size_t)n_blocks * kv->all_block_bytes;
+    return (size_t)n_blocks * (kv->all_block_bytes - kv->window_block_bytes) +
+           (size_t)n_window_blocks * kv->window_block_bytes;
+}
+
+struct baton_kv_memory baton_kv_memory(const struct baton_kv *kv)
+{
+    const struct baton_kv_blocks *blocks = &kv->blocks,
+                                 *windows = kv->windows ? &kv->windows->blocks : NULL;
+    size_t cap = bytes_of_blocks(kv, blocks->n_blocks, windows ? windows->n_blocks : 0);
+    size_t unbacked = bytes_of_blocks(kv, blocks->n_unbacked, windows ? windows->n_unbacked : 0);
+    return (struct baton_kv_memory){
+        .cap_bytes = cap,
+        .backed_bytes = cap - unbacked,
+        .used_bytes = bytes_of_blocks(kv, baton_kv_n_held(kv), baton_kv_n_set_aside(kv)),
+        .n_failures = baton_kv_growth_n_failures(kv->growth)};
+}
+
+void baton_kv_tick(struct baton_kv *kv, int64_t now_ns)
+{
+    baton_kv_growth_tick(kv->growth, now_ns);
 }
 
 void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
@@ -292,11 +355,19 @@ void baton_kv_bound_cache(struct baton_kv *kv, int n_blocks)
                                                 : kv->windows->blocks.n_blocks);
 }
 
+/* Windows that could be set aside, as far as they are backed or may be. */
+static int windows_left(const struct baton_kv *kv)
+{
+    const struct baton_kv_blocks *blocks = &kv->windows->blocks;
+    return blocks->n_blocks - blocks->n_unbacked + baton_kv_growth_n_growable(kv->growth, true) -
+           kv->windows->n_set_aside;
+}
+
 /* A sequence of n blocks needs share(n) window blocks. Until a whole window fits, the blocks that
  * are left bound the length of the sequence. */
 int baton_kv_n_reservable(const struct baton_kv *kv)
 {
-    int n = baton_kv_n_free(kv), n_left = kv->windows ? baton_kv_windows_n_left(kv->windows) : n;
+    int n = baton_kv_n_free(kv), n_left = kv->windows ? windows_left(kv) : n;
     return kv->windows && n_left < baton_kv_windows_share(kv->windows, n) ? n_left : n;
 }
 

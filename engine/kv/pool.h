@@ -3,10 +3,12 @@
  * Its memory is [L][n_blocks] blocks, each laid out as kernels/attend/kv_block.h says, with the
  * layer's own G and D. A layer that reads another layer's K and V holds no block.
  *
+ * A layer of several huge pages begins on one, so that a step of blocks (growth.h) has its own.
+ *
  * Behind the blocks, from the next multiple of 8 on, the memory has [n_blocks] stamps of 64 bits: a
  * stamp is the pool's clock, which counts allocations, at the last allocation of the block. Other
  * processes may map a shared pool to read. A stamp shows them whether a block still has its owner:
- * it changes before a new owner writes.
+ * it changes before a new owner writes, and before its memory is given back.
  *
  * Layers that see only a window are a class of their own: they send only the blocks of the window,
  * and in a sliding pool they keep only these. There their blocks have numbers of their own
@@ -38,6 +40,7 @@ struct baton_kv {
     int window;                                 /* the widest; 0: no layer has one */
     char layout_name[BATON_SHA256_HEX];
     struct baton_reserve *reserve;
+    struct baton_kv_growth *growth; /* NULL: all is backed as it is touched */
     uint64_t clock;
     _Atomic uint64_t *stamps; /* [n_blocks] */
     int n_layers, n_held, n_of[2];
@@ -65,9 +68,10 @@ enum baton_err baton_kv_measure_of(struct baton_kv_layout layout,
                                    struct baton_kv_sizes *sizes,
                                    struct baton_why *why) BATON_MUST_CHECK;
 
-/* The offset of the stamps of a pool of n_blocks, and its size. False: the size overflows. */
-bool baton_kv_measure_pool(const struct baton_kv *kv, int n_blocks, size_t *stamps_at,
-                           size_t *n_bytes);
+/* Places a layer of n_bytes behind *end, which moves, and the stamps of n_blocks behind all layers.
+ * A pool and its readers in other processes place alike. False: the size overflows. */
+bool baton_kv_place_layer(size_t n_bytes, size_t *end, size_t *at);
+bool baton_kv_place_stamps(size_t end, int n_blocks, size_t *stamps_at, size_t *n_bytes);
 
 /* Block 0 of the K and V that a layer reads, its own or another layer's; block b is
  * baton_kv_block_bytes * b of the layer that holds them further on. */

@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "engine/kv/growth.h"
 #include "engine/kv/pool.h"
 
 enum { BLOCK = BATON_KV_BLOCK_TOKENS };
@@ -50,7 +51,7 @@ static enum baton_err begin(struct baton_seq *seq, const struct baton_block_hash
     acquire_registered(seq, hashes, n_hashes);
     if (kv->windows)
         acquire_window(seq, hashes, n_set_aside);
-    return n_blocks - seq->n_shared > baton_kv_n_free(kv) ? BATON_LIMIT : BATON_OK;
+    return baton_kv_growth_claim(kv->growth, kv, n_blocks - seq->n_shared);
 }
 
 static enum baton_err make_tables(struct baton_seq *seq, int n_blocks)

@@ -24,14 +24,21 @@ struct baton_kv_view {
     const char *layers[]; /* [L], as the pool divides its memory; NULL: holds no K and V */
 };
 
-static void divide(struct baton_kv_view *view)
+/* Measures a pool of n_blocks, and where memory is given, finds its layers. */
+static bool divide(const struct baton_kv *own, int n_blocks, const char *memory,
+                   const char **layers, size_t *end)
 {
-    const char *memory = view->memory;
-    for (int i = 0; i < baton_kv_n_layers(view->own); i++) {
-        size_t n = baton_kv_block_bytes(view->own, i);
-        view->layers[i] = n ? memory : NULL;
-        memory += n * (size_t)view->n_blocks;
+    size_t at, n_bytes;
+    *end = 0;
+    for (int i = 0; i < baton_kv_n_layers(own); i++) {
+        size_t n = baton_kv_block_bytes(own, i);
+        if (__builtin_mul_overflow(n, (size_t)n_blocks, &n_bytes) ||
+            !baton_kv_place_layer(n_bytes, end, &at))
+            return false;
+        if (memory)
+            layers[i] = n ? memory + at : NULL;
     }
+    return true;
 }
 
 static bool has_size(int fd, size_t n_bytes)
@@ -43,12 +50,12 @@ static bool has_size(int fd, size_t n_bytes)
 enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_blocks,
                                   struct baton_kv_view **out, struct baton_why *why)
 {
-    size_t stamps_at, n_bytes, n_layers = (size_t)baton_kv_n_layers(own);
+    size_t end, stamps_at, n_bytes, n_layers = (size_t)baton_kv_n_layers(own);
     /* Without the seals the owner could shrink the file, and a copy would end in SIGBUS. */
     if (!baton_reserve_is_sealed(fd))
         return baton_fail(why, BATON_INVALID, "the file is not sealed memory");
-    if (n_blocks < 1 || !baton_kv_measure_pool(own, n_blocks, &stamps_at, &n_bytes) ||
-        !has_size(fd, n_bytes))
+    if (n_blocks < 1 || !divide(own, n_blocks, NULL, NULL, &end) ||
+        !baton_kv_place_stamps(end, n_blocks, &stamps_at, &n_bytes) || !has_size(fd, n_bytes))
         return baton_fail(why, BATON_INVALID, "the file is not a pool of %d blocks", n_blocks);
     struct baton_kv_view *view = calloc(1, sizeof *view + n_layers * sizeof view->layers[0]);
     void *memory = view ? mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
@@ -62,7 +69,7 @@ enum baton_err baton_kv_view_open(const struct baton_kv *own, int fd, int n_bloc
     view->n_bytes = n_bytes;
     view->memory = memory;
     view->stamps = (const _Atomic uint64_t *)(view->memory + stamps_at);
-    divide(view);
+    (void)divide(own, n_blocks, view->memory, view->layers, &end);
     *out = view;
     return BATON_OK;
 }

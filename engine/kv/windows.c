@@ -3,11 +3,11 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence,
+enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence, int step_blocks,
                                        struct baton_kv_windows **out)
 {
     struct baton_kv_windows *windows = calloc(1, sizeof *windows);
-    if (!windows || baton_kv_blocks_init(&windows->blocks, n_blocks)) {
+    if (!windows || baton_kv_blocks_init(&windows->blocks, n_blocks, step_blocks)) {
         free(windows);
         return BATON_NO_MEMORY;
     }
@@ -119,7 +119,8 @@ bool baton_kv_windows_are_consistent(struct baton_kv_windows *windows)
     pthread_mutex_lock(&windows->mutex);
     const struct baton_kv_blocks *blocks = &windows->blocks;
     bool is_so = baton_kv_blocks_are_consistent(blocks) && windows->n_set_aside >= 0 &&
-                 blocks->n_blocks - baton_kv_blocks_n_free(blocks) <= windows->n_set_aside;
+                 blocks->n_blocks - blocks->n_unbacked - baton_kv_blocks_n_free(blocks) <=
+                     windows->n_set_aside;
     pthread_mutex_unlock(&windows->mutex);
     return is_so;
 }

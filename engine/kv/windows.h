@@ -2,13 +2,13 @@
  * gives the others back as it advances.
  *
  * Each sequence sets per_sequence blocks aside for its life, or fewer if it is shorter. It never
- * holds more than these, so an allocation always finds a free block and no step fails for lack of
- * one. Blocks are registered, cached and evicted as all others are (blocks.h).
- * Private to the KV cache.
+ * holds more than these, and as many are backed, so an allocation always finds a free block and no
+ * step fails for lack of one. Blocks are registered, cached and evicted as all others are
+ * (blocks.h). Private to the KV cache.
  *
  * Ownership: owns its arrays, taken at create.
  * Threading: set_aside, give_back and n_left: the thread that owns the pool. The others: any, each
- *            call is atomic.
+ *            call is atomic. Only the owner backs and unbacks blocks, under the mutex.
  * Errors:    create: NO_MEMORY.
  */
 #ifndef BATON_ENGINE_KV_WINDOWS_H
@@ -24,7 +24,8 @@ struct baton_kv_windows {
     int per_sequence, n_set_aside;
 };
 
-enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence,
+/* step_blocks as in blocks.h. */
+enum baton_err baton_kv_windows_create(int n_blocks, int per_sequence, int step_blocks,
                                        struct baton_kv_windows **windows) BATON_MUST_CHECK;
 /* NULL is harmless. */
 void baton_kv_windows_destroy(struct baton_kv_windows *windows);

@@ -1,74 +1,28 @@
 #include "engine/system/reserve.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-#include "common/base/clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* since Linux 5.14; older headers lack it */
 #endif
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x10 /* since Linux 5.1; older headers lack it */
-#endif
+#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
-#define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE)
-
-/* The thread backs one huge page at a time, because it holds the lock of the address space
- * (mmap_lock) meanwhile. It keeps normal priority: with less, compute threads would preempt
- * it while it holds the lock, and every thread that faults a page in or maps memory would
- * wait for it. */
-enum { HUGE_PAGE_BYTES = 2 << 20, STEP_BYTES = HUGE_PAGE_BYTES };
+enum { HUGE_PAGE_BYTES = BATON_RESERVE_ALIGNMENT };
 
 struct baton_reserve {
     char *mapping, *memory;
     size_t n_mapped, n_bytes;
-    int fd; /* -1: the memory is this process's alone */
-    pthread_t thread;
-    bool has_thread;
-    atomic_bool stopping;
-    atomic_size_t n_backed; /* by the thread */
+    int fd, reader_fd; /* the file, and the same opened for reading only; -1: not shared */
 };
-
-static int64_t cpu_ns(void)
-{
-    struct timespec time = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * BATON_SECOND + time.tv_nsec;
-}
-
-/* Sleeps so long that the thread uses a twentieth of one processor. */
-static void rest(int64_t worked_ns)
-{
-    int64_t ns = 19 * worked_ns;
-    struct timespec time = {.tv_sec = ns / BATON_SECOND, .tv_nsec = ns % BATON_SECOND};
-    (void)nanosleep(&time, NULL);
-}
-
-/* A kernel before Linux 5.14 refuses; pages are then backed when they are touched. */
-static void *back(void *arg)
-{
-    struct baton_reserve *reserve = arg;
-    (void)pthread_setname_np(pthread_self(), "baton-kv-back");
-    for (size_t at = 0; at < reserve->n_bytes && !atomic_load(&reserve->stopping);
-         at += STEP_BYTES) {
-        size_t left = reserve->n_bytes - at, n = left < STEP_BYTES ? left : STEP_BYTES;
-        int64_t begin_ns = cpu_ns();
-        if (madvise(reserve->memory + at, n, MADV_POPULATE_WRITE))
-            break;
-        atomic_fetch_add(&reserve->n_backed, n);
-        rest(cpu_ns() - begin_ns);
-    }
-    return NULL;
-}
 
 /* Maps a huge page more than needed: mmap aligns to 4 KiB, and huge pages need 2 MiB. */
 static enum baton_err map(struct baton_reserve *reserve)
@@ -86,8 +40,18 @@ static enum baton_err map(struct baton_reserve *reserve)
     return BATON_OK;
 }
 
-/* Maps the file over the mapping. F_SEAL_FUTURE_WRITE spares existing mappings, so the seals come
- * last. */
+/* Opens the file once more, for readers. A descriptor that may only read maps no writable memory,
+ * and without permissions the file's name in /proc opens no other. */
+static enum baton_err open_for_readers(struct baton_reserve *reserve)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", reserve->fd);
+    reserve->reader_fd = open(name, O_RDONLY | O_CLOEXEC);
+    return reserve->reader_fd < 0 || fchmod(reserve->fd, 0) ? BATON_IO : BATON_OK;
+}
+
+/* Maps the file over the mapping. F_SEAL_FUTURE_WRITE would keep others from writing as well, but
+ * the kernel then refuses to punch holes, by which the file gives memory back. */
 static enum baton_err map_file(struct baton_reserve *reserve)
 {
     reserve->fd = memfd_create("baton-kv", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -99,7 +63,7 @@ static enum baton_err map_file(struct baton_reserve *reserve)
              reserve->fd, 0) == MAP_FAILED)
         return BATON_NO_MEMORY;
     (void)madvise(reserve->memory, reserve->n_bytes, MADV_HUGEPAGE); /* only a hint */
-    return fcntl(reserve->fd, F_ADD_SEALS, SEALS) ? BATON_IO : BATON_OK;
+    return fcntl(reserve->fd, F_ADD_SEALS, SEALS) ? BATON_IO : open_for_readers(reserve);
 }
 
 bool baton_reserve_is_sealed(int fd)
@@ -114,7 +78,7 @@ static enum baton_err create(size_t n_bytes, bool is_shared, struct baton_reserv
     if (!made)
         return BATON_NO_MEMORY;
     made->n_bytes = n_bytes;
-    made->fd = -1;
+    made->fd = made->reader_fd = -1;
     enum baton_err err = map(made);
     if (!err && is_shared)
         err = map_file(made);
@@ -122,7 +86,6 @@ static enum baton_err create(size_t n_bytes, bool is_shared, struct baton_reserv
         baton_reserve_destroy(made);
         return err;
     }
-    made->has_thread = n_bytes >= STEP_BYTES && !pthread_create(&made->thread, NULL, back, made);
     *reserve = made;
     return BATON_OK;
 }
@@ -141,19 +104,46 @@ void baton_reserve_destroy(struct baton_reserve *reserve)
 {
     if (!reserve)
         return;
-    atomic_store(&reserve->stopping, true);
-    if (reserve->has_thread)
-        pthread_join(reserve->thread, NULL);
     if (reserve->mapping)
         (void)munmap(reserve->mapping, reserve->n_mapped);
     if (reserve->fd >= 0)
         close(reserve->fd);
+    if (reserve->reader_fd >= 0)
+        close(reserve->reader_fd);
     free(reserve);
 }
 
-size_t baton_reserve_unbacked_bytes(const struct baton_reserve *reserve)
+/* Touches pages where the kernel (before Linux 5.14) cannot back them. Another thread may be
+ * writing to the first and the last one, so the touch is atomic and changes nothing. */
+static void touch(char *from, const char *end)
 {
-    return reserve->n_bytes - atomic_load(&reserve->n_backed);
+    for (char *p = from; p < end; p += getpagesize())
+        (void)atomic_fetch_or((_Atomic char *)p, 0);
+}
+
+enum baton_err baton_reserve_back(struct baton_reserve *reserve, size_t at, size_t n)
+{
+    size_t page = (size_t)getpagesize(), past = at % page;
+    char *from = reserve->memory + at - past;
+    if (!madvise(from, n + past, MADV_POPULATE_WRITE))
+        return BATON_OK;
+    if (errno != EINVAL)
+        return BATON_NO_MEMORY;
+    touch(from, from + n + past);
+    return BATON_OK;
+}
+
+void baton_reserve_give_back(struct baton_reserve *reserve, size_t at, size_t n)
+{
+    size_t page = reserve->fd < 0 ? (size_t)HUGE_PAGE_BYTES : (size_t)getpagesize();
+    size_t from = (at + page - 1) / page * page, end = (at + n) / page * page;
+    if (end <= from)
+        return;
+    if (reserve->fd < 0)
+        (void)madvise(reserve->memory + from, end - from, MADV_DONTNEED);
+    else
+        (void)fallocate(reserve->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+                        (off_t)(end - from));
 }
 
 void *baton_reserve_memory(const struct baton_reserve *reserve)
@@ -163,5 +153,5 @@ void *baton_reserve_memory(const struct baton_reserve *reserve)
 
 int baton_reserve_fd(const struct baton_reserve *reserve)
 {
-    return reserve->fd;
+    return reserve->reader_fd;
 }

@@ -50,6 +50,16 @@ static double step_cost(const Baton__V1__Status *status, double cost_s)
       "KV blocks free, but kept for prompts with the same prefix.", status->kv_blocks_cached)      \
     X(kv_blocks_reserved, COUNT, "gauge", "baton_worker_kv_blocks_reserved",                       \
       "KV blocks reserved or in use.", status->kv_blocks_reserved)                                 \
+    X(weight_bytes, COUNT, "gauge", "baton_worker_weight_bytes",                                   \
+      "Bytes of its weights, which the workers of a host share.", status->weight_bytes)            \
+    X(kv_cap_bytes, COUNT, "gauge", "baton_worker_kv_cap_bytes",                                   \
+      "Most bytes that its KV cache takes.", status->kv_cap_bytes)                                 \
+    X(kv_backed_bytes, COUNT, "gauge", "baton_worker_kv_backed_bytes",                             \
+      "Bytes of its KV cache that are backed by memory.", status->kv_backed_bytes)                 \
+    X(kv_used_bytes, COUNT, "gauge", "baton_worker_kv_used_bytes",                                 \
+      "Bytes of the KV blocks that requests hold.", status->kv_used_bytes)                         \
+    X(kv_backing_failures, COUNT, "counter", "baton_worker_kv_backing_failures_total",             \
+      "How often there was no memory for more KV blocks.", status->kv_backing_failures)            \
     X(kv_account_faults, COUNT, "counter", "baton_worker_kv_account_faults_total",                 \
       "KV blocks found with a wrong owner: an error of the program.", status->kv_account_faults)   \
     X(contexts_shared, COUNT, "counter", "baton_worker_contexts_shared_total",                     \

@@ -1,6 +1,7 @@
 """Workers use the cores and the memory that their control groups leave them."""
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cgroup import Group
@@ -73,3 +74,42 @@ def test_too_little_memory_is_an_error_before_the_model_is_loaded(role):
     assert "ev=model_loaded" not in said, said
     assert "kv-bytes: 131072 tokens take 1024 MiB, but only" in said, said
     assert f"MiB of memory are left (bound by 128 MiB of {group.dir})" in said, said
+
+
+def caps(fleet):
+    return sum(worker["kv_cap_bytes"] for worker in fleet.fleet())
+
+
+def test_the_caps_of_two_fleets_fit_into_one_limit(story, tmp_path):
+    """As in a container, or on one host: the second fleet sees what the first may still take."""
+    args = ["--dtype", "f32", "--lease-dir", tmp_path]
+    with limited(512), Fleet(worker_args=args) as first, Fleet(worker_args=args) as second:
+        assert 0 < caps(second) and caps(first) + caps(second) < 512 << 20
+        for fleet in (first, second):
+            assert fleet.generate(**STORY)["generated_text"] == story
+
+
+def used_bytes(group):
+    """Page cache is no use: the kernel takes it back."""
+    name = "memory.current" if group.version == 2 else "memory.usage_in_bytes"
+    prefix = "" if group.version == 2 else "total_"
+    stat = dict(line.split() for line in (group.dir / "memory.stat").read_text().splitlines())
+    return int((group.dir / name).read_text()) - sum(int(stat[f"{prefix}{kind}_file"])
+                                                     for kind in ("active", "inactive"))
+
+
+def test_memory_that_others_took_is_not_touched():
+    """A pool that may not grow serves with what it has: nobody is killed, and all are answered."""
+    mib = 640
+    args = ["--kv-dtype", "f32", "--kv-bytes", 128 << 20]
+    with limited(mib) as group, Fleet(worker_args=args) as fleet:
+        took = bytearray(max((mib << 20) - used_bytes(group) - (36 << 20), 0))
+        took[::4096] = bytes([1]) * len(took[::4096])
+        with ThreadPoolExecutor(24) as pool:
+            answers = list(pool.map(lambda i: fleet.generate(
+                prompt=[3 + i] * 20, max_new_tokens=480, ignore_eos=True), range(24)))
+        assert all(answer["output_tokens"] == 480 for answer in answers)
+        assert any(worker["kv_backing_failures"] for worker in fleet.fleet())
+        assert "ev=kv_not_backed" in fleet.workers["decode-0"].text()
+        took.clear()
+        fleet.wait_all_free()  # the pools may grow again, and say so

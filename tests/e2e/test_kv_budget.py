@@ -1,8 +1,10 @@
 """How much KV cache a worker takes: --kv-tokens or --kv-bytes, and --prefix-cache-tokens."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from fleet import Fleet
-from programs import refusal
+from fleet import BIN, ROOT, Fleet, wait_for
+from programs import MODEL, refusal, run
 
 BLOCK_BYTES = {"f32": 128 << 10, "f16": 64 << 10}  # of 16 tokens of the embedded model, all layers
 
@@ -51,3 +53,55 @@ def test_a_cache_smaller_than_the_context_bounds_what_is_served():
             assert (answer["error"]["param"] == param
                     and "KV caches hold" in answer["error"]["message"]), answer
         fleet.wait_all_free()
+
+
+# The embedded model's blocks of f32 grow by steps of at most this.
+STEP_BYTES = 32 << 20
+LONG = dict(max_new_tokens=480, ignore_eos=True, temperature=0)
+
+
+def backed(fleet):
+    return {worker["role"]: worker["kv_backed_bytes"] for worker in fleet.fleet()}
+
+
+def run_many(fleet, n):
+    """The texts of n streams at once, which hold most of a decode worker's cache."""
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(lambda i: fleet.generate(prompt=[3 + i] * 20, **LONG)
+                             ["generated_text"], range(n)))
+
+
+def test_memory_comes_with_use_and_goes_when_nobody_uses_it():
+    args = ["--kv-dtype", "f32", "--kv-tokens", 65536]
+    with Fleet(worker_args=args) as fleet:
+        idle = backed(fleet)
+        for worker in fleet.fleet():
+            assert worker["kv_cap_bytes"] == 4096 * BLOCK_BYTES["f32"]
+            assert worker["kv_used_bytes"] <= worker["kv_backed_bytes"] <= STEP_BYTES
+        texts = run_many(fleet, 32)
+        assert backed(fleet)["decode"] > idle["decode"]
+        fleet.wait_all_free()
+    with Fleet(worker_args=[*args, "--kv-idle-s", 0.1]) as fleet:
+        assert run_many(fleet, 32) == texts  # memory that comes and goes changes no bit
+        wait_for(lambda: backed(fleet) == idle, "the memory to be given back")
+        assert all(worker["kv_blocks_cached"] == 0 for worker in fleet.fleet())
+        assert run_many(fleet, 32) == texts
+        fleet.wait_all_free()
+
+
+def test_a_draft_models_cache_grows_as_well():
+    args = ["--draft-model", ROOT / "models/tale", "--kv-tokens", 65536, "--kv-dtype", "f32"]
+    with Fleet(gateway_args=["--speculation", "draft_model"], decode_args=args) as fleet:
+        decode = next(worker for worker in fleet.fleet() if worker["role"] == "decode")
+        assert decode["kv_cap_bytes"] == 2 * 4096 * BLOCK_BYTES["f32"]
+        run_many(fleet, 32)
+        assert "no_blocks_for_drafts" not in fleet.workers["decode-0"].text()
+        fleet.wait_all_free()
+
+
+def test_addresses_that_are_not_there_are_a_clear_error():
+    said = run("bash", "-c", 'ulimit -v 2097152; exec "$@"', "-", BIN / "baton-decode", "--model",
+               MODEL, "--pack-dir", "", "--kv-bytes", 4 << 30, "--threads", 1)
+    assert said.returncode == 1, said
+    assert ("KV cache: no memory for" in said.stdout + said.stderr
+            or "MiB of memory are left" in said.stdout + said.stderr), said

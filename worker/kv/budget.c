@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/wire/frame.h"
 
@@ -11,12 +12,16 @@ enum { BLOCK = BATON_KV_BLOCK_TOKENS };
 static const int64_t max_blocks = (1 << 28) / BLOCK;
 
 /* The rest of memory is for activations, buffers and other programs. */
-static const double pools_share = 0.75, latecomers_share = 0.5;
+static const double pools_share = 0.5, latecomers_share = 0.25;
+
+/* Memory that stays free when a pool grows: another process that takes it must not meet the limit
+ * of a control group, where the kernel kills. */
+static const uint64_t spare_bytes = 32 << 20;
 
 /* The bytes that workers without a pool yet may take together. */
 static double to_divide(double memory_bytes, double pool_bytes)
 {
-    /* A late worker may find that the others already have their three quarters. */
+    /* A late worker may find that the others already have their half. */
     double rest = (memory_bytes + pool_bytes) * pools_share - pool_bytes;
     double least = memory_bytes * latecomers_share;
     return rest > least ? rest : least;
@@ -70,9 +75,19 @@ static struct sizes sizes_for(const struct baton_kv_options *options,
     return (struct sizes){n_blocks, lesser(n, n_blocks)};
 }
 
-static int64_t default_blocks(const struct baton_kv_needs *needs)
+static int64_t greater(int64_t a, int64_t b)
 {
-    return needs->n_contexts * blocks_for(needs->context_tokens);
+    return a > b ? a : b;
+}
+
+/* Contexts of usual length, and at least one of the longest. With --memory all are of the longest,
+ * as far as it allows. */
+static int64_t default_blocks(const struct baton_kv_options *options,
+                              const struct baton_kv_needs *needs)
+{
+    int64_t whole = blocks_for(needs->context_tokens),
+            usual = blocks_for(lesser(needs->context_tokens, BATON_KV_CONTEXT_TOKENS));
+    return options->memory ? needs->n_contexts * whole : greater(needs->n_contexts * usual, whole);
 }
 
 /* The windows of as many whole contexts as the bytes hold. */
@@ -100,7 +115,7 @@ static struct sizes sizes_in(const struct baton_kv_options *options,
                                (int64_t)(half > least ? half : least));
     size_t rest = needs->block_bytes - needs->window_bytes;
     int64_t left = (int64_t)bytes - n_windows * (int64_t)needs->window_bytes;
-    int64_t n_blocks = rest ? left / (int64_t)rest : default_blocks(needs);
+    int64_t n_blocks = rest ? left / (int64_t)rest : default_blocks(options, needs);
     if (n_windows < needs->window_blocks || n_blocks < n_windows)
         return (struct sizes){n_alike, n_alike};
     return (struct sizes){n_blocks, n_windows};
@@ -109,7 +124,7 @@ static struct sizes sizes_in(const struct baton_kv_options *options,
 static struct sizes default_sizes(const struct baton_kv_options *options,
                                   const struct baton_kv_needs *needs)
 {
-    int64_t n_wanted = default_blocks(needs);
+    int64_t n_wanted = default_blocks(options, needs);
     struct sizes wanted = sizes_for(options, needs, n_wanted);
     if (bytes_of(needs, wanted) <= (double)needs->share_bytes)
         return wanted;
@@ -144,6 +159,10 @@ static enum baton_err check_least(const struct baton_kv_options *options,
                           "kv-bytes: must hold at least a block of %d tokens: %zu bytes, not "
                           "%" PRId64,
                           BLOCK, needs->block_bytes, options->bytes);
+    if (options->memory)
+        return baton_fail(why, BATON_NO_MEMORY,
+                          "memory: %" PRId64 " MiB hold the weights and no block of the KV cache",
+                          options->memory >> 20);
     return baton_fail(why, BATON_NO_MEMORY,
                       "KV cache: a block of %d tokens takes %zu bytes, and this worker's share of "
                       "the memory that is left is %" PRIu64 " (bound by %s); kv-tokens or kv-bytes "
@@ -203,6 +222,27 @@ enum baton_err baton_kv_budget_choose(const struct baton_kv_options *options,
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
+}
+
+/* The part of --memory that is this worker's, after the weights, mapped or not. */
+static uint64_t share_of_fleet(const struct baton_kv_options *options,
+                               const struct baton_model *model)
+{
+    uint64_t weights_bytes = baton_model_info(model)->weight_bytes;
+    if (options->draft)
+        weights_bytes += baton_model_info(options->draft)->weight_bytes;
+    return (uint64_t)((double)less((uint64_t)options->memory, weights_bytes) *
+                      options->memory_share);
+}
+
+static void bound_by_fleet(const struct baton_kv_options *options, const struct baton_model *model,
+                           struct baton_kv_needs *needs)
+{
+    if (!options->memory)
+        return;
+    uint64_t share = share_of_fleet(options, model);
+    needs->share_bytes = share < needs->memory_bytes ? share : needs->memory_bytes;
+    needs->limit = share < needs->memory_bytes ? "--memory" : needs->limit;
 }
 
 /* Subtracts the memory that is already promised: taking it would make the kernel kill a process.
@@ -301,6 +341,7 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
     if (!err)
         err = measure_model(options, model, dtype, &needs, why);
     measure_memory(left, &peers, baton_model_info(model)->weight_bytes, decodes, &needs);
+    bound_by_fleet(options, model, &needs);
     return err ? err : baton_kv_budget_choose(options, &needs, &budget, why);
 }
 
@@ -314,6 +355,23 @@ enum baton_err baton_kv_budget_check(const struct baton_kv_options *options,
     return baton_kv_budget_check_in(&left, options, model, dtype, decodes, claim, why);
 }
 
+static bool may_take(void *arg, size_t n_bytes)
+{
+    struct baton_memory_left left;
+    (void)arg;
+    baton_memory_left(&left);
+    return left.bytes >= spare_bytes && left.bytes - spare_bytes >= n_bytes;
+}
+
+struct baton_kv_growth_options baton_kv_budget_growth(const struct baton_kv_options *options)
+{
+    return (struct baton_kv_growth_options){.may_take = may_take,
+                                            .grown = options->grown,
+                                            .arg = options->grown_arg,
+                                            .idle_ns =
+                                                (int64_t)(options->idle_s * (double)BATON_SECOND)};
+}
+
 /* Decode workers keep their pool in private memory, because shared memory is rarely on huge pages
  * and every step reads it. */
 static enum baton_err create_pool(const struct baton_kv_options *options,
@@ -322,7 +380,9 @@ static enum baton_err create_pool(const struct baton_kv_options *options,
                                   struct baton_kv **kv, struct baton_why *why)
 {
     struct baton_why reason = {""};
-    struct baton_kv_pool_options pool = {.dtype = dtype,
+    const struct baton_kv_growth_options growth = baton_kv_budget_growth(options);
+    struct baton_kv_pool_options pool = {.growth = &growth,
+                                         .dtype = dtype,
                                          .n_blocks = budget->n_blocks,
                                          .n_window_blocks = budget->n_window_blocks,
                                          .n_step_rows = options->n_step_rows};
@@ -368,6 +428,7 @@ enum baton_err baton_kv_budget_create(const struct baton_kv_options *options,
     if (options->draft)
         mapped_bytes += baton_model_info(options->draft)->mapped_bytes;
     measure_memory(&left, &peers, mapped_bytes, decodes, &needs);
+    bound_by_fleet(options, model, &needs);
     enum baton_err err = measure_blocks(options, model, dtype, &needs, why);
     if (!err)
         err = baton_kv_budget_choose(options, &needs, &budget, why);

@@ -15,10 +15,17 @@
 
 /* Contexts that a worker's pool has by default, where memory allows: a decode worker holds a
  * context for as long as it makes tokens, a prefill worker while it computes and sends it. */
-enum { BATON_KV_PREFILL_CONTEXTS = 8, BATON_KV_DECODE_CONTEXTS = 16 };
+enum {
+    BATON_KV_PREFILL_CONTEXTS = 8,
+    BATON_KV_DECODE_CONTEXTS = 16,
+    BATON_KV_CONTEXT_TOKENS = 8192 /* of such a context at most, but one whole context fits */
+};
 
 struct baton_kv_options {
-    int64_t tokens, bytes;       /* one of them, or neither: both 0 */
+    int64_t tokens, bytes; /* one of them, or neither: both 0 */
+    int64_t memory;        /* for the weights and all KV caches of the fleet; 0: as there is */
+    double memory_share;   /* of it after the weights, for this worker's KV cache */
+    double idle_s;         /* blocks unused for so long give their memory back; 0: never */
     int64_t prefix_cache_tokens; /* kept for prompts with the same prefix; < 0: no bound, 0: none */
     int path;                    /* enum baton_kv_path */
     /* A draft model, whose pool has as many blocks: both are counted. NULL: none. */
@@ -26,6 +33,9 @@ struct baton_kv_options {
     /* The sequences that run at a time, and the most positions of one in a step, which bound the
      * blocks of layers with a window. 0: these layers keep all positions. */
     int n_sequences, n_step_rows;
+    /* Called on a thread of the pool when its memory has changed (engine/kv.h). NULL: nobody is. */
+    void (*grown)(void *arg);
+    void *grown_arg;
 };
 
 /* Rows of a worker's option table; in is the struct baton_kv_options inside its struct. what: what
@@ -35,6 +45,15 @@ struct baton_kv_options {
         BATON_ROW_INT(                                                                             \
             type, in.bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes",                                \
             "size of the KV cache in bytes instead of --kv-tokens; 0 = as --kv-tokens says"),      \
+        BATON_ROW_INT(type, in.memory, "memory", "0", 0, 1LL << 40, "bytes",                       \
+                      "memory of a whole fleet on one host, for its weights and KV caches, which " \
+                      "divide the rest: --memory-share; 0 = as the host's memory allows"),         \
+        BATON_ROW_REAL(type, in.memory_share, "memory-share", "1", 0.001, 1, "",                   \
+                       "part of --memory, after the weights, that this KV cache may take"),        \
+        BATON_ROW_REAL(                                                                            \
+            type, in.idle_s, "kv-idle-s", "300", 0, 86400 * 365, "s",                              \
+            "time after which the memory of unused KV blocks is given back, and cached "           \
+            "ones are evicted; 0 = never"),                                                        \
         BATON_ROW_INT(type, in.prefix_cache_tokens, "prefix-cache-tokens", "-1", -1, 1 << 28,      \
                       "tokens",                                                                    \
                       "part of the KV cache that is kept for prompts with a common prefix; -1 = "  \
@@ -49,14 +68,14 @@ struct baton_kv_needs {
     size_t window_bytes; /* of them, in layers that keep a window */
     int window_blocks;   /* that one sequence sets aside there; 0: no layer keeps a window */
     int64_t context_tokens;
-    int n_contexts;        /* the default: this many times context_tokens, */
+    int n_contexts;        /* the default: this many contexts, */
     uint64_t share_bytes;  /* but no more than this */
     uint64_t memory_bytes; /* available, after the weights */
     const char *limit;     /* that bounds them, from struct baton_memory_left */
 };
 
-/* The default of a worker's pool: its share of memory_bytes, the memory left. Three quarters of
- * that and of the others' pools go to pools; a latecomer finds at least half of the memory left.
+/* The default of a worker's pool: its share of memory_bytes, the memory left. Half of that and of
+ * the others' pools go to pools; a latecomer finds at least a quarter of the memory left.
  * The workers of the host that have no pool yet divide it by their contexts. If no worker of the
  * other role runs yet, one is expected. */
 uint64_t baton_kv_budget_share(uint64_t memory_bytes, bool decodes,
@@ -92,6 +111,9 @@ enum baton_err baton_kv_budget_check_in(const struct baton_memory_left *left,
                                         const struct baton_model *model, const char *dtype,
                                         bool decodes, struct baton_memory_claim *claim,
                                         struct baton_why *why) BATON_MUST_CHECK;
+
+/* How the pools of these options grow: only into memory that is left. */
+struct baton_kv_growth_options baton_kv_budget_growth(const struct baton_kv_options *options);
 
 /* Makes the pool of a worker, bounds its cache and logs its size. A prefill worker's pool is in
  * shared memory if the path and the kernel allow it: decode workers read contexts out of it. dtype:

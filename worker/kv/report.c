@@ -92,7 +92,8 @@ static void answer(struct baton_kv_report *report, struct baton_link *gateway)
     cached->oldest_s = age_s(baton_kv_oldest_cached_ns(kv));
     report->answer.query = report->query->query;
     report->answer.blocks = (uint32_t)baton_kv_n_blocks(kv);
-    report->answer.free_blocks = (uint32_t)(baton_kv_n_free(kv) - baton_kv_n_cached(kv));
+    report->answer.free_blocks =
+        (uint32_t)(baton_kv_n_blocks(kv) - baton_kv_n_held(kv) - baton_kv_n_cached(kv));
     report->answer.held = report->held_list;
     report->answer.n_held = BATON_N_KV_REASONS;
     report->answer.owners = report->owner_list;

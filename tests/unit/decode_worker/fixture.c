@@ -66,7 +66,8 @@ static void shrink_draft_pool(const struct worker_options *wanted)
     if (!wanted->draft_blocks)
         return;
     baton_kv_destroy(draft.kv);
-    assert_ok(dc_draft_model_reserve(&draft, "auto", wanted->draft_blocks, NULL));
+    assert_ok(dc_draft_model_reserve(&draft, "auto", wanted->draft_blocks,
+                                     &(struct baton_kv_options){0}, NULL));
 }
 
 void open_gateway(void)

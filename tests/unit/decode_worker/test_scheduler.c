@@ -221,7 +221,7 @@ static void open_draft(void)
     assert_ok(random_gpt2(&sizes, 1, NULL, &draft.model));
     draft.n_vocab = sizes.n_vocab;
     draft.n_context = sizes.n_context;
-    assert_ok(dc_draft_model_reserve(&draft, "f32", 64, NULL));
+    assert_ok(dc_draft_model_reserve(&draft, "f32", 64, &(struct baton_kv_options){0}, NULL));
 }
 
 static void add_with_model(int i, uint32_t n_new)

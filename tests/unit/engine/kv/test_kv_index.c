@@ -270,7 +270,7 @@ TEST(many_colliding_hashes_are_distinguished)
 {
     enum { N = 300 };
     struct baton_kv_blocks blocks;
-    assert_ok(baton_kv_blocks_init(&blocks, N));
+    assert_ok(baton_kv_blocks_init(&blocks, N, N));
     for (int i = 0; i < N; i++)
         assert_in_range(baton_kv_blocks_allocate(&blocks), 0, N - 1);
     for (int i = 0; i < N; i++) {

@@ -1,11 +1,13 @@
 /* One process's pool as another one sees it: two pools of one layout, and one mapping. */
 #include "tests/support/test.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/array.h"
@@ -158,20 +160,27 @@ TEST(another_file_than_a_sealed_pool_of_that_size_is_refused)
 {
     struct baton_kv_view *none = NULL;
     struct baton_why why;
-    size_t stamps_at, n_bytes;
+    struct stat pool;
     static const int wrong[] = {0, -1, N_BLOCKS - 1, N_BLOCKS + 1, INT32_MAX};
     for (size_t i = 0; i < BATON_N_OF(wrong); i++)
         assert_int_equal(baton_kv_view_open(own, baton_kv_fd(theirs), wrong[i], &none, &why),
                          BATON_INVALID);
     assert_non_null(strstr(why.text, "not a pool of"));
-    assert_true(baton_kv_measure_pool(own, N_BLOCKS, &stamps_at, &n_bytes));
+    assert_int_equal(fstat(baton_kv_fd(theirs), &pool), 0);
     int fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    assert_int_equal(ftruncate(fd, (off_t)n_bytes), 0);
+    assert_int_equal(ftruncate(fd, pool.st_size), 0);
     assert_int_equal(baton_kv_view_open(own, fd, N_BLOCKS, &none, &why), BATON_INVALID);
     assert_non_null(strstr(why.text, "not sealed"));
     assert_int_equal(baton_kv_view_open(own, -1, N_BLOCKS, &none, &why), BATON_INVALID);
     close(fd);
     assert_null(none);
+}
+
+TEST(a_reader_cannot_write)
+{
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, baton_kv_fd(theirs), 0);
+    assert_ptr_equal(memory, MAP_FAILED);
+    assert_int_equal(errno, EACCES);
 }
 
 EACH_TEST(set_up, tear_down)

@@ -1,14 +1,10 @@
 #include "tests/support/test.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/array.h"
@@ -29,59 +25,59 @@ TEST(memory_is_zero_aligned_and_all_there)
     }
 }
 
-/* Reads a short file of a thread of this process; false when the thread is gone. */
-static bool read_of_thread(const char *thread, const char *name, char *text, int size)
+/* Whether memory lies behind the page; a page that nobody has touched has none. */
+static bool is_there(void *page)
 {
-    char path[300];
-    (void)snprintf(path, sizeof path, "/proc/self/task/%s/%s", thread, name);
-    FILE *file = fopen(path, "r");
-    bool is_read = file && fgets(text, size, file);
-    if (file)
-        (void)fclose(file);
-    return is_read;
+    unsigned char there = 0;
+    assert_int_equal(mincore(page, 1, &there), 0);
+    return there & 1;
 }
 
-/* The thread's id; 0 while it has not said its name. */
-static int find_backing_thread(void)
-{
-    char name[64];
-    int id = 0;
-    DIR *threads = opendir("/proc/self/task");
-    assert_non_null(threads);
-    for (struct dirent *entry; !id && (entry = readdir(threads));)
-        if (read_of_thread(entry->d_name, "comm", name, sizeof name) &&
-            !strcmp(name, "baton-kv-back\n"))
-            id = atoi(entry->d_name);
-    (void)closedir(threads);
-    return id;
-}
-
-/* A thread of low priority would hold the lock of the address space while it is preempted, and
- * every thread that touches a page or maps memory would wait for it. */
-TEST(it_is_backed_at_the_priority_of_all_others)
+TEST(nothing_is_backed_before_it_is_asked_for)
 {
     struct baton_reserve *reserve = NULL;
-    const size_t n_bytes = (size_t)4 << 30;
-    int id;
-    assert_ok(baton_reserve_create(n_bytes, &reserve));
-    while (!(id = find_backing_thread()))
-        ;
-    while (id && baton_reserve_unbacked_bytes(reserve) == n_bytes)
-        id = find_backing_thread();
-    if (id) /* otherwise the kernel is older than what the thread asks for */
-        assert_int_equal(getpriority(PRIO_PROCESS, (id_t)id), getpriority(PRIO_PROCESS, 0));
+    assert_ok(baton_reserve_create((size_t)256 << 20, &reserve));
+    char *memory = baton_reserve_memory(reserve);
+    assert_false(is_there(memory));
+    assert_ok(baton_reserve_back(reserve, 8 << 20, 4 << 20));
+    assert_true(is_there(memory + (8 << 20)));
+    assert_true(is_there(memory + (12 << 20) - 4096));
+    assert_false(is_there(memory + (14 << 20)));
     baton_reserve_destroy(reserve);
+    baton_reserve_destroy(NULL);
 }
 
-TEST(it_can_go_while_it_is_being_backed)
+TEST(what_is_backed_keeps_its_contents_and_what_is_given_back_is_zero)
 {
-    for (int i = 0; i < 20; i++) {
+    for (int is_shared = 0; is_shared < 2; is_shared++) {
         struct baton_reserve *reserve = NULL;
-        assert_ok(baton_reserve_create((size_t)256 << 20, &reserve));
-        ((char *)baton_reserve_memory(reserve))[(size_t)255 << 20] = 1;
+        const size_t n_bytes = 16 << 20;
+        assert_ok(is_shared ? baton_reserve_create_shared(n_bytes, &reserve)
+                            : baton_reserve_create(n_bytes, &reserve));
+        char *memory = baton_reserve_memory(reserve);
+        assert_ok(baton_reserve_back(reserve, 100, n_bytes - 100));
+        memset(memory, 7, n_bytes);
+        assert_ok(baton_reserve_back(reserve, 0, n_bytes));
+        assert_int_equal(memory[n_bytes - 1], 7);
+        baton_reserve_give_back(reserve, 4 << 20, 8 << 20);
+        assert_int_equal(memory[(4 << 20) - 1], 7);
+        for (size_t at = 4 << 20; at < 12 << 20; at += 509)
+            assert_int_equal(memory[at], 0);
+        assert_int_equal(memory[12 << 20], 7);
         baton_reserve_destroy(reserve);
     }
-    baton_reserve_destroy(NULL);
+}
+
+TEST(less_than_a_page_is_not_given_back)
+{
+    struct baton_reserve *reserve = NULL;
+    assert_ok(baton_reserve_create(8 << 20, &reserve));
+    char *memory = baton_reserve_memory(reserve);
+    memset(memory, 7, 8 << 20);
+    baton_reserve_give_back(reserve, 1, (4 << 20) - 2);
+    assert_int_equal(memory[1], 7); /* its huge page has a byte that stays */
+    assert_int_equal(memory[(4 << 20) - 2], 7);
+    baton_reserve_destroy(reserve);
 }
 
 TEST(more_than_there_can_be_is_refused)
@@ -107,8 +103,6 @@ TEST(shared_memory_is_others_to_read_only)
     assert_int_equal(ftruncate(fd, 1), -1);
     assert_int_equal(ftruncate(fd, (off_t)n_bytes + 1), -1);
     memory[0] = 41;
-    (void)madvise(memory, 4096, MADV_REMOVE); /* its own holes neither; emulators say they did */
-    assert_int_equal(memory[0], 41);
     char *seen = mmap(NULL, n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     assert_ptr_not_equal(seen, MAP_FAILED);
     assert_int_equal(mprotect(seen, n_bytes, PROT_READ | PROT_WRITE), -1);

@@ -56,26 +56,44 @@ TEST(a_worker_short_of_memory_uses_its_share)
     assert_int_equal(budget.n_blocks, 10);
 }
 
-TEST(workers_that_start_together_divide_three_quarters)
+TEST(long_contexts_are_counted_at_their_usual_length)
+{
+    struct baton_kv_needs long_context = needs;
+    struct baton_kv_budget budget;
+    long_context.share_bytes = UINT64_MAX;
+    long_context.memory_bytes = UINT64_MAX;
+    long_context.context_tokens = 32768;
+    assert_ok(baton_kv_budget_choose(&(struct baton_kv_options){0}, &long_context, &budget, NULL));
+    assert_int_equal(budget.n_blocks, 8 * 8192 / 16);
+    long_context.context_tokens = 131072; /* one of these fits too */
+    assert_ok(baton_kv_budget_choose(&(struct baton_kv_options){0}, &long_context, &budget, NULL));
+    assert_int_equal(budget.n_blocks, 131072 / 16);
+    /* A bound of the whole fleet is there to be used. */
+    assert_ok(baton_kv_budget_choose(&(struct baton_kv_options){.memory = 1}, &long_context,
+                                     &budget, NULL));
+    assert_int_equal(budget.n_blocks, 8 * 131072 / 16);
+}
+
+TEST(workers_that_start_together_divide_a_half)
 {
     const struct baton_memory_peers none = {0},
                                     one_prefill = {.n_prefill = 1, .n_unsized_prefill = 1};
     const struct baton_memory_peers pairs = {
         .n_prefill = 2, .n_decode = 1, .n_unsized_prefill = 2, .n_unsized_decode = 1};
     const struct baton_memory_peers small = {.n_prefill = 3, .n_decode = 2};
-    const struct baton_memory_peers decided = {.n_decode = 1, .pool_bytes = 12000};
-    const struct baton_memory_peers full = {.n_prefill = 1, .n_decode = 1, .pool_bytes = 18000};
+    const struct baton_memory_peers decided = {.n_decode = 1, .pool_bytes = 8000};
+    const struct baton_memory_peers full = {.n_prefill = 1, .n_decode = 1, .pool_bytes = 12000};
     /* One of the other role is expected, whether it is here or not. */
-    assert_int_equal(baton_kv_budget_share(24000, true, &none), 12000);
-    assert_int_equal(baton_kv_budget_share(24000, true, &one_prefill), 12000);
-    assert_int_equal(baton_kv_budget_share(24000, false, &none), 6000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &none), 8000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &one_prefill), 8000);
+    assert_int_equal(baton_kv_budget_share(24000, false, &none), 4000);
     /* Two of each role: 16 + 16 + 8 + 8 contexts. */
-    assert_int_equal(baton_kv_budget_share(24000, true, &pairs), 6000);
-    assert_int_equal(baton_kv_budget_share(24000, true, &small), 18000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &pairs), 4000);
+    assert_int_equal(baton_kv_budget_share(24000, true, &small), 12000);
     /* The decode worker took its two thirds before: the rest is the same as at once. */
-    assert_int_equal(baton_kv_budget_share(12000, false, &decided), 6000);
-    /* All three quarters are gone, and one more comes. */
-    assert_int_equal(baton_kv_budget_share(6000, true, &full), 3000);
+    assert_int_equal(baton_kv_budget_share(16000, false, &decided), 4000);
+    /* The half is gone, and one more comes. */
+    assert_int_equal(baton_kv_budget_share(12000, true, &full), 3000);
     assert_true(baton_kv_budget_share(UINT64_MAX, true, &none) == UINT64_MAX);
 }
 
