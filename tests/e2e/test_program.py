@@ -387,3 +387,54 @@ def test_the_options_of_up_come_from_file_and_environment_too(tmp_path):
     done = baton("up", "--config", file, "--print-config", env=environment(BATON_PORT="9001"))
     shown = json.loads(done.stdout)
     assert (shown["prefill"], shown["port"], shown["decode"]) == (3, 9001, 1)
+
+
+# ---- memory ----
+
+
+def shown_memory(state):
+    """{worker: (weights, KV used, KV backed, KV cap)} in GB, as `baton status` prints them."""
+    text = baton("status", "--state", state).stdout
+    rows = re.findall(r"^(\w+-\d) +([\d.]+) GB +([\d.]+) GB +([\d.]+) GB +([\d.]+) GB$", text, re.M)
+    return {name: tuple(map(float, figures)) for name, *figures in rows}
+
+
+def caps(port):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/workers") as answer:
+        workers = json.load(answer)["workers"]
+    return {worker["role"]: worker["kv_cap_bytes"] for worker in workers}, workers
+
+
+def test_a_fleet_takes_no_more_than_it_is_given(state):
+    """The embedded model's weights and 64 MiB for each process come off first."""
+    memory = 256 << 20
+    with Up(state, "--memory", memory) as up:
+        up.wait_ready()
+        of, workers = caps(up.port)
+        left = memory - 3 * (64 << 20) - workers[0]["weight_bytes"]
+        assert 0.9 * left < of["prefill"] + of["decode"] <= left
+        assert of["decode"] == pytest.approx(2 * of["prefill"], rel=0.05)
+        for name, (_, used, backed, cap) in shown_memory(state).items():
+            assert used <= backed <= cap == round(of[name.split("-")[0]] / 1e9, 2)
+        assert len(shown_memory(state)) == 2
+
+
+def test_kv_tokens_are_those_of_every_worker(state):
+    with Up(state, "--kv-tokens", 1600) as up:
+        up.wait_ready()
+        assert {worker["kv_tokens"] for worker in caps(up.port)[1]} == {1600}
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--memory", 1 << 30, "--kv-tokens", 1600], "--memory, --kv-tokens, --kv-bytes: give one"),
+    (["--memory", 1 << 20], "--memory: the processes take 192 MiB, and the weights come on top")])
+def test_senseless_memory_is_refused(state, words, message):
+    done = baton("up", "--state", state, *words)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
+
+
+def test_weights_that_leave_no_memory_are_refused_by_name(state):
+    with Up(state, "--memory", (192 << 20) + 4096) as up:
+        assert up.end() == 1
+        up.popen.stderr.read()
+        assert any("MiB hold the weights and no block of the KV cache" in line for line in up.seen)

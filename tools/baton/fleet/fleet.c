@@ -20,6 +20,10 @@ enum { FIRST_INBOX_PORT = 7100, LAST_INBOX_PORT = 32767, TOKEN_WORDS = 2 };
 
 enum role { GATEWAY, PREFILL, DECODE };
 
+/* The parts of --memory: a decode worker holds a context for as long as it makes tokens, a prefill
+ * worker while it computes and sends it. Workers divide a host's memory alike. */
+enum { PREFILL_PARTS = 1, DECODE_PARTS = 2 };
+
 static const char *const programs[] = {"baton-gateway", "baton-prefill", "baton-decode"};
 
 /* ---- command lines ---- */
@@ -72,6 +76,16 @@ static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *opti
     add_log_format(command, options);
 }
 
+static void add_memory(const struct bt_fleet *fleet, struct bt_command *command, enum role role)
+{
+    add_if(command, "--kv-tokens", fleet->kv_tokens);
+    add_if(command, "--kv-bytes", fleet->kv_bytes);
+    add_if(command, "--memory", fleet->memory);
+    if (*fleet->memory)
+        add(command, "--memory-share", fleet->memory_shares[role == DECODE]);
+    add_if(command, "--kv-idle-s", fleet->kv_idle_s);
+}
+
 static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *options, enum role role)
 {
     char name[BT_NAME_BYTES];
@@ -86,6 +100,7 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
             add_if(command, "--draft-model", fleet->draft_model);
         add_if(command, "--cores",
                role == PREFILL ? options->prefill_cores : options->decode_cores);
+        add_memory(fleet, command, role);
         add_log_format(command, options);
     }
 }
@@ -140,13 +155,35 @@ static enum baton_err find_programs(struct bt_fleet *fleet, const char *bin, str
     return err;
 }
 
+/* Writes nothing for 0. */
+static void put_number(char *text, size_t size, int64_t n)
+{
+    text[0] = '\0';
+    if (n)
+        (void)snprintf(text, size, "%lld", (long long)n);
+}
+
+/* Workers get what is left of --memory without the processes, and their part of it. */
+static void put_memory(struct bt_fleet *fleet, const struct bt_up_options *options)
+{
+    int64_t n = 1 + options->n_prefill + options->n_decode,
+            n_parts = PREFILL_PARTS * options->n_prefill + DECODE_PARTS * options->n_decode;
+    put_number(fleet->kv_tokens, sizeof fleet->kv_tokens, options->kv_tokens);
+    put_number(fleet->kv_bytes, sizeof fleet->kv_bytes, options->kv_bytes);
+    put_number(fleet->memory, sizeof fleet->memory,
+               options->memory ? options->memory - n * BT_PROCESS_BYTES : 0);
+    (void)snprintf(fleet->memory_shares[0], sizeof fleet->memory_shares[0], "%.4f",
+                   (double)PREFILL_PARTS / (double)n_parts);
+    (void)snprintf(fleet->memory_shares[1], sizeof fleet->memory_shares[1], "%.4f",
+                   (double)DECODE_PARTS / (double)n_parts);
+    (void)snprintf(fleet->kv_idle_s, sizeof fleet->kv_idle_s, "%g", options->kv_idle_s);
+}
+
 static void put_numbers(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
     (void)snprintf(fleet->port, sizeof fleet->port, "%d", (int)options->port);
-    fleet->context_tokens[0] = '\0';
-    if (options->context_tokens)
-        (void)snprintf(fleet->context_tokens, sizeof fleet->context_tokens, "%d",
-                       (int)options->context_tokens);
+    put_number(fleet->context_tokens, sizeof fleet->context_tokens, options->context_tokens);
+    put_memory(fleet, options);
 }
 
 /* Fills the file for `status`. A wildcard address becomes the loopback address. */

@@ -27,6 +27,7 @@ struct bt_fleet {
     char model[PATH_MAX], draft_model[PATH_MAX], pack_dir[PATH_MAX];
     char api_keys[PATH_MAX], admin_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
+    char kv_tokens[24], kv_bytes[24], memory[24], memory_shares[2][16], kv_idle_s[24];
     int inbox_hold; /* reserves the inbox's port while this process lives */
     struct bt_fleet_file file;
 };

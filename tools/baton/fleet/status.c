@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/json.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/proc.h"
 #include "tools/baton/fleet/readiness.h"
@@ -62,6 +63,33 @@ static void show_body(const struct bt_answer *answer)
     (void)putchar('\n');
 }
 
+static void put_gigabytes(const struct baton_json *worker, const char *key)
+{
+    (void)printf(" %9.2f GB", baton_json_number(baton_json_get(worker, key)) / 1e9);
+}
+
+/* The memory of each worker's weights and KV cache. */
+static void show_memory(const struct bt_answer *answer)
+{
+    static const char *const keys[] = {"weight_bytes", "kv_used_bytes", "kv_backed_bytes",
+                                       "kv_cap_bytes"};
+    struct baton_json *root = NULL;
+    if (baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, NULL))
+        return;
+    const struct baton_json *workers = baton_json_get(root, "workers");
+    (void)printf("\n%-12s %12s %12s %12s %12s\n", "WORKER", "WEIGHTS", "KV USED", "KV BACKED",
+                 "KV CAP");
+    for (size_t i = 0; i < baton_json_size(workers); i++) {
+        const struct baton_json *worker = baton_json_at(workers, i);
+        const char *id = baton_json_string(baton_json_get(worker, "id"), NULL);
+        (void)printf("%-12s", id ? id : "");
+        for (size_t k = 0; k < BATON_N_OF(keys); k++)
+            put_gigabytes(worker, keys[k]);
+        (void)putchar('\n');
+    }
+    baton_json_free(root);
+}
+
 /* True when the gateway answered with 200. */
 static bool show_answer(const struct bt_server *server, const char *path, struct bt_answer *answer)
 {
@@ -96,6 +124,7 @@ static bool show_fleet(const struct bt_state *state)
     bool ready = show_answer(&server, "/ready", &answer);
     ready &= show_answer(&server, "/workers", &answer) &&
              bt_count_workers(&answer, "ready") >= file.n_prefill + file.n_decode;
+    show_memory(&answer);
     bt_answer_fini(&answer);
     return ready;
 }

@@ -36,6 +36,14 @@ const struct baton_option bt_up_option_table[] = {
     INT(port, "port", "8000", 1, 65535, "", "HTTP port"),
     INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
         "longest prompt and output of a request together; 0 = the model's context"),
+    INT(memory, "memory", "0", 0, 1LL << 40, "bytes",
+        "memory that the whole fleet may take: KV caches divide what weights and processes leave; "
+        "0 = as the host's memory allows"),
+    INT(kv_tokens, "kv-tokens", "0", 0, 1 << 28, "tokens",
+        "largest KV cache of every worker, instead of --memory; 0 = as that says"),
+    INT(kv_bytes, "kv-bytes", "0", 0, 1LL << 40, "bytes", "the same in bytes"),
+    BATON_ROW_REAL(struct bt_up_options, kv_idle_s, "kv-idle-s", "300", 0, 86400 * 365, "s",
+                   "time after which workers give the memory of unused KV blocks back; 0 = never"),
     TEXT(prefill_cores, "prefill-cores", NULL,
          "CPUs of every prefill worker: auto, all, or a list such as 0,2-3; unset: auto, which "
          "lends idle CPUs to other workers"),
@@ -98,6 +106,20 @@ static enum baton_err check_cores(const char *option, const char *value, struct 
                       option, value);
 }
 
+static enum baton_err check_memory(const struct bt_up_options *options, struct baton_why *why)
+{
+    int64_t least = BT_PROCESS_BYTES * (1 + options->n_prefill + options->n_decode);
+    int n_given = !!options->memory + !!options->kv_tokens + !!options->kv_bytes;
+    if (n_given > 1)
+        return baton_fail(why, BATON_INVALID,
+                          "--memory, --kv-tokens, --kv-bytes: give one of them");
+    if (options->memory && options->memory <= least)
+        return baton_fail(why, BATON_INVALID,
+                          "--memory: the processes take %lld MiB, and the weights come on top",
+                          (long long)(least >> 20));
+    return BATON_OK;
+}
+
 static bool ends_in_gguf(const char *path)
 {
     size_t n = strlen(path);
@@ -137,6 +159,8 @@ enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why
     enum baton_err err = check_cores("prefill-cores", options->prefill_cores, why);
     if (!err)
         err = check_cores("decode-cores", options->decode_cores, why);
+    if (!err)
+        err = check_memory(options, why);
     if (!err)
         err = check_model(options->model, why);
     if (!err)

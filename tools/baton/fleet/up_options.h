@@ -14,8 +14,8 @@ struct bt_up_options {
     const char *host, *api_keys, *admin_keys, *cors_origins, *allowed_hosts;
     const char *chat_template, *sampling_defaults;
     const char *prefill_cores, *decode_cores;
-    int64_t n_prefill, n_decode, port, context_tokens;
-    double stop_timeout_s;
+    int64_t n_prefill, n_decode, port, context_tokens, kv_tokens, kv_bytes, memory;
+    double stop_timeout_s, kv_idle_s;
     int log_format; /* enum baton_log_format */
     bool detach;
 };
@@ -23,7 +23,10 @@ struct bt_up_options {
 extern const struct baton_option bt_up_option_table[];
 extern const size_t bt_up_n_options;
 
-/* Checks what can be judged before anything runs: processors, the model's path, files. */
+/* What --memory keeps for each process beside weights and KV caches: code, tables, activations. */
+#define BT_PROCESS_BYTES ((int64_t)64 << 20)
+
+/* Checks what can be judged before anything runs: processors, memory, the model's path, files. */
 enum baton_err bt_up_check(const struct bt_up_options *options,
                            struct baton_why *why) BATON_MUST_CHECK;
 
