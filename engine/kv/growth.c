@@ -1,20 +1,13 @@
 #include "engine/kv/growth.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "engine/kv/pool.h"
-#include "engine/system/reserve.h"
+#include "engine/kv/growth_thread.h"
 
 enum {
-    PIECE_BYTES = BATON_RESERVE_ALIGNMENT, /* backed at a time */
-    AHEAD_TOKENS = 1024,                   /* kept backed and empty, at least */
-    AHEAD_PART = 4,                        /* and at least this part of the blocks in use */
-    REST_PARTS = 19                        /* of twenty */
+    AHEAD_TOKENS = 1024, /* kept backed and empty, at least */
+    AHEAD_PART = 4       /* and at least this part of the blocks in use */
 };
 
 /* A pool that finds no memory asks again after a second, and then ever more rarely: while it
@@ -23,208 +16,13 @@ enum {
 #define MOST_STARVED_NS  (16 * BATON_SECOND)
 #define SHRINK_NS        BATON_SECOND
 
-enum state { UNBACKED, WANTED, MADE, FAILED, BACKED, RETURNING, RETURNED };
-
-/* The blocks of all layers that keep all positions, or of those that keep windows. */
-struct class
-{
-    struct baton_kv_blocks *blocks;
-    pthread_mutex_t *blocks_lock; /* NULL: only the pool's owner uses them */
-    const int *layers;            /* [n_layers] that hold them */
-    int n_layers;
-    uint8_t *states; /* [n_steps] enum state, under the growth's lock */
-
-    /* The owner's. */
-    int n_in_flight, n_wanted_blocks; /* steps that the thread has; their blocks */
-    int ahead;                        /* blocks that stay backed and empty, at least */
-    size_t block_bytes;
-};
-
-struct baton_kv_growth {
-    struct baton_kv *kv;
-    struct baton_kv_growth_options options;
-    struct class classes[2]; /* of all positions, of windows */
-    int n_classes;
-    int64_t starved_until_ns; /* 0: it is not starved */
-    int64_t starved_ns;       /* how long it was, or is; 0: its last step was backed */
-    int64_t shrink_next_ns;
-    pthread_t thread;
-    bool has_thread, has_lock;
-
-    pthread_mutex_t lock; /* over what follows, and the states */
-    pthread_cond_t work, done;
-    bool stopping, is_urgent;
-    uint64_t n_done;
-
-    atomic_uint_least64_t n_failures;
-};
-
-/* ---- the thread ---- */
-
-static int64_t cpu_ns(void)
-{
-    struct timespec time = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * BATON_SECOND + time.tv_nsec;
-}
-
-/* Waits so long that the thread uses a twentieth of one processor, unless a claim waits. */
-static void rest(struct baton_kv_growth *growth, int64_t worked_ns)
-{
-    int64_t until_ns = baton_now_ns() + REST_PARTS * worked_ns;
-    struct timespec until = {.tv_sec = until_ns / BATON_SECOND, .tv_nsec = until_ns % BATON_SECOND};
-    pthread_mutex_lock(&growth->lock);
-    while (!growth->is_urgent && !growth->stopping &&
-           !pthread_cond_timedwait(&growth->work, &growth->lock, &until))
-        ;
-    pthread_mutex_unlock(&growth->lock);
-}
-
-struct range {
-    size_t at, n;
-};
-
-/* The memory of steps first..end - 1 in one layer. */
-static struct range range_of(const struct baton_kv_growth *growth, const struct class *class,
-                             int layer, int first, int end)
-{
-    const struct kv_layer *in = &growth->kv->layers[class->layers[layer]];
-    const char *base = baton_reserve_memory(growth->kv->reserve);
-    int n_before = first * class->blocks->step_blocks,
-        n_until = (end - 1) * class->blocks->step_blocks +
-                  baton_kv_blocks_in_step(class->blocks, end - 1);
-    return (struct range){.at = (size_t)(in->memory - base) + (size_t)n_before * in->block_bytes,
-                          .n = (size_t)(n_until - n_before) * in->block_bytes};
-}
-
-static enum baton_err back_range(struct baton_kv_growth *growth, struct range range, bool rests)
-{
-    enum baton_err err = BATON_OK;
-    for (size_t past = 0; past < range.n && !err; past += PIECE_BYTES) {
-        size_t n = range.n - past < PIECE_BYTES ? range.n - past : PIECE_BYTES;
-        int64_t begin_ns = cpu_ns();
-        err = baton_reserve_back(growth->kv->reserve, range.at + past, n);
-        if (rests)
-            rest(growth, cpu_ns() - begin_ns);
-    }
-    return err;
-}
-
-static enum baton_err back_step(struct baton_kv_growth *growth, const struct class *class, int step,
-                                bool rests)
-{
-    enum baton_err err = BATON_OK;
-    for (int i = 0; i < class->n_layers && !err; i++)
-        err = back_range(growth, range_of(growth, class, i, step, step + 1), rests);
-    return err;
-}
-
-/* Gives a step back, with the unbacked ones around it: alone it may not fill its huge pages. */
-static void give_back_step(struct baton_kv_growth *growth, const struct class *class, int step)
-{
-    int first = step, end = step + 1;
-    pthread_mutex_lock(&growth->lock);
-    while (first > 0 &&
-           (class->states[first - 1] == UNBACKED || class->states[first - 1] == WANTED))
-        first--;
-    while (end < class->blocks->n_steps &&
-           (class->states[end] == UNBACKED || class->states[end] == WANTED))
-        end++;
-    pthread_mutex_unlock(&growth->lock);
-    for (int i = 0; i < class->n_layers; i++) {
-        struct range range = range_of(growth, class, i, first, end);
-        baton_reserve_give_back(growth->kv->reserve, range.at, range.n);
-    }
-}
-
-static void log_failure(const struct class *class, int step, const char *reason)
-{
-    static struct baton_log_limit limit;
-    size_t n_bytes = (size_t)baton_kv_blocks_in_step(class->blocks, step) * class->block_bytes;
-    baton_log_limited(&limit, BATON_LOG_WARN, "kv_not_backed",
-                      BATON_F("mib", (double)n_bytes / (1 << 20)), BATON_S("reason", reason),
-                      BATON_S("consequence", "requests wait for blocks that are backed"));
-}
-
-/* Never touches memory that the caller of may_take would miss: where a control group's limit is
- * reached, the kernel kills instead of refusing. */
-static enum state make_step(struct baton_kv_growth *growth, const struct class *class, int step)
-{
-    size_t n_bytes = (size_t)baton_kv_blocks_in_step(class->blocks, step) * class->block_bytes;
-    const struct baton_kv_growth_options *options = &growth->options;
-    if (options->may_take && !options->may_take(options->arg, n_bytes)) {
-        log_failure(class, step, "too little memory is left");
-        return FAILED;
-    }
-    if (!back_step(growth, class, step, true))
-        return MADE;
-    give_back_step(growth, class, step);
-    log_failure(class, step, "the kernel refuses it");
-    return FAILED;
-}
-
-/* The first step in that state; false: there is none. Under the lock. */
-static bool find(struct baton_kv_growth *growth, enum state state, struct class **class, int *step)
-{
-    for (int i = 0; i < growth->n_classes; i++)
-        for (int k = 0; k < growth->classes[i].blocks->n_steps; k++)
-            if (growth->classes[i].states[k] == (uint8_t)state) {
-                *class = &growth->classes[i];
-                *step = k;
-                return true;
-            }
-    return false;
-}
-
-/* Growth comes before return, because a claim may wait for it. Under the lock, which it leaves. */
-static bool do_next(struct baton_kv_growth *growth)
-{
-    struct class *class;
-    int step;
-    bool grows = find(growth, WANTED, &class, &step);
-    growth->is_urgent = grows && growth->is_urgent;
-    if (!grows && !find(growth, RETURNING, &class, &step))
-        return false;
-    pthread_mutex_unlock(&growth->lock);
-    enum state state = grows ? make_step(growth, class, step) : RETURNED;
-    if (!grows)
-        give_back_step(growth, class, step);
-    pthread_mutex_lock(&growth->lock);
-    class->states[step] = (uint8_t)state;
-    atomic_fetch_add(&growth->n_failures, state == FAILED);
-    growth->n_done++;
-    pthread_cond_broadcast(&growth->done);
-    return true;
-}
-
-static void *run(void *arg)
-{
-    struct baton_kv_growth *growth = arg;
-    (void)pthread_setname_np(pthread_self(), "baton-kv-back");
-    pthread_mutex_lock(&growth->lock);
-    while (!growth->stopping) {
-        if (!do_next(growth)) {
-            pthread_cond_wait(&growth->work, &growth->lock);
-            continue;
-        }
-        pthread_mutex_unlock(&growth->lock);
-        if (growth->options.grown)
-            growth->options.grown(growth->options.arg);
-        pthread_mutex_lock(&growth->lock);
-    }
-    pthread_mutex_unlock(&growth->lock);
-    return NULL;
-}
-
-/* ---- the owner ---- */
-
-static void lock_blocks(const struct class *class)
+static void lock_blocks(const struct kv_class *class)
 {
     if (class->blocks_lock)
         pthread_mutex_lock(class->blocks_lock);
 }
 
-static void unlock_blocks(const struct class *class)
+static void unlock_blocks(const struct kv_class *class)
 {
     if (class->blocks_lock)
         pthread_mutex_unlock(class->blocks_lock);
@@ -241,21 +39,21 @@ static void starve(struct baton_kv_growth *growth, int64_t now_ns)
 }
 
 /* Takes over one step that the thread is done with. Under both locks. */
-static void collect_step(struct baton_kv_growth *growth, struct class *class, int step,
+static void collect_step(struct baton_kv_growth *growth, struct kv_class *class, int step,
                          int64_t now_ns)
 {
-    enum state state = class->states[step];
-    if (state != MADE && state != FAILED && state != RETURNED)
+    enum kv_step_state state = class->states[step];
+    if (state != KV_STEP_MADE && state != KV_STEP_FAILED && state != KV_STEP_RETURNED)
         return;
-    if (state == MADE)
+    if (state == KV_STEP_MADE)
         baton_kv_blocks_back(class->blocks, step, now_ns);
-    if (state == FAILED)
+    if (state == KV_STEP_FAILED)
         starve(growth, now_ns);
-    if (state == MADE)
+    if (state == KV_STEP_MADE)
         growth->starved_ns = 0;
-    if (state != RETURNED)
+    if (state != KV_STEP_RETURNED)
         class->n_wanted_blocks -= baton_kv_blocks_in_step(class->blocks, step);
-    class->states[step] = state == MADE ? BACKED : UNBACKED;
+    class->states[step] = state == KV_STEP_MADE ? KV_STEP_BACKED : KV_STEP_UNBACKED;
     class->n_in_flight--;
 }
 
@@ -263,7 +61,7 @@ static void collect(struct baton_kv_growth *growth)
 {
     int64_t now_ns = baton_now_ns();
     for (int i = 0; i < growth->n_classes; i++) {
-        struct class *class = &growth->classes[i];
+        struct kv_class *class = &growth->classes[i];
         if (!class->n_in_flight)
             continue;
         lock_blocks(class);
@@ -276,15 +74,15 @@ static void collect(struct baton_kv_growth *growth)
 }
 
 /* Asks for n_blocks more than are backed, of the first steps that are not. */
-static void want(struct baton_kv_growth *growth, struct class *class, int n_blocks)
+static void want(struct baton_kv_growth *growth, struct kv_class *class, int n_blocks)
 {
     if (n_blocks <= class->n_wanted_blocks)
         return;
     pthread_mutex_lock(&growth->lock);
     for (int k = 0; k < class->blocks->n_steps && class->n_wanted_blocks < n_blocks; k++) {
-        if (class->states[k] != UNBACKED)
+        if (class->states[k] != KV_STEP_UNBACKED)
             continue;
-        class->states[k] = WANTED;
+        class->states[k] = KV_STEP_WANTED;
         class->n_in_flight++;
         class->n_wanted_blocks += baton_kv_blocks_in_step(class->blocks, k);
     }
@@ -302,7 +100,7 @@ static void hurry(struct baton_kv_growth *growth)
 
 /* The empty blocks that a class lacks for its next sequences, after n_taken are allocated. Of
  * windows as many blocks must be backed as are set aside, whatever they hold. */
-static int count_lacking(const struct class *class, int n_taken, int n_set_aside)
+static int count_lacking(const struct kv_class *class, int n_taken, int n_set_aside)
 {
     const struct baton_kv_blocks *blocks = class->blocks;
     int n_backed = blocks->n_blocks - blocks->n_unbacked;
@@ -416,7 +214,7 @@ static void stamp_step(struct baton_kv *kv, int step)
 
 /* Gives the last steps back that nobody has used since before_ns, as far as enough stays ahead.
  * Under the lock of the blocks. */
-static void shrink(struct baton_kv_growth *growth, struct class *class, int64_t before_ns)
+static void shrink(struct baton_kv_growth *growth, struct kv_class *class, int64_t before_ns)
 {
     int n_set_aside = baton_kv_n_set_aside(growth->kv);
     for (int k = class->blocks->n_steps - 1; k >= 0; k--) {
@@ -429,7 +227,7 @@ static void shrink(struct baton_kv_growth *growth, struct class *class, int64_t 
         if (!class->blocks_lock)
             stamp_step(growth->kv, k);
         pthread_mutex_lock(&growth->lock);
-        class->states[k] = RETURNING;
+        class->states[k] = KV_STEP_RETURNING;
         class->n_in_flight++;
         pthread_cond_signal(&growth->work);
         pthread_mutex_unlock(&growth->lock);
@@ -439,7 +237,7 @@ static void shrink(struct baton_kv_growth *growth, struct class *class, int64_t 
 static void give_back_unused(struct baton_kv_growth *growth, int64_t before_ns)
 {
     for (int i = 0; i < growth->n_classes; i++) {
-        struct class *class = &growth->classes[i];
+        struct kv_class *class = &growth->classes[i];
         lock_blocks(class);
         baton_kv_blocks_expire(class->blocks, before_ns);
         shrink(growth, class, before_ns);
@@ -465,10 +263,10 @@ void baton_kv_growth_tick(struct baton_kv_growth *growth, int64_t now_ns)
 
 int baton_kv_growth_step_blocks(size_t block_bytes)
 {
-    return block_bytes < PIECE_BYTES ? (int)(PIECE_BYTES / block_bytes) : 1;
+    return block_bytes < KV_PIECE_BYTES ? (int)(KV_PIECE_BYTES / block_bytes) : 1;
 }
 
-static size_t sum_block_bytes(const struct baton_kv *kv, const struct class *class)
+static size_t sum_block_bytes(const struct baton_kv *kv, const struct kv_class *class)
 {
     size_t n = 0;
     for (int i = 0; i < class->n_layers; i++)
@@ -477,7 +275,7 @@ static size_t sum_block_bytes(const struct baton_kv *kv, const struct class *cla
 }
 
 /* Backs the first steps, and takes the others away. */
-static enum baton_err init_class(struct baton_kv_growth *growth, struct class *class)
+static enum baton_err init_class(struct baton_kv_growth *growth, struct kv_class *class)
 {
     struct baton_kv_blocks *blocks = class->blocks;
     int n_backed = (class->ahead + blocks->step_blocks - 1) / blocks->step_blocks;
@@ -488,10 +286,10 @@ static enum baton_err init_class(struct baton_kv_growth *growth, struct class *c
         return BATON_NO_MEMORY;
     for (int k = 0; k < blocks->n_steps && !err; k++) {
         if (k < n_backed)
-            err = back_step(growth, class, k, false);
+            err = baton_kv_growth_back_step(growth, class, k, false);
         else
             baton_kv_blocks_unback(blocks, k);
-        class->states[k] = k < n_backed ? BACKED : UNBACKED;
+        class->states[k] = k < n_backed ? KV_STEP_BACKED : KV_STEP_UNBACKED;
     }
     return err;
 }
@@ -501,16 +299,16 @@ static enum baton_err init_classes(struct baton_kv_growth *growth)
     struct baton_kv *kv = growth->kv;
     struct baton_kv_windows *windows = kv->windows;
     growth->n_classes = windows ? 2 : 1;
-    growth->classes[0] = (struct class){.blocks = &kv->blocks,
-                                        .layers = windows ? kv->of[false] : kv->held,
-                                        .n_layers = windows ? kv->n_of[false] : kv->n_held,
-                                        .ahead = AHEAD_TOKENS / BATON_KV_BLOCK_TOKENS};
+    growth->classes[0] = (struct kv_class){.blocks = &kv->blocks,
+                                           .layers = windows ? kv->of[false] : kv->held,
+                                           .n_layers = windows ? kv->n_of[false] : kv->n_held,
+                                           .ahead = AHEAD_TOKENS / BATON_KV_BLOCK_TOKENS};
     if (windows)
-        growth->classes[1] = (struct class){.blocks = &windows->blocks,
-                                            .blocks_lock = &windows->mutex,
-                                            .layers = kv->of[true],
-                                            .n_layers = kv->n_of[true],
-                                            .ahead = windows->per_sequence};
+        growth->classes[1] = (struct kv_class){.blocks = &windows->blocks,
+                                               .blocks_lock = &windows->mutex,
+                                               .layers = kv->of[true],
+                                               .n_layers = kv->n_of[true],
+                                               .ahead = windows->per_sequence};
     enum baton_err err = BATON_OK;
     for (int i = 0; i < growth->n_classes && !err; i++)
         err = init_class(growth, &growth->classes[i]);
@@ -540,7 +338,8 @@ enum baton_err baton_kv_growth_create(struct baton_kv *kv,
     growth->kv = kv;
     growth->options = *options;
     enum baton_err err = init_lock(growth) ? init_classes(growth) : BATON_NO_MEMORY;
-    growth->has_thread = !err && !pthread_create(&growth->thread, NULL, run, growth);
+    growth->has_thread =
+        !err && !pthread_create(&growth->thread, NULL, baton_kv_growth_run, growth);
     if (!growth->has_thread) {
         baton_kv_growth_destroy(growth);
         return BATON_NO_MEMORY;
