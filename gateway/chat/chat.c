@@ -8,6 +8,8 @@
 #include "engine/checkpoint/chat_template.h"
 #include "gateway/chat/builtin.h"
 #include "gateway/chat/parts.h"
+#include "gateway/chat/probe.h"
+#include "gateway/chat/turns.h"
 
 enum { FILE_MAX_BYTES = 4 << 20 };
 
@@ -31,18 +33,9 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
     enum baton_err err = baton_jinja_parse(source, n, &jinja, why);
     if (err)
         return err;
-    *template = (struct baton_chat_jinja){
-        .jinja = jinja,
-        /* A template that never loops over content expects it as one text. */
-        .takes_parts = baton_jinja_loops_over(jinja, "content"),
-        /* The template's text shows what it knows: a message role or a variable of that name. */
-        .knows_developer = memmem(source, n, "developer", strlen("developer")) != NULL,
-        /* reasoning_content is the newer name: a template that has it needs no field called
-         * thinking. */
-        .knows_thinking = memmem(source, n, "thinking", strlen("thinking")) &&
-                          !memmem(source, n, "reasoning_content", strlen("reasoning_content")),
-        .tool_format = baton_tool_format_of(source, n),
-        .reasoning_format = baton_reasoning_format_of(source, n)};
+    *template = (struct baton_chat_jinja){.jinja = jinja,
+                                          .tool_format = baton_tool_format_of(source, n),
+                                          .reasoning_format = baton_reasoning_format_of(source, n)};
     return BATON_OK;
 }
 
@@ -122,6 +115,12 @@ static enum baton_err choose_template(struct baton_chat *chat,
 
 /* ---- the chat ---- */
 
+static void probe(const struct baton_chat *chat, struct baton_chat_jinja *template)
+{
+    for (int has_tools = 0; has_tools < 2 && template->jinja; has_tools++)
+        template->abilities[has_tools] = baton_chat_probe(chat, template, has_tools);
+}
+
 enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
                                  struct baton_chat **chat, struct baton_why *why)
 {
@@ -136,12 +135,8 @@ enum baton_err baton_chat_create(struct baton_chat_template *source, const char 
     made->bos = source->bos;
     made->eos = source->eos;
     source->bos = source->eos = NULL;
-    /* These render short conversations once, to learn the template's habits before the first
-     * request. */
-    baton_chat_find_wants_content(made, &made->plain);
-    baton_chat_find_wants_content(made, &made->with_tools);
-    baton_chat_find_systems(made, &made->plain);
-    baton_chat_find_systems(made, &made->with_tools);
+    probe(made, &made->plain);
+    probe(made, &made->with_tools);
     if (made->plain.jinja)
         baton_chat_find_turn_end(made);
     *chat = made;
@@ -164,12 +159,6 @@ const char *baton_chat_source(const struct baton_chat *chat)
     return chat->source;
 }
 
-static const struct baton_chat_jinja *template_of(const struct baton_chat *chat,
-                                                  const struct baton_chat_input *input)
-{
-    return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
-}
-
 const char *baton_chat_tool_form(const struct baton_chat *chat)
 {
     const struct baton_tool_format *format =
@@ -182,26 +171,47 @@ bool baton_chat_has_reasoning(const struct baton_chat *chat)
     return chat->plain.reasoning_format;
 }
 
+void baton_chat_put_abilities(const struct baton_chat *chat, struct baton_json_out *out,
+                              const char *key)
+{
+    const struct baton_chat_jinja *tools =
+        chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
+    if (!chat->plain.jinja) {
+        baton_json_put_null(out, key);
+        return;
+    }
+    baton_json_open(out, key, '{');
+    baton_chat_abilities_put(out, "without_tools", &chat->plain.abilities[false]);
+    baton_chat_abilities_put(out, "with_tools", &tools->abilities[true]);
+    baton_json_close(out, '}');
+}
+
 const char *baton_chat_problem(const struct baton_chat *chat)
 {
     return chat->plain.jinja ? NULL : chat->problem;
 }
 
-/* True when the message that is continued ends within reasoning. */
-static bool continues_reasoning(const struct baton_reasoning_format *format,
-                                const struct baton_chat_input *input)
+/* True when the answer begins within reasoning: that of the message that is continued, or one that
+ * the prompt's end opens. */
+static bool opens_reasoning(const struct baton_reasoning_format *format,
+                            const struct baton_chat_input *input, const char *prompt, size_t n)
 {
     const struct baton_json *last =
         baton_json_at(input->messages, baton_json_size(input->messages) - 1);
-    const char *words = baton_json_string(baton_json_get(last, "content"), NULL);
-    return format && words && strstr(words, format->begin) && !strstr(words, format->end);
+    if (!format || !input->continues || baton_chat_is_blank(baton_json_get(last, "content")))
+        return baton_reasoning_is_open(format, prompt, n);
+    struct baton_json *text = baton_chat_words(baton_json_get(last, "content"));
+    const char *words = baton_json_string(text, NULL);
+    bool is_open = words && strstr(words, format->begin) && !strstr(words, format->end);
+    baton_json_free(text);
+    return is_open;
 }
 
 struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
                                          const struct baton_chat_input *input,
                                          const struct baton_chat_text *text)
 {
-    const struct baton_chat_jinja *template = template_of(chat, input);
+    const struct baton_chat_jinja *template = baton_chat_template_of(chat, input);
     const struct baton_tool_format *tools = template->tool_format;
     const char *prompt = baton_buf_text(&text->bytes);
     /* The rendered prompt may end with the beginning of a call. */
@@ -211,9 +221,7 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
     return (struct baton_answer_form){
         .tools = input->tools || opens_call ? tools : NULL,
         .reasoning = template->reasoning_format,
-        .opens_reasoning = input->continues
-                               ? continues_reasoning(template->reasoning_format, input)
-                               : baton_reasoning_is_open(template->reasoning_format, prompt, n),
+        .opens_reasoning = opens_reasoning(template->reasoning_format, input, prompt, n),
         .opens_call = opens_call,
         .functions = input->tools};
 }

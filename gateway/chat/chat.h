@@ -53,6 +53,10 @@ const char *baton_chat_source(const struct baton_chat *chat);
 const char *baton_chat_tool_form(const struct baton_chat *chat);
 bool baton_chat_has_reasoning(const struct baton_chat *chat);
 
+/* Writes what the template can write of conversations, without and with tools; null without one. */
+void baton_chat_put_abilities(const struct baton_chat *chat, struct baton_json_out *out,
+                              const char *key);
+
 /* Returns NULL when conversations can be encoded, otherwise the reason as a sentence for a
  * client. */
 const char *baton_chat_problem(const struct baton_chat *chat);

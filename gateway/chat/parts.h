@@ -9,19 +9,16 @@
 
 #include <time.h>
 
+#include "gateway/chat/abilities.h"
 #include "gateway/chat/chat.h"
 #include "gateway/chat/jinja/jinja.h"
+#include "gateway/chat/rewrite.h"
 #include "gateway/chat/text.h"
 
-/* One parsed template, and the form in which it expects messages. */
+/* One parsed template, and what it can write. */
 struct baton_chat_jinja {
     struct baton_jinja *jinja;
-    bool takes_parts;         /* it loops over a message's content, so parts stay a list */
-    bool knows_developer;     /* it names the role; otherwise it is given as system */
-    bool knows_thinking;      /* it calls reasoning_content by this name */
-    bool wants_content;       /* it prints content that is null beside calls */
-    bool takes_systems;       /* it writes several system messages at the beginning */
-    bool takes_later_systems; /* and those after other messages */
+    struct baton_chat_abilities abilities[2];              /* by whether the request has tools */
     const struct baton_tool_format *tool_format;           /* NULL: unknown */
     const struct baton_reasoning_format *reasoning_format; /* NULL: unknown */
 };
@@ -37,24 +34,16 @@ struct baton_chat {
 
 /* ---- values.c ---- */
 
-enum { BATON_CHAT_MAX_PARSED = 4096 };
-
-/* JSON that is parsed from texts and lives as long as a run. */
-struct baton_chat_parsed {
-    struct baton_json *trees[BATON_CHAT_MAX_PARSED];
-    size_t n;
-};
-
-/* Sets the variables of a run. Roles are the template's own text, everything else is foreign.
- * Arguments of tool calls arrive as JSON text; with parse_arguments they become maps, which parsed
- * owns. */
+/* Sets the variables of a run, from a conversation as the template takes it. Roles are the
+ * template's own text, everything else is foreign. */
 void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
-                           const struct baton_chat_jinja *template,
-                           const struct baton_chat_input *input, bool parse_arguments,
-                           struct baton_chat_parsed *parsed);
-void baton_chat_parsed_free(struct baton_chat_parsed *parsed);
+                           const struct baton_chat_input *input);
 
 /* ---- chat.c ---- */
+
+/* Returns the template for the input. */
+const struct baton_chat_jinja *baton_chat_template_of(const struct baton_chat *chat,
+                                                      const struct baton_chat_input *input);
 
 /* Returns the form of the answer to the input, after its rendered text. */
 struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
@@ -63,34 +52,29 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
 
 /* ---- render.c ---- */
 
+/* Rewrites the conversation for its template. fini frees the result, also after a failure. */
+enum baton_err baton_chat_adapt(const struct baton_chat *chat, const struct baton_chat_input *input,
+                                struct baton_chat_rewritten *rewritten,
+                                struct baton_why *why) BATON_MUST_CHECK;
+
 /* Renders the conversation into the empty text. now is the date for templates that use one. */
 enum baton_err baton_chat_render(const struct baton_chat *chat,
                                  const struct baton_chat_input *input, time_t now,
                                  struct baton_chat_text *text,
                                  struct baton_why *why) BATON_MUST_CHECK;
 
-/* Renders the conversation with arguments as maps, without adapting it to the template. */
+/* Runs the template on a conversation that it takes. *raised (may be NULL) is true when the
+ * template itself refused it. */
 enum baton_err baton_chat_run(const struct baton_chat *chat,
                               const struct baton_chat_jinja *template,
                               const struct baton_chat_input *input, time_t now,
-                              struct baton_chat_text *text) BATON_MUST_CHECK;
+                              struct baton_chat_text *text, bool *raised,
+                              struct baton_why *why) BATON_MUST_CHECK;
+
+/* Returns the text of the last message of a conversation that is continued, as it was rewritten. */
+const char *baton_chat_last_words(const struct baton_chat_input *input, size_t *n);
 
 /* Fills chat->turn_end by rendering a sample conversation. */
 void baton_chat_find_turn_end(struct baton_chat *chat);
-
-/* Fills template->wants_content by rendering a sample conversation. */
-void baton_chat_find_wants_content(const struct baton_chat *chat,
-                                   struct baton_chat_jinja *template);
-
-/* ---- systems.c ---- */
-
-/* Fills template->takes_systems and takes_later_systems by rendering sample conversations. */
-void baton_chat_find_systems(const struct baton_chat *chat, struct baton_chat_jinja *template);
-
-/* Sets *settled to messages that the template accepts, which the caller frees; NULL: they need no
- * change. */
-enum baton_err baton_chat_settle_systems(const struct baton_chat_jinja *template,
-                                         const struct baton_json *messages,
-                                         struct baton_json **settled) BATON_MUST_CHECK;
 
 #endif

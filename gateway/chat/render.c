@@ -4,6 +4,8 @@
 
 #include "common/base/array.h"
 #include "gateway/chat/parts.h"
+#include "gateway/chat/rewrite.h"
+#include "gateway/chat/witness.h"
 
 /* Enough for conversations of many megabytes; a template that needs more does not terminate. */
 static const struct baton_jinja_limits limits = {.max_steps = 5000000,
@@ -16,34 +18,21 @@ static void put(void *arg, const char *bytes, size_t n, bool own)
     baton_chat_text_put(arg, bytes, n, own);
 }
 
-static enum baton_err run_template(const struct baton_chat *chat,
-                                   const struct baton_chat_jinja *template,
-                                   const struct baton_chat_input *input, time_t now,
-                                   bool parse_arguments, struct baton_chat_text *text, bool *raised,
-                                   struct baton_why *why)
+enum baton_err baton_chat_run(const struct baton_chat *chat,
+                              const struct baton_chat_jinja *template,
+                              const struct baton_chat_input *input, time_t now,
+                              struct baton_chat_text *text, bool *raised, struct baton_why *why)
 {
-    struct baton_chat_parsed *parsed = calloc(1, sizeof *parsed);
-    /* parsed outlives the run, whose values borrow its trees. */
     struct jinja_run *run = baton_jinja_begin(template->jinja, &limits, now);
     enum baton_err err = BATON_NO_MEMORY;
-    *raised = false;
-    if (parsed && run) {
-        baton_chat_set_values(run, chat, template, input, parse_arguments, parsed);
+    if (raised)
+        *raised = false;
+    if (run) {
+        baton_chat_set_values(run, chat, input);
         err = baton_jinja_render(run, put, text, raised, why);
     }
     baton_jinja_end(run);
-    if (parsed)
-        baton_chat_parsed_free(parsed);
-    free(parsed);
     return err;
-}
-
-static bool has_calls(const struct baton_json *messages)
-{
-    for (size_t i = 0; i < baton_json_size(messages); i++)
-        if (baton_json_size(baton_json_get(baton_json_at(messages, i), "tool_calls")))
-            return true;
-    return false;
 }
 
 /* ---- continuing the last message ---- */
@@ -61,15 +50,23 @@ static size_t trimmed_end(const char *bytes, size_t from, size_t to)
     return to;
 }
 
+const char *baton_chat_last_words(const struct baton_chat_input *input, size_t *n)
+{
+    const struct baton_json *last =
+        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
+    const struct baton_json *content = baton_json_get(last, "content");
+    if (baton_json_kind(content) == BATON_JSON_ARRAY)
+        content = baton_json_get(baton_json_at(content, 0), "text");
+    return baton_json_string(content, n);
+}
+
 /* Finds the end of the last message's content in the text; SIZE_MAX when the text does not have it.
  * Only foreign text is searched: "end" also occurs in <|im_end|>. Trailing blanks stay as far as
  * the template kept them. */
 static size_t end_of_last(const struct baton_chat_input *input, const struct baton_chat_text *text)
 {
-    const struct baton_json *last =
-        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
     size_t n_given = 0, from, to = text->bytes.len;
-    const char *words = baton_json_string(baton_json_get(last, "content"), &n_given);
+    const char *words = baton_chat_last_words(input, &n_given);
     size_t n = words ? trimmed_end(words, 0, n_given) : 0, n_blanks = n_given - n;
     /* A template may trim the content on both sides. */
     for (; n && is_blank(*words); n--)
@@ -107,28 +104,15 @@ static enum baton_err fail_render(enum baton_err err, bool raised, const struct 
                       raised ? "refuses the conversation" : "fails", reason->text);
 }
 
-enum baton_err baton_chat_run(const struct baton_chat *chat,
-                              const struct baton_chat_jinja *template,
-                              const struct baton_chat_input *input, time_t now,
-                              struct baton_chat_text *text)
-{
-    bool raised;
-    return run_template(chat, template, input, now, true, text, &raised, NULL);
-}
-
-/* Renders messages that the template accepts. */
+/* Renders messages that the template takes. */
 static enum baton_err write_out(const struct baton_chat *chat,
                                 const struct baton_chat_jinja *template,
                                 const struct baton_chat_input *input, time_t now,
                                 struct baton_chat_text *text, struct baton_why *why)
 {
-    bool raised, raised_again;
-    struct baton_why reason = {""}, second = {""};
-    enum baton_err err = run_template(chat, template, input, now, true, text, &raised, &reason);
-    /* Some templates expect the arguments of calls as text. */
-    if (err == BATON_INVALID && !raised && has_calls(input->messages) &&
-        !run_template(chat, template, input, now, false, text, &raised_again, &second))
-        err = BATON_OK;
+    bool raised;
+    struct baton_why reason = {""};
+    enum baton_err err = baton_chat_run(chat, template, input, now, text, &raised, &reason);
     if (err)
         return fail_render(err, raised, &reason, why);
     if (input->continues && (err = cut_last(input, text, why)))
@@ -137,24 +121,98 @@ static enum baton_err write_out(const struct baton_chat *chat,
     return err ? baton_fail(why, err, "the conversation is too long, or out of memory") : BATON_OK;
 }
 
+/* Returns the narrowest abilities that keep the shapes of content. */
+static struct baton_chat_abilities narrow(const struct baton_chat_abilities *abilities)
+{
+    struct baton_chat_abilities narrow = {.wants_system = abilities->wants_system,
+                                          .wants_tools = abilities->wants_tools,
+                                          .wants_whole_tools = abilities->wants_whole_tools,
+                                          .names_thinking = abilities->names_thinking};
+    memcpy(narrow.wants_a_part, abilities->wants_a_part, sizeof narrow.wants_a_part);
+    return narrow;
+}
+
+const struct baton_chat_jinja *baton_chat_template_of(const struct baton_chat *chat,
+                                                      const struct baton_chat_input *input)
+{
+    return input->tools && chat->with_tools.jinja ? &chat->with_tools : &chat->plain;
+}
+
+static enum baton_err check(const struct baton_chat *chat, const struct baton_chat_input *input,
+                            struct baton_why *why)
+{
+    const struct baton_chat_jinja *template = baton_chat_template_of(chat, input);
+    if (!template->jinja || (input->tools && template == &chat->plain && *chat->problem))
+        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
+    if (!baton_json_size(input->messages))
+        return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");
+    return BATON_OK;
+}
+
+/* Rewrites the input for the template. Probes cannot foresee every combination; where the template
+ * does not write this conversation whole, it gets the narrowest form, if that is better. */
+static enum baton_err rewrite(const struct baton_chat *chat,
+                              const struct baton_chat_jinja *template,
+                              const struct baton_chat_input *input,
+                              struct baton_chat_rewritten *rewritten,
+                              struct baton_chat_witness *witness)
+{
+    const struct baton_chat_abilities *abilities = &template->abilities[input->tools != NULL];
+    const struct baton_chat_abilities narrowest = narrow(abilities);
+    struct baton_chat_rewritten other;
+    enum baton_err err = baton_chat_rewrite(abilities, input, rewritten);
+    if (err)
+        return err;
+    *witness = baton_chat_witness(chat, template, &rewritten->input);
+    if (witness->verdict <= BATON_CHAT_DISORDERED)
+        return BATON_OK;
+    struct baton_chat_witness second = {BATON_CHAT_REFUSED, 0};
+    if (!baton_chat_rewrite(&narrowest, input, &other))
+        second = baton_chat_witness(chat, template, &other.input);
+    if (second.verdict < witness->verdict) {
+        struct baton_chat_rewritten first = *rewritten;
+        *rewritten = other;
+        other = first;
+        *witness = second;
+    }
+    baton_chat_rewritten_fini(&other);
+    return BATON_OK;
+}
+
+static enum baton_err fail_lost(const struct baton_json *messages, size_t lost,
+                                struct baton_why *why)
+{
+    const struct baton_json *role = baton_json_get(baton_json_at(messages, lost), "role");
+    return baton_fail(why, BATON_INVALID,
+                      "this model's chat template leaves out the text of a message of the %s",
+                      baton_json_string(role, NULL));
+}
+
+enum baton_err baton_chat_adapt(const struct baton_chat *chat, const struct baton_chat_input *input,
+                                struct baton_chat_rewritten *rewritten, struct baton_why *why)
+{
+    struct baton_chat_witness witness;
+    *rewritten = (struct baton_chat_rewritten){0};
+    enum baton_err err = check(chat, input, why);
+    if (err)
+        return err;
+    if (rewrite(chat, baton_chat_template_of(chat, input), input, rewritten, &witness))
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    if (witness.verdict == BATON_CHAT_LOST)
+        return fail_lost(rewritten->messages, witness.lost, why);
+    return BATON_OK;
+}
+
 enum baton_err baton_chat_render(const struct baton_chat *chat,
                                  const struct baton_chat_input *input, time_t now,
                                  struct baton_chat_text *text, struct baton_why *why)
 {
-    bool with_tools = input->tools && chat->with_tools.jinja;
-    const struct baton_chat_jinja *template = with_tools ? &chat->with_tools : &chat->plain;
-    if (!template->jinja || (input->tools && !with_tools && *chat->problem))
-        return baton_fail(why, BATON_INVALID, "%s", chat->problem);
-    if (!baton_json_size(input->messages))
-        return baton_fail(why, BATON_INVALID, "a conversation needs at least one message");
-    struct baton_json *settled;
-    struct baton_chat_input taken = *input;
-    if (baton_chat_settle_systems(template, input->messages, &settled))
-        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
-    if (settled)
-        taken.messages = settled;
-    enum baton_err err = write_out(chat, template, &taken, now, text, why);
-    baton_json_free(settled);
+    struct baton_chat_rewritten rewritten;
+    enum baton_err err = baton_chat_adapt(chat, input, &rewritten, why);
+    if (!err)
+        err =
+            write_out(chat, baton_chat_template_of(chat, input), &rewritten.input, now, text, why);
+    baton_chat_rewritten_fini(&rewritten);
     return err;
 }
 
@@ -193,49 +251,4 @@ void baton_chat_find_turn_end(struct baton_chat *chat)
     /* Some templates close a turn only when another one follows. */
     if (!*chat->turn_end)
         read_end(chat, "[" TALK ",{\"role\":\"user\",\"content\":\"More?\"}]", answer);
-}
-
-/* ---- content beside calls ---- */
-
-/* Counts how often the template prints None or null; -1 when it fails. */
-static int count_nulls(const struct baton_chat *chat, struct baton_chat_jinja *template,
-                       const struct baton_chat_input *input, bool wants_content)
-{
-    static const char *const nulls[] = {"None", "null"};
-    struct baton_chat_text text;
-    struct baton_why why;
-    bool raised;
-    int n = -1;
-    baton_chat_text_init(&text);
-    template->wants_content = wants_content;
-    if (!run_template(chat, template, input, 0, true, &text, &raised, &why) ||
-        !run_template(chat, template, input, 0, false, &text, &raised, &why)) {
-        n = 0;
-        for (size_t i = 0; i < BATON_N_OF(nulls); i++)
-            for (const char *met = baton_buf_text(&text.bytes); (met = strstr(met, nulls[i]));
-                 met++)
-                n++;
-    }
-    baton_chat_text_fini(&text);
-    return n;
-}
-
-void baton_chat_find_wants_content(const struct baton_chat *chat, struct baton_chat_jinja *template)
-{
-    static const char talk[] =
-        "[{\"role\":\"user\",\"content\":\"Is it ten?\"},{\"role\":\"assistant\",\"content\":null,"
-        "\"tool_calls\":[{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":"
-        "\"now\","
-        "\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"a1b2c3d4e\",\"name\":"
-        "\"now\","
-        "\"content\":\"Ten.\"}]";
-    struct baton_json *messages = NULL;
-    if (!template->jinja || baton_json_parse(talk, sizeof talk - 1, &messages, NULL))
-        return;
-    const struct baton_chat_input input = {.messages = messages};
-    int n_null = count_nulls(chat, template, &input, false);
-    int n_empty = count_nulls(chat, template, &input, true);
-    /* An empty text is better where null is printed, or where null makes the template fail. */
-    template->wants_content = n_empty >= 0 && (n_null<0 || n_null> n_empty);
-    baton_json_free(messages);
 }

@@ -87,13 +87,13 @@ def test_a_last_message_is_continued(tmp_path):
 
 
 def test_a_template_refuses_in_its_own_words_and_says_where_it_fails(tmp_path):
-    refuses = ("{% if messages | length > 1 %}{{ raise_exception('One at a time') }}{% endif %}\n"
+    refuses = ("{% if messages[0].content == 'b' %}{{ raise_exception('Not b') }}{% endif %}\n"
                "{{ messages[0].x.y }}")
     model, _, _ = model_with(tmp_path, "qwen3", refuses)
     with Fleet(model=model) as fleet:
-        error = ask(fleet, 400, messages=[user("a"), user("b")])["error"]
+        error = ask(fleet, 400, messages=[user("b")])["error"]
         assert error["code"] == "invalid_value"
-        assert error["message"].endswith("refuses the conversation: One at a time")
+        assert error["message"].endswith("refuses the conversation: Not b")
         error = ask(fleet, 400, messages=[user("a")])["error"]
         assert "line 2" in error["message"] and error["param"] == "messages"
 

@@ -64,6 +64,7 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     else
         baton_json_put_null(out, "tool_call_form");
     baton_json_put_bool(out, "reasoning", baton_chat_has_reasoning(api->chat));
+    baton_chat_put_abilities(api->chat, out, "chat_template_abilities");
     put_sampling(out, api);
     put_embeddings(out, api);
 }

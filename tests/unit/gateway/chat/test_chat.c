@@ -31,6 +31,9 @@ TEST(a_conversation_without_messages_is_invalid)
 
 /* ---- what else a template is given ---- */
 
+/* A template that writes each message's text, then what follows from it. */
+#define EACH(more) "{% for m in messages %}{{ m.content or '' }}" more "{% endfor %}"
+
 #define CALLS                                                                                      \
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Q\"},{\"role\":\"assistant\",\"tool_calls\":" \
     "[{"                                                                                           \
@@ -39,11 +42,15 @@ TEST(a_conversation_without_messages_is_invalid)
 
 TEST(arguments_of_calls_are_maps_or_the_text_that_they_came_in)
 {
-    assert_chat_request("{{ messages[1].tool_calls[0].function.arguments | tojson }}", CALLS,
-                        "{\"b\": 1, \"a\": \"x\"}");
-    assert_chat_request("{{ '>' + messages[1].tool_calls[0].function.arguments }}", CALLS,
-                        ">{\"b\": 1, \"a\": \"x\"}");
-    assert_chat_request("{{ messages[1].content is none }}", CALLS, "True");
+    assert_chat_request(EACH("{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}"
+                             "{% endfor %}"),
+                        CALLS, "Q{\"b\": 1, \"a\": \"x\"}");
+    assert_chat_request(EACH("{% for c in m.tool_calls %}{{ '>' + c.function.arguments }}"
+                             "{% endfor %}"),
+                        CALLS, "Q>{\"b\": 1, \"a\": \"x\"}");
+    assert_chat_request(EACH("{% for c in m.tool_calls %}{{ m.content is none }}"
+                             "<!-- {{ c.function.arguments | tojson }} -->{% endfor %}"),
+                        CALLS, "QTrue<!-- {\"b\": 1, \"a\": \"x\"} -->");
 }
 
 TEST(content_in_parts_is_one_text_unless_the_template_loops_over_it)
@@ -52,7 +59,8 @@ TEST(content_in_parts_is_one_text_unless_the_template_loops_over_it)
         "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
         "{\"type\":\"text\",\"text\":\"b\"}]}]}";
     assert_chat_request("{{ messages[0].content }}", request, "ab");
-    assert_chat_request("{% for part in messages[0]['content'] %}<{{ part.text }}>{% endfor %}",
+    assert_chat_request("{% for m in messages %}{% for part in m['content'] %}<{{ part.text }}>"
+                        "{% endfor %}{% endfor %}",
                         request, "<a><b>");
 }
 
@@ -78,7 +86,9 @@ TEST(the_developer_is_the_system_for_templates_that_do_not_know_one)
     static const char request[] =
         "{\"messages\":[{\"role\":\"developer\",\"content\":\"D\"}],\"closed\":true}";
     assert_chat_request(CHATML, request, "<|im_start|>system\nD<|im_end|>\n");
-    assert_chat_request(CHATML "{# developer #}", request, "<|im_start|>developer\nD<|im_end|>\n");
+    assert_chat_request("{% for m in messages %}<{{ 'dev' if m.role == 'developer' else m.role }}>"
+                        "{{ m.content }}{% endfor %}",
+                        request, "<dev>D");
 }
 
 TEST(a_last_message_that_is_continued_is_not_closed)
@@ -120,9 +130,9 @@ TEST(names_in_a_message_are_not_the_templates_text)
 
 TEST(a_template_for_tools_is_taken_when_there_are_tools)
 {
-    struct baton_chat *chat = chat_open_with_tools("plain", "tools", "auto");
+    struct baton_chat *chat = chat_open_with_tools(EACH("") "plain", EACH("") "tools", "auto");
     struct baton_chat_text text;
-    assert_chat_renders(chat, "u:A", "plain");
+    assert_chat_renders(chat, "u:A", "Aplain");
     assert_ok(chat_render_request(chat,
                                   "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
                                   "\"tools\":[{\"type\":\"function\"}]}",
@@ -134,10 +144,10 @@ TEST(a_template_for_tools_is_taken_when_there_are_tools)
 
 TEST(a_template_for_tools_that_cannot_be_read_is_no_excuse_to_hide_tools)
 {
-    struct baton_chat *chat = chat_open_with_tools("plain", "{{ 1", "auto");
+    struct baton_chat *chat = chat_open_with_tools(EACH("") "plain", "{{ 1", "auto");
     struct baton_chat_text text;
     struct baton_why why = {.text = ""};
-    assert_chat_renders(chat, "u:A", "plain");
+    assert_chat_renders(chat, "u:A", "Aplain");
     assert_int_equal(chat_render_request(chat,
                                          "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
                                          "\"tools\":[{\"type\":\"function\"}]}",

@@ -13,8 +13,8 @@
 #define TURNS            "u: Hi |a: Yo |u:More\n"
 #define DATES            "Cutting Knowledge Date: December 2023\nToday Date: "
 
-/* with or without: what SYSTEM_AND_TURNS and TURNS give; NULL: they are refused. Each was checked
- * against the models' own templates, rendered by Jinja. */
+/* with or without: what SYSTEM_AND_TURNS and TURNS give. Each was checked against the models' own
+ * templates, rendered by Jinja, with a system message in the user's first where one is refused. */
 static const struct golden {
     const char *template, *with, *without;
 } goldens[] = {
@@ -63,7 +63,9 @@ static const struct golden {
      "<|start_header_id|>assistant<|end_header_id|>\n\nYo<|eot_id|>"
      "<|start_header_id|>user<|end_header_id|>\n\nMore<|eot_id|>"
      "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-    {GEMMA, NULL,
+    {GEMMA,
+     "<s><start_of_turn>user\nBe.\n\n Hi<end_of_turn>\n<start_of_turn>model\nYo<end_of_turn>\n"
+     "<start_of_turn>user\nMore<end_of_turn>\n<start_of_turn>model\n",
      "<s><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\nYo<end_of_turn>\n"
      "<start_of_turn>user\nMore<end_of_turn>\n<start_of_turn>model\n"},
     {GEMMA3,
@@ -71,8 +73,10 @@ static const struct golden {
      "<start_of_turn>user\nMore<end_of_turn>\n<start_of_turn>model\n",
      "<s><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\nYo<end_of_turn>\n"
      "<start_of_turn>user\nMore<end_of_turn>\n<start_of_turn>model\n"},
-    {MISTRAL_OLD(""), NULL, "<s>[INST]  Hi  [/INST] Yo </s>[INST] More\n [/INST]"},
-    {MISTRAL_OLD(" + ' '"), NULL, "<s>[INST]  Hi  [/INST] Yo </s> [INST] More\n [/INST]"},
+    {MISTRAL_OLD(""), "<s>[INST] Be.\n\n Hi  [/INST] Yo </s>[INST] More\n [/INST]",
+     "<s>[INST]  Hi  [/INST] Yo </s>[INST] More\n [/INST]"},
+    {MISTRAL_OLD(" + ' '"), "<s>[INST] Be.\n\n Hi  [/INST] Yo </s> [INST] More\n [/INST]",
+     "<s>[INST]  Hi  [/INST] Yo </s> [INST] More\n [/INST]"},
     {MISTRAL_V1, "<s> [INST] Be.\n\n Hi  [/INST]  Yo </s> [INST] More\n [/INST]",
      "<s> [INST]  Hi  [/INST]  Yo </s> [INST] More\n [/INST]"},
     {MISTRAL_V3, "<s>[INST]  Hi [/INST] Yo</s>[INST] Be.\n\nMore\n[/INST]",
@@ -108,7 +112,7 @@ static const struct golden {
      "<|user|>\n Hi <|end|>\n<|assistant|>\n Yo <|end|>\n<|user|>\nMore\n<|end|>\n"
      "<|assistant|>\n"},
     {PHI3_FIRST,
-     "<|user|>\n Hi <|end|>\n<|assistant|>\n Yo <|end|>\n<|user|>\nMore\n<|end|>\n"
+     "<|user|>\nBe.\n\n Hi <|end|>\n<|assistant|>\n Yo <|end|>\n<|user|>\nMore\n<|end|>\n"
      "<|assistant|>\n",
      "<|user|>\n Hi <|end|>\n<|assistant|>\n Yo <|end|>\n<|user|>\nMore\n<|end|>\n"
      "<|assistant|>\n"},
@@ -130,27 +134,14 @@ static const struct golden {
      "<|im_start|>user<|im_sep|>More\n<|im_end|><|im_start|>assistant<|im_sep|>"},
 };
 
-static void check_golden(const struct baton_chat *chat, const char *messages, const char *expected)
-{
-    struct baton_chat_text text;
-    struct baton_why why = {.text = ""};
-    if (expected) {
-        assert_chat_renders(chat, messages, expected);
-        return;
-    }
-    assert_int_equal(chat_render(chat, messages, &text, &why), BATON_INVALID);
-    assert_non_null(strstr(why.text, "this model's chat template"));
-    baton_chat_text_fini(&text);
-}
-
 TEST(each_template_renders_as_its_model_expects)
 {
     for (size_t i = 0; i < BATON_N_OF(goldens); i++) {
         struct baton_chat *chat = chat_open(goldens[i].template, "auto");
         assert_string_equal(baton_chat_source(chat), "model");
         assert_null(baton_chat_problem(chat));
-        check_golden(chat, SYSTEM_AND_TURNS, goldens[i].with);
-        check_golden(chat, TURNS, goldens[i].without);
+        assert_chat_renders(chat, SYSTEM_AND_TURNS, goldens[i].with);
+        assert_chat_renders(chat, TURNS, goldens[i].without);
         baton_chat_close(chat);
     }
 }
@@ -160,7 +151,7 @@ TEST(each_template_renders_as_its_model_expects)
 static void check_one(const char *template, const char *messages, const char *expected)
 {
     struct baton_chat *chat = chat_open(template, "auto");
-    check_golden(chat, messages, expected);
+    assert_chat_renders(chat, messages, expected);
     baton_chat_close(chat);
 }
 
@@ -199,14 +190,38 @@ TEST(system_messages_at_the_head_are_one_where_the_template_takes_one)
               "<|im_start|>user\nC<|im_end|>\n<|im_start|>assistant\n");
 }
 
-TEST(roles_in_an_order_that_the_template_refuses_are_invalid)
+TEST(neighbours_of_one_role_are_one_message_where_the_template_refuses_two)
 {
-    static const char *const strict[] = {LLAMA2,     GEMMA,      GEMMA3,        MISTRAL_OLD(""),
-                                         MISTRAL_V1, MISTRAL_V3, MISTRAL_TEKKEN};
+    static const struct {
+        const char *template, *led, *users, *assistants;
+    } strict[] = {
+        {LLAMA2, "<s>[INST]  [/INST] A </s>", "<s>[INST] A\n\nB [/INST]",
+         "<s>[INST] A [/INST] B\n\nC </s>"},
+        {GEMMA,
+         "<s><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n<start_of_"
+         "turn>model\n",
+         "<s><start_of_turn>user\nA\n\nB<end_of_turn>\n<start_of_turn>model\n",
+         "<s><start_of_turn>user\nA<end_of_turn>\n<start_of_turn>model\nB\n\nC<end_of_turn>\n<"
+         "start_of_turn>model\n"},
+        {GEMMA3,
+         "<s><start_of_turn>user\n<end_of_turn>\n<start_of_turn>model\nA<end_of_turn>\n<start_of_"
+         "turn>model\n",
+         "<s><start_of_turn>user\nA\n\nB<end_of_turn>\n<start_of_turn>model\n",
+         "<s><start_of_turn>user\nA<end_of_turn>\n<start_of_turn>model\nB\n\nC<end_of_turn>\n<"
+         "start_of_turn>model\n"},
+        {MISTRAL_OLD(""), "<s>[INST]  [/INST]A</s>", "<s>[INST] A\n\nB [/INST]",
+         "<s>[INST] A [/INST]B\n\nC</s>"},
+        {MISTRAL_V1, "<s> [INST]  [/INST] A</s>", "<s> [INST] A\n\nB [/INST]",
+         "<s> [INST] A [/INST] B\n\nC</s>"},
+        {MISTRAL_V3, "<s>[INST] [/INST] A</s>", "<s>[INST] A\n\nB[/INST]",
+         "<s>[INST] A[/INST] B\n\nC</s>"},
+        {MISTRAL_TEKKEN, "<s>[INST][/INST]A</s>", "<s>[INST]A\n\nB[/INST]",
+         "<s>[INST]A[/INST]B\n\nC</s>"},
+    };
     for (size_t i = 0; i < BATON_N_OF(strict); i++) {
-        check_one(strict[i], "a:A", NULL);
-        check_one(strict[i], "u:A|u:B", NULL);
-        check_one(strict[i], "u:A|a:B|a:C", NULL);
+        check_one(strict[i].template, "a:A", strict[i].led);
+        check_one(strict[i].template, "u:A|u:B", strict[i].users);
+        check_one(strict[i].template, "u:A|a:B|a:C", strict[i].assistants);
     }
     check_one(CHATML, "a:A|a:B",
               "<|im_start|>assistant\nA<|im_end|>\n<|im_start|>assistant\nB<|im_end|>\n"
@@ -215,21 +230,36 @@ TEST(roles_in_an_order_that_the_template_refuses_are_invalid)
 
 TEST(a_refusal_tells_the_templates_own_words)
 {
-    struct baton_chat *chat = chat_open(GEMMA3, "auto");
+    struct baton_chat *chat = chat_open(
+        "{% if messages[0].content == 'no' %}{{ raise_exception('not this') }}{% endif %}" CHATML,
+        "auto");
     struct baton_chat_text text;
     struct baton_why why;
-    assert_int_equal(chat_render(chat, "s:S|u:A|u:B", &text, &why), BATON_INVALID);
-    assert_string_equal(
-        why.text, "this model's chat template refuses the conversation: roles must alternate");
+    assert_int_equal(chat_render(chat, "u:no", &text, &why), BATON_INVALID);
+    assert_string_equal(why.text, "this model's chat template refuses the conversation: not this");
     baton_chat_text_fini(&text);
     baton_chat_close(chat);
 }
 
-TEST(a_system_message_waits_for_a_last_message_that_is_the_users)
+TEST(a_system_message_that_waits_for_the_users_last_is_the_users_where_there_is_none)
 {
-    check_one(MISTRAL_V3, "s:S|u:A|a:B", "<s>[INST] A[/INST] B</s>");
-    check_one(MISTRAL_V3, "s:S", "<s>");
-    check_one(GEMMA3, "s:S", "<s><start_of_turn>model\n");
+    check_one(MISTRAL_V3, "s:S|u:A|a:B", "<s>[INST] S\n\nA[/INST] B</s>");
+    check_one(MISTRAL_V3, "s:S", "<s>[INST] S[/INST]");
+    check_one(GEMMA3, "s:S", "<s><start_of_turn>user\nS<end_of_turn>\n<start_of_turn>model\n");
+}
+
+TEST(a_message_that_no_form_of_the_template_writes_is_refused)
+{
+    struct baton_chat *chat = chat_open("{{ messages[0].content }}", "auto");
+    struct baton_chat_text text;
+    struct baton_why why;
+    assert_chat_renders(chat, "u:A|u:B", "A\n\nB");
+    assert_int_equal(chat_render(chat, "u:A|a:B", &text, &why), BATON_INVALID);
+    assert_string_equal(why.text,
+                        "this model's chat template leaves out the text of a message of the "
+                        "assistant");
+    baton_chat_text_fini(&text);
+    baton_chat_close(chat);
 }
 
 TEST(trimming_removes_what_python_calls_white_space)

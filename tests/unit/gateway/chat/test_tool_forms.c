@@ -13,19 +13,20 @@
     "\\\"N\\\"\",\"days\":3,\"zip\":\"0123\",\"deep\":{\"a\":[true,null,-1.5],"                    \
     "\"b\":{}},\"code\":\"if a < b:\\n    print('x')\",\"dry\":false}"
 
-static const char request[] =
-    "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{"
-    "\"type\":"
-    "\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"zip\":{\"type\":\"string\"},"
-    "\"days\":{"
-    "\"type\":\"integer\"},\"deep\":{\"type\":\"object\"},\"dry\":{\"type\":\"boolean\"}}}}},{"
-    "\"type\":\"function\",\"function\":{\"name\":\"now\"}}],"
-    "\"messages\":[{\"role\":\"user\",\"content\":\"How is "
-    "it?\"},{\"role\":\"assistant\",\"tool_calls\":["
-    "{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"weather\","
-    "\"arguments\":" ARGUMENTS
-    "}},{\"id\":\"f1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"now\",\"arguments\":"
-    "{}}}]}]}";
+#define NOW                                                                                        \
+    ",{\"id\":\"f1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"now\",\"arguments\":"   \
+    "{}}}"
+#define REQUEST(more)                                                                              \
+    "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{"       \
+    "\"type\":"                                                                                    \
+    "\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"zip\":{\"type\":\"string\"},"     \
+    "\"days\":{"                                                                                   \
+    "\"type\":\"integer\"},\"deep\":{\"type\":\"object\"},\"dry\":{\"type\":\"boolean\"}}}}},{"    \
+    "\"type\":\"function\",\"function\":{\"name\":\"now\"}}],"                                     \
+    "\"messages\":[{\"role\":\"user\",\"content\":\"How is "                                       \
+    "it?\"},{\"role\":\"assistant\",\"tool_calls\":["                                              \
+    "{\"id\":\"a1b2c3d4e\",\"type\":\"function\",\"function\":{\"name\":\"weather\","              \
+    "\"arguments\":" ARGUMENTS "}}" more "]}]}"
 
 #define FIRST_CALL "«weather(" ARGUMENTS ")»"
 
@@ -104,7 +105,8 @@ TEST(calls_that_a_template_writes_are_read_back)
 {
     for (size_t i = 0; i < N_TOOL_TEMPLATES; i++) {
         bool has_one = !strcmp(tool_templates[i].form, "llama3");
-        check_turn(tool_templates[i].template, tool_templates[i].form, request,
+        check_turn(tool_templates[i].template, tool_templates[i].form,
+                   has_one ? REQUEST("") : REQUEST(NOW),
                    has_one ? FIRST_CALL : FIRST_CALL "«now({})»");
     }
 }
@@ -145,6 +147,7 @@ TEST(channels_hold_reasoning_and_text)
 }
 
 /* A conversation whose content is null beside its call, as clients send it back. */
+#define ITS_CALLS "{% for c in m.tool_calls %}{{ c.function.arguments | tojson }}{% endfor %}"
 #define CALLED(more)                                                                               \
     "{\"messages\":[{\"role\":\"user\",\"content\":\"Q\"},{\"role\":\"assistant\",\"content\":"    \
     "null," more                                                                                   \
@@ -154,23 +157,27 @@ TEST(channels_hold_reasoning_and_text)
 TEST(content_beside_calls_is_null_only_where_the_template_can_use_it)
 {
     assert_chat_request(
-        "{% for m in messages %}{{ 'x' if 'y' in m.content }}{{ m.role }}{% endfor %}", CALLED(""),
-        "userassistant");
-    assert_chat_request("{% for m in messages %}[{{ m.content }}]{% endfor %}", CALLED(""),
-                        "[Q][]");
-    assert_chat_request("{% for m in messages %}[{{ m.content | tojson }}]{% endfor %}", CALLED(""),
-                        "[\"Q\"][\"\"]");
+        "{% for m in messages %}{{ 'x' if 'y' in m.content }}{{ m.role }}{{ m.content }}" ITS_CALLS
+        "{% endfor %}",
+        CALLED(""), "userQassistant{}");
+    assert_chat_request("{% for m in messages %}[{{ m.content }}]" ITS_CALLS "{% endfor %}",
+                        CALLED(""), "[Q][]{}");
+    assert_chat_request("{% for m in messages %}[{{ m.content | tojson }}]" ITS_CALLS
+                        "{% endfor %}",
+                        CALLED(""), "[\"Q\"][\"\"]{}");
     assert_chat_request("{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]"
-                        "{% endif %}{% endfor %}",
-                        CALLED(""), "[Q]");
+                        "{% endif %}" ITS_CALLS "{% endfor %}",
+                        CALLED(""), "[Q]{}");
 }
 
 TEST(reasoning_goes_back_by_the_name_that_the_template_has)
 {
-    static const char thinking[] = "{{ messages[1].thinking }}{{ messages[1].content }}";
-    assert_chat_request(thinking, CALLED("\"reasoning_content\":\"Hm.\","), "Hm.");
+    static const char thinking[] =
+        "{% for m in messages %}{{ m.thinking }}{{ m.content }}" ITS_CALLS "{% endfor %}";
+    assert_chat_request(thinking, CALLED("\"reasoning_content\":\"Hm.\","), "QHm.{}");
     assert_chat_request(thinking, CALLED("\"thinking\":\"Ha.\",\"reasoning_content\":\"Hm.\","),
-                        "Ha.");
-    assert_chat_request("{{ messages[1].reasoning_content }}{{ messages[1].thinking is defined }}",
-                        CALLED("\"reasoning_content\":\"Hm.\","), "Hm.False");
+                        "QHa.{}");
+    assert_chat_request("{% for m in messages %}{{ m.content }}{{ m.reasoning_content }}"
+                        "{{ m.thinking is defined }}" ITS_CALLS "{% endfor %}",
+                        CALLED("\"reasoning_content\":\"Hm.\","), "QFalseHm.False{}");
 }
