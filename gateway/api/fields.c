@@ -412,6 +412,30 @@ static bool is_known(const struct gw_fields *fields, const char *key)
     return false;
 }
 
+void gw_fields_leave_out(struct gw_fields *fields, const char *fmt, ...)
+{
+    char path[96];
+    va_list args;
+    size_t n = strlen(fields->left_out);
+    va_start(args, fmt);
+    (void)vsnprintf(path, sizeof path, fmt, args);
+    va_end(args);
+    if (!n)
+        (void)snprintf(fields->left_out_of, sizeof fields->left_out_of, "%.*s",
+                       (int)strcspn(path, "[."), path);
+    if (n + strlen(path) + sizeof ", ..., " < sizeof fields->left_out)
+        (void)snprintf(fields->left_out + n, sizeof fields->left_out - n, "%s%s", n ? ", " : "",
+                       path);
+    else if (n < 5 || strcmp(fields->left_out + n - 5, ", ...") != 0)
+        (void)snprintf(fields->left_out + n, sizeof fields->left_out - n, ", ...");
+}
+
+void gw_fields_leave_out_too(struct gw_fields *fields, const struct gw_fields *others)
+{
+    memcpy(fields->left_out, others->left_out, sizeof fields->left_out);
+    memcpy(fields->left_out_of, others->left_out_of, sizeof fields->left_out_of);
+}
+
 void gw_fields_refuse_unknown(struct gw_fields *fields)
 {
     if (fields->schema && !fields->within)
@@ -422,6 +446,9 @@ void gw_fields_refuse_unknown(struct gw_fields *fields)
         if (!is_known(fields, key))
             gw_fields_fail(fields, key, "unknown_field", "%.64s: unknown field", key);
     }
+    if (*fields->left_out)
+        gw_fields_fail(fields, fields->left_out_of, "unsupported_field", "%s: is not supported",
+                       fields->left_out);
 }
 
 /* Appends a name to the list. False: the name and a following ", ..." do not fit. */
@@ -450,6 +477,13 @@ size_t gw_fields_list_unknown(const struct gw_fields *fields, char *list, size_t
             continue;
         n++;
         fits = fits && append(list, cap, baton_json_key(it));
+    }
+    for (const char *at = fields->left_out; *at && fits; n++) {
+        char path[96];
+        (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(at, ","), at);
+        fits = append(list, cap, path);
+        at += strlen(path);
+        at += strspn(at, ", ");
     }
     if (!fits)
         (void)snprintf(list + strlen(list), cap - strlen(list), "%s...", *list ? ", " : "");

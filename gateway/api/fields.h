@@ -44,6 +44,8 @@ struct gw_fields {
     int n_known;
     struct gw_body_schema *schema; /* NULL: none is recorded */
     const char *within; /* the member of the body whose object this is; NULL: the body itself */
+    char left_out[256]; /* paths within fields that have no effect: "messages[2].content[0], ..." */
+    char left_out_of[32]; /* the field of the first of them */
     bool failed;
     struct gw_problem problem;
 };
@@ -83,6 +85,13 @@ void gw_field_real(struct gw_fields *fields, const char *name, double min, bool 
                    double max, double *value);
 /* true or false. */
 void gw_field_bool(struct gw_fields *fields, const char *name, bool *value);
+
+/* Records the path of a value within a known field that has no effect. Such values are listed, or
+ * refused, like unknown fields. */
+void gw_fields_leave_out(struct gw_fields *fields, const char *fmt, ...) BATON_PRINTF(2, 3);
+
+/* Records the paths that others recorded. */
+void gw_fields_leave_out_too(struct gw_fields *fields, const struct gw_fields *others);
 
 /* Marks a field as optional in the schema, after a reader failed for its absence that the route
  * permits. */

@@ -114,13 +114,20 @@ static struct baton_json *arguments_for(const struct baton_chat_abilities *abili
     return baton_json_share(arguments);
 }
 
+static struct baton_json *no_arguments(const struct baton_chat_abilities *abilities)
+{
+    return abilities->wants_text_arguments ? baton_json_new_string("{}") : baton_json_new_object();
+}
+
 static struct baton_json *function_for(const struct group *group, const struct baton_json *function)
 {
     const struct baton_json *arguments = baton_json_get(function, "arguments");
     struct baton_json *made = baton_json_new_object();
-    bool ok = copy_members(made, function) &&
-              (!arguments ||
-               baton_json_set(made, "arguments", arguments_for(group->abilities, arguments)));
+    struct baton_json *form = baton_json_kind(arguments) == BATON_JSON_NULL
+                                  ? no_arguments(group->abilities)
+                                  : arguments_for(group->abilities, arguments);
+    bool ok = copy_members(made, function);
+    ok = baton_json_set(made, "arguments", form) && ok;
     if (ok)
         return made;
     baton_json_free(made);

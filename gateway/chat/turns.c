@@ -5,6 +5,7 @@
 
 #include "common/base/array.h"
 #include "common/base/buf.h"
+#include "gateway/chat/content.h"
 
 enum { TEXT_MAX_BYTES = 256 << 20 };
 
@@ -125,13 +126,40 @@ static struct baton_json *share_of(const struct baton_json *object, const char *
     return baton_json_kind(member) == BATON_JSON_NULL ? NULL : baton_json_share(member);
 }
 
+static bool is_text(const struct baton_json *part)
+{
+    return baton_json_is(baton_json_get(part, "type"), "text") &&
+           baton_json_kind(baton_json_get(part, "text")) == BATON_JSON_STRING;
+}
+
+/* Returns content with text for every part; NULL for null. */
+static struct baton_json *content_of(const struct baton_json *message)
+{
+    const struct baton_json *content = baton_json_get(message, "content");
+    bool are_texts = true;
+    for (size_t i = 0; i < baton_json_size(content); i++)
+        are_texts = are_texts && is_text(baton_json_at(content, i));
+    if (are_texts || baton_json_kind(content) != BATON_JSON_ARRAY)
+        return share_of(message, "content");
+    struct baton_json *made = baton_json_new_array();
+    for (size_t i = 0; i < baton_json_size(content); i++) {
+        const struct baton_json *part = baton_json_at(content, i);
+        if (!baton_json_push(made,
+                             is_text(part) ? baton_json_share(part) : baton_chat_text_part(part))) {
+            baton_json_free(made);
+            return NULL;
+        }
+    }
+    return made;
+}
+
 void baton_chat_turns_read(struct baton_chat_turns *turns, const struct baton_json *messages)
 {
     *turns = (struct baton_chat_turns){.ok = true};
     for (size_t i = 0; i < baton_json_size(messages); i++) {
         const struct baton_json *message = baton_json_at(messages, i);
         struct baton_chat_turn turn = {.role = role_of(message), .given = message};
-        turn.content = share_of(message, "content");
+        turn.content = content_of(message);
         if (baton_json_size(baton_json_get(message, "tool_calls")))
             turn.calls = share_of(message, "tool_calls");
         if (turn.role == BATON_CHAT_TOOL) {

@@ -121,7 +121,7 @@ def test_unknown_fields_are_ignored_and_told(fleet):
     ({"messages": [{"role": "assistant",
                     "content": [{"type": "tool_result", "tool_use_id": "a"}]}]}, "tool_result"),
     ({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a",
-                                                 "content": [{"type": "image"}]}]}]},
+                                                 "content": 5}]}]},
      "a tool_result's content"),
     ({"messages": STORY, "system": [{"type": "image"}]},
      "system: must be a string or an array of text blocks"),

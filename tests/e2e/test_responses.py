@@ -253,7 +253,7 @@ def test_tools_that_the_server_would_run_are_left_out(fleet):
     ({"input": [*STORY, {"role": "user"}]}, "input[1].content: must be"),
     ({"input": [{"role": "user", "content": [{"type": "input_image"}]}]},
      'input[0]: content of type "input_image" is not'),
-    ({"input": [{"type": "web_search_call"}]}, 'input[0]: items of type "web_search_call" are not'),
+    ({"input": [{"type": "made_up_call"}]}, 'input[0]: items of type "made_up_call" are not'),
     ({"input": [{"type": "function_call", "name": "f"}]}, "input[0]: a function_call has"),
     ({"input": [{"type": "function_call_output", "output": "f"}]}, "input[0].call_id: must be"),
     ({"input": "a", "tools": [{"type": 5}]},

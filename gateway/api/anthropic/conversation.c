@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "gateway/api/json_util.h"
+#include "gateway/chat/content.h"
 
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
 
@@ -27,25 +28,45 @@ static bool is_plain(const struct baton_json *content)
 /* The result of one message's blocks. */
 struct parts {
     struct gw_fields *fields;
-    size_t i;                         /* the message's index in the body */
+    size_t i, block;                  /* the message's index in the body, and its block's */
+    bool is_earlier;                  /* the assistant has answered the message */
     bool of_user;                     /* false: the assistant's */
     struct baton_json *texts, *calls; /* NULL: none yet */
     struct baton_json *results;       /* all messages; a tool result becomes one of its own */
     const struct baton_json *thinking;
 };
 
+/* Returns a tool's result as text; other blocks, such as images, become notes. */
+static struct baton_json *result_of(struct parts *parts, const struct baton_json *content)
+{
+    if (!content || baton_json_kind(content) == BATON_JSON_NULL)
+        return baton_json_new_string("");
+    if (is_plain(content))
+        return baton_json_share(content);
+    struct baton_json *made = baton_json_new_array();
+    for (size_t i = 0; i < baton_json_size(content); i++) {
+        const struct baton_json *block = baton_json_at(content, i);
+        if (!baton_chat_part_has_words(block))
+            gw_fields_leave_out(parts->fields, "messages[%zu].content[%zu].content[%zu]", parts->i,
+                                parts->block, i);
+        gw_json_push(parts->fields, made, baton_chat_text_part(block));
+    }
+    return made;
+}
+
 static void add_result(struct parts *parts, const struct baton_json *block)
 {
     const struct baton_json *content = baton_json_get(block, "content");
     struct baton_json *message = gw_json_message(parts->fields, "tool");
-    if (content && !is_plain(content))
-        gw_fields_fail(parts->fields, "messages", "unsupported_field",
-                       "messages[%zu]: a tool_result's content must be a string or text blocks",
+    if (content && !gw_json_is_string(content) && baton_json_kind(content) != BATON_JSON_ARRAY &&
+        baton_json_kind(content) != BATON_JSON_NULL)
+        gw_fields_fail(parts->fields, "messages", "invalid_type",
+                       "messages[%zu]: a tool_result's content must be a string or an array of "
+                       "blocks",
                        parts->i);
     gw_json_set(parts->fields, message, "tool_call_id",
                 baton_json_share(baton_json_get(block, "tool_use_id")));
-    gw_json_set(parts->fields, message, "content",
-                content ? baton_json_share(content) : baton_json_new_string(""));
+    gw_json_set(parts->fields, message, "content", result_of(parts, content));
     gw_json_push(parts->fields, parts->results, message);
 }
 
@@ -87,13 +108,33 @@ static void refuse_block(const struct parts *parts, const struct baton_json *blo
                        : "text {text}, thinking {thinking} and tool_use {id, name, input}");
 }
 
+static void add_text(struct parts *parts, struct baton_json *text)
+{
+    if (!parts->texts)
+        parts->texts = baton_json_new_array();
+    gw_json_push(parts->fields, parts->texts, text);
+}
+
+/* Adds the text of a block of another type: its words, or a note where it is history. */
+static void add_other(struct parts *parts, const struct baton_json *block)
+{
+    bool has_words = baton_chat_part_has_words(block);
+    if (!baton_json_get(block, "type") || gw_json_is_type(block, "text") ||
+        gw_json_is_type(block, "tool_use") || gw_json_is_type(block, "tool_result") ||
+        (!has_words && parts->of_user && !parts->is_earlier)) {
+        refuse_block(parts, block);
+        return;
+    }
+    if (!has_words)
+        gw_fields_leave_out(parts->fields, "messages[%zu].content[%zu]", parts->i, parts->block);
+    add_text(parts, baton_chat_text_part(block));
+}
+
 static void add_block(struct parts *parts, const struct baton_json *block)
 {
     bool of_user = parts->of_user;
     if (is_text_block(block)) {
-        if (!parts->texts)
-            parts->texts = baton_json_new_array();
-        gw_json_push(parts->fields, parts->texts, baton_json_share(block));
+        add_text(parts, baton_json_share(block));
     } else if (of_user && gw_json_is_type(block, "tool_result") &&
                gw_json_is_string(baton_json_get(block, "tool_use_id"))) {
         add_result(parts, block);
@@ -102,7 +143,7 @@ static void add_block(struct parts *parts, const struct baton_json *block)
     } else if (!of_user && is_thinking(block)) {
         parts->thinking = baton_json_get(block, "thinking");
     } else {
-        refuse_block(parts, block);
+        add_other(parts, block);
     }
 }
 
@@ -142,12 +183,15 @@ static void add_later_system(struct gw_fields *fields, size_t i, const struct ba
 }
 
 static void add_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
-                        struct baton_json *messages)
+                        bool is_earlier, struct baton_json *messages)
 {
     const struct baton_json *role = baton_json_get(message, "role");
     const struct baton_json *content = baton_json_get(message, "content");
-    struct parts parts = {
-        .fields = fields, .i = i, .of_user = baton_json_is(role, "user"), .results = messages};
+    struct parts parts = {.fields = fields,
+                          .i = i,
+                          .is_earlier = is_earlier,
+                          .of_user = baton_json_is(role, "user"),
+                          .results = messages};
     size_t n_before = baton_json_size(messages);
     if (baton_json_is(role, "system")) {
         add_later_system(fields, i, content, messages);
@@ -162,8 +206,8 @@ static void add_message(struct gw_fields *fields, size_t i, const struct baton_j
         gw_fields_fail(fields, "messages", content ? "invalid_type" : "missing_field",
                        "messages[%zu].content: must be a string or an array of blocks", i);
     } else {
-        for (size_t b = 0; b < baton_json_size(content); b++)
-            add_block(&parts, baton_json_at(content, b));
+        for (; parts.block < baton_json_size(content); parts.block++)
+            add_block(&parts, baton_json_at(content, parts.block));
         add_rest(&parts, baton_json_size(messages) > n_before);
     }
 }
@@ -191,12 +235,15 @@ static struct baton_json *read_messages(struct gw_fields *fields)
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", MAX_MESSAGES);
     const struct baton_json *given = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
-    size_t n = baton_json_size(given);
+    size_t n = baton_json_size(given), n_earlier = n;
+    while (n_earlier &&
+           !baton_json_is(baton_json_get(baton_json_at(given, n_earlier - 1), "role"), "assistant"))
+        n_earlier--;
     if (baton_json_kind(given) != BATON_JSON_ARRAY || !n || n > MAX_MESSAGES)
         gw_fields_fail(fields, "messages", given ? "invalid_value" : "missing_field",
                        "messages: must be %s", wanted);
     for (size_t i = 0; i < n && !fields->failed; i++)
-        add_message(fields, i, baton_json_at(given, i), messages);
+        add_message(fields, i, baton_json_at(given, i), i < n_earlier, messages);
     return messages;
 }
 
@@ -211,15 +258,19 @@ static bool ends_with_words(const struct baton_json *messages)
 
 /* ---- tools ---- */
 
+/* Adds a tool of the client's. Those that the server would run have no effect. */
 static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json *tool,
                      struct baton_json *tools)
 {
     const struct baton_json *type = baton_json_get(tool, "type");
     const struct baton_json *description = baton_json_get(tool, "description");
     const struct baton_json *strict = baton_json_get(tool, "strict");
-    if ((type && !baton_json_is(type, "custom")) ||
-        !gw_json_is_string(baton_json_get(tool, "name")) ||
-        baton_json_kind(baton_json_get(tool, "input_schema")) != BATON_JSON_OBJECT) {
+    bool has_schema = baton_json_kind(baton_json_get(tool, "input_schema")) == BATON_JSON_OBJECT;
+    if (gw_json_is_string(type) && !baton_json_is(type, "custom") && !has_schema) {
+        gw_fields_leave_out(fields, "tools[%zu]", i);
+        return;
+    }
+    if (!gw_json_is_string(baton_json_get(tool, "name")) || !has_schema) {
         gw_fields_fail(fields, "tools", "unsupported_field",
                        "tools[%zu]: must be {\"name\":...,\"input_schema\":{...}}; the server runs "
                        "no tools of its own",
@@ -228,7 +279,7 @@ static void add_tool(struct gw_fields *fields, size_t i, const struct baton_json
     }
     struct baton_json *function;
     struct baton_json *made = gw_json_function(fields, baton_json_get(tool, "name"), &function);
-    if (description)
+    if (gw_json_is_string(description))
         gw_json_set(fields, function, "description", baton_json_share(description));
     gw_json_set(fields, function, "parameters",
                 baton_json_share(baton_json_get(tool, "input_schema")));
@@ -292,7 +343,14 @@ static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_ch
     struct baton_json *tools = baton_json_new_array();
     for (size_t i = 0; i < n && !fields->failed; i++)
         add_tool(fields, i, baton_json_at(given, i), tools);
-    return tools;
+    if (fields->failed || baton_json_size(tools))
+        return tools;
+    if (choice->is_forced)
+        gw_fields_fail(fields, "tool_choice", "invalid_value",
+                       "tool_choice: none of the tools can be called; the server runs no tools of "
+                       "its own");
+    baton_json_free(tools);
+    return NULL;
 }
 
 /* ---- thinking and output_config ---- */

@@ -1,5 +1,6 @@
 #include "gateway/api/llamacpp/props.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "common/base/version.h"
@@ -8,6 +9,7 @@
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/params/prompts.h"
 
 enum { PROMPT_MAX_BYTES = 256 << 20 };
 
@@ -63,22 +65,22 @@ void gw_llamacpp_apply_template(struct gw_api *api, struct gw_exchange *exchange
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice; /* has no effect on the prompt */
     struct gw_answer answer;
+    struct baton_tokens tokens = {0};
     struct baton_buf text;
     gw_builder_init(&builder, api, exchange, body, NULL);
     gw_messages_read(&builder.fields, &input, &choice);
     gw_builder_end_fields(&builder);
-    gw_builder_set_chat(&builder, &input);
-    if (builder.fields.failed) {
+    /* A prompt that is too long for the model is told whole: this route is where to look at it. */
+    if (gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, &tokens, NULL)) {
         gw_answer_problem(exchange, &builder.fields.problem);
-        gw_builder_fini(&builder);
-        return;
+    } else {
+        baton_buf_init(&text, PROMPT_MAX_BYTES);
+        gw_answer_open(&answer);
+        baton_detokenize(api->tokenizer, tokens.ids, tokens.n, false, &text);
+        baton_json_put_text(&answer.out, "prompt", baton_buf_text(&text), text.len);
+        gw_answer_close(&answer, exchange, 200);
+        baton_buf_fini(&text);
     }
-    baton_buf_init(&text, PROMPT_MAX_BYTES);
-    gw_answer_open(&answer);
-    const struct baton_tokens *tokens = &builder.prompts.items[0].tokens;
-    baton_detokenize(api->tokenizer, tokens->ids, tokens->n, false, &text);
-    baton_json_put_text(&answer.out, "prompt", baton_buf_text(&text), text.len);
-    gw_answer_close(&answer, exchange, 200);
-    baton_buf_fini(&text);
+    baton_tokens_fini(&tokens);
     gw_builder_fini(&builder);
 }

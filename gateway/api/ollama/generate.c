@@ -154,15 +154,6 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
 
 /* ---- chat ---- */
 
-static void refuse_images(struct gw_fields *fields)
-{
-    const struct baton_json *messages = baton_json_get(fields->body, "messages");
-    for (size_t i = 0; i < baton_json_size(messages); i++)
-        if (baton_json_size(baton_json_get(baton_json_at(messages, i), "images")))
-            gw_fields_fail(fields, "messages", "unsupported_field",
-                           "messages[%zu].images: is not supported", i);
-}
-
 static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
     struct gw_completion_builder builder;
@@ -179,7 +170,6 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     else
         gw_messages_read(&builder.fields, &input, &choice);
     gw_field_may_be_absent(&builder.fields, "messages");
-    refuse_images(&builder.fields);
     gw_builder_end_fields(&builder);
     if (!input.kwargs)
         input.kwargs = own.kwargs;

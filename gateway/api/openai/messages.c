@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "gateway/chat/content.h"
 
 enum { MAX_TOOLS = 1024 };
 
@@ -34,36 +35,58 @@ static void check_role(struct gw_fields *fields, size_t i, const struct baton_js
     fail(fields, i, "invalid_value", "role: must be system, developer, user, assistant or tool");
 }
 
-static void check_parts(struct gw_fields *fields, size_t i, const struct baton_json *parts)
+/* Checks the parts of a message. Parts without words, such as images, have no effect in earlier
+ * turns and in results; a question about one is refused. */
+static void check_parts(struct gw_fields *fields, size_t i, const struct baton_json *parts,
+                        bool is_asked)
 {
     for (size_t p = 0; p < baton_json_size(parts) && !fields->failed; p++) {
         const struct baton_json *part = baton_json_at(parts, p);
-        if (!baton_json_is(baton_json_get(part, "type"), "text") ||
-            !is_string(baton_json_get(part, "text")))
-            fail(fields, i, "invalid_value", "content: each part must be of type text");
+        if (!is_object(part))
+            fail(fields, i, "invalid_type", "content: each part must be an object");
+        else if (baton_json_is(baton_json_get(part, "type"), "text") &&
+                 !is_string(baton_json_get(part, "text")))
+            fail(fields, i, "invalid_value", "content: each part of type text must have a text");
+        else if (baton_chat_part_has_words(part))
+            continue;
+        else if (is_asked)
+            gw_fields_fail(fields, "messages", "unsupported_field",
+                           "messages[%zu].content[%zu]: %.40s is not supported: the model reads "
+                           "text only",
+                           i, p, baton_chat_part_kind(part));
+        else
+            gw_fields_leave_out(fields, "messages[%zu].content[%zu]", i, p);
     }
 }
 
-static void check_content(struct gw_fields *fields, size_t i, const struct baton_json *message)
+static void check_content(struct gw_fields *fields, size_t i, const struct baton_json *message,
+                          bool is_earlier)
 {
     const struct baton_json *content = baton_json_get(message, "content");
     enum baton_json_kind kind = baton_json_kind(content);
+    bool is_user = baton_json_is(baton_json_get(message, "role"), "user");
     if (kind == BATON_JSON_ARRAY)
-        check_parts(fields, i, content);
-    else if (kind != BATON_JSON_STRING &&
-             (kind != BATON_JSON_NULL ||
-              !baton_json_is(baton_json_get(message, "role"), "assistant")))
-        fail(fields, i, content ? "invalid_type" : "missing_field",
-             "content: must be a string or an array of text parts");
+        check_parts(fields, i, content, is_user && !is_earlier);
+    else if (kind != BATON_JSON_STRING && kind != BATON_JSON_NULL)
+        fail(fields, i, "invalid_type", "content: must be a string or an array of text parts");
+    else if (!content && !baton_json_is(baton_json_get(message, "role"), "assistant"))
+        fail(fields, i, "missing_field", "content: must be a string or an array of text parts");
+    if (baton_json_size(baton_json_get(message, "images"))) {
+        if (is_user && !is_earlier)
+            fail(fields, i, "unsupported_field", "images: is not supported");
+        gw_fields_leave_out(fields, "messages[%zu].images", i);
+    }
 }
 
 static bool is_call(const struct baton_json *call)
 {
     const struct baton_json *function = baton_json_get(call, "function");
     const struct baton_json *arguments = baton_json_get(function, "arguments");
-    return baton_json_is(baton_json_get(call, "type"), "function") &&
+    const struct baton_json *type = baton_json_get(call, "type");
+    return (!type || baton_json_is(type, "function")) &&
            is_string(baton_json_get(function, "name")) &&
-           (is_string(arguments) || is_object(arguments));
+           (is_string(arguments) || is_object(arguments) ||
+            baton_json_kind(arguments) == BATON_JSON_NULL);
 }
 
 static void check_calls(struct gw_fields *fields, size_t i, const struct baton_json *message)
@@ -82,15 +105,25 @@ static void check_calls(struct gw_fields *fields, size_t i, const struct baton_j
                  "\"arguments\":...}}");
 }
 
-static void check_message(struct gw_fields *fields, size_t i, const struct baton_json *message)
+static void check_message(struct gw_fields *fields, size_t i, const struct baton_json *message,
+                          bool is_earlier)
 {
     if (!is_object(message)) {
         gw_fields_fail(fields, "messages", "invalid_type", "messages[%zu]: must be an object", i);
         return;
     }
     check_role(fields, i, message);
-    check_content(fields, i, message);
+    check_content(fields, i, message, is_earlier);
     check_calls(fields, i, message);
+}
+
+/* Counts the messages before the assistant's last one, and this one. */
+static size_t count_earlier(const struct baton_json *messages)
+{
+    size_t n = baton_json_size(messages);
+    while (n && !baton_json_is(baton_json_get(baton_json_at(messages, n - 1), "role"), "assistant"))
+        n--;
+    return n;
 }
 
 static const struct baton_json *read_messages(struct gw_fields *fields)
@@ -98,12 +131,12 @@ static const struct baton_json *read_messages(struct gw_fields *fields)
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
     const struct baton_json *messages = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
-    size_t n = baton_json_size(messages);
+    size_t n = baton_json_size(messages), n_earlier = count_earlier(messages);
     if (!n || n > GW_MAX_MESSAGES)
         gw_fields_fail(fields, "messages", messages ? "invalid_value" : "missing_field",
                        "messages: must be %s", wanted);
     for (size_t i = 0; i < n && !fields->failed; i++)
-        check_message(fields, i, baton_json_at(messages, i));
+        check_message(fields, i, baton_json_at(messages, i), i < n_earlier);
     return messages;
 }
 

@@ -53,6 +53,7 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     baton_json_put_int(out, "created", api->started_s);
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
+    baton_json_put_int(out, "max_model_len", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
     if (api->fleet->terms.kv_block_tokens)
         baton_json_put_string(out, "dtype", api->fleet->terms.dtype);

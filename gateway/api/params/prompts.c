@@ -71,6 +71,17 @@ static void take_bos(const struct gw_api *api, struct baton_tokens *tokens)
         (void)!baton_tokens_push(tokens, (uint32_t)api->facts->bos_id);
 }
 
+/* Removes the token that begins a text where the prompt began with its text already, as the answer
+ * of /apply-template does. */
+static void drop_second_bos(const struct gw_api *api, struct baton_tokens *tokens)
+{
+    int64_t bos = api->facts->bos_id;
+    if (bos < 0 || tokens->n < 2 || tokens->ids[0] != bos || tokens->ids[1] != bos)
+        return;
+    tokens->n--;
+    memmove(tokens->ids, tokens->ids + 1, tokens->n * sizeof *tokens->ids);
+}
+
 static size_t most_tokens(const struct gw_api *api)
 {
     int64_t held = gw_fleet_prompt_tokens(api->fleet);
@@ -98,6 +109,7 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
     const char *text = baton_json_string(json, &n);
     enum baton_err err = baton_tokenizer_encode_prompt(
         api->tokenizer, text, n, any ? SIZE_MAX : max_tokens, &prompt->tokens, &why);
+    drop_second_bos(api, &prompt->tokens);
     cut(prompts, max_tokens, &prompt->tokens);
     if (err == BATON_LIMIT || prompt->tokens.n > max_tokens)
         too_long(api, fields, prompt);

@@ -7,6 +7,7 @@
 #include "gateway/api/json_util.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/responses/tools.h"
+#include "gateway/chat/content.h"
 
 enum {
     MAX_ITEMS = 4096,
@@ -24,7 +25,7 @@ struct walk {
     struct baton_json *assistant, *calls; /* the next call is added here; NULL: to a new message */
     struct baton_json *reasoning;         /* for the assistant's next message; NULL: none */
     const struct baton_json *referred;    /* the message of the last item_reference */
-    size_t i;
+    size_t i, n_earlier;                  /* items before the last one of the assistant */
 };
 
 static void fail(struct walk *walk, const char *code, const char *what)
@@ -41,35 +42,32 @@ static void refuse_part(struct walk *walk, const struct baton_json *part)
                    walk->i, type ? type : "");
 }
 
-/* The text of a part of any type with text; NULL: it has none. */
-static const struct baton_json *text_of(const struct baton_json *part)
+/* Adds a part as text. One without words, such as an image, becomes a note where it is history, and
+ * is refused in what the user asks. */
+static void add_part(struct walk *walk, const struct baton_json *part, size_t p, bool is_asked,
+                     struct baton_json *parts)
 {
-    static const char *const types[] = {"input_text", "output_text", "text", "summary_text",
-                                        "reasoning_text"};
-    const char *key = gw_json_is_type(part, "refusal") ? "refusal" : NULL;
-    for (size_t i = 0; i < BATON_N_OF(types) && !key; i++)
-        if (gw_json_is_type(part, types[i]))
-            key = "text";
-    const struct baton_json *text = key ? baton_json_get(part, key) : NULL;
-    return gw_json_is_string(text) ? text : NULL;
+    bool has_words = baton_chat_part_has_words(part);
+    if (!gw_json_is_string(baton_json_get(part, "type")) || (!has_words && is_asked)) {
+        refuse_part(walk, part);
+        return;
+    }
+    if (!has_words)
+        gw_fields_leave_out(walk->fields, "input[%zu].content[%zu]", walk->i, p);
+    gw_json_push(walk->fields, parts, baton_chat_text_part(part));
 }
 
 /* The content in the form of chats: a string, or parts with text. */
 static struct baton_json *content_of(struct walk *walk, const struct baton_json *content,
-                                     const char *wrong)
+                                     bool is_asked, const char *wrong)
 {
     if (gw_json_is_string(content))
         return baton_json_share(content);
     if (baton_json_kind(content) != BATON_JSON_ARRAY)
         fail(walk, content ? "invalid_type" : "missing_field", wrong);
     struct baton_json *parts = baton_json_new_array();
-    for (size_t i = 0; i < baton_json_size(content); i++) {
-        const struct baton_json *part = baton_json_at(content, i), *text = text_of(part);
-        if (text)
-            gw_json_push(walk->fields, parts, gw_json_text(walk->fields, text));
-        else
-            refuse_part(walk, part);
-    }
+    for (size_t i = 0; i < baton_json_size(content); i++)
+        add_part(walk, baton_json_at(content, i), i, is_asked, parts);
     return parts;
 }
 
@@ -94,6 +92,7 @@ static void add_message(struct walk *walk, const struct baton_json *item)
         struct baton_json *message = new_message(walk, roles[i]);
         gw_json_set(walk->fields, message, "content",
                     content_of(walk, baton_json_get(item, "content"),
+                               i == 0 && walk->i >= walk->n_earlier,
                                ".content: must be a string or an array of parts"));
         gw_json_push(walk->fields, walk->messages, message);
         if (!walk->fields->failed && !strcmp(roles[i], "assistant"))
@@ -198,7 +197,7 @@ static void add_output(struct walk *walk, const struct baton_json *item)
     struct baton_json *message = new_message(walk, "tool");
     gw_json_set(walk->fields, message, "tool_call_id", baton_json_share(id));
     gw_json_set(walk->fields, message, "content",
-                content_of(walk, baton_json_get(item, "output"),
+                content_of(walk, baton_json_get(item, "output"), false,
                            ".output: must be a string or an array of parts"));
     gw_json_push(walk->fields, walk->messages, message);
 }
@@ -212,7 +211,8 @@ static void add_reasoning(struct walk *walk, const struct baton_json *item)
     baton_buf_init(&text, REASONING_MAX_BYTES);
     for (size_t i = 0; i < baton_json_size(parts); i++) {
         size_t n = 0;
-        const char *piece = baton_json_string(text_of(baton_json_at(parts, i)), &n);
+        const struct baton_json *words = baton_json_get(baton_json_at(parts, i), "text");
+        const char *piece = baton_json_string(words, &n);
         baton_buf_append(&text, piece ? piece : "", n);
     }
     walk->assistant = walk->calls = NULL;
@@ -260,6 +260,41 @@ static void add_reference(struct walk *walk, const struct baton_json *item)
     gw_json_push(fields, walk->messages, baton_json_share(message));
 }
 
+/* Adds nothing for what a server did on its own. */
+static void leave_out(struct walk *walk, const struct baton_json *item)
+{
+    (void)item;
+    walk->assistant = walk->calls = NULL;
+    gw_fields_leave_out(walk->fields, "input[%zu]", walk->i);
+}
+
+/* Adds a note in place of the turns that another server compacted. */
+static void add_compaction(struct walk *walk, const struct baton_json *item)
+{
+    struct baton_json *message = new_message(walk, "user"), *parts = baton_json_new_array();
+    gw_json_push(walk->fields, parts, baton_chat_text_part(item));
+    gw_json_set(walk->fields, message, "content", parts);
+    gw_json_push(walk->fields, walk->messages, message);
+    gw_fields_leave_out(walk->fields, "input[%zu]", walk->i);
+}
+
+/* Adds a call of a tool that the client ran under a name of its own, such as local_shell_call. */
+static void add_client_call(struct walk *walk, const struct baton_json *item)
+{
+    const char *type = baton_json_string(baton_json_get(item, "type"), NULL);
+    const struct baton_json *id = baton_json_get(item, "call_id");
+    const struct baton_json *action = baton_json_get(item, "action");
+    struct baton_json *name = baton_json_new_text(type, strlen(type) - strlen("_call"));
+    struct baton_json *arguments =
+        gw_json_is_object(action) ? baton_json_share(action) : baton_json_new_object();
+    if (gw_json_is_string(id) && name && arguments)
+        push_call(walk, id, name, arguments);
+    else
+        fail(walk, "missing_field", ".call_id: must be a string");
+    baton_json_free(name);
+    baton_json_free(arguments);
+}
+
 static void add_item(struct walk *walk, const struct baton_json *item)
 {
     static const struct {
@@ -271,7 +306,20 @@ static void add_item(struct walk *walk, const struct baton_json *item)
                  {"custom_tool_call", add_call},
                  {"custom_tool_call_output", add_output},
                  {"reasoning", add_reasoning},
-                 {"item_reference", add_reference}};
+                 {"item_reference", add_reference},
+                 {"local_shell_call", add_client_call},
+                 {"local_shell_call_output", add_output},
+                 {"shell_call", add_client_call},
+                 {"shell_call_output", add_output},
+                 {"compaction", add_compaction},
+                 {"web_search_call", leave_out},
+                 {"file_search_call", leave_out},
+                 {"code_interpreter_call", leave_out},
+                 {"image_generation_call", leave_out},
+                 {"mcp_list_tools", leave_out},
+                 {"mcp_call", leave_out},
+                 {"mcp_approval_request", leave_out},
+                 {"mcp_approval_response", leave_out}};
     const struct baton_json *type = baton_json_get(item, "type");
     const char *name = type ? baton_json_string(type, NULL) : "message";
     if (!gw_json_is_object(item)) {
@@ -290,6 +338,21 @@ static void add_item(struct walk *walk, const struct baton_json *item)
                    walk->i, name ? name : "");
 }
 
+/* Counts the items before the last one of the assistant. */
+static size_t count_earlier(const struct baton_json *input)
+{
+    static const char *const calls[] = {"function_call", "custom_tool_call", "reasoning"};
+    for (size_t n = baton_json_size(input); n; n--) {
+        const struct baton_json *item = baton_json_at(input, n - 1);
+        if (baton_json_is(baton_json_get(item, "role"), "assistant"))
+            return n;
+        for (size_t i = 0; i < BATON_N_OF(calls); i++)
+            if (gw_json_is_type(item, calls[i]))
+                return n;
+    }
+    return 0;
+}
+
 static void add_input(struct walk *walk)
 {
     char wanted[64];
@@ -306,6 +369,7 @@ static void add_input(struct walk *walk)
     if (!n || n > MAX_ITEMS)
         gw_fields_fail(walk->fields, "input", input ? "invalid_value" : "missing_field",
                        "input: must be %s", wanted);
+    walk->n_earlier = count_earlier(input);
     for (; walk->i < n && !walk->fields->failed; walk->i++)
         add_item(walk, baton_json_at(input, walk->i));
 }

@@ -95,15 +95,16 @@ static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort
     return kwargs;
 }
 
-/* Answers the body and takes ownership of the turn. */
+/* Answers the body that was made of the given fields, and takes ownership of the turn. */
 static void respond(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
-                    struct gw_turn *turn)
+                    const struct gw_fields *given, struct gw_turn *turn)
 {
     struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
     struct baton_json *kwargs = NULL;
     gw_builder_init(&builder, api, exchange, body, &dialect);
+    gw_fields_leave_out_too(&builder.fields, given);
     builder.options.own = turn;
     builder.options.has_secret_id = true;
     gw_params_read_model(api, &builder.fields);
@@ -131,7 +132,7 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
     gw_turn_init(&turn, api, exchange, &fields);
     struct baton_json *made = gw_responses_body(&fields, turn.conversation, !api->refuses_unknown);
     if (made || api->schema) { /* a schema records both readers, also without a valid body */
-        respond(api, exchange, made ? made : body, &turn);
+        respond(api, exchange, made ? made : body, &fields, &turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);
         gw_turn_fini(&turn);

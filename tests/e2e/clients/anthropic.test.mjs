@@ -118,7 +118,7 @@ test('refusals are the client\'s own error classes', async () => {
     [{ tool_choice: { type: 'any' }, tools: [] }, 'tool_choice'],
     [{ tool_choice: { type: 'tool', name: 'b' } }, 'tool_choice'],
     [{ tool_choice: { type: 'some' } }, 'tool_choice'],
-    [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, 'tools[0]']])
+    [{ tools: [{ name: 'no_schema' }] }, 'tools[0]']])
     for (const stream of [false, true])
       await assert.rejects(client.messages.create({ ...greedy, ...fields, stream }),
         refused(bad, 400, name, words));
