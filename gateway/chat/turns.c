@@ -86,9 +86,12 @@ struct baton_json *baton_chat_words(const struct baton_json *content)
 
 bool baton_chat_is_blank(const struct baton_json *content)
 {
+    size_t n = 0;
+    bool is_blank = true;
     struct baton_json *words = baton_chat_words(content);
-    const char *bytes = baton_json_string(words, NULL);
-    bool is_blank = bytes && !bytes[strspn(bytes, " \t\r\n")];
+    const char *bytes = baton_json_string(words, &n);
+    for (size_t i = 0; i < n && is_blank; i++)
+        is_blank = strchr(" \t\r\n", bytes[i]) && bytes[i];
     baton_json_free(words);
     return is_blank;
 }

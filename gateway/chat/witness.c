@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "gateway/chat/turns.h"
 
 enum { MARKER_BYTES = 24, N_DIGITS = 8 };
 #define BEGIN "70913"
@@ -32,12 +33,6 @@ static struct baton_json *new_marker(struct marks *marks)
     return baton_json_new_string(text);
 }
 
-static bool is_blank(const struct baton_json *text)
-{
-    const char *bytes = baton_json_string(text, NULL);
-    return !bytes || !bytes[strspn(bytes, " \t\r\n")];
-}
-
 static bool copy_but(struct baton_json *to, const struct baton_json *from, const char *without)
 {
     bool ok = to;
@@ -61,7 +56,7 @@ static struct baton_json *with(const struct baton_json *object, const char *key,
 
 static struct baton_json *mark_text(struct marks *marks, const struct baton_json *text)
 {
-    return is_blank(text) ? baton_json_share(text) : new_marker(marks);
+    return baton_chat_is_blank(text) ? baton_json_share(text) : new_marker(marks);
 }
 
 static struct baton_json *mark_part(struct marks *marks, const struct baton_json *part)
@@ -92,7 +87,7 @@ static struct baton_json *mark_arguments(struct marks *marks, const struct baton
     char text[MARKER_BYTES + 16];
     if (baton_json_kind(arguments) == BATON_JSON_OBJECT)
         return baton_json_size(arguments) ? mark_map(marks) : baton_json_share(arguments);
-    if (is_blank(arguments) || baton_json_is(arguments, "{}"))
+    if (baton_chat_is_blank(arguments) || baton_json_is(arguments, "{}"))
         return baton_json_share(arguments);
     struct baton_json *marker = new_marker(marks);
     const char *word = baton_json_string(marker, NULL);

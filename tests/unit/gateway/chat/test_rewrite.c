@@ -180,6 +180,21 @@ TEST(a_text_that_the_template_leaves_out_beside_calls_is_a_message_of_its_own)
           "\"abcdefghi\"}[/TOOL_RESULTS]");
 }
 
+TEST(a_text_that_begins_with_a_zero_byte_is_not_blank)
+{
+    struct baton_chat *chat = chat_open("{% for m in messages %}{{ m.content | length }},"
+                                        "{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
+                                        "{{ c.function.arguments | tojson }}{% endfor %}"
+                                        "{% endfor %}",
+                                        "auto");
+    struct baton_chat_text text;
+    assert_ok(chat_render_request(chat, TALK(QUESTION "," CALLS("\"\\u0000T\"", CALL("1", "{}"))),
+                                  &text, NULL));
+    assert_memory_equal(baton_buf_text(&text.bytes), "1,Q2,\0T{}", text.bytes.len);
+    baton_chat_text_fini(&text);
+    baton_chat_close(chat);
+}
+
 /* ---- tools ---- */
 
 TEST(tools_get_the_members_that_the_template_reads)
