@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
 #include "common/base/utf8.h"
 #include "gateway/chat/jinja/parse/parser.h"
 #include "gateway/chat/jinja/run/eval.h"
@@ -67,38 +66,6 @@ void baton_jinja_free(struct baton_jinja *jinja)
     jinja_names_fini(&jinja->names);
     baton_arena_destroy(jinja->arena);
     free(jinja);
-}
-
-/* ---- analysis of a template ---- */
-
-/* True when an expression is this name or ends in an attribute or key of this name. */
-static bool is_called(const struct jinja_node *node, const char *name)
-{
-    if (node->kind == JINJA_N_NAME || node->kind == JINJA_N_ATTRIBUTE)
-        return node->name && jinja_string_is(node->name, name);
-    if (node->kind == JINJA_N_SUBSCRIPT && node->b->kind == JINJA_N_CONST &&
-        node->b->value.kind == JINJA_STRING)
-        return jinja_string_is(node->b->value.string, name);
-    return false;
-}
-
-static bool loops_over(const struct jinja_node *node, const char *name)
-{
-    const struct jinja_node *const kids[] = {node->a, node->b, node->c, node->d, node->e};
-    if (node->kind == JINJA_N_FOR && is_called(node->b, name))
-        return true;
-    for (size_t i = 0; i < BATON_N_OF(kids); i++)
-        if (kids[i] && loops_over(kids[i], name))
-            return true;
-    for (size_t i = 0; i < node->n_items; i++)
-        if (node->items[i] && loops_over(node->items[i], name))
-            return true;
-    return false;
-}
-
-bool baton_jinja_loops_over(const struct baton_jinja *jinja, const char *name)
-{
-    return loops_over(jinja->root, name);
 }
 
 /* ---- a run ---- */

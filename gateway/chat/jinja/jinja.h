@@ -45,10 +45,6 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
 /* Accepts NULL. */
 void baton_jinja_free(struct baton_jinja *jinja);
 
-/* True when the template loops over something with this name or attribute. A template that loops
- * over "content" accepts a message's content as a list of parts. */
-bool baton_jinja_loops_over(const struct baton_jinja *jinja, const char *name);
-
 /* Begins a run. now is the time of strftime_now. NULL without memory. */
 struct jinja_run *baton_jinja_begin(const struct baton_jinja *jinja,
                                     const struct baton_jinja_limits *limits, time_t now);

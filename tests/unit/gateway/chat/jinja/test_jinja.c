@@ -222,23 +222,3 @@ TEST(the_clock_is_the_callers)
     assert_renders("{{ strftime_now('%Y') }}", "2009");
     assert_renders("{{ strftime_now(x) }}", "<ab>");
 }
-
-TEST(a_loop_over_content_is_seen)
-{
-    static const struct {
-        const char *source;
-        bool loops;
-    } templates[] = {
-        {"{% for m in messages %}{% for p in m.content %}{% endfor %}{% endfor %}", true},
-        {"{% macro f(content) %}{% for p in content %}{% endfor %}{% endmacro %}", true},
-        {"{% if a %}{% else %}{% for p in m['content'] %}{% endfor %}{% endif %}", true},
-        {"{% for m in messages %}{{ m.content }}{% endfor %}", false},
-    };
-    for (size_t i = 0; i < BATON_N_OF(templates); i++) {
-        struct baton_jinja *jinja;
-        const char *source = templates[i].source;
-        assert_ok(baton_jinja_parse(source, strlen(source), &jinja, NULL));
-        assert_int_equal(baton_jinja_loops_over(jinja, "content"), templates[i].loops);
-        baton_jinja_free(jinja);
-    }
-}
