@@ -29,6 +29,7 @@ AT_ONCE = dict(prefill_parts=0, attempts=1, migrations=0, hand_overs=0, migratio
                class_changed=False)
 # Each token of such a stream is kilobytes: unread, it soon fills every buffer, and stays open.
 WORDY = dict(prompt=[7] * 4, max_new_tokens=480, temperature=0, ignore_eos=True, explain=20)
+WORDY_BLOCKS = 31  # of KV, that one of them reserves
 # Of a gateway whose held streams keep their KV blocks, whoever waits for them.
 KEEPING = ["--migration-limit", 0]
 

@@ -215,7 +215,7 @@ def message(**fields):
 MESSAGES = [
     value_but("array"), one_of([]), lambda rng: [value_but("object")(rng)],
     lambda rng: message(role=rng.choice(["wizard", "", "User", 5, None, True])),
-    lambda rng: message(content=rng.choice([5, True, None, {}, [{"type": "image_url"}], [5]])),
+    lambda rng: message(content=rng.choice([5, True, {}, [{"type": "image_url"}], [5]])),
     one_of([{"content": "x"}], [{"role": "user"}]),
     lambda rng: message(content="a " * rng.randint(2000, 9000))]
 

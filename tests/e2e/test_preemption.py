@@ -1,9 +1,8 @@
 """Streams that nobody reads give their KV blocks to requests that wait, and go on when they are
 read with the very tokens of an undisturbed run."""
-from fleet import WORDY, Fleet, Stream, wait_for
+from fleet import WORDY, WORDY_BLOCKS, Fleet, Stream, wait_for
 from kinds import of_schema, of_stream
 
-N_BLOCKS = 31  # of one stream
 ROOM_FOR_8 = ["--kv-tokens", 4096]
 ROOM_FOR_2 = ["--kv-tokens", 1024]
 HELD = {"ignore_eos": False}  # by a pattern or schema, which does not let the text end
@@ -36,7 +35,7 @@ def test_streams_that_nobody_reads_lock_nobody_out():
         alone = [fleet.stream(**{**WORDY, "seed": i}).text()[0] for i in range(2)]
         expected = fleet.generate(**WORDY)["generated_text"]
         held = fleet.hold(2)
-        assert fleet.worker("decode-0")["kv_blocks_total"] < 3 * N_BLOCKS
+        assert fleet.worker("decode-0")["kv_blocks_total"] < 3 * WORDY_BLOCKS
         for _ in range(3):  # the first one makes room for all
             assert fleet.generate(**WORDY)["generated_text"] == expected
         assert fleet.open("PREEMPTED") == preemptions(fleet) == 1
