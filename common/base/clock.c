@@ -12,6 +12,13 @@ int64_t baton_now_ns(void)
     return t.tv_sec * BATON_SECOND + t.tv_nsec;
 }
 
+int64_t baton_thread_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * BATON_SECOND + t.tv_nsec;
+}
+
 /* Field 22 of /proc/self/stat is the start time in clock ticks since boot (proc(5)). The process
  * name before it may contain anything, so fields are counted from its closing parenthesis. */
 double baton_process_age_s(void)

@@ -15,6 +15,9 @@
 
 int64_t baton_now_ns(void);
 
+/* Returns the CPU time of the calling thread: it stands still while another thread has the core. */
+int64_t baton_thread_cpu_ns(void);
+
 /* Returns the seconds since the kernel started this process (cold start is measured from there). */
 double baton_process_age_s(void);
 

@@ -7,13 +7,6 @@
 
 enum { REST_PARTS = 19 /* of twenty */ };
 
-static int64_t cpu_ns(void)
-{
-    struct timespec time = {0};
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return time.tv_sec * BATON_SECOND + time.tv_nsec;
-}
-
 /* Waits so long that the thread uses a twentieth of one processor, unless a claim waits. */
 static void rest(struct baton_kv_growth *growth, int64_t worked_ns)
 {
@@ -48,10 +41,10 @@ static enum baton_err back_range(struct baton_kv_growth *growth, struct range ra
     enum baton_err err = BATON_OK;
     for (size_t past = 0; past < range.n && !err; past += KV_PIECE_BYTES) {
         size_t n = range.n - past < KV_PIECE_BYTES ? range.n - past : KV_PIECE_BYTES;
-        int64_t begin_ns = cpu_ns();
+        int64_t begin_ns = baton_thread_cpu_ns();
         err = baton_reserve_back(growth->kv->reserve, range.at + past, n);
         if (rests)
-            rest(growth, cpu_ns() - begin_ns);
+            rest(growth, baton_thread_cpu_ns() - begin_ns);
     }
     return err;
 }

@@ -124,7 +124,8 @@ static void note_prompt(struct gw_dispatcher *dispatcher, struct gw_request *req
     attempt->disk_tokens = report->disk_tokens;
     if (!request->output.tokens.n)
         request->output.first_ns = now_ns;
-    gw_output_handle(&request->output, now_ns);
+    /* After a migration the new attempt was under way while the last token was handled. */
+    gw_output_handle(&request->output, now_ns, request->output.last_token_ns);
     gw_arrivals_prompt(&dispatcher->lifecycle.arrivals, attempt->prefill ? (double)n_computed : 0,
                        now_ns);
 }
@@ -276,18 +277,15 @@ static void note_moved(struct gw_metrics *metrics, struct gw_request *request, i
         note_migration_gap(metrics, request, baton_seconds(now_ns - last_ns));
 }
 
+/* began_ns: the begin of the attempt's first step. */
 static void handle_began(struct gw_dispatcher *dispatcher, struct gw_request *request,
-                         const Baton__V1__Tokens *tokens, double sample_s, int64_t now_ns)
+                         const Baton__V1__DecodeBegan *began, int64_t began_ns, int64_t now_ns)
 {
     const struct gw_attempt *attempt = &request->attempt;
-    /* The message is sent at the end of the first step. Its durations lead back to the step's begin
-     * without a comparison of two hosts' clocks. */
-    double ago_s = tokens->step_s + sample_s;
-    gw_attempt_decode_begins(&request->attempt, tokens->began,
-                             now_ns - (int64_t)(ago_s * (double)BATON_SECOND));
+    gw_attempt_decode_begins(&request->attempt, began, began_ns);
     if (attempt->is_moved)
         note_moved(dispatcher->core->metrics, request, now_ns);
-    if (!tokens->began || attempt->is_moved)
+    if (!began || attempt->is_moved)
         return;
     gw_handoff_stats_note(&dispatcher->core->metrics->handoff_stats, &attempt->handoff);
     note_handoff(dispatcher, request);
@@ -339,9 +337,15 @@ static void handle_tokens(struct gw_dispatcher *dispatcher, struct gw_request *r
     }
     note_class(dispatcher, request,
                request->attempt.decode ? request->attempt.decode : request->attempt.prefill);
-    gw_output_handle(&request->output, now_ns);
+    /* The message is sent at the end of the step. Its durations lead back to the step's begin
+     * without a comparison of two hosts' clocks. */
+    double ago_s = tokens->step_s + sample_s;
+    int64_t began_ns = now_ns - (int64_t)(ago_s * (double)BATON_SECOND);
+    /* Before its first step the worker was busy with the context, from the last token on. */
+    gw_output_handle(&request->output, now_ns,
+                     request->attempt.decode_began ? began_ns : request->output.last_token_ns);
     if (!request->attempt.decode_began)
-        handle_began(dispatcher, request, tokens, sample_s, now_ns);
+        handle_began(dispatcher, request, tokens->began, began_ns, now_ns);
     /* Tokens of one message share its gap, so that the sum of the gaps is the time that passed. */
     double gap_s = baton_seconds(now_ns - request->output.last_token_ns);
     for (size_t i = 0; i < tokens->n_tokens; i++)
@@ -397,7 +401,8 @@ static void handle_finished(struct gw_dispatcher *dispatcher, struct gw_request 
         return;
     }
     bool stopped = finished->reason == BATON__V1__FINISHED__REASON__STOP_TOKEN;
-    gw_output_handle(&request->output, baton_now_ns());
+    int64_t now_ns = baton_now_ns();
+    gw_output_handle(&request->output, now_ns, now_ns);
     request->attempt.decode_times.decode_s = finished->decode_s; /* the worker's sum, exact */
     gw_request_end_output(request, &dispatcher->core->detokenizer, stopped);
     gw_attempt_release(&request->attempt); /* both workers are done, so no Cancel is sent */

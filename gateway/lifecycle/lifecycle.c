@@ -69,17 +69,18 @@ static void release(struct gw_lifecycle *lifecycle, struct gw_request *request, 
     lifecycle->wants_pump = true;
 }
 
-static void count_stages(struct gw_lifecycle *lifecycle,
-                         const struct gw_stage_span spans[BATON_N_STAGES])
+static void count_stages(struct gw_metrics *metrics, const struct gw_stages *stages)
 {
     for (int i = 0; i < BATON_N_STAGES; i++)
-        if (spans[i].worker)
-            baton_hist_observe(&lifecycle->core->metrics->stages[i], spans[i].duration_s);
+        if (stages->spans[i].worker)
+            baton_hist_observe(&metrics->stages[i], stages->spans[i].duration_s);
+    metrics->stage_overlap_s += stages->overlap_s;
+    metrics->preempted_s += stages->preempted_s;
 }
 
 /* Logs the end of a request and the durations of its stages in one line. */
 static void log_summary(const struct gw_request *request, enum gw_outcome outcome,
-                        const char *reason, const struct gw_stage_span spans[BATON_N_STAGES])
+                        const char *reason, const struct gw_stages *stages)
 {
     const struct baton_log_field about[] = {
         BATON_REQUEST(request->id, request->tag),
@@ -101,12 +102,15 @@ static void log_summary(const struct gw_request *request, enum gw_outcome outcom
         BATON_F("e2el_s", gw_request_e2el_s(request)),
     };
     enum { N_ABOUT = BATON_N_OF(about) };
-    struct baton_log_field fields[N_ABOUT + BATON_N_STAGES + 1];
+    const struct gw_stage_span *spans = stages->spans;
+    struct baton_log_field fields[N_ABOUT + BATON_N_STAGES + 3];
     size_t n = N_ABOUT;
     memcpy(fields, about, sizeof about);
     for (int i = 0; i < BATON_N_STAGES; i++)
         if (spans[i].worker)
             fields[n++] = BATON_F(baton_stage_key((enum baton_stage)i), spans[i].duration_s);
+    fields[n++] = BATON_F("overlap_s", stages->overlap_s);
+    fields[n++] = BATON_F("preempted_s", stages->preempted_s);
     fields[n] = (struct baton_log_field){.key = NULL};
     baton_log_fields(outcome == GW_OUTCOME_ok ? BATON_LOG_INFO : BATON_LOG_WARN, "request", fields);
 }
@@ -145,9 +149,8 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
                    enum gw_outcome outcome, const char *reason)
 {
     struct gw_metrics *metrics = lifecycle->core->metrics;
-    struct gw_stage_span spans[BATON_N_STAGES];
     note_end(request, baton_now_ns());
-    gw_request_stages(request, spans);
+    const struct gw_stages stages = gw_request_stages(request);
     metrics->outcomes[outcome]++;
     metrics->of[request->params.priority].outcomes[outcome]++;
     if (request->output.first_ns && !request->params.pooling)
@@ -160,13 +163,13 @@ static void settle(struct gw_lifecycle *lifecycle, struct gw_request *request,
         gw_metrics_note_latency(metrics, gw_request_ttft_s(request), request->output.longest_gap_s);
         if (!request->params.pooling)
             note_output(lifecycle, request);
-        count_stages(lifecycle, spans);
+        count_stages(metrics, &stages);
         baton_hist_observe(&metrics->of[request->params.priority].queue,
-                           spans[BATON_STAGE_queue].duration_s);
+                           stages.spans[BATON_STAGE_queue].duration_s);
     }
-    log_summary(request, outcome, reason, spans);
+    log_summary(request, outcome, reason, &stages);
     gw_spans_export_request(lifecycle->core->spans, request, gw_outcome_name(outcome), reason,
-                            spans);
+                            &stages);
 }
 
 void gw_lifecycle_finish(struct gw_lifecycle *lifecycle, struct gw_request *request)

@@ -45,10 +45,15 @@ static void write_latency(struct baton_buf *out, const char *name, const char *h
     baton_prom_hist(out, name, hist, NULL, NULL);
 }
 
-static void write_counter(struct baton_buf *out, const char *name, const char *help, uint64_t value)
+static void write_seconds(struct baton_buf *out, const char *name, const char *help, double value)
 {
     baton_prom_family(out, name, "counter", help);
-    baton_prom_sample(out, name, (double)value, NULL);
+    baton_prom_sample(out, name, value, NULL);
+}
+
+static void write_counter(struct baton_buf *out, const char *name, const char *help, uint64_t value)
+{
+    write_seconds(out, name, help, (double)value);
 }
 
 static void write_by_mode(struct baton_buf *out, const char *name, const char *help,
@@ -100,6 +105,11 @@ void gw_metrics_write(const struct gw_metrics *metrics, struct baton_buf *out)
     for (int i = 0; i < BATON_N_STAGES; i++)
         baton_prom_hist(out, "baton_stage_duration_seconds", &metrics->stages[i], "stage",
                         baton_stage_name((enum baton_stage)i));
+    write_seconds(out, "baton_stage_overlap_seconds_total",
+                  "Time that two stages of one request count.", metrics->stage_overlap_s);
+    write_seconds(out, "baton_gateway_preempted_seconds_total",
+                  "Time in detokenize, format and flush in which the gateway had no core.",
+                  metrics->preempted_s);
     write_latency(out, "baton_time_to_first_token_seconds",
                   "Last byte of the request read to first token at the gateway.", &metrics->ttft);
     write_latency(out, "baton_inter_token_latency_seconds",

@@ -56,6 +56,7 @@ struct gw_priority_metrics {
 struct gw_metrics {
     struct gw_slo slo;
     struct baton_hist stages[BATON_N_STAGES];
+    double stage_overlap_s, preempted_s; /* as gw_stages, sums */
     struct gw_handoff_stats handoff_stats;
     struct baton_hist ttft, itl, e2el, cold_first_token, migration_gap;
     uint64_t outcomes[GW_N_OUTCOMES];

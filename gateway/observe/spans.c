@@ -257,7 +257,7 @@ static void put_stages(struct group *group, const struct gw_trace *parent, int64
 
 void gw_spans_export_request(struct gw_spans *spans, const struct gw_request *request,
                              const char *outcome, const char *reason,
-                             const struct gw_stage_span stages[BATON_N_STAGES])
+                             const struct gw_stages *stages)
 {
     struct gw_trace trace = request->trace;
     struct group group;
@@ -273,7 +273,7 @@ void gw_spans_export_request(struct gw_spans *spans, const struct gw_request *re
     put_attribute(&group.out, "baton.outcome", outcome);
     put_count(&group.out, "baton.migrations", request->migration.n);
     end_span(&group.out, !strcmp(outcome, "failed") ? reason : NULL);
-    put_stages(&group, &trace, arrived_ns, stages);
+    put_stages(&group, &trace, arrived_ns, stages->spans);
     end_group(&group, spans);
 }
 

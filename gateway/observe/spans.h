@@ -50,7 +50,7 @@ void gw_spans_export_answer(struct gw_spans *spans, const struct gw_exchange *ex
 /* Exports the spans of a request that is over, and of its stages. */
 void gw_spans_export_request(struct gw_spans *spans, const struct gw_request *request,
                              const char *outcome, const char *reason,
-                             const struct gw_stage_span stages[BATON_N_STAGES]);
+                             const struct gw_stages *stages);
 
 /* Writes Prometheus text. */
 void gw_spans_write_metrics(const struct gw_spans *spans, struct baton_buf *out);

@@ -40,7 +40,7 @@ void gw_output_restart(struct gw_output *output)
     output->first_ns = output->last_token_ns = 0;
     output->longest_gap_s = 0;
     output->detokenize_ns = output->flush_ns = 0;
-    output->handling_since_ns = output->handled_ns = 0;
+    output->handling = (struct gw_handling){0};
     output->n_drafted = output->n_accepted = 0;
     output->finish = GW_FINISH_NONE;
 }
@@ -73,16 +73,26 @@ void gw_output_end(struct gw_output *output)
     baton_text_stream_end(&output->text, &output->showable);
 }
 
-void gw_output_handle(struct gw_output *output, int64_t now_ns)
+void gw_output_handle(struct gw_output *output, int64_t now_ns, int64_t worked_since_ns)
 {
-    output->handling_since_ns = now_ns;
+    struct gw_handling *handling = &output->handling;
+    int64_t both_since_ns =
+        worked_since_ns > handling->since_ns ? worked_since_ns : handling->since_ns;
+    if (handling->until_ns > both_since_ns)
+        handling->overlap_ns += handling->until_ns - both_since_ns;
+    handling->since_ns = now_ns;
+    handling->since_cpu_ns = baton_thread_cpu_ns();
+    handling->until_ns = 0;
 }
 
 void gw_output_handled(struct gw_output *output, int64_t now_ns)
 {
-    if (output->handling_since_ns)
-        output->handled_ns += now_ns - output->handling_since_ns;
-    output->handling_since_ns = 0;
+    struct gw_handling *handling = &output->handling;
+    if (!handling->since_ns || handling->until_ns)
+        return;
+    handling->until_ns = now_ns;
+    handling->total_ns += now_ns - handling->since_ns;
+    handling->cpu_ns += baton_thread_cpu_ns() - handling->since_cpu_ns;
 }
 
 size_t gw_output_note_drafts(struct gw_output *output, const uint32_t *drafts, size_t n,

@@ -23,6 +23,15 @@ enum gw_finish {
     GW_FINISH_EMBEDDING
 };
 
+/* The gateway's own work on the tokens: detokenizing, formatting and flushing, as sums over
+ * messages. */
+struct gw_handling {
+    int64_t since_ns, since_cpu_ns; /* of the last message */
+    int64_t until_ns;               /* 0: the last message is being handled */
+    int64_t total_ns, cpu_ns;
+    int64_t overlap_ns; /* the part in which the request's worker was at work, too */
+};
+
 struct gw_output {
     struct baton_tokens tokens; /* all tokens, including stop ids */
     struct baton_detokenizer detokenizer;
@@ -32,9 +41,8 @@ struct gw_output {
     int64_t first_ns, last_token_ns; /* first_ns is 0 before the first token */
     double longest_gap_s;            /* between two tokens, or two messages with several */
     int64_t detokenize_ns, flush_ns; /* sums */
-    int64_t handling_since_ns;       /* when the gateway began to handle tokens; 0: it is done */
-    int64_t handled_ns;              /* the sum of that time, with detokenizing and flushing */
-    uint64_t n_drafted, n_accepted;  /* tokens guessed by speculation; of them, right ones */
+    struct gw_handling handling;
+    uint64_t n_drafted, n_accepted; /* tokens guessed by speculation; of them, right ones */
     enum gw_finish finish;
 };
 
@@ -60,8 +68,12 @@ struct gw_token gw_output_push(struct gw_output *output, uint32_t id, bool silen
 /* No more tokens follow: the text that is held back becomes showable. */
 void gw_output_end(struct gw_output *output);
 
-/* Tokens have arrived; and the gateway has handled them. */
-void gw_output_handle(struct gw_output *output, int64_t now_ns);
+/* Tokens arrived at now_ns, and their worker had been at work on them since worked_since_ns, which
+ * the caller computes from the durations that the worker measured: no two hosts' clocks are
+ * compared. */
+void gw_output_handle(struct gw_output *output, int64_t now_ns, int64_t worked_since_ns);
+
+/* The gateway has handled the tokens. A second call changes nothing. */
 void gw_output_handled(struct gw_output *output, int64_t now_ns);
 
 /* Counts drafts [n], which speculation guessed for tokens [n_tokens]. Returns how many of the

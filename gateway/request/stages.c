@@ -4,67 +4,73 @@
 
 #include "common/base/clock.h"
 
-static void set(struct gw_stage_span spans[BATON_N_STAGES], enum baton_stage stage,
-                const char *worker, double duration_s)
+/* Sets the stage that is what others leave of a part of the request's time. */
+static void set_rest(struct gw_stages *stages, enum baton_stage stage, const char *worker,
+                     double rest_s)
 {
-    spans[stage] = (struct gw_stage_span){.worker = worker, .duration_s = fmax(duration_s, 0)};
+    stages->spans[stage] =
+        (struct gw_stage_span){.worker = worker, .duration_s = rest_s > 0 ? rest_s : 0};
+    if (rest_s < 0)
+        stages->overlap_s -= rest_s;
+}
+
+static void set(struct gw_stages *stages, enum baton_stage stage, const char *worker,
+                double duration_s)
+{
+    stages->spans[stage] = (struct gw_stage_span){.worker = worker, .duration_s = duration_s};
 }
 
 /* Sets a stage from one time stamp to the next; without the next one, to the end of the request.
  * False: this was the last stage. */
-static bool set_between(struct gw_stage_span spans[BATON_N_STAGES], enum baton_stage stage,
-                        const char *worker, const struct gw_times *times, int64_t from_ns,
-                        int64_t to_ns)
+static bool set_between(struct gw_stages *stages, enum baton_stage stage, const char *worker,
+                        const struct gw_times *times, int64_t from_ns, int64_t to_ns)
 {
-    set(spans, stage, worker, baton_seconds((to_ns ? to_ns : times->end_ns) - from_ns));
+    set(stages, stage, worker, baton_seconds((to_ns ? to_ns : times->end_ns) - from_ns));
     return to_ns;
 }
 
-static void set_prefill(const struct gw_request *request,
-                        struct gw_stage_span spans[BATON_N_STAGES])
+static void set_prefill(const struct gw_request *request, struct gw_stages *stages)
 {
     const struct gw_attempt *attempt = gw_request_first_attempt(request);
     const char *worker = attempt->prefill_id;
     double total_s = baton_seconds(request->output.first_ns - attempt->prefill_sent_ns);
-    /* Clamped, because another host's clock measured the durations inside total_s. */
-    double queue_s = fmin(attempt->prefill_queue_s, total_s);
-    double compute_s = fmin(attempt->prefill_compute_s, total_s - queue_s);
-    set(spans, BATON_STAGE_prefill_queue, worker, queue_s);
-    set(spans, BATON_STAGE_prefill_compute, worker, compute_s);
-    set(spans, BATON_STAGE_first_token, worker, total_s - queue_s - compute_s);
+    set(stages, BATON_STAGE_prefill_queue, worker, attempt->prefill_queue_s);
+    set(stages, BATON_STAGE_prefill_compute, worker, attempt->prefill_compute_s);
+    set_rest(stages, BATON_STAGE_first_token, worker,
+             total_s - attempt->prefill_queue_s - attempt->prefill_compute_s);
 }
 
 /* True when the request had a first token. */
-static bool set_to_first_token(const struct gw_request *request,
-                               struct gw_stage_span spans[BATON_N_STAGES])
+static bool set_to_first_token(const struct gw_request *request, struct gw_stages *stages)
 {
     const struct gw_times *times = &request->times;
     const struct gw_attempt *attempt = gw_request_first_attempt(request);
-    if (!set_between(spans, BATON_STAGE_parse, "gateway", times, times->arrived_ns,
+    if (!set_between(stages, BATON_STAGE_parse, "gateway", times, times->arrived_ns,
                      times->parsed_ns) ||
-        !set_between(spans, BATON_STAGE_tokenize, "gateway", times, times->parsed_ns,
+        !set_between(stages, BATON_STAGE_tokenize, "gateway", times, times->parsed_ns,
                      times->tokenized_ns) ||
-        !set_between(spans, BATON_STAGE_queue, "gateway", times, times->tokenized_ns,
+        !set_between(stages, BATON_STAGE_queue, "gateway", times, times->tokenized_ns,
                      attempt->prefill_sent_ns))
         return false;
     if (request->output.first_ns)
-        set_prefill(request, spans);
+        set_prefill(request, stages);
     else
-        set_between(spans, BATON_STAGE_prefill_queue, attempt->prefill_id, times,
+        set_between(stages, BATON_STAGE_prefill_queue, attempt->prefill_id, times,
                     attempt->prefill_sent_ns, 0);
     return request->output.first_ns;
 }
 
-/* Sets the stages of the gateway's own work on tokens, and returns their sum. */
-static double set_handling(const struct gw_request *request,
-                           struct gw_stage_span spans[BATON_N_STAGES])
+/* Sets the stages of the gateway's own work on tokens. */
+static void set_handling(const struct gw_output *output, struct gw_stages *stages)
 {
-    const struct gw_output *output = &request->output;
-    int64_t format_ns = output->handled_ns - output->detokenize_ns - output->flush_ns;
-    set(spans, BATON_STAGE_detokenize, "gateway", baton_seconds(output->detokenize_ns));
-    set(spans, BATON_STAGE_format, "gateway", baton_seconds(format_ns));
-    set(spans, BATON_STAGE_flush, "gateway", baton_seconds(output->flush_ns));
-    return baton_seconds(output->handled_ns);
+    const struct gw_handling *handling = &output->handling;
+    int64_t format_ns = handling->total_ns - output->detokenize_ns - output->flush_ns;
+    set(stages, BATON_STAGE_detokenize, "gateway", baton_seconds(output->detokenize_ns));
+    set(stages, BATON_STAGE_format, "gateway", baton_seconds(format_ns));
+    set(stages, BATON_STAGE_flush, "gateway", baton_seconds(output->flush_ns));
+    stages->overlap_s += baton_seconds(handling->overlap_ns);
+    /* The two clocks are read one after the other, so a very short time may come out negative. */
+    stages->preempted_s = fmax(baton_seconds(handling->total_ns - handling->cpu_ns), 0);
 }
 
 static const char *maker(const struct gw_request *request, const struct gw_attempt *attempt)
@@ -80,41 +86,50 @@ static const char *decoder(const struct gw_request *request)
     return *last ? last : maker(request, gw_request_first_attempt(request));
 }
 
-/* Divides left_s among the workers' stages after the first token; decode_wait is the rest. */
-static void set_decoding(const struct gw_request *request, double left_s,
-                         struct gw_stage_span spans[BATON_N_STAGES])
+/* Sets the workers' stages after the first token; decode_wait is the rest of alone_s, in which the
+ * gateway did not handle tokens or did so beside a worker. */
+static void set_decoding(const struct gw_request *request, double alone_s, struct gw_stages *stages)
 {
     const struct gw_decode_times times = gw_request_decode_times(request);
     const char *worker = decoder(request);
-    double sum_s = times.kv_transfer_s + times.decode_queue_s + times.decode_s + times.sample_s +
-                   request->migration.gap_s;
-    /* Workers compute while the gateway handles tokens, so their times may exceed what is left:
-     * scaled down, the stages still add up to the request's time. */
-    double share = sum_s > left_s ? left_s / sum_s : 1;
     if (request->params.kv_cache) {
-        set(spans, BATON_STAGE_kv_transfer, worker, share * times.kv_transfer_s);
-        set(spans, BATON_STAGE_decode_queue, worker, share * times.decode_queue_s);
-        set(spans, BATON_STAGE_sample, worker, share * times.sample_s);
+        set(stages, BATON_STAGE_kv_transfer, worker, times.kv_transfer_s);
+        set(stages, BATON_STAGE_decode_queue, worker, times.decode_queue_s);
+        set(stages, BATON_STAGE_sample, worker, times.sample_s);
     }
-    set(spans, BATON_STAGE_decode, worker, share * times.decode_s);
-    set(spans, BATON_STAGE_decode_wait, worker, left_s - share * sum_s);
+    set(stages, BATON_STAGE_decode, worker, times.decode_s);
     if (request->migration.n)
-        set(spans, BATON_STAGE_migration, "gateway", share * request->migration.gap_s);
+        set(stages, BATON_STAGE_migration, "gateway", request->migration.gap_s);
+    for (int i = BATON_STAGE_kv_transfer; i <= BATON_STAGE_migration; i++)
+        alone_s -= stages->spans[i].duration_s;
+    set_rest(stages, BATON_STAGE_decode_wait, worker, alone_s);
 }
 
-void gw_request_stages(const struct gw_request *request, struct gw_stage_span spans[BATON_N_STAGES])
+/* Lays out the stages of a line, from_s on. Returns its end. */
+static double lay_out(struct gw_stages *stages, enum baton_stage first, enum baton_stage last,
+                      double from_s)
 {
-    double start_s = 0;
-    for (int i = 0; i < BATON_N_STAGES; i++)
-        spans[i] = (struct gw_stage_span){0};
-    if (set_to_first_token(request, spans)) {
+    for (enum baton_stage i = first; i <= last; i++) {
+        stages->spans[i].start_s = from_s;
+        from_s += stages->spans[i].duration_s;
+    }
+    return from_s;
+}
+
+struct gw_stages gw_request_stages(const struct gw_request *request)
+{
+    struct gw_stages stages = {0};
+    if (set_to_first_token(request, &stages)) {
         double after_s = baton_seconds(request->times.end_ns - request->output.first_ns);
-        double left_s = fmax(after_s - set_handling(request, spans), 0);
+        const struct gw_handling *handling = &request->output.handling;
+        set_handling(&request->output, &stages);
         if (*decoder(request))
-            set_decoding(request, left_s, spans);
+            set_decoding(request,
+                         after_s - baton_seconds(handling->total_ns - handling->overlap_ns),
+                         &stages);
     }
-    for (int i = 0; i < BATON_N_STAGES; i++) {
-        spans[i].start_s = start_s;
-        start_s += spans[i].duration_s;
-    }
+    double first_s = lay_out(&stages, BATON_STAGE_parse, BATON_STAGE_first_token, 0);
+    lay_out(&stages, BATON_STAGE_kv_transfer, BATON_STAGE_migration, first_s);
+    lay_out(&stages, BATON_STAGE_detokenize, BATON_STAGE_flush, first_s);
+    return stages;
 }

@@ -214,8 +214,8 @@ def test_every_stage_is_logged_and_counted(fleet):
             assert len(lines()) == 1, event
 
 
-def adds_up(stages_s, e2el_s):
-    return math.isclose(sum(stages_s), e2el_s, rel_tol=0.02, abs_tol=1e-6)
+def adds_up(stages_s, overlap_s, e2el_s):
+    return math.isclose(sum(stages_s) - overlap_s, e2el_s, rel_tol=0.02, abs_tol=1e-6)
 
 
 KINDS = ({}, {"explain": 20}, {"kv_cache": False}, {"max_new_tokens": 1}, {"max_new_tokens": 2},
@@ -234,9 +234,24 @@ def test_the_stages_of_every_answer_add_up_to_its_time(fleet):
         answers = list(pool.map(ask, range(42)))
     for i, answer in enumerate(answers):
         durations = [stage["duration_s"] for stage in answer["timeline"]["stages"]]
-        assert (adds_up(durations, answer["e2el_s"])
+        assert (adds_up(durations, answer["timeline"]["overlap_s"], answer["e2el_s"])
                 and min(durations) >= 0), (KINDS[i % len(KINDS)], answer)
     assert sum(answer["cached_tokens"] > 0 for answer in answers) > 10
+    for answer in answers[1::2]:  # a stream's summary has no id
+        check_workers_words(fleet, answer)
+
+
+def check_workers_words(fleet, answer):
+    """The decode worker logged the very times that the answer tells."""
+    stages = {stage["name"]: stage["duration_s"] for stage in answer["timeline"]["stages"]}
+    if "sample" not in stages or answer["finish_reason"] == "stop":
+        return  # no decode worker made it, or the worker went on until it was told of the end
+    request = "req=" + answer["id"].removeprefix("gen-")
+    line = wait_for(lines_of(fleet.workers["decode-0"], request, " ev=sequence "),
+                    "the worker's line")[0]
+    for stage in ("decode", "sample"):
+        logged = float(re.search(rf" {stage}_s=(\S+)", line)[1])
+        assert math.isclose(logged, stages[stage], rel_tol=1e-3, abs_tol=1e-8), (stages, line)
 
 
 def test_the_timings_of_every_completion_add_up(fleet):
@@ -245,8 +260,9 @@ def test_the_timings_of_every_completion_add_up(fleet):
         answer = fleet.post("/v1/completions", {"prompt": STORY, "max_tokens": 16, **body})
         timings = answer["timings"]
         stages = [s for name, s in timings.items() if name.endswith("_s")
-                  and name not in ("e2el_s", "migration_gap_s")]
-        assert len(stages) == 15 and adds_up(stages, timings["e2el_s"]), (body, timings)
+                  and name not in ("e2el_s", "migration_gap_s", "overlap_s", "preempted_s")]
+        assert len(stages) == 15, timings
+        assert adds_up(stages, timings["overlap_s"], timings["e2el_s"]), (body, timings)
 
 
 def test_metrics_are_well_formed(fleet):

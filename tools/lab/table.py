@@ -9,7 +9,8 @@ output_tokens_per_s, prompt_tokens_per_s, requests_per_s
 slo, good, good_share, good_per_s    requests that kept every bound of slo
 {TIME}_{mean,p50,p90,p99}_s          as the client saw them: ttft, itl, tpot, e2el, and first_gap
                                      (first token to second)
-stage_{STAGE}_mean_s                 the server's stages, means over all requests; their sum is
+stage_{STAGE}_mean_s                 the server's stages, means over all requests; their sum less
+server_overlap_mean_s                the time that two of them count is
 server_e2el_mean_s                   the server's end-to-end latency
 stage_{STAGE}_p50_s                  of the requests that went through it
 {gateway,prefill,decode}_cpu_s       CPU time of that role's processes; client_cpu_s: of the load's
@@ -33,7 +34,8 @@ CELL = ("layout", "n_prefill", "n_decode", "prompt_tokens", "output_tokens", "ar
 COLUMNS = (*CELL, "window_s", *COUNTS, *RATES, "slo", "good", "good_share", "good_per_s",
            *(f"{time}_{point}_s" for time in TIMES for point in POINTS),
            *(f"stage_{stage}_{point}_s" for stage in STAGES for point in STAGE_POINTS),
-           "server_e2el_mean_s", *(f"{role}_cpu_s" for role in (*ROLES, "client")), "cpu_wall_s")
+           "server_overlap_mean_s", "server_e2el_mean_s",
+           *(f"{role}_cpu_s" for role in (*ROLES, "client")), "cpu_wall_s")
 
 
 def row_of(cell, result):
@@ -51,7 +53,8 @@ def row_of(cell, result):
     row |= {f"stage_{stage}_mean_s": stage_mean_s(figures["stages"], stage) for stage in STAGES}
     row |= {f"stage_{stage}_p50_s": figures["stages"].get(stage, {}).get("p50_s")
             for stage in STAGES}
-    row["server_e2el_mean_s"] = figures["times"]["server_e2el"]["mean_s"]
+    row |= {f"server_{time}_mean_s": figures["times"][f"server_{time}"]["mean_s"]
+            for time in ("overlap", "e2el")}
     row |= {f"{role}_cpu_s": result["cpu"]["by_role"].get(role) for role in ROLES}
     return {column: row[column] for column in COLUMNS}
 

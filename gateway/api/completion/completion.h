@@ -62,7 +62,9 @@ struct gw_totals {
     uint64_t disk_tokens;                              /* of cached_tokens */
     uint64_t reasoning_tokens;                         /* of output_tokens, if they are separated */
     double prompt_s, output_s;                         /* prefill compute; first token to end */
-    double stages_s[BATON_N_STAGES], e2el_s;           /* the stages add up to e2el_s */
+    double stages_s[BATON_N_STAGES];
+    double overlap_s, preempted_s; /* the stages less overlap_s add up to e2el_s */
+    double e2el_s;
     uint64_t migrations, hand_overs;
     uint64_t drafted_tokens, accepted_tokens; /* draft tokens; accepted ones of them */
     double migration_gap_s;                   /* the longest */

@@ -31,6 +31,8 @@ void gw_timings_put(struct baton_json_out *out, const struct gw_totals *totals)
     put_rates(out, totals);
     for (int i = 0; i < BATON_N_STAGES; i++)
         baton_json_put_real(out, baton_stage_key((enum baton_stage)i), totals->stages_s[i]);
+    baton_json_put_real(out, "overlap_s", totals->overlap_s);
+    baton_json_put_real(out, "preempted_s", totals->preempted_s);
     baton_json_put_real(out, "e2el_s", totals->e2el_s);
     baton_json_put_string(out, "priority", baton_priority_name(totals->priority));
     baton_json_put_uint(out, "migrations", totals->migrations);

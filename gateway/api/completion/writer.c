@@ -241,7 +241,7 @@ static void count_choice(struct gw_choice *choice)
 {
     const struct gw_request *request = choice->request;
     struct gw_totals *totals = &choice->completion->totals;
-    struct gw_stage_span spans[BATON_N_STAGES];
+    const struct gw_stages stages = gw_request_stages(request);
     gw_choice_charge(choice);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
@@ -251,9 +251,10 @@ static void count_choice(struct gw_choice *choice)
     totals->prompt_s += gw_request_first_attempt(request)->prefill_compute_s;
     totals->output_s += gw_request_e2el_s(request) - gw_request_ttft_s(request);
     totals->e2el_s += gw_request_e2el_s(request);
-    gw_request_stages(request, spans);
     for (int i = 0; i < BATON_N_STAGES; i++)
-        totals->stages_s[i] += spans[i].duration_s;
+        totals->stages_s[i] += stages.spans[i].duration_s;
+    totals->overlap_s += stages.overlap_s;
+    totals->preempted_s += stages.preempted_s;
     totals->migrations += request->migration.n;
     totals->hand_overs += request->migration.n_hand_overs;
     totals->drafted_tokens += request->output.n_drafted;

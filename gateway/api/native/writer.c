@@ -51,10 +51,10 @@ static void put_speculation(struct baton_json_out *out, const struct gw_request 
 
 static void put_timeline(struct baton_json_out *out, const struct gw_request *request)
 {
-    struct gw_stage_span spans[BATON_N_STAGES];
+    const struct gw_stages stages = gw_request_stages(request);
+    const struct gw_stage_span *spans = stages.spans;
     baton_json_open(out, "timeline", '{');
     baton_json_open(out, "stages", '[');
-    gw_request_stages(request, spans);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         if (!spans[i].worker)
             continue;
@@ -66,12 +66,14 @@ static void put_timeline(struct baton_json_out *out, const struct gw_request *re
         baton_json_close(out, '}');
     }
     baton_json_close(out, ']');
+    baton_json_put_real(out, "overlap_s", stages.overlap_s);
+    baton_json_put_real(out, "preempted_s", stages.preempted_s);
     baton_json_close(out, '}');
 }
 
 static void put_ending(struct baton_json_out *out, const struct gw_request *request)
 {
-    struct gw_stage_span spans[BATON_N_STAGES];
+    const struct gw_stages stages = gw_request_stages(request);
     double e2el_s = gw_request_e2el_s(request);
     baton_json_put_real(out, "e2el_s", e2el_s);
     baton_json_put_real(out, "token_generation_s", e2el_s - gw_request_ttft_s(request));
@@ -79,9 +81,8 @@ static void put_ending(struct baton_json_out *out, const struct gw_request *requ
     baton_json_put_real(out, "tpot_s", gw_request_tpot_s(request));
     baton_json_put_real(out, "mean_itl_s", gw_request_mean_itl_s(request));
     baton_json_put_string(out, "finish_reason", gw_finish_name(request->output.finish));
-    gw_request_stages(request, spans);
     baton_json_put_string(out, "priority", baton_priority_name(request->params.priority));
-    baton_json_put_real(out, "queue_s", spans[BATON_STAGE_queue].duration_s);
+    baton_json_put_real(out, "queue_s", stages.spans[BATON_STAGE_queue].duration_s);
 }
 
 /* How many sequences the forward pass held and their layout: [n] lengths without padding, because

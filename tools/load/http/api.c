@@ -120,6 +120,7 @@ static void read_finish(const struct baton_json *value, struct ld_record *record
 static void read_timeline(const struct baton_json *timeline, struct ld_server_view *server)
 {
     const struct baton_json *stages = baton_json_get(timeline, "stages");
+    read_time(timeline, "overlap_s", 1, &server->overlap_s);
     for (size_t i = 0; i < baton_json_size(stages); i++) {
         const struct baton_json *stage = baton_json_at(stages, i);
         const char *name = baton_json_string(baton_json_get(stage, "name"), NULL);
@@ -151,6 +152,7 @@ static void read_timings(const struct baton_json *timings, struct ld_server_view
     /* The first token belongs to the prompt's time. */
     if (predicted_s >= 0 && n_predicted > 1)
         server->tpot_s = predicted_s / (double)(n_predicted - 1);
+    read_time(timings, "overlap_s", 1, &server->overlap_s);
     for (int i = 0; i < BATON_N_STAGES; i++) {
         read_time(timings, baton_stage_key((enum baton_stage)i), 1, &server->stages_s[i]);
     }

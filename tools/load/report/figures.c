@@ -161,6 +161,7 @@ static void add_server(struct gathering *g, const struct ld_record *record)
     add(g, LD_TIME_server_ttft, reported(server->ttft_s));
     add(g, LD_TIME_server_tpot, reported(server->tpot_s));
     add(g, LD_TIME_server_e2el, reported(server->e2el_s));
+    add(g, LD_TIME_server_overlap, reported(server->overlap_s));
     if (record->first_ns)
         add(g, LD_TIME_over_ttft, sent_to_first_s - reported(server->ttft_s));
     add(g, LD_TIME_over_tpot, tpot_s - reported(server->tpot_s));

@@ -34,6 +34,7 @@ struct ld_failure {
     X(server_ttft, "server TTFT", "as it says (llama.cpp: its prompt's)")                          \
     X(server_tpot, "server TPOT", "as it says")                                                    \
     X(server_e2el, "server E2EL", "as it says")                                                    \
+    X(server_overlap, "server overlap", "that two of its stages count")                            \
     X(over_ttft, "TTFT beyond", "sent to first token, less the server's")                          \
     X(over_tpot, "TPOT beyond", "less the server's")                                               \
     X(over_e2el, "E2EL beyond", "sent to end, less the server's")                                  \

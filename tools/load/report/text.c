@@ -104,7 +104,7 @@ static void put_server(const struct ld_figures *figures, FILE *to)
     if (!figures->times[LD_TIME_server_ttft].n && !figures->times[LD_TIME_server_tpot].n)
         return;
     put_title("server, ms", to);
-    put_times(figures, LD_TIME_server_ttft, LD_TIME_server_e2el, to);
+    put_times(figures, LD_TIME_server_ttft, LD_TIME_server_overlap, to);
     put_title("beyond it, ms", to);
     put_times(figures, LD_TIME_over_ttft, LD_TIME_over_step, to);
     put_title("stages, ms", to);

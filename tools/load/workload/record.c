@@ -41,7 +41,8 @@ void ld_record_begin_attempt(struct ld_record *record, int64_t now_ns)
                                              .cached_tokens = -1,
                                              .ttft_s = -1,
                                              .e2el_s = -1,
-                                             .tpot_s = -1};
+                                             .tpot_s = -1,
+                                             .overlap_s = -1};
     for (int i = 0; i < BATON_N_STAGES; i++)
         record->server.stages_s[i] = -1;
 }

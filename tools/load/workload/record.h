@@ -24,7 +24,7 @@ enum { LD_FAILURE_BYTES = 96, LD_FINISH_BYTES = 16 };
 /* The server's figures. Negative: not reported. */
 struct ld_server_view {
     int64_t prompt_tokens, output_tokens, cached_tokens;
-    double ttft_s, e2el_s, tpot_s;
+    double ttft_s, e2el_s, tpot_s, overlap_s;
     double stages_s[BATON_N_STAGES];
     char finish[LD_FINISH_BYTES];
 };
