@@ -405,6 +405,7 @@ static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
                         .tokenizer = gateway->model.tokenizer,
                         .pool_tokenizer = gateway->model.pool_tokenizer,
                         .facts = &gateway->model.facts,
+                        .fim = &gateway->model.fim,
                         .names = &gateway->names,
                         .refuses_unknown = options->unknown_fields,
                         .refuses_overlong = options->overlong,

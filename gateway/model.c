@@ -33,6 +33,8 @@ static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_opt
         err = baton_tokenizer_create(tables, &model->tokenizer, why);
     if (!err)
         err = baton_tokenizer_create_second(model->tokenizer, tables, &model->pool_tokenizer, why);
+    if (!err)
+        baton_fim_find(tables, model->facts.fim_ids, &model->fim);
     baton_tokenizer_tables_free(tables);
     return err;
 }

@@ -10,6 +10,7 @@
 #define BATON_GATEWAY_MODEL_H
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/tokenizer/fim.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "gateway/chat/chat.h"
 #include "gateway/settings.h"
@@ -19,6 +20,7 @@ struct gw_model {
     struct baton_fingerprint fingerprint;
     struct baton_tokenizer *tokenizer;
     struct baton_tokenizer *pool_tokenizer; /* the same for another thread */
+    struct baton_fim fim;
     struct baton_chat *chat;
 };
 

@@ -54,6 +54,7 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     facts->sampling = config->sampling;
     facts->pooling = config->pooling;
     facts->n_eos = config->n_eos;
+    memcpy(facts->fim_ids, config->fim_ids, sizeof facts->fim_ids);
     memcpy(facts->eos_ids, config->eos_ids, sizeof facts->eos_ids);
     set_name(checkpoint);
     return BATON_OK;

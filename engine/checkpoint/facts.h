@@ -19,6 +19,7 @@ struct baton_model_facts {
     int64_t n_context_tokens; /* prompt and output together */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
+    int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */
     /* the token that an empty prompt is replaced by; -1: none */
     int64_t bos_id;
     enum baton_pooling pooling;              /* the pooling of embeddings; NONE: not in the files */

@@ -13,6 +13,8 @@ struct run {
     struct baton_tokenizer *tokenizer;
     const struct baton_span *spans; /* where special tokens are recognised */
     size_t n_spans;
+    const uint32_t *literal; /* [n_literal] tokens that are recognised nowhere */
+    size_t n_literal;
     bool traces;              /* normalised text keeps the origins of its bytes */
     size_t start, max_tokens; /* ids before start belong to the caller */
     struct baton_tokens *out;
@@ -108,6 +110,15 @@ static size_t index_of_origin(const struct baton_text_view *text, size_t from, s
     return from;
 }
 
+/* True for tokens that are recognised only within spans: the special ones and the literal ones. */
+static bool needs_span(const struct run *run, const struct baton_added_token *token)
+{
+    bool needs = token->special;
+    for (size_t i = 0; i < run->n_literal; i++)
+        needs |= token->id == run->literal[i];
+    return needs;
+}
+
 /* Returns the special token found at at, or a shorter one there, that ends within the span; NULL
  * when there is none. */
 static const struct baton_added_token *fitting(struct baton_added *added,
@@ -136,7 +147,7 @@ static const struct baton_added_token *next_added(const struct run *run, struct 
         size_t end = *at + token->n_bytes;
         if (inside)
             token = fitting(added, token, text, *at, span);
-        if (token && (inside || !token->special))
+        if (token && (inside || !needs_span(run, token)))
             return token;
         start = inside ? *at + 1 : index_of_origin(text, *at + 1, end, span.start);
     }
@@ -255,6 +266,21 @@ static void begin(struct baton_tokenizer *tokenizer, size_t n)
     tokenizer->unigram.left_steps = baton_search_steps(n);
 }
 
+static enum baton_err encode_text(struct run *run, const char *text, size_t n)
+{
+    struct baton_text_view all = {.bytes = text, .n = n};
+    run->traces = must_trace(run->tokenizer, run);
+    if (baton_tokenizer_exceeds(run->tokenizer, n, run->max_tokens))
+        return too_long(run);
+    if (n > UINT32_MAX || !baton_utf8_valid(text, n))
+        return baton_fail(run->why, BATON_INVALID, "the text is not UTF-8");
+    begin(run->tokenizer, n);
+    enum baton_err err = encode_piece(run, BATON_ADDED_RAW, &all);
+    if (err)
+        run->out->n = run->start;
+    return err;
+}
+
 enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, const char *text,
                                             size_t n, const struct baton_span *spans,
                                             size_t n_spans, size_t max_tokens,
@@ -269,17 +295,7 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                       .max_tokens = max_tokens,
                       .out = out,
                       .why = why};
-    struct baton_text_view all = {.bytes = text, .n = n};
-    run.traces = must_trace(tokenizer, &run);
-    if (baton_tokenizer_exceeds(tokenizer, n, max_tokens))
-        return too_long(&run);
-    if (n > UINT32_MAX || !baton_utf8_valid(text, n))
-        return baton_fail(why, BATON_INVALID, "the text is not UTF-8");
-    begin(tokenizer, n);
-    enum baton_err err = encode_piece(&run, BATON_ADDED_RAW, &all);
-    if (err)
-        out->n = run.start;
-    return err;
+    return encode_text(&run, text, n);
 }
 
 enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
@@ -289,6 +305,21 @@ enum baton_err baton_tokenizer_encode(struct baton_tokenizer *tokenizer, const c
     struct baton_span all = {.start = 0, .end = n};
     return baton_tokenizer_encode_spans(tokenizer, text, n, &all, parse_special ? 1 : 0, max_tokens,
                                         out, why);
+}
+
+enum baton_err baton_tokenizer_encode_literal(struct baton_tokenizer *tokenizer, const char *text,
+                                              size_t n, const uint32_t *literal, size_t n_literal,
+                                              size_t max_tokens, struct baton_tokens *out,
+                                              struct baton_why *why)
+{
+    struct run run = {.tokenizer = tokenizer,
+                      .literal = literal,
+                      .n_literal = n_literal,
+                      .start = out->n,
+                      .max_tokens = max_tokens,
+                      .out = out,
+                      .why = why};
+    return encode_text(&run, text, n);
 }
 
 static enum baton_err push_ids(struct baton_tokens *out, const uint32_t *ids, int n,

@@ -123,10 +123,26 @@ static void show(struct baton_text_stream *stream, char c, size_t waiting, struc
     baton_buf_putc(held, c);
 }
 
+/* Returns true when the character begins the text of a line whose indentation is too small. */
+static bool ends_block(struct baton_text_stream *stream, char first)
+{
+    bool is_space = first == ' ' || first == '\t';
+    bool is_short = stream->in_indent && !is_space && stream->n_indent < stream->min_indent;
+    stream->n_indent = stream->in_indent && is_space ? stream->n_indent + 1 : 0;
+    stream->in_indent = first == '\n' || (stream->in_indent && is_space);
+    return is_short;
+}
+
 /* Adds one whole character of the text. */
 static void feed(struct baton_text_stream *stream, const char *character, size_t n,
                  struct baton_buf *out)
 {
+    if (stream->min_indent && ends_block(stream, character[0])) {
+        baton_buf_append(out, stream->held.data, stream->held.len);
+        baton_buf_reset(&stream->held);
+        stream->stopped = true;
+        return;
+    }
     if (!stream->n_stops) {
         baton_buf_append(out, character, n);
         return;
@@ -179,7 +195,8 @@ void baton_text_stream_restart(struct baton_text_stream *stream)
 {
     baton_buf_reset(&stream->held);
     stream->n_begun = 0;
-    stream->stopped = false;
+    stream->stopped = stream->in_indent = false;
+    stream->n_indent = 0;
     for (int i = 0; i < stream->n_stops; i++)
         stream->stops[i].n_matched = 0;
 }

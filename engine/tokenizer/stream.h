@@ -4,7 +4,8 @@
  * character waits for its rest, and bytes that may begin a stop string wait until that is decided.
  * Bad bytes become U+FFFD: one for each part of a character, as with Python's errors="replace", or
  * one for each byte. The first stop string to be complete ends the text; of several that are
- * complete at the same byte, the longest counts.
+ * complete at the same byte, the longest counts. A line after the first one that is indented less
+ * than min_indent ends the text too.
  *
  * Ownership: the stream owns the waiting bytes and copies of the stop strings.
  * Threading: one owner at a time.
@@ -36,7 +37,12 @@ struct baton_text_stream {
     struct baton_text_stop *stops; /* [n_stops] */
     int n_stops;
     bool stopped;
-    bool each_byte; /* one U+FFFD for each bad byte; may be set at any time */
+    /* Spaces and tabs that each line after the first must begin with; 0: any; may be set before the
+     * first byte. */
+    uint32_t min_indent;
+    uint32_t n_indent; /* of the line so far, while it has nothing else */
+    bool in_indent;    /* only spaces and tabs followed the last newline */
+    bool each_byte;    /* one U+FFFD for each bad byte; may be set at any time */
 };
 
 /* Creates a stream. stops[i] has stop_bytes[i] bytes; n_stops may be 0. */
@@ -48,8 +54,9 @@ void baton_text_stream_fini(struct baton_text_stream *stream);
 /* Drops every byte so far; the stop strings stay. */
 void baton_text_stream_restart(struct baton_text_stream *stream);
 
-/* Adds n bytes and appends to out the text that may be shown. After a stop string is met, stopped
- * is true, out holds the text before the match, and later bytes are dropped. */
+/* Adds n bytes and appends to out the text that may be shown. After a stop string is met or a line
+ * is indented too little, stopped is true, out holds the text before it, and later bytes are
+ * dropped. */
 void baton_text_stream_push(struct baton_text_stream *stream, const char *bytes, size_t n,
                             struct baton_buf *out);
 

@@ -87,6 +87,13 @@ enum baton_err baton_tokenizer_encode_spans(struct baton_tokenizer *tokenizer, c
                                             struct baton_tokens *out,
                                             struct baton_why *why) BATON_MUST_CHECK;
 
+/* Encodes like baton_tokenizer_encode without parse_special. A token of literal [n_literal] that is
+ * written in the text is ordinary text too, although the file does not mark it as special. */
+enum baton_err baton_tokenizer_encode_literal(struct baton_tokenizer *tokenizer, const char *text,
+                                              size_t n, const uint32_t *literal, size_t n_literal,
+                                              size_t max_tokens, struct baton_tokens *out,
+                                              struct baton_why *why) BATON_MUST_CHECK;
+
 /* Returns the bytes that a token adds in the middle of a text: not NUL-terminated, perhaps part of
  * a UTF-8 character. NULL for an unknown id. Borrowed from the tokenizer. */
 const char *baton_tokenizer_bytes(const struct baton_tokenizer *tokenizer, uint32_t id, size_t *n);

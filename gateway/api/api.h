@@ -9,6 +9,7 @@
 
 #include "common/base/json.h"
 #include "common/params/speculation.h"
+#include "engine/tokenizer/fim.h"
 #include "gateway/api/fields.h"
 #include "gateway/api/model_names.h"
 #include "gateway/chat/chat.h"
@@ -35,6 +36,7 @@ struct gw_api {
     struct baton_tokenizer *tokenizer;
     struct baton_tokenizer *pool_tokenizer; /* for one thread of libuv's pool at a time */
     const struct baton_model_facts *facts;
+    const struct baton_fim *fim;        /* the tokens of fill in the middle */
     const struct gw_model_names *names; /* what clients call the model */
     const struct baton_fingerprint *fingerprint;
     const struct baton_chat *chat;

@@ -197,6 +197,16 @@ static bool is_shown(const struct gw_params *params, uint32_t id)
     return false;
 }
 
+/* True when the output has taken its time and has just ended a line. */
+static bool is_over_time(const struct gw_request *request)
+{
+    const struct gw_output *output = &request->output;
+    int64_t ms = request->params.max_output_ms;
+    return ms && output->showable.len && output->first_ns &&
+           memchr(output->showable.data, '\n', output->showable.len) &&
+           baton_now_ns() - output->first_ns > ms * 1000000;
+}
+
 bool gw_request_add_token(struct gw_request *request, const struct gw_detokenizer *detokenizer,
                           const struct gw_made_token *made)
 {
@@ -211,9 +221,13 @@ bool gw_request_add_token(struct gw_request *request, const struct gw_detokenize
     token.logprobs = made->logprobs;
     token.draft = made->draft;
     request->writer->token(request->choice, &token);
+    if (is_over_time(request)) {
+        gw_output_end(output);
+        output->text.stopped = true;
+    }
     show(request);
     if (output->text.stopped)
-        output->finish = GW_FINISH_STOP;
+        output->finish = baton_text_stream_met(&output->text) ? GW_FINISH_STOP : GW_FINISH_LENGTH;
     return output->text.stopped;
 }
 

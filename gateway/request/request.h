@@ -61,8 +61,10 @@ struct gw_params {
     bool prompt_logprobs;
     bool prompt_progress; /* a stream reports how far its prompt is */
     bool ignore_eos;
-    bool kv_cache;  /* false: the naive loop */
-    bool streaming; /* tokens leave as they come: no restart after the first */
+    uint32_t min_indent;   /* each line of the output after the first; 0: any */
+    int64_t max_output_ms; /* then the output ends at the next newline; 0: unlimited */
+    bool kv_cache;         /* false: the naive loop */
+    bool streaming;        /* tokens leave as they come: no restart after the first */
     bool cache_prompt;
     /* Prompts share blocks only with those of the same salt, or of none. */
     bool has_prefix_salt;

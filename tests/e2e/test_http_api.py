@@ -11,6 +11,7 @@ import re
 import pytest
 from conftest import TOOLS, written
 from fleet import BIN, ROOT, WORDY, Fleet, Stream, run_out_of_time, wait_for
+from infill_model import infill_model
 from programs import run
 
 DOCUMENT = (ROOT / "docs/http-api.md").read_text()
@@ -78,7 +79,14 @@ def described(*headings, prefix=""):
                     for at in re.finditer(r"(\[\])?\.", path)} - {""}
 
 
-FLEET = dict(gateway_args=["--chat-template", "chatml", "--unknown-fields", "refuse"])
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    """Its model fills in, too: every route does its work."""
+    options = ["--chat-template", "chatml", "--unknown-fields", "refuse"]
+    model = infill_model(tmp_path_factory.mktemp("model") / "tale")
+    with Fleet(model=model, gateway_args=options) as started:
+        yield started
+        started.wait_all_free()
 
 
 # ---- routes ----
@@ -131,6 +139,7 @@ def test_the_limits_are_the_options_with_their_defaults():
 
 EVERY, CHAT = "Fields of every generating route", "Fields of every chat"
 OPENAI, ANTHROPIC = "Fields of both OpenAI routes", "Fields of both Anthropic routes"
+LLAMACPP = "Fields of both llama.cpp routes"
 OLLAMA, TEXT_GENERATION = "Fields of both Ollama routes", "Fields of the TGI routes"
 ROUTE_FIELDS = {
     "/generate": (EVERY, "POST /generate"),
@@ -141,8 +150,10 @@ ROUTE_FIELDS = {
     "/v1/messages": (EVERY, ANTHROPIC, "POST /v1/messages"),
     "/v1/messages/count_tokens": (ANTHROPIC, "POST /v1/messages/count_tokens"),
     "/api/generate": (EVERY, OLLAMA, "POST /api/generate"),
-    "/api/chat": (EVERY, OLLAMA, CHAT),
-    "/completion": (EVERY, "POST /completion"),
+    "/api/chat": (EVERY, OLLAMA, CHAT, "POST /api/chat"),
+    "/v1/fim/completions": (EVERY, OPENAI, "POST /v1/fim/completions"),
+    "/completion": (EVERY, LLAMACPP, "POST /completion"),
+    "/infill": (EVERY, LLAMACPP, "POST /infill"),
     "/generate_stream": (EVERY, TEXT_GENERATION, "POST /generate_stream"),
     "/": (EVERY, TEXT_GENERATION, "POST /"),
     "/apply-template": (CHAT, "POST /apply-template"),
@@ -155,15 +166,17 @@ LEAST = {"/generate": PROMPT, "/generate/stream": PROMPT, "/v1/completions": PRO
          "/v1/chat/completions": CONVERSATION, "/v1/messages": CONVERSATION,
          "/v1/messages/count_tokens": CONVERSATION, "/api/chat": CONVERSATION,
          "/apply-template": CONVERSATION, "/v1/responses": {"input": "a"},
+         "/v1/fim/completions": PROMPT, "/infill": {"input_prefix": "a", "input_suffix": "b"},
          "/api/generate": PROMPT, "/completion": PROMPT, "/api/embeddings": PROMPT,
          "/generate_stream": {"inputs": "a"}, "/": {"inputs": "a"}, "/api/show": {},
          "/embedding": {"content": "a"}, "/v1/embeddings": {"input": "a"},
          "/api/embed": {"input": "a"}, "/tokenize": {"text": "a"}, "/detokenize": {"tokens": [5]}}
 SHORT = {path: {name: 1} for name, paths in {
     "max_new_tokens": ("/generate", "/generate/stream", "/generate_stream", "/"),
-    "max_tokens": ("/v1/completions", "/v1/chat/completions", "/v1/messages"),
+    "max_tokens": ("/v1/completions", "/v1/fim/completions",
+                   "/v1/chat/completions", "/v1/messages"),
     "max_output_tokens": ("/v1/responses",), "num_predict": ("/api/generate", "/api/chat"),
-    "n_predict": ("/completion",)}.items() for path in paths}
+    "n_predict": ("/completion", "/infill")}.items() for path in paths}
 GENERATING = tuple(SHORT)
 
 

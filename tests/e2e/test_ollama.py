@@ -94,7 +94,7 @@ def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
 
 
 @pytest.mark.parametrize("path,body,words", [
-    ("/api/generate", {"prompt": "a", "suffix": "b"}, "suffix: is not supported"),
+    ("/api/generate", {"prompt": "a", "suffix": "b"}, "suffix: tale does not support insert"),
     ("/api/generate", {"prompt": "a", "template": "{{ .Prompt }}"}, "template: is not supported"),
     ("/api/generate", {"prompt": "a", "images": ["aGk="]}, "images: is not supported"),
     ("/api/generate", {"prompt": "a", "context": [1]}, "context: is not supported"),

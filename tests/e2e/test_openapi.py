@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 from conftest import KEY
-from fleet import BIN, ROOT, SLOW
+from fleet import BIN, ROOT, SLOW, Fleet
+from infill_model import infill_model
 from npm import install
 
 MESSAGES = [{"role": "user", "content": "Once upon a time"}]
@@ -17,12 +18,14 @@ BODIES = {
     "/detokenize": {"tokens": [7]},
     "/completion": {"prompt": "Once", "n_predict": 1},
     "/completions": {"prompt": "Once", "n_predict": 1},
+    "/infill": {"input_prefix": "a", "input_suffix": "b", "n_predict": 1},
     "/apply-template": {"messages": MESSAGES},
     "/embedding": {"content": "Once"},
     "/embeddings": {"content": "Once"},
     "/generate_stream": {"inputs": "Once", "max_new_tokens": 1},
     "/": {"inputs": "Once", "max_new_tokens": 1},
     "/v1/completions": {"prompt": "Once", "max_tokens": 1},
+    "/v1/fim/completions": {"prompt": "Once", "max_tokens": 1},
     "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/embeddings": {"input": "Once"},
     "/v1/responses": {"input": "Once", "max_output_tokens": 1},
@@ -38,7 +41,15 @@ VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"
 KINDS = {"boolean": bool, "integer": int, "number": (int, float), "string": str, "array": list,
          "object": dict}
 CHUNK = 12  # names that the header of ignored fields has room for
-FLEET = dict(gateway_args=["--chat-template", "chatml"])
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    """Its model fills in, too: every route does its work."""
+    model = infill_model(tmp_path_factory.mktemp("model") / "tale")
+    with Fleet(model=model, gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
 
 
 @pytest.fixture(scope="module")

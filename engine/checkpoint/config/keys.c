@@ -130,6 +130,7 @@ const CONFIG baton_model_config_unsaid = {
     .swiglu_limit = 7,
     .swiglu_alpha = 1.702,
     .bos_id = -1,
+    .fim_ids = {-1, -1, -1, -1, -1, -1},
     .sampling = {-1, -1, -1, -1, -1},
 };
 

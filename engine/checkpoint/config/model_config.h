@@ -22,6 +22,17 @@ enum {
     BATON_MODEL_MAX_EOS = 16
 };
 
+/* The tokens of prompts that ask for the text between a prefix and a suffix (tokenizer/fim.h). */
+enum baton_fim_token {
+    BATON_FIM_PREFIX,
+    BATON_FIM_SUFFIX,
+    BATON_FIM_MIDDLE,
+    BATON_FIM_PAD,
+    BATON_FIM_REPO, /* before a repository's name */
+    BATON_FIM_FILE, /* before a file's name */
+    BATON_N_FIM_TOKENS
+};
+
 /* Features that only some models have. A config requests a feature by giving its key another value
  * than the neutral one, and an architecture refuses the features that it does not compute. */
 enum baton_model_feature {
@@ -159,6 +170,7 @@ struct baton_model_config {
     int64_t bos_id;                       /* -1: none */
     int64_t eos_ids[BATON_MODEL_MAX_EOS]; /* each ends a generation; all below V */
     int n_eos;
+    int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */
     struct baton_sampling_defaults sampling;
     enum baton_pooling pooling; /* NONE: not given */
 

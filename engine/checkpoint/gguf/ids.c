@@ -174,6 +174,31 @@ static void drop_end_of_message(struct ends *ends)
     ends->n = n;
 }
 
+/* Reads the tokens of fill in the middle: the newer key of each counts before the older one. */
+static enum baton_err read_fim(const struct baton_gguf *gguf, size_t n_tokens,
+                               int64_t ids[BATON_N_FIM_TOKENS], struct baton_why *why)
+{
+    static const struct {
+        const char *key;
+        enum baton_fim_token token;
+    } rows[] = {{"tokenizer.ggml.fim_pre_token_id", BATON_FIM_PREFIX},
+                {"tokenizer.ggml.fim_suf_token_id", BATON_FIM_SUFFIX},
+                {"tokenizer.ggml.fim_mid_token_id", BATON_FIM_MIDDLE},
+                {"tokenizer.ggml.fim_pad_token_id", BATON_FIM_PAD},
+                {"tokenizer.ggml.fim_rep_token_id", BATON_FIM_REPO},
+                {"tokenizer.ggml.fim_sep_token_id", BATON_FIM_FILE},
+                {"tokenizer.ggml.prefix_token_id", BATON_FIM_PREFIX},
+                {"tokenizer.ggml.suffix_token_id", BATON_FIM_SUFFIX},
+                {"tokenizer.ggml.middle_token_id", BATON_FIM_MIDDLE}};
+    enum baton_err err = BATON_OK;
+    for (int i = 0; i < BATON_N_FIM_TOKENS; i++)
+        ids[i] = -1;
+    for (size_t i = 0; i < BATON_N_OF(rows) && !err; i++)
+        if (ids[rows[i].token] < 0)
+            err = read_id(gguf, rows[i].key, n_tokens, &ids[rows[i].token], why);
+    return err;
+}
+
 enum baton_err baton_gguf_ids_apply(const struct baton_gguf *gguf,
                                     struct baton_model_config *config, struct baton_why *why)
 {
@@ -187,6 +212,8 @@ enum baton_err baton_gguf_ids_apply(const struct baton_gguf *gguf,
         err = add_end(&ends, named[i]);
     if (!err)
         err = add_by_text(&ends, gguf);
+    if (!err)
+        err = read_fim(gguf, ids.n_tokens, config->fim_ids, why);
     if (err)
         return err;
     drop_end_of_message(&ends);

@@ -3,6 +3,8 @@
  *
  *     tokenizer.ggml.bos_token_id, .eos_token_id, .eot_token_id, .eom_token_id, .unknown_token_id
  *
+ *     tokenizer.ggml.fim_{pre,suf,mid,pad,rep,sep}_token_id, .{prefix,suffix,middle}_token_id
+ *
  * Files name one or two of the tokens that end a generation. The others are recognised by their
  * texts.
  *
@@ -33,7 +35,7 @@ bool baton_gguf_is_end(struct baton_gguf_text text);
 /* Returns the text of token id; n == 0 when there is no such token. */
 struct baton_gguf_text baton_gguf_token(const struct baton_gguf *gguf, int64_t id);
 
-/* Sets bos_id, eos_ids and n_eos of a config whose n_vocab is known. */
+/* Sets bos_id, eos_ids, n_eos and fim_ids of a config whose n_vocab is known. */
 enum baton_err baton_gguf_ids_apply(const struct baton_gguf *gguf,
                                     struct baton_model_config *config,
                                     struct baton_why *why) BATON_MUST_CHECK;

@@ -55,6 +55,16 @@ static void add_chat_stops(const struct gw_api *api, struct gw_params *params)
                                 sampling->stop_ids + sampling->n_stop_ids, GW_MAX_CHAT_STOP_IDS);
 }
 
+void gw_builder_add_fim_stops(struct gw_completion_builder *builder)
+{
+    const struct baton_fim *fim = builder->api->fim;
+    struct baton_sampling_params *sampling = &builder->params.shared.sampling;
+    if (builder->params.shared.ignore_eos)
+        return;
+    for (int i = 0; i < fim->n_ends && sampling->n_stop_ids < BATON_MAX_STOP_IDS; i++)
+        sampling->stop_ids[sampling->n_stop_ids++] = fim->ends[i];
+}
+
 void gw_builder_set_chat(struct gw_completion_builder *builder,
                          const struct baton_chat_input *input)
 {

@@ -44,6 +44,10 @@ void gw_builder_end_fields(struct gw_completion_builder *builder);
 void gw_builder_set_chat(struct gw_completion_builder *builder,
                          const struct baton_chat_input *input);
 
+/* For prompts that ask for a middle: the tokens after which a model goes on with other text end the
+ * output. */
+void gw_builder_add_fim_stops(struct gw_completion_builder *builder);
+
 /* After gw_builder_set_chat, for writers that separate the parts of an answer: tool calls become
  * parts of their own; so does reasoning. */
 void gw_builder_extract_tools(struct gw_completion_builder *builder);

@@ -218,13 +218,13 @@ static void on_embedding(struct gw_choice *choice, const float *values, size_t n
 
 /* ---- the end of a choice ---- */
 
-/* No more text follows: the logprobs of tokens without text become ready, except those that a stop
- * string cut off. */
+/* No more text follows: the logprobs of tokens without text become ready, except those that the end
+ * of the text cut off. */
 static void end_logprobs(struct gw_choice *choice)
 {
     const struct gw_output *output = &choice->request->output;
     choice->logprobs.n_before = choice->logprobs.n_ready;
-    if (output->finish != GW_FINISH_STOP || !output->text.stopped)
+    if (!output->text.stopped)
         gw_logprobs_shown(&choice->logprobs, SIZE_MAX);
 }
 

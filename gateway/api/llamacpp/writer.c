@@ -1,5 +1,8 @@
 #include "gateway/api/llamacpp/writer.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "gateway/api/completion/timings.h"
 
 enum { NO_SLOT = -1 };
@@ -103,19 +106,76 @@ static void put_stop_type(struct baton_json_out *out, const struct gw_request *r
     baton_json_put_text(out, "stopping_word", met ? met->text : "", met ? met->n_bytes : 0);
 }
 
-/* The last event of a choice, or its whole answer. */
-static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
+static void put_whole(struct gw_choice *choice, struct baton_json_out *out)
 {
+    const struct gw_llamacpp_options *own = choice->completion->options.own;
     const struct gw_request *request = choice->request;
     const struct baton_buf *prompt = &choice->prompt->text, *text = &choice->text;
     put_head(choice, out, baton_buf_text(text), text->len, true);
     baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
     put_settings(out, request);
     baton_json_put_text(out, "prompt", baton_buf_text(prompt), prompt->len);
-    baton_json_put_bool(out, "truncated", false);
+    baton_json_put_bool(out, "truncated", own->was_cut);
     put_stop_type(out, request);
     baton_json_put_uint(out, "tokens_cached", gw_request_first_attempt(request)->cached_tokens);
     gw_timings_put_so_far(out, request);
+}
+
+/* Returns the member at a path whose names stand between slashes; NULL: there is none. */
+static const struct baton_json *member_at(const struct baton_json *value, const char *path)
+{
+    char name[64];
+    for (size_t n; value; path += n + 1) {
+        n = strcspn(path, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)n, path);
+        value = n < sizeof name ? baton_json_get(value, name) : NULL;
+        if (!path[n])
+            return value;
+    }
+    return NULL;
+}
+
+static void put_members(struct baton_json_out *out, const struct baton_buf *whole,
+                        const struct baton_json *paths)
+{
+    struct baton_json *object = NULL;
+    if (baton_json_parse(whole->data, whole->len, &object, NULL))
+        out->buf->err = BATON_NO_MEMORY;
+    for (size_t i = 0; object && i < baton_json_size(paths); i++) {
+        const char *path = baton_json_string(baton_json_at(paths, i), NULL);
+        const struct baton_json *member = member_at(object, path);
+        if (member)
+            baton_json_put_value(out, path, member);
+    }
+    baton_json_free(object);
+}
+
+/* The last event of a choice, or its whole answer. */
+static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
+{
+    const struct gw_llamacpp_options *own = choice->completion->options.own;
+    struct baton_buf whole;
+    if (!own->fields) {
+        put_whole(choice, out);
+        return;
+    }
+    baton_buf_init(&whole, out->buf->max_bytes);
+    struct baton_json_out all = baton_json_out(&whole);
+    baton_json_open(&all, NULL, '{');
+    put_whole(choice, &all);
+    baton_json_close(&all, '}');
+    if (baton_buf_err(&whole))
+        out->buf->err = baton_buf_err(&whole);
+    else
+        put_members(out, &whole, own->fields);
+    baton_buf_fini(&whole);
+}
+
+static void fini_options(void *options)
+{
+    struct gw_llamacpp_options *own = options;
+    baton_json_free(own->fields);
+    own->fields = NULL;
 }
 
 /* ---- events ---- */
@@ -150,6 +210,7 @@ static void write_end(struct gw_choice *choice)
 const struct gw_answer_writer gw_llamacpp_writer = {
     .options_bytes = sizeof(struct gw_llamacpp_options),
     .choice_bytes = sizeof(struct sent),
+    .fini_options = fini_options,
     .progress = write_progress,
     .text = write_text,
     .end = write_end,

@@ -14,6 +14,9 @@
 
 struct gw_llamacpp_options {
     bool return_tokens; /* whole answers have the ids beside the text */
+    bool was_cut;       /* the prompt was shortened */
+    /* Paths of the only members that the last object has, "timings/prompt_n"; owned; NULL: all */
+    struct baton_json *fields;
 };
 
 extern const struct gw_answer_writer gw_llamacpp_writer;

@@ -17,7 +17,8 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-static const char *const unsupported[] = {"images", "template", "suffix", "context"};
+static const char *const unsupported[] = {"images", "template", "context"};
+static const char *const only_of_generate[] = {"suffix"};
 
 /* ---- fields of both routes ---- */
 
@@ -61,6 +62,8 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
     own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
     (void)gw_field(fields, "keep_alive"); /* no effect: the model is always loaded */
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
+    if (own->options.chat)
+        gw_fields_refuse(fields, only_of_generate, BATON_N_OF(only_of_generate));
     read_think(fields, own);
 }
 
@@ -112,12 +115,31 @@ static void take_turn(struct gw_completion_builder *builder, const struct fields
     baton_json_free(messages);
 }
 
+/* Reads "suffix": the model writes what stands between prompt and suffix, without its template. */
+static void read_suffix(struct gw_completion_builder *builder, bool raw,
+                        const struct baton_json *system)
+{
+    struct gw_fields *fields = &builder->fields;
+    struct baton_why why;
+    const struct baton_json *suffix = baton_json_get(fields->body, "suffix");
+    if (is_given(suffix) && baton_fim_lacks(builder->api->fim, &why)) /* in Ollama's words */
+        gw_fields_fail(fields, "suffix", "unsupported_field",
+                       "suffix: %.128s does not support insert", builder->api->names->list[0]);
+    gw_prompts_read_suffix(builder->api, fields, &builder->prompts);
+    if (!builder->prompts.suffix)
+        return;
+    if (raw || is_given(system))
+        gw_fields_fail(fields, raw ? "raw" : "system", "invalid_value",
+                       "%s: not together with suffix", raw ? "raw" : "system");
+    gw_builder_add_fim_stops(builder);
+}
+
 /* Sets the prompt. A model without a chat template continues it as plain text, raw or not. */
 static void take_prompt(struct gw_completion_builder *builder, const struct fields *own, bool raw,
                         const struct baton_json *system, const struct baton_json *prompt)
 {
     struct gw_fields *fields = &builder->fields;
-    bool plain = raw || baton_chat_problem(builder->api->chat);
+    bool plain = raw || builder->prompts.suffix || baton_chat_problem(builder->api->chat);
     if (plain && is_given(system))
         gw_fields_fail(fields, "system", raw ? "invalid_value" : "no_chat_template", "system: %s",
                        raw ? "not together with raw" : baton_chat_problem(builder->api->chat));
@@ -142,8 +164,9 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         gw_field_of(&builder.fields, "system", GW_IS_STRING, "a string");
     const struct baton_json *prompt =
         gw_field_of(&builder.fields, "prompt", GW_IS_STRING, "a string");
+    read_suffix(&builder, raw, system);
     gw_builder_end_fields(&builder);
-    if (!builder.fields.failed && !is_given(prompt)) {
+    if (!builder.fields.failed && !is_given(prompt) && !builder.prompts.suffix) {
         answer_load(&builder, &own);
     } else {
         take_prompt(&builder, &own, raw, system, prompt);

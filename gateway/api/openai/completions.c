@@ -12,9 +12,9 @@ enum { COMPLETION_NEW_TOKENS = 16 };
 static const char *const ignored[] = {"user", "store", "metadata", "prompt_cache_key",
                                       "safety_identifier"};
 
-static const char *const unsupported[] = {"functions", "function_call", "modalities",
-                                          "audio",     "prediction",    "web_search_options",
-                                          "verbosity", "suffix"};
+static const char *const unsupported[] = {"functions",  "function_call",      "modalities", "audio",
+                                          "prediction", "web_search_options", "verbosity"};
+static const char *const only_of_completions[] = {"suffix"};
 
 /* Fields for the chat template, which a plain prompt does not use. */
 static const char *const only_of_chat[] = {"tools", "tool_choice", "reasoning_effort",
@@ -48,7 +48,9 @@ static void read_rest(struct gw_completion_builder *builder, bool is_chat)
         (void)gw_field(fields, ignored[i]);
     gw_params_read_tier(fields, &builder->params.shared.priority);
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
-    if (!is_chat)
+    if (is_chat)
+        gw_fields_refuse(fields, only_of_completions, BATON_N_OF(only_of_completions));
+    else
         gw_fields_refuse(fields, only_of_chat, BATON_N_OF(only_of_chat));
     gw_field_int(fields, "best_of", 1, INT32_MAX, &best_of);
     if (best_of != builder->options.n)
@@ -97,6 +99,17 @@ static void read_completion_logprobs(struct gw_fields *fields,
     params->prompt_logprobs = n >= 0 && options->echo;
 }
 
+/* Reads the suffix, behind which the prompt alone is no beginning of the output. */
+static void read_suffix(struct gw_completion_builder *builder)
+{
+    gw_prompts_read_suffix(builder->api, &builder->fields, &builder->prompts);
+    if (!builder->prompts.suffix)
+        return;
+    gw_builder_add_fim_stops(builder);
+    if (builder->options.echo)
+        gw_fields_fail(&builder->fields, "echo", "invalid_value", "echo: not together with suffix");
+}
+
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
@@ -116,11 +129,54 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                  &max_tokens);
     read_completion_logprobs(fields, &builder.options, &builder.params.shared);
     (void)gw_field(fields, "prompt");
+    read_suffix(&builder);
     read_rest(&builder, false);
     builder.options.no_output = !max_tokens; /* a request has at least one token: it is hidden */
     gw_prompts_read(api, fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
     gw_builder_start(&builder, &gw_openai_writer, "max_tokens", max_tokens > 0 ? max_tokens : 0,
                      builder.options.no_output ? 1 : COMPLETION_NEW_TOKENS);
+}
+
+/* ---- fill in the middle ---- */
+
+/* Reads the parts of Mistral's route. Without a suffix the model still writes code, not prose. */
+static struct baton_fim_parts read_fim_parts(struct gw_fields *fields)
+{
+    struct baton_fim_parts parts = {.n_files = 0};
+    const struct baton_json *prompt = gw_field_of(fields, "prompt", GW_IS_STRING, "a string");
+    const struct baton_json *suffix = gw_field_of(fields, "suffix", GW_IS_STRING, "a string");
+    if (!prompt)
+        gw_fields_fail(fields, "prompt", "missing_field", "prompt: required");
+    parts.prefix.bytes = baton_json_string(prompt, &parts.prefix.n);
+    parts.suffix.bytes = baton_json_string(suffix, &parts.suffix.n);
+    return parts;
+}
+
+void gw_mistral_fim(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+{
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
+    struct gw_openai_options own = {.chat = true};
+    const struct baton_fim_limits limits = {.max_tokens = gw_prompts_most_tokens(api)};
+    int64_t max_tokens = 0;
+    struct baton_why why = {""};
+    bool was_cut;
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    builder.options.own = &own;
+    builder.options.batch = true;
+    gw_params_read_model(api, fields);
+    read_n(api, fields, &builder.options);
+    read_stream(&builder, &own);
+    gw_params_read(api, fields, &builder.params);
+    gw_field_int(fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
+    struct baton_fim_parts parts = read_fim_parts(fields);
+    read_rest(&builder, false);
+    if (baton_fim_lacks(api->fim, &why))
+        gw_fields_fail(fields, "prompt", "unsupported_field", "prompt: %s", why.text);
+    gw_builder_add_fim_stops(&builder);
+    gw_prompts_read_fim(api, fields, &parts, &limits, &builder.prompts, &was_cut);
+    gw_builder_start(&builder, &gw_openai_writer, "max_tokens", max_tokens,
+                     api->facts->n_context_tokens);
 }
 
 /* ---- chat ---- */

@@ -1,4 +1,5 @@
-/* POST /v1/completions and POST /v1/chat/completions (docs/http-api.md).
+/* POST /v1/completions, POST /v1/chat/completions and Mistral's POST /v1/fim/completions
+ * (docs/http-api.md).
  *
  * They accept OpenAI's fields and the native sampling fields. An unsupported field of OpenAI's is
  * an error unless its value requests nothing. A field without an effect on tokens (user, metadata,
@@ -16,6 +17,8 @@
 void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body);
 void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange,
+                    const struct baton_json *body);
+void gw_mistral_fim(struct gw_api *api, struct gw_exchange *exchange,
                     const struct baton_json *body);
 
 #endif

@@ -394,6 +394,9 @@ bool gw_params_apply(const struct gw_completion_params *params, const struct bat
      * the client can request this choice again by its seed. */
     own->sampling.seed = params->has_seed ? ((uint64_t)params->seed + (uint64_t)choice) & INT64_MAX
                                           : baton_random_id() & OWN_SEED_MASK;
-    return !baton_text_stream_init(&request->output.text, params->stops, params->stop_bytes,
-                                   params->n_stops);
+    if (baton_text_stream_init(&request->output.text, params->stops, params->stop_bytes,
+                               params->n_stops))
+        return false;
+    request->output.text.min_indent = own->min_indent;
+    return true;
 }

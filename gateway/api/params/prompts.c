@@ -82,7 +82,7 @@ static void drop_second_bos(const struct gw_api *api, struct baton_tokens *token
     memmove(tokens->ids, tokens->ids + 1, tokens->n * sizeof *tokens->ids);
 }
 
-static size_t most_tokens(const struct gw_api *api)
+size_t gw_prompts_most_tokens(const struct gw_api *api)
 {
     int64_t held = gw_fleet_prompt_tokens(api->fleet);
     return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
@@ -99,16 +99,30 @@ static void cut(const struct gw_prompts *prompts, size_t max_tokens, struct bato
     tokens->n = n_last;
 }
 
+static enum baton_err encode_around(struct gw_api *api, const struct gw_prompts *prompts,
+                                    const char *text, size_t n, size_t max_tokens,
+                                    struct baton_tokens *tokens, struct baton_why *why)
+{
+    bool was_cut;
+    const struct baton_fim_parts parts = {.prefix = {text, n},
+                                          .suffix = {prompts->suffix, prompts->n_suffix}};
+    const struct baton_fim_limits limits = {.max_tokens = max_tokens};
+    return baton_fim_encode(api->tokenizer, api->fim, &parts, &limits, tokens, &was_cut, why);
+}
+
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
                       const struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_why why = {""};
-    size_t n, max_tokens = most_tokens(api);
+    size_t n, max_tokens = gw_prompts_most_tokens(api);
     /* A prompt that will be cut is tokenized as a whole: a cut text would end in other tokens. */
     bool any = prompts->are_cut || prompts->n_last;
     const char *text = baton_json_string(json, &n);
-    enum baton_err err = baton_tokenizer_encode_prompt(
-        api->tokenizer, text, n, any ? SIZE_MAX : max_tokens, &prompt->tokens, &why);
+    enum baton_err err =
+        prompts->suffix
+            ? encode_around(api, prompts, text, n, max_tokens, &prompt->tokens, &why)
+            : baton_tokenizer_encode_prompt(api->tokenizer, text, n, any ? SIZE_MAX : max_tokens,
+                                            &prompt->tokens, &why);
     drop_second_bos(api, &prompt->tokens);
     cut(prompts, max_tokens, &prompt->tokens);
     if (err == BATON_LIMIT || prompt->tokens.n > max_tokens)
@@ -136,7 +150,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
                      const struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_tokens *tokens = &prompt->tokens;
-    size_t n = baton_json_size(array), max_tokens = most_tokens(api);
+    size_t n = baton_json_size(array), max_tokens = gw_prompts_most_tokens(api);
     if (!prompts->are_cut && !prompts->n_last && n > max_tokens) {
         too_long(api, fields, prompt);
         return;
@@ -159,6 +173,9 @@ static void read_prompt(struct gw_api *api, struct gw_fields *fields, const stru
 {
     if (baton_json_kind(json) == BATON_JSON_STRING)
         read_text(api, fields, json, prompts, prompt);
+    else if (prompts->suffix)
+        gw_fields_fail(fields, prompt->name, "invalid_type",
+                       "%s: must be a string together with suffix", prompt->name);
     else
         read_ids(api, fields, json, prompts, prompt);
     if (!prompt->tokens.n)
@@ -236,6 +253,42 @@ static void take_ids(struct gw_api *api, struct gw_fields *fields, struct baton_
     prompts->items[0].tokens = *tokens;
     *tokens = (struct baton_tokens){0};
     put_text(api, &prompts->items[0]);
+}
+
+/* ---- fill in the middle ---- */
+
+void gw_prompts_read_suffix(const struct gw_api *api, struct gw_fields *fields,
+                            struct gw_prompts *prompts)
+{
+    struct baton_why why = {""};
+    size_t n = 0;
+    const char *suffix =
+        baton_json_string(gw_field_of(fields, "suffix", GW_IS_STRING, "a string"), &n);
+    if (!suffix || !n)
+        return;
+    if (baton_fim_lacks(api->fim, &why))
+        gw_fields_fail(fields, "suffix", "unsupported_field", "suffix: %s", why.text);
+    prompts->suffix = suffix;
+    prompts->n_suffix = n;
+}
+
+void gw_prompts_read_fim(struct gw_api *api, struct gw_fields *fields,
+                         const struct baton_fim_parts *parts, const struct baton_fim_limits *limits,
+                         struct gw_prompts *prompts, bool *was_cut)
+{
+    struct baton_tokens tokens = {0};
+    struct baton_why why = {""};
+    if (fields->failed)
+        return;
+    enum baton_err err =
+        baton_fim_encode(api->tokenizer, api->fim, parts, limits, &tokens, was_cut, &why);
+    if (!err)
+        take_ids(api, fields, &tokens, prompts);
+    else if (err == BATON_LIMIT && reserve(fields, prompts, 1))
+        too_long(api, fields, &prompts->items[0]);
+    else
+        gw_fields_fail(fields, "prompt", "invalid_value", "prompt: %s", why.text);
+    baton_tokens_fini(&tokens);
 }
 
 enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,

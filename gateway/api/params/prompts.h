@@ -23,11 +23,27 @@ struct gw_prompts {
     bool is_batch;     /* given as an array of prompts, even if of one */
     const char *field; /* the field that they are read from; NULL: "prompt" */
     bool are_cut;      /* too long prompts are cut at their end instead of failing */
-    size_t n_last;     /* only the last n_last tokens of each prompt are used; 0: all */
+    /* The text behind the middle that prompts ask for (tokenizer/fim.h); NULL: they are plain. */
+    const char *suffix;
+    size_t n_suffix;
+    size_t n_last; /* only the last n_last tokens of each prompt are used; 0: all */
 };
 
 /* The allowed elements of a batch. A single text or array of ids is always allowed. */
 enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
+
+/* Reads "suffix", before gw_prompts_read: each prompt then asks for the text between itself and the
+ * suffix. "" counts as absent. */
+void gw_prompts_read_suffix(const struct gw_api *api, struct gw_fields *fields,
+                            struct gw_prompts *prompts);
+
+/* Makes one prompt of the parts, which the limits may shorten; then *was_cut. */
+void gw_prompts_read_fim(struct gw_api *api, struct gw_fields *fields,
+                         const struct baton_fim_parts *parts, const struct baton_fim_limits *limits,
+                         struct gw_prompts *prompts, bool *was_cut);
+
+/* The most tokens that a prompt may have. */
+size_t gw_prompts_most_tokens(const struct gw_api *api);
 
 /* Reads the field prompts->field; at most max prompts. */
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
