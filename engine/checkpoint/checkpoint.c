@@ -19,17 +19,55 @@ static int name_length(const char *name)
     return n > n_end && !strcmp(name + n - n_end, end) ? n - n_end : n;
 }
 
-/* Takes the last part of the path. A directory's path is resolved first, so that "." and links show
- * the name that people know; a file's is not, because caches keep files under other names behind
- * links. */
+/* Returns the last part of a path without trailing slashes, and its length. */
+static const char *last_part(const char *path, int *n)
+{
+    const char *end = path + strlen(path), *name;
+    while (end > path && end[-1] == '/')
+        end--;
+    for (name = end; name > path && name[-1] != '/'; name--)
+        ;
+    *n = (int)(end - name);
+    return name;
+}
+
+static bool is_part(const char *part, int n, const char *text)
+{
+    return n == (int)strlen(text) && !strncmp(part, text, (size_t)n);
+}
+
+/* Returns NAME of a directory models--OWNER--NAME/snapshots/COMMIT, as Hugging Face's cache calls
+ * it; otherwise the directory's own name. */
+static const char *directory_name(const char *path, int *n)
+{
+    const char *name = last_part(path, n), *owner, *snapshots = name - strlen("/snapshots/");
+    if (name - path < (int)strlen("/snapshots/") || strncmp(snapshots, "/snapshots/", 11) != 0)
+        return name;
+    for (owner = snapshots; owner > path && owner[-1] != '/'; owner--)
+        ;
+    if (strncmp(owner, "models--", 8) != 0)
+        return name;
+    const char *begin = snapshots;
+    while (begin - owner > 8 && strncmp(begin - 2, "--", 2) != 0)
+        begin--;
+    *n = (int)(snapshots - begin);
+    return begin;
+}
+
+/* Takes the last part of the path as it was given: a link shows the name that people chose, and
+ * caches keep files under other names behind links. Only "." and ".." are resolved. */
 static void set_name(struct baton_checkpoint *checkpoint)
 {
     bool is_file = baton_gguf_model_is_at(checkpoint->path);
-    char *real = is_file ? NULL : realpath(checkpoint->path, NULL);
-    const char *path = real ? real : checkpoint->path, *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
-    int n = is_file ? name_length(name) : (int)strlen(name);
-    int max = (int)sizeof checkpoint->facts.name - 1;
+    int n, max = (int)sizeof checkpoint->facts.name - 1;
+    const char *name = last_part(checkpoint->path, &n);
+    char *real = !n || is_part(name, n, ".") || is_part(name, n, "..")
+                     ? realpath(checkpoint->path, NULL)
+                     : NULL;
+    if (is_file)
+        n = name_length(name);
+    else
+        name = directory_name(real ? real : checkpoint->path, &n);
     (void)snprintf(checkpoint->facts.name, sizeof checkpoint->facts.name, "%.*s", n < max ? n : max,
                    name);
     free(real);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/closest.h"
+
 enum { NAME_BYTES = 96 };
 
 void baton_config_env_name(const struct baton_config *config, const char *option, char *name,
@@ -14,30 +16,6 @@ void baton_config_env_name(const struct baton_config *config, const char *option
     for (; *option && n + 1 < size; option++)
         name[n++] = *option == '-' ? '_' : (char)toupper((unsigned char)*option);
     name[n] = 0;
-}
-
-static int least(int a, int b, int c)
-{
-    int ab = a < b ? a : b;
-    return ab < c ? ab : c;
-}
-
-/* Returns the number of letters to insert, delete or replace (Levenshtein). */
-static int distance(const char *a, const char *b)
-{
-    int row[NAME_BYTES + 1], n = (int)strlen(b);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int above = row[j];
-            row[j] = least(row[j - 1] + 1, above + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
-    }
-    return row[n];
 }
 
 /* Writes the j-th variable that the process reads: those of the options, then that of the file. */
@@ -57,7 +35,7 @@ static int find_nearest(const struct baton_config *config, const char *name,
     char known[NAME_BYTES];
     int best = -1;
     for (size_t j = 0; known_at(config, j, known); j++) {
-        int d = distance(name, known);
+        int d = baton_word_distance(name, known);
         if (best >= 0 && d >= best)
             continue;
         best = d;

@@ -12,6 +12,7 @@
 
 #include "common/base/array.h"
 #include "common/base/log.h"
+#include "common/base/os/file.h"
 #include "common/base/random.h"
 #include "tools/baton/fleet/install.h"
 
@@ -137,14 +138,21 @@ static enum baton_err choose_inbox(struct bt_fleet *fleet, struct baton_why *why
                       FIRST_INBOX_PORT, LAST_INBOX_PORT);
 }
 
-/* Makes an existing path absolute: the fleet in the background has another directory. */
-static enum baton_err resolve(const char *option, const char *from, char to[PATH_MAX],
-                              struct baton_why *why)
+/* Makes an existing path absolute: the fleet's file tells it to programs in other directories.
+ * Links stay, because a model's name and its other files are found by the path that was given. */
+static enum baton_err make_absolute(const char *option, const char *from, char to[PATH_MAX],
+                                    struct baton_why *why)
 {
+    char cwd[PATH_MAX];
     to[0] = '\0';
-    if (from && *from && !realpath(from, to))
+    if (!from || !*from)
+        return BATON_OK;
+    if (access(from, F_OK) || (*from != '/' && !getcwd(cwd, sizeof cwd)))
         return baton_fail(why, BATON_INVALID, "--%s %s: %s", option, from, strerror(errno));
-    return BATON_OK;
+    if (*from != '/')
+        return baton_file_path(to, cwd, from, why);
+    int n = snprintf(to, PATH_MAX, "%s", from);
+    return n < PATH_MAX ? BATON_OK : baton_fail(why, BATON_INVALID, "--%s: too long", option);
 }
 
 static enum baton_err find_programs(struct bt_fleet *fleet, const char *bin, struct baton_why *why)
@@ -213,13 +221,13 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
     if (!err)
         err = find_programs(fleet, options->bin, why);
     if (!err)
-        err = resolve("model", options->model, fleet->model, why);
+        err = make_absolute("model", options->model, fleet->model, why);
     if (!err)
-        err = resolve("draft-model", options->draft_model, fleet->draft_model, why);
+        err = make_absolute("draft-model", options->draft_model, fleet->draft_model, why);
     if (!err)
-        err = resolve("api-keys", keys, fleet->api_keys, why);
+        err = make_absolute("api-keys", keys, fleet->api_keys, why);
     if (!err)
-        err = resolve("admin-keys", options->admin_keys, fleet->admin_keys, why);
+        err = make_absolute("admin-keys", options->admin_keys, fleet->admin_keys, why);
     if (!err)
         err = choose_inbox(fleet, why);
     if (err)

@@ -59,23 +59,6 @@ enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH
     return BATON_OK;
 }
 
-bool bt_find_model(const char *models, const char *name, char path[PATH_MAX])
-{
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    char own[PATH_MAX] = "";
-    /* A path is not a name. */
-    if (strchr(name, '/') || *name == '.')
-        return false;
-    if (data && *data)
-        (void)snprintf(own, sizeof own, "%s/baton/models", data);
-    else if (home && *home)
-        (void)snprintf(own, sizeof own, "%s/.local/share/baton/models", home);
-    return (models && *models && is_there(models, name, R_OK, path)) ||
-           (*own && is_there(own, name, R_OK, path)) ||
-           is_there("/var/lib/baton/models", name, R_OK, path) ||
-           is_there(BATON_SOURCE_DIR "/models", name, R_OK, path);
-}
-
 enum baton_err bt_find_data(const char *installed, const char *source, char path[PATH_MAX],
                             struct baton_why *why)
 {

@@ -20,11 +20,6 @@ enum baton_err bt_own_directory(char path[PATH_MAX], struct baton_why *why) BATO
 enum baton_err bt_find_program(const char *bin, const char *name, char path[PATH_MAX],
                                struct baton_why *why) BATON_MUST_CHECK;
 
-/* Finds a model by its name where `baton pull` stores models: in models (may be NULL), in
- * baton/models of the user's data, in /var/lib/baton/models or in models/ of the source tree. False
- * when there is none. */
-bool bt_find_model(const char *models, const char *name, char path[PATH_MAX]);
-
 /* Finds a file or directory of Baton's data: `installed` under share/baton, or `source` in the
  * tree. */
 enum baton_err bt_find_data(const char *installed, const char *source, char path[PATH_MAX],

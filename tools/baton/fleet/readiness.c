@@ -46,7 +46,21 @@ int bt_count_workers(const struct bt_answer *answer, const char *state)
     return n;
 }
 
-bool bt_fleet_is_ready(const struct bt_fleet_file *fleet)
+/* Reads the first model of an answer of GET /v1/models. */
+static bool read_model(const struct bt_answer *answer, char model[BT_MODEL_BYTES])
+{
+    struct baton_json *root = NULL;
+    if (baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, NULL))
+        return false;
+    const struct baton_json *first = baton_json_at(baton_json_get(root, "data"), 0);
+    const char *id = baton_json_string(baton_json_get(first, "id"), NULL);
+    if (id)
+        (void)snprintf(model, BT_MODEL_BYTES, "%s", id);
+    baton_json_free(root);
+    return id != NULL;
+}
+
+bool bt_fleet_is_ready(const struct bt_fleet_file *fleet, char model[BT_MODEL_BYTES])
 {
     struct bt_server server;
     struct bt_answer answer;
@@ -54,7 +68,8 @@ bool bt_fleet_is_ready(const struct bt_fleet_file *fleet)
     bool ready = !bt_fleet_server(fleet, &server, NULL) &&
                  !bt_fleet_get(&server, "/ready", &answer, NULL) && answer.status == HTTP_OK &&
                  !bt_fleet_get(&server, "/workers", &answer, NULL) && answer.status == HTTP_OK &&
-                 bt_count_workers(&answer, "ready") >= fleet->n_prefill + fleet->n_decode;
+                 bt_count_workers(&answer, "ready") >= fleet->n_prefill + fleet->n_decode &&
+                 !bt_fleet_get(&server, "/v1/models", &answer, NULL) && read_model(&answer, model);
     bt_answer_fini(&answer);
     return ready;
 }

@@ -10,6 +10,8 @@
 #include "tools/baton/fleet/state.h"
 #include "tools/baton/http.h"
 
+enum { BT_MODEL_BYTES = 256 };
+
 /* Fills in the address of a fleet's gateway and the first of its API keys. */
 enum baton_err bt_fleet_server(const struct bt_fleet_file *fleet, struct bt_server *server,
                                struct baton_why *why) BATON_MUST_CHECK;
@@ -21,8 +23,9 @@ enum baton_err bt_fleet_get(const struct bt_server *server, const char *path,
 /* Counts the workers that an answer of GET /workers shows in that state. */
 int bt_count_workers(const struct bt_answer *workers, const char *state);
 
-/* True when all workers are ready. GET /ready needs only one of each role. */
-bool bt_fleet_is_ready(const struct bt_fleet_file *fleet);
+/* True when all workers are ready. GET /ready needs only one of each role. Then it writes the name
+ * under which the model is served, too. */
+bool bt_fleet_is_ready(const struct bt_fleet_file *fleet, char model[BT_MODEL_BYTES]);
 
 /* Returns the time limit for the start of a fleet, in seconds: two minutes, and one more for each
  * GiB of weights, which are read, digested and packed once. model is a directory or a GGUF file,

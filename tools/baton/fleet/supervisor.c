@@ -13,7 +13,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor_parts.h"
 
 enum { READY_POLL_MS = 100 };
@@ -37,7 +36,7 @@ static void probe(uv_work_t *work)
 {
     struct bt_supervisor *sv = work->data;
     /* On a thread of libuv's pool: the requests block for up to seconds. */
-    sv->probe_says_ready = bt_fleet_is_ready(&sv->supervision->fleet->file);
+    sv->probe_says_ready = bt_fleet_is_ready(&sv->supervision->fleet->file, sv->model);
 }
 
 static void after_probe(uv_work_t *work, int status)
@@ -51,7 +50,7 @@ static void after_probe(uv_work_t *work, int status)
     (void)uv_timer_stop(&sv->poll);
     (void)uv_timer_stop(&sv->patience);
     baton_log(BATON_LOG_INFO, "fleet_ready", BATON_I("processes", sv->n));
-    sv->supervision->on_ready(sv->supervision->arg);
+    sv->supervision->on_ready(sv->supervision->arg, sv->model);
 }
 
 static void on_poll(uv_timer_t *timer)

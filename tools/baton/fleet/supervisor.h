@@ -22,9 +22,9 @@
 
 struct bt_supervision {
     const struct bt_fleet *fleet;
-    bool detached; /* logs go to files */
-    bool as_json;  /* every line of the log is a JSON object */
-    void (*on_ready)(void *arg);
+    bool detached;                                  /* logs go to files */
+    bool as_json;                                   /* every line of the log is a JSON object */
+    void (*on_ready)(void *arg, const char *model); /* the name under which it is served */
     void *arg;
 };
 

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "tools/baton/fleet/log_output.h"
+#include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor.h"
 
 enum { BT_N_SIGNALS = 5 };
@@ -36,7 +37,8 @@ struct bt_supervisor {
     uv_timer_t poll, patience, stop_timeout;
     uv_work_t probe;
     bool is_probing, probe_says_ready;
-    int64_t ready_ns; /* the time from its start until the fleet was ready */
+    char model[BT_MODEL_BYTES]; /* as it is served, once the probe says ready */
+    int64_t ready_ns;           /* the time from its start until the fleet was ready */
     enum bt_phase phase;
     struct bt_process processes[BT_MAX_PROCESSES]; /* the gateway is the first */
     int n;

@@ -13,6 +13,7 @@
 #include "tools/baton/fleet/install.h"
 #include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor.h"
+#include "tools/baton/models/store.h"
 #include "tools/support/cli.h"
 
 /* The first byte that a start in the background reports to its parent; the text for the user
@@ -22,18 +23,12 @@ enum { REPORT_READY = 'R', REPORT_FAILED = 'F' };
 struct up {
     struct bt_up_options options;
     struct bt_fleet fleet;
-    char found_model[PATH_MAX]; /* found by its name, or the embedded model */
-    bool names_state;           /* the hint for `down` needs --state too */
-    FILE *report;               /* stream for the user's messages */
+    char model[PATH_MAX], draft_model[PATH_MAX]; /* the embedded one, or as the options say */
+    bool names_state;                            /* the hint for `down` needs --state too */
+    FILE *report;                                /* stream for the user's messages */
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static void report_ready(void *arg)
+static void report_ready(void *arg, const char *model)
 {
     struct up *up = arg;
     const struct bt_up_options *options = &up->options;
@@ -49,7 +44,7 @@ static void report_ready(void *arg)
                   "-H \"Content-Type: application/json\"%s \\\n"
                   "       -d '{\"prompt\":\"Once upon a time\",\"max_new_tokens\":60,"
                   "\"temperature\":0}'\n\n",
-                  (int)options->n_prefill, (int)options->n_decode, base_name(up->fleet.model),
+                  (int)options->n_prefill, (int)options->n_decode, model,
                   file->tls ? "https" : "http", (int)file->port,
                   *file->api_keys ? " -H \"Authorization: Bearer KEY\"" : "");
     if (options->detach)
@@ -206,16 +201,63 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     return err;
 }
 
-/* Keeps a path; replaces a name by the path of the downloaded model. */
-static enum baton_err find_model(struct up *up, struct baton_why *why)
+static enum baton_err refuse_model(const struct bt_store *store, const char *option,
+                                   const char *name, struct baton_why *why)
 {
-    const char **model = &up->options.model;
-    if (*model &&
-        (!access(*model, F_OK) || !bt_find_model(up->options.models, *model, up->found_model)))
-        return BATON_OK;
-    enum baton_err err =
-        *model ? BATON_OK : bt_find_data("models/tale", "models/tale", up->found_model, why);
-    *model = up->found_model;
+    const char *meant = bt_store_closest(store, name);
+    bool is_path = *name == '.' || *name == '/';
+    return baton_fail(why, BATON_INVALID, "--%s %s: no such directory or file%s%s%s; %s pull %s",
+                      option, name, meant ? "; did you mean \"" : "", meant ? meant : "",
+                      meant ? "\"?" : "", bt_called_as(),
+                      is_path ? "NAME downloads a model" : name);
+}
+
+/* Finds the path of a model on disk by its name. */
+static enum baton_err find_named(const struct up *up, const char *option, const char *name,
+                                 char path[PATH_MAX], struct baton_why *why)
+{
+    struct bt_store store;
+    enum baton_err err = bt_store_read(up->options.models, &store, why);
+    if (err)
+        return err;
+    const struct bt_stored *model = bt_store_find(&store, name);
+    if (model)
+        memcpy(path, model->path, PATH_MAX);
+    else
+        err = refuse_model(&store, option, name, why);
+    bt_store_fini(&store);
+    return err;
+}
+
+/* Finds the file or directory that the option names by its path or its name. A directory with one
+ * GGUF model stands for that. */
+static enum baton_err find_model(const struct up *up, const char *option, const char **model,
+                                 char path[PATH_MAX], struct baton_why *why)
+{
+    char file[PATH_MAX];
+    enum baton_err err = BATON_OK;
+    if (access(*model, F_OK))
+        err = find_named(up, option, *model, path, why);
+    else
+        (void)snprintf(path, PATH_MAX, "%s", *model);
+    if (!err && bt_only_gguf(path, file))
+        memcpy(path, file, sizeof file);
+    *model = path;
+    return err;
+}
+
+static enum baton_err find_models(struct up *up, struct baton_why *why)
+{
+    struct bt_up_options *options = &up->options;
+    enum baton_err err = BATON_OK;
+    if (options->model) {
+        err = find_model(up, "model", &options->model, up->model, why);
+    } else {
+        err = bt_find_data("models/tale", "models/tale", up->model, why);
+        options->model = up->model;
+    }
+    if (!err && options->draft_model)
+        err = find_model(up, "draft-model", &options->draft_model, up->draft_model, why);
     return err;
 }
 
@@ -229,7 +271,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     up->report = stdout;
     enum baton_err err = baton_log_open(up->options.log_format, "", why);
     if (!err)
-        err = find_model(up, why);
+        err = find_models(up, why);
     /* A --state from the environment holds for `down` too, so the hint omits it. */
     const char *usual = getenv("BATON_STATE");
     up->names_state = up->options.state && (!usual || strcmp(usual, up->options.state) != 0);

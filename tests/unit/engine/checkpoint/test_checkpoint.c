@@ -43,16 +43,32 @@ TEST_ALONE(the_story_model_is_known_without_its_weights)
     baton_checkpoint_close(checkpoint);
 }
 
-TEST(a_model_is_named_after_its_own_directory)
+static void assert_name(const char *path, const char *name)
 {
-    char path[PATH_MAX];
-    write_scratch("config.json", GPT2);
-    assert_int_equal(symlink(scratch, in_scratch("link")), 0);
-    (void)snprintf(path, sizeof path, "%s", in_scratch("link"));
-    struct baton_checkpoint *checkpoint = open_model(path);
-    assert_string_equal(checkpoint->facts.name, strrchr(scratch, '/') + 1);
-    assert_string_equal(checkpoint->path, path);
+    struct baton_checkpoint *checkpoint = open_model(in_scratch(path));
+    assert_string_equal(checkpoint->facts.name, name);
     baton_checkpoint_close(checkpoint);
+}
+
+TEST(a_model_is_named_as_its_path_says)
+{
+    static const char *const directories[] = {"hub", "hub/models--Acme--Tale-1B",
+                                              "hub/models--Acme--Tale-1B/snapshots", "snapshots"};
+    const char *own = strrchr(scratch, '/') + 1;
+    write_scratch("config.json", GPT2);
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        assert_int_equal(mkdir(in_scratch(directories[i]), 0700), 0);
+    assert_int_equal(symlink(scratch, in_scratch("link")), 0);
+    assert_int_equal(symlink(scratch, in_scratch("snapshots/0123abcd")), 0);
+    assert_int_equal(symlink(scratch, in_scratch("hub/models--Acme--Tale-1B/snapshots/0123abcd")),
+                     0);
+    assert_name("link", "link");
+    assert_name("link//", "link");
+    assert_name(".", own);
+    assert_name("link/.", own);
+    assert_name("hub/..", own);
+    assert_name("snapshots/0123abcd", "0123abcd");
+    assert_name("hub/models--Acme--Tale-1B/snapshots/0123abcd", "Tale-1B");
 }
 
 TEST(facts_for_clients_equal_the_engines_config)
