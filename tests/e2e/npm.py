@@ -1,10 +1,11 @@
 """npm packages of judges and clients, installed beside the binaries once per lock file."""
 import fcntl
+import re
 import shutil
 import subprocess
 
 import pytest
-from fleet import SLOW
+from fleet import BIN, ROOT, SLOW
 
 QUIET = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"]
 
@@ -25,3 +26,18 @@ def install(source, target, *options):
             pytest.skip(f"npm cannot install the library: {done.stdout.strip()[:200]}")
         shutil.copy(lock, installed)
     return target
+
+
+def version_of(node):
+    text = subprocess.run([node, "--version"], text=True, stdout=subprocess.PIPE).stdout
+    return [int(part) for part in re.findall(r"\d+", text)]
+
+
+def node():
+    """A Node that the newest clients run on: the machine's, or the one that npm has."""
+    if not shutil.which("npm"):
+        pytest.skip("the clients from npm need npm, which is not installed")
+    if version_of("node") >= [22, 22]:
+        return "node"
+    packages = install(ROOT / "tests/e2e/node", BIN.parent / "node") / "node_modules"
+    return next(packages.glob("node-linux-*/bin/node"))

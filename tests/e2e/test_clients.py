@@ -8,7 +8,7 @@ import pytest
 from conftest import KEY
 from fleet import BIN, ROOT, SLOW
 from javascript import Client
-from npm import install
+from npm import install, node
 
 
 @pytest.mark.parametrize("name", ["ai", "langchain", "llamaindex", "huggingface"])
@@ -16,17 +16,26 @@ def test_the_client_is_served(keyed, name):
     Client("clients").drive(keyed, f"{name}.test.mjs", API_KEY=KEY)
 
 
+def test_the_page_tells_the_versions_that_the_tests_run():
+    page = (ROOT / "docs/clients.md").read_text()
+    told = dict(re.findall(r"`(@?[\w/-]+)`\s(\d+\.\d+\.\d+)", page))
+    run = {}
+    for folder in ("clients", "openai", "agents", "promptfoo"):
+        package = json.loads((ROOT / "tests/e2e" / folder / "package.json").read_text())
+        run |= package["dependencies"]
+    run["pi"] = run.pop("@earendil-works/pi-coding-agent")
+    assert told == {name: run[name] for name in told} and len(told) > 15
+    assert set(run) - set(told) == {"zod", "@libsql/linux-x64-gnu"}
+
+
 def evaluated(keyed, folder):
     """{label: its results} of promptfoo's evaluation of the configuration."""
-    version = subprocess.run(["node", "--version"], text=True, stdout=subprocess.PIPE).stdout
-    if [int(part) for part in re.findall(r"\d+", version)[:2]] < [20, 20]:
-        pytest.skip(f"promptfoo needs node 20.20, not {version.strip()}")
     packages = install(ROOT / "tests/e2e/promptfoo", BIN.parent / "promptfoo-client",
                        "--omit=optional")
     env = {**os.environ, "HOME": str(folder), "PROMPTFOO_CONFIG_DIR": str(folder),
            "PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1",
            "BASE_URL": f"http://127.0.0.1:{keyed.port}", "API_KEY": KEY}
-    program = ["node", "node_modules/promptfoo/dist/src/entrypoint.js"]
+    program = [node(), "node_modules/promptfoo/dist/src/entrypoint.js"]
     done = subprocess.run([*program, "eval", "-c", "promptfooconfig.json",
                            "--no-cache", "--no-write", "-o", folder / "results.json"], cwd=packages,
                           env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

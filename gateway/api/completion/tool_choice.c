@@ -21,6 +21,12 @@ static bool has_tool(const struct baton_json *tools, const char *name)
     return false;
 }
 
+/* "any" is Mistral's word for "required". */
+static bool is_required(const struct baton_json *choice)
+{
+    return baton_json_is(choice, "required") || baton_json_is(choice, "any");
+}
+
 static const char choices[] = "\"auto\", \"none\", \"required\" or {\"type\":\"function\","
                               "\"function\":{\"name\":...}}";
 
@@ -49,7 +55,7 @@ struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct
     if (!given || choice.is_none || baton_json_is(given, "auto"))
         return choice;
     choice.is_forced = true;
-    if (!baton_json_is(given, "required")) {
+    if (!is_required(given)) {
         choice.name = read_name(fields, given, tools);
         choice.is_single = true;
     } else if (!tools) {

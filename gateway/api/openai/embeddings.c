@@ -18,6 +18,8 @@ static void put_usage(struct baton_json_out *out, const char *key,
 
 static void put_answer(struct gw_completion *completion, struct baton_json_out *out)
 {
+    char id[GW_ANSWER_ID_BYTES];
+    baton_json_put_string(out, "id", gw_choice_id(&completion->choices[0], "embd", id));
     baton_json_put_string(out, "object", "list");
     baton_json_put_string(out, "model", completion->api->names->list[0]);
     gw_completion_put_results(completion, "data", out);

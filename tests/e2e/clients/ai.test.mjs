@@ -12,9 +12,9 @@ const compatible = createOpenAICompatible({
   name: 'baton', baseURL, apiKey, includeUsage: true, supportsStructuredOutputs: true,
 });
 const openai = createOpenAI({ baseURL, apiKey });
-const messages = [
-  { role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Tell me a story' }];
-const greedy = { temperature: 0, maxOutputTokens: 12, maxRetries: 0 };
+const messages = [{ role: 'user', content: 'Tell me a story' }];
+const instructions = 'Be brief.';
+const greedy = { instructions, temperature: 0, maxOutputTokens: 12, maxRetries: 0 };
 const schema = z.object({
   name: z.string().max(6), kind: z.enum(['cat', 'fox']), age: z.number().int().min(0).max(9) });
 
@@ -41,7 +41,7 @@ for (const [name, model] of [['openai', openai.chat('tale')],
   });
 
   test(`${name}: an object keeps to its schema, whole and streamed`, async () => {
-    const wanted = { model, messages, schema, temperature: 0, maxOutputTokens: 200, maxRetries: 0 };
+    const wanted = { model, messages, schema, ...greedy, maxOutputTokens: 200 };
     const { object, finishReason } = await generateObject(wanted);
     assert.equal(finishReason, 'stop');
     assert.ok(schema.parse(object));
@@ -76,9 +76,10 @@ for (const [name, model] of [['openai', openai.chat('tale')],
 
 test('a prompt is continued', async () => {
   const model = compatible.completionModel('tale');
-  const { text } = await generateText({ model, prompt: 'Once upon a time', ...greedy });
+  const wanted = { ...greedy, instructions: undefined, model, prompt: 'Once upon a time' };
+  const { text } = await generateText(wanted);
   const parts = [];
-  const { textStream } = streamText({ model, prompt: 'Once upon a time', ...greedy });
+  const { textStream } = streamText(wanted);
   for await (const part of textStream) parts.push(part);
   assert.equal(parts.join(''), text);
 });
@@ -87,7 +88,8 @@ test('openai responses: a conversation goes on by references to what is kept', a
   const said = { role: 'user', content: 'Go on.' };
   const first = await generateText({ model: openai('tale'), messages, ...greedy });
   const second = await generateText({
-    model: openai('tale'), messages: [...messages, ...first.response.messages, said], ...greedy });
+    model: openai('tale'), messages: [...messages, ...first.response.messages, said], ...greedy,
+    include: { requestBody: true } });
   assert.ok(second.request.body.input.some((item) => item.type === 'item_reference'));
   const plain = [...messages, { role: 'assistant', content: first.text }, said];
   const third = await generateText({ model: openai.chat('tale'), messages: plain, ...greedy });

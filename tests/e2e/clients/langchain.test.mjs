@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { HumanMessage, SystemMessage } from '@langchain/core/messages';
 import { ChatPromptTemplate } from '@langchain/core/prompts';
 import { ChatOpenAI, OpenAI } from '@langchain/openai';
-import { z } from 'zod/v3'; // the one that LangChain 0.3 turns into a JSON schema
+import { z } from 'zod';
 
 const { BASE_URL, API_KEY: apiKey } = process.env;
 const configuration = { baseURL: `${BASE_URL}/v1` };
