@@ -177,7 +177,7 @@ static void wrong_kind(struct gw_fields *fields, const char *name, const char *w
                    baton_json_kind_name(baton_json_kind(value)));
 }
 
-static unsigned kind_bit(const struct baton_json *value)
+unsigned gw_field_kind(const struct baton_json *value)
 {
     switch (baton_json_kind(value)) {
     case BATON_JSON_BOOL:
@@ -197,14 +197,31 @@ static unsigned kind_bit(const struct baton_json *value)
     }
 }
 
+/* Clients that send every field write an empty value of any kind where they ask for nothing. */
+static bool is_empty(const struct baton_json *value)
+{
+    switch (baton_json_kind(value)) {
+    case BATON_JSON_ARRAY:
+    case BATON_JSON_OBJECT:
+        return !baton_json_size(value);
+    case BATON_JSON_STRING:
+        return baton_json_is(value, "");
+    case BATON_JSON_BOOL:
+        return !baton_json_bool(value);
+    default:
+        return false;
+    }
+}
+
 const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name, unsigned kinds,
                                      const char *wanted)
 {
     const struct baton_json *member = gw_field(fields, name);
     (void)record_kinds(fields, name, kinds, wanted);
-    if (!member || (kind_bit(member) & kinds))
+    if (!member || (gw_field_kind(member) & kinds))
         return member;
-    wrong_kind(fields, name, wanted, member);
+    if (!is_empty(member))
+        wrong_kind(fields, name, wanted, member);
     return NULL;
 }
 

@@ -18,7 +18,7 @@
 #include "common/base/json.h"
 #include "gateway/api/body_schema.h"
 
-enum { GW_MAX_FIELDS = 128 };
+enum { GW_MAX_FIELDS = 192 };
 
 struct gw_problem {
     int status; /* 400 unless said otherwise */
@@ -62,8 +62,12 @@ void gw_fields_fail(struct gw_fields *fields, const char *param, const char *cod
  * other names for it are known too; a field that is given twice is a problem. */
 const struct baton_json *gw_field(struct gw_fields *fields, const char *name);
 
+/* The kinds of a value, a union of GW_IS_...; 0: null. */
+unsigned gw_field_kind(const struct baton_json *value);
+
 /* The member, if it has one of the kinds (a union of GW_IS_...). wanted names the allowed values
- * for the message: "a string or an array of strings". */
+ * for the message: "a string or an array of strings". "", [], {} and false of another kind count as
+ * absent. */
 const struct baton_json *gw_field_of(struct gw_fields *fields, const char *name, unsigned kinds,
                                      const char *wanted);
 /* The index of the member among the words [n]; -1 if it is absent or after a problem. The words are

@@ -143,7 +143,7 @@ def real(low, high=None, low_is_out=False):
 
 BOOLEAN = [value_but("bool")]
 
-STOP = [value_but("string", "array"), one_of("", [""], ["a", ""]), one_of("x" * 5000, ["x" * 5000]),
+STOP = [value_but("string", "array"), one_of(["a", ""]), one_of("x" * 5000, ["x" * 5000]),
         lambda rng: [str(i) for i in range(MAX_STOPS + rng.randint(1, 50))],
         lambda rng: ["a", value_but("string")(rng)]]
 
@@ -184,6 +184,9 @@ REFUSED = {
     "tool_choice": [one_of("required", {"type": "function", "function": {"name": "f"}})],
     "functions": [one_of([{"name": "f"}])], "function_call": [one_of({"name": "f"})],
     "response_format": [one_of({"type": "yaml"}, {"type": "json_schema", "json_schema": {}})],
+    "structured_outputs": [value_but("object"), one_of({"choice": ["a"], "regex": "b"})],
+    "guided_choice": [one_of([1], ["a", None], "a")], "guided_regex": [one_of("(", 5)],
+    "ebnf": [one_of("start: x", 'root ::= "a" (= "b")', ["a"])],
     "modalities": [one_of(["text", "audio"], ["audio"])],
     "audio": [one_of({"voice": "alloy", "format": "wav"})],
     "prediction": [one_of({"type": "content", "content": "x"})],
@@ -204,7 +207,7 @@ OPENAI = {
     "max_tokens": integer_or_off(1, N_CONTEXT),
     "seed": integer_or_off(0), "top_k": integer_or_off(0, 2**31 - 1),
     "model": [value_but("string"), one_of("gpt-4", "", "Tale", "tale ")],
-    "stream_options": [value_but("object"), one_of({"include_usage": True}, {})],
+    "stream_options": [value_but("object"), one_of({"include_usage": True})],
 }
 
 

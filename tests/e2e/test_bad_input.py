@@ -74,7 +74,7 @@ BAD_FIELDS = [
     ({"explain": True}, "explain", "invalid_type"),
     ({"seed": -1}, "seed", "out_of_range"),
     ({"stop": 5}, "stop", "invalid_type"),
-    ({"stop": [""]}, "stop", "out_of_range"),
+    ({"stop": ["", "a"]}, "stop", "out_of_range"),
     ({"stop": ["x"] * 17}, "stop", "out_of_range"),
     ({"stop": ["x" * 300]}, "stop", "out_of_range"),
     ({"stop_token_ids": [99999]}, "stop_token_ids", "out_of_range"),

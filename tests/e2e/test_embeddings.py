@@ -143,7 +143,7 @@ def test_a_client_that_leaves_stops_its_embeddings(fleet):
 
 @pytest.mark.parametrize("body, words", [
     ({}, "input: required"),
-    ({"input": {}},
+    ({"input": {"a": 1}},
      "input: must be a string, an array of token ids or an array of either, not object"),
     ({"input": []}, "input: must hold at least one token"),
     ({"input": ["a", 5]}, "input[1]: must be a string like the first one"),

@@ -103,7 +103,7 @@ def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
      "format: #"),
     ("/api/generate", {"prompt": ["a"]}, "prompt: must be a string"),
     ("/api/generate", {"prompt": "a", "raw": True, "system": "b"}, "system: not together with raw"),
-    ("/api/generate", {"prompt": "a", "options": []}, "options: must be an object"),
+    ("/api/generate", {"prompt": "a", "options": [1]}, "options: must be an object"),
     ("/api/generate", {"prompt": "a", "think": 1}, "think: must be"),
     ("/api/chat", {"messages": [{"role": "narrator", "content": "a"}]},
      "messages[0].role: must be"),

@@ -277,7 +277,7 @@ def test_tools_that_the_server_would_run_are_left_out(fleet):
     ({"input": "a", "background": True}, "background: is not supported"),
     ({"input": "a", "include": "all"}, "include: must be an array of strings"),
     ({"input": "a", "metadata": 1}, "metadata: must be an object"),
-    ({"input": "a", "instructions": []}, "instructions: must be a string"),
+    ({"input": "a", "instructions": [1]}, "instructions: must be a string"),
     ({"input": "a", "previous_response_id": 1}, "previous_response_id: must be a string"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):

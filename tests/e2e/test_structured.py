@@ -100,6 +100,69 @@ def test_a_structure(fleet):
                                 text["text"]), text["text"]
 
 
+NUMBERS = {"type": "array", "items": {"type": "integer", "maximum": 99, "minimum": 10},
+           "minItems": 2, "maxItems": 3}
+NUMBER_TEXT = r"\[\s*[1-9]\d(,\s*[1-9]\d){1,2}\s*\]"
+TAG = {"begin": "<n>", "schema": NUMBERS, "end": "</n>"}
+FORMS = [
+    ({"response_format": {"type": "json_object", "schema": NUMBERS}}, NUMBER_TEXT),
+    ({"response_format": {"type": "json_schema", "schema": NUMBERS}}, NUMBER_TEXT),
+    ({"response_format": {"type": "json", "value": NUMBERS}}, NUMBER_TEXT),
+    ({"response_format": {"type": "regex", "regex": "x{3}"}}, "xxx"),
+    ({"response_format": {"type": "grammar", "grammar": 'root ::= "x"'}}, "x"),
+    ({"json_schema": json.dumps(NUMBERS)}, NUMBER_TEXT),
+    ({"structured_outputs": {"json": NUMBERS, "regex": None, "choice": []}}, NUMBER_TEXT),
+    ({"structured_outputs": {"json": json.dumps(NUMBERS), "disable_fallback": True}}, NUMBER_TEXT),
+    ({"structured_outputs": {"regex": "[ab]{5}"}}, "[ab]{5}"),
+    ({"structured_outputs": {"choice": ["a (b)", "\u00e9\n"]}}, "a \\(b\\)|\u00e9\n"),
+    ({"structured_outputs": {"grammar": "root ::=\n  [0-9]{2}\n  tail\n# more\ntail ::= '!'"
+                                        .replace("'", '"')}}, "[0-9]{2}!"),
+    ({"structured_outputs": {"json_object": True}, "max_new_tokens": 40}, r"\{[\s\S]*"),
+    ({"structured_outputs": {"structural_tag": json.dumps({"type": "structural_tag", "format": {
+        "type": "regex", "pattern": "q{2}"}})}}, "qq"),
+    ({"guided_json": NUMBERS}, NUMBER_TEXT),
+    ({"guided_regex": "(yes|no)"}, "yes|no"),
+    ({"guided_choice": ["red", "green"], "guided_decoding_backend": "xgrammar"}, "red|green"),
+    ({"guided_grammar": 'root ::= "\\?" [\\-+] "\\\'"'}, r"\?[-+]'"),
+    ({"ebnf": 'root ::= a_b | "z"\na_b ::= "w"{2}'}, "ww|z"),
+    ({"grammar": {"type": "regex", "value": "k"}}, "k"),
+]
+EMPTY = {"grammar": "", "regex": "", "ebnf": "", "json_schema": "", "stop": "", "logit_bias": [],
+         "response_format": {}, "structured_outputs": {}, "guided_choice": [], "guided_json": None,
+         "guided_json_object": False, "structural_tag": {}, "stop_token_ids": "",
+         "grammar_lazy": False}
+
+
+@pytest.mark.parametrize("body,text", FORMS, ids=range(len(FORMS)))
+def test_the_forms_of_other_servers_are_held(fleet, body, text):
+    assert re.fullmatch(text, generate(fleet, **HOT, **body)["text"])
+
+
+def test_empty_values_ask_for_nothing(fleet):
+    for more in {}, {"stop": [""]}:
+        assert generate(fleet, **{"max_new_tokens": 5, **EMPTY, **more}, temperature=0)["text"] == \
+            generate(fleet, max_new_tokens=5, temperature=0)["text"]
+    answer = fleet.post("/v1/completions", {"prompt": "a", "logprobs": False, "max_tokens": 1,
+                                            "stream_options": {}})
+    assert answer["choices"][0]["logprobs"] is None
+
+
+def test_every_route_holds_the_forms(fleet):
+    choice = {"structured_outputs": {"choice": ["zebra", "yak"]}}
+    routes = {"/v1/completions": {"prompt": "a"}, "/completion": {"prompt": "a"},
+              "/generate": {"inputs": "a", "parameters": choice}, "/api/generate": {
+                  "prompt": "a", "raw": True, "stream": False, "options": choice}}
+    for route, body in routes.items():
+        answer = json.dumps(fleet.post(route, {**choice, **body}))
+        assert "zebra" in answer or "yak" in answer, (route, answer)
+
+
+def test_members_without_an_effect_are_named(fleet):
+    body = {"prompt": "a", "response_format": {"type": "regex", "regex": "a", "flags": "i"}}
+    headers = fleet.request("POST", "/v1/completions", body)[2]
+    assert headers["x-baton-ignored"] == "response_format.flags"
+
+
 def test_explain_names_the_grammar(fleet):
     answer = generate(fleet, regex="[0-9]{4}", explain=5, temperature=0)
     assert re.fullmatch("[0-9]{4}", answer["text"])
@@ -147,7 +210,24 @@ BAD = [
      "#: type: must be const_string"),
     ({"regex": "a(?=b)"}, "(?:"),
     ({"regex": "("}, ") is missing"),
-    ({"regex": ""}, "empty"),
+    ({"guided_regex": "("}, "guided_regex: at byte"),
+    ({"structured_outputs": {"regex": "("}}, "structured_outputs.regex: at byte"),
+    ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "structured_outputs.choice: another"),
+    ({"structured_outputs": {"json": {"type": "date"}}}, "structured_outputs.json: #: type"),
+    ({"structured_outputs": {"json": {}, "whitespace_pattern": " "}}, "whitespace_pattern"),
+    ({"structured_outputs": {"yaml": "a"}}, "structured_outputs.yaml"),
+    ({"structured_outputs": 7}, "structured_outputs: must be an object"),
+    ({"guided_json": "{"}, "guided_json: "),
+    ({"guided_json": [1]}, "guided_json: must be a schema"),
+    ({"guided_choice": ["a", 5]}, "guided_choice: must be an array of strings"),
+    ({"guided_grammar": "start: \"a\""}, "Lark"),
+    ({"ebnf": "root ::= \"a\" (=\"b\")"}, "look-ahead"),
+    ({"regex": "a", "guided_choice": ["a"]}, "only one"),
+    ({"grammar": "root ::= \"a\"", "grammar_lazy": True}, "grammar_lazy"),
+    ({"response_format": {"type": "json_object", "schema": {"type": "date"}}},
+     "response_format.schema: #: type"),
+    ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}, "mode": 1}}},
+     "response_format.json_schema.mode"),
     ({"grammar": "root ::= x"}, "the rule x is not defined"),
     ({"grammar": "root ::= root \"a\" | \"b\""}, "root refers to itself"),
     ({"regex": "a", "grammar": "root ::= \"a\""}, "only one"),

@@ -1,6 +1,6 @@
 /* Reads GBNF with llama.cpp's syntax: rules "name ::= alternatives", literals, classes, groups, * +
- * ? {m,n}, comments. An alternative ends with the line, unless a group is open or the next line
- * begins with a "|". */
+ * ? {m,n}, comments. A rule ends where the next one begins, as in XGrammar's EBNF, so it may go on
+ * in further lines. */
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,7 @@ static struct name *find_name(struct parser *p, const char *text)
 
 static uint32_t read_char(struct baton_reader *r)
 {
-    static const char controls[] = "n\nr\rt\t";
+    static const char controls[] = "n\nr\rt\ta\ab\bf\fv\ve\033";
     if (!baton_reader_take(r, "\\"))
         return baton_reader_char(r);
     uint32_t c = baton_reader_char(r);
@@ -95,7 +95,7 @@ static uint32_t read_char(struct baton_reader *r)
         return baton_reader_hex(r, 4);
     if (c == 'U')
         return baton_reader_hex(r, 8);
-    if (!c || c >= 0x80 || !strchr("\"[]\\-^", (int)c))
+    if (!c || c >= 0x80 || !strchr("\"'?[]\\-^", (int)c))
         baton_reader_fail(r, "this escape is not supported");
     return c;
 }
@@ -169,6 +169,8 @@ static uint32_t parse_atom(struct parser *p)
         return read_literal(r);
     if (baton_reader_take(r, "["))
         return read_class(r);
+    if (baton_reader_peek(r, 0) == '(' && baton_reader_peek(r, 1) == '=')
+        baton_reader_fail(r, "look-ahead is not supported");
     if (baton_reader_take(r, "("))
         return parse_group(p);
     if (!baton_reader_take(r, "."))
@@ -197,13 +199,35 @@ static uint32_t parse_term(struct parser *p)
     }
 }
 
+/* True when a rule begins here: a name and "::=". */
+static bool begins_rule(const struct baton_reader *r)
+{
+    size_t n = 0;
+    while (is_name_char(baton_reader_peek(r, n)))
+        n++;
+    while (baton_reader_peek(r, n) == ' ' || baton_reader_peek(r, n) == '\t')
+        n++;
+    return r->n - r->at >= n + 3 && !memcmp(r->text + r->at + n, "::=", 3);
+}
+
+/* Skips to the rule's next line, if it has one: EBNF divides rules by their "::=" alone. */
+static void skip_to_next_line(struct baton_reader *r)
+{
+    size_t end = r->at;
+    skip_space(r, true);
+    if (begins_rule(r))
+        r->at = end;
+}
+
 static uint32_t parse_sequence(struct parser *p)
 {
     struct baton_reader *r = &p->reader;
     size_t n = r->n_list;
-    skip_space(r, true);
-    for (char c; (c = baton_reader_peek(r, 0)) && !strchr("|)\r\n", c);)
+    skip_to_next_line(r);
+    for (char c; (c = baton_reader_peek(r, 0)) && !strchr("|)\r\n", c);) {
         baton_reader_push(r, parse_term(p));
+        skip_to_next_line(r);
+    }
     return baton_reader_seq(r, n);
 }
 

@@ -70,7 +70,7 @@ static void read_stream(struct gw_completion_builder *builder, struct gw_openai_
     gw_builder_read_progress(builder);
     const struct baton_json *value =
         gw_field_of(fields, "stream_options", GW_IS_OBJECT, "an object {\"include_usage\": bool}");
-    if (value && !options->streaming)
+    if (baton_json_size(value) && !options->streaming)
         gw_fields_fail(fields, "stream_options", "invalid_value",
                        "stream_options: only together with stream: true");
     struct gw_fields members = gw_fields_enter(fields, "stream_options", value);
@@ -93,7 +93,11 @@ static void read_completion_logprobs(struct gw_fields *fields,
                                      struct gw_params *params)
 {
     int64_t n = -1;
-    gw_field_int(fields, "logprobs", 0, BATON_MAX_LISTED, &n);
+    if (baton_json_kind(baton_json_get(fields->body, "logprobs")) == BATON_JSON_BOOL &&
+        !baton_json_bool(baton_json_get(fields->body, "logprobs")))
+        (void)gw_field(fields, "logprobs"); /* asks for none */
+    else
+        gw_field_int(fields, "logprobs", 0, BATON_MAX_LISTED, &n);
     params->sampling.logprobs = n >= 0;
     params->sampling.top_logprobs = n > 0 ? (uint32_t)n : 0;
     params->prompt_logprobs = n >= 0 && options->echo;

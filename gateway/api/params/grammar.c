@@ -7,9 +7,7 @@
 #include "common/base/array.h"
 #include "common/base/digest.h"
 #include "engine/grammar/automaton/network.h"
-
-/* The schema of OpenAI's json_object: any JSON object, but no other value. */
-static const char any_object[] = "{\"type\":\"object\"}";
+#include "gateway/api/params/forms.h"
 
 /* ---- the cache of verdicts ---- */
 
@@ -73,10 +71,11 @@ static enum baton_err check(enum baton_grammar_kind kind, const char *text, size
     return verdict.err;
 }
 
-/* ---- the fields ---- */
+/* ---- constraints ---- */
 
-static void hold_to(struct gw_fields *fields, struct baton_sampling_params *params,
-                    const char *name, enum baton_grammar_kind kind, const char *text, size_t n)
+void gw_grammar_hold_to_text(struct gw_fields *fields, struct baton_sampling_params *params,
+                             const char *name, enum baton_grammar_kind kind, const char *text,
+                             size_t n)
 {
     const struct baton_grammar_text given = {
         .kind = kind, .bytes = (char *)(uintptr_t)text, .n = n};
@@ -85,9 +84,9 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
     if (fields->failed)
         return;
     if (params->grammar.kind != BATON_GRAMMAR_NONE) {
-        gw_fields_fail(
-            fields, name, "invalid_value",
-            "%s: only one of response_format, json_schema, grammar and regex may be given", name);
+        gw_fields_fail(fields, name, "invalid_value",
+                       "%s: another field constrains the output too, and only one of them may",
+                       name);
         return;
     }
     enum baton_err err = n ? check(kind, text, n, &n_states, &why)
@@ -99,17 +98,11 @@ static void hold_to(struct gw_fields *fields, struct baton_sampling_params *para
                        "%s: %.280s", name, *why.text ? why.text : baton_err_text(err));
 }
 
-/* Writes a schema or a structure as text again and constrains the output to it. */
-static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
-                         const char *name, enum baton_grammar_kind kind,
-                         const struct baton_json *value)
+void gw_grammar_hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
+                             const char *name, enum baton_grammar_kind kind,
+                             const struct baton_json *value)
 {
     struct baton_buf buf;
-    if (!value) {
-        gw_fields_fail(fields, "response_format", "invalid_value",
-                       "response_format: structural_tag must have a format, an object");
-        return;
-    }
     baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES * 4);
     struct baton_json_out out = baton_json_out(&buf);
     baton_json_put_value(&out, NULL, value);
@@ -117,123 +110,11 @@ static void hold_to_json(struct gw_fields *fields, struct baton_sampling_params 
         gw_fields_fail(fields, name, "out_of_range", "%s: is longer than %d bytes", name,
                        BATON_GRAMMAR_MAX_BYTES);
     else
-        hold_to(fields, params, name, kind, baton_buf_text(&buf), buf.len);
+        gw_grammar_hold_to_text(fields, params, name, kind, baton_buf_text(&buf), buf.len);
     baton_buf_fini(&buf);
 }
 
-static void read_schema(struct gw_fields *fields, struct baton_sampling_params *params,
-                        const struct baton_json *format)
-{
-    const struct baton_json *given = baton_json_get(format, "json_schema");
-    const struct baton_json *schema = baton_json_get(given, "schema");
-    const struct baton_json *strict = baton_json_get(given, "strict");
-    if (!schema || (strict && baton_json_kind(strict) != BATON_JSON_BOOL &&
-                    baton_json_kind(strict) != BATON_JSON_NULL)) {
-        gw_fields_fail(fields, "response_format", "invalid_value",
-                       "response_format: json_schema must be an object {\"name\": string, "
-                       "\"schema\": object, \"strict\": bool}");
-        return;
-    }
-    hold_to_json(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, schema);
-}
-
-static void read_format(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    const struct baton_json *format =
-        gw_field_of(fields, "response_format", GW_IS_OBJECT,
-                    "an object whose type is text, json_object, json_schema or structural_tag");
-    const char *type = baton_json_string(baton_json_get(format, "type"), NULL);
-    if (!format || (type && !strcmp(type, "text")))
-        return;
-    if (type && !strcmp(type, "json_object"))
-        hold_to(fields, params, "response_format", BATON_GRAMMAR_JSON_SCHEMA, any_object,
-                sizeof any_object - 1);
-    else if (type && !strcmp(type, "json_schema"))
-        read_schema(fields, params, format);
-    else if (type && !strcmp(type, "structural_tag"))
-        hold_to_json(fields, params, "response_format", BATON_GRAMMAR_STRUCTURE,
-                     baton_json_get(format, "format"));
-    else
-        gw_fields_fail(fields, "response_format", "invalid_value",
-                       "response_format: must be an object whose type is text, json_object, "
-                       "json_schema or structural_tag");
-}
-
-/* A schema in a field of its own, as llama.cpp takes it. */
-static void read_own_schema(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    const struct baton_json *schema =
-        gw_field_of(fields, "json_schema", GW_IS_OBJECT | GW_IS_BOOL, "a schema, an object");
-    if (schema)
-        hold_to_json(fields, params, "json_schema", BATON_GRAMMAR_JSON_SCHEMA, schema);
-}
-
-/* Reads TGI's form: {"type": "json", "json_schema" or "regex", "value"}. */
-static void read_typed(struct gw_fields *fields, struct baton_sampling_params *params,
-                       const struct baton_json *grammar)
-{
-    const struct baton_json *type = baton_json_get(grammar, "type"),
-                            *value = baton_json_get(grammar, "value");
-    size_t n = 0;
-    const char *regex = baton_json_string(value, &n);
-    const struct baton_json *schema =
-        baton_json_is(type, "json_schema") ? baton_json_get(value, "schema") : value;
-    if (baton_json_is(type, "regex") && regex)
-        hold_to(fields, params, "grammar", BATON_GRAMMAR_REGEX, regex, n);
-    else if ((baton_json_is(type, "json") || baton_json_is(type, "json_schema")) &&
-             baton_json_kind(schema) == BATON_JSON_OBJECT)
-        hold_to_json(fields, params, "grammar", BATON_GRAMMAR_JSON_SCHEMA, schema);
-    else
-        gw_fields_fail(fields, "grammar", "invalid_value",
-                       "grammar: must have the type json and a schema as its value, or json_schema "
-                       "and {\"schema\": object}, or regex and a string");
-}
-
-static void read_grammar(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    size_t n = 0;
-    const struct baton_json *grammar = gw_field_of(fields, "grammar", GW_IS_STRING | GW_IS_OBJECT,
-                                                   "a string or an object {type, value}");
-    const char *text = baton_json_string(grammar, &n);
-    if (text)
-        hold_to(fields, params, "grammar", BATON_GRAMMAR_GBNF, text, n);
-    else if (grammar)
-        read_typed(fields, params, grammar);
-}
-
-static void read_regex(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    size_t n = 0;
-    const char *text =
-        baton_json_string(gw_field_of(fields, "regex", GW_IS_STRING, "a string"), &n);
-    if (text)
-        hold_to(fields, params, "regex", BATON_GRAMMAR_REGEX, text, n);
-}
-
-static void read_all(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    read_format(fields, params);
-    read_own_schema(fields, params);
-    read_grammar(fields, params);
-    read_regex(fields, params);
-}
-
-/* Reads Ollama's form: the word json, or a schema. */
-static void read_ollamas(struct gw_fields *fields, struct baton_sampling_params *params)
-{
-    static const char wanted[] = "\"json\" or a schema";
-    const struct baton_json *format =
-        gw_field_of(fields, "format", GW_IS_STRING | GW_IS_OBJECT, wanted);
-    if (!format || baton_json_is(format, ""))
-        return;
-    if (baton_json_kind(format) == BATON_JSON_OBJECT)
-        hold_to_json(fields, params, "format", BATON_GRAMMAR_JSON_SCHEMA, format);
-    else if (baton_json_is(format, "json"))
-        hold_to(fields, params, "format", BATON_GRAMMAR_JSON_SCHEMA, any_object,
-                sizeof any_object - 1);
-    else
-        gw_fields_fail(fields, "format", "invalid_value", "format: must be %s", wanted);
-}
+/* ---- ahead of the loop ---- */
 
 /* Fields with a schema in their member "format": of POST /v1/responses and /v1/messages. */
 static const char *const holders[] = {"text", "output_config"};
@@ -248,20 +129,13 @@ static const struct baton_json *schema_in(const struct baton_json *body, const c
 static const char *const lifted[] = {"options", "parameters"};
 enum { N_LIFTED = BATON_N_OF(lifted) };
 
-static bool has_any(const struct baton_json *object)
-{
-    return baton_json_get(object, "response_format") || baton_json_get(object, "json_schema") ||
-           baton_json_get(object, "grammar") || baton_json_get(object, "regex") ||
-           baton_json_kind(baton_json_get(object, "format")) == BATON_JSON_OBJECT;
-}
-
 bool gw_grammar_is_given(const struct baton_json *body)
 {
-    bool is_given = has_any(body);
+    bool is_given = gw_forms_are_given(body);
     for (size_t i = 0; i < N_HOLDERS; i++)
         is_given = is_given || schema_in(body, holders[i]);
     for (size_t i = 0; i < N_LIFTED; i++)
-        is_given = is_given || has_any(baton_json_get(body, lifted[i]));
+        is_given = is_given || gw_forms_are_given(baton_json_get(body, lifted[i]));
     return is_given;
 }
 
@@ -269,12 +143,12 @@ static void check_fields(const struct baton_json *object)
 {
     struct gw_fields fields = gw_fields(object);
     struct baton_sampling_params params = {BATON_SAMPLING_DEFAULTS};
-    read_all(&fields, &params);
-    read_ollamas(&fields, &params);
+    gw_forms_read(&fields, &params);
+    gw_forms_read_ollamas(&fields, &params);
     for (size_t i = 0; i < N_HOLDERS; i++)
         if (schema_in(object, holders[i]))
-            hold_to_json(&fields, &params, holders[i], BATON_GRAMMAR_JSON_SCHEMA,
-                         schema_in(object, holders[i]));
+            gw_grammar_hold_to_json(&fields, &params, holders[i], BATON_GRAMMAR_JSON_SCHEMA,
+                                    schema_in(object, holders[i]));
     baton_sampling_params_fini(&params);
 }
 
@@ -282,7 +156,7 @@ void gw_grammar_check_ahead(const struct baton_json *body)
 {
     check_fields(body);
     for (size_t i = 0; i < N_LIFTED; i++)
-        if (has_any(baton_json_get(body, lifted[i])))
+        if (gw_forms_are_given(baton_json_get(body, lifted[i])))
             check_fields(baton_json_get(body, lifted[i]));
 }
 
@@ -292,26 +166,25 @@ static void check_end(struct gw_fields *fields, const struct baton_sampling_para
 {
     if (ignore_eos)
         gw_fields_fail(fields, "ignore_eos", "invalid_value",
-                       "ignore_eos: cannot be combined with response_format, json_schema, grammar, "
-                       "regex or tool calls that are constrained by schemas");
+                       "ignore_eos: cannot be combined with a constraint on the output: a schema, "
+                       "a regex, a grammar, choices, bad_words or constrained tool calls");
     else if (!params->n_stop_ids)
         gw_fields_fail(fields, "stop_token_ids", "missing_field",
-                       "stop_token_ids: this model has no token that ends a text, which "
-                       "response_format, json_schema, grammar, regex and tool calls that are "
-                       "constrained by schemas need; give one here");
+                       "stop_token_ids: this model has no token that ends a text, which a "
+                       "constraint on the output needs; give one here");
 }
 
 void gw_grammar_read(struct gw_fields *fields, struct baton_sampling_params *params,
                      bool ignore_eos)
 {
-    read_all(fields, params);
+    gw_forms_read(fields, params);
     if (params->grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
         check_end(fields, params, ignore_eos);
 }
 
 void gw_grammar_read_format(struct gw_fields *fields, struct gw_params *params)
 {
-    read_ollamas(fields, &params->sampling);
+    gw_forms_read_ollamas(fields, &params->sampling);
     if (params->sampling.grammar.kind != BATON_GRAMMAR_NONE && !fields->failed)
         check_end(fields, &params->sampling, params->ignore_eos);
 }
@@ -321,7 +194,7 @@ void gw_grammar_hold_to_schema(struct gw_fields *fields, struct gw_params *param
 {
     if (!schema || fields->failed)
         return;
-    hold_to_json(fields, &params->sampling, name, BATON_GRAMMAR_JSON_SCHEMA, schema);
+    gw_grammar_hold_to_json(fields, &params->sampling, name, BATON_GRAMMAR_JSON_SCHEMA, schema);
     if (!fields->failed)
         check_end(fields, &params->sampling, params->ignore_eos);
 }

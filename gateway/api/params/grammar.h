@@ -1,5 +1,5 @@
-/* Constraints on the output: the fields "response_format", "json_schema", "grammar" and "regex" of
- * a body, of which at most one may be given.
+/* Constraints on the output: forms.h reads the fields of a body that ask for one, of which at most
+ * one may be given.
  *
  * Compiling a large schema takes a good part of a second. Verdicts are therefore cached by the
  * text's digest, and libuv's pool checks these fields of a body before the loop thread reads it.
@@ -15,6 +15,15 @@
 #include "engine/grammar/grammar.h"
 #include "gateway/api/fields.h"
 #include "gateway/api/params/params.h"
+
+/* Constrain the output to the notation in a text, or in a JSON value, of the field `name`; a
+ * constraint before it is a problem. */
+void gw_grammar_hold_to_text(struct gw_fields *fields, struct baton_sampling_params *params,
+                             const char *name, enum baton_grammar_kind kind, const char *text,
+                             size_t n);
+void gw_grammar_hold_to_json(struct gw_fields *fields, struct baton_sampling_params *params,
+                             const char *name, enum baton_grammar_kind kind,
+                             const struct baton_json *value);
 
 /* Reads the fields. Call after the stop ids are read, because only they end a constrained
  * output. */

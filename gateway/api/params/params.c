@@ -94,6 +94,8 @@ static void read_stops(struct gw_fields *fields, struct gw_completion_params *pa
         gw_field_of(fields, "stop", GW_IS_STRING | GW_IS_ARRAY, "a string or an array of strings");
     bool one = baton_json_kind(stop) == BATON_JSON_STRING;
     size_t n = one ? 1 : baton_json_size(stop);
+    if (n == 1 && baton_json_is(one ? stop : baton_json_at(stop, 0), ""))
+        n = 0; /* asks for nothing */
     if (fields->failed)
         return;
     if (n > BATON_STOP_MAX)
