@@ -17,7 +17,7 @@
 
 static const struct baton_option option_table[] = {
     BATON_CHECKPOINT_OPTIONS(struct gw_options, checkpoint),
-    TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
+    TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on, or localhost"),
     INT(port, "port", "8000", 0, 65535, "", "HTTP port; 0 takes a free one"),
     TEXT(inbox, "inbox", "tcp://127.0.0.1:7100", "URL at which workers reach this gateway"),
     TEXT(id, "id", "gateway-0", "gateway name that workers see"),

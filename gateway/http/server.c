@@ -184,9 +184,12 @@ static int bind_and_listen(struct gw_http_server *server)
     const struct gw_http_options *options = &server->options;
     struct sockaddr_storage address;
     int size = sizeof address;
-    int err = uv_ip4_addr(options->host, options->port, (struct sockaddr_in *)&address);
+    const char *host = strcasecmp(options->host, "localhost") != 0 ? options->host : "127.0.0.1";
+    int err = uv_ip4_addr(host, options->port, (struct sockaddr_in *)&address);
     if (err)
-        err = uv_ip6_addr(options->host, options->port, (struct sockaddr_in6 *)&address);
+        err = uv_ip6_addr(host, options->port, (struct sockaddr_in6 *)&address);
+    if (err)
+        return UV_EAI_NONAME;
     if (!err)
         err = uv_tcp_bind(&server->listener, (const struct sockaddr *)&address, 0);
     if (!err)
@@ -237,8 +240,12 @@ enum baton_err gw_http_start(uv_loop_t *loop, const struct gw_http_options *opti
     err = bind_and_listen(made);
     if (err) {
         gw_http_stop(made, NULL, NULL);
-        return baton_fail(why, BATON_IO, "http: cannot listen on %s port %d: %s", options->host,
-                          options->port, uv_strerror(err));
+        return err == UV_EAI_NONAME
+                   ? baton_fail(why, BATON_INVALID,
+                                "--host must be a numeric address or localhost, not \"%.60s\"",
+                                options->host)
+                   : baton_fail(why, BATON_IO, "http: cannot listen on %s port %d: %s",
+                                options->host, options->port, uv_strerror(err));
     }
     set_socket_options(made);
     uv_timer_start(&made->janitor, on_tick, tick_ms(made), tick_ms(made));

@@ -9,7 +9,7 @@ import subprocess
 import urllib.request
 
 import pytest
-from baton_program import BATON, Up, baton, environment
+from baton_program import BATON, PATIENT, Up, baton, environment
 from fleet import BIN, PATIENCE_S, ROOT, WORDY, Stream, free_port, wait_for
 from programs import PROGRAMS, is_alive, run
 
@@ -233,6 +233,63 @@ def test_sigusr1_reaches_every_process_and_ends_none(state):
         assert ask(up.port)[1].name == "summary"
         assert before == {name: up.pid(name) for name in before}
         assert all(map(is_alive, before.values()))
+
+
+# ---- ports ----
+
+
+def up_beside(folder, i, *words):
+    """A start in the background that is under way, with a state of its own."""
+    return subprocess.Popen([BATON, "up", "--detach", "--state", folder / f"state-{i}",
+                             "--pack-dir", folder / "packs", *map(str, words)],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=environment(**PATIENT))
+
+
+def test_fleets_that_start_together_have_ports_of_their_own(tmp_path):
+    try:
+        starts = [up_beside(tmp_path, i, "--port", 0, "--host", "localhost") for i in range(4)]
+        said = [start.communicate() for start in starts]
+        assert [start.returncode for start in starts] == [0] * 4, said
+        ports = [int((tmp_path / f"state-{i}/port").read_text()) for i in range(4)]
+        assert len(set(ports)) == 4
+        assert all(ask(port)[0] for port in ports)
+    finally:
+        for i in range(4):
+            baton("down", "--state", tmp_path / f"state-{i}")
+
+
+def test_of_two_fleets_for_one_port_one_is_refused(tmp_path):
+    port = free_port()
+    try:
+        starts = [up_beside(tmp_path, i, "--port", port) for i in range(2)]
+        said = [start.communicate()[1] for start in starts]
+        assert sorted(start.returncode for start in starts) == [0, 1], said
+        assert f"--port {port}: another " in "".join(said)
+    finally:
+        for i in range(2):
+            baton("down", "--state", tmp_path / f"state-{i}")
+
+
+def test_a_fleet_may_start_as_soon_as_down_has_returned(tmp_path):
+    for _ in range(5):
+        start = up_beside(tmp_path, 0, "--port", 0)
+        assert start.wait() == 0, start.communicate()
+        start.communicate()
+        assert baton("down", "--state", tmp_path / "state-0").stdout == "stopped\n"
+
+
+def test_too_few_open_files_are_refused_at_once(state):
+    done = subprocess.run(["sh", "-c", f"ulimit -n 24; exec {BATON} up --state {state}"],
+                          capture_output=True, text=True, env=environment())
+    assert done.returncode == 1 and "may open 24 files (ulimit -Hn)" in done.stderr
+
+
+def test_a_host_that_is_no_address_is_named(state):
+    said = 'must be a numeric address or localhost, not "nowhere.example"'
+    assert said in baton("up", "--state", state, "--host", "nowhere.example").stderr
+    assert said in run(BIN / "baton-gateway", "--host", "nowhere.example", "--model",
+                       ROOT / "models/tale").stderr
 
 
 # ---- models by name ----

@@ -60,11 +60,6 @@ static bool is_loopback(struct gw_view text)
            (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == IN_LOOPBACKNET);
 }
 
-bool gw_address_is_loopback(const char *address)
-{
-    return is_loopback((struct gw_view){address, strlen(address)});
-}
-
 /* RFC 6761 section 6.3: browsers resolve these names to loopback addresses themselves. */
 static bool is_localhost(struct gw_view host)
 {
@@ -72,6 +67,12 @@ static bool is_localhost(struct gw_view host)
     size_t n = sizeof name - 1;
     return host.n >= n && !strncasecmp(host.p + host.n - n, name, n) &&
            (host.n == n || host.p[host.n - n - 1] == '.');
+}
+
+bool gw_address_is_loopback(const char *address)
+{
+    const struct gw_view text = {address, strlen(address)};
+    return !strcasecmp(address, "localhost") || is_loopback(text);
 }
 
 bool gw_host_is_local(struct gw_view text)

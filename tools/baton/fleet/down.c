@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/array.h"
 #include "common/base/clock.h"
@@ -38,6 +39,27 @@ static bool wait_gone(const struct bt_state *state, const char *file, double sec
     return true;
 }
 
+/* Waits until no supervisor holds the lock, and removes the files while no other can begin. A
+ * supervisor removes its own pid file before it ends. False after the given seconds, or when one
+ * has begun to run. */
+static bool clear(const struct bt_state *state, double seconds)
+{
+    char path[PATH_MAX];
+    int lock = -1;
+    int64_t until_ns = baton_now_ns() + (int64_t)(seconds * 1e9);
+    if (bt_state_path(state, "lock", path, NULL) || access(path, F_OK))
+        return true; /* no fleet ever ran there */
+    while (bt_state_lock(state, &lock, NULL) == BATON_AGAIN) {
+        if (baton_now_ns() >= until_ns || bt_state_is_running(state))
+            return false;
+        pause_ms(POLL_MS);
+    }
+    bt_state_clear(state, false);
+    if (lock >= 0)
+        (void)close(lock);
+    return true;
+}
+
 static void signal_process(const struct bt_state *state, const char *name, int number)
 {
     pid_t pid = bt_state_process(state, name, NULL);
@@ -63,32 +85,42 @@ static void stop_some(const struct bt_state *state, const struct bt_names *names
     }
 }
 
+/* The gateway goes first: its clients' last tokens still come from the workers. */
+static void stop_all(const struct bt_state *state, double timeout_s)
+{
+    struct bt_names names;
+    bt_state_names(state, &names);
+    /* Only a gateway's name begins with g, and it is the first. */
+    bool has_gateway = names.n && names.names[0][0] == 'g';
+    stop_some(state, &names, 0, has_gateway, timeout_s);
+    stop_some(state, &names, has_gateway, names.n, timeout_s);
+}
+
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
     struct bt_state state;
-    struct bt_names names;
     struct bt_fleet_file fleet = {.stop_timeout_s = DEFAULT_TIMEOUT_S};
     enum baton_err err = bt_state_find(options->state, &state, why);
     if (err)
         return err;
-    if (!bt_state_is_running(&state)) {
-        bt_state_clear(&state, false);
+    /* A lock without processes is that of a supervisor that begins or ends. */
+    if (!bt_state_is_running(&state) && clear(&state, fleet.stop_timeout_s)) {
         (void)printf("nothing is running with --state %s\n", state.dir);
         return BATON_OK;
     }
     (void)!bt_fleet_file_read(&state, &fleet, NULL); /* without it the default timeout holds */
+    double patience_s = 2 * fleet.stop_timeout_s + MARGIN_S;
     pid_t supervisor = bt_state_pid(&state, "supervisor", NULL);
     /* The supervisor stops the gateway and then the workers: each step may take the timeout. */
     if (supervisor && !kill(supervisor, SIGTERM))
-        (void)wait_gone(&state, "supervisor", 2 * fleet.stop_timeout_s + MARGIN_S);
-    bt_state_names(&state, &names);
-    /* Only a gateway's name begins with g, and it is the first. */
-    bool has_gateway = names.n && names.names[0][0] == 'g';
-    /* The gateway goes first: its clients' last tokens still come from the workers. */
-    stop_some(&state, &names, 0, has_gateway, fleet.stop_timeout_s);
-    stop_some(&state, &names, has_gateway, names.n, fleet.stop_timeout_s);
-    bt_state_clear(&state, false);
+        (void)wait_gone(&state, "supervisor", patience_s);
+    stop_all(&state, fleet.stop_timeout_s);
+    /* Another fleet may have begun in the directory by now. */
+    if (!clear(&state, patience_s) && supervisor &&
+        bt_state_pid(&state, "supervisor", NULL) == supervisor)
+        return baton_fail(why, BATON_TIMEOUT, "the supervisor, process %d, did not stop in %g s",
+                          (int)supervisor, patience_s);
     (void)puts("stopped");
     return BATON_OK;
 }

@@ -1,13 +1,11 @@
 #include "tools/baton/fleet/fleet.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "common/base/array.h"
@@ -16,8 +14,7 @@
 #include "common/base/random.h"
 #include "tools/baton/fleet/install.h"
 
-/* Ports below 32768 are not used for outgoing connections by default. */
-enum { FIRST_INBOX_PORT = 7100, LAST_INBOX_PORT = 32767, TOKEN_WORDS = 2 };
+enum { FIRST_INBOX_PORT = 7100, FIRST_HTTP_PORT = 8000, TOKEN_WORDS = 2 };
 
 enum role { GATEWAY, PREFILL, DECODE };
 
@@ -63,7 +60,7 @@ static void add_log_format(struct bt_command *command, const struct bt_up_option
 static void add_gateway(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
     struct bt_command *command = add_process(fleet, GATEWAY, "gateway");
-    add(command, "--host", options->host);
+    add(command, "--host", fleet->host);
     add(command, "--port", fleet->port);
     add(command, "--inbox", fleet->inbox);
     add_if(command, "--api-keys", fleet->api_keys);
@@ -108,34 +105,20 @@ static void add_workers(struct bt_fleet *fleet, const struct bt_up_options *opti
 
 /* ---- addresses and paths ---- */
 
-/* Returns a socket that reserves the port until it is closed; -1 when the port is in use. It does
- * not listen, and it sets SO_REUSEADDR only after it has the address, so the gateway, which also
- * sets it, may listen there. */
-static int hold_port(int port)
+static enum baton_err choose_ports(struct bt_fleet *fleet, const struct bt_up_options *options,
+                                   struct baton_why *why)
 {
-    const int on = 1;
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((uint16_t)port),
-                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    if (!bind(fd, (const struct sockaddr *)&address, sizeof address) &&
-        !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on))
-        return fd;
-    (void)close(fd);
-    return -1;
-}
-
-static enum baton_err choose_inbox(struct bt_fleet *fleet, struct baton_why *why)
-{
-    for (int port = FIRST_INBOX_PORT; port <= LAST_INBOX_PORT; port++)
-        if ((fleet->inbox_hold = hold_port(port)) >= 0) {
-            (void)snprintf(fleet->inbox, sizeof fleet->inbox, "tcp://127.0.0.1:%d", port);
-            return BATON_OK;
-        }
-    return baton_fail(why, BATON_LIMIT, "no free port for the gateway's inbox from %d to %d",
-                      FIRST_INBOX_PORT, LAST_INBOX_PORT);
+    enum baton_err err =
+        options->port ? bt_port_claim(fleet->host, (int)options->port, &fleet->http_port, why)
+                      : bt_port_choose(fleet->host, FIRST_HTTP_PORT, &fleet->http_port, why);
+    if (!err)
+        err = bt_port_choose("127.0.0.1", FIRST_INBOX_PORT, &fleet->inbox_port, why);
+    if (err)
+        return err;
+    (void)snprintf(fleet->port, sizeof fleet->port, "%d", fleet->http_port.number);
+    (void)snprintf(fleet->inbox, sizeof fleet->inbox, "tcp://127.0.0.1:%d",
+                   fleet->inbox_port.number);
+    return BATON_OK;
 }
 
 /* Makes an existing path absolute: the fleet's file tells it to programs in other directories.
@@ -189,7 +172,6 @@ static void put_memory(struct bt_fleet *fleet, const struct bt_up_options *optio
 
 static void put_numbers(struct bt_fleet *fleet, const struct bt_up_options *options)
 {
-    (void)snprintf(fleet->port, sizeof fleet->port, "%d", (int)options->port);
     put_number(fleet->context_tokens, sizeof fleet->context_tokens, options->context_tokens);
     put_memory(fleet, options);
 }
@@ -199,10 +181,10 @@ static void describe(struct bt_fleet *fleet, const struct bt_up_options *options
 {
     struct bt_fleet_file *file = &fleet->file;
     const char *certificate = getenv("BATON_GATEWAY_SSL_CERTFILE");
-    const char *host = !strcmp(options->host, "0.0.0.0") ? "127.0.0.1"
-                       : !strcmp(options->host, "::")    ? "::1"
-                                                         : options->host;
-    *file = (struct bt_fleet_file){.port = options->port,
+    const char *host = !strcmp(fleet->host, "0.0.0.0") ? "127.0.0.1"
+                       : !strcmp(fleet->host, "::")    ? "::1"
+                                                       : fleet->host;
+    *file = (struct bt_fleet_file){.port = fleet->http_port.number,
                                    .n_prefill = options->n_prefill,
                                    .n_decode = options->n_decode,
                                    .stop_timeout_s = options->stop_timeout_s,
@@ -216,6 +198,7 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
 {
     const char *keys = options->api_keys ? options->api_keys : getenv("BATON_GATEWAY_API_KEYS");
     fleet->n = 0;
+    fleet->host = strcasecmp(options->host, "localhost") != 0 ? options->host : "127.0.0.1";
     put_numbers(fleet, options);
     enum baton_err err = bt_state_find(options->state, &fleet->state, why);
     if (!err)
@@ -229,7 +212,7 @@ enum baton_err bt_fleet_plan(struct bt_fleet *fleet, const struct bt_up_options 
     if (!err)
         err = make_absolute("admin-keys", options->admin_keys, fleet->admin_keys, why);
     if (!err)
-        err = choose_inbox(fleet, why);
+        err = choose_ports(fleet, options, why);
     if (err)
         return err;
     (void)snprintf(fleet->pack_dir, sizeof fleet->pack_dir, "%s",

@@ -8,6 +8,7 @@
 #ifndef BATON_TOOLS_BATON_FLEET_FLEET_H
 #define BATON_TOOLS_BATON_FLEET_FLEET_H
 
+#include "tools/baton/fleet/ports.h"
 #include "tools/baton/fleet/state.h"
 #include "tools/baton/fleet/up_options.h"
 
@@ -28,7 +29,8 @@ struct bt_fleet {
     char api_keys[PATH_MAX], admin_keys[PATH_MAX];
     char inbox[40], port[8], context_tokens[16];
     char kv_tokens[24], kv_bytes[24], memory[24], memory_shares[2][16], kv_idle_s[24];
-    int inbox_hold; /* reserves the inbox's port while this process lives */
+    const char *host;                     /* numeric */
+    struct bt_port http_port, inbox_port; /* kept while this process lives */
     struct bt_fleet_file file;
 };
 

@@ -1,10 +1,13 @@
 #include "tools/baton/fleet/up_options.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +15,8 @@
 #include "common/base/os/file.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "tools/baton/fleet/state.h"
+
+enum { MIN_OPEN_FILES = 128 };
 
 #define TEXT(field, ...)   BATON_ROW_TEXT(struct bt_up_options, field, __VA_ARGS__)
 #define INT(field, ...)    BATON_ROW_INT(struct bt_up_options, field, __VA_ARGS__)
@@ -32,8 +37,8 @@ const struct baton_option bt_up_option_table[] = {
          "workers draft tokens for all requests; unset: none"),
     INT(n_prefill, "prefill", "1", 1, BT_MAX_WORKERS, "", "prefill workers"),
     INT(n_decode, "decode", "1", 1, BT_MAX_WORKERS, "", "decode workers"),
-    TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on"),
-    INT(port, "port", "8000", 1, 65535, "", "HTTP port"),
+    TEXT(host, "host", "127.0.0.1", "numeric address to serve HTTP on, or localhost"),
+    INT(port, "port", "8000", 0, 65535, "", "HTTP port; 0 = the first free one from 8000 on"),
     INT(context_tokens, "context-tokens", "0", 0, BATON_MAX_CONTEXT, "tokens",
         "longest prompt and output of a request together; 0 = the model's context"),
     INT(memory, "memory", "0", 0, 1LL << 40, "bytes",
@@ -120,6 +125,27 @@ static enum baton_err check_memory(const struct bt_up_options *options, struct b
     return BATON_OK;
 }
 
+static enum baton_err check_host(const char *host, struct baton_why *why)
+{
+    struct in6_addr address;
+    if (!strcasecmp(host, "localhost") || inet_pton(AF_INET, host, &address) == 1 ||
+        inet_pton(AF_INET6, host, &address) == 1)
+        return BATON_OK;
+    return baton_fail(why, BATON_INVALID,
+                      "--host must be a numeric address or localhost, not \"%.60s\"", host);
+}
+
+/* With fewer a process of the fleet would wait for descriptors without a word. */
+static enum baton_err check_open_files(struct baton_why *why)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_max >= MIN_OPEN_FILES)
+        return BATON_OK;
+    return baton_fail(why, BATON_LIMIT,
+                      "a process may open %d files (ulimit -Hn), and those of a fleet need %d",
+                      (int)limit.rlim_max, MIN_OPEN_FILES);
+}
+
 static bool ends_in_gguf(const char *path)
 {
     size_t n = strlen(path);
@@ -161,6 +187,10 @@ enum baton_err bt_up_check(const struct bt_up_options *options, struct baton_why
         err = check_cores("decode-cores", options->decode_cores, why);
     if (!err)
         err = check_memory(options, why);
+    if (!err)
+        err = check_host(options->host, why);
+    if (!err)
+        err = check_open_files(why);
     if (!err)
         err = check_model(options->model, why);
     if (!err)

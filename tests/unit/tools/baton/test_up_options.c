@@ -10,7 +10,7 @@ TEST(processors_are_auto_all_or_a_list)
 {
     static const char *const good[] = {"auto", "all", "0", "0,2-3", "10-12,1"};
     static const char *const bad[] = {"", "a", "0,", "-1", "1-", "0-1-2", "0;1"};
-    struct bt_up_options options = {.model = "/nowhere"};
+    struct bt_up_options options = {.model = "/nowhere", .host = "localhost"};
     for (size_t i = 0; i < BATON_N_OF(good); i++) {
         struct baton_why why = {.text = ""};
         options.decode_cores = good[i];
