@@ -64,5 +64,7 @@ void baton_chat_abilities_put(struct baton_json_out *out, const char *key,
     put_way(out, "parallel_calls", parallel[abilities->parallel]);
     put_way(out, "text_beside_calls", beside[abilities->beside]);
     put_flags(out, abilities);
+    if (abilities->told_form)
+        baton_json_put_string(out, NULL, "tools_told");
     baton_json_close(out, ']');
 }

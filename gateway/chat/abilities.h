@@ -36,7 +36,12 @@ enum baton_chat_beside {
     BATON_CHAT_BESIDE_TOGETHER
 };
 
+struct baton_tool_format;
+
 struct baton_chat_abilities {
+    /* The form of calls with which the tools are told as text; NULL: the template shows them. */
+    const struct baton_tool_format *told_form;
+
     /* Shapes of content by role. The text of parts is joined for roles that do not take parts; text
      * becomes one part for roles that take nothing else. */
     bool takes_parts[BATON_CHAT_N_ROLES];  /* writes each of several parts */

@@ -384,6 +384,15 @@ static bool runs(const struct probe *probe)
     return runs;
 }
 
+/* True when prompts do not have the tools' names. A template that fails shows neither. */
+static bool hides_tools(const struct probe *probe)
+{
+    static const char *const words[2] = {TOOL_NAME, TOOL_NAME};
+    int n = count_words(probe, "u", probe->tools, words);
+    int n_after_system = count_words(probe, "su", probe->tools, words);
+    return n <= 0 && n_after_system <= 0 && n + n_after_system > -2;
+}
+
 struct baton_chat_abilities baton_chat_probe(const struct baton_chat *chat,
                                              const struct baton_chat_jinja *template,
                                              bool has_tools)
@@ -398,6 +407,11 @@ struct baton_chat_abilities baton_chat_probe(const struct baton_chat *chat,
         if (has_tools)
             find_tools(&probe);
     }
+    bool is_told = has_tools && hides_tools(&probe);
     baton_json_free(tools);
-    return probe.abilities;
+    if (!is_told)
+        return probe.abilities;
+    struct baton_chat_abilities abilities = baton_chat_probe(chat, template, false);
+    abilities.told_form = template->tool_format;
+    return abilities;
 }

@@ -124,7 +124,8 @@ static enum baton_err write_out(const struct baton_chat *chat,
 /* Returns the narrowest abilities that keep the shapes of content. */
 static struct baton_chat_abilities narrow(const struct baton_chat_abilities *abilities)
 {
-    struct baton_chat_abilities narrow = {.wants_system = abilities->wants_system,
+    struct baton_chat_abilities narrow = {.told_form = abilities->told_form,
+                                          .wants_system = abilities->wants_system,
                                           .wants_tools = abilities->wants_tools,
                                           .wants_whole_tools = abilities->wants_whole_tools,
                                           .names_thinking = abilities->names_thinking};

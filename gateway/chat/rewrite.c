@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gateway/chat/calls.h"
+#include "gateway/chat/tell.h"
 #include "gateway/chat/turns.h"
 
 /* ---- systems and neighbours ---- */
@@ -304,6 +305,27 @@ static struct baton_json *tools_for(const struct baton_chat_abilities *abilities
     return made;
 }
 
+/* Adds a text about the tools to the first system message, or as one. */
+static void tell_tools(const struct baton_tool_format *form, const struct baton_json *tools,
+                       struct baton_chat_turns *turns)
+{
+    struct baton_chat_turns out = {.ok = turns->ok};
+    struct baton_json *told = baton_chat_tell_tools(form, tools);
+    if (told && turns->n && is_system(&turns->items[0])) {
+        baton_chat_turn_join(turns, &turns->items[0], told);
+        baton_json_free(told);
+        return;
+    }
+    out.ok = out.ok && told;
+    baton_chat_turns_push(&out,
+                          (struct baton_chat_turn){.role = BATON_CHAT_SYSTEM, .content = told});
+    for (size_t i = 0; i < turns->n; i++) {
+        baton_chat_turns_push(&out, turns->items[i]);
+        turns->items[i] = (struct baton_chat_turn){0};
+    }
+    baton_chat_turns_replace(turns, &out);
+}
+
 /* ---- the conversation ---- */
 
 enum baton_err baton_chat_rewrite(const struct baton_chat_abilities *abilities,
@@ -313,6 +335,8 @@ enum baton_err baton_chat_rewrite(const struct baton_chat_abilities *abilities,
     struct baton_chat_turns turns;
     *rewritten = (struct baton_chat_rewritten){.input = *input};
     baton_chat_turns_read(&turns, input->messages);
+    if (input->tools && abilities->told_form)
+        tell_tools(abilities->told_form, input->tools, &turns);
     settle_last(&turns, &rewritten->input);
     name_developers(abilities, &turns);
     join_text_to_calls(abilities, &turns);

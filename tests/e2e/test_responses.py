@@ -53,9 +53,9 @@ PAIRS = [
                                              {"type": "input_text", "text": "b"}]}]},
      {"messages": [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": [
          {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}]}),
-    ({"input": "Hi", "tools": [{"type": "function", "strict": True, **TOOL}]},
+    ({"input": "Hi", "tools": [{"type": "function", "strict": False, **TOOL}]},
      {"messages": [{"role": "user", "content": "Hi"}],
-      "tools": [{"type": "function", "function": {**TOOL, "strict": True}}]}),
+      "tools": [{"type": "function", "function": {**TOOL, "strict": False}}]}),
     ({"input": "Hi", "tools": [{"type": "function", **TOOL}], "tool_choice": "none"},
      {"messages": [{"role": "user", "content": "Hi"}]}),
     ({"input": "Hi", "reasoning": {"effort": "low", "summary": "auto"}},

@@ -2,8 +2,8 @@
 import json
 
 import pytest
-from conftest import TOOLS
-from fleet import Fleet
+from conftest import TOOLS, written
+from fleet import Fleet, Stream
 
 WEATHER = {"type": "object",
            "properties": {"city": {"type": "string", "maxLength": 6},
@@ -17,7 +17,7 @@ NAMED = {"type": "function", "function": {"name": "weather"}}
 
 
 # Names a form, and shows nothing of the tools.
-SILENT = ("{% if tools %}<tool_call>{% endif %}"
+SILENT = ("{% if tools %}{{ tools[0].function.name }}<tool_call>{% endif %}"
           "{% for message in messages %}{{ message.content }}\n{% endfor %}")
 
 
@@ -185,7 +185,68 @@ def test_ollamas_format_leaves_room_for_calls(calling):
                         "arguments": json.dumps(call["function"]["arguments"])}})
 
 
-def test_a_model_without_a_form_is_named(shown):
-    status, answer, _ = shown.request("POST", "/v1/chat/completions", body(tool_choice="required"))
-    assert status == 400 and answer["error"]["param"] == "tool_choice", answer
-    assert "chat template" in answer["error"]["message"]
+@pytest.fixture(scope="module")
+def plain():
+    """A fleet whose template knows neither tools nor a form of calls."""
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as started:
+        yield started
+        started.wait_all_free()
+
+
+CITY = [{"type": "function", "function": {"name": "weather", "parameters": {
+    "type": "object", "properties": {"city": {"type": "string", "maxLength": 6}},
+    "required": ["city"], "additionalProperties": False}}}]
+ASKED = [{"role": "user", "content": "How is it?"}]
+
+
+def test_any_template_calls_in_the_generic_form(plain):
+    """Told as calls in all four APIs, and in their streams."""
+    function, short = CITY[0]["function"], dict(max_tokens=100, temperature=1.5)
+    chat = dict(messages=ASKED, tools=CITY, tool_choice="required", parallel_tool_calls=False)
+    [choice] = plain.post("/v1/chat/completions", {**chat, **short})["choices"]
+    [call] = choice["message"]["tool_calls"]
+    assert choice["finish_reason"] == "tool_calls" and call["function"]["name"] == "weather"
+    assert set(json.loads(call["function"]["arguments"])) == {"city"}
+    named = {**chat, **short, "tool_choice": NAMED, "stream": True}
+    events = list(Stream(plain.port, named, "/v1/chat/completions").events)[:-1]
+    deltas = [event.json()["choices"][0]["delta"] for event in events]
+    assert any(delta.get("tool_calls") for delta in deltas)
+    assert not any(delta.get("content") for delta in deltas)
+    anthropic = plain.post("/v1/messages", dict(
+        messages=ASKED, tool_choice={"type": "tool", "name": "weather"}, **short,
+        tools=[{"name": "weather", "input_schema": function["parameters"]}]))
+    [block] = [one for one in anthropic["content"] if one["type"] == "tool_use"]
+    assert block["name"] == "weather" and set(block["input"]) == {"city"}
+    response = plain.post("/v1/responses", dict(
+        input="How is it?", tools=[{"type": "function", **function}], tool_choice="required",
+        max_output_tokens=100, parallel_tool_calls=False, temperature=1.5))
+    [item] = [one for one in response["output"] if one["type"] == "function_call"]
+    assert item["name"] == "weather" and set(json.loads(item["arguments"])) == {"city"}
+    ollama = plain.post("/api/chat", {**chat, "model": "tale", "stream": False,
+                                      "options": {"num_predict": 100, "temperature": 1.5}})
+    [call] = ollama["message"]["tool_calls"]
+    assert call["function"]["name"] == "weather" and set(call["function"]["arguments"]) == {"city"}
+
+
+def test_tools_that_a_template_does_not_show_are_told(plain):
+    def prompt(**more):
+        return plain.post("/apply-template", {
+            "messages": [{"role": "system", "content": "Be kind."}, *ASKED], **more})["prompt"]
+
+    told = prompt(tools=CITY)
+    system = told.split("<|im_end|>")[0]
+    assert system.startswith("<|im_start|>system\nBe kind.\n\n# Tools\n")
+    [line] = [line for line in system.splitlines() if line.startswith('{"type"')]
+    assert json.loads(line) == CITY[0]
+    assert '<tool_call>\n{"name": <function-name>, "arguments": ' in system
+    assert told.split("<|im_end|>")[1:] == prompt().split("<|im_end|>")[1:]
+    assert prompt(tools=CITY, tool_choice="none") == prompt()
+    model = plain.request("GET", "/v1/models")[1]["data"][0]
+    assert model["tool_call_form"] == "generic"
+    assert "tools_told" in model["chat_template_abilities"]["with_tools"]
+    # A model that calls by itself is understood, and its text stays.
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "7"}}\n</tool_call>'
+    [choice] = plain.post("/v1/chat/completions", dict(
+        messages=ASKED, tools=CITY, **written("See.\n" + call)))["choices"]
+    assert choice["message"]["content"].strip() == "See."
+    assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"]) == {"city": "7"}

@@ -64,6 +64,7 @@ def test_special_tokens_of_the_form_are_read_and_not_shown(tmp_path):
     config.write_text(json.dumps({**json.loads(config.read_text()),
                                   "eos_token_id": [761, 762, 767]}))
     (model / "chat_template.jinja").write_text(
+        "{{ tools[0].function.name if tools }}"
         "{% for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}"
         "{% if m.role == 'assistant' %}<|return|>{% else %}<|end|>{% endif %}{% endfor %}"
         "<|start|>assistant{# <|channel|>analysis<|message|> #}")

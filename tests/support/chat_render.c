@@ -1,8 +1,8 @@
 /* Renders conversations for tests: one JSON object a line on stdin, one on stdout.
  *
  *     {"template": text, "messages": [...], "tools": [...], "continues": bool}
- *     {"abilities": {...}, "text": text, "messages": [...], "tools": [...]}, or
- *     {"abilities": {...}, "error": text}
+ *     {"tool_form": name, "abilities": {...}, "text": text, "messages": [...], "tools": [...]}, or
+ *     {"tool_form": name, "abilities": {...}, "error": text}
  *
  * The messages and tools of the answer are those that the template got. */
 #include <stdio.h>
@@ -57,6 +57,7 @@ static void answer(const struct baton_json *job, const struct baton_chat *chat)
     baton_buf_init(&line, LINE_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&line);
     baton_json_open(&out, NULL, '{');
+    baton_json_put_string_or_null(&out, "tool_form", baton_chat_tool_form(chat));
     baton_chat_put_abilities(chat, &out, "abilities");
     if (baton_chat_problem(chat))
         baton_json_put_string(&out, "error", baton_chat_problem(chat));

@@ -139,22 +139,12 @@ static bool can_hold(struct gw_completion_builder *builder, bool is_forced)
     const struct baton_tool_format *format = builder->options.form.tools;
     const enum baton_grammar_kind given = builder->params.shared.sampling.grammar.kind;
     if (!is_forced)
-        return given != BATON_GRAMMAR_NONE
-                   ? given == BATON_GRAMMAR_JSON_SCHEMA && baton_call_structure_forces(format)
-                   : baton_call_structure_triggers(format);
+        return given != BATON_GRAMMAR_NONE ? given == BATON_GRAMMAR_JSON_SCHEMA && format
+                                           : baton_call_structure_triggers(format);
     if (given != BATON_GRAMMAR_NONE && given != BATON_GRAMMAR_JSON_SCHEMA)
         gw_fields_fail(&builder->fields, "tool_choice", "invalid_value",
                        "tool_choice: a forced call cannot be combined with grammar, regex or "
                        "structural_tag");
-    else if (!format)
-        gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
-                       "tool_choice: this model's chat template does not show how it writes calls, "
-                       "so calls cannot be forced; \"auto\" and \"none\" are supported");
-    else if (!baton_call_structure_forces(format))
-        gw_fields_fail(&builder->fields, "tool_choice", "unsupported_field",
-                       "tool_choice: calls in this model's form (%s) cannot be forced; \"auto\" "
-                       "and \"none\" are supported",
-                       format->name);
     return !builder->fields.failed;
 }
 

@@ -82,12 +82,14 @@ const struct baton_tool_format baton_tool_formats[] = {
      .begin = "<|tool_call_start|>",
      .end = "<|tool_call_end|>",
      .name_key = "name",
-     .arguments_key = "arguments"},
+     .arguments_key = "arguments",
+     .tags = {.key_end = "="}},
     {.name = "gemma4",
      .mark = "<|tool_call>",
      .syntax = BATON_TOOL_GEMMA,
      .begin = "<|tool_call>call:",
-     .end = "<tool_call|>"},
+     .end = "<tool_call|>",
+     .tags = {.key_end = ":", .string_begin = "<|\"|>", .value_end = "<|\"|>"}},
     {.name = "nemotron",
      .mark = "<TOOLCALL>",
      .begin = "<TOOLCALL>",
@@ -208,10 +210,20 @@ const struct baton_tool_format baton_tool_formats[] = {
      .open = "<|python_tag|>",
      .name_key = "name",
      .arguments_key = "parameters"},
-    {.name = "pythonic", .mark = "[func_name1(params_name1=", .syntax = BATON_TOOL_PYTHON},
+    {.name = "pythonic",
+     .mark = "[func_name1(params_name1=",
+     .syntax = BATON_TOOL_PYTHON,
+     .tags = {.key_end = "="}},
 };
 
 const size_t baton_n_tool_formats = BATON_N_OF(baton_tool_formats);
+
+const struct baton_tool_format baton_tool_generic = {.name = "generic",
+                                                     .begin = "<tool_call>",
+                                                     .end = "</tool_call>",
+                                                     .separator = "\n",
+                                                     .name_key = "name",
+                                                     .arguments_key = "arguments"};
 
 static bool fits(const struct baton_tool_format *format, const char *source, size_t n)
 {
@@ -226,7 +238,7 @@ const struct baton_tool_format *baton_tool_format_of(const char *source, size_t 
     for (size_t i = 0; i < baton_n_tool_formats; i++)
         if (fits(&baton_tool_formats[i], source, n))
             return &baton_tool_formats[i];
-    return NULL;
+    return &baton_tool_generic;
 }
 
 void baton_tool_format_markers(const struct baton_tool_format *format,

@@ -13,7 +13,7 @@
  *
  * Ownership: formats are static.
  * Threading: pure.
- * Errors:    a template with an unknown form of calls has no format.
+ * Errors:    none.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_FORMAT_H
@@ -61,7 +61,10 @@ struct baton_tool_format {
 extern const struct baton_tool_format baton_tool_formats[];
 extern const size_t baton_n_tool_formats;
 
-/* The format that a template's source makes a model write; NULL: none that is known. */
+/* The form for templates that show none: the JSON that most models have seen. */
+extern const struct baton_tool_format baton_tool_generic;
+
+/* The format that a template's source makes a model write; the generic one when none is known. */
 const struct baton_tool_format *baton_tool_format_of(const char *source, size_t n);
 
 /* The texts that the format's special tokens are in: calls put for each. */

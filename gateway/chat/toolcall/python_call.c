@@ -179,10 +179,9 @@ static struct baton_json *read_marked(struct reader *reader)
 static struct baton_json *read_key(struct reader *reader)
 {
     skip_space(reader);
-    if (!reader->is_gemma)
-        return reader->at < reader->end && (*reader->at == '"' || *reader->at == '\'')
-                   ? read_string(reader)
-                   : NULL;
+    bool is_quoted = reader->at < reader->end && (*reader->at == '"' || *reader->at == '\'');
+    if (!reader->is_gemma || is_quoted)
+        return is_quoted ? read_string(reader) : NULL;
     struct baton_json *key = read_marked(reader);
     size_t n = key ? 0 : word_length(reader);
     if (key || !n)

@@ -7,7 +7,7 @@
  *
  * Ownership: the wish and the form are borrowed; the text goes to the caller's buffer.
  * Threading: pure.
- * Errors:    put: INVALID, a grammar cannot express calls of this form.
+ * Errors:    put: INVALID, a grammar cannot find calls of this form in text.
  */
 #ifndef BATON_GATEWAY_CHAT_TOOLCALL_STRUCTURE_H
 #define BATON_GATEWAY_CHAT_TOOLCALL_STRUCTURE_H
@@ -25,9 +25,7 @@ struct baton_call_wish {
                                         forced; NULL: any text */
 };
 
-/* forces: true when calls can be forced. triggers: true when calls after text can follow
- * schemas. */
-bool baton_call_structure_forces(const struct baton_tool_format *format);
+/* True when calls after text can follow schemas. */
 bool baton_call_structure_triggers(const struct baton_tool_format *format);
 
 /* True when the tool's arguments follow its schema also when no call is forced. */

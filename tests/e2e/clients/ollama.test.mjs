@@ -32,7 +32,7 @@ test('the model is listed, shown and running', async () => {
   const { models: [running] } = await ollama.ps();
   assert.equal(running.name, listed.name);
   const shown = await ollama.show({ model: listed.name });
-  assert.deepEqual(shown.capabilities, ['completion']);
+  assert.deepEqual(shown.capabilities, ['completion', 'tools']);
   const family = shown.model_info['general.architecture'];
   assert.equal(family, listed.details.family);
   assert.ok(shown.model_info[`${family}.context_length`] > 0);

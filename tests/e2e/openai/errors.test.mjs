@@ -55,9 +55,6 @@ test('a field without the one that it needs is a BadRequestError', async () => {
 });
 
 test('what is not served is a BadRequestError that names it', async () => {
-  const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
-  await assert.rejects(chat({ tools, tool_choice: 'required' }),
-    isError(OpenAI.BadRequestError, 400, { param: 'tool_choice', code: 'unsupported_field' }));
   await assert.rejects(chat({ tools: [{ type: 'custom', custom: { name: 'f' } }] }),
     isError(OpenAI.BadRequestError, 400, { param: 'tools', code: 'invalid_value' }));
   await assert.rejects(complete({ suffix: 'end' }),

@@ -130,14 +130,16 @@ TEST(names_in_a_message_are_not_the_templates_text)
 
 TEST(a_template_for_tools_is_taken_when_there_are_tools)
 {
-    struct baton_chat *chat = chat_open_with_tools(EACH("") "plain", EACH("") "tools", "auto");
+    struct baton_chat *chat = chat_open_with_tools(
+        EACH("") "plain", EACH("") "tools{{ tools[0].function.name }}", "auto");
     struct baton_chat_text text;
     assert_chat_renders(chat, "u:A", "Aplain");
     assert_ok(chat_render_request(chat,
                                   "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],"
-                                  "\"tools\":[{\"type\":\"function\"}]}",
+                                  "\"tools\":[{\"type\":\"function\",\"function\":{"
+                                  "\"name\":\"f\"}}]}",
                                   &text, NULL));
-    assert_string_equal(baton_buf_text(&text.bytes), "tools");
+    assert_string_equal(baton_buf_text(&text.bytes), "toolsf");
     baton_chat_text_fini(&text);
     baton_chat_close(chat);
 }

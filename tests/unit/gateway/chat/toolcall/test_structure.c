@@ -15,9 +15,15 @@ enum { WALKS = 40, MOST_FREE = 400, TEXT_BYTES = 8192 };
 static const char tools_text[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"strict\":true,\"parameters\":{"
     "\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\",\"maxLength\":9},"
-    "\"days\":{\"$ref\":\"#/$defs/few\"},\"unit\":{\"enum\":[\"C\",\"F\"]}},"
+    "\"days\":{\"$ref\":\"#/$defs/few\"},\"unit\":{\"enum\":[\"C\",\"F\"]},"
+    "\"note\":{\"type\":\"string\"},\"deep\":{\"type\":\"object\",\"properties\":{"
+    "\"on\":{\"type\":\"boolean\"},\"why\":{\"type\":\"string\"}},\"required\":[\"on\"],"
+    "\"additionalProperties\":false}},"
     "\"required\":[\"city\",\"unit\"],\"additionalProperties\":false,"
     "\"$defs\":{\"few\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":9}}}}},"
+    "{\"type\":\"function\",\"function\":{\"name\":\"pick\",\"parameters\":{\"type\":"
+    "\"object\",\"properties\":{\"a\":{\"type\":\"boolean\"},\"b\":{\"type\":\"string\"}},"
+    "\"additionalProperties\":false}}},"
     "{\"type\":\"function\",\"function\":{\"name\":\"now\"}}]";
 
 static struct baton_json *tools;
@@ -146,6 +152,14 @@ static void take_reasoning(void *user, const char *text, size_t n)
     answer->n_reasoning += n;
 }
 
+/* 1 when there is such a member, which is of the kind. */
+static size_t has(const struct baton_json *json, const char *key, enum baton_json_kind kind)
+{
+    const struct baton_json *value = baton_json_get(json, key);
+    assert_true(!value || baton_json_kind(value) == kind);
+    return value != NULL;
+}
+
 static void take_call(void *user, const char *name, size_t n_name, const char *arguments, size_t n)
 {
     struct answer *answer = user;
@@ -154,13 +168,18 @@ static void take_call(void *user, const char *name, size_t n_name, const char *a
         fail_msg("%.*s in %s", (int)n, arguments, answer->whole);
     answer->n_calls++;
     if (n_name == 7 && !memcmp(name, "weather", 7)) {
-        const struct baton_json *days = baton_json_get(json, "days"),
-                                *unit = baton_json_get(json, "unit");
+        const struct baton_json *unit = baton_json_get(json, "unit");
         answer->n_weather++;
-        assert_int_equal(baton_json_kind(baton_json_get(json, "city")), BATON_JSON_STRING);
         assert_true(baton_json_is(unit, "C") || baton_json_is(unit, "F"));
-        assert_true(!days || baton_json_kind(days) == BATON_JSON_INT);
-        assert_int_equal(baton_json_size(json), days ? 3 : 2);
+        size_t n_found = 1 + has(json, "city", BATON_JSON_STRING) +
+                         has(json, "days", BATON_JSON_INT) + has(json, "note", BATON_JSON_STRING) +
+                         has(json, "deep", BATON_JSON_OBJECT);
+        assert_non_null(baton_json_get(json, "city"));
+        assert_int_equal(baton_json_size(json), n_found);
+    } else if (n_name == 4) {
+        assert_memory_equal(name, "pick", 4);
+        size_t n_found = has(json, "a", BATON_JSON_BOOL) + has(json, "b", BATON_JSON_STRING);
+        assert_int_equal(baton_json_size(json), n_found);
     } else {
         assert_int_equal(n_name, 3);
         assert_memory_equal(name, "now", 3);
@@ -238,9 +257,10 @@ TEST(a_forced_answer_is_calls_in_every_form)
     for (size_t i = 0; i < baton_n_tool_formats; i++) {
         const struct baton_tool_format *format = &baton_tool_formats[i];
         const struct baton_answer_form form = form_of(format);
-        if (baton_call_structure_forces(format))
-            check_texts(&form, &wish, is_calls);
+        check_texts(&form, &wish, is_calls);
     }
+    const struct baton_answer_form generic = form_of(&baton_tool_generic);
+    check_texts(&generic, &wish, is_calls);
 }
 
 TEST(a_named_tool_is_called_once)
@@ -250,8 +270,7 @@ TEST(a_named_tool_is_called_once)
     for (size_t i = 0; i < baton_n_tool_formats; i++) {
         const struct baton_tool_format *format = &baton_tool_formats[i];
         const struct baton_answer_form form = form_of(format);
-        if (baton_call_structure_forces(format))
-            check_texts(&form, &wish, is_one_of_weather);
+        check_texts(&form, &wish, is_one_of_weather);
     }
 }
 
@@ -319,10 +338,10 @@ TEST(an_answer_by_a_schema_may_be_calls_too)
     baton_json_free(number);
 }
 
-TEST(calls_of_python_cannot_be_forced)
+TEST(calls_without_a_mark_are_not_found_in_text)
 {
     struct baton_buf text;
-    const struct baton_call_wish wish = {.tools = tools, .is_forced = true};
+    const struct baton_call_wish wish = {.tools = tools};
     const struct baton_answer_form form = form_of(tool_format_named("pythonic"));
     baton_buf_init(&text, TEXT_BYTES);
     struct baton_json_out out = baton_json_out(&text);
