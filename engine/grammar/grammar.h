@@ -27,6 +27,9 @@ enum baton_err baton_regex_read(struct baton_exprs *exprs, const char *text, siz
                                 struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,
                                struct baton_why *why) BATON_MUST_CHECK;
+/* Likewise, into exprs that have rules already; *expr is the rule root. */
+enum baton_err baton_gbnf_parse(struct baton_exprs *exprs, const char *text, size_t n,
+                                uint32_t *expr, struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_schema_read(struct baton_exprs *exprs, const char *text, size_t n,
                                  struct baton_why *why) BATON_MUST_CHECK;
 enum baton_err baton_structure_read(struct baton_exprs *exprs, const char *text, size_t n,

@@ -108,6 +108,20 @@ static uint32_t read_regex(struct baton_schema *s, const struct baton_json *form
     return expr;
 }
 
+static uint32_t read_grammar(struct baton_schema *s, const struct baton_json *format)
+{
+    struct baton_why why = {""};
+    uint32_t expr = 0;
+    size_t n = 0;
+    const char *text = text_of(s, format, "grammar", &n);
+    enum baton_err err = text ? baton_gbnf_parse(s->exprs, text, n, &expr, &why) : BATON_OK;
+    if (err == BATON_INVALID)
+        baton_schema_fail(s, "grammar: %.160s", why.text);
+    else if (err)
+        s->err = s->err ? s->err : err;
+    return expr;
+}
+
 static uint32_t any_text(struct baton_schema *s, const struct baton_json *excludes,
                          const char *keyword)
 {
@@ -240,6 +254,7 @@ static const struct {
     {"token", read_token, {"token"}},
     {"json_schema", read_schema, {"json_schema"}},
     {"regex", read_regex, {"pattern"}},
+    {"grammar", read_grammar, {"grammar"}},
     {"any_text", read_any_text, {"excludes"}},
     {"sequence", read_sequence, {"elements"}},
     {"or", read_or, {"elements"}},
@@ -271,8 +286,9 @@ static uint32_t read_format(struct baton_schema *s, const struct baton_json *for
     while (name && i < n && strcmp(types[i].name, name) != 0)
         i++;
     if (!name || i == n)
-        baton_schema_fail(s, "type: must be const_string, token, json_schema, regex, any_text, "
-                             "sequence, or, tag, triggered_tags, tags_with_separator or repeat");
+        baton_schema_fail(
+            s, "type: must be const_string, token, json_schema, regex, grammar, "
+               "any_text, sequence, or, tag, triggered_tags, tags_with_separator or repeat");
     else
         check_members(s, format, i);
     if (s->err)

@@ -191,6 +191,13 @@ const char *baton_chat_problem(const struct baton_chat *chat)
     return chat->plain.jinja ? NULL : chat->problem;
 }
 
+static bool is_continued(const struct baton_chat_input *input)
+{
+    const struct baton_json *last =
+        baton_json_at(input->messages, baton_json_size(input->messages) - 1);
+    return input->continues && !baton_chat_is_blank(baton_json_get(last, "content"));
+}
+
 /* True when the answer begins within reasoning: that of the message that is continued, or one that
  * the prompt's end opens. */
 static bool opens_reasoning(const struct baton_reasoning_format *format,
@@ -198,7 +205,7 @@ static bool opens_reasoning(const struct baton_reasoning_format *format,
 {
     const struct baton_json *last =
         baton_json_at(input->messages, baton_json_size(input->messages) - 1);
-    if (!format || !input->continues || baton_chat_is_blank(baton_json_get(last, "content")))
+    if (!format || !is_continued(input))
         return baton_reasoning_is_open(format, prompt, n);
     struct baton_json *text = baton_chat_words(baton_json_get(last, "content"));
     const char *words = baton_json_string(text, NULL);
@@ -218,10 +225,15 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
     size_t n = text->bytes.len, n_begin = tools && tools->text_begin ? strlen(tools->begin) : 0;
     bool opens_call =
         n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, tools->begin, n_begin);
+    bool opens = opens_reasoning(template->reasoning_format, input, prompt, n);
     return (struct baton_answer_form){
         .tools = input->tools || opens_call ? tools : NULL,
         .reasoning = template->reasoning_format,
-        .opens_reasoning = opens_reasoning(template->reasoning_format, input, prompt, n),
+        .opens_reasoning = opens,
+        .skips_reasoning =
+            !opens && (baton_chat_wants_no_reasoning(input) || is_continued(input) ||
+                       baton_reasoning_is_closed(template->reasoning_format, prompt, n)),
+        .is_continued = !opens && is_continued(input),
         .opens_call = opens_call,
         .functions = input->tools};
 }

@@ -39,6 +39,9 @@ struct baton_chat {
 void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
                            const struct baton_chat_input *input);
 
+/* True when the client does not want reasoning. A variable of the template outweighs the wish. */
+bool baton_chat_wants_no_reasoning(const struct baton_chat_input *input);
+
 /* ---- chat.c ---- */
 
 /* Returns the template for the input. */

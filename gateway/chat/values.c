@@ -1,6 +1,7 @@
 /* Converts a conversation's JSON to the values of a template. */
 #include <string.h>
 
+#include "common/base/array.h"
 #include "gateway/chat/parts.h"
 
 static struct jinja_value own_text(struct jinja_run *run, const char *text)
@@ -52,6 +53,19 @@ static void set_text(struct jinja_run *run, const char *name, const char *text)
     baton_jinja_set(run, name, own_text(run, text ? text : ""));
 }
 
+/* The names of the switch in templates. */
+static const char *const switches[] = {"enable_thinking", "thinking"};
+
+bool baton_chat_wants_no_reasoning(const struct baton_chat_input *input)
+{
+    for (size_t i = 0; i < BATON_N_OF(switches); i++) {
+        const struct baton_json *given = baton_json_get(input->kwargs, switches[i]);
+        if (baton_json_kind(given) == BATON_JSON_BOOL)
+            return !baton_json_bool(given);
+    }
+    return input->thinking == BATON_THINKING_OFF;
+}
+
 void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
                            const struct baton_chat_input *input)
 {
@@ -59,6 +73,9 @@ void baton_chat_set_values(struct jinja_run *run, const struct baton_chat *chat,
     const struct baton_json *kwargs = input->kwargs;
     for (void *it = baton_json_first(kwargs); it; it = baton_json_next(kwargs, it))
         baton_jinja_set(run, baton_json_key(it), jinja_json_value(run, baton_json_member(it)));
+    for (size_t i = 0; i < BATON_N_OF(switches) && input->thinking; i++)
+        if (!baton_json_get(kwargs, switches[i]))
+            baton_jinja_set(run, switches[i], jinja_bool(input->thinking == BATON_THINKING_ON));
     if (input->reasoning_effort)
         baton_jinja_set(
             run, "reasoning_effort",

@@ -77,10 +77,43 @@ def test_none_leaves_it_in_the_text(calling):
     assert message["content"] == REASONING + "Yes." and "reasoning_content" not in message
 
 
-def test_a_schema_holds_an_answer_whose_prompt_opened_reasoning(calling):
-    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"const": "Yes."}}}
-    message, _ = ask(calling, "", response_format=schema, **OPEN)
-    assert json.loads(message["content"]) == "Yes." and "reasoning_content" not in message
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"const": "Yes."}}}
+FORMS = [{"response_format": SCHEMA}, {"regex": r'"Yes\."'}, {"grammar": 'root ::= "\\"Yes.\\""'},
+         {"structured_outputs": {"choice": ['"Yes."']}}]
+OFF = [{"reasoning_effort": "none"}, {"enable_thinking": False}, {"thinking": {"type": "disabled"}},
+       {"reasoning": {"effort": "none"}}, {"reasoning": {"enabled": False}},
+       {"thinking_token_budget": 0}, {"chat_template_kwargs": {"enable_thinking": False}}]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+def test_a_form_begins_behind_the_reasoning(calling, form):
+    """Which this model does not end."""
+    message, usage = ask(calling, "", **{"response_format": None, **form, **OPEN}, max_tokens=9)
+    assert message["reasoning_content"] and message["content"] == ""
+    assert usage["completion_tokens_details"]["reasoning_tokens"] == 9
+
+
+@pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+@pytest.mark.parametrize("off", OFF, ids=range(len(OFF)))
+def test_without_reasoning_a_form_is_the_answer(calling, form, off):
+    message, _ = ask(calling, "", **{"response_format": None, **form, **off}, temperature=2)
+    assert message["content"] == '"Yes."' and "reasoning_content" not in message
+
+
+@pytest.mark.parametrize("off", OFF[:3], ids=range(3))
+def test_without_reasoning_a_forced_call_comes_alone(calling, off):
+    for seed in range(8):
+        body = {"messages": [{"role": "user", "content": "Go."}], "tools": TOOLS, "seed": seed,
+                "tool_choice": "required", "temperature": 3, "max_tokens": 300, **off}
+        choice = calling.post("/v1/chat/completions", body)["choices"][0]
+        assert "reasoning_content" not in choice["message"]
+        assert choice["finish_reason"] == "length" or choice["message"]["tool_calls"]
+
+
+def test_a_bound_that_is_not_kept_is_refused(calling):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions",
+                                        body("a", thinking_token_budget=100))
+    assert status == 400 and answer["error"]["param"] == "thinking_token_budget"
 
 
 def test_another_name_is_refused(calling):

@@ -278,13 +278,14 @@ static void check_names(struct parser *p)
             r->err = baton_fail(r->why, BATON_INVALID, "the rule %s is not defined", name->text);
 }
 
-enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,
-                               struct baton_why *why)
+enum baton_err baton_gbnf_parse(struct baton_exprs *exprs, const char *text, size_t n,
+                                uint32_t *expr, struct baton_why *why)
 {
     struct parser p = {.reader = {.exprs = exprs, .text = text, .n = n, .why = why}};
     p.end = &p.first;
-    /* The reader's rule 0 is the language, wherever the text defines root. */
-    (void)find_name(&p, "root"); /* rule 0 */
+    /* The first rule is root's, wherever the text defines it. */
+    const struct name *root = find_name(&p, "root");
+    *expr = root ? baton_expr_rule(exprs, root->rule) : 0;
     for (skip_space(&p.reader, true); !baton_reader_at_end(&p.reader); skip_space(&p.reader, true))
         parse_rule(&p);
     check_names(&p);
@@ -292,4 +293,11 @@ enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size
     baton_reader_fini(&p.reader);
     tdestroy(p.tree, free);
     return err;
+}
+
+enum baton_err baton_gbnf_read(struct baton_exprs *exprs, const char *text, size_t n,
+                               struct baton_why *why)
+{
+    uint32_t root; /* rule 0, which is the language */
+    return baton_gbnf_parse(exprs, text, n, &root, why);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "gateway/api/json_util.h"
+#include "gateway/api/params/thinking.h"
 #include "gateway/chat/content.h"
 
 enum { MAX_MESSAGES = 4096, MAX_TOOLS = 1024 };
@@ -353,24 +354,7 @@ static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_ch
     return NULL;
 }
 
-/* ---- thinking and output_config ---- */
-
-static struct baton_json *read_thinking(struct gw_fields *fields)
-{
-    const struct baton_json *thinking = gw_field_of(
-        fields, "thinking", GW_IS_OBJECT, "an object with the type enabled, disabled or adaptive");
-    bool off = gw_json_is_type(thinking, "disabled");
-    if (!thinking)
-        return NULL;
-    if (!off && !gw_json_is_type(thinking, "enabled") && !gw_json_is_type(thinking, "adaptive")) {
-        gw_fields_fail(fields, "thinking", "invalid_value",
-                       "thinking: must be an object with the type enabled, disabled or adaptive");
-        return NULL;
-    }
-    struct baton_json *kwargs = baton_json_new_object();
-    gw_json_set(fields, kwargs, "enable_thinking", baton_json_new_bool(!off));
-    return kwargs;
-}
+/* ---- output_config ---- */
 
 static const char *read_effort(struct gw_fields *fields, const struct baton_json *config)
 {
@@ -402,20 +386,18 @@ void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conv
     const struct baton_json *config =
         gw_field_of(fields, "output_config", GW_IS_OBJECT, "an object {\"effort\", \"format\"}");
     conversation->tools = read_tools(fields, &conversation->choice);
-    conversation->kwargs = read_thinking(fields);
     conversation->schema = read_schema(fields, config);
     conversation->input =
         (struct baton_chat_input){.messages = conversation->messages,
                                   .tools = conversation->tools,
-                                  .kwargs = conversation->kwargs,
                                   .reasoning_effort = read_effort(fields, config),
                                   .continues = ends_with_words(conversation->messages)};
+    gw_thinking_read_object(fields, &conversation->input);
 }
 
 void gw_conversation_fini(struct gw_conversation *conversation)
 {
     baton_json_free(conversation->messages);
     baton_json_free(conversation->tools);
-    baton_json_free(conversation->kwargs);
     *conversation = (struct gw_conversation){0};
 }

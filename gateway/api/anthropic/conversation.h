@@ -22,7 +22,7 @@
 #include "gateway/chat/chat.h"
 
 struct gw_conversation {
-    struct baton_json *messages, *tools, *kwargs;
+    struct baton_json *messages, *tools;
     struct baton_chat_input input;
     struct gw_tool_choice choice;
     const struct baton_json *schema; /* of output_config.format, borrowed; NULL: none */

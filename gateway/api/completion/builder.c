@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "gateway/api/completion/form_structure.h"
+#include "gateway/api/params/grammar.h"
 
 void gw_builder_init(struct gw_completion_builder *builder, struct gw_api *api,
                      struct gw_exchange *exchange, const struct baton_json *body,
@@ -116,14 +118,31 @@ void gw_builder_extract_reasoning(struct gw_completion_builder *builder)
     struct baton_answer_form *form = &builder->options.form;
     const struct baton_answer_form *of_prompt =
         builder->prompts.n ? &builder->prompts.items[0].form : NULL;
-    bool is_json = builder->params.shared.sampling.grammar.kind == BATON_GRAMMAR_JSON_SCHEMA;
-    /* A schema constrains the output from its first token, so the model could never end reasoning
-     * that its prompt has opened. */
-    if (!of_prompt || !of_prompt->reasoning || (of_prompt->opens_reasoning && is_json))
+    if (!of_prompt || !of_prompt->reasoning)
         return;
     form->reasoning = of_prompt->reasoning;
     form->opens_reasoning = of_prompt->opens_reasoning;
+    form->skips_reasoning = of_prompt->skips_reasoning;
+    form->is_continued = of_prompt->is_continued;
     baton_reasoning_format_markers(form->reasoning, show_marker, builder);
+}
+
+/* Lets the form of the output begin behind the reasoning. */
+static void hold_behind_reasoning(struct gw_completion_builder *builder)
+{
+    const struct baton_grammar_text *text = &builder->params.shared.sampling.grammar;
+    struct baton_buf buf;
+    if (!gw_form_structure_is_needed(&builder->options.form, text->kind))
+        return;
+    baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&buf);
+    if (gw_form_structure_put(&out, &builder->options.form, text))
+        gw_fields_fail(&builder->fields, "response_format", "out_of_range",
+                       "the form of the output is longer than %d bytes behind reasoning",
+                       BATON_GRAMMAR_MAX_BYTES);
+    else
+        gw_grammar_hold_to_structure(&builder->fields, &builder->params.shared, &buf);
+    baton_buf_fini(&buf);
 }
 
 /* Checks the number of choices, which is known once the prompts are. */
@@ -147,6 +166,8 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
         wanted = 0;
     }
     builder->params.tokenized_ns = baton_now_ns();
+    if (!fields->failed)
+        hold_behind_reasoning(builder);
     if (!fields->failed)
         check_choices(builder);
     if (!fields->failed)

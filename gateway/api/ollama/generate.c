@@ -7,6 +7,7 @@
 #include "gateway/api/ollama/writer.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/params/grammar.h"
+#include "gateway/api/params/thinking.h"
 
 static const struct gw_alias aliases[] = {{"repetition_penalty", "repeat_penalty"}};
 static const char *const off_at_minus_one[] = {"top_k", "seed"};
@@ -25,25 +26,9 @@ static const char *const only_of_generate[] = {"suffix"};
 /* The fields of a route besides its prompt. */
 struct fields {
     struct gw_ollama_options options;
-    struct baton_json *kwargs; /* for the template: enable_thinking; NULL: not given */
-    const char *effort;
-    int64_t n_predict; /* 0: not given */
+    int64_t n_predict;            /* 0: not given */
+    struct baton_chat_input wish; /* of generate: whether to reason */
 };
-
-static void read_think(struct gw_fields *fields, struct fields *own)
-{
-    const struct baton_json *think =
-        gw_field_of(fields, "think", GW_IS_BOOL | GW_IS_STRING, "true, false or a string");
-    if (!think)
-        return;
-    if (baton_json_kind(think) == BATON_JSON_BOOL) {
-        own->kwargs = baton_json_new_object();
-        if (!baton_json_set(own->kwargs, "enable_thinking", baton_json_share(think)))
-            gw_fields_fail(fields, "think", "out_of_memory", "think: no memory for it");
-    } else {
-        own->effort = baton_json_string(think, NULL);
-    }
-}
 
 /* Reads the fields of both routes. Ollama's num_predict -1 and -2 mean as many as fit, as 0
  * does. */
@@ -64,7 +49,6 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     if (own->options.chat)
         gw_fields_refuse(fields, only_of_generate, BATON_N_OF(only_of_generate));
-    read_think(fields, own);
 }
 
 /* Answers a request without a text, by which clients load or unload the model. It is always
@@ -107,11 +91,11 @@ static void take_turn(struct gw_completion_builder *builder, const struct fields
     struct baton_json *messages = baton_json_new_array();
     bool ok = (!is_given(system) || push_message(messages, "system", system)) &&
               push_message(messages, "user", prompt);
+    struct baton_chat_input input = own->wish;
+    input.messages = messages;
     if (!ok)
         gw_fields_fail(&builder->fields, "prompt", "out_of_memory", "prompt: no memory for it");
-    gw_builder_set_chat(builder, &(struct baton_chat_input){.messages = messages,
-                                                            .kwargs = own->kwargs,
-                                                            .reasoning_effort = own->effort});
+    gw_builder_set_chat(builder, &input);
     baton_json_free(messages);
 }
 
@@ -160,6 +144,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_builder_init(&builder, api, exchange, body, &dialect);
     read_shared(&builder, &own);
     gw_field_bool(&builder.fields, "raw", &raw);
+    gw_thinking_read_think(&builder.fields, &own.wish);
     const struct baton_json *system =
         gw_field_of(&builder.fields, "system", GW_IS_STRING, "a string");
     const struct baton_json *prompt =
@@ -172,7 +157,6 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         take_prompt(&builder, &own, raw, system, prompt);
         start(&builder, &own);
     }
-    baton_json_free(own.kwargs);
 }
 
 /* ---- chat ---- */
@@ -193,20 +177,17 @@ static void chat(struct gw_api *api, struct gw_exchange *exchange, const struct 
     else
         gw_messages_read(&builder.fields, &input, &choice);
     gw_field_may_be_absent(&builder.fields, "messages");
+    gw_thinking_read_think(&builder.fields, &input);
     gw_builder_end_fields(&builder);
-    if (!input.kwargs)
-        input.kwargs = own.kwargs;
-    if (!input.reasoning_effort)
-        input.reasoning_effort = own.effort;
     if (empty && !builder.fields.failed) {
         answer_load(&builder, &own);
     } else {
         gw_builder_set_chat(&builder, &input);
         gw_builder_extract_tools(&builder);
+        gw_builder_extract_reasoning(&builder);
         gw_builder_constrain_tools(&builder, input.tools, &choice);
         start(&builder, &own);
     }
-    baton_json_free(own.kwargs);
 }
 
 /* ---- the routes ---- */

@@ -4,6 +4,7 @@
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
 #include "gateway/api/openai/writer.h"
+#include "gateway/api/params/thinking.h"
 
 enum { COMPLETION_NEW_TOKENS = 16 };
 
@@ -225,6 +226,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     int64_t wanted = read_chat_length(api, fields, &length_name);
     gw_params_read_logprobs(fields, &builder.params.shared.sampling);
     gw_messages_read(fields, &input, &choice);
+    gw_thinking_read_reasoning(fields, &input);
     bool has_reasoning = read_reasoning_format(fields);
     read_rest(&builder, true);
     gw_builder_set_chat(&builder, &input);

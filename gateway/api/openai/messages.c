@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "gateway/api/params/thinking.h"
 #include "gateway/chat/content.h"
 
 enum { MAX_TOOLS = 1024 };
@@ -228,5 +229,6 @@ void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
     input->documents = read_objects(fields, "documents");
     input->kwargs = read_kwargs(fields);
     input->reasoning_effort = read_effort(fields);
+    gw_thinking_read(fields, input);
     read_openings(fields, input);
 }

@@ -151,7 +151,7 @@ static void read_schema(struct reader *r, const struct baton_json *value)
 
 static void read_wrapped(struct reader *r, const struct baton_json *value)
 {
-    static const char *const known[] = {"name", "description", "schema", "strict"};
+    static const char *const known[] = {"type", "name", "description", "schema", "strict"};
     const struct baton_json *schema = baton_json_get(value, "schema");
     const struct baton_json *strict = baton_json_get(value, "strict");
     bool is_strict_odd =
@@ -176,29 +176,34 @@ static void read_gbnf(struct reader *r, const struct baton_json *value)
         hold_text(r, BATON_GRAMMAR_GBNF, text, n);
 }
 
+/* Appends a text as a pattern that matches it alone. */
+static void put_escaped(struct baton_buf *buf, const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] && strchr("\\^$.|?*+()[]{}/", text[i]))
+            baton_buf_putc(buf, '\\');
+        baton_buf_putc(buf, text[i]);
+    }
+}
+
 static void read_choice(struct reader *r, const struct baton_json *value)
 {
     struct baton_buf buf;
     baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES + 1);
-    struct baton_json_out out = baton_json_out(&buf);
-    baton_json_open(&out, NULL, '{');
-    baton_json_put_string(&out, "type", "or");
-    baton_json_open(&out, "elements", '[');
     for (size_t i = 0; i < baton_json_size(value); i++) {
-        if (!gw_json_is_string(baton_json_at(value, i)))
+        size_t n = 0;
+        const char *text = baton_json_string(baton_json_at(value, i), &n);
+        if (!text)
             refuse(r, values[CHOICE].wanted);
-        baton_json_open(&out, NULL, '{');
-        baton_json_put_string(&out, "type", "const_string");
-        baton_json_put_value(&out, "value", baton_json_at(value, i));
-        baton_json_close(&out, '}');
+        baton_buf_putc(&buf, i ? '|' : '(');
+        put_escaped(&buf, text ? text : "", n);
     }
-    baton_json_close(&out, ']');
-    baton_json_close(&out, '}');
+    baton_buf_putc(&buf, ')');
     if (baton_buf_err(&buf))
         gw_fields_fail(r->fields, r->field, "out_of_range", "%s: is longer than %d bytes", r->name,
                        BATON_GRAMMAR_MAX_BYTES);
     else
-        hold_text(r, BATON_GRAMMAR_STRUCTURE, baton_buf_text(&buf), buf.len);
+        hold_text(r, BATON_GRAMMAR_REGEX, baton_buf_text(&buf), buf.len);
     baton_buf_fini(&buf);
 }
 

@@ -86,15 +86,6 @@ static void read_rest(struct gw_completion_builder *builder, struct gw_turn *tur
     turn->top_p = sampling->top_p;
 }
 
-/* Sets enable_thinking too, for templates that know it and not reasoning_effort. */
-static struct baton_json *kwargs_of(struct gw_fields *fields, const char *effort)
-{
-    struct baton_json *kwargs = baton_json_new_object();
-    gw_json_set(fields, kwargs, "enable_thinking",
-                baton_json_new_bool(strcmp(effort, "none") != 0));
-    return kwargs;
-}
-
 /* Answers the body that was made of the given fields, and takes ownership of the turn. */
 static void respond(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
                     const struct gw_fields *given, struct gw_turn *turn)
@@ -102,7 +93,6 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     struct gw_completion_builder builder;
     struct baton_chat_input input = {0};
     struct gw_tool_choice choice;
-    struct baton_json *kwargs = NULL;
     gw_builder_init(&builder, api, exchange, body, &dialect);
     gw_fields_leave_out_too(&builder.fields, given);
     builder.options.own = turn;
@@ -113,15 +103,12 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
     choice.schema = "parameters";
     read_rest(&builder, turn);
     gw_builder_end_fields(&builder);
-    if (input.reasoning_effort && !input.kwargs)
-        input.kwargs = kwargs = kwargs_of(&builder.fields, input.reasoning_effort);
     gw_builder_set_chat(&builder, &input);
     gw_builder_extract_tools(&builder);
     gw_builder_extract_reasoning(&builder);
     gw_builder_constrain_tools(&builder, input.tools, &choice);
     gw_builder_start(&builder, &gw_responses_writer, "max_output_tokens", turn->max_output_tokens,
                      api->facts->n_context_tokens);
-    baton_json_free(kwargs);
 }
 
 void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)

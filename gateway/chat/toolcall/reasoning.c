@@ -44,13 +44,24 @@ void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
         put(user, "<|start|><|constrain|>");
 }
 
+static bool ends_with(const char *prompt, size_t n, const char *marker)
+{
+    size_t n_marker = strlen(marker);
+    while (n && baton_is_space(prompt[n - 1]))
+        n--;
+    return n_marker && n >= n_marker && !memcmp(prompt + n - n_marker, marker, n_marker);
+}
+
 bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,
                              size_t n)
 {
-    size_t n_begin = format ? strlen(format->begin) : 0;
-    while (n && baton_is_space(prompt[n - 1]))
-        n--;
-    return n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, format->begin, n_begin);
+    return format && ends_with(prompt, n, format->begin);
+}
+
+bool baton_reasoning_is_closed(const struct baton_reasoning_format *format, const char *prompt,
+                               size_t n)
+{
+    return format && !format->has_channels && ends_with(prompt, n, format->end);
 }
 
 /* ---- the parser ---- */

@@ -39,6 +39,10 @@ void baton_reasoning_format_markers(const struct baton_reasoning_format *format,
 bool baton_reasoning_is_open(const struct baton_reasoning_format *format, const char *prompt,
                              size_t n);
 
+/* True when the prompt's end has closed the reasoning, so that the answer has none. */
+bool baton_reasoning_is_closed(const struct baton_reasoning_format *format, const char *prompt,
+                               size_t n);
+
 /* The receiver of the parts. */
 struct baton_reasoning_sink {
     void *user;

@@ -221,10 +221,13 @@ static enum baton_err put_calls_or_answer(struct baton_json_out *out,
 
 /* ---- reasoning ---- */
 
-static void put_reasoning(struct baton_json_out *out, const struct baton_answer_form *form)
+void baton_structure_put_reasoning(struct baton_json_out *out, const struct baton_answer_form *form)
 {
     const struct baton_reasoning_format *format = form->reasoning;
-    if (form->tools->syntax == BATON_TOOL_CHANNELS) {
+    if (form->skips_reasoning)
+        return;
+    if ((format && format->has_channels) ||
+        (form->tools && form->tools->syntax == BATON_TOOL_CHANNELS)) {
         open_maybe(out);
         put_marker(out, "<|channel|>analysis<|message|>");
         put_text_until(out, NULL);
@@ -259,7 +262,7 @@ enum baton_err baton_call_structure_put(struct baton_json_out *out,
     if (!wish->is_forced && !wish->answer && !baton_call_structure_triggers(form->tools))
         return BATON_INVALID;
     open_list(out, "sequence", "elements");
-    put_reasoning(out, form);
+    baton_structure_put_reasoning(out, form);
     if (wish->is_forced)
         err = put_calls(out, form, wish);
     else if (wish->answer)

@@ -35,6 +35,10 @@ bool baton_tool_is_strict(const struct baton_json *tool);
  * caller frees it with baton_json_free. NULL without memory. */
 struct baton_json *baton_tool_schema(const struct baton_json *given);
 
+/* Writes the elements that let reasoning come first, where the form has it, to an open list. */
+void baton_structure_put_reasoning(struct baton_json_out *out,
+                                   const struct baton_answer_form *form);
+
 enum baton_err baton_call_structure_put(struct baton_json_out *out,
                                         const struct baton_answer_form *form,
                                         const struct baton_call_wish *wish) BATON_MUST_CHECK;

@@ -192,7 +192,7 @@ TEST(grammars_without_a_text_or_with_left_recursion_are_refused)
          "#/prefixItems/0: patternProperties: the patterns take"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"dependentRequired\":[]}", "dependentRequired: must be"},
         {BATON_GRAMMAR_JSON_SCHEMA, "{\"not\":{\"minimum\":1}}", "#: not is not supported"},
-        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"grammar\"}", "type: must be const_string"},
+        {BATON_GRAMMAR_STRUCTURE, "{\"type\":\"grammars\"}", "type: must be const_string"},
         {BATON_GRAMMAR_STRUCTURE,
          "{\"type\":\"sequence\",\"elements\":[{\"type\":\"const_string\"}]}",
          "#/elements/0: value: must be a string"},

@@ -1,0 +1,107 @@
+#include "gateway/api/params/thinking.h"
+
+#include <string.h>
+
+#include "common/base/array.h"
+#include "gateway/api/json_util.h"
+
+static void wish(struct baton_chat_input *input, bool thinks)
+{
+    input->thinking = thinks ? BATON_THINKING_ON : BATON_THINKING_OFF;
+}
+
+static void take_effort(struct baton_chat_input *input, const char *effort)
+{
+    input->reasoning_effort = effort && *effort ? effort : NULL;
+    if (input->reasoning_effort)
+        wish(input, strcmp(effort, "none") != 0);
+}
+
+/* -1 is no bound, as llama.cpp's clients write it. */
+static void read_bound(struct gw_fields *fields, const char *name, struct baton_chat_input *input)
+{
+    int64_t n = -1;
+    gw_field_int(fields, name, -1, 0, &n);
+    if (!n && !fields->failed)
+        wish(input, false);
+}
+
+static bool is_known(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+static void leave_out_others(struct gw_fields *fields, const char *field,
+                             const struct baton_json *object, const char *const *names, size_t n)
+{
+    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
+        if (!is_known(names, n, baton_json_key(it)))
+            gw_fields_leave_out(fields, "%s.%.40s", field, baton_json_key(it));
+}
+
+void gw_thinking_read_object(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    static const char *const known[] = {"type"};
+    static const char wanted[] = "an object with the type enabled, disabled or adaptive";
+    const struct baton_json *thinking =
+        gw_field_of(fields, "thinking", GW_IS_OBJECT | GW_IS_BOOL, wanted);
+    bool off = gw_json_is_type(thinking, "disabled");
+    if (!input->thinking)
+        take_effort(input, input->reasoning_effort);
+    if (baton_json_kind(thinking) == BATON_JSON_BOOL)
+        wish(input, baton_json_bool(thinking));
+    if (!baton_json_size(thinking))
+        return;
+    if (!off && !gw_json_is_type(thinking, "enabled") && !gw_json_is_type(thinking, "adaptive"))
+        gw_fields_fail(fields, "thinking", "invalid_value", "thinking: must be %s", wanted);
+    wish(input, !off);
+    leave_out_others(fields, "thinking", thinking, known, BATON_N_OF(known));
+}
+
+void gw_thinking_read_reasoning(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    static const char *const known[] = {"effort", "enabled"};
+    const struct baton_json *reasoning =
+        gw_field_of(fields, "reasoning", GW_IS_OBJECT, "an object {\"effort\": string}");
+    const struct baton_json *effort = baton_json_get(reasoning, "effort");
+    bool enabled = true;
+    if (!baton_json_size(reasoning))
+        return;
+    if (baton_json_kind(effort) != BATON_JSON_NULL && !gw_json_is_string(effort))
+        gw_fields_fail(fields, "reasoning", "invalid_type", "reasoning.effort: must be a string");
+    else if (!input->reasoning_effort)
+        take_effort(input, baton_json_string(effort, NULL));
+    struct gw_fields members = gw_fields_enter(fields, "reasoning", reasoning);
+    gw_field_bool(&members, "enabled", &enabled);
+    gw_fields_leave(fields, "reasoning", &members);
+    if (!enabled)
+        wish(input, false);
+    leave_out_others(fields, "reasoning", reasoning, known, BATON_N_OF(known));
+}
+
+void gw_thinking_read(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    static const char *const bounds[] = {"thinking_token_budget", "thinking_budget",
+                                         "reasoning_budget"};
+    const struct baton_json *enabled =
+        gw_field_of(fields, "enable_thinking", GW_IS_BOOL, "true or false");
+    take_effort(input, input->reasoning_effort);
+    gw_thinking_read_object(fields, input);
+    if (baton_json_kind(enabled) == BATON_JSON_BOOL)
+        wish(input, baton_json_bool(enabled));
+    for (size_t i = 0; i < BATON_N_OF(bounds); i++)
+        read_bound(fields, bounds[i], input);
+}
+
+void gw_thinking_read_think(struct gw_fields *fields, struct baton_chat_input *input)
+{
+    const struct baton_json *think =
+        gw_field_of(fields, "think", GW_IS_BOOL | GW_IS_STRING, "true, false or a string");
+    if (baton_json_kind(think) == BATON_JSON_BOOL)
+        wish(input, baton_json_bool(think));
+    else if (think && !input->reasoning_effort)
+        take_effort(input, baton_json_string(think, NULL));
+}
