@@ -16,10 +16,11 @@ enum {
     GW_ANSWERS_EVENTS = 2, /* server-sent events */
     GW_ANSWERS_LINES = 4,  /* a JSON object per line */
     GW_ANSWERS_TEXT = 8,
-    GW_ANSWERS_FILE = 16,   /* a file of the playground */
-    GW_TAKES_NO_BODY = 32,  /* although it is a POST */
-    GW_FOR_OPERATORS = 64,  /* other clients get a 403 */
-    GW_NAMES_A_SECRET = 128 /* the path's {id}: logs show its first characters only */
+    GW_ANSWERS_FILE = 16,    /* a file of the playground */
+    GW_TAKES_NO_BODY = 32,   /* although it is a POST */
+    GW_FOR_OPERATORS = 64,   /* other clients get a 403 */
+    GW_NAMES_A_SECRET = 128, /* the path's {id}: logs show its first characters only */
+    GW_ONLY_ACCEPTS = 256    /* answers 202: the work goes on */
 };
 
 struct gw_route {
@@ -61,6 +62,7 @@ struct gw_route_table {
     size_t n_dialects;
     const struct gw_pool_part *pool_parts; /* [n_pool_parts] */
     size_t n_pool_parts;
+    const char *(*answer_type)(gw_endpoint endpoint); /* openapi/types.h */
 };
 
 /* Whether the path is top or below it. */

@@ -10,6 +10,7 @@
 #include "common/base/version.h"
 #include "gateway/api/answer.h"
 #include "gateway/api/openapi/schema.h"
+#include "gateway/api/openapi/types.h"
 #include "gateway/web/files.h"
 
 enum { MAX_BYTES = 8 << 20, TAG_BYTES = 16, HEADERS_BYTES = 128 };
@@ -49,33 +50,36 @@ static bool record_schema(const struct gw_api *api, const struct gw_route *route
 
 /* ---- answers ---- */
 
-static void put_type(struct baton_json_out *out, const char *type, const char *schema)
+static void put_content(struct baton_json_out *out, const char *content_type, const char *type)
 {
-    baton_json_open(out, type, '{');
-    baton_json_open(out, "schema", '{');
-    baton_json_put_string(out, "type", schema);
-    baton_json_close(out, '}');
+    baton_json_open(out, content_type, '{');
+    gw_type_put(out, "schema", type);
     baton_json_close(out, '}');
 }
 
-static void put_answer(struct baton_json_out *out, unsigned answers)
+static void put_answer(struct baton_json_out *out, const struct gw_route_table *table,
+                       const struct gw_route *route)
 {
     static const struct {
         unsigned answer;
-        const char *type, *schema;
-    } types[] = {{GW_ANSWERS_JSON, "application/json", "object"},
-                 {GW_ANSWERS_EVENTS, "text/event-stream", "string"},
-                 {GW_ANSWERS_LINES, "application/x-ndjson", "string"},
-                 {GW_ANSWERS_TEXT, "text/plain", "string"},
-                 {GW_ANSWERS_FILE, "*/*", "string"}};
-    answers &= ~(unsigned)(GW_TAKES_NO_BODY | GW_FOR_OPERATORS | GW_NAMES_A_SECRET);
-    baton_json_open(out, answers ? "200" : "204", '{');
+        const char *content_type;
+    } texts[] = {{GW_ANSWERS_EVENTS, "text/event-stream"},
+                 {GW_ANSWERS_LINES, "application/x-ndjson"},
+                 {GW_ANSWERS_TEXT, "text/plain"},
+                 {GW_ANSWERS_FILE, "*/*"}};
+    static const unsigned all =
+        GW_ANSWERS_JSON | GW_ANSWERS_EVENTS | GW_ANSWERS_LINES | GW_ANSWERS_TEXT | GW_ANSWERS_FILE;
+    unsigned answers = route->answers & all;
+    bool later = route->answers & GW_ONLY_ACCEPTS;
+    baton_json_open(out, later ? "202" : answers ? "200" : "204", '{');
     baton_json_put_string(out, "description", answers ? "The answer" : "Success, without a body");
     if (answers) {
         baton_json_open(out, "content", '{');
-        for (size_t i = 0; i < BATON_N_OF(types); i++)
-            if (answers & types[i].answer)
-                put_type(out, types[i].type, types[i].schema);
+        if (answers & GW_ANSWERS_JSON)
+            put_content(out, "application/json", table->answer_type(route->endpoint));
+        for (size_t i = 0; i < BATON_N_OF(texts); i++)
+            if (answers & texts[i].answer)
+                put_content(out, texts[i].content_type, "string");
         baton_json_close(out, '}');
     }
     baton_json_close(out, '}');
@@ -103,7 +107,7 @@ static void put_responses(struct baton_json_out *out, const struct gw_route_tabl
 {
     const char *error = error_of(table, route->path);
     baton_json_open(out, "responses", '{');
-    put_answer(out, route->answers);
+    put_answer(out, table, route);
     if (gw_route_takes_body(route))
         put_error(out, "400", error);
     put_error(out, "default", error);
@@ -112,7 +116,8 @@ static void put_responses(struct baton_json_out *out, const struct gw_route_tabl
 
 /* ---- routes ---- */
 
-/* "get_v1_models_id" */
+/* "get_v1_models_id", "post_v1_messages_countTokens". Only a slash becomes an underscore, so that
+ * /generate/stream and /generate_stream differ. */
 static void put_operation_id(struct baton_json_out *out, const struct gw_route *route)
 {
     char id[96];
@@ -120,12 +125,10 @@ static void put_operation_id(struct baton_json_out *out, const struct gw_route *
     for (const char *c = route->method; *c && n + 1 < sizeof id; c++)
         id[n++] = (char)tolower((unsigned char)*c);
     for (const char *c = route->path; *c && n + 1 < sizeof id; c++)
-        if (isalnum((unsigned char)*c))
-            id[n++] = *c;
-        else if (id[n - 1] != '_')
+        if (*c == '/' && c[1])
             id[n++] = '_';
-    if (n && id[n - 1] == '_')
-        n--;
+        else if (isalnum((unsigned char)*c))
+            id[n++] = (char)(strchr("-_.", c[-1]) ? toupper((unsigned char)*c) : *c);
     id[n] = '\0';
     baton_json_put_string(out, "operationId", id);
 }
@@ -208,6 +211,10 @@ static void put_info(struct baton_json_out *out)
     baton_json_put_string(out, "version", baton_release);
     baton_json_put_string(out, "description",
                           "A server for language models. A field that is null counts as absent.");
+    baton_json_open(out, "license", '{');
+    baton_json_put_string(out, "name", "Apache License 2.0");
+    baton_json_put_string(out, "identifier", "Apache-2.0");
+    baton_json_close(out, '}');
     baton_json_close(out, '}');
     baton_json_open(out, "servers", '[');
     baton_json_open(out, NULL, '{');

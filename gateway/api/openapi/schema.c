@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "gateway/api/openapi/answers.h"
+#include "gateway/api/openapi/types.h"
 
 enum { DESCRIPTION_BYTES = 512 };
 
@@ -132,6 +134,8 @@ static void put_field(struct baton_json_out *out, const struct gw_body_schema *b
         put_nothing(out, shape);
     else if (shape->kinds)
         put_types(out, shape->kinds);
+    if (shape->kinds & GW_IS_ARRAY && !shape->is_refused)
+        gw_type_put(out, "items", gw_element_type(shape->name));
     if (shape->has_range)
         put_range_or_off(out, shape);
     if (shape->has_default)
@@ -215,6 +219,7 @@ static void put_schemas(struct baton_json_out *out, const struct gw_route_table 
     baton_json_open(out, "schemas", '{');
     for (size_t i = 0; (shape = shape_at(table, i)); i++)
         baton_json_put_raw(out, shape->name, shape->schema, strlen(shape->schema));
+    gw_answer_put_schemas(out);
     baton_json_close(out, '}');
 }
 

@@ -18,6 +18,7 @@
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/page.h"
 #include "gateway/api/responses/responses.h"
+#include "gateway/api/routes/answers.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
 #include "gateway/api/routes/health.h"
@@ -97,7 +98,8 @@ static const struct gw_route routes[] = {
     {"GET", "/ready", gw_info_ready, GW_ANSWERS_JSON, "Report whether prompts can be served"},
     {"GET", "/workers", gw_info_workers, GW_ANSWERS_JSON, "List the workers"},
     {"POST", "/workers/{id}/drain", gw_drain_worker,
-     GW_ANSWERS_JSON | GW_TAKES_NO_BODY | GW_FOR_OPERATORS, "Drain a worker; for operators"},
+     GW_ANSWERS_JSON | GW_TAKES_NO_BODY | GW_FOR_OPERATORS | GW_ONLY_ACCEPTS,
+     "Drain a worker; for operators"},
     {"GET", "/version", gw_info_version, GW_ANSWERS_JSON, "Report the release"},
     {"GET", "/metrics", gw_info_metrics, GW_ANSWERS_TEXT, "Return metrics for Prometheus"},
     {"GET", "/debug/kv", gw_debug_kv, GW_ANSWERS_JSON | GW_FOR_OPERATORS,
@@ -124,4 +126,5 @@ const struct gw_route_table gw_route_table = {.routes = routes,
                                               .dialects = dialects,
                                               .n_dialects = BATON_N_OF(dialects),
                                               .pool_parts = pool_parts,
-                                              .n_pool_parts = BATON_N_OF(pool_parts)};
+                                              .n_pool_parts = BATON_N_OF(pool_parts),
+                                              .answer_type = gw_route_answer_type};

@@ -1,0 +1,71 @@
+#include "gateway/api/routes/answers.h"
+
+#include "common/base/array.h"
+#include "gateway/api/anthropic/messages.h"
+#include "gateway/api/llamacpp/completion.h"
+#include "gateway/api/llamacpp/embedding.h"
+#include "gateway/api/llamacpp/props.h"
+#include "gateway/api/llamacpp/slots.h"
+#include "gateway/api/native/generate.h"
+#include "gateway/api/ollama/embed.h"
+#include "gateway/api/ollama/generate.h"
+#include "gateway/api/ollama/models.h"
+#include "gateway/api/openai/completions.h"
+#include "gateway/api/openai/embeddings.h"
+#include "gateway/api/openai/models.h"
+#include "gateway/api/responses/responses.h"
+#include "gateway/api/routes/debug_kv.h"
+#include "gateway/api/routes/drain.h"
+#include "gateway/api/routes/health.h"
+#include "gateway/api/routes/info.h"
+#include "gateway/api/routes/text.h"
+#include "gateway/api/tgi/generate.h"
+
+static const struct {
+    gw_endpoint endpoint;
+    const char *type;
+} answers[] = {
+    {gw_generate, "Generation|Generations|TgiAnswer"},
+    {gw_tokenize, "Tokens"},
+    {gw_detokenize, "Text"},
+    {gw_health, "Health"},
+    {gw_live, "Health"},
+    {gw_info_ready, "Ready"},
+    {gw_info_workers, "Workers"},
+    {gw_info_version, "Version"},
+    {gw_drain_worker, "Drain"},
+    {gw_debug_kv, "KvAccounts"},
+    {gw_openai_completions, "Completion"},
+    {gw_openai_chat, "ChatCompletion"},
+    {gw_openai_embeddings, "Embeddings"},
+    {gw_openai_models, "Models"},
+    {gw_openai_model, "Model"},
+    {gw_responses, "Response"},
+    {gw_responses_get, "Response"},
+    {gw_responses_delete, "DeletedResponse"},
+    {gw_anthropic_messages, "AnthropicMessage"},
+    {gw_anthropic_count_tokens, "TokenCount"},
+    {gw_llamacpp_completion, "LlamaCompletion|[LlamaCompletion]"},
+    {gw_llamacpp_apply_template, "Prompt"},
+    {gw_llamacpp_embedding, "[LlamaEmbedding]"},
+    {gw_llamacpp_slots, "[LlamaSlot]"},
+    {gw_llamacpp_props, "LlamaProps"},
+    {gw_tgi_compatible, "[TgiAnswer]"},
+    {gw_tgi_info, "TgiInfo"},
+    {gw_ollama_generate, "OllamaGeneration"},
+    {gw_ollama_chat, "OllamaChat"},
+    {gw_ollama_embed, "OllamaEmbeddings"},
+    {gw_ollama_embeddings, "OllamaEmbedding"},
+    {gw_ollama_tags, "OllamaModels"},
+    {gw_ollama_ps, "OllamaModels"},
+    {gw_ollama_show, "OllamaShown"},
+    {gw_ollama_version, "OllamaVersion"},
+};
+
+const char *gw_route_answer_type(gw_endpoint endpoint)
+{
+    for (size_t i = 0; i < BATON_N_OF(answers); i++)
+        if (answers[i].endpoint == endpoint)
+            return answers[i].type;
+    return "object";
+}

@@ -1,0 +1,155 @@
+"""/openapi.json: real answers of every route are as it says, and it makes a typed client."""
+import json
+import os
+import re
+import subprocess
+
+import jsonschema
+import pytest
+from conftest import TOOLS, written
+from fleet import BIN, ROOT, SLOW, Fleet
+from npm import install
+from test_openapi import BODIES, MESSAGES
+
+CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
+REASONED = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True}}
+# Bodies whose answers have more members than those of the least bodies do.
+MORE = [
+    ("/generate", {"prompt": [[7, 8], [9]], "max_new_tokens": 2}),
+    ("/generate", {"prompt": "Once", "max_new_tokens": 3, "explain": 2, "timeline": True}),
+    ("/generate", {"inputs": "Once", "parameters": {"max_new_tokens": 2}}),
+    ("/completion", {"prompt": ["a", "b"], "n_predict": 2, "n_probs": 2, "return_tokens": True}),
+    ("/completion", {"prompt": "a", "n_predict": 2, "n_probs": 2, "post_sampling_probs": True}),
+    ("/", {"inputs": "Once", "parameters": {"max_new_tokens": 2, "details": True,
+                                            "decoder_input_details": True, "top_n_tokens": 2}}),
+    ("/v1/completions", {"prompt": "a", "max_tokens": 3, "logprobs": 2, "echo": True, "n": 2}),
+    ("/v1/chat/completions", {"messages": MESSAGES, "max_tokens": 3, "logprobs": True,
+                              "top_logprobs": 2, "explain": 1}),
+    ("/v1/chat/completions", {**REASONED, **written("Well.</think>Yes.")}),
+    ("/v1/chat/completions", {"messages": MESSAGES, "tools": TOOLS, **written(CALL)}),
+    ("/v1/embeddings", {"input": ["a", "b"], "encoding_format": "base64"}),
+    ("/v1/responses", {"input": "a", "max_output_tokens": 2, "top_logprobs": 2,
+                       "include": ["message.output_text.logprobs"]}),
+    ("/v1/responses", {"input": "a", "tools": [{"type": "function", **TOOLS[0]["function"]}],
+                       **written(CALL)}),
+    ("/v1/messages", {"messages": MESSAGES, "max_tokens": 90, **written(CALL), "tools": [
+        {"name": "weather", "input_schema": TOOLS[0]["function"]["parameters"]}]}),
+    ("/api/chat", {"messages": MESSAGES, "tools": TOOLS, "stream": False, **written(CALL)}),
+    ("/api/chat", {"messages": MESSAGES, "think": True, "stream": False, "logprobs": True,
+                   **written("Well.</think>Yes.")}),
+    ("/api/generate", {"prompt": "Once", "num_predict": 1, "stream": False}),
+    ("/api/generate", {"stream": False}),
+]
+GETS = ["/health", "/health?detail=1", "/live", "/ready", "/workers", "/version", "/debug/kv",
+        "/slots", "/props", "/info", "/api/tags", "/api/ps", "/api/version", "/v1/models",
+        "/v1/models/tale"]
+
+
+@pytest.fixture(scope="module")
+def told(calling):
+    return calling.request("GET", "/openapi.json")[1]
+
+
+def closed(schema):
+    """The schema, in which no object has members that it does not name."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shut = {"additionalProperties": False} if "properties" in schema else {}
+    return {**shut, **{key: closed(part) for key, part in schema.items()}}
+
+
+def json_schema(told, method, path):
+    answers = told["paths"][path][method]["responses"]
+    answers = answers.get("200", answers.get("202", {})).get("content", {})
+    return answers.get("application/json", {}).get("schema")
+
+
+def check(told, method, path, answer):
+    components = {name: closed(schema) for name, schema in told["components"]["schemas"].items()}
+    schema = {**closed(json_schema(told, method, path)), "components": {"schemas": components}}
+    jsonschema.validate(answer, schema, jsonschema.Draft202012Validator)
+
+
+def posts():
+    for path, body in [*BODIES.items(), *MORE]:
+        if not path.endswith("stream"):
+            yield path, {**body, **({"stream": False} if path.startswith("/api/") else {})}
+
+
+def test_answers_are_as_they_are_described(calling, told):
+    for path, body in posts():
+        status, answer, _ = calling.request("POST", path, body)
+        assert status == 200, (path, body, answer)
+        check(told, "post", path, answer)
+    for path in GETS:
+        status, answer, _ = calling.request("GET", path, headers=calling.operator)
+        assert status == 200, (path, answer)
+        place = re.sub("/v1/models/.*", "/v1/models/{id}", path.split("?")[0])
+        check(told, "get", place, answer)
+
+
+def test_a_stored_response_is_as_it_is_described(calling, told):
+    made = calling.request("POST", "/v1/responses", BODIES["/v1/responses"])[1]
+    path = f"/v1/responses/{made['id']}"
+    for method in ("get", "delete"):
+        status, answer, _ = calling.request(method.upper(), path)
+        assert status == 200
+        check(told, method, "/v1/responses/{id}", answer)
+
+
+def test_a_drained_worker_is_as_it_is_described(told):
+    with Fleet(decode=2) as fleet:
+        status, answer, _ = fleet.request("POST", "/workers/decode-1/drain",
+                                          headers=fleet.operator)
+        assert status == 202, answer
+        check(told, "post", "/workers/{id}/drain", answer)
+
+
+def test_every_answer_in_json_has_members(told):
+    """A route that is new here needs its row in gateway/api/routes/answers.c."""
+    for path, methods in told["paths"].items():
+        for method in methods:
+            schema = json_schema(told, method, path)
+            assert schema != {"type": "object"} or path == "/openapi.json", (method, path)
+    ids = [of["operationId"] for methods in told["paths"].values() for of in methods.values()]
+    assert len(ids) == len(set(ids))
+
+
+# ---- programs that read the document ----
+
+@pytest.fixture(scope="module")
+def packages():
+    version = subprocess.run(["node", "--version"], text=True, stdout=subprocess.PIPE).stdout
+    if int(re.search(r"\d+", version)[0]) < 20:
+        pytest.skip(f"redocly needs node 20, not {version.strip()}")
+    return install(ROOT / "tests/e2e/openapi_client", BIN.parent / "openapi-client")
+
+
+def run(packages, *argv, **env):
+    done = subprocess.run(["node", *argv], cwd=packages, text=True, timeout=120 * SLOW,
+                          env={**os.environ, "REDOCLY_TELEMETRY": "off", **env},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout[-6000:]
+    return done.stdout
+
+
+def test_linters_find_no_error(packages, told, tmp_path):
+    (tmp_path / "openapi.json").write_text(json.dumps(told))
+    run(packages, "node_modules/@redocly/cli/bin/cli.js", "lint", tmp_path / "openapi.json")
+    run(packages, "node_modules/@stoplight/spectral-cli/dist/index.js", "lint",
+        "--ruleset", "spectral.yaml", "--fail-severity", "error", tmp_path / "openapi.json")
+
+
+def test_a_typed_client_compiles_and_chats(packages, calling, told):
+    """chat.ts names members of bodies and answers, which tsc checks."""
+    (packages / "openapi.json").write_text(json.dumps(told))
+    run(packages, "node_modules/openapi-typescript/bin/cli.js", "openapi.json", "-o", "api.d.ts")
+    run(packages, "node_modules/typescript/bin/tsc", "-p", ".")
+    assert run(packages, "chat.js", BASE_URL=f"http://127.0.0.1:{calling.port}").strip() == "done"
+    wrong = (packages / "chat.ts").read_text().replace("choices[0]", "no_choices[0]")
+    (packages / "wrong.ts").write_text(wrong)
+    with pytest.raises(AssertionError, match="no_choices"):
+        run(packages, "node_modules/typescript/bin/tsc", "-p", ".")
+    (packages / "wrong.ts").unlink()
