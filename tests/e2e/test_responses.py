@@ -273,7 +273,7 @@ def test_tools_that_the_server_would_run_are_left_out(fleet):
     ({"input": "a", "text": {"format": {"type": "json_object"}},
       "response_format": {"type": "text"}}, "text: is another name of response_format"),
     ({"input": "a", "reasoning": "low"}, "reasoning: must be an object"),
-    ({"input": "a", "truncation": "auto"}, 'truncation: only "disabled" is supported'),
+    ({"input": "a", "truncation": "always"}, 'truncation: must be "disabled" or "auto"'),
     ({"input": "a", "background": True}, "background: is not supported"),
     ({"input": "a", "include": "all"}, "include: must be an array of strings"),
     ({"input": "a", "metadata": 1}, "metadata: must be an object"),

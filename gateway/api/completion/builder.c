@@ -1,5 +1,6 @@
 #include "gateway/api/completion/builder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +156,18 @@ static void check_choices(struct gw_completion_builder *builder)
                        builder->options.n, (long long)builder->api->max_batch);
 }
 
+/* Tells in a header what the prompts lack, because few clients compare counts of tokens. */
+void gw_builder_tell_dropped(const struct gw_completion_builder *builder)
+{
+    const struct gw_shortening *dropped = &builder->prompts.shortening;
+    char text[64];
+    if (!dropped->n_messages && !dropped->n_tokens)
+        return;
+    (void)snprintf(text, sizeof text, "messages=%zu, tokens=%zu", dropped->n_messages,
+                   dropped->n_tokens);
+    (void)!gw_exchange_add_header(builder->exchange, "x-baton-dropped", text);
+}
+
 void gw_builder_start(struct gw_completion_builder *builder, const struct gw_answer_writer *writer,
                       const char *length_name, int64_t wanted, int64_t fallback)
 {
@@ -177,6 +190,7 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
         gw_completion_refuse(builder->api, builder->exchange, &fields->problem);
         gw_completion_options_fini(&builder->options, writer);
     } else {
+        gw_builder_tell_dropped(builder);
         gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
                             &builder->params, &builder->prompts, lengths);
     }

@@ -53,6 +53,10 @@ void gw_builder_add_fim_stops(struct gw_completion_builder *builder);
 void gw_builder_extract_tools(struct gw_completion_builder *builder);
 void gw_builder_extract_reasoning(struct gw_completion_builder *builder);
 
+/* Adds the header x-baton-dropped if prompts were shortened or cut. gw_builder_start does so
+ * too. */
+void gw_builder_tell_dropped(const struct gw_completion_builder *builder);
+
 /* Starts the completion, or answers with the problem. wanted is the number of tokens that the
  * client requests in the field length_name; 0: none is given, and as many as fit are generated, at
  * most fallback. */

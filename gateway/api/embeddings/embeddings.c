@@ -66,6 +66,14 @@ static int64_t *lengths_of(struct gw_completion_builder *builder)
     return lengths;
 }
 
+static void start(struct gw_completion_builder *builder, const struct gw_answer_writer *writer,
+                  const int64_t *lengths)
+{
+    gw_builder_tell_dropped(builder);
+    gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
+                        &builder->params, &builder->prompts, lengths);
+}
+
 void gw_embeddings_start(struct gw_completion_builder *builder,
                          const struct gw_answer_writer *writer)
 {
@@ -75,8 +83,7 @@ void gw_embeddings_start(struct gw_completion_builder *builder,
     if (builder->fields.failed)
         gw_completion_refuse(builder->api, builder->exchange, &builder->fields.problem);
     else
-        gw_completion_start(builder->api, builder->exchange, writer, &builder->options,
-                            &builder->params, &builder->prompts, lengths);
+        start(builder, writer, lengths);
     free(lengths);
     gw_builder_fini(builder);
 }

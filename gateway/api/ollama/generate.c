@@ -21,6 +21,8 @@ static const struct gw_dialect dialect = {
 static const char *const unsupported[] = {"images", "template", "context"};
 static const char *const only_of_generate[] = {"suffix"};
 
+enum { KEPT_TOKENS = 4 }; /* Ollama's default of num_keep */
+
 /* ---- fields of both routes ---- */
 
 /* The fields of a route besides its prompt. */
@@ -29,6 +31,24 @@ struct fields {
     int64_t n_predict;            /* 0: not given */
     struct baton_chat_input wish; /* of generate: whether to reason */
 };
+
+/* Reads how a prompt that is too long is shortened, after num_predict. */
+static void read_truncation(struct gw_completion_builder *builder, int64_t n_predict)
+{
+    struct gw_shortening *shortening = &builder->prompts.shortening;
+    int64_t n_keep = KEPT_TOKENS;
+    bool shift = false;
+    shortening->wanted = true;
+    shortening->n_answer = n_predict;
+    gw_field_bool(&builder->fields, "truncate", &shortening->wanted);
+    gw_field_int(&builder->fields, "num_keep", -1, INT32_MAX, &n_keep);
+    gw_field_bool(&builder->fields, "shift", &shift);
+    if (shift)
+        gw_fields_fail(&builder->fields, "shift", "unsupported_field",
+                       "shift: is not supported, because keys that are moved to other positions "
+                       "are no longer those that the model computes; truncate shortens the prompt");
+    shortening->n_keep = n_keep < 0 ? SIZE_MAX : (size_t)n_keep;
+}
 
 /* Reads the fields of both routes. Ollama's num_predict -1 and -2 mean as many as fit, as 0
  * does. */
@@ -45,6 +65,7 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
     gw_field_bool(fields, "stream", &builder->options.streaming);
     gw_field_int(fields, "num_predict", -2, gw_builder_max_tokens(builder->api), &own->n_predict);
     own->n_predict = own->n_predict < 0 ? 0 : own->n_predict;
+    read_truncation(builder, own->n_predict);
     (void)gw_field(fields, "keep_alive"); /* no effect: the model is always loaded */
     gw_fields_refuse(fields, unsupported, BATON_N_OF(unsupported));
     if (own->options.chat)

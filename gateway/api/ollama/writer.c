@@ -93,6 +93,17 @@ static void put_counts(struct baton_json_out *out, const struct gw_totals *total
     put_ns(out, "eval_duration", totals->output_s);
 }
 
+/* Writes what the prompt lacks of the conversation; nothing if it is whole. */
+static void put_dropped(struct baton_json_out *out, const struct gw_shortening *dropped)
+{
+    if (!dropped->n_messages && !dropped->n_tokens)
+        return;
+    baton_json_open(out, "dropped", '{');
+    baton_json_put_uint(out, "messages", dropped->n_messages);
+    baton_json_put_uint(out, "tokens", dropped->n_tokens);
+    baton_json_close(out, '}');
+}
+
 /* The last line, or the whole answer. */
 static void put_end(struct baton_json_out *out, struct gw_choice *choice, const struct piece *piece)
 {
@@ -103,6 +114,7 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
     baton_json_put_bool(out, "done", true);
     baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
     put_counts(out, &completion->totals);
+    put_dropped(out, &completion->prompts.shortening);
     put_rest(choice, out);
 }
 

@@ -133,6 +133,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     gw_field_int(fields, "max_tokens", builder.options.echo ? 0 : 1, gw_builder_max_tokens(api),
                  &max_tokens);
     read_completion_logprobs(fields, &builder.options, &builder.params.shared);
+    gw_prompts_read_truncation(api, fields, max_tokens > 0 ? max_tokens : 1, &builder.prompts);
     (void)gw_field(fields, "prompt");
     read_suffix(&builder);
     read_rest(&builder, false);
@@ -224,6 +225,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);
     int64_t wanted = read_chat_length(api, fields, &length_name);
+    gw_prompts_read_truncation(api, fields, wanted ? wanted : 1, &builder.prompts);
     gw_params_read_logprobs(fields, &builder.params.shared.sampling);
     gw_messages_read(fields, &input, &choice);
     gw_thinking_read_reasoning(fields, &input);

@@ -62,6 +62,7 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
     gw_params_read_model(api, &builder.fields);
     gw_embeddings_read(&builder, &own);
     read_format(&builder.fields, &own.base64);
+    gw_prompts_read_truncation(api, &builder.fields, 0, &builder.prompts);
     (void)gw_field(&builder.fields, "user"); /* OpenAI uses it to detect abuse */
     (void)gw_field(&builder.fields, "input");
     gw_builder_end_fields(&builder);

@@ -27,8 +27,9 @@ static const struct {
      "draft_n:integer draft_n_accepted:integer parse_s:number tokenize_s:number queue_s:number "
      "prefill_queue_s:number prefill_compute_s:number first_token_s:number kv_transfer_s:number "
      "decode_queue_s:number decode_s:number sample_s:number decode_wait_s:number "
-     "migration_s:number detokenize_s:number format_s:number flush_s:number e2el_s:number "
-     "priority:string migrations:integer hand_overs:integer migration_gap_s:number "
+     "migration_s:number detokenize_s:number format_s:number flush_s:number "
+     "overlap_s:number preempted_s:number e2el_s:number priority:string migrations:integer "
+     "hand_overs:integer migration_gap_s:number "
      "class_changed:boolean"},
     {"ScoredToken", "token:string logprob:number|null bytes:[integer]"},
     {"TokenLogprob", "token:string logprob:number|null bytes:[integer] top_logprobs:[ScoredToken]"},
@@ -52,7 +53,7 @@ static const struct {
     {"GenerationInput", "batch_size:integer tokens_per_sequence:[integer] total_tokens:integer "
                         "padding_tokens:integer"},
     {"Stage", "name:string worker:string start_s:number duration_s:number"},
-    {"Timeline", "stages:[Stage]"},
+    {"Timeline", "stages:[Stage] overlap_s:number preempted_s:number"},
     {"Generation",
      "id:string model:string text:string generated_text:string ttft_s:number e2el_s:number "
      "token_generation_s:number output_tokens:integer tpot_s:number|null mean_itl_s:number|null "
@@ -192,16 +193,17 @@ static const struct {
     {"OllamaFunction", "index:integer name:string arguments:object"},
     {"OllamaCall", "id:string function:OllamaFunction"},
     {"OllamaMessage", "role:string content:string thinking?:string tool_calls?:[OllamaCall]"},
+    {"OllamaDropped", "messages:integer tokens:integer"},
     {"OllamaGeneration",
      "model:string created_at:string response:string thinking?:string done:boolean "
      "done_reason:string total_duration?:integer load_duration?:integer "
      "prompt_eval_count?:integer prompt_eval_duration?:integer eval_count?:integer "
-     "eval_duration?:integer logprobs?:[TokenLogprob] steps?:[Step]"},
+     "eval_duration?:integer dropped?:OllamaDropped logprobs?:[TokenLogprob] steps?:[Step]"},
     {"OllamaChat",
      "model:string created_at:string message:OllamaMessage done:boolean done_reason:string "
      "total_duration?:integer load_duration?:integer prompt_eval_count?:integer "
      "prompt_eval_duration?:integer eval_count?:integer eval_duration?:integer "
-     "logprobs?:[TokenLogprob] steps?:[Step]"},
+     "dropped?:OllamaDropped logprobs?:[TokenLogprob] steps?:[Step]"},
     {"OllamaEmbeddings", "model:string embeddings:[[number]] total_duration:integer "
                          "load_duration:integer prompt_eval_count:integer"},
     {"OllamaEmbedding", "embedding:[number]"},

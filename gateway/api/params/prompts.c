@@ -88,15 +88,47 @@ size_t gw_prompts_most_tokens(const struct gw_api *api)
     return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
 }
 
-static void cut(const struct gw_prompts *prompts, size_t max_tokens, struct baton_tokens *tokens)
+/* The same for these prompts: those that are shortened leave room for an answer. */
+static size_t limit_of(const struct gw_api *api, const struct gw_prompts *prompts)
 {
-    size_t n_last = prompts->n_last;
-    if (prompts->are_cut && tokens->n > max_tokens)
+    size_t n_context = (size_t)gw_fleet_context_tokens(api->fleet), n = gw_prompts_most_tokens(api);
+    return prompts->shortening.wanted && n_context <= n ? n_context - 1 : n;
+}
+
+void gw_prompts_read_truncation(const struct gw_api *api, struct gw_fields *fields,
+                                int64_t n_answer, struct gw_prompts *prompts)
+{
+    int64_t most = (int64_t)gw_prompts_most_tokens(api), n = most + 1;
+    int64_t rest = gw_fleet_context_tokens(api->fleet) - n_answer;
+    gw_field_int(fields, "truncate_prompt_tokens", -1, most, &n);
+    if (!n)
+        gw_fields_fail(fields, "truncate_prompt_tokens", "out_of_range",
+                       "truncate_prompt_tokens: must be -1 or an integer from 1 to %" PRId64, most);
+    if (n < 0)
+        n = rest < 1 ? 1 : rest < most ? rest : most;
+    prompts->n_last = n <= most ? (size_t)n : 0;
+}
+
+/* Whether prompts that are too long are cut. They are tokenized as a whole, because a cut text
+ * would end in other tokens. */
+static bool may_cut(const struct gw_prompts *prompts)
+{
+    return prompts->are_cut || prompts->n_last || prompts->shortening.wanted;
+}
+
+static void cut(struct gw_prompts *prompts, size_t max_tokens, struct baton_tokens *tokens)
+{
+    struct gw_shortening *shortening = &prompts->shortening;
+    struct gw_shortening to_last = {0};
+    if (shortening->wanted && tokens->n > max_tokens)
+        gw_shorten_tokens(shortening, tokens, gw_shortening_target(shortening, max_tokens));
+    if (prompts->are_cut && tokens->n > max_tokens) {
+        shortening->n_tokens += tokens->n - max_tokens;
         tokens->n = max_tokens;
-    if (!n_last || tokens->n <= n_last)
-        return;
-    memmove(tokens->ids, tokens->ids + tokens->n - n_last, n_last * sizeof *tokens->ids);
-    tokens->n = n_last;
+    }
+    if (prompts->n_last)
+        gw_shorten_tokens(&to_last, tokens, prompts->n_last);
+    shortening->n_tokens += to_last.n_tokens;
 }
 
 static enum baton_err encode_around(struct gw_api *api, const struct gw_prompts *prompts,
@@ -111,12 +143,11 @@ static enum baton_err encode_around(struct gw_api *api, const struct gw_prompts 
 }
 
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                      const struct gw_prompts *prompts, struct gw_prompt *prompt)
+                      struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_why why = {""};
-    size_t n, max_tokens = gw_prompts_most_tokens(api);
-    /* A prompt that will be cut is tokenized as a whole: a cut text would end in other tokens. */
-    bool any = prompts->are_cut || prompts->n_last;
+    size_t n, max_tokens = limit_of(api, prompts);
+    bool any = may_cut(prompts);
     const char *text = baton_json_string(json, &n);
     enum baton_err err =
         prompts->suffix
@@ -147,11 +178,11 @@ static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
 }
 
 static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
-                     const struct gw_prompts *prompts, struct gw_prompt *prompt)
+                     struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     struct baton_tokens *tokens = &prompt->tokens;
-    size_t n = baton_json_size(array), max_tokens = gw_prompts_most_tokens(api);
-    if (!prompts->are_cut && !prompts->n_last && n > max_tokens) {
+    size_t n = baton_json_size(array), max_tokens = limit_of(api, prompts);
+    if (!may_cut(prompts) && n > max_tokens) {
         too_long(api, fields, prompt);
         return;
     }
@@ -169,7 +200,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
 }
 
 static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
-                        const struct gw_prompts *prompts, struct gw_prompt *prompt)
+                        struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
     if (baton_json_kind(json) == BATON_JSON_STRING)
         read_text(api, fields, json, prompts, prompt);
@@ -291,9 +322,11 @@ void gw_prompts_read_fim(struct gw_api *api, struct gw_fields *fields,
     baton_tokens_fini(&tokens);
 }
 
-enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
-                                      const struct baton_chat_input *input, size_t max_tokens,
-                                      struct baton_tokens *tokens, struct baton_answer_form *form)
+/* shortening NULL: a conversation that is too long is a problem. */
+static enum baton_err encode_chat(struct gw_api *api, struct gw_fields *fields,
+                                  const struct baton_chat_input *input, size_t max_tokens,
+                                  struct gw_shortening *shortening, struct baton_tokens *tokens,
+                                  struct baton_answer_form *form)
 {
     struct baton_why why = {""};
     const char *problem = baton_chat_problem(api->chat);
@@ -302,7 +335,9 @@ enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fiel
     if (fields->failed)
         return BATON_INVALID;
     enum baton_err err =
-        baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, form, &why);
+        shortening
+            ? gw_shorten_chat(api, input, max_tokens, shortening, tokens, form, &why)
+            : baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, form, &why);
     if (err == BATON_LIMIT)
         gw_fields_fail(fields, "messages", "context_length_exceeded",
                        "messages: longer than the %zu tokens that a prompt may have", max_tokens);
@@ -311,13 +346,28 @@ enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fiel
     return err;
 }
 
+enum baton_err gw_prompts_encode_chat(struct gw_api *api, struct gw_fields *fields,
+                                      const struct baton_chat_input *input, size_t max_tokens,
+                                      struct baton_tokens *tokens, struct baton_answer_form *form)
+{
+    return encode_chat(api, fields, input, max_tokens, NULL, tokens, form);
+}
+
 void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
                           const struct baton_chat_input *input, struct gw_prompts *prompts)
 {
     struct baton_tokens tokens = {0};
     struct baton_answer_form form = {0};
-    if (!gw_prompts_encode_chat(api, fields, input, (size_t)api->max_prompt_tokens, &tokens, &form))
+    struct gw_shortening *shortening = prompts->shortening.wanted ? &prompts->shortening : NULL;
+    size_t max_tokens = (size_t)api->max_prompt_tokens;
+    if (shortening)
+        max_tokens = limit_of(api, prompts);
+    else if (prompts->n_last)
+        max_tokens = SIZE_MAX;
+    if (!encode_chat(api, fields, input, max_tokens, shortening, &tokens, &form)) {
+        cut(prompts, SIZE_MAX, &tokens);
         take_ids(api, fields, &tokens, prompts);
+    }
     if (prompts->n)
         prompts->items[0].form = form;
     baton_tokens_fini(&tokens);

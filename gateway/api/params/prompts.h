@@ -8,7 +8,7 @@
 #ifndef BATON_GATEWAY_API_PARAMS_PROMPTS_H
 #define BATON_GATEWAY_API_PARAMS_PROMPTS_H
 
-#include "gateway/api/api.h"
+#include "gateway/api/params/shorten.h"
 
 struct gw_prompt {
     char name[32];                 /* its name in errors: "prompt", or in a batch "prompt[3]" */
@@ -27,6 +27,7 @@ struct gw_prompts {
     const char *suffix;
     size_t n_suffix;
     size_t n_last; /* only the last n_last tokens of each prompt are used; 0: all */
+    struct gw_shortening shortening; /* of too long prompts; counts what cuts drop too */
 };
 
 /* The allowed elements of a batch. A single text or array of ids is always allowed. */
@@ -48,6 +49,11 @@ size_t gw_prompts_most_tokens(const struct gw_api *api);
 /* Reads the field prompts->field; at most max prompts. */
 void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch, size_t max,
                      struct gw_prompts *prompts);
+
+/* Reads vLLM's truncate_prompt_tokens before the prompts: the number of last tokens that are used;
+ * -1 for as many as leave room for n_answer tokens. */
+void gw_prompts_read_truncation(const struct gw_api *api, struct gw_fields *fields,
+                                int64_t n_answer, struct gw_prompts *prompts);
 
 /* Renders a conversation as one prompt by the model's chat template. Problems name "messages": the
  * template rejects them, or the model has no usable template. */

@@ -57,12 +57,13 @@ static void read_include(struct gw_fields *fields, struct baton_sampling_params 
         gw_fields_fail(fields, "include", "invalid_type", "include: must be an array of strings");
 }
 
-static void read_truncation(struct gw_fields *fields)
+/* Reads "truncation", after max_output_tokens. */
+static void read_truncation(struct gw_completion_builder *builder, const struct gw_turn *turn)
 {
-    const struct baton_json *truncation = gw_field(fields, "truncation");
-    if (truncation && !baton_json_is(truncation, "disabled"))
-        gw_fields_fail(fields, "truncation", "unsupported_field",
-                       "truncation: only \"disabled\" is supported");
+    static const char *const words[] = {"disabled", "auto"};
+    builder->prompts.shortening.wanted =
+        gw_field_word(&builder->fields, "truncation", words, BATON_N_OF(words)) > 0;
+    builder->prompts.shortening.n_answer = turn->max_output_tokens;
 }
 
 static void read_rest(struct gw_completion_builder *builder, struct gw_turn *turn)
@@ -75,7 +76,7 @@ static void read_rest(struct gw_completion_builder *builder, struct gw_turn *tur
                  &turn->max_output_tokens);
     gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n_top);
     read_include(fields, sampling);
-    read_truncation(fields);
+    read_truncation(builder, turn);
     for (size_t i = 0; i < BATON_N_OF(without_effect); i++)
         (void)gw_field(fields, without_effect[i]);
     gw_params_read_tier(fields, &builder->params.shared.priority);
