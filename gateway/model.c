@@ -4,6 +4,7 @@
 
 #include "engine/arch/arch.h"
 #include "engine/checkpoint/tokenizer_tables.h"
+#include "engine/checkpoint/weights/weights.h"
 
 /* A gateway that has the weights requires workers with the same ones. A gateway without them
  * accepts the weights of the fleet's first worker. */
@@ -18,6 +19,17 @@ static enum baton_err take_fingerprint(struct gw_model *model, const struct gw_o
     if (err == BATON_NOT_FOUND)
         err = baton_checkpoint_fingerprint(checkpoint, NULL, false, &model->fingerprint, why);
     return err;
+}
+
+/* Counts the weights if the gateway has them. It serves without them, so a failure is none. */
+static void count_weights(struct gw_model *model, const struct baton_checkpoint *checkpoint)
+{
+    struct baton_weights *weights = NULL;
+    struct baton_why why;
+    if (!*model->fingerprint.weights || baton_checkpoint_weights(checkpoint, &weights, &why))
+        return;
+    model->facts.weights = baton_weights_count(weights);
+    baton_weights_close(weights);
 }
 
 static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_options *options,
@@ -77,6 +89,8 @@ enum baton_err gw_model_open(struct gw_model *model, const struct gw_options *op
     err = check_model(model, options, checkpoint, why);
     if (!err)
         err = take_fingerprint(model, options, checkpoint, why);
+    if (!err)
+        count_weights(model, checkpoint);
     if (!err)
         err = make_tokenizer(model, options, checkpoint, why);
     if (!err)

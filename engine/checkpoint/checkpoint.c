@@ -88,6 +88,12 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     facts->n_vocab = config->n_vocab;
     facts->n_embd = config->n_embd;
     facts->n_context_tokens = config->n_context;
+    facts->n_layers = config->n_layers;
+    facts->n_heads = config->n_heads;
+    facts->n_kv_heads = config->n_kv_heads ? config->n_kv_heads : config->n_heads;
+    facts->n_ff = config->n_ff;
+    facts->rope_theta = config->rope.theta;
+    facts->rms_norm_eps = config->rms_norm_eps;
     facts->bos_id = config->bos_id;
     facts->sampling = config->sampling;
     facts->pooling = config->pooling;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "engine/checkpoint/config/model_config.h"
+#include "engine/checkpoint/weights/count.h"
 
 struct baton_model_facts {
     char name[128];           /* the directory's name, or the file's without its ending */
@@ -17,6 +18,9 @@ struct baton_model_facts {
     int64_t n_vocab;          /* V */
     int64_t n_embd;           /* C; 0: not in the config */
     int64_t n_context_tokens; /* prompt and output together */
+    int n_layers, n_heads, n_kv_heads, n_ff; /* 0: not in the config */
+    double rope_theta, rms_norm_eps;         /* 0: not in the config */
+    struct baton_weights_count weights;      /* set by a process that has the files */
     int64_t eos_ids[BATON_MODEL_MAX_EOS];
     int n_eos;
     int64_t fim_ids[BATON_N_FIM_TOKENS]; /* that keys name; -1: none */

@@ -33,7 +33,13 @@ static enum baton_err parse(const char *source, size_t n, struct baton_chat_jinj
     enum baton_err err = baton_jinja_parse(source, n, &jinja, why);
     if (err)
         return err;
+    char *text = strndup(source, n);
+    if (!text) {
+        baton_jinja_free(jinja);
+        return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    }
     *template = (struct baton_chat_jinja){.jinja = jinja,
+                                          .text = text,
                                           .tool_format = baton_tool_format_of(source, n),
                                           .reasoning_format = baton_reasoning_format_of(source, n)};
     return BATON_OK;
@@ -149,6 +155,8 @@ void baton_chat_close(struct baton_chat *chat)
         return;
     baton_jinja_free(chat->plain.jinja);
     baton_jinja_free(chat->with_tools.jinja);
+    free(chat->plain.text);
+    free(chat->with_tools.text);
     free(chat->bos);
     free(chat->eos);
     free(chat);
@@ -157,6 +165,11 @@ void baton_chat_close(struct baton_chat *chat)
 const char *baton_chat_source(const struct baton_chat *chat)
 {
     return chat->source;
+}
+
+const char *baton_chat_template_text(const struct baton_chat *chat)
+{
+    return chat->plain.text ? chat->plain.text : "";
 }
 
 const char *baton_chat_tool_form(const struct baton_chat *chat)

@@ -49,6 +49,9 @@ void baton_chat_close(struct baton_chat *chat);
 /* Returns the source of the template: "model", the name of a built-in one, "file", or "none". */
 const char *baton_chat_source(const struct baton_chat *chat);
 
+/* Returns the template's source; "" without one. */
+const char *baton_chat_template_text(const struct baton_chat *chat);
+
 /* tool_form returns the form of tool calls in the template, NULL without one; has_reasoning
  * is true when the template has reasoning markers. */
 const char *baton_chat_tool_form(const struct baton_chat *chat);

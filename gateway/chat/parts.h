@@ -18,6 +18,7 @@
 /* One parsed template, and what it can write. */
 struct baton_chat_jinja {
     struct baton_jinja *jinja;
+    char *text;                               /* its source */
     struct baton_chat_abilities abilities[2]; /* by whether the request has tools */
     const struct baton_tool_format *tool_format;
     const struct baton_reasoning_format *reasoning_format; /* NULL: unknown */

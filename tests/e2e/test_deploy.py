@@ -199,7 +199,7 @@ def test_a_process_that_dies_at_start_shows_why_and_nothing_is_left(state):
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["up", "--port", "x"], "port must be an integer from 1 to 65535, not \"x\""),
+    (["up", "--port", "x"], "port must be an integer from 0 to 65535, not \"x\""),
     (["up", "--port", "65536"], "port must be an integer"),
     (["up", "--prefill", "0"], "prefill must be an integer from 1 to 64, not \"0\""),
     (["up", "--decode", "-1"], "decode must be an integer"),

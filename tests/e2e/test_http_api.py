@@ -371,7 +371,7 @@ def test_the_message_object_and_its_events(fleet, calling):
 
 def test_the_response_object_and_its_events(fleet, calling):
     body = {"input": "Tell me a story", "max_output_tokens": 4, "temperature": 0, "explain": 1,
-            "top_logprobs": 1}
+            "top_logprobs": 1, "user": "u"}
     whole = fleet.post("/v1/responses", body)
     call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}],
             "text": {"format": PARTS["response_format"]}}
@@ -400,7 +400,8 @@ def test_the_response_object_and_its_events(fleet, calling):
 def test_ollamas_answers(fleet, calling):
     body = {"options": {"num_predict": 3, "explain": 1}, "logprobs": True, "top_logprobs": 1}
     answers = [fleet.post("/api/generate", {"prompt": "a", "stream": False, **body}),
-               fleet.post("/api/chat", {"messages": MESSAGES, "stream": False, **body})]
+               fleet.post("/api/chat", {"messages": MESSAGES, "stream": False, **body}),
+               fleet.post("/api/generate", {"prompt": "a " * 999, "stream": False, **body})]
     told = {"stream": False, **PARTS}
     called = [calling.post("/api/chat", {"messages": MESSAGES, "tools": TOOLS, **told}),
               calling.post("/api/generate", {"prompt": "a", **told})]

@@ -97,7 +97,6 @@ def test_as_many_tokens_as_fit_are_what_minus_one_asks_for(fleet):
     ("/api/generate", {"prompt": "a", "suffix": "b"}, "suffix: tale does not support insert"),
     ("/api/generate", {"prompt": "a", "template": "{{ .Prompt }}"}, "template: is not supported"),
     ("/api/generate", {"prompt": "a", "images": ["aGk="]}, "images: is not supported"),
-    ("/api/generate", {"prompt": "a", "context": [1]}, "context: is not supported"),
     ("/api/generate", {"prompt": "a", "format": "yaml"}, 'format: must be "json" or a schema'),
     ("/api/chat", {"messages": [], "format": {"type": "object", "unevaluatedItems": 1}},
      "format: #"),

@@ -36,6 +36,7 @@ BODIES = {
     "/api/embed": {"input": "Once"},
     "/api/embeddings": {"prompt": "Once"},
     "/api/show": {},
+    "/api/pull": {},
 }
 VALUES = [True, 0.5, -99999999999, 12345678901234567, "no such word", ["or this"], {"no": "such"}]
 KINDS = {"boolean": bool, "integer": int, "number": (int, float), "string": str, "array": list,

@@ -6,8 +6,9 @@ import subprocess
 
 import jsonschema
 import pytest
-from conftest import TOOLS, written
+from conftest import TEMPLATE, TOOLS, written
 from fleet import BIN, ROOT, SLOW, Fleet
+from infill_model import infill_model
 from npm import install
 from test_openapi import BODIES, MESSAGES
 
@@ -43,6 +44,17 @@ MORE = [
 GETS = ["/health", "/health?detail=1", "/live", "/ready", "/workers", "/version", "/debug/kv",
         "/slots", "/props", "/info", "/api/tags", "/api/ps", "/api/version", "/v1/models",
         "/v1/models/tale"]
+
+
+@pytest.fixture(scope="module")
+def calling(tmp_path_factory):
+    """A fleet that calls tools and fills in the middle."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "tools.jinja").write_text(TEMPLATE)
+    with Fleet(model=infill_model(folder / "tale"),
+               gateway_args=["--chat-template", folder / "tools.jinja"]) as started:
+        yield started
+        started.wait_all_free()
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +100,14 @@ def test_answers_are_as_they_are_described(calling, told):
         assert status == 200, (path, answer)
         place = re.sub("/v1/models/.*", "/v1/models/{id}", path.split("?")[0])
         check(told, "get", place, answer)
+
+
+def test_models_for_anthropics_clients_are_as_they_are_described(calling, told):
+    components = {name: closed(schema) for name, schema in told["components"]["schemas"].items()}
+    for path, name in (("/v1/models", "AnthropicModels"), ("/v1/models/tale", "AnthropicModel")):
+        answer = calling.request("GET", path, headers={"anthropic-version": "2023-06-01"})[1]
+        schema = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": components}}
+        jsonschema.validate(answer, schema, jsonschema.Draft202012Validator)
 
 
 def test_a_stored_response_is_as_it_is_described(calling, told):

@@ -93,7 +93,7 @@ OF_CODE_MODELS = ("/infill", "/v1/fim/completions")
 
 def run(fleet, argv):
     """(content type, body) of an example, which must succeed if it is for any model."""
-    argv = list(argv)
+    argv, path = list(argv), path_of(argv)
     for word, secret in SECRETS.items():
         argv = [text.replace(word, secret) for text in argv]
     argv[url_at(argv)] = SERVER.sub(f"http://127.0.0.1:{fleet.port}", argv[url_at(argv)])
@@ -103,7 +103,7 @@ def run(fleet, argv):
     assert done.returncode == 0, done.stderr
     body, _, last = done.stdout.rpartition("\n")
     status, _, content_type = last.partition(" ")
-    if path_of(argv) in OF_CODE_MODELS:
+    if path in OF_CODE_MODELS:
         assert status in ("400", "404", "501") and "fill in the middle" in body, done.stdout
         return content_type, body
     assert status == "200", done.stdout

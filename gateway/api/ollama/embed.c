@@ -13,7 +13,7 @@ static void put_embeddings(struct gw_completion *completion, struct baton_json_o
     baton_json_put_string(out, "model", completion->api->names->list[0]);
     gw_completion_put_results(completion, "embeddings", out);
     baton_json_put_int(out, "total_duration", baton_now_ns() - since_ns);
-    baton_json_put_int(out, "load_duration", 0);
+    baton_json_put_int(out, "load_duration", 1); /* clients divide by it */
     baton_json_put_uint(out, "prompt_eval_count", completion->totals.prompt_tokens);
 }
 

@@ -18,7 +18,7 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
-static const char *const unsupported[] = {"images", "template", "context"};
+static const char *const unsupported[] = {"images", "template"};
 static const char *const only_of_generate[] = {"suffix"};
 
 enum { KEPT_TOKENS = 4 }; /* Ollama's default of num_keep */
@@ -170,12 +170,18 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
         gw_field_of(&builder.fields, "system", GW_IS_STRING, "a string");
     const struct baton_json *prompt =
         gw_field_of(&builder.fields, "prompt", GW_IS_STRING, "a string");
+    const struct baton_json *context = gw_field(&builder.fields, "context");
     read_suffix(&builder, raw, system);
     gw_builder_end_fields(&builder);
+    own.options.has_context = !raw && !builder.prompts.suffix;
+    if (!own.options.has_context && baton_json_size(context))
+        gw_fields_fail(&builder.fields, "context", "invalid_value", "context: not together with %s",
+                       raw ? "raw" : "suffix");
     if (!builder.fields.failed && !is_given(prompt) && !builder.prompts.suffix) {
         answer_load(&builder, &own);
     } else {
         take_prompt(&builder, &own, raw, system, prompt);
+        gw_prompts_put_before(api, &builder.fields, "context", &builder.prompts);
         start(&builder, &own);
     }
 }

@@ -86,11 +86,29 @@ static void put_ns(struct baton_json_out *out, const char *key, double seconds)
 static void put_counts(struct baton_json_out *out, const struct gw_totals *totals)
 {
     put_ns(out, "total_duration", totals->e2el_s);
-    baton_json_put_uint(out, "load_duration", 0);
+    put_ns(out, "load_duration", 0); /* the model is always loaded */
     baton_json_put_uint(out, "prompt_eval_count", totals->prompt_tokens);
     put_ns(out, "prompt_eval_duration", totals->prompt_s);
     baton_json_put_uint(out, "eval_count", totals->output_tokens);
     put_ns(out, "eval_duration", totals->output_s);
+}
+
+static void put_ids(struct baton_json_out *out, const struct baton_tokens *tokens)
+{
+    for (size_t i = 0; i < tokens->n; i++)
+        baton_json_put_uint(out, NULL, tokens->ids[i]);
+}
+
+/* Writes the member by which the next request goes on: its field "context". */
+static void put_context(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct gw_ollama_options *own = choice->completion->options.own;
+    if (!own->has_context)
+        return;
+    baton_json_open(out, "context", '[');
+    put_ids(out, &choice->request->params.prompt);
+    put_ids(out, &choice->request->output.tokens);
+    baton_json_close(out, ']');
 }
 
 /* Writes what the prompt lacks of the conversation; nothing if it is whole. */
@@ -113,6 +131,7 @@ static void put_end(struct baton_json_out *out, struct gw_choice *choice, const 
     put_piece(out, is_chat(completion), piece);
     baton_json_put_bool(out, "done", true);
     baton_json_put_string(out, "done_reason", cut ? "length" : "stop");
+    put_context(out, choice);
     put_counts(out, &completion->totals);
     put_dropped(out, &completion->prompts.shortening);
     put_rest(choice, out);

@@ -16,7 +16,8 @@
 #include "gateway/api/route.h"
 
 struct gw_ollama_options {
-    bool chat; /* the shape of /api/chat */
+    bool chat;        /* the shape of /api/chat */
+    bool has_context; /* ends with the token ids of prompt and output */
 };
 
 extern const struct gw_answer_writer gw_ollama_writer;

@@ -43,6 +43,7 @@ static const struct gw_dialect dialect = {
 
 static void read_rest(struct gw_completion_builder *builder, bool is_chat)
 {
+    struct gw_openai_options *own = builder->options.own;
     struct gw_fields *fields = &builder->fields;
     int64_t best_of = builder->options.n;
     for (size_t i = 0; i < BATON_N_OF(ignored); i++)
@@ -57,6 +58,7 @@ static void read_rest(struct gw_completion_builder *builder, bool is_chat)
     if (best_of != builder->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, except with the value of n");
+    own->is_flex = builder->params.shared.priority == BATON_PRIORITY_BATCH;
     gw_builder_end_fields(builder);
 }
 

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/anthropic/models.h"
 #include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/model_card.h"
 
 static void put_known(struct baton_json_out *out, const char *key, double value)
 {
@@ -46,14 +48,43 @@ static void put_embeddings(struct baton_json_out *out, const struct gw_api *api)
     baton_json_close(out, '}');
 }
 
-static void put_model(struct baton_json_out *out, const struct gw_api *api)
+/* Writes llama.cpp's member. */
+static void put_meta(struct baton_json_out *out, const struct gw_api *api)
 {
-    baton_json_put_string(out, "id", api->names->list[0]);
+    const struct baton_model_facts *facts = api->facts;
+    baton_json_open(out, "meta", '{');
+    baton_json_put_int(out, "n_vocab", facts->n_vocab);
+    baton_json_put_int(out, "n_ctx", gw_fleet_context_tokens(api->fleet));
+    baton_json_put_int(out, "n_ctx_train", facts->n_context_tokens);
+    gw_put_known(out, "n_embd", (uint64_t)facts->n_embd);
+    gw_put_known(out, "n_params", facts->weights.n_parameters);
+    gw_put_known(out, "size", facts->weights.n_bytes);
+    baton_json_close(out, '}');
+}
+
+static void put_names(struct baton_json_out *out, const struct gw_api *api)
+{
+    baton_json_open(out, "aliases", '[');
+    for (int i = 0; i < api->names->n; i++)
+        baton_json_put_string(out, NULL, api->names->list[i]);
+    baton_json_close(out, ']');
+    baton_json_put_string(out, "root", api->facts->name);
+    baton_json_put_null(out, "parent");
+}
+
+static void put_model(struct baton_json_out *out, const struct gw_api *api, const char *name)
+{
+    baton_json_put_string(out, "id", name);
     baton_json_put_string(out, "object", "model");
     baton_json_put_int(out, "created", api->started_s);
     baton_json_put_string(out, "owned_by", "baton");
     baton_json_put_int(out, "context_length", gw_fleet_context_tokens(api->fleet));
     baton_json_put_int(out, "max_model_len", gw_fleet_context_tokens(api->fleet));
+    put_names(out, api);
+    baton_json_put_string(out, "family", api->facts->family);
+    gw_put_known(out, "parameters", api->facts->weights.n_parameters);
+    baton_json_put_string(out, "quantization", gw_model_quantization(api));
+    put_meta(out, api);
     baton_json_put_int(out, "vocab_size", api->facts->n_vocab);
     if (api->fleet->terms.kv_block_tokens)
         baton_json_put_string(out, "dtype", api->fleet->terms.dtype);
@@ -70,18 +101,32 @@ static void put_model(struct baton_json_out *out, const struct gw_api *api)
     put_embeddings(out, api);
 }
 
+typedef void put_any_model(struct baton_json_out *out, const struct gw_api *api, const char *name);
+
+/* Anthropic's clients ask the same paths, with a header that no other client sends. */
+static put_any_model *writer_for(const struct gw_exchange *exchange)
+{
+    return *gw_exchange_header(exchange, "anthropic-version") ? gw_anthropic_put_model : put_model;
+}
+
 void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none)
 {
     struct gw_answer answer;
+    put_any_model *put = writer_for(exchange);
     (void)none;
     gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "object", "list");
     baton_json_open(&answer.out, "data", '[');
-    baton_json_open(&answer.out, NULL, '{');
-    put_model(&answer.out, api);
-    baton_json_close(&answer.out, '}');
+    for (int i = 0; i < api->names->n; i++) {
+        baton_json_open(&answer.out, NULL, '{');
+        put(&answer.out, api, api->names->list[i]);
+        baton_json_close(&answer.out, '}');
+    }
     baton_json_close(&answer.out, ']');
+    if (put == gw_anthropic_put_model)
+        gw_anthropic_put_page(&answer.out, api);
+    else
+        baton_json_put_string(&answer.out, "object", "list");
     gw_answer_close(&answer, exchange, 200);
 }
 
@@ -98,6 +143,6 @@ void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
         return;
     }
     gw_answer_open(&answer);
-    put_model(&answer.out, api);
+    writer_for(exchange)(&answer.out, api, name);
     gw_answer_close(&answer, exchange, 200);
 }

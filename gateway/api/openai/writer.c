@@ -42,6 +42,7 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     baton_json_put_int(out, "created", completion->created_s);
     baton_json_put_string(out, "model", completion->api->names->list[0]);
     put_fingerprint(out, completion->api->fingerprint);
+    baton_json_put_string(out, "service_tier", own_of(completion)->is_flex ? "flex" : "default");
 }
 
 /* Reports speculation under OpenAI's names for predicted outputs. */
@@ -67,6 +68,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_open(out, "prompt_tokens_details", '{');
     baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
     baton_json_put_uint(out, "disk_tokens", totals->disk_tokens);
+    baton_json_put_uint(out, "cache_write_tokens", 0); /* not counted */
     baton_json_close(out, '}');
     put_output_details(out, totals);
     baton_json_close(out, '}');
@@ -197,6 +199,8 @@ static void put_message(struct baton_json_out *out, const struct gw_choice *choi
     else
         baton_json_put_text(out, "content", baton_buf_text(&choice->text), choice->text.len);
     baton_json_put_null(out, "refusal");
+    baton_json_open(out, "annotations", '[');
+    baton_json_close(out, ']');
     put_calls(out, choice);
     baton_json_close(out, '}');
 }

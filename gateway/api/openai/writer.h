@@ -17,6 +17,7 @@
 #include "gateway/api/completion/writer.h"
 
 struct gw_openai_options {
+    bool is_flex;       /* the request is in the class of batches */
     bool chat;          /* the shape of chat completions */
     bool include_usage; /* a last chunk with usage */
 };

@@ -96,7 +96,7 @@ static const struct {
     {"KvAccounts", "workers:[KvAccount]"},
 
     /* OpenAI */
-    {"PromptDetails", "cached_tokens:integer disk_tokens:integer"},
+    {"PromptDetails", "cached_tokens:integer disk_tokens:integer cache_write_tokens:integer"},
     {"CompletionDetails", "reasoning_tokens:integer accepted_prediction_tokens:integer "
                           "rejected_prediction_tokens:integer"},
     {"Usage", "prompt_tokens:integer completion_tokens:integer total_tokens:integer "
@@ -105,27 +105,33 @@ static const struct {
                            "top_logprobs:[object|null] text_offset:[integer]"},
     {"CompletionChoice", "index:integer text:string logprobs:CompletionLogprobs|null "
                          "finish_reason:string steps?:[Step]"},
-    {"Completion", "id:string object:string created:integer model:string "
-                   "system_fingerprint:string choices:[CompletionChoice] usage:Usage "
-                   "timings:Timings"},
-    {"AssistantMessage", "role:string content:string|null refusal:string|null "
+    {"Completion",
+     "id:string object:string created:integer model:string "
+     "system_fingerprint:string service_tier:string choices:[CompletionChoice] usage:Usage "
+     "timings:Timings"},
+    {"AssistantMessage", "role:string content:string|null refusal:string|null annotations:[object] "
                          "reasoning_content?:string tool_calls?:[ToolCall]"},
     {"ChatLogprobs", "content:[TokenLogprob] refusal:null"},
     {"ChatChoice", "index:integer message:AssistantMessage logprobs:ChatLogprobs|null "
                    "finish_reason:string steps?:[Step]"},
-    {"ChatCompletion", "id:string object:string created:integer model:string "
-                       "system_fingerprint:string choices:[ChatChoice] usage:Usage "
-                       "timings:Timings"},
+    {"ChatCompletion",
+     "id:string object:string created:integer model:string "
+     "system_fingerprint:string service_tier:string choices:[ChatChoice] usage:Usage "
+     "timings:Timings"},
     {"Embedding", "object:string index:integer embedding:[number]|string"},
     {"EmbeddingUsage", "prompt_tokens:integer total_tokens:integer prompt_tokens_details:object"},
-    {"Embeddings", "object:string model:string data:[Embedding] usage:EmbeddingUsage"},
+    {"Embeddings", "id:string object:string model:string data:[Embedding] usage:EmbeddingUsage"},
     {"SamplingDefaults", "do_sample:boolean|null temperature:number|null top_k:integer|null "
                          "top_p:number|null repetition_penalty:number|null applied:boolean"},
     {"EmbeddingFacts", "pooling:string trained:boolean dimensions:integer|null"},
     {"Model", "id:string object:string created:integer owned_by:string context_length:integer "
-              "max_model_len:integer vocab_size:integer dtype:string|null chat_template:string "
+              "max_model_len:integer aliases:[string] root:string "
+              "parent:null family:string parameters:integer|null quantization:string "
+              "meta:ModelMeta vocab_size:integer dtype:string|null chat_template:string "
               "tool_call_form:string|null reasoning:boolean chat_template_abilities:object "
               "sampling_defaults:SamplingDefaults embeddings:EmbeddingFacts"},
+    {"ModelMeta", "n_vocab:integer n_ctx:integer n_ctx_train:integer n_embd:integer|null "
+                  "n_params:integer|null size:integer|null"},
     {"Models", "object:string data:[Model]"},
 
     /* OpenAI's Responses */
@@ -135,7 +141,7 @@ static const struct {
     {"ResponseItem", "id:string type:string status:string role?:string content?:[ResponsePart] "
                      "summary?:[object] call_id?:string namespace?:string name?:string "
                      "arguments?:string input?:string"},
-    {"ResponseInputDetails", "cached_tokens:integer"},
+    {"ResponseInputDetails", "cached_tokens:integer cache_write_tokens:integer"},
     {"ResponseOutputDetails", "reasoning_tokens:integer"},
     {"ResponseUsage", "input_tokens:integer input_tokens_details:ResponseInputDetails "
                       "output_tokens:integer output_tokens_details:ResponseOutputDetails "
@@ -146,7 +152,7 @@ static const struct {
                  "instructions:any metadata:object parallel_tool_calls:boolean "
                  "previous_response_id:string|null reasoning:object service_tier:string "
                  "text:object tool_choice:string|object tools:[object] truncation:string "
-                 "user:string|null max_output_tokens:integer|null store:boolean "
+                 "user?:string access_programs:null max_output_tokens:integer|null store:boolean "
                  "temperature:number top_p:number top_logprobs:integer steps?:[Step]"},
     {"DeletedResponse", "id:string object:string deleted:boolean"},
 
@@ -158,6 +164,10 @@ static const struct {
     {"AnthropicMessage", "id:string type:string role:string model:string content:[ContentBlock] "
                          "stop_reason:string|null stop_sequence:string|null usage:MessageUsage "
                          "steps?:[Step]"},
+    {"AnthropicModel", "type:string id:string display_name:string created_at:string "
+                       "lifecycle:string max_input_tokens:integer max_tokens:integer "
+                       "capabilities:null deprecated_at:null line:null retires_at:null"},
+    {"AnthropicModels", "data:[AnthropicModel] has_more:boolean first_id:string last_id:string"},
     {"TokenCount", "input_tokens:integer"},
 
     /* llama.cpp */
@@ -196,7 +206,7 @@ static const struct {
     {"OllamaDropped", "messages:integer tokens:integer"},
     {"OllamaGeneration",
      "model:string created_at:string response:string thinking?:string done:boolean "
-     "done_reason:string total_duration?:integer load_duration?:integer "
+     "done_reason:string context?:[integer] total_duration?:integer load_duration?:integer "
      "prompt_eval_count?:integer prompt_eval_duration?:integer eval_count?:integer "
      "eval_duration?:integer dropped?:OllamaDropped logprobs?:[TokenLogprob] steps?:[Step]"},
     {"OllamaChat",
@@ -208,13 +218,15 @@ static const struct {
                          "load_duration:integer prompt_eval_count:integer"},
     {"OllamaEmbedding", "embedding:[number]"},
     {"OllamaDetails", "parent_model:string format:string family:string families:[string] "
-                      "parameter_size:string quantization_level:string"},
+                      "parameter_size:string quantization_level:string context_length:integer "
+                      "embedding_length:integer"},
     {"OllamaModel", "name:string model:string size:integer digest:string details:OllamaDetails "
-                    "modified_at?:string expires_at?:string size_vram?:integer "
-                    "context_length?:integer"},
+                    "modified_at?:string capabilities?:[string] expires_at?:string "
+                    "size_vram?:integer context_length?:integer"},
     {"OllamaModels", "models:[OllamaModel]"},
     {"OllamaShown", "modelfile:string parameters:string template:string details:OllamaDetails "
                     "model_info:object capabilities:[string] modified_at:string"},
+    {"OllamaStatus", "status:string"},
     {"OllamaVersion", "version:string baton:string"},
 };
 

@@ -373,6 +373,41 @@ void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,
     baton_tokens_fini(&tokens);
 }
 
+/* Puts n tokens before the prompt's, which lose the token that begins a text. */
+static bool put_before(const struct gw_api *api, struct baton_tokens *tokens, const uint32_t *ids,
+                       size_t n)
+{
+    size_t n_bos = n && tokens->n && tokens->ids[0] == (uint32_t)api->facts->bos_id;
+    size_t n_own = tokens->n - n_bos;
+    uint32_t *all = malloc((n + n_own) * sizeof *all);
+    if (!all)
+        return false;
+    memcpy(all, ids, n * sizeof *all);
+    memcpy(all + n, tokens->ids + n_bos, n_own * sizeof *all);
+    baton_tokens_fini(tokens);
+    *tokens = (struct baton_tokens){.ids = all, .n = n + n_own, .cap = n + n_own};
+    return true;
+}
+
+void gw_prompts_put_before(struct gw_api *api, struct gw_fields *fields, const char *name,
+                           struct gw_prompts *prompts)
+{
+    const struct baton_json *array =
+        gw_field_of(fields, name, GW_IS_ARRAY, "an array of token ids");
+    size_t n = baton_json_size(array), max_tokens = limit_of(api, prompts);
+    uint32_t *ids = n && prompts->n ? malloc(n * sizeof *ids) : NULL;
+    if (ids)
+        n = gw_field_ids(fields, name, array, api->facts->n_vocab, n, ids);
+    if (ids && !fields->failed && !put_before(api, &prompts->items[0].tokens, ids, n))
+        no_memory(fields, name);
+    free(ids);
+    if (!prompts->n || fields->failed)
+        return;
+    cut(prompts, max_tokens, &prompts->items[0].tokens);
+    if (prompts->items[0].tokens.n > max_tokens)
+        too_long(api, fields, &prompts->items[0]);
+}
+
 static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
                          const struct gw_prompt *prompt, const char *name, int64_t wanted,
                          int64_t fallback)

@@ -55,6 +55,11 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
 void gw_prompts_read_truncation(const struct gw_api *api, struct gw_fields *fields,
                                 int64_t n_answer, struct gw_prompts *prompts);
 
+/* Reads token ids from the field and puts them before the only prompt; together they must fit, or
+ * are cut. A text that begins in the prompt then goes on in it. */
+void gw_prompts_put_before(struct gw_api *api, struct gw_fields *fields, const char *name,
+                           struct gw_prompts *prompts);
+
 /* Renders a conversation as one prompt by the model's chat template. Problems name "messages": the
  * template rejects them, or the model has no usable template. */
 void gw_prompts_read_chat(struct gw_api *api, struct gw_fields *fields,

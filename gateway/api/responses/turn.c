@@ -27,7 +27,7 @@ static const struct {
     {"tool_choice", "\"auto\""},
     {"tools", "[]"},
     {"truncation", "\"disabled\""},
-    {"user", "null"},
+    {"user", NULL},
 };
 
 static void put_repeated(struct baton_buf *echo, const struct baton_json *body)
@@ -37,7 +37,7 @@ static void put_repeated(struct baton_buf *echo, const struct baton_json *body)
         const struct baton_json *given = baton_json_get(body, repeated[i].name);
         if (baton_json_kind(given) != BATON_JSON_NULL)
             baton_json_put_value(&out, repeated[i].name, given);
-        else
+        else if (repeated[i].otherwise)
             baton_json_put_raw(&out, repeated[i].name, repeated[i].otherwise,
                                strlen(repeated[i].otherwise));
     }

@@ -31,6 +31,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_put_uint(out, "input_tokens", totals->prompt_tokens);
     baton_json_open(out, "input_tokens_details", '{');
     baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
+    baton_json_put_uint(out, "cache_write_tokens", 0); /* not counted */
     baton_json_close(out, '}');
     baton_json_put_uint(out, "output_tokens", totals->output_tokens);
     baton_json_open(out, "output_tokens_details", '{');
@@ -91,6 +92,7 @@ static void put_response(struct baton_json_out *out, const struct gw_completion 
         put_usage(out, "usage", completion);
     else
         baton_json_put_null(out, "usage");
+    baton_json_put_null(out, "access_programs");
     put_settings(out, turn_of(completion));
 }
 

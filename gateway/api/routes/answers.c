@@ -4,6 +4,7 @@
 #include "gateway/api/anthropic/messages.h"
 #include "gateway/api/llamacpp/completion.h"
 #include "gateway/api/llamacpp/embedding.h"
+#include "gateway/api/llamacpp/infill.h"
 #include "gateway/api/llamacpp/props.h"
 #include "gateway/api/llamacpp/slots.h"
 #include "gateway/api/native/generate.h"
@@ -46,6 +47,8 @@ static const struct {
     {gw_anthropic_messages, "AnthropicMessage"},
     {gw_anthropic_count_tokens, "TokenCount"},
     {gw_llamacpp_completion, "LlamaCompletion|[LlamaCompletion]"},
+    {gw_llamacpp_infill, "LlamaCompletion|[LlamaCompletion]"},
+    {gw_mistral_fim, "ChatCompletion"},
     {gw_llamacpp_apply_template, "Prompt"},
     {gw_llamacpp_embedding, "[LlamaEmbedding]"},
     {gw_llamacpp_slots, "[LlamaSlot]"},
@@ -59,6 +62,7 @@ static const struct {
     {gw_ollama_tags, "OllamaModels"},
     {gw_ollama_ps, "OllamaModels"},
     {gw_ollama_show, "OllamaShown"},
+    {gw_ollama_pull, "OllamaStatus"},
     {gw_ollama_version, "OllamaVersion"},
 };
 

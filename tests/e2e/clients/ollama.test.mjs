@@ -122,6 +122,7 @@ test('a refusal is a ResponseError with its words', async () => {
         refused(status, words));
   await assert.rejects(ollama.show({ model: 'llama3' }), refused(404, 'llama3'));
   await assert.rejects(ollama.embed({ model: 'llama3', input: 'a' }), refused(404, 'llama3'));
-  await assert.rejects(ollama.pull({ model }), refused(404, 'path'));
+  await assert.rejects(ollama.pull({ model: 'llama3' }), refused(404, 'llama3'));
+  assert.equal((await ollama.pull({ model })).status, 'success');
   await assert.rejects(new Ollama({ host }).list(), refused(401, 'key'));
 });

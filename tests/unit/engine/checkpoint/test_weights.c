@@ -1,6 +1,6 @@
 #include "tests/support/tensor_files.h"
 
-#include "engine/checkpoint/weights/weights.h"
+#include "engine/checkpoint/weights/count.h"
 
 static struct baton_weights *open_six(int n_rows, int n_columns)
 {
@@ -104,6 +104,22 @@ TEST(a_corrupt_file_is_named)
     write_tensors("model.safetensors", "{\"m\":1}");
     assert_int_equal(baton_weights_open(scratch, &weights, &why), BATON_CORRUPT);
     assert_non_null(strstr(why.text, "model.safetensors: m: must have dtype"));
+}
+
+TEST(weights_are_counted_by_their_values_and_most_common_format)
+{
+    struct baton_weights *weights;
+    write_tensors("model.safetensors",
+                  "{\"a\":{\"dtype\":\"BF16\",\"shape\":[3],\"data_offsets\":[0,6]},"
+                  "\"e_blocks\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[6,10]},"
+                  "\"e_scales\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[10,12]},"
+                  "\"n\":{\"dtype\":\"F32\",\"shape\":[1,3],\"data_offsets\":[12,24]}}");
+    assert_ok(baton_weights_open(scratch, &weights, NULL));
+    struct baton_weights_count count = baton_weights_count(weights);
+    assert_int_equal(count.n_parameters, 3 + 8 + 3);
+    assert_int_equal(count.n_bytes, 24);
+    assert_string_equal(count.format, "MXFP4");
+    baton_weights_close(weights);
 }
 
 TEST(a_directory_without_weights_is_not_found)
