@@ -104,7 +104,7 @@ def run(fleet, argv):
     body, _, last = done.stdout.rpartition("\n")
     status, _, content_type = last.partition(" ")
     if path in OF_CODE_MODELS:
-        assert status in ("400", "404", "501") and "fill in the middle" in body, done.stdout
+        assert status in ("400", "404", "501") and "token is missing" in body, done.stdout
         return content_type, body
     assert status == "200", done.stdout
     for word, pattern in SHOWN_IN.items():

@@ -129,7 +129,7 @@ def function(**parameters):
 @pytest.mark.parametrize("more, param, words", [
     ({"tool_choice": {"type": "function", "function": {"name": "rain"}}}, "tool_choice",
      "tools has no function called rain"),
-    ({"tool_choice": "any"}, "tool_choice", "must be"),
+    ({"tool_choice": "some"}, "tool_choice", "must be"),
     ({"tool_choice": {"type": "custom"}}, "tool_choice", "must be"),
     ({"tool_choice": "required", "tools": None}, "tool_choice", "needs functions in tools"),
     ({"tool_choice": "required", "regex": "a"}, "tool_choice", "cannot be combined with"),

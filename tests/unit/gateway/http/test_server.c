@@ -296,7 +296,7 @@ TEST(an_address_in_use_is_named)
     assert_int_equal(gw_http_start(&f.loop, &f.options, &other, &why), BATON_IO);
     assert_holds(why.text, "127.0.0.1 port ");
     f.options.host = "no address";
-    assert_int_equal(gw_http_start(&f.loop, &f.options, &other, &why), BATON_IO);
+    assert_int_equal(gw_http_start(&f.loop, &f.options, &other, &why), BATON_INVALID);
 }
 
 EACH_TEST(setup, teardown)

@@ -104,6 +104,7 @@ TEST(a_loopback_address_is_local_and_a_name_is_not)
     assert_false(is_local("[::1]evil"));
     assert_false(is_local("[::1]:80/"));
     assert_false(is_local(""));
-    assert_false(gw_address_is_loopback("localhost"));
+    assert_true(gw_address_is_loopback("localhost"));
+    assert_false(gw_address_is_loopback("localhost.example"));
     assert_false(gw_address_is_loopback("*"));
 }
