@@ -22,6 +22,7 @@ static void put_argument(struct baton_buf *text, const struct baton_tool_format 
     put(text, "<value>");
     put(text, tags->pad);
     put(text, tags->value_end);
+    put(text, tags->ends_by_key ? "<argument-name>>" : NULL);
 }
 
 /* Writes a call without the markers around it. */
@@ -31,10 +32,16 @@ static void put_body(struct baton_buf *text, const struct baton_tool_format *for
     if (form->syntax == BATON_TOOL_PYTHON) {
         put(text, "[<function-name>(<argument-name>=<value>)]");
     } else if (has_name) {
-        baton_buf_printf(text, "%s{\"%s\": <function-name>, \"%s\": <args-json-object>}%s",
-                         form->is_list ? "[" : "", form->name_key, form->arguments_key,
-                         form->is_list ? "]" : "");
+        put(text, form->is_list ? "[" : NULL);
+        if (form->name_is_key)
+            put(text, "{<function-name>: <args-json-object>}");
+        else
+            baton_buf_printf(text, "{\"%s\": <function-name>, \"%s\": <args-json-object>}",
+                             form->name_key, form->arguments_key);
+        put(text, form->is_list ? "]" : NULL);
     } else {
+        put(text, form->id_end ? "<id>" : NULL);
+        put(text, form->id_end);
         put(text, form->name_prefix);
         put(text, "<function-name>");
         put(text, form->is_numbered ? ":0" : "");

@@ -103,7 +103,8 @@ bool baton_gguf_is_end(struct baton_gguf_text text)
 {
     static const char *const ends[] = {"<|eot_id|>",      "<|eom_id|>",    "<|im_end|>",
                                        "<|end|>",         "<end_of_turn>", "<|endoftext|>",
-                                       "<|end_of_text|>", "<|return|>",    "<|call|>"};
+                                       "<|end_of_text|>", "<|return|>",    "<|call|>",
+                                       "<|flush|>",       "<|calls|>"};
     if (!text.n || text.bytes[0] != '<')
         return false;
     for (size_t i = 0; i < BATON_N_OF(ends); i++)
@@ -117,7 +118,8 @@ struct ends {
     int64_t ids[BATON_MODEL_MAX_EOS];
     int n;
     int64_t n_vocab;
-    int64_t end, final, call; /* <|end|>, <|return|>, <|call|>; -1: none */
+    /* <|end|>; <|return|> or <|flush|>; <|call|> or <|calls|>; -1: none */
+    int64_t end, final, call;
     struct baton_why *why;
 };
 
@@ -152,17 +154,17 @@ static enum baton_err add_by_text(struct ends *ends, const struct baton_gguf *gg
             continue;
         if (baton_gguf_text_is(text, "<|end|>"))
             ends->end = id;
-        else if (baton_gguf_text_is(text, "<|return|>"))
+        else if (baton_gguf_text_is(text, "<|return|>") || baton_gguf_text_is(text, "<|flush|>"))
             ends->final = id;
-        else if (baton_gguf_text_is(text, "<|call|>"))
+        else if (baton_gguf_text_is(text, "<|call|>") || baton_gguf_text_is(text, "<|calls|>"))
             ends->call = id;
         err = add_end(ends, id);
     }
     return err;
 }
 
-/* Drops <|end|> where <|return|> and <|call|> show that the format is gpt-oss's: there it closes
- * one of several messages of an answer. */
+/* Drops <|end|> where <|return|> and <|call|>, or <|flush|> and <|calls|>, show that the format is
+ * gpt-oss's or Solar Open's: there it closes one of several messages of an answer. */
 static void drop_end_of_message(struct ends *ends)
 {
     int n = 0;

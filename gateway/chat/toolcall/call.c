@@ -84,13 +84,24 @@ static void trim_name(const struct baton_tool_format *format, const struct baton
         call->n_name = (size_t)(colon - (held->data + call->name));
 }
 
+/* Moves *at past an id, which may be missing, and its end. */
+static enum baton_verdict pass_id(const struct baton_buf *held, size_t *at, const char *end)
+{
+    enum baton_verdict met = pass_word(held, at, false);
+    return met == BATON_MORE ? met : pass(held, at, end);
+}
+
 static enum baton_verdict pass_name(const struct baton_tool_format *format,
                                     const struct baton_buf *held, struct baton_call *call,
                                     size_t *at)
 {
     size_t first = baton_skip_space(held, *at);
-    call->name = *at = first;
-    enum baton_verdict met = pass_word(held, at, format->is_numbered);
+    *at = first;
+    enum baton_verdict met = format->id_end ? pass_id(held, at, format->id_end) : BATON_YES;
+    if (met != BATON_YES)
+        return met;
+    call->name = first = *at;
+    met = pass_word(held, at, format->is_numbered);
     call->n_name = *at - first;
     if (met == BATON_YES && format->id_mark) {
         met = pass(held, at, format->id_mark);

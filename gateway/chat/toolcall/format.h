@@ -35,12 +35,14 @@ struct baton_tool_tags {
     const char *value_begin;  /* NULL: the value follows the key */
     const char *string_begin; /* replaces value_begin before a string; NULL: no difference */
     const char *value_end;
-    const char *pad; /* on both sides of a value and not part of it; "": none */
+    bool ends_by_key; /* the key and ">" follow value_end, as in </key> */
+    const char *pad;  /* on both sides of a value and not part of it; "": none */
 };
 
 struct baton_tool_format {
     const char *name;
-    const char *mark;      /* every template of the format contains it */
+    const char *mark;      /* every template of the format contains it, */
+    const char *or_mark;   /* or this; NULL: no other */
     const char *unless[5]; /* no template of the format contains these; NULL: fewer */
     enum baton_tool_syntax syntax;
     const char *open, *close;             /* around all calls; NULL: none */
@@ -49,10 +51,13 @@ struct baton_tool_format {
     const char *end;                      /* NULL: a call ends with its JSON */
     const char *separator;                /* between calls, in templates; NULL: none */
     const char *name_key, *arguments_key; /* of JSON without middle */
+    bool name_is_key;            /* JSON: a call is {"f": {...}}; then there are no such keys */
     bool is_list;                /* JSON: all calls are in one list between begin and end */
     const char *name_prefix;     /* before the name and not part of it; NULL: none */
     bool is_numbered;            /* ":0" and so on follows the name */
     const char *id_mark;         /* id_mark and an id may follow the name */
+    const char *id_end;          /* an id and this precede the name; NULL: no id does */
+    bool opens_each;             /* open stands before the calls, although no close ends them */
     const char *text_begin;      /* announces text; NULL: none */
     struct baton_tool_tags tags; /* of TAGS */
 };

@@ -42,11 +42,31 @@ enum baton_verdict baton_json_call_scan(const struct baton_tool_format *format,
     return held->len > BATON_TOOL_CALL_MAX_BYTES ? BATON_NO : BATON_MORE;
 }
 
+static const struct baton_json *arguments_of(const struct baton_tool_format *format,
+                                             const struct baton_json *value)
+{
+    return format->name_is_key ? baton_json_member(baton_json_first(value))
+                               : baton_json_get(value, format->arguments_key);
+}
+
+/* Returns the name; NULL when the value has none. */
+static const char *named(const struct baton_tool_format *format, const struct baton_json *value,
+                         size_t *n)
+{
+    if (!format->name_is_key)
+        return baton_json_string(baton_json_get(value, format->name_key), n);
+    const char *name = baton_json_kind(value) == BATON_JSON_OBJECT && baton_json_size(value) == 1
+                           ? baton_json_key(baton_json_first(value))
+                           : NULL;
+    *n = name ? strlen(name) : 0;
+    return name;
+}
+
 static bool is_call(const struct baton_tool_format *format, const struct baton_json *value)
 {
     size_t n = 0;
-    const char *name = baton_json_string(baton_json_get(value, format->name_key), &n);
-    const struct baton_json *arguments = baton_json_get(value, format->arguments_key);
+    const char *name = named(format, value, &n);
+    const struct baton_json *arguments = name ? arguments_of(format, value) : NULL;
     /* Any object would match a call without arguments, where a call is the whole text. */
     return name && n && n <= BATON_TOOL_NAME_MAX_BYTES &&
            (baton_json_kind(arguments) == BATON_JSON_OBJECT || (!arguments && format->begin));
@@ -56,8 +76,8 @@ static void emit(const struct baton_tool_format *format, const struct baton_json
                  const struct baton_tool_sink *sink)
 {
     size_t n = 0;
-    const char *name = baton_json_string(baton_json_get(value, format->name_key), &n);
-    (void)baton_call_tell(name, n, baton_json_get(value, format->arguments_key), sink);
+    const char *name = named(format, value, &n);
+    (void)baton_call_tell(name, n, arguments_of(format, value), sink);
 }
 
 /* Passes on the value's named calls: one, or a list of them. */

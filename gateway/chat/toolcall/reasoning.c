@@ -19,6 +19,15 @@ const struct baton_reasoning_format baton_reasoning_formats[] = {
     {.name = "gemma4", .begin = "<|channel>thought", .end = "<channel|>"},
     {.name = "magistral", .begin = "[THINK]", .end = "[/THINK]"},
     {.name = "seed", .begin = "<seed:think>", .end = "</seed:think>"},
+    {.name = "minimax-m3", .begin = "<mm:think>", .end = "</mm:think>"},
+    {.name = "hunyuan3",
+     .begin = "<think:opensource>",
+     .end = "</think:opensource>",
+     .mark = "<think{}>"},
+    {.name = "solar-open",
+     .begin = "<|think|>",
+     .end = "<|end|><|begin|>assistant",
+     .mark = "<|begin|>assistant<|think|>"},
     {.name = "think", .begin = "<think>", .end = "</think>"},
 };
 
@@ -28,8 +37,11 @@ const struct baton_reasoning_format *baton_reasoning_format_of(const char *sourc
 {
     for (size_t i = 0; i < baton_n_reasoning_formats; i++) {
         const struct baton_reasoning_format *format = &baton_reasoning_formats[i];
-        if (baton_bytes_have(source, n, format->begin) ||
-            (!format->has_channels && baton_bytes_have(source, n, format->end)))
+        bool fits = format->mark
+                        ? baton_bytes_have(source, n, format->mark)
+                        : baton_bytes_have(source, n, format->begin) ||
+                              (!format->has_channels && baton_bytes_have(source, n, format->end));
+        if (fits)
             return format;
     }
     return NULL;

@@ -19,7 +19,8 @@
 
 struct baton_reasoning_format {
     const char *name;
-    const char *begin, *end; /* a template of the format contains one of them */
+    const char *begin, *end; /* a template of the format contains one of them, */
+    const char *mark;        /* or, in place of them, this; NULL: no other text */
     bool has_channels;       /* channels.h parses it */
 };
 

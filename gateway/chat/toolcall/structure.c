@@ -57,10 +57,15 @@ static void put_json_head(struct baton_json_out *out, const struct baton_tool_fo
 {
     struct baton_buf head;
     baton_buf_init(&head, MAX_NAME_JSON);
-    baton_buf_printf(&head, "{\"%s\": ", format->name_key);
     struct baton_json_out name_out = baton_json_out(&head);
+    baton_buf_puts(&head, "{");
+    if (!format->name_is_key)
+        baton_buf_printf(&head, "\"%s\": ", format->name_key);
     baton_json_put_string(&name_out, NULL, name);
-    baton_buf_printf(&head, ", \"%s\": ", format->arguments_key);
+    if (format->name_is_key)
+        baton_buf_puts(&head, ": ");
+    else
+        baton_buf_printf(&head, ", \"%s\": ", format->arguments_key);
     if (baton_buf_err(&head))
         out->buf->err = out->buf->err ? out->buf->err : baton_buf_err(&head);
     else
@@ -71,6 +76,10 @@ static void put_json_head(struct baton_json_out *out, const struct baton_tool_fo
 static void put_name(struct baton_json_out *out, const struct baton_tool_format *format,
                      const char *name)
 {
+    if (format->id_end) {
+        put_regex(out, "[a-z0-9]{10}");
+        put_marker(out, format->id_end);
+    }
     if (format->name_prefix)
         put_text(out, format->name_prefix);
     put_text(out, name);
@@ -97,7 +106,7 @@ static void put_call(struct baton_json_out *out, const struct baton_tool_format 
                      const struct baton_json *tool, const struct baton_json *schema, bool opens)
 {
     const bool is_own = !is_list(format);
-    const bool has_name = has_json(format) && !format->middle && format->name_key;
+    const bool has_name = has_json(format) && !format->middle;
     open_list(out, "sequence", "elements");
     if (is_own && opens) {
         put_marker(out, format->begin);
@@ -159,7 +168,7 @@ static enum baton_err put_calls(struct baton_json_out *out, const struct baton_a
                            format->syntax == BATON_TOOL_CHANNELS ||
                            (!format->begin && !is_list(format));
     open_list(out, "sequence", "elements");
-    if (format->close) {
+    if (format->close || format->opens_each) {
         put_marker(out, format->open);
         put_space(out);
     }
@@ -194,7 +203,8 @@ static enum baton_err put_text_and_calls(struct baton_json_out *out,
                                          const struct baton_answer_form *form,
                                          const struct baton_call_wish *wish)
 {
-    const char *first = form->tools->close ? form->tools->open : form->tools->begin;
+    const struct baton_tool_format *format = form->tools;
+    const char *first = format->close || format->opens_each ? format->open : format->begin;
     /* The grammar triggers on one token, which the model cannot write by accident. */
     size_t n = token_at(first);
     open_format(out, NULL, "triggered_tags");

@@ -54,13 +54,13 @@ static bool is_required(const struct baton_json *schema, const char *key)
 
 /* ---- arguments between tags ---- */
 
-/* Writes a value: strings as they are, all other values as JSON. */
-static void put_value(struct baton_json_out *out, const struct baton_tool_tags *tags,
-                      const struct baton_json *schema, const struct baton_json *root)
+/* Writes a value: strings as they are up to the tag that ends them, all other values as JSON. */
+static void put_value(struct baton_json_out *out, const char *end, const struct baton_json *schema,
+                      const struct baton_json *root)
 {
     const struct baton_json *texts = texts_of(schema);
     if (is_plain_text(schema)) {
-        put_text_until(out, tags->value_end);
+        put_text_until(out, end);
     } else if (texts) {
         open_list(out, "or", "elements");
         for (size_t i = 0; i < baton_json_size(texts); i++)
@@ -86,9 +86,13 @@ static void put_property(struct baton_json_out *out, const struct baton_tool_tag
         put_marker(out, begin);
     }
     put_text(out, tags->pad);
-    put_value(out, tags, schema, root);
+    put_value(out, tags->value_end, schema, root);
     put_text(out, tags->pad);
     put_marker(out, tags->value_end);
+    if (tags->ends_by_key) {
+        put_text(out, key);
+        put_text(out, ">");
+    }
 }
 
 static void put_properties(struct baton_json_out *out, const struct baton_tool_tags *tags,

@@ -53,6 +53,9 @@ static inline void put_regex(struct baton_json_out *out, const char *pattern)
  * the vocabulary has no such token, the structure accepts it as text. */
 static inline size_t token_at(const char *text)
 {
+    static const char minimax[] = "]<]minimax[>["; /* one token, whose brackets are no pair */
+    if (!strncmp(text, minimax, sizeof minimax - 1))
+        return sizeof minimax - 1;
     const char *end = *text == '<' ? strchr(text, '>') : *text == '[' ? strchr(text, ']') : NULL;
     return end ? (size_t)(end - text) + 1 : 0;
 }

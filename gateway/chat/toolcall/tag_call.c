@@ -1,4 +1,6 @@
 /* Parses calls whose arguments are between tags. */
+#include <stdio.h>
+
 #include "gateway/chat/toolcall/call.h"
 
 /* ---- values ---- */
@@ -90,6 +92,9 @@ static enum baton_verdict find_next(const struct baton_tool_format *format,
     enum baton_verdict end = baton_begins_with(held, first, format->end);
     if (first - *at > BATON_TOOL_SPACE_MAX_BYTES)
         return BATON_NO;
+    /* The end may begin as a key does. */
+    if (end == BATON_MORE && key == BATON_YES)
+        return BATON_MORE;
     if (key == BATON_YES || end == BATON_YES) {
         *at = first;
         *is_end = end == BATON_YES;
@@ -144,13 +149,25 @@ static enum baton_verdict step_value_begin(const struct baton_tool_format *forma
     return BATON_YES;
 }
 
+/* Writes the tag that ends the value. */
+static void put_value_end(const struct baton_tool_format *format, const struct baton_buf *held,
+                          const struct baton_call *call, char *end, size_t size)
+{
+    if (format->tags.ends_by_key)
+        (void)snprintf(end, size, "%s%.*s>", format->tags.value_end, (int)call->n_key,
+                       held->data + call->key);
+    else
+        (void)snprintf(end, size, "%s", format->tags.value_end);
+}
+
 /* A value ends where its tag is followed by the next argument or the end of the call; otherwise the
  * tag is part of the value. */
 static enum baton_verdict step_value(const struct baton_tool_format *format,
                                      const struct baton_json *functions,
                                      const struct baton_buf *held, struct baton_call *call)
 {
-    const char *end = format->tags.value_end;
+    char end[BATON_TOOL_NAME_MAX_BYTES + 64];
+    put_value_end(format, held, call, end, sizeof end);
     size_t n_end = strlen(end);
     for (;;) {
         bool is_end = false;

@@ -135,6 +135,46 @@ static const struct {
           "{% for k, v in c.function.arguments | items %}{% if not loop.first %}, {% endif %}"
           "{{ k }}={{ v | tojson }}{% endfor %}){% endfor %}]"
           "{# [func_name1(params_name1=params_value1)] #}")},
+    {"minimax-m3",
+     TALK("", SAID,
+          "{% set ns = ']<]minimax[>[' %}{{ ns }}<tool_call>{{ '\\n' }}{% for c in m.tool_calls %}"
+          "{{ ns }}<invoke name=\"{{ c.function.name }}\">"
+          "{% for k, v in c.function.arguments | items %}{{ ns }}<{{ k }}>"
+          "{{ v if v is string else v | tojson }}{{ ns }}</{{ k }}>{% endfor %}"
+          "{{ ns }}</invoke>{{ '\\n' }}{% endfor %}{{ ns }}</tool_call>")},
+    {"hunyuan3",
+     TALK("", SAID,
+          "{% set x = ':opensource' %}{# '<tool_sep{}>' #}<tool_calls{{ x }}>{{ '\\n' }}"
+          "{% for c in m.tool_calls %}<tool_call{{ x }}>{{ c.function.name }}<tool_sep{{ x }}>"
+          "{{ '\\n' }}{% for k, v in c.function.arguments | items %}<arg_key{{ x }}>{{ k }}"
+          "</arg_key{{ x }}>{{ '\\n' }}<arg_value{{ x }}>{{ v if v is string else v | tojson }}"
+          "</arg_value{{ x }}>{{ '\\n' }}{% endfor %}</tool_call{{ x }}>{{ '\\n' }}{% endfor %}"
+          "</tool_calls{{ x }}>")},
+    {"solar-open",
+     TALK("", SAID,
+          "<|tool_calls|>{% for c in m.tool_calls %}<|tool_call:begin|>{{ c.id }}<|tool_call:name|>"
+          "{{ c.function.name }}<|tool_call:args|>{{ c.function.arguments | tojson }}"
+          "<|tool_call:end|>{% endfor %}")},
+    {"apertus",
+     TALK("", SAID,
+          "<|tools_prefix|>[{% for c in m.tool_calls %}{% if not loop.first %}, {% endif %}"
+          "{{ {c.function.name: c.function.arguments} | tojson }}{% endfor %}]<|tools_suffix|>")},
+    {"gigachat3.1",
+     TALK("", SAID,
+          "{% for c in m.tool_calls %}<|function_call|>"
+          "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}"
+          "{% endfor %}")},
+    {"gigachat3",
+     TALK("", SAID,
+          "{% for c in m.tool_calls %}<|message_sep|>{{ '\\n\\n' }}function call<|role_sep|>"
+          "{{ '\\n' }}{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}"
+          "{% endfor %}{# 'role': 'function call' #}")},
+    {"command-r-plus",
+     TALK("", SAID,
+          "Action:{{ '\\n' }}```json{{ '\\n[\\n' }}{% for c in m.tool_calls %}"
+          "{% if not loop.first %}, {% endif %}"
+          "{{ {'tool_name': c.function.name, 'parameters': c.function.arguments} | tojson }}"
+          "{% endfor %}{{ '\\n' }}]```{# \"tool_name\": title of the tool #}")},
     {"deepseek-v3.2",
      TALK("", SAID,
           "<｜DSML｜function_calls>{{ '\\n' }}{% for c in m.tool_calls %}<｜DSML｜invoke name=\""
