@@ -47,9 +47,18 @@ def test_the_prompt_may_have_opened_it(calling):
     assert stream(calling, "Hm.\n</think>\nYes.", **OPEN) == ("Hm.", "Yes.")
 
 
-def test_without_an_end_all_is_reasoning(calling):
+def test_without_an_end_all_is_reasoning_and_the_answer_too(calling):
     message, _ = ask(calling, "<think>Hm.")
-    assert message["reasoning_content"] == "Hm." and message["content"] == ""
+    assert message["reasoning_content"] == message["content"] == "Hm."
+    assert stream(calling, "<think>Hm.") == ("Hm.", "Hm.")
+    blocks = calling.post("/v1/messages", dict(body("<think>Hm."), max_tokens=60))["content"]
+    assert [block["type"] for block in blocks] == ["thinking", "text"]
+    assert blocks[1]["text"] == "Hm."
+    # What the length cuts off goes on, and what has an end has said nothing.
+    cut, _ = ask(calling, "<think>" + "It may rain. " * 40, max_tokens=30)
+    assert cut["reasoning_content"] and not cut["content"]
+    silent, _ = ask(calling, "<think>Hm.</think>")
+    assert silent["reasoning_content"] == "Hm." and not silent["content"]
 
 
 def test_a_message_goes_on_within_its_reasoning(calling):

@@ -32,6 +32,7 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
     if (calls->parser)
         baton_tool_parser_init(calls->parser, form);
     baton_buf_init(&calls->json, JSON_MAX_BYTES);
+    baton_buf_init(&calls->thought, JSON_MAX_BYTES);
 }
 
 void gw_tool_calls_fini(struct gw_tool_calls *calls)
@@ -40,6 +41,7 @@ void gw_tool_calls_fini(struct gw_tool_calls *calls)
         baton_tool_parser_fini(calls->parser);
     free(calls->parser);
     baton_buf_fini(&calls->json);
+    baton_buf_fini(&calls->thought);
 }
 
 void gw_tool_calls_restart(struct gw_tool_calls *calls)
@@ -47,6 +49,8 @@ void gw_tool_calls_restart(struct gw_tool_calls *calls)
     if (calls->parser)
         baton_tool_parser_restart(calls->parser);
     baton_buf_reset(&calls->json);
+    baton_buf_reset(&calls->thought);
+    calls->has_answer = false;
     calls->n = 0;
     calls->n_reasoning_tokens = 0;
 }
@@ -67,12 +71,15 @@ struct route {
 static void pass_text(void *user, const char *text, size_t n)
 {
     struct route *route = user;
+    route->calls->has_answer = true;
     route->parts->text(route->choice, text, n);
 }
 
 static void pass_reasoning(void *user, const char *text, size_t n)
 {
     struct route *route = user;
+    if (!route->calls->has_answer)
+        baton_buf_append(&route->calls->thought, text, n);
     route->parts->reasoning(route->choice, text, n);
 }
 
@@ -81,6 +88,7 @@ static void pass_call(void *user, const char *name, size_t n_name, const char *a
     struct route *route = user;
     char id[GW_TOOL_CALL_ID_BYTES];
     int index = route->calls->n++;
+    route->calls->has_answer = true;
     write_id(mix(route->calls->seed, (uint64_t)index), id);
     const struct gw_tool_call call = {.index = index,
                                       .id = id,
@@ -108,11 +116,15 @@ void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, c
         parts->text(choice, text, n);
 }
 
-void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
+void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls, bool is_whole,
                        const struct gw_parts *parts)
 {
     struct route route = {choice, calls, parts};
     const struct baton_tool_sink sink = sink_of(&route);
+    bool is_open = gw_tool_calls_in_reasoning(calls);
     if (calls->parser)
         baton_tool_parser_end(calls->parser, &sink);
+    /* Clients show an answer without text as nothing at all. */
+    if (is_whole && is_open && !calls->has_answer && calls->thought.len)
+        parts->text(choice, calls->thought.data, calls->thought.len);
 }

@@ -31,6 +31,8 @@ struct gw_tool_calls {
     uint64_t seed;                    /* for the ids */
     int n;
     uint64_t n_reasoning_tokens;
+    struct baton_buf thought; /* the reasoning, while nothing else came */
+    bool has_answer;          /* text or a call came */
 };
 
 /* The receiver of the parts. reasoning comes first, in pieces, on a route that separates it
@@ -53,8 +55,9 @@ bool gw_tool_calls_in_reasoning(const struct gw_tool_calls *calls);
 /* Takes the next piece of the text, in whole characters. */
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,
                         size_t n, const struct gw_parts *parts);
-/* No more text follows. */
-void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls,
+/* No more text follows. is_whole: the model ended the answer, so that reasoning whose end it forgot
+ * is its answer too. */
+void gw_tool_calls_end(struct gw_choice *choice, struct gw_tool_calls *calls, bool is_whole,
                        const struct gw_parts *parts);
 
 #endif

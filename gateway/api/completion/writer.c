@@ -230,7 +230,8 @@ static void end_logprobs(struct gw_choice *choice)
 
 static void end_parts(struct gw_choice *choice)
 {
-    gw_tool_calls_end(choice, &choice->calls, &parts);
+    bool is_whole = choice->request->output.finish != GW_FINISH_LENGTH;
+    gw_tool_calls_end(choice, &choice->calls, is_whole, &parts);
     if (!choice->n_parts) /* clients expect at least one part */
         open_part(choice, GW_PART_TEXT);
     close_part(choice, true);
