@@ -43,4 +43,4 @@ assert table.returncode == 0 and table.stdout.count("decode's part") == 4
 for options, reason in ((["--kv-heads", "3"], "--kv-heads"), (["--positions", "0"], "--positions"),
                         (["--kv-dtype", "f8"], "kv-dtype")):
     refused = run(*options)
-    assert refused.returncode == 1 and reason in refused.stderr, (options, refused.stderr)
+    assert refused.returncode in (1, 2) and reason in refused.stderr, (options, refused.stderr)

@@ -110,10 +110,10 @@ with tempfile.TemporaryDirectory() as temporary:
     assert make("--out", other, "--seed", "2").returncode == 0
     different = read_safetensors(other / "model.safetensors")
     assert all(different[name][2] != tensors[name][2] for name in tensors)
-    assert subprocess.run([SAME_LOGITS, "tiny", other], capture_output=True).returncode == 1
+    assert subprocess.run([SAME_LOGITS, "tiny", other], capture_output=True).returncode in (1, 2)
 
     again = make("--out", exact)
-    assert again.returncode == 1 and "already exists" in again.stderr
+    assert again.returncode in (1, 2) and "already exists" in again.stderr
     for options, reason in (
             (["--out", f"{temporary}/a", "--dtype", "q8"], "--dtype"), ([], "--out"),
             (["--out", f"{temporary}/b", "--shape", "huge"], "gpt2-xl"),
@@ -129,4 +129,4 @@ with tempfile.TemporaryDirectory() as temporary:
             (["--out", f"{temporary}/c", "--tokenizer", temporary], "tokenizer"),
             (["--out", f"{temporary}/no/d"], "No such file")):
         refused = make(*options)
-        assert refused.returncode == 1 and reason in refused.stderr, (options, refused.stderr)
+        assert refused.returncode in (1, 2) and reason in refused.stderr, (options, refused.stderr)

@@ -44,5 +44,5 @@ def test_costs_of_a_fleet_predict_it(tmp_path):
 def test_a_server_that_is_not_there_is_named():
     done = subprocess.run([str(BIN / "baton-plan"), "calibrate", "--url", "http://127.0.0.1:1"],
                           capture_output=True, text=True, timeout=60 * SLOW)
-    assert (done.returncode == 1
+    assert (done.returncode in (1, 2)
             and "--url: 127.0.0.1:1: Connection refused" in done.stderr), done.stderr

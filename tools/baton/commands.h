@@ -8,17 +8,19 @@
 #define BATON_TOOLS_BATON_COMMANDS_H
 
 #include "common/base/options/config.h"
+#include "tools/support/exit_status.h"
 
-/* Exit statuses other than 0 and 1: two of `baton status`, and one of `baton batch` when all lines
- * were processed but some were bad or answered with an error. */
-enum { BT_STATUS_NOT_RUNNING = 3, BT_STATUS_DEGRADED = 4, BT_BATCH_WITH_ERRORS = 3 };
-/* Exit status of the program when its command succeeds. */
+/* Exit status of the program when its command succeeds (enum cli_exit). */
 extern int bt_exit_status;
 
 enum baton_err bt_up(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_down(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_status(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_logs(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_ps(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_list(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_show(int argc, char **argv, struct baton_why *why);
+enum baton_err bt_rm(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_run(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_chat(int argc, char **argv, struct baton_why *why);
 enum baton_err bt_batch(int argc, char **argv, struct baton_why *why);

@@ -1,4 +1,4 @@
-/* The subcommands that are programs of their own: pull, bench, load. */
+/* The subcommands that are programs of their own, and how users call this one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +6,12 @@
 
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/install.h"
+
+const char *bt_called_as(void)
+{
+    const char *name = getenv("BATON_CALLED_AS");
+    return name && *name ? name : "baton";
+}
 
 /* Replaces this process by the program, with the words after argv[0]. */
 static enum baton_err execute(const char *path, int argc, char **argv, struct baton_why *why)

@@ -19,11 +19,26 @@ enum {
 
 /* ---- the server ---- */
 
+/* Other programs are given the address with the API's own path. */
+static void cut_api_path(char *path)
+{
+    size_t n = strlen(path);
+    if (n >= 3 && !strcmp(path + n - 3, "/v1"))
+        path[n - 3] = '\0';
+}
+
 enum baton_err bt_server_parse(const char *option, const char *text, struct bt_server *server,
                                struct baton_why *why)
 {
+    char with_scheme[512];
     *server = (struct bt_server){.key = ""};
-    return baton_http_url_parse_any(option, text, &server->url, why);
+    bool is_bare = *text && !strstr(text, "://") && strlen(text) < sizeof with_scheme - 8;
+    (void)snprintf(with_scheme, sizeof with_scheme, "http://%s", text);
+    enum baton_err err =
+        baton_http_url_parse_any(option, is_bare ? with_scheme : text, &server->url, why);
+    if (!err)
+        cut_api_path(server->url.path);
+    return err;
 }
 
 enum baton_err bt_server_read_key(struct bt_server *server, const char *path, struct baton_why *why)

@@ -28,7 +28,8 @@ struct bt_answer {
     struct baton_buf body; /* of any answer but a stream of events */
 };
 
-/* Parses http:// or https://HOST[:PORT][/PATH]. INVALID names the option. */
+/* Parses [http://|https://]HOST[:PORT][/PATH]; a path's last part /v1 is the API's own. INVALID
+ * names the option. */
 enum baton_err bt_server_parse(const char *option, const char *text, struct bt_server *server,
                                struct baton_why *why) BATON_MUST_CHECK;
 /* Reads the first key of a file in the gateway's format; path "" is no file. */

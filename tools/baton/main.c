@@ -1,6 +1,4 @@
 /* baton: runs a fleet on one machine, and holds the commands of its users. */
-#include <stdlib.h>
-
 #include "common/base/array.h"
 #include "tools/baton/commands.h"
 #include "tools/support/cli.h"
@@ -10,6 +8,10 @@ static const struct cli_command commands[] = {
     {"down", "stop what `up` started", bt_down, NULL},
     {"status", "processes, readiness, workers", bt_status, NULL},
     {"logs", "the ends of the logs of a fleet in the background", bt_logs, NULL},
+    {"ps", "the fleets that run here", bt_ps, NULL},
+    {"list", "the models on disk", bt_list, NULL},
+    {"show", "what a model on disk is", bt_show, NULL},
+    {"rm", "remove a model from disk", bt_rm, NULL},
     {"run", "the answer to one prompt, to stdout", bt_run, NULL},
     {"chat", "a conversation in the terminal", bt_chat, NULL},
     {"batch", "the answers to a file of requests", bt_batch, NULL},
@@ -18,17 +20,16 @@ static const struct cli_command commands[] = {
     {"load", "measure a server under load", bt_load, "baton-load"},
 };
 
-const char *bt_called_as(void)
-{
-    const char *name = getenv("BATON_CALLED_AS");
-    return name && *name ? name : "baton";
-}
+/* The words of other servers' users. */
+static const struct cli_alias aliases[] = {{"serve", "up"}, {"stop", "down"}, {"ls", "list"}};
 
 static const struct cli_program program = {
     .name = "baton",
     .summary = "serves language models from a fleet of processes",
     .commands = commands,
     .n_commands = BATON_N_OF(commands),
+    .aliases = aliases,
+    .n_aliases = BATON_N_OF(aliases),
 };
 
 int main(int argc, char **argv)

@@ -4,16 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/closest.h"
 #include "common/base/version.h"
 #include "tools/support/cli.h"
+#include "tools/support/exit_status.h"
 
 enum { COMMANDS_MAX_BYTES = 64 << 10 };
+
+/* The options of this process's command could not be loaded. */
+static bool is_misused;
 
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why)
 {
     if (err)
         (void)fprintf(stderr, "%s: %s\n", program, why->text[0] ? why->text : baton_err_text(err));
-    return err ? 1 : 0;
+    return !err ? CLI_EXIT_OK : is_misused ? CLI_EXIT_MISUSED : CLI_EXIT_FAILED;
 }
 
 static void put_usage(FILE *out, const struct cli_program *program)
@@ -22,6 +27,9 @@ static void put_usage(FILE *out, const struct cli_program *program)
                   program->name, program->name);
     for (int i = 0; i < program->n_commands; i++)
         (void)fprintf(out, "  %-10s %s\n", program->commands[i].name, program->commands[i].summary);
+    for (int i = 0; i < program->n_aliases; i++)
+        (void)fprintf(out, "  %-10s the same as %s\n", program->aliases[i].name,
+                      program->aliases[i].command);
 }
 
 /* Prints the commands in the way of baton_config_print_options. */
@@ -68,23 +76,45 @@ static bool run_builtin(const struct cli_program *program, const char *word)
     return true;
 }
 
+static const char *resolve_alias(const struct cli_program *program, const char *word)
+{
+    for (int i = 0; i < program->n_aliases; i++)
+        if (!strcmp(word, program->aliases[i].name))
+            return program->aliases[i].command;
+    return word;
+}
+
+static void refuse_command(const struct cli_program *program, const char *word)
+{
+    struct baton_closest closest = {.word = word};
+    for (int i = 0; i < program->n_commands; i++)
+        baton_closest_try(&closest, program->commands[i].name);
+    for (int i = 0; i < program->n_aliases; i++)
+        baton_closest_try(&closest, program->aliases[i].name);
+    (void)fprintf(stderr, "%s: '%s' is not a command", program->name, word);
+    if (closest.best)
+        (void)fprintf(stderr, "; did you mean '%s'?", closest.best);
+    (void)fputc('\n', stderr);
+}
+
 int cli_dispatch(const struct cli_program *program, int argc, char **argv)
 {
     struct baton_why why = {.text = ""};
     char name[64];
+    const char *word = argc > 1 ? resolve_alias(program, argv[1]) : NULL;
     /* A command comes before the words of run_builtin, which only help when there is none. */
-    for (int i = 0; argc > 1 && i < program->n_commands; i++) {
-        if (strcmp(argv[1], program->commands[i].name) != 0)
+    for (int i = 0; word && i < program->n_commands; i++) {
+        if (strcmp(word, program->commands[i].name) != 0)
             continue;
-        (void)snprintf(name, sizeof name, "%s %s", program->name, argv[1]);
+        (void)snprintf(name, sizeof name, "%s %s", program->name, word);
         return cli_status(name, program->commands[i].run(argc - 1, argv + 1, &why), &why);
     }
-    if (argc > 1 && run_builtin(program, argv[1]))
-        return 0;
-    if (argc > 1)
-        (void)fprintf(stderr, "%s: '%s' is not a command\n", program->name, argv[1]);
+    if (word && run_builtin(program, word))
+        return CLI_EXIT_OK;
+    if (word)
+        refuse_command(program, word);
     put_usage(stderr, program);
-    return 2;
+    return CLI_EXIT_MISUSED;
 }
 
 enum baton_err cli_run(struct baton_config *config, void *options, int argc, char **argv,
@@ -93,6 +123,7 @@ enum baton_err cli_run(struct baton_config *config, void *options, int argc, cha
 {
     bool done = false;
     enum baton_err err = baton_config_load(config, options, argc, argv, &done, why);
+    is_misused = err != BATON_OK;
     if (!err && !done)
         err = run(options, why);
     baton_config_fini(config);

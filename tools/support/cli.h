@@ -2,7 +2,8 @@
  *
  * Ownership: each command owns the files that it opens.
  * Threading: main thread.
- * Errors:    a message that names the option; a program prints it and ends with status 1.
+ * Errors:    a message that names the option; a program prints it and ends with a status of
+ *            exit_status.h.
  */
 #ifndef BATON_TOOLS_SUPPORT_CLI_H
 #define BATON_TOOLS_SUPPORT_CLI_H
@@ -19,19 +20,27 @@ struct cli_command {
     const char *becomes; /* the program or script that it executes; NULL for a function of ours */
 };
 
+/* Another name of a subcommand. */
+struct cli_alias {
+    const char *name, *command;
+};
+
 /* A program with subcommands. */
 struct cli_program {
     const char *name, *summary;
     const struct cli_command *commands;
     int n_commands;
+    const struct cli_alias *aliases;
+    int n_aliases;
 };
 
 /* Runs the subcommand that argv[1] names, and prints its error to stderr. --help lists the
- * subcommands, and --version prints the program's version. Returns the program's exit status: 0, 1,
- * or 2 with the list when no subcommand has that name. */
+ * subcommands, and --version prints the program's version. Returns the program's exit status, of
+ * enum cli_exit: MISUSED when no subcommand has that name. */
 int cli_dispatch(const struct cli_program *program, int argc, char **argv);
 
-/* Prints the error, if any, and returns the program's exit status, 0 or 1. */
+/* Prints the error, if any, and returns the program's exit status: MISUSED after options that
+ * cli_run could not load. */
 int cli_status(const char *program, enum baton_err err, const struct baton_why *why);
 
 /* Fills *options from config's sources, such as the command line, and calls `run`, unless --help or

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/closest.h"
 #include "common/base/json.h"
 #include "common/base/options/config_env.h"
 #include "common/base/options/config_show.h"
@@ -215,6 +216,19 @@ static enum baton_err add_operand(struct baton_config *config, const char *arg,
     return BATON_OK;
 }
 
+static enum baton_err refuse_flag(const struct baton_config *config, const char *arg,
+                                  const char *name, size_t n, struct baton_why *why)
+{
+    char word[64];
+    (void)snprintf(word, sizeof word, "%.*s", (int)n, name);
+    struct baton_closest closest = {.word = word};
+    for (size_t i = 0; i < config->n_options; i++)
+        baton_closest_try(&closest, config->options[i].name);
+    return baton_fail(why, BATON_INVALID, "unknown option \"%s\"%s%s%s; see --help", arg,
+                      closest.best ? "; did you mean --" : "", closest.best ? closest.best : "",
+                      closest.best ? "?" : "");
+}
+
 static enum baton_err set_from_flags(struct baton_config *config, void *target, int argc,
                                      char **argv, struct baton_why *why)
 {
@@ -240,7 +254,7 @@ static enum baton_err set_from_flags(struct baton_config *config, void *target, 
         }
         const struct baton_option *option = find(config, name, n);
         if (!option)
-            return baton_fail(why, BATON_INVALID, "unknown option \"%s\"; see --help", arg);
+            return refuse_flag(config, arg, name, n, why);
         const char *value = equals ? equals + 1 : NULL;
         /* A word after a bare flag may be an operand, so only true and false are its value. */
         if (!value && option->kind == BATON_OPTION_BOOL)

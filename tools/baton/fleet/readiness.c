@@ -60,6 +60,16 @@ static bool read_model(const struct bt_answer *answer, char model[BT_MODEL_BYTES
     return id != NULL;
 }
 
+void bt_fleet_model(const struct bt_server *server, char model[BT_MODEL_BYTES])
+{
+    struct bt_answer answer;
+    model[0] = '\0';
+    bt_answer_init(&answer);
+    if (!bt_fleet_get(server, "/v1/models", &answer, NULL))
+        (void)read_model(&answer, model);
+    bt_answer_fini(&answer);
+}
+
 bool bt_fleet_is_ready(const struct bt_fleet_file *fleet, char model[BT_MODEL_BYTES])
 {
     struct bt_server server;

@@ -20,6 +20,9 @@ enum baton_err bt_fleet_server(const struct bt_fleet_file *fleet, struct bt_serv
 enum baton_err bt_fleet_get(const struct bt_server *server, const char *path,
                             struct bt_answer *answer, struct baton_why *why) BATON_MUST_CHECK;
 
+/* Asks for the name under which the first model is served; "" when there is no answer. */
+void bt_fleet_model(const struct bt_server *server, char model[BT_MODEL_BYTES]);
+
 /* Counts the workers that an answer of GET /workers shows in that state. */
 int bt_count_workers(const struct bt_answer *workers, const char *state);
 

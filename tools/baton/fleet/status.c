@@ -9,17 +9,27 @@
 #include "tools/baton/fleet/readiness.h"
 #include "tools/support/cli.h"
 
-enum { HTTP_OK = 200, MINUTE_S = 60, HOUR_S = 3600, DAY_S = 86400, TIME_BYTES = 32 };
+enum {
+    HTTP_OK = 200,
+    MINUTE_S = 60,
+    HOUR_S = 3600,
+    DAY_S = 86400,
+    TIME_BYTES = 32,
+    JSON_MAX_BYTES = 32 << 20
+};
 
 int bt_exit_status;
 
 struct options {
     const char *state;
+    bool json;
 };
 
 static const struct baton_option option_table[] = {
     BATON_ROW_TEXT(struct options, state, "state", NULL,
                    "state directory of the fleet, as given to `baton up`"),
+    BATON_ROW_BOOL(struct options, json, "json", "false",
+                   "one JSON object: the processes, and the gateway's answer to GET /workers"),
 };
 
 static void put_time(int64_t seconds, char text[TIME_BYTES])
@@ -32,132 +42,244 @@ static void put_time(int64_t seconds, char text[TIME_BYTES])
                    (int)(seconds % MINUTE_S));
 }
 
+/* ---- what the gateway says ---- */
+
+struct view {
+    struct bt_fleet_file file;
+    struct bt_server server;
+    struct bt_answer ready, workers;
+    struct baton_json *root; /* of workers; NULL when there is no answer */
+    struct baton_why why;    /* the reason when the gateway cannot be reached */
+    bool is_ready;           /* all workers are */
+};
+
+static enum baton_err ask(struct view *view, const struct bt_state *state)
+{
+    enum baton_err err = bt_fleet_file_read(state, &view->file, &view->why);
+    if (!err)
+        err = bt_fleet_server(&view->file, &view->server, &view->why);
+    if (!err)
+        err = bt_fleet_get(&view->server, "/ready", &view->ready, &view->why);
+    if (!err)
+        err = bt_fleet_get(&view->server, "/workers", &view->workers, &view->why);
+    if (!err)
+        err = baton_json_parse(baton_buf_text(&view->workers.body), view->workers.body.len,
+                               &view->root, &view->why);
+    return err;
+}
+
+static void open_view(struct view *view, const struct bt_state *state)
+{
+    *view = (struct view){.root = NULL};
+    bt_answer_init(&view->ready);
+    bt_answer_init(&view->workers);
+    view->is_ready =
+        !ask(view, state) && view->ready.status == HTTP_OK && view->workers.status == HTTP_OK &&
+        bt_count_workers(&view->workers, "ready") >= view->file.n_prefill + view->file.n_decode;
+}
+
+static void close_view(struct view *view)
+{
+    baton_json_free(view->root);
+    bt_answer_fini(&view->ready);
+    bt_answer_fini(&view->workers);
+}
+
+static const struct baton_json *find_worker(const struct view *view, const char *name)
+{
+    const struct baton_json *workers = baton_json_get(view->root, "workers");
+    for (size_t i = 0; i < baton_json_size(workers); i++) {
+        const struct baton_json *worker = baton_json_at(workers, i);
+        const char *id = baton_json_string(baton_json_get(worker, "id"), NULL);
+        if (id && !strcmp(id, name))
+            return worker;
+    }
+    return NULL;
+}
+
+/* ---- the table ---- */
+
+static void put_bytes(double bytes)
+{
+    if (bytes >= 1e9)
+        (void)printf(" %6.2f GB", bytes / 1e9);
+    else
+        (void)printf(" %6.1f MB", bytes / 1e6);
+}
+
+/* Load, memory and speed of a worker, as GET /workers tells them. */
+static void put_worker(const struct baton_json *worker)
+{
+    static const char *const sizes[] = {"weight_bytes", "kv_used_bytes", "kv_backed_bytes",
+                                        "kv_cap_bytes"};
+    const struct baton_json *speed = baton_json_get(worker, "tokens_per_s");
+    (void)printf(" %4lld %4lld", (long long)baton_json_int(baton_json_get(worker, "running")),
+                 (long long)baton_json_int(baton_json_get(worker, "queued")));
+    for (size_t i = 0; i < BATON_N_OF(sizes); i++)
+        put_bytes(baton_json_number(baton_json_get(worker, sizes[i])));
+    if (baton_json_number(speed) > 0)
+        (void)printf(" %7.1f", baton_json_number(speed));
+    else
+        (void)printf(" %7s", "-");
+}
+
+static const char *state_of(const struct view *view, const char *name,
+                            const struct baton_json *worker)
+{
+    const char *state = baton_json_string(baton_json_get(worker, "state"), NULL);
+    if (!strcmp(name, "gateway"))
+        return view->root ? view->is_ready ? "ready" : "short" : "silent";
+    return state ? state : "absent";
+}
+
 /* True when the process runs. */
-static bool show_process(const struct bt_state *state, const char *name)
+static bool show_process(const struct bt_state *state, const struct view *view, const char *name)
 {
     struct bt_proc proc;
     char up[TIME_BYTES];
     int n_restarts = 0;
+    const struct baton_json *worker = find_worker(view, name);
     pid_t pid = bt_state_process(state, name, &n_restarts);
     if (!pid || !bt_proc_get(pid, &proc)) {
-        (void)printf("%-12s %8s %12s %12s %8d\n", name, "-", "ended", "", n_restarts);
+        (void)printf("%-10s %7s %-8s %11s %8d\n", name, "-", "ended", "", n_restarts);
         return false;
     }
     put_time(proc.age_s, up);
-    (void)printf("%-12s %8d %12s %9lld MB %8d\n", name, (int)pid, up,
-                 (long long)(proc.memory_bytes >> 20), n_restarts);
+    (void)printf("%-10s %7d %-8s %11s %8d", name, (int)pid, state_of(view, name, worker), up,
+                 n_restarts);
+    put_bytes((double)proc.memory_bytes);
+    if (worker)
+        put_worker(worker);
+    (void)putchar('\n');
     return true;
 }
 
-/* Writes one worker a line. */
-static void show_body(const struct bt_answer *answer)
+static bool is_named(const struct bt_names *names, const char *name)
 {
-    const char *body = baton_buf_text(&answer->body);
-    (void)fputs("  ", stdout);
-    for (const char *p = body; *p; p++) {
-        (void)putchar(*p);
-        if (p[0] == ',' && p > body && p[-1] == '}' &&
-            strncmp(p + 1 + strspn(p + 1, " "), "{", 1) == 0)
-            (void)fputs("\n  ", stdout);
-    }
-    (void)putchar('\n');
+    for (int i = 0; i < names->n; i++)
+        if (!strcmp(names->names[i], name))
+            return true;
+    return false;
 }
 
-static void put_gigabytes(const struct baton_json *worker, const char *key)
+/* Workers that joined from elsewhere have no process of the supervisor's. */
+static void show_others(const struct view *view, const struct bt_names *names)
 {
-    (void)printf(" %9.2f GB", baton_json_number(baton_json_get(worker, key)) / 1e9);
-}
-
-/* The memory of each worker's weights and KV cache. */
-static void show_memory(const struct bt_answer *answer)
-{
-    static const char *const keys[] = {"weight_bytes", "kv_used_bytes", "kv_backed_bytes",
-                                       "kv_cap_bytes"};
-    struct baton_json *root = NULL;
-    if (baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, NULL))
-        return;
-    const struct baton_json *workers = baton_json_get(root, "workers");
-    (void)printf("\n%-12s %12s %12s %12s %12s\n", "WORKER", "WEIGHTS", "KV USED", "KV BACKED",
-                 "KV CAP");
+    const struct baton_json *workers = baton_json_get(view->root, "workers");
     for (size_t i = 0; i < baton_json_size(workers); i++) {
         const struct baton_json *worker = baton_json_at(workers, i);
         const char *id = baton_json_string(baton_json_get(worker, "id"), NULL);
-        (void)printf("%-12s", id ? id : "");
-        for (size_t k = 0; k < BATON_N_OF(keys); k++)
-            put_gigabytes(worker, keys[k]);
+        if (!id || is_named(names, id))
+            continue;
+        (void)printf("%-10s %7s %-8s %11s %8s %9s", id, "-", state_of(view, id, worker), "", "",
+                     "");
+        put_worker(worker);
         (void)putchar('\n');
     }
-    baton_json_free(root);
 }
 
-/* True when the gateway answered with 200. */
-static bool show_answer(const struct bt_server *server, const char *path, struct bt_answer *answer)
+/* Says in a line whether the fleet serves, and where. */
+static void show_summary(const struct view *view)
 {
-    struct baton_why why = {.text = ""};
-    enum baton_err err = bt_fleet_get(server, path, answer, &why);
-    bool is_list = !strcmp(path, "/workers");
-    (void)printf("GET %s:%s", path, is_list ? "\n" : " ");
-    if (err)
-        (void)printf("%s\n", *why.text ? why.text : baton_err_text(err));
-    else if (!is_list)
-        (void)printf("%s\n", baton_buf_text(&answer->body));
+    char reason[200];
+    if (!view->root) {
+        (void)printf("the gateway cannot be reached: %s\n", view->why.text);
+        return;
+    }
+    (void)printf("%s://%s: ", view->server.url.tls ? "https" : "http", view->server.url.authority);
+    bt_answer_reason(&view->ready, reason, sizeof reason);
+    if (view->is_ready)
+        (void)puts("ready");
+    else if (view->ready.status != HTTP_OK)
+        (void)printf("not ready: %s\n", reason);
     else
-        show_body(answer);
-    return !err && answer->status == HTTP_OK;
+        (void)puts("serves, with fewer workers than it began with");
 }
 
-/* True when the gateway reports all workers ready. */
-static bool show_fleet(const struct bt_state *state)
+static bool show_table(const struct bt_state *state, const struct view *view)
 {
-    struct bt_fleet_file file;
-    struct bt_server server;
-    struct bt_answer answer;
-    struct baton_why why = {.text = ""};
-    enum baton_err err = bt_fleet_file_read(state, &file, &why);
-    if (!err)
-        err = bt_fleet_server(&file, &server, &why);
-    if (err) {
-        (void)printf("the gateway cannot be reached: %s\n", why.text);
-        return false;
-    }
-    bt_answer_init(&answer);
-    bool ready = show_answer(&server, "/ready", &answer);
-    ready &= show_answer(&server, "/workers", &answer) &&
-             bt_count_workers(&answer, "ready") >= file.n_prefill + file.n_decode;
-    show_memory(&answer);
-    bt_answer_fini(&answer);
-    return ready;
-}
-
-static enum baton_err show(const char *state_option, int *status, struct baton_why *why)
-{
-    struct bt_state state;
     struct bt_names names;
-    enum baton_err err = bt_state_find(state_option, &state, why);
-    if (err)
-        return err;
-    if (!bt_state_is_running(&state)) {
-        (void)printf("nothing is running with --state %s\n", state.dir);
-        *status = BT_STATUS_NOT_RUNNING;
-        return BATON_OK;
-    }
-    bool well = bt_state_pid(&state, "supervisor", NULL) > 0;
-    if (!well)
-        (void)puts("the supervisor is gone: processes that end are not restarted");
-    (void)printf("%-12s %8s %12s %12s %8s\n", "NAME", "PID", "UP", "MEMORY", "RESTARTS");
-    bt_state_names(&state, &names);
+    bool well = true;
+    show_summary(view);
+    (void)printf("%-10s %7s %-8s %11s %8s %9s %4s %4s %9s %9s %9s %9s %7s\n", "NAME", "PID",
+                 "STATE", "UP", "RESTARTS", "MEMORY", "RUN", "WAIT", "WEIGHTS", "KV USED", "BACKED",
+                 "CAP", "TOK/S");
+    bt_state_names(state, &names);
     for (int i = 0; i < names.n; i++)
-        well &= show_process(&state, names.names[i]);
-    (void)putchar('\n');
-    well &= show_fleet(&state);
-    *status = well ? 0 : BT_STATUS_DEGRADED;
-    return BATON_OK;
+        well &= show_process(state, view, names.names[i]);
+    show_others(view, &names);
+    return well;
+}
+
+/* ---- as JSON ---- */
+
+static bool put_process(struct baton_json_out *out, const struct bt_state *state, const char *name)
+{
+    struct bt_proc proc;
+    int n_restarts = 0;
+    pid_t pid = bt_state_process(state, name, &n_restarts);
+    bool runs = pid && bt_proc_get(pid, &proc);
+    baton_json_open(out, NULL, '{');
+    baton_json_put_string(out, "name", name);
+    baton_json_put_int(out, "pid", runs ? pid : 0);
+    baton_json_put_int(out, "restarts", n_restarts);
+    baton_json_put_int(out, "up_s", runs ? proc.age_s : 0);
+    baton_json_put_int(out, "memory_bytes", runs ? proc.memory_bytes : 0);
+    baton_json_close(out, '}');
+    return runs;
+}
+
+/* Writes the processes, and the gateway's answers as they are. */
+static bool show_json(const struct bt_state *state, const struct view *view)
+{
+    struct bt_names names;
+    struct baton_buf text;
+    bool well = true;
+    baton_buf_init(&text, JSON_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_string(&out, "state", state->dir);
+    baton_json_put_bool(&out, "ready", view->is_ready);
+    baton_json_open(&out, "processes", '[');
+    bt_state_names(state, &names);
+    for (int i = 0; i < names.n; i++)
+        well &= put_process(&out, state, names.names[i]);
+    baton_json_close(&out, ']');
+    if (view->root)
+        baton_json_put_raw(&out, "gateway", baton_buf_text(&view->workers.body),
+                           view->workers.body.len);
+    else
+        baton_json_put_null(&out, "gateway");
+    baton_json_close(&out, '}');
+    return !cli_print(&text) && well;
 }
 
 static enum baton_err run(const void *arg, struct baton_why *why)
 {
     const struct options *options = arg;
-    return show(options->state, &bt_exit_status, why);
+    struct bt_state state;
+    struct view view;
+    enum baton_err err = bt_state_find(options->state, &state, why);
+    if (err)
+        return err;
+    if (!bt_state_is_running(&state)) {
+        if (options->json)
+            (void)puts("null");
+        else
+            (void)printf("nothing is running with --state %s; \"%s up\" starts a fleet\n",
+                         state.dir, bt_called_as());
+        bt_exit_status = CLI_EXIT_NOT_RUNNING;
+        return BATON_OK;
+    }
+    bool well = bt_state_pid(&state, "supervisor", NULL) > 0;
+    if (!well)
+        (void)fputs("the supervisor is gone: processes that end are not restarted\n", stderr);
+    open_view(&view, &state);
+    well &= view.is_ready;
+    well &= options->json ? show_json(&state, &view) : show_table(&state, &view);
+    close_view(&view);
+    bt_exit_status = well ? CLI_EXIT_OK : CLI_EXIT_DEGRADED;
+    return BATON_OK;
 }
 
 enum baton_err bt_status(int argc, char **argv, struct baton_why *why)

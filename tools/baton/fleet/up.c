@@ -201,49 +201,14 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     return err;
 }
 
-static enum baton_err refuse_model(const struct bt_store *store, const char *option,
-                                   const char *name, struct baton_why *why)
-{
-    const char *meant = bt_store_closest(store, name);
-    bool is_path = *name == '.' || *name == '/';
-    return baton_fail(why, BATON_INVALID, "--%s %s: no such directory or file%s%s%s; %s pull %s",
-                      option, name, meant ? "; did you mean \"" : "", meant ? meant : "",
-                      meant ? "\"?" : "", bt_called_as(),
-                      is_path ? "NAME downloads a model" : name);
-}
-
-/* Finds the path of a model on disk by its name. */
-static enum baton_err find_named(const struct up *up, const char *option, const char *name,
-                                 char path[PATH_MAX], struct baton_why *why)
-{
-    struct bt_store store;
-    enum baton_err err = bt_store_read(up->options.models, &store, why);
-    if (err)
-        return err;
-    const struct bt_stored *model = bt_store_find(&store, name);
-    if (model)
-        memcpy(path, model->path, PATH_MAX);
-    else
-        err = refuse_model(&store, option, name, why);
-    bt_store_fini(&store);
-    return err;
-}
-
-/* Finds the file or directory that the option names by its path or its name. A directory with one
- * GGUF model stands for that. */
+/* Finds the model that the option names. */
 static enum baton_err find_model(const struct up *up, const char *option, const char **model,
                                  char path[PATH_MAX], struct baton_why *why)
 {
-    char file[PATH_MAX];
-    enum baton_err err = BATON_OK;
-    if (access(*model, F_OK))
-        err = find_named(up, option, *model, path, why);
-    else
-        (void)snprintf(path, PATH_MAX, "%s", *model);
-    if (!err && bt_only_gguf(path, file))
-        memcpy(path, file, sizeof file);
+    struct baton_why reason = {.text = ""};
+    enum baton_err err = bt_store_resolve(up->options.models, *model, path, &reason);
     *model = path;
-    return err;
+    return err ? baton_fail(why, BATON_INVALID, "--%s %s", option, reason.text) : BATON_OK;
 }
 
 static enum baton_err find_models(struct up *up, struct baton_why *why)

@@ -11,6 +11,7 @@
 #include "common/base/closest.h"
 #include "common/base/os/file.h"
 #include "engine/checkpoint/gguf/model.h"
+#include "tools/baton/commands.h"
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -88,7 +89,8 @@ static void cut_name(struct bt_stored *model)
 static bool describe(const char *dir, const char *entry, struct bt_stored *model)
 {
     char path[PATH_MAX];
-    *model = (struct bt_stored){.is_file = is_gguf_model(entry)};
+    bool is_gguf = is_gguf_model(entry);
+    *model = (struct bt_stored){.is_file = is_gguf, .is_gguf = is_gguf};
     (void)snprintf(model->name, sizeof model->name, "%s", entry);
     if (*entry == '.' || baton_file_path(model->path, dir, entry, NULL))
         return false;
@@ -98,8 +100,9 @@ static bool describe(const char *dir, const char *entry, struct bt_stored *model
         return true;
     }
     model->is_file = false;
-    if ((baton_file_path(path, model->path, "config.json", NULL) || access(path, R_OK)) &&
-        !bt_only_gguf(model->path, path))
+    model->is_gguf = bt_only_gguf(model->path, path);
+    if (!model->is_gguf &&
+        (baton_file_path(path, model->path, "config.json", NULL) || access(path, R_OK)))
         return false;
     measure_directory(model);
     return true;
@@ -194,4 +197,44 @@ const char *bt_store_closest(const struct bt_store *store, const char *name)
     for (size_t i = 0; i < store->n; i++)
         baton_closest_try(&closest, store->models[i].name);
     return closest.best;
+}
+
+enum baton_err bt_store_refuse(const struct bt_store *store, const char *name,
+                               struct baton_why *why)
+{
+    const char *meant = bt_store_closest(store, name);
+    bool is_path = *name == '.' || *name == '/';
+    return baton_fail(why, BATON_NOT_FOUND, "%s: no such directory or file%s%s%s; %s pull %s", name,
+                      meant ? "; did you mean \"" : "", meant ? meant : "", meant ? "\"?" : "",
+                      bt_called_as(), is_path ? "NAME downloads a model" : name);
+}
+
+static enum baton_err find_named(const char *models, const char *name, char path[PATH_MAX],
+                                 struct baton_why *why)
+{
+    struct bt_store store;
+    enum baton_err err = bt_store_read(models, &store, why);
+    if (err)
+        return err;
+    const struct bt_stored *model = bt_store_find(&store, name);
+    if (model)
+        memcpy(path, model->path, PATH_MAX);
+    else
+        err = bt_store_refuse(&store, name, why);
+    bt_store_fini(&store);
+    return err;
+}
+
+enum baton_err bt_store_resolve(const char *models, const char *name, char path[PATH_MAX],
+                                struct baton_why *why)
+{
+    char file[PATH_MAX];
+    enum baton_err err = BATON_OK;
+    if (access(name, F_OK))
+        err = find_named(models, name, path, why);
+    else
+        (void)snprintf(path, PATH_MAX, "%s", name);
+    if (!err && bt_only_gguf(path, file))
+        memcpy(path, file, sizeof file);
+    return err;
 }

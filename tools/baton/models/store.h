@@ -29,6 +29,7 @@ struct bt_stored {
     int64_t n_bytes;
     time_t modified; /* the latest of its files */
     bool is_file;    /* a GGUF file, or the first of a split one */
+    bool is_gguf;    /* that, or a directory of one */
 };
 
 struct bt_store {
@@ -45,6 +46,15 @@ void bt_store_fini(struct bt_store *store);
 const struct bt_stored *bt_store_find(const struct bt_store *store, const char *name);
 /* Returns the name that is most like a mistyped one; NULL when none is. */
 const char *bt_store_closest(const struct bt_store *store, const char *name);
+
+/* NOT_FOUND names what may be meant, and the command that downloads a model. */
+enum baton_err bt_store_refuse(const struct bt_store *store, const char *name,
+                               struct baton_why *why) BATON_MUST_CHECK;
+
+/* Finds the file or directory of a model by its path or its name. A directory with one GGUF model
+ * stands for that. NOT_FOUND as above. */
+enum baton_err bt_store_resolve(const char *models, const char *name, char path[PATH_MAX],
+                                struct baton_why *why) BATON_MUST_CHECK;
 
 /* Finds the one GGUF model of a directory without weights of its own. False when there is none, or
  * more than one. */

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "tools/baton/commands.h"
 #include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/state.h"
 
@@ -42,19 +44,38 @@ enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct b
     return err;
 }
 
-static enum baton_err read_model(const struct bt_answer *answer, struct bt_model *model,
-                                 struct baton_why *why)
+void bt_ask_forget_model(void)
+{
+    (void)unsetenv("BATON_MODEL");
+}
+
+const struct baton_json *bt_find_served(const struct baton_json *models, const char *name)
+{
+    for (size_t i = 0; i < baton_json_size(models); i++) {
+        const struct baton_json *model = baton_json_at(models, i);
+        const char *id = baton_json_string(baton_json_get(model, "id"), NULL);
+        if (id && !strcasecmp(id, name))
+            return model;
+    }
+    return NULL;
+}
+
+/* Takes the model that was asked for, else the first. */
+static enum baton_err read_model(const struct bt_answer *answer, const char *wanted,
+                                 struct bt_model *model, struct baton_why *why)
 {
     struct baton_json *root = NULL;
     enum baton_err err =
         baton_json_parse(baton_buf_text(&answer->body), answer->body.len, &root, why);
     if (err)
         return err;
-    const struct baton_json *first = baton_json_at(baton_json_get(root, "data"), 0);
-    const char *id = baton_json_string(baton_json_get(first, "id"), NULL);
-    const char *template = baton_json_string(baton_json_get(first, "chat_template"), NULL);
+    const struct baton_json *models = baton_json_get(root, "data");
+    const struct baton_json *found = wanted ? bt_find_served(models, wanted) : NULL;
+    const struct baton_json *chosen = found ? found : baton_json_at(models, 0);
+    const char *id = baton_json_string(baton_json_get(chosen, "id"), NULL);
+    const char *template = baton_json_string(baton_json_get(chosen, "chat_template"), NULL);
     if (id)
-        (void)snprintf(model->name, sizeof model->name, "%s", id);
+        (void)snprintf(model->name, sizeof model->name, "%s", wanted && !found ? wanted : id);
     else
         err = baton_fail(why, BATON_PEER, "%s serves no model", model->server.url.authority);
     /* Other servers do not send the field: they accept chats. */
@@ -63,24 +84,43 @@ static enum baton_err read_model(const struct bt_answer *answer, struct bt_model
     return err;
 }
 
+/* Whoever gives no address expects a fleet on this machine. */
+static enum baton_err hint(const struct bt_ask_options *options, enum baton_err err,
+                           struct baton_why *why)
+{
+    if (!why || options->url || (err != BATON_IO && err != BATON_NOT_FOUND))
+        return err;
+    const struct baton_why reason = *why;
+    return baton_fail(why, err, "%.500s; no fleet runs here: start one with \"%s up\"", reason.text,
+                      bt_called_as());
+}
+
+enum baton_err bt_ask_models(const struct bt_ask_options *options, const struct bt_server *server,
+                             struct bt_answer *answer, struct baton_why *why)
+{
+    char reason[300];
+    enum baton_err err = bt_fleet_get(server, "/v1/models", answer, why);
+    if (err)
+        return hint(options, err, why);
+    if (answer->status == HTTP_OK)
+        return BATON_OK;
+    bt_answer_reason(answer, reason, sizeof reason);
+    return baton_fail(why, BATON_PEER, "%s: HTTP %d: %s", server->url.authority, answer->status,
+                      reason);
+}
+
 enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
                              struct baton_why *why)
 {
     struct bt_answer answer;
-    char reason[300];
     *model = (struct bt_model){.name = ""};
     enum baton_err err = bt_ask_find_server(options, &model->server, why);
     if (err)
         return err;
     bt_answer_init(&answer);
-    err = bt_fleet_get(&model->server, "/v1/models", &answer, why);
-    if (!err && answer.status != HTTP_OK) {
-        bt_answer_reason(&answer, reason, sizeof reason);
-        err = baton_fail(why, BATON_PEER, "%s: HTTP %d: %s", model->server.url.authority,
-                         answer.status, reason);
-    }
+    err = bt_ask_models(options, &model->server, &answer, why);
     if (!err)
-        err = read_model(&answer, model, why);
+        err = read_model(&answer, options->model, model, why);
     if (!err && options->raw)
         model->has_template = false;
     bt_answer_fini(&answer);

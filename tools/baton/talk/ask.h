@@ -14,7 +14,7 @@
 enum { BT_MODEL_NAME_BYTES = 256 };
 
 struct bt_ask_options {
-    const char *url, *state, *api_keys, *system;
+    const char *url, *state, *api_keys, *model, *system;
     const char *temperature, *top_p, *seed; /* numbers as text; NULL: the server's defaults */
     int64_t max_tokens, explain;
     bool raw;
@@ -23,12 +23,15 @@ struct bt_ask_options {
 /* The rows that `run` and `chat` share, for the member `in` of type, a struct bt_ask_options. */
 #define BT_ASK_OPTIONS(type, in)                                                                   \
     BATON_ROW_TEXT(type, in.url, "url", NULL,                                                      \
-                   "server URL: http:// or https://HOST[:PORT][/PATH]; unset: the fleet of "       \
-                   "--state, else http://127.0.0.1:8000"),                                         \
+                   "server: [http://|https://]HOST[:PORT][/PATH]; unset: the fleet of --state, "   \
+                   "else http://127.0.0.1:8000"),                                                  \
         BATON_ROW_TEXT(type, in.state, "state", NULL,                                              \
                        "state directory of the fleet, as given to `baton up`"),                    \
         BATON_ROW_TEXT(type, in.api_keys, "api-keys", NULL,                                        \
                        "file whose first API key is sent; unset: the fleet's own"),                \
+        BATON_ROW_TEXT(type, in.model, "model", NULL,                                              \
+                       "name of the served model, only from the command line; unset: the first "   \
+                       "one"),                                                                     \
         BATON_ROW_TEXT(type, in.system, "system", NULL,                                            \
                        "system message at the head of the conversation"),                          \
         BATON_ROW_INT(type, in.max_tokens, "max-tokens", "0", 0, 1 << 24, "tokens",                \
@@ -53,9 +56,21 @@ struct bt_model {
 enum baton_err bt_ask_find_server(const struct bt_ask_options *options, struct bt_server *server,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
-/* Finds the server and reads the name of its model. */
+/* BATON_MODEL is the model on disk that `up` serves. It does not name one that a server serves, so
+ * the commands that ask a server forget it. */
+void bt_ask_forget_model(void);
+
+/* Finds the server and the model that options name, or its first. The model's word is the server's:
+ * it refuses a name that it does not serve. NOT_FOUND and IO without --url have a hint. */
 enum baton_err bt_model_open(const struct bt_ask_options *options, struct bt_model *model,
                              struct baton_why *why) BATON_MUST_CHECK;
+
+/* Fetches the list of models; the answer was initialised. */
+enum baton_err bt_ask_models(const struct bt_ask_options *options, const struct bt_server *server,
+                             struct bt_answer *answer, struct baton_why *why) BATON_MUST_CHECK;
+/* Finds a model of the list "data" by its name, upper and lower case alike; NULL when there is
+ * none. */
+const struct baton_json *bt_find_served(const struct baton_json *models, const char *name);
 
 /* Checks the options before a request is made of them. */
 enum baton_err bt_ask_check(const struct bt_ask_options *options,

@@ -269,5 +269,6 @@ enum baton_err bt_chat(int argc, char **argv, struct baton_why *why)
                                   .env_prefix = "BATON",
                                   .options = option_table,
                                   .n_options = BATON_N_OF(option_table)};
+    bt_ask_forget_model();
     return cli_run(&config, &options, argc, argv, run, why);
 }

@@ -18,6 +18,11 @@ static const struct {
     {"https://baton.example:8443/a:b", "baton.example", "8443", "/a:b", true},
     {"https://[::1]", "::1", "443", "", true},
     {"https://[::1]:8443", "::1", "8443", "", true},
+    {"localhost:8001", "localhost", "8001", "", false},
+    {"[::1]:8001/v1", "::1", "8001", "", false},
+    {"http://a/v1", "a", "80", "", false},
+    {"https://a/api/v1/", "a", "443", "/api", true},
+    {"http://a/xv1", "a", "80", "/xv1", false},
 };
 
 TEST(a_url_tells_host_port_path_and_whether_it_is_encrypted)
