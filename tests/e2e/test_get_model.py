@@ -105,6 +105,12 @@ class MetadataHandler(Handler):
 
     def do_GET(self):
         hub, name = self.server, self.name()
+        if self.path == "/api/models/Qwen/Qwen3-0.6B/tree/main":
+            listed = json.dumps([dict(type="file", path=name) for name in hub.files]).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(listed)))
+            self.end_headers()
+            return self.wfile.write(listed)
         if self.path.startswith("/storage/"):
             name = self.path.removeprefix("/storage/")
             hub.asked.append((name, self.headers.get("Range")))
@@ -240,6 +246,13 @@ def test_without_a_network_it_says_what_to_do(tmp_path, sums):
     assert "cannot reach nowhere.invalid" in refused.stderr and "--base-url" in refused.stderr
 
 
+@pytest.mark.parametrize("name", ["qwen3-0.6b", "Qwen/Qwen3-0.6B", "hf.co/Qwen/Qwen3-0.6B:Q8_0"])
+def test_without_a_network_it_blames_nothing_else(tmp_path, name):
+    refused = get_model(tmp_path, "http://127.0.0.1:1", name=name)
+    assert refused.returncode == 1 and "cannot reach 127.0.0.1:1" in refused.stderr
+    assert "has no" not in refused.stderr and refused.stderr.count("get-model:") == 1
+
+
 def test_a_name_outside_the_directory_is_refused(hub, tmp_path):
     sums = tmp_path / "sums"
     sums.write_text(f"{'0' * 64}  ../config.json\n")
@@ -321,6 +334,7 @@ def test_a_licence_to_accept_is_said_and_the_token_is_sent(metadata_hub, tmp_pat
     refused = get_qwen(tmp_path, metadata_hub)
     assert refused.returncode == 1
     assert "Accept the licence at" in refused.stderr and "HF_TOKEN" in refused.stderr
+    assert "has no config.json" not in refused.stderr
     done = get_qwen(tmp_path, metadata_hub, token="secret", extra=["--send-token"])
     assert done.returncode == 0, done.stderr
     assert "secret" not in done.stdout + done.stderr
@@ -377,6 +391,20 @@ def test_a_gguf_file_that_is_not_there_is_named(metadata_hub, tmp_path, name, ex
     assert refused.returncode == 1 and message in refused.stderr, refused.stderr
 
 
+@pytest.mark.parametrize("name, file", [
+    ("hf.co/Qwen/Qwen3-0.6B:Q8_0", "m-Q8_0.gguf"), ("Qwen/Qwen3-0.6B:q4_k_m", "m-Q4_K_M.gguf"),
+    ("https://huggingface.co/Qwen/Qwen3-0.6B:F16", "m-F16-00001-of-00002.gguf")])
+def test_a_gguf_file_is_found_by_its_kind(metadata_hub, tmp_path, name, file):
+    names = ["m-Q8_0.gguf", "m-Q4_K_M.gguf", "mmproj-m-F16.gguf", "m-F16-00001-of-00002.gguf",
+             "m-F16-00002-of-00002.gguf", "m-IQ4_XS.gguf"]
+    metadata_hub.files = {name: random.Random(name).randbytes(1000) for name in names}
+    done = get_qwen(tmp_path, metadata_hub, name=name)
+    assert done.returncode == 0, done.stderr
+    assert file in {path.name for path in (tmp_path / "models").iterdir()}
+    refused = get_qwen(tmp_path, metadata_hub, name="hf.co/Qwen/Qwen3-0.6B:Q3_K")
+    assert refused.returncode == 1 and "it has: m-Q8_0.gguf" in refused.stderr
+
+
 @pytest.mark.parametrize("missing, message", [
     ("config.json", "has no config.json at main"),
     ("tokenizer.json", "has no tokenizer.json; a sentencepiece .model alone is not read"),
@@ -405,13 +433,15 @@ def test_the_list_says_what_fits_this_machine():
 
 
 @pytest.mark.parametrize("arguments, message", [
-    (["gpt9"], "no model is called 'gpt9'; there are: distilgpt2"),
+    (["nobodys"], "no model is called 'nobodys'; there are: distilgpt2"),
+    (["llama3.2"], "no model is called 'llama3.2'; did you mean: llama-3.2-1b, llama-3.2-3b?"),
+    (["qwen3:8b"], "qwen3-8b?"), (["smolm2-135m"], "did you mean: smollm2-135m"),
     (["gpt2", "--dri", "/tmp"], "unknown option --dri"), (["gpt2", "--dir"], "--dir needs a value"),
     (["gpt2", "distilgpt2"], "not also 'distilgpt2'"),
     (["gpt2", "--checksums", "/nowhere"], "--checksums /nowhere: cannot be read")])
 def test_a_bad_option_is_named(arguments, message):
     refused = run(GET_MODEL, *arguments)
-    assert refused.returncode == 1 and message in refused.stderr
+    assert refused.returncode == (2 if "option" in message else 1) and message in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["distilgpt2", "gpt2", "gpt2-medium"])
