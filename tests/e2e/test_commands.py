@@ -1,5 +1,7 @@
 """The commands of `baton` that people know from other programs, and what it says to mistakes."""
 import json
+import os
+import pty
 import re
 import subprocess
 
@@ -55,6 +57,24 @@ def test_ps_shows_a_fleet_of_any_state_directory(fleet):
     rows = baton("ps").stdout.splitlines()
     ours, = [row for row in rows if row.endswith(str(fleet.state))]
     assert ours.split()[:4] == ["tale", f"127.0.0.1:{fleet.port}", "2/2", "0"]
+
+
+def test_a_start_in_the_background_shows_on_a_terminal_that_it_goes_on(tmp_path):
+    ours, theirs = pty.openpty()
+    words = ["up", "--detach", "--port", 0, "--state", tmp_path / "state", "--pack-dir", tmp_path]
+    try:
+        done = subprocess.run([BATON, *map(str, words)], stdout=subprocess.PIPE, stderr=theirs,
+                              text=True, env=environment(), check=True)
+        os.write(theirs, b"<end>")
+        shown = ""
+        while "<end>" not in shown:
+            shown += os.read(ours, 65536).decode()
+        assert "\rstarting, 0 s" in shown and shown.endswith("\r\033[K<end>")
+        assert "\r" not in done.stdout and "Baton is ready" in done.stdout
+    finally:
+        os.close(ours)
+        os.close(theirs)
+        baton("down", "--state", tmp_path / "state")
 
 
 # ---- models on disk ----

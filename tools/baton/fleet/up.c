@@ -1,6 +1,7 @@
 /* baton up: checks, plans, forks to the background if told to, and supervises. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "common/base/log.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/fleet/install.h"
+#include "tools/baton/fleet/progress.h"
 #include "tools/baton/fleet/readiness.h"
 #include "tools/baton/fleet/supervisor.h"
 #include "tools/baton/models/store.h"
@@ -18,7 +20,7 @@
 
 /* The first byte that a start in the background reports to its parent; the text for the user
  * follows. */
-enum { REPORT_READY = 'R', REPORT_FAILED = 'F' };
+enum { REPORT_READY = 'R', REPORT_FAILED = 'F', PROGRESS_MS = 250 };
 
 struct up {
     struct bt_up_options options;
@@ -163,21 +165,29 @@ static void forward_signal(int number)
 }
 
 /* Waits for the report of the process in the background about its start. */
-static enum baton_err await_start(int report_fd, struct baton_why *why)
+static enum baton_err await_start(int report_fd, const struct bt_state *state,
+                                  struct baton_why *why)
 {
     char text[4096];
+    struct bt_progress progress;
     size_t used = 0;
     /* Without SA_RESTART: the signal interrupts the read, which is then repeated. */
     const struct sigaction action = {.sa_handler = forward_signal};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
+    bt_progress_begin(&progress, state);
     while (used < sizeof text - 1) {
+        struct pollfd report = {.fd = report_fd, .events = POLLIN};
+        bt_progress_show(&progress);
+        if (!poll(&report, 1, PROGRESS_MS))
+            continue;
         ssize_t n = read(report_fd, text + used, sizeof text - 1 - used);
         if (n == 0 || (n < 0 && errno != EINTR))
             break;
         used += n > 0 ? (size_t)n : 0;
     }
     text[used] = '\0';
+    bt_progress_end(&progress);
     if (*text == REPORT_READY)
         return fputs(text + 1, stdout) < 0 ? BATON_IO : BATON_OK;
     return baton_fail(why, BATON_PEER, "%s", *text ? text + 1 : "it ended while it started");
@@ -194,7 +204,7 @@ static enum baton_err start_in_background(struct up *up, struct baton_why *why)
     /* The report ends only when no process holds this end open. */
     (void)close(ends[1]);
     enum baton_err err = background_pid < 0 ? baton_fail(why, BATON_IO, "fork: %s", strerror(errno))
-                                            : await_start(ends[0], why);
+                                            : await_start(ends[0], &up->fleet.state, why);
     (void)close(ends[0]);
     if (err && background_pid > 0) /* it ends only after the processes that it started */
         (void)waitpid(background_pid, NULL, 0);
