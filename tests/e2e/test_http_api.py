@@ -324,7 +324,7 @@ def test_the_completion_object(fleet, calling):
     text = {"prompt": "Once upon a time", "max_tokens": 8, "logprobs": 2, "explain": 1,
             "echo": True, **REPEATING}
     chat = {"messages": MESSAGES, "max_tokens": 3, "logprobs": True, "top_logprobs": 2,
-            "explain": 1}
+            "explain": 1, "return_token_ids": True}
     usage = {"stream_options": {"include_usage": True}}
     answers = [fleet.post("/v1/completions", text), fleet.post("/v1/chat/completions", chat),
                *chunks(fleet, "/v1/completions", {**text, **usage}),

@@ -81,6 +81,8 @@ struct gw_completion_options {
     bool timings_per_token;        /* each event of a stream has timings */
     bool post_sampling_probs;      /* logprobs are the probabilities after all filters */
     bool has_secret_id;            /* who knows the answer's id may read it later */
+    bool shows_stop;               /* the text ends with the stop string that ended it */
+    char id[GW_REQUEST_ID_BYTES];  /* the part of the answer's id after the dash; "": its own */
     bool hides_steps;              /* steps are requested from workers, but not shown */
     int n;                         /* choices per prompt */
     int n_at_once;                 /* choices that wait or run at a time; 0: all */

@@ -58,6 +58,8 @@ static struct gw_completion *create(struct gw_api *api, struct gw_exchange *exch
     completion->put_error = gw_exchange_error_writer(exchange);
     if (options->has_secret_id)
         baton_random_secret(completion->id);
+    else if (*options->id)
+        memcpy(completion->id, options->id, sizeof completion->id);
     else
         (void)snprintf(completion->id, sizeof completion->id, "%s", gw_exchange_id(exchange));
     completion->writer = writer;

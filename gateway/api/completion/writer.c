@@ -320,10 +320,19 @@ static void close_choice(struct gw_choice *choice)
     gw_completion_destroy(completion);
 }
 
+/* Adds the stop string that ended the text to it, if the client wants to see it. */
+static void show_stop(struct gw_choice *choice)
+{
+    const struct baton_text_stop *met = baton_text_stream_met(&choice->request->output.text);
+    if (met && choice->completion->options.shows_stop)
+        gw_tool_calls_push(choice, &choice->calls, met->text, met->n_bytes, &parts);
+}
+
 static void on_finish(struct gw_choice *choice)
 {
     const struct gw_answer_writer *writer = writer_of(choice);
     end_logprobs(choice);
+    show_stop(choice);
     end_parts(choice);
     count_choice(choice);
     if (streams(choice))

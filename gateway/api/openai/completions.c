@@ -1,5 +1,7 @@
 #include "gateway/api/openai/completions.h"
 
+#include <stdio.h>
+
 #include "common/base/array.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
@@ -41,6 +43,22 @@ static const struct gw_dialect dialect = {
     .n_off = BATON_N_OF(off_at_minus_one),
 };
 
+/* Reads vLLM's fields of answers. */
+static void read_of_vllm(struct gw_completion_builder *builder, struct gw_openai_options *own)
+{
+    struct gw_fields *fields = &builder->fields;
+    const struct baton_json *given = gw_field_of(fields, "request_id", GW_IS_STRING, "a string");
+    const char *id = baton_json_string(given, NULL);
+    gw_field_bool(fields, "include_stop_str_in_output", &builder->options.shows_stop);
+    gw_field_bool(fields, "return_token_ids", &own->token_ids);
+    if (id && !baton_is_client_id(id))
+        gw_fields_fail(fields, "request_id", "invalid_value",
+                       "request_id: must have 1 to %d visible ASCII characters but quotes",
+                       BATON_CLIENT_ID_BYTES);
+    else if (id)
+        (void)snprintf(builder->options.id, sizeof builder->options.id, "%s", id);
+}
+
 static void read_rest(struct gw_completion_builder *builder, bool is_chat)
 {
     struct gw_openai_options *own = builder->options.own;
@@ -58,6 +76,7 @@ static void read_rest(struct gw_completion_builder *builder, bool is_chat)
     if (best_of != builder->options.n)
         gw_fields_fail(fields, "best_of", "unsupported_field",
                        "best_of: is not supported, except with the value of n");
+    read_of_vllm(builder, own);
     own->is_flex = builder->params.shared.priority == BATON_PRIORITY_BATCH;
     gw_builder_end_fields(builder);
 }
@@ -78,6 +97,8 @@ static void read_stream(struct gw_completion_builder *builder, struct gw_openai_
                        "stream_options: only together with stream: true");
     struct gw_fields members = gw_fields_enter(fields, "stream_options", value);
     gw_field_bool(&members, "include_usage", &own->include_usage);
+    gw_field_bool(&members, "continuous_usage_stats", &own->each_usage);
+    own->each_usage &= own->include_usage;
     gw_fields_leave(fields, "stream_options", &members);
 }
 

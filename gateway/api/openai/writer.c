@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/base/array.h"
 #include "gateway/api/completion/timings.h"
 
 static const struct gw_openai_options *own_of(const struct gw_completion *completion)
@@ -43,6 +44,48 @@ static void put_head(struct baton_json_out *out, const struct gw_completion *com
     baton_json_put_string(out, "model", completion->api->names->list[0]);
     put_fingerprint(out, completion->api->fingerprint);
     baton_json_put_string(out, "service_tier", own_of(completion)->is_flex ? "flex" : "default");
+}
+
+/* Writes what ended the text beside the model's own end: a stop string, or the id of another token
+ * that ends texts; null for neither. */
+static void put_stop_reason(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct gw_request *request = choice->request;
+    const struct baton_text_stop *met = baton_text_stream_met(&request->output.text);
+    const struct baton_tokens *tokens = &request->output.tokens;
+    const struct baton_model_facts *facts = choice->completion->api->facts;
+    bool is_own = !tokens->n || request->output.finish == GW_FINISH_LENGTH;
+    for (int i = 0; i < facts->n_eos && !is_own; i++)
+        is_own = tokens->ids[tokens->n - 1] == (uint64_t)facts->eos_ids[i];
+    if (met)
+        baton_json_put_text(out, "stop_reason", met->text, met->n_bytes);
+    else if (is_own)
+        baton_json_put_null(out, "stop_reason");
+    else
+        baton_json_put_uint(out, "stop_reason", tokens->ids[tokens->n - 1]);
+}
+
+static void put_ids(struct baton_json_out *out, const char *key, const struct baton_tokens *tokens,
+                    size_t from)
+{
+    baton_json_open(out, key, '[');
+    for (size_t i = from; i < tokens->n; i++)
+        baton_json_put_uint(out, NULL, tokens->ids[i]);
+    baton_json_close(out, ']');
+}
+
+/* Writes vLLM's token_ids: those that no chunk has had yet; with the prompt's in a first chunk or a
+ * whole answer. */
+static void put_token_ids(struct baton_json_out *out, struct gw_choice *choice)
+{
+    struct gw_openai_sent *sent = choice->own;
+    if (!own_of(choice->completion)->token_ids)
+        return;
+    if (!sent->has_prompt)
+        put_ids(out, "prompt_token_ids", &choice->request->params.prompt, 0);
+    put_ids(out, "token_ids", &choice->request->output.tokens, sent->n_ids);
+    sent->n_ids = choice->request->output.tokens.n;
+    sent->has_prompt = true;
 }
 
 /* Reports speculation under OpenAI's names for predicted outputs. */
@@ -136,7 +179,23 @@ static void put_delta(struct baton_json_out *out, const struct gw_choice *choice
     if (piece->text)
         baton_json_put_text(out, piece->is_reasoning ? "reasoning_content" : "content", piece->text,
                             piece->n);
+    if (piece->text && piece->is_reasoning) /* vLLM's name */
+        baton_json_put_text(out, "reasoning", piece->text, piece->n);
     put_calls(out, choice);
+    baton_json_close(out, '}');
+}
+
+/* Writes vLLM's usage of a chunk: of the choices that are over, and of this one. */
+static void put_usage_so_far(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct gw_totals *totals = &choice->completion->totals;
+    bool is_counted = choice->completion->n_over == choice->completion->n_choices;
+    uint64_t n_prompt = totals->prompt_tokens;
+    uint64_t n = totals->output_tokens + (is_counted ? 0 : choice->request->output.tokens.n);
+    baton_json_open(out, "usage", '{');
+    baton_json_put_uint(out, "prompt_tokens", n_prompt);
+    baton_json_put_uint(out, "completion_tokens", n);
+    baton_json_put_uint(out, "total_tokens", n_prompt + n);
     baton_json_close(out, '}');
 }
 
@@ -154,14 +213,19 @@ static void write_chunk(struct gw_choice *choice, const struct piece *piece, con
     baton_json_put_int(&chunk.out, "index", choice->index);
     put_delta(&chunk.out, choice, piece);
     put_logprobs(&chunk.out, choice);
+    put_token_ids(&chunk.out, choice);
     if (finish)
         baton_json_put_string(&chunk.out, "finish_reason", finish);
     else
         baton_json_put_null(&chunk.out, "finish_reason");
+    if (finish)
+        put_stop_reason(&chunk.out, choice);
     gw_choice_put_steps(choice, &chunk.out);
     baton_json_close(&chunk.out, '}');
     baton_json_close(&chunk.out, ']');
-    if (own_of(completion)->include_usage)
+    if (own_of(completion)->each_usage)
+        put_usage_so_far(&chunk.out, choice);
+    else if (own_of(completion)->include_usage)
         baton_json_put_null(&chunk.out, "usage");
     if (piece->progress)
         gw_timings_put_progress(&chunk.out, choice->request, piece->progress[0],
@@ -191,8 +255,9 @@ static void put_message(struct baton_json_out *out, const struct gw_choice *choi
 {
     baton_json_open(out, "message", '{');
     baton_json_put_string(out, "role", "assistant");
-    if (choice->reasoning.len)
-        baton_json_put_text(out, "reasoning_content", baton_buf_text(&choice->reasoning),
+    static const char *const names[] = {"reasoning_content", "reasoning"}; /* llama.cpp's, vLLM's */
+    for (size_t i = 0; i < BATON_N_OF(names) && choice->reasoning.len; i++)
+        baton_json_put_text(out, names[i], baton_buf_text(&choice->reasoning),
                             choice->reasoning.len);
     if (!choice->text.len && choice->calls.n)
         baton_json_put_null(out, "content");
@@ -214,7 +279,9 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
     else
         gw_choice_put_text(choice, out, "text", completion->options.echo);
     put_logprobs(out, choice);
+    put_token_ids(out, choice);
     baton_json_put_string(out, "finish_reason", finish_reason(choice));
+    put_stop_reason(out, choice);
     gw_choice_put_steps(choice, out);
 }
 
@@ -277,6 +344,7 @@ static void write_done(struct gw_completion *completion)
 
 const struct gw_answer_writer gw_openai_writer = {
     .options_bytes = sizeof(struct gw_openai_options),
+    .choice_bytes = sizeof(struct gw_openai_sent),
     .begin = write_begin,
     .progress = write_progress,
     .text = write_text,

@@ -16,10 +16,18 @@
 
 #include "gateway/api/completion/writer.h"
 
+/* The writer's state of a choice. */
+struct gw_openai_sent {
+    bool has_prompt; /* a chunk had the prompt's ids */
+    size_t n_ids;    /* of the output's, in chunks so far */
+};
+
 struct gw_openai_options {
     bool is_flex;       /* the request is in the class of batches */
     bool chat;          /* the shape of chat completions */
     bool include_usage; /* a last chunk with usage */
+    bool each_usage;    /* every chunk has the usage so far */
+    bool token_ids;     /* the ids of prompt and output */
 };
 
 extern const struct gw_answer_writer gw_openai_writer;

@@ -104,16 +104,18 @@ static const struct {
     {"CompletionLogprobs", "tokens:[string] token_logprobs:[number|null] "
                            "top_logprobs:[object|null] text_offset:[integer]"},
     {"CompletionChoice", "index:integer text:string logprobs:CompletionLogprobs|null "
-                         "finish_reason:string steps?:[Step]"},
+                         "prompt_token_ids?:[integer] token_ids?:[integer] "
+                         "finish_reason:string stop_reason:string|integer|null steps?:[Step]"},
     {"Completion",
      "id:string object:string created:integer model:string "
      "system_fingerprint:string service_tier:string choices:[CompletionChoice] usage:Usage "
      "timings:Timings"},
     {"AssistantMessage", "role:string content:string|null refusal:string|null annotations:[object] "
-                         "reasoning_content?:string tool_calls?:[ToolCall]"},
+                         "reasoning_content?:string reasoning?:string tool_calls?:[ToolCall]"},
     {"ChatLogprobs", "content:[TokenLogprob] refusal:null"},
     {"ChatChoice", "index:integer message:AssistantMessage logprobs:ChatLogprobs|null "
-                   "finish_reason:string steps?:[Step]"},
+                   "prompt_token_ids?:[integer] token_ids?:[integer] "
+                   "finish_reason:string stop_reason:string|integer|null steps?:[Step]"},
     {"ChatCompletion",
      "id:string object:string created:integer model:string "
      "system_fingerprint:string service_tier:string choices:[ChatChoice] usage:Usage "

@@ -1,0 +1,102 @@
+"""Members and fields that vLLM's clients know beside OpenAI's: what its own tests assert."""
+import pytest
+from conftest import TOOLS, written
+from fleet import Stream
+
+FLEET = dict(gateway_args=["--chat-template", "chatml"])
+GREEDY = {"temperature": 0, "ignore_eos": True}
+MESSAGES = [{"role": "user", "content": "Once upon a time"}]
+ROUTES = {"/v1/completions": {"prompt": "Once upon a time"},
+          "/v1/chat/completions": {"messages": MESSAGES}}
+
+
+def ask(fleet, path, **body):
+    status, answer, _ = fleet.request("POST", path, {**ROUTES[path], **GREEDY, **body})
+    assert status == 200, answer
+    return answer
+
+
+def text_of(choice):
+    return choice.get("text") or choice["message"]["content"]
+
+
+def chunks(fleet, path, **body):
+    stream = Stream(fleet.port, {**ROUTES[path], **GREEDY, "stream": True, **body}, path)
+    return [event.json() for event in stream.events if event.data != "[DONE]"]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_the_reason_of_a_stop_is_told(fleet, path):
+    whole = ask(fleet, path, max_tokens=20, return_token_ids=True)["choices"][0]
+    assert (whole["finish_reason"], whole["stop_reason"]) == ("length", None)
+    word = text_of(whole).split()[3]
+    stopped = ask(fleet, path, max_tokens=20, stop=[word])["choices"][0]
+    assert (stopped["finish_reason"], stopped["stop_reason"]) == ("stop", word)
+    assert word not in text_of(stopped)
+    token = whole["token_ids"][5]
+    stopped = ask(fleet, path, max_tokens=20, stop_token_ids=[token])["choices"][0]
+    assert (stopped["finish_reason"], stopped["stop_reason"]) == ("stop", token)
+    end = chunks(fleet, path, max_tokens=20, stop=[word])[-1]["choices"][0]
+    assert (end["finish_reason"], end["stop_reason"]) == ("stop", word)
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_the_stop_string_is_shown_if_asked(fleet, path):
+    word = text_of(ask(fleet, path, max_tokens=20)["choices"][0]).split()[3]
+    body = dict(max_tokens=20, stop=[word])
+    cut = text_of(ask(fleet, path, **body)["choices"][0])
+    shown = text_of(ask(fleet, path, include_stop_str_in_output=True, **body)["choices"][0])
+    assert shown == cut + word
+    streamed = "".join(
+        choice.get("text") or choice.get("delta", {}).get("content") or ""
+        for chunk in chunks(fleet, path, include_stop_str_in_output=True, **body)
+        for choice in chunk["choices"])
+    assert streamed == shown
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_a_request_names_its_id(fleet, path):
+    assert ask(fleet, path, max_tokens=1, request_id="my.id-1")["id"].endswith("cmpl-my.id-1")
+    status, answer, _ = fleet.request("POST", path, {**ROUTES[path], "request_id": 'a"b'})
+    assert status == 400 and "request_id: must have 1 to 128" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_token_ids_are_those_of_prompt_and_output(fleet, path):
+    answer = ask(fleet, path, max_tokens=9, return_token_ids=True)
+    choice, usage = answer["choices"][0], answer["usage"]
+    assert len(choice["prompt_token_ids"]) == usage["prompt_tokens"]
+    assert len(choice["token_ids"]) == usage["completion_tokens"]
+    text = fleet.post("/detokenize", {"tokens": choice["token_ids"]})["text"]
+    assert text.endswith(text_of(choice))
+    streamed = [chunk["choices"][0] for chunk in chunks(fleet, path, max_tokens=9,
+                                                        return_token_ids=True)]
+    assert sum((part["token_ids"] for part in streamed), []) == choice["token_ids"]
+    assert [part["prompt_token_ids"] for part in streamed if "prompt_token_ids" in part] == [
+        choice["prompt_token_ids"]]
+    assert "token_ids" not in ask(fleet, path, max_tokens=1)["choices"][0]
+
+
+@pytest.mark.parametrize("path", ROUTES)
+def test_every_chunk_counts_if_asked(fleet, path):
+    options = {"include_usage": True, "continuous_usage_stats": True}
+    *parts, last = chunks(fleet, path, max_tokens=9, stream_options=options)
+    counts = [chunk["usage"]["completion_tokens"] for chunk in parts]
+    assert counts == sorted(counts) and counts[-1] == last["usage"]["completion_tokens"] == 9
+    assert all(chunk["usage"]["prompt_tokens"] == last["usage"]["prompt_tokens"]
+               and chunk["usage"]["total_tokens"] == sum(
+                   chunk["usage"][key] for key in ("prompt_tokens", "completion_tokens"))
+               for chunk in parts)
+    quiet = chunks(fleet, path, max_tokens=9, stream_options={"include_usage": True})
+    assert all(chunk["usage"] is None for chunk in quiet[:-1])
+
+
+def test_reasoning_has_vllms_name_too(calling):
+    body = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True},
+            **written("Well.</think>Yes."), "tools": TOOLS}
+    message = calling.post("/v1/chat/completions", body)["choices"][0]["message"]
+    assert message["reasoning"] == message["reasoning_content"]
+    parts = [event.json()["choices"][0]["delta"]
+             for event in Stream(calling.port, {**body, "stream": True},
+                                 "/v1/chat/completions").events if event.data != "[DONE]"]
+    assert all(part.get("reasoning") == part.get("reasoning_content") for part in parts)
