@@ -39,7 +39,7 @@ for (const [name, useResponses] of [['chat', false], ['responses', true]]) {
   test(`${name}: an output keeps to its type`, async () => {
     const outputType = z.object({ kind: z.enum(['cat', 'fox']), age: z.number().int().max(9) });
     const agent = new Agent({ name: 'namer', model: 'tale', instructions: 'Be brief.', outputType,
-      modelSettings: { temperature: 0, maxTokens: 200 } });
+      modelSettings: { temperature: 0, maxTokens: 200, reasoning: { effort: 'none' } } });
     const { finalOutput } = await runner.run(agent, 'Who is it?');
     assert.ok(outputType.parse(finalOutput));
   });
