@@ -54,5 +54,7 @@ void gw_answer_problem(struct gw_exchange *exchange, const struct gw_problem *pr
                               &(struct gw_error){.status = problem->status,
                                                  .code = problem->code,
                                                  .message = problem->message,
+                                                 .n_prompt_tokens = problem->n_prompt_tokens,
+                                                 .n_ctx = problem->n_ctx,
                                                  .param = *problem->param ? problem->param : NULL});
 }

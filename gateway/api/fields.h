@@ -22,9 +22,10 @@ enum { GW_MAX_FIELDS = 192 };
 
 struct gw_problem {
     int status; /* 400 unless said otherwise */
-    char message[320];
+    char message[400];
     char param[64]; /* "" for none */
     const char *code;
+    int64_t n_prompt_tokens, n_ctx; /* of a prompt that does not fit; 0: another problem */
 };
 
 /* The names and values by which clients of other servers express fields of ours. */

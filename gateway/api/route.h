@@ -36,10 +36,13 @@ struct gw_error_shape {
     void (*mark)(struct gw_exchange *exchange); /* gives the exchange's errors this shape */
 };
 
-/* The members that errors of most shapes have, in their schemas. */
-#define GW_ERROR_MEMBERS                                                                           \
-    "\"message\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":["       \
-    "\"string\",\"null\"],\"description\":\"The field at fault.\"}"
+/* The members that errors of all shapes have, in their schemas. */
+#define GW_ERROR_DETAILS                                                                           \
+    "\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\",\"null\"],"                    \
+    "\"description\":\"The field at fault.\"},\"n_prompt_tokens\":{\"type\":\"integer\","          \
+    "\"description\":\"The tokens of a prompt that does not fit.\"},\"n_ctx\":{"                   \
+    "\"type\":\"integer\",\"description\":\"The tokens that would fit.\"}"
+#define GW_ERROR_MEMBERS "\"message\":{\"type\":\"string\"}," GW_ERROR_DETAILS
 
 /* The conventions of another server below a path, also for paths without a route. */
 struct gw_route_dialect {

@@ -71,22 +71,31 @@ void gw_error_put_details(struct baton_json_out *out, const struct gw_error *err
 {
     baton_json_put_string_or_null(out, "code", error->code);
     baton_json_put_string_or_null(out, "param", error->param);
+    if (error->n_ctx) {
+        baton_json_put_int(out, "n_prompt_tokens", error->n_prompt_tokens);
+        baton_json_put_int(out, "n_ctx", error->n_ctx);
+    }
     if (error->retry_after_s)
         baton_json_put_int(out, "retry_after_s", error->retry_after_s);
     if (error->usage)
         baton_json_put_raw(out, "usage", baton_buf_text(error->usage), error->usage->len);
 }
 
-void gw_error_put(struct baton_buf *out, const struct gw_error *error)
+void gw_error_put_typed(struct baton_buf *out, const struct gw_error *error, const char *type)
 {
     struct baton_json_out json = baton_json_out(out);
     baton_json_open(&json, NULL, '{');
     baton_json_open(&json, "error", '{');
     baton_json_put_string(&json, "message", error->message);
-    baton_json_put_string(&json, "type", error_type(error->status));
+    baton_json_put_string(&json, "type", type ? type : error_type(error->status));
     gw_error_put_details(&json, error);
     baton_json_close(&json, '}');
     baton_json_close(&json, '}');
+}
+
+void gw_error_put(struct baton_buf *out, const struct gw_error *error)
+{
+    gw_error_put_typed(out, error, NULL);
 }
 
 const char *gw_error_headers(const struct gw_error *error, char text[GW_ERROR_HEADERS_BYTES])

@@ -16,16 +16,20 @@ const char *gw_status_reason(int status);
 struct gw_error {
     int status;
     const char *code, *message;
-    const char *param;             /* the invalid field; NULL: none */
-    int retry_after_s;             /* seconds until a retry; 0: by the status */
-    const char *allow;             /* 405: the method that the path accepts; otherwise NULL */
-    const struct baton_buf *usage; /* a JSON object: usage before the failure; or NULL */
+    const char *param;              /* the invalid field; NULL: none */
+    int64_t n_prompt_tokens, n_ctx; /* of a prompt that does not fit into n_ctx; 0: neither */
+    int retry_after_s;              /* seconds until a retry; 0: by the status */
+    const char *allow;              /* 405: the method that the path accepts; otherwise NULL */
+    const struct baton_buf *usage;  /* a JSON object: usage before the failure; or NULL */
 };
 
-/* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, OpenAI's form, with
- * retry_after_s and usage where they are set. The type follows from the status. */
+/* Appends {"error":{"message":..,"type":..,"param":..,"code":..}}, OpenAI's form, with the other
+ * members where they are set. The type follows from the status. */
 void gw_error_put(struct baton_buf *out, const struct gw_error *error);
-/* Appends the members code, param, retry_after_s and usage, which all APIs' forms have. */
+/* The same with another type; NULL: by the status. */
+void gw_error_put_typed(struct baton_buf *out, const struct gw_error *error, const char *type);
+/* Appends the members code, param, n_prompt_tokens, n_ctx, retry_after_s and usage, which all APIs'
+ * forms have. */
 void gw_error_put_details(struct baton_json_out *out, const struct gw_error *error);
 /* Appends the error in an API's form: gw_error_put, or another one. */
 typedef void (*gw_error_writer)(struct baton_buf *out, const struct gw_error *error);

@@ -104,7 +104,8 @@ static const struct gw_failure no_class_left = {
     503, "no_worker", "no worker of the request's numeric class is left (--strict-class)"};
 static const struct gw_failure no_memory = {
     400, "context_length_exceeded",
-    "prompt and output are more tokens than any worker's KV cache holds"};
+    "prompt is too long: with its output it exceeds the available context size of every worker's "
+    "KV cache (context_length_exceeded)"};
 static const struct gw_failure no_embedder = {
     503, "no_worker", "no prefill worker computes embeddings: all have an earlier version"};
 

@@ -217,3 +217,23 @@ const struct gw_answer_writer gw_llamacpp_writer = {
     .put_choice = put_choice,
     .usage_names = {"tokens_evaluated", "tokens_predicted"},
 };
+
+/* ---- errors ---- */
+
+static void put_error(struct baton_buf *out, const struct gw_error *error)
+{
+    gw_error_put_typed(out, error, error->n_ctx ? "exceed_context_size_error" : NULL);
+}
+
+static void mark(struct gw_exchange *exchange)
+{
+    gw_exchange_set_error_writer(exchange, put_error);
+}
+
+const struct gw_error_shape gw_llamacpp_errors = {
+    .name = "LlamacppError",
+    .schema = "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
+              "\"type\":\"object\",\"required\":[\"message\",\"type\",\"code\"],\"properties\":{"
+              "\"type\":{\"type\":\"string\"}," GW_ERROR_MEMBERS "}}}}",
+    .mark = mark,
+};

@@ -11,6 +11,7 @@
 #define BATON_GATEWAY_API_LLAMACPP_WRITER_H
 
 #include "gateway/api/completion/writer.h"
+#include "gateway/api/route.h"
 
 struct gw_llamacpp_options {
     bool return_tokens; /* whole answers have the ids beside the text */
@@ -20,6 +21,9 @@ struct gw_llamacpp_options {
 };
 
 extern const struct gw_answer_writer gw_llamacpp_writer;
+
+/* Baton's own, except for the type of a prompt that does not fit. */
+extern const struct gw_error_shape gw_llamacpp_errors;
 
 /* The members of "generation_settings" that sampling parameters have. */
 void gw_llamacpp_put_sampling(struct baton_json_out *out,

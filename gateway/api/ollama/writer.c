@@ -258,7 +258,6 @@ static void mark(struct gw_exchange *exchange)
 const struct gw_error_shape gw_ollama_errors = {
     .name = "OllamaError",
     .schema = "{\"type\":\"object\",\"required\":[\"error\"],\"properties\":{\"error\":{"
-              "\"type\":\"string\"},\"code\":{\"type\":\"string\"},\"param\":{\"type\":[\"string\","
-              "\"null\"],\"description\":\"The field at fault.\"}}}",
+              "\"type\":\"string\"}," GW_ERROR_DETAILS "}}",
     .mark = mark,
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/tokenizer/detokenizer.h"
+#include "gateway/api/params/overflow.h"
 
 enum { TEXT_MAX_BYTES = 64 << 20 };
 
@@ -45,23 +46,16 @@ static bool reserve(struct gw_fields *fields, struct gw_prompts *prompts, size_t
     return true;
 }
 
-static void too_long(const struct gw_api *api, struct gw_fields *fields,
-                     const struct gw_prompt *prompt)
+size_t gw_prompts_most_tokens(const struct gw_api *api)
 {
-    const char *name = prompt->name;
     int64_t held = gw_fleet_prompt_tokens(api->fleet);
-    if (held < api->max_prompt_tokens)
-        gw_fields_fail(fields, name, "context_length_exceeded",
-                       "%s: longer than the %" PRId64 " tokens that the workers' KV caches hold",
-                       name, held);
-    else if (api->max_prompt_tokens < api->facts->n_context_tokens)
-        gw_fields_fail(fields, name, "context_length_exceeded",
-                       "%s: longer than the %" PRId64 " tokens that are accepted here", name,
-                       api->max_prompt_tokens);
-    else
-        gw_fields_fail(fields, name, "context_length_exceeded",
-                       "%s: longer than the model's context of %" PRId64 " tokens", name,
-                       api->facts->n_context_tokens);
+    return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
+}
+
+static void too_long(const struct gw_api *api, struct gw_fields *fields,
+                     const struct gw_prompt *prompt, size_t n_tokens)
+{
+    gw_overflow_prompt(api, fields, prompt->name, n_tokens, (int64_t)gw_prompts_most_tokens(api));
 }
 
 /* Gives an empty prompt the token that begins a text, because a model needs at least one token. */
@@ -80,12 +74,6 @@ static void drop_second_bos(const struct gw_api *api, struct baton_tokens *token
         return;
     tokens->n--;
     memmove(tokens->ids, tokens->ids + 1, tokens->n * sizeof *tokens->ids);
-}
-
-size_t gw_prompts_most_tokens(const struct gw_api *api)
-{
-    int64_t held = gw_fleet_prompt_tokens(api->fleet);
-    return (size_t)(held < api->max_prompt_tokens ? held : api->max_prompt_tokens);
 }
 
 /* The same for these prompts: those that are shortened leave room for an answer. */
@@ -142,6 +130,18 @@ static enum baton_err encode_around(struct gw_api *api, const struct gw_prompts 
     return baton_fim_encode(api->tokenizer, api->fim, &parts, &limits, tokens, &was_cut, why);
 }
 
+/* The number of tokens of a text that has more than max_tokens, as far as they are counted. */
+static size_t count_text(const struct gw_api *api, const char *text, size_t n, size_t max_tokens)
+{
+    struct baton_tokens tokens = {0};
+    struct baton_why why = {""};
+    size_t most = gw_overflow_most_counted(max_tokens);
+    bool is_counted = !baton_tokenizer_encode_prompt(api->tokenizer, text, n, most, &tokens, &why);
+    size_t n_tokens = is_counted ? tokens.n : most + 1;
+    baton_tokens_fini(&tokens);
+    return n_tokens;
+}
+
 static void read_text(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
                       struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
@@ -156,8 +156,10 @@ static void read_text(struct gw_api *api, struct gw_fields *fields, const struct
                                             &prompt->tokens, &why);
     drop_second_bos(api, &prompt->tokens);
     cut(prompts, max_tokens, &prompt->tokens);
-    if (err == BATON_LIMIT || prompt->tokens.n > max_tokens)
-        too_long(api, fields, prompt);
+    if (err == BATON_LIMIT)
+        too_long(api, fields, prompt, count_text(api, text, n, max_tokens));
+    else if (prompt->tokens.n > max_tokens)
+        too_long(api, fields, prompt, prompt->tokens.n);
     else if (err)
         gw_fields_fail(fields, prompt->name, "invalid_value", "%s: %s", prompt->name, why.text);
     else
@@ -183,7 +185,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
     struct baton_tokens *tokens = &prompt->tokens;
     size_t n = baton_json_size(array), max_tokens = limit_of(api, prompts);
     if (!may_cut(prompts) && n > max_tokens) {
-        too_long(api, fields, prompt);
+        too_long(api, fields, prompt, n);
         return;
     }
     tokens->ids = malloc((n ? n : 1) * sizeof *tokens->ids);
@@ -196,7 +198,7 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
     put_text(api, prompt);
     cut(prompts, max_tokens, tokens);
     if (tokens->n > max_tokens)
-        too_long(api, fields, prompt);
+        too_long(api, fields, prompt, tokens->n);
 }
 
 static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
@@ -316,9 +318,22 @@ void gw_prompts_read_fim(struct gw_api *api, struct gw_fields *fields,
     if (!err)
         take_ids(api, fields, &tokens, prompts);
     else if (err == BATON_LIMIT && reserve(fields, prompts, 1))
-        too_long(api, fields, &prompts->items[0]);
+        too_long(api, fields, &prompts->items[0], limits->max_tokens + 1);
     else
         gw_fields_fail(fields, "prompt", "invalid_value", "prompt: %s", why.text);
+    baton_tokens_fini(&tokens);
+}
+
+static void chat_too_long(struct gw_api *api, struct gw_fields *fields,
+                          const struct baton_chat_input *input, size_t max_tokens)
+{
+    struct baton_tokens tokens = {0};
+    struct baton_why why = {""};
+    size_t most = gw_overflow_most_counted(max_tokens);
+    bool is_counted =
+        !baton_chat_encode(api->chat, api->tokenizer, input, most, &tokens, NULL, &why);
+    gw_overflow_prompt(api, fields, "messages", is_counted ? tokens.n : most + 1,
+                       (int64_t)max_tokens);
     baton_tokens_fini(&tokens);
 }
 
@@ -339,8 +354,7 @@ static enum baton_err encode_chat(struct gw_api *api, struct gw_fields *fields,
             ? gw_shorten_chat(api, input, max_tokens, shortening, tokens, form, &why)
             : baton_chat_encode(api->chat, api->tokenizer, input, max_tokens, tokens, form, &why);
     if (err == BATON_LIMIT)
-        gw_fields_fail(fields, "messages", "context_length_exceeded",
-                       "messages: longer than the %zu tokens that a prompt may have", max_tokens);
+        chat_too_long(api, fields, input, max_tokens);
     else if (err)
         gw_fields_fail(fields, "messages", "invalid_value", "messages: %s", why.text);
     return err;
@@ -405,7 +419,7 @@ void gw_prompts_put_before(struct gw_api *api, struct gw_fields *fields, const c
         return;
     cut(prompts, max_tokens, &prompts->items[0].tokens);
     if (prompts->items[0].tokens.n > max_tokens)
-        too_long(api, fields, &prompts->items[0]);
+        too_long(api, fields, &prompts->items[0], prompts->items[0].tokens.n);
 }
 
 static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
@@ -414,13 +428,10 @@ static int64_t length_of(const struct gw_api *api, struct gw_fields *fields,
 {
     int64_t context = gw_fleet_context_tokens(api->fleet);
     int64_t n_left = context - (int64_t)prompt->tokens.n;
-    bool is_model = context == api->facts->n_context_tokens;
-    if (n_left < 1 || wanted > n_left)
-        gw_fields_fail(
-            fields, n_left < 1 ? prompt->name : name, "context_length_exceeded",
-            "%s and %s: %zu + %" PRId64 " tokens are more than %s %" PRId64, prompt->name, name,
-            prompt->tokens.n, wanted ? wanted : 1,
-            is_model ? "the model's context of" : "the workers' KV caches hold:", context);
+    if (n_left < 1)
+        gw_overflow_prompt(api, fields, prompt->name, prompt->tokens.n, context - 1);
+    else if (wanted > n_left)
+        gw_overflow_output(api, fields, name, prompt->tokens.n, wanted);
     return wanted ? wanted : n_left < fallback ? n_left : fallback;
 }
 

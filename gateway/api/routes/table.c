@@ -7,6 +7,7 @@
 #include "gateway/api/llamacpp/embedding.h"
 #include "gateway/api/llamacpp/props.h"
 #include "gateway/api/llamacpp/slots.h"
+#include "gateway/api/llamacpp/writer.h"
 #include "gateway/api/native/generate.h"
 #include "gateway/api/ollama/embed.h"
 #include "gateway/api/ollama/generate.h"
@@ -116,6 +117,10 @@ static const struct gw_route routes[] = {
 static const struct gw_route_dialect dialects[] = {
     {"/v1/messages", &gw_anthropic_errors, false},
     {"/api", &gw_ollama_errors, true},
+    {"/completion", &gw_llamacpp_errors, false},
+    {"/completions", &gw_llamacpp_errors, false},
+    {"/embedding", &gw_llamacpp_errors, false},
+    {"/embeddings", &gw_llamacpp_errors, false},
     {"/generate_stream", &gw_tgi_errors, false},
     {"/", &gw_tgi_errors, false}, /* only this path: every other one has a name after it */
 };

@@ -231,7 +231,6 @@ const struct gw_error_shape gw_tgi_errors = {
     .name = "TgiError",
     .schema =
         "{\"type\":\"object\",\"required\":[\"error\",\"error_type\"],\"properties\":{\"error\":{"
-        "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
-        "\"param\":{\"type\":[\"string\",\"null\"],\"description\":\"The field at fault.\"}}}",
+        "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"}," GW_ERROR_DETAILS "}}",
     .mark = mark,
 };
