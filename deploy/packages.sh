@@ -26,7 +26,7 @@ declare -A sets=(
         python3-pyflakes libclang-rt-dev|libclang-common-14-dev llvm libcmocka-dev python3-pytest
         python3-numpy python3-jinja2 gnuplot-nox nodejs npm|command:npm
         docker-compose|docker-compose-v2 shellcheck groff-base zsh iproute2 procps curl prometheus
-        systemd python3-yaml
+        systemd python3-yaml nginx-light
         python3-kubernetes kubernetes-client|command:kubectl|-
         chromium|command:google-chrome|chromium-browser firefox-esr|-"
     # deploy/debian/build

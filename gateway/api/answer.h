@@ -17,6 +17,10 @@
 
 enum { GW_ANSWER_MAX_BYTES = 256 << 20 };
 
+/* The headers of every stream. nginx and other proxies collect an answer without the second one
+ * before they pass it on. */
+#define GW_STREAM_HEADERS "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"
+
 /* A JSON object that becomes an answer. It may not be moved while it is open: out points into
  * it. */
 struct gw_answer {

@@ -1,10 +1,13 @@
 """What coding agents and proxies rely on: the words of errors, the first bytes of a stream."""
+import http.client
 import json
 import re
+import shutil
 
 import pytest
+from fleet import NO_SUSPICION, PATIENCE_S, Process, Stream, free_port, wait_for
 
-FLEET = dict(gateway_args=["--chat-template", "chatml"])
+FLEET = dict(gateway_args=["--chat-template", "chatml", *NO_SUSPICION])
 # Agents shorten a conversation when an error's text matches one of their patterns.
 PATTERNS = {
     "Anthropic's clients": r"prompt is too long: (\d+) tokens > (\d+) maximum",
@@ -81,3 +84,103 @@ def test_an_output_that_does_not_fit_is_told_with_its_sum(fleet):
     assert status == 400 and "exceed context limit: 12 + 501 > 512" in message, message
     assert answer["error"]["param"] == "max_new_tokens"
     assert (answer["error"]["n_prompt_tokens"], answer["error"]["n_ctx"]) == (12, 512)
+
+
+# Streams of every API, with what a client reads first of one whose first token takes long.
+CHAT = [{"role": "user", "content": "Tell me a story"}]
+STREAMS = {
+    "/v1/chat/completions": ({"messages": CHAT, "stream": True}, b": keep-alive"),
+    "/v1/completions": ({"prompt": "Once", "stream": True}, b": keep-alive"),
+    "/v1/responses": ({"input": "Once", "stream": True}, b"event: response.created"),
+    "/v1/messages": ({"messages": CHAT, "max_tokens": 8, "stream": True}, b"event: message_start"),
+    "/api/chat": ({"model": "tale", "messages": CHAT}, b'{"model":"tale"'),
+    "/completion": ({"prompt": "Once", "stream": True}, b": keep-alive"),
+    "/generate/stream": ({"prompt": "Once", "max_new_tokens": 8}, b": keep-alive"),
+    "/generate_stream": ({"inputs": "Once"}, b": keep-alive"),
+}
+
+
+def begin(port, path, **more):
+    """A stream whose first token does not come."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    connection.request("POST", path, json.dumps({**STREAMS[path][0], **more}),
+                       {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    return response, response.readline()
+
+
+@pytest.fixture
+def stuck(fleet):
+    """The prefill worker stands still until the block ends."""
+    worker = fleet.workers["prefill-0"]
+    worker.pause()
+    yield fleet
+    worker.resume()
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_a_stream_begins_before_its_first_token(stuck, path):
+    response, first = begin(stuck.port, path)
+    assert response.status == 200 and response.headers["X-Accel-Buffering"] == "no"
+    assert first.startswith(STREAMS[path][1]), first
+    stuck.workers["prefill-0"].resume()
+    rest = response.read()
+    for name in (b"message_start", b"response.created"):
+        assert (first + rest).count(b"event: " + name + b"\n") <= 1
+    assert b'"error":{' not in rest and len(rest) > 100, rest
+    if path == "/v1/responses":
+        events = [json.loads(line[6:]) for line in rest.splitlines() if line.startswith(b"data: ")]
+        assert [event["sequence_number"] for event in events] == list(range(len(events)))
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_a_failure_after_the_begin_is_an_event(stuck, path):
+    response, _ = begin(stuck.port, path, timeout_s=2)
+    rest = response.read()
+    assert response.status == 200 and b"deadline" in rest, rest
+
+
+def test_a_failure_before_the_begin_has_its_status(stuck):
+    for path, (body, _) in STREAMS.items():
+        assert stuck.request("POST", path, {**body, "timeout_s": 0.05})[0] == 504, path
+
+
+NGINX = """daemon off; master_process off; pid {dir}/pid; error_log {dir}/errors; events {{}}
+http {{
+  access_log off; client_body_temp_path {dir}/a; proxy_temp_path {dir}/b; fastcgi_temp_path {dir}/c;
+  uwsgi_temp_path {dir}/d; scgi_temp_path {dir}/e;
+  server {{ listen 127.0.0.1:{port}; location / {{ proxy_pass http://127.0.0.1:{gateway}; }} }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def nginx(fleet, tmp_path_factory):
+    """The port of an nginx before the fleet, with its own settings but for places of files."""
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/bin")
+    if not program:
+        pytest.skip("no nginx here")
+    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
+    config = folder / "nginx.conf"
+    config.write_text(NGINX.format(dir=folder, port=port, gateway=fleet.port))
+    process = Process("nginx", [program, "-c", config, "-e", folder / "errors"], folder / "log")
+    wait_for(lambda: (folder / "pid").exists(), "nginx to start")
+    yield port
+    process.stop()
+
+
+@pytest.mark.parametrize("path", STREAMS)
+def test_nginx_passes_the_begin_of_a_stream_on(nginx, stuck, path):
+    response, first = begin(nginx, path)
+    assert response.status == 200 and first.startswith(STREAMS[path][1]), first
+    stuck.workers["prefill-0"].resume()
+    assert b'"error":{' not in response.read()
+
+
+def test_a_stream_through_nginx_is_whole(nginx, fleet):
+    body = {"prompt": "Once", "max_new_tokens": 480, "ignore_eos": True, "seed": 1, "explain": 5}
+    direct = list(fleet.stream(**body).events)
+    through = list(Stream(nginx, body).events)
+    assert [event.name for event in through] == [event.name for event in direct]
+    texts = [[event.text for event in events] for events in (direct, through)]
+    assert texts[0] == texts[1]

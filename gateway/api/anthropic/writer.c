@@ -246,6 +246,7 @@ static void write_end(struct gw_choice *choice)
 const struct gw_answer_writer gw_anthropic_writer = {
     .format = &gw_anthropic_format,
     .begin = write_begin,
+    .begins_early = true,
     .text = write_text,
     .call = on_call,
     .open_part = open_block,

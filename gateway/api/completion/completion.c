@@ -10,11 +10,15 @@
 #include "gateway/http/sse.h"
 
 #define KEEP_ALIVE_NS (15 * BATON_SECOND)
+/* Proxies and clients expect a first byte within a few seconds. A failure that is known before has
+ * a status of its own. */
+#define HEAD_NS (3 * BATON_SECOND / 2)
 
 BATON_LIST(completion_list, struct gw_completion, in_completions)
 
 struct gw_completions {
-    struct completion_list others; /* completions without a stream, or before its begin */
+    struct completion_list others; /* completions without a stream */
+    struct completion_list heads;  /* streams before their begin, the oldest first */
     struct completion_list begun;  /* streams by the time of their last write, the oldest first */
     struct baton_buf event;        /* scratch for the event being written, shared to save memory */
 };
@@ -25,6 +29,7 @@ struct gw_completions *gw_completions_create(void)
     if (!completions)
         return NULL;
     completion_list_init(&completions->others);
+    completion_list_init(&completions->heads);
     completion_list_init(&completions->begun);
     baton_buf_init(&completions->event, GW_EVENT_MAX_BYTES);
     return completions;
@@ -41,12 +46,15 @@ void gw_completion_options_fini(const struct gw_completion_options *options,
 static struct completion_list *list_of(const struct gw_completion *completion)
 {
     struct gw_completions *completions = completion->api->completions;
-    return completion->begun ? &completions->begun : &completions->others;
+    if (!completion->options.streaming)
+        return &completions->others;
+    return completion->begun ? &completions->begun : &completions->heads;
 }
 
 void gw_completions_add(struct gw_completion *completion)
 {
-    completion_list_push_back(&completion->api->completions->others, completion);
+    completion_list_push_back(list_of(completion), completion);
+    completion->wrote_ns = baton_now_ns();
 }
 
 void gw_completion_destroy(struct gw_completion *completion)
@@ -75,6 +83,7 @@ void gw_completions_destroy(struct gw_completions *completions)
         return;
     for (struct gw_completion *completion;
          (completion = completion_list_first(&completions->others)) ||
+         (completion = completion_list_first(&completions->heads)) ||
          (completion = completion_list_first(&completions->begun));)
         gw_completion_destroy(completion);
     baton_buf_fini(&completions->event);
@@ -199,7 +208,7 @@ void gw_completion_begin(struct gw_completion *completion)
         return;
     open_stream(completion);
     gw_exchange_stream_begin(completion->exchange, 200, format_of(completion)->content_type,
-                             "Cache-Control: no-store\r\n");
+                             GW_STREAM_HEADERS);
     completion_list_remove(list_of(completion), completion);
     completion->begun = true;
     completion_list_push_back(list_of(completion), completion);
@@ -240,7 +249,8 @@ void gw_completion_send(struct gw_completion *completion, struct gw_choice *choi
     else
         gw_exchange_stream_write(completion->exchange, events->data, events->len);
     note_written(completion);
-    if (choice && choice->request)
+    /* Before the first token there are no stages of output yet. */
+    if (choice && choice->request && choice->request->output.first_ns)
         choice->request->output.flush_ns += completion->wrote_ns - begin_ns;
 }
 
@@ -269,11 +279,28 @@ static void keep_alive(struct gw_completion *completion, const struct baton_buf 
     note_written(completion);
 }
 
+/* Sends the head and a first message of a stream whose first token takes long. */
+static void send_head(struct gw_completion *completion)
+{
+    struct baton_buf *event = &completion->api->completions->event;
+    gw_completion_begin(completion);
+    if (completion->writer->begins_early) {
+        gw_choice_begin(&completion->choices[0]);
+        return;
+    }
+    baton_buf_reset(event);
+    format_of(completion)->put_keep_alive(event, completion);
+    keep_alive(completion, event);
+}
+
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns)
 {
-    for (struct gw_completion *completion;
-         (completion = completion_list_first(&completions->begun)) &&
-         now_ns - completion->wrote_ns >= KEEP_ALIVE_NS;) {
+    struct gw_completion *completion;
+    while ((completion = completion_list_first(&completions->heads)) &&
+           now_ns - completion->wrote_ns >= HEAD_NS)
+        send_head(completion);
+    while ((completion = completion_list_first(&completions->begun)) &&
+           now_ns - completion->wrote_ns >= KEEP_ALIVE_NS) {
         baton_buf_reset(&completions->event);
         format_of(completion)->put_keep_alive(&completions->event, completion);
         keep_alive(completion, &completions->event);

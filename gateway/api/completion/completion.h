@@ -49,6 +49,7 @@ struct gw_choice {
     struct gw_logprobs logprobs;
     struct gw_tool_calls calls; /* for routes that separate the parts of an answer */
     enum gw_part part;
+    bool has_begun;          /* its writer's begin was called */
     int n_parts;             /* parts so far: text, reasoning and calls */
     struct baton_buf result; /* its object in a whole answer, once it is over */
     size_t n_noted;          /* tokens that are counted in an access line */
@@ -116,7 +117,8 @@ struct gw_completion {
 
 struct gw_completions *gw_completions_create(void);
 void gw_completions_destroy(struct gw_completions *completions);
-/* Writes a keep-alive to streams that were quiet for 15 s. */
+/* Begins streams whose first token takes more than 1.5 s, and writes a keep-alive to streams that
+ * were quiet for 15 s. */
 void gw_completions_tick(struct gw_completions *completions, int64_t now_ns);
 
 /* Creates prompts x options->n generations and queues them; lengths [prompts->n] are their

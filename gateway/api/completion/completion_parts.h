@@ -31,6 +31,8 @@ void gw_completion_charge_rest(struct gw_completion *completion);
 
 /* Sends the head of the stream once; no-op for a whole answer. */
 void gw_completion_begin(struct gw_completion *completion);
+/* Calls the writer's begin once, if it is a stream. */
+void gw_choice_begin(struct gw_choice *choice);
 /* Ends the stream after its last event. */
 void gw_completion_end_stream(struct gw_completion *completion);
 /* Detaches the exchange, which is about to be answered, from the completion. The exchange of a

@@ -118,6 +118,14 @@ static void on_prompt_progress(struct gw_choice *choice, const Baton__V1__Prompt
     writer_of(choice)->progress(choice, progress->n_tokens, progress->cached_tokens);
 }
 
+void gw_choice_begin(struct gw_choice *choice)
+{
+    if (choice->has_begun || !streams(choice) || !writer_of(choice)->begin)
+        return;
+    choice->has_begun = true;
+    writer_of(choice)->begin(choice);
+}
+
 static void on_first(struct gw_choice *choice)
 {
     const struct gw_params *params = &choice->request->params;
@@ -125,8 +133,7 @@ static void on_first(struct gw_choice *choice)
     if (params->prompt_progress) /* the first token implies that the whole prompt is computed */
         writer_of(choice)->progress(choice, params->prompt.n,
                                     gw_request_first_attempt(choice->request)->cached_tokens);
-    if (streams(choice) && writer_of(choice)->begin)
-        writer_of(choice)->begin(choice);
+    gw_choice_begin(choice);
 }
 
 /* Keeps the token's logprobs and its explained step, if they were requested. */

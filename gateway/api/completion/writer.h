@@ -36,8 +36,10 @@ struct gw_answer_writer {
     void (*fini_options)(void *own);
     void (*restart)(struct gw_choice *choice); /* clears the choice's output in options.own */
 
-    /* For streams. begin: the first token is there, and nothing of the choice was written yet. */
+    /* For streams. begin: the first token is there, or takes long and the streams begin before
+     * it (begins_early); nothing of the choice was written yet. */
     void (*begin)(struct gw_choice *choice);
+    bool begins_early; /* a completion has one choice */
     /* n_tokens of the prompt are computed, n_cached of which a cache had. */
     void (*progress)(struct gw_choice *choice, uint64_t n_tokens, uint64_t n_cached);
     /* Whole characters. choice->part says whether they are text or reasoning. Called for streams

@@ -242,6 +242,7 @@ const struct gw_answer_writer gw_responses_writer = {
     .fini_options = gw_turn_fini,
     .restart = restart,
     .begin = write_begin,
+    .begins_early = true,
     .text = gw_response_write_text,
     .call = gw_response_add_call,
     .open_part = gw_response_open_item,

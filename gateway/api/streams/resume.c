@@ -59,7 +59,7 @@ static void resume(struct gw_exchange *exchange, struct gw_stream *stream, uint6
                             0);
         return;
     }
-    gw_exchange_stream_begin(exchange, 200, "text/event-stream", "Cache-Control: no-store\r\n");
+    gw_exchange_stream_begin(exchange, 200, "text/event-stream", GW_STREAM_HEADERS);
     gw_stream_attach(stream, exchange, after);
 }
 
