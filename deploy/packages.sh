@@ -15,10 +15,11 @@ declare -A sets=(
     # compile the programs
     [build]="gcc libc6-dev cmake ninja-build pkg-config libnng-dev libprotobuf-c-dev
         protobuf-c-compiler libuv1-dev libopenblas-dev libjansson-dev libpcre2-dev libssl-dev
-        libisal-dev libutf8proc-dev libedit-dev"
+        libisal-dev libzstd-dev libutf8proc-dev libedit-dev"
     # run them; the authorities are those that the span exporter trusts
     [run]="ca-certificates libnng1|libnng1t64 libprotobuf-c1 libuv1|libuv1t64 libjansson4
-        libpcre2-8-0 libssl3|libssl3t64 libisal2 libutf8proc3|libutf8proc2 libedit2"
+        libpcre2-8-0 libssl3|libssl3t64 libisal2 libzstd1 libutf8proc3|libutf8proc2
+        libedit2"
     # start them by hand and talk to them: deploy/local, deploy/get-model
     [tools]="ca-certificates curl procps"
     # tests/run; recommended packages are left out on purpose, so what is needed of them is named

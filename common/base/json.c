@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_text.h"
 #include "common/base/os/file.h"
 #include "common/base/utf8.h"
 
@@ -29,8 +30,8 @@ enum { BLOCK_BYTES = sizeof(size_t) };
 
 /* A text on its way into jansson, and the memory that its tree takes so far. */
 struct source {
-    const char *text;
-    size_t n, tree_bytes, max_tree_bytes;
+    struct baton_json_text text;
+    size_t tree_bytes, max_tree_bytes;
     bool is_over;
 };
 
@@ -63,22 +64,15 @@ __attribute__((constructor)) static void count_memory(void)
 static size_t next_part(void *part, size_t size, void *arg)
 {
     struct source *source = arg;
-    size_t n = source->n < size ? source->n : size;
     source->is_over |= source->tree_bytes > source->max_tree_bytes;
-    if (source->is_over)
-        return 0;
-    memcpy(part, source->text, n);
-    source->text += n;
-    source->n -= n;
-    return n;
+    return source->is_over ? 0 : baton_json_text_next(&source->text, part, size);
 }
 
-enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tree_bytes,
-                                       struct baton_json **root, size_t *tree_bytes,
-                                       struct baton_why *why)
+static enum baton_err parse(struct baton_json_text text, size_t max_tree_bytes,
+                            struct baton_json **root, size_t *tree_bytes, struct baton_why *why)
 {
     json_error_t error;
-    struct source source = {.text = text, .n = n, .max_tree_bytes = max_tree_bytes};
+    struct source source = {.text = text, .max_tree_bytes = max_tree_bytes};
     parsed = &source;
     /* ALLOW_NUL: a text may hold U+0000, and callers get lengths. */
     json_t *value = json_load_callback(
@@ -98,6 +92,13 @@ enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tr
     return BATON_OK;
 }
 
+enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tree_bytes,
+                                       struct baton_json **root, size_t *tree_bytes,
+                                       struct baton_why *why)
+{
+    return parse(baton_json_text(text, n, false), max_tree_bytes, root, tree_bytes, why);
+}
+
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why)
 {
@@ -114,7 +115,8 @@ enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct b
     baton_buf_init(&text, max_bytes);
     enum baton_err err = baton_file_read(path, &text, why);
     if (!err) {
-        err = baton_json_parse(baton_buf_text(&text), text.len, root, &reason);
+        err = parse(baton_json_text(baton_buf_text(&text), text.len, true), SIZE_MAX, root, NULL,
+                    &reason);
         if (err)
             (void)baton_fail(why, err, "%s: %s", path, reason.text);
     }
@@ -166,6 +168,18 @@ bool baton_json_bool(const struct baton_json *value)
 int64_t baton_json_int(const struct baton_json *value)
 {
     return value ? json_integer_value(raw(value)) : 0;
+}
+
+bool baton_json_whole(const struct baton_json *value, int64_t *number)
+{
+    double real = baton_json_number(value);
+    bool is_int = baton_json_kind(value) == BATON_JSON_INT;
+    /* 2^63 is a double, but no int64. */
+    if (!is_int && (baton_json_kind(value) != BATON_JSON_REAL || real != floor(real) ||
+                    real < -0x1p63 || real >= 0x1p63))
+        return false;
+    *number = is_int ? baton_json_int(value) : (int64_t)real;
+    return true;
 }
 
 double baton_json_number(const struct baton_json *value)

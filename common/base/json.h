@@ -30,8 +30,9 @@ enum baton_json_kind {
     BATON_JSON_OBJECT
 };
 
-/* Parses a text. Refuses duplicate keys, invalid UTF-8, trailing bytes, NaN and integers outside
- * int64. Strings may hold U+0000. Any kind is accepted at the top. */
+/* Parses a text. Refuses duplicate keys, invalid UTF-8, trailing bytes and NaN. Integers outside
+ * int64 are REAL, numbers beyond a double the greatest one, halves of surrogate pairs U+FFFD; a
+ * byte order mark is skipped. Strings may hold U+0000. Any kind is accepted at the top. */
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
@@ -42,7 +43,8 @@ enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tr
                                        struct baton_json **root, size_t *tree_bytes,
                                        struct baton_why *why) BATON_MUST_CHECK;
 
-/* Reads and parses a whole file of at most max_bytes. Additional errors: NOT_FOUND, IO, LIMIT. */
+/* Reads and parses a whole file of at most max_bytes, in which NaN and Infinity are null.
+ * Additional errors: NOT_FOUND, IO, LIMIT. */
 enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct baton_json **root,
                                     struct baton_why *why) BATON_MUST_CHECK;
 /* Frees the tree and every value borrowed from it. NULL is allowed. */
@@ -55,6 +57,9 @@ const char *baton_json_kind_name(enum baton_json_kind kind);
 /* Return a value of that kind. */
 bool baton_json_bool(const struct baton_json *value);
 int64_t baton_json_int(const struct baton_json *value);
+/* Sets *number for an integer, also one that is written as 4.0 or 4e0. False: it is none, or beyond
+ * int64. */
+bool baton_json_whole(const struct baton_json *value, int64_t *number);
 double baton_json_number(const struct baton_json *value); /* INT or REAL */
 /* Returns a NUL-terminated string. *n (n may be NULL) is its length in bytes, which may include
  * zero bytes. */

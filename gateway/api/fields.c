@@ -142,7 +142,8 @@ static void know(struct gw_fields *fields, const char *name)
 static bool is_off(const struct gw_fields *fields, const char *name, const struct baton_json *value)
 {
     const struct gw_dialect *dialect = fields->dialect;
-    if (!dialect || baton_json_kind(value) != BATON_JSON_INT || baton_json_int(value) != -1)
+    int64_t number;
+    if (!dialect || !baton_json_whole(value, &number) || number != -1)
         return false;
     for (size_t i = 0; i < dialect->n_off; i++)
         if (!strcmp(dialect->off_at_minus_one[i], name))
@@ -179,13 +180,14 @@ static void wrong_kind(struct gw_fields *fields, const char *name, const char *w
 
 unsigned gw_field_kind(const struct baton_json *value)
 {
+    int64_t number;
     switch (baton_json_kind(value)) {
     case BATON_JSON_BOOL:
         return GW_IS_BOOL;
     case BATON_JSON_INT:
         return GW_IS_INT | GW_IS_NUMBER;
     case BATON_JSON_REAL:
-        return GW_IS_NUMBER;
+        return baton_json_whole(value, &number) ? GW_IS_INT | GW_IS_NUMBER : GW_IS_NUMBER;
     case BATON_JSON_STRING:
         return GW_IS_STRING;
     case BATON_JSON_ARRAY:
@@ -281,9 +283,14 @@ void gw_field_int(struct gw_fields *fields, const char *name, int64_t min, int64
     if (!member)
         return;
     (void)snprintf(wanted, sizeof wanted, "an integer from %" PRId64 " to %" PRId64, min, max);
-    int64_t given = baton_json_int(member);
-    if (baton_json_kind(member) != BATON_JSON_INT)
+    int64_t given = 0;
+    double number = baton_json_number(member);
+    bool is_whole = baton_json_whole(member, &given);
+    if (!is_whole && (baton_json_kind(member) != BATON_JSON_REAL || fabs(number) < 0x1p63))
         wrong_kind(fields, name, wanted, member);
+    else if (!is_whole)
+        gw_fields_fail(fields, name, "out_of_range", "%s: must be %s, not %g", name, wanted,
+                       number);
     else if (given < min || given > max)
         gw_fields_fail(fields, name, "out_of_range", "%s: must be %s, not %" PRId64, name, wanted,
                        given);
@@ -352,8 +359,8 @@ size_t gw_field_ids(struct gw_fields *fields, const char *name, const struct bat
     }
     for (size_t i = 0; i < n; i++) {
         const struct baton_json *element = baton_json_at(array, i);
-        int64_t id = baton_json_int(element);
-        if (baton_json_kind(element) != BATON_JSON_INT || id < 0 || id >= n_vocab) {
+        int64_t id;
+        if (!baton_json_whole(element, &id) || id < 0 || id >= n_vocab) {
             gw_fields_fail(fields, name, "out_of_range",
                            "%s[%zu]: must be a token id from 0 to %" PRId64, name, i, n_vocab - 1);
             return 0;

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "gateway/http/conn.h"
+#include "gateway/http/decode.h"
 
 static const struct gw_error no_memory = {
     .status = 503, .code = "out_of_memory", .message = "The server is out of memory."};
@@ -19,6 +20,39 @@ static const struct gw_error body_too_large = {
     .message = "The request's body is over the server's limit."};
 
 /* ---- the parts of a request ---- */
+
+static void refuse_encoded(struct gw_conn *conn, enum baton_err err)
+{
+    static const struct gw_error malformed = {
+        .status = 400,
+        .code = "malformed_body",
+        .message = "The request's body is not what its Content-Encoding says."};
+    gw_exchange_respond_error(conn->exchange, err == BATON_LIMIT       ? &body_too_large
+                                              : err == BATON_NO_MEMORY ? &no_memory
+                                                                       : &malformed);
+}
+
+/* Returns false after it answered a body that cannot be decoded. */
+static bool decode(struct gw_conn *conn)
+{
+    static const struct gw_error unknown = {.status = 415,
+                                            .code = "unsupported_media_type",
+                                            .message = "Content-Encoding must be " GW_CODINGS "."};
+    struct baton_buf *body = &conn->exchange->body;
+    enum gw_coding coding = gw_coding_of(gw_exchange_header(conn->exchange, "content-encoding"));
+    if (!body->len || coding == GW_CODING_NONE)
+        return true;
+    if (coding == GW_N_CODINGS) {
+        gw_exchange_respond_error(conn->exchange, &unknown);
+        return false;
+    }
+    enum baton_err err = gw_decode(coding, body, conn->server->options.max_body_bytes);
+    if (err)
+        refuse_encoded(conn, err);
+    else
+        gw_conn_charge(conn, body->len);
+    return !err;
+}
 
 static void whole_request(struct gw_conn *conn)
 {
@@ -30,6 +64,8 @@ static void whole_request(struct gw_conn *conn)
     conn->exchange->handled = true;
     server->n_exchanges++;
     server->stats.n_requests++;
+    if (!decode(conn))
+        return;
     server->options.on_request(server->options.arg, conn->exchange);
     if (conn->exchange) /* it may wait for its answer for minutes, with many others */
         baton_buf_fini(&conn->exchange->body);

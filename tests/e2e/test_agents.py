@@ -1,8 +1,11 @@
 """What coding agents and proxies rely on: the words of errors, the first bytes of a stream."""
+import gzip
 import http.client
 import json
 import re
 import shutil
+import struct
+import zlib
 
 import pytest
 from fleet import NO_SUSPICION, PATIENCE_S, Process, Stream, free_port, wait_for
@@ -184,3 +187,87 @@ def test_a_stream_through_nginx_is_whole(nginx, fleet):
     assert [event.name for event in through] == [event.name for event in direct]
     texts = [[event.text for event in events] for events in (direct, through)]
     assert texts[0] == texts[1]
+
+
+# Bodies as other programs write them.
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {
+    "type": "object", "properties": {"n": {"type": "integer", "maximum": 2 ** 64 - 1}}}}}
+HALF = {"role": "user", "content": "\ud83d and \udc00"}
+
+
+@pytest.mark.parametrize("path,body", [
+    ("/v1/chat/completions", {"messages": CHAT, "tools": [TOOL], "max_tokens": 1}),
+    ("/v1/chat/completions", {"messages": [HALF], "max_tokens": 1.0, "metadata": {"n": 2 ** 70}}),
+    ("/v1/responses", {"input": "a \ud83d", "max_output_tokens": 1e0, "tools": [
+        {"type": "function", **TOOL["function"]}]}),
+    ("/v1/messages", {"messages": [HALF], "max_tokens": 1.0, "tools": [
+        {"name": "f", "input_schema": TOOL["function"]["parameters"]}]}),
+    ("/api/chat", {"model": "tale", "messages": [HALF], "stream": False, "tools": [TOOL],
+                   "options": {"num_predict": 1.0, "top_k": 40.0, "seed": 3.0}}),
+    ("/api/generate", {"model": "tale", "prompt": "\udc00", "keep_alive": 300.0, "stream": False,
+                       "options": {"num_predict": 1.0}}),
+    ("/completion", {"prompt": [5.0, 6], "n_predict": 1.0}),
+    ("/generate", {"prompt": "a \ud83d", "max_new_tokens": 1.0, "priority": 0.0}),
+    ("/generate_stream", {"inputs": "\ud83d", "parameters": {"max_new_tokens": 1.0}}),
+])
+def test_numbers_and_halves_of_characters_are_no_errors(fleet, path, body):
+    assert fleet.request("POST", path, body)[0] == 200
+    assert fleet.request("POST", path, ("\ufeff" + json.dumps(body)).encode())[0] == 200
+
+
+def test_a_number_that_baton_needs_must_be_in_range(fleet):
+    for value in (2 ** 64, -2 ** 70, 10 ** 400):
+        body = f'{{"prompt":"a","max_tokens":{value}}}'
+        status, answer, _ = fleet.request("POST", "/v1/completions", body)
+        assert (status, answer["error"]["code"]) == (400, "out_of_range")
+        assert answer["error"]["param"] == "max_tokens"
+
+
+def zstd(body):
+    """A frame of one block as it is."""
+    block = (len(body) << 3 | 1).to_bytes(3, "little")
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(body)) + block + body
+
+
+ENCODERS = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd}
+
+
+def send_encoded(fleet, coding, data, path="/v1/completions"):
+    return fleet.request("POST", path, data, {"Content-Type": "application/json",
+                                              "Content-Encoding": coding})
+
+
+@pytest.mark.parametrize("coding", ENCODERS)
+def test_encoded_bodies_are_decoded(fleet, coding):
+    plain = json.dumps({"prompt": "Once upon a time " * 90, "max_tokens": 2, "seed": 1}).encode()
+    whole = fleet.request("POST", "/v1/completions", plain)[1]["choices"]
+    status, answer, _ = send_encoded(fleet, coding, ENCODERS[coding](plain))
+    assert status == 200 and answer["choices"] == whole
+    status, answer, _ = send_encoded(fleet, coding, ENCODERS[coding](plain)[:-5])
+    assert (status, answer["error"]["code"]) == (400, "malformed_body")
+
+
+def test_an_encoded_body_is_bounded_by_what_comes_out(fleet):
+    for coding in ("gzip", "deflate"):
+        bomb = ENCODERS[coding](b" " * (64 << 20))
+        assert len(bomb) < 1 << 17
+        status, answer, _ = send_encoded(fleet, coding, bomb)
+        assert (status, answer["error"]["code"]) == (413, "body_too_large")
+
+
+def test_other_codings_are_refused_by_name(fleet):
+    for coding in ("br", "gzip, gzip", "compress"):
+        status, answer, _ = send_encoded(fleet, coding, b"{}", "/v1/messages")
+        assert status == 415 and "Content-Encoding" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize("headers,status", [
+    ({}, 200), ({"Origin": "http://127.0.0.1:{port}"}, 415), ({"Origin": "http://a.example"}, 403),
+    ({"Sec-Fetch-Site": "same-origin"}, 415), ({"Sec-Fetch-Site": "cross-site"}, 403),
+    ({"Referer": "http://a.example/"}, 415), ({"Cookie": "a=b"}, 415)])
+def test_curls_type_is_taken_of_programs_only(fleet, headers, status):
+    headers = {name: value.format(port=fleet.port) for name, value in headers.items()}
+    form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    body = json.dumps({"prompt": "a", "max_tokens": 1})
+    assert fleet.request("POST", "/v1/completions", body, form)[0] == status
+    assert fleet.request("POST", "/v1/completions", "prompt=a", form)[0] in (403, 415)

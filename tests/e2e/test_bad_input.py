@@ -122,7 +122,8 @@ def test_paths_methods_and_types(fleet):
     assert fleet.request("POST", "/generate", "x" * (2 << 20))[0] == 413
     status, answer, _ = fleet.request("POST", "/generate",
                                       '{"prompt":"a","seed":18446744073709551616}')
-    assert status == 400 and "integer" in answer["error"]["message"]
+    assert status == 400 and answer["error"]["code"] == "out_of_range"
+    assert answer["error"]["param"] == "seed"
 
 
 def test_large_bodies_are_parsed_beside_the_loop(fleet):

@@ -81,7 +81,7 @@ def complaint(fleet, request):
     unknown_model = name == "model" and error.get("code") == "model_not_found"
     if status != (404 if unknown_model else 400):
         return f"status {status}"
-    if set(error) != {"message", "type", "param", "code"}:
+    if set(error) - {"n_prompt_tokens", "n_ctx"} != {"message", "type", "param", "code"}:
         return f"keys {sorted(error)}"
     # A key that stands twice makes the text no JSON; the parser's words name it.
     is_named = re.fullmatch(re.escape(name) + r"([.\[].*)?", error["param"] or "")

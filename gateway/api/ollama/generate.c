@@ -77,7 +77,8 @@ static void read_shared(struct gw_completion_builder *builder, struct fields *ow
 static void answer_load(struct gw_completion_builder *builder, const struct fields *own)
 {
     const struct baton_json *keep = baton_json_get(builder->fields.body, "keep_alive");
-    bool unloads = baton_json_kind(keep) == BATON_JSON_INT && !baton_json_int(keep);
+    int64_t kept_s;
+    bool unloads = baton_json_whole(keep, &kept_s) && !kept_s;
     gw_ollama_answer_load(builder->api, builder->exchange, own->options.chat, unloads);
     gw_builder_fini(builder);
 }

@@ -195,7 +195,7 @@ void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *prio
         gw_field_of(fields, "priority", GW_IS_STRING | GW_IS_INT, wanted);
     if (!value)
         return;
-    if (baton_json_kind(value) == BATON_JSON_INT) {
+    if (baton_json_kind(value) != BATON_JSON_STRING) {
         *priority =
             baton_json_number(value) > 0 ? BATON_PRIORITY_BATCH : BATON_PRIORITY_INTERACTIVE;
         return;

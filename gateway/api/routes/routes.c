@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/array.h"
 #include "common/base/random.h"
 #include "gateway/api/access/access.h"
 #include "gateway/api/answer.h"
@@ -37,25 +38,53 @@ static const struct gw_route_dialect *dialect_of(const struct gw_exchange *excha
     return NULL;
 }
 
-/* Ollama requires no content type, and curl sends that of a form. A web page of another origin can
- * send this too, without a preflight, so a request with an Origin is not exempt. */
+/* ---- types of bodies ---- */
+
+static bool is_type(const char *content_type, const char *type)
+{
+    size_t n = strlen(type);
+    return !strncasecmp(content_type, type, n) &&
+           (!content_type[n] || content_type[n] == ';' || content_type[n] == ' ');
+}
+
+/* True unless a web page sent the request: every browser sends one of these with a page's POST. A
+ * page of another origin can send a form without a preflight. */
+static bool is_of_program(const struct gw_exchange *exchange)
+{
+    static const char *const marks[] = {"origin", "sec-fetch-site", "sec-fetch-mode", "referer",
+                                        "cookie"};
+    for (size_t i = 0; i < BATON_N_OF(marks); i++)
+        if (*gw_exchange_header(exchange, marks[i]))
+            return false;
+    return true;
+}
+
+/* curl sends JSON with the type of a form unless it is told another one. */
+static bool is_form_of_json(const struct gw_exchange *exchange, const char *content_type)
+{
+    size_t n;
+    const char *body = gw_exchange_body(exchange, &n);
+    if (!is_type(content_type, "application/x-www-form-urlencoded") || !is_of_program(exchange))
+        return false;
+    body += strspn(body, " \t\r\n");
+    return *body == '{' || *body == '[';
+}
+
+/* Ollama requires no content type. */
 static bool needs_no_type(const struct gw_exchange *exchange)
 {
     const struct gw_route_dialect *dialect = dialect_of(exchange);
     return dialect && dialect->is_typeless && !*gw_exchange_header(exchange, "origin");
 }
 
-/* ---- bodies ---- */
-
-static bool is_json(const char *content_type)
+static bool has_json(const struct gw_exchange *exchange)
 {
-    static const char json[] = "application/json";
-    size_t n = sizeof json - 1;
-    if (!*content_type)
-        return true;
-    return !strncasecmp(content_type, json, n) &&
-           (!content_type[n] || content_type[n] == ';' || content_type[n] == ' ');
+    const char *type = gw_exchange_header(exchange, "content-type");
+    return !*type || is_type(type, "application/json") || is_form_of_json(exchange, type) ||
+           needs_no_type(exchange);
 }
+
+/* ---- bodies ---- */
 
 static gw_pool_endpoint pool_endpoint_of(const struct gw_route *route)
 {
@@ -67,7 +96,7 @@ static gw_pool_endpoint pool_endpoint_of(const struct gw_route *route)
 
 static void post(struct gw_api *api, struct gw_exchange *exchange, const struct gw_route *route)
 {
-    if (is_json(gw_exchange_header(exchange, "content-type")) || needs_no_type(exchange))
+    if (has_json(exchange))
         gw_bodies_read(api, exchange, route->endpoint, pool_endpoint_of(route));
     else
         gw_answer_error(exchange, 415, "unsupported_media_type",

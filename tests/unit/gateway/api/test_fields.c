@@ -49,16 +49,29 @@ TEST(the_first_problem_names_field_and_range_and_stays)
     assert_true(top_p == 1);
 }
 
-TEST(an_integer_is_a_number_but_a_number_is_no_integer)
+TEST(an_integer_is_a_number_and_a_whole_number_an_integer)
 {
-    struct gw_fields fields = fields_of("{\"r\":2,\"i\":2.0}");
+    struct gw_fields fields = fields_of("{\"r\":2,\"w\":4.0,\"i\":2.5}");
     double real = 0;
     int64_t integer = 5;
     gw_field_real(&fields, "r", 0, false, 10, &real);
     assert_false(fields.failed);
     assert_true(real == 2);
+    gw_field_int(&fields, "w", 0, 10, &integer);
+    assert_int_equal(integer, 4);
     gw_field_int(&fields, "i", 0, 10, &integer);
     assert_string_equal(fields.problem.code, "invalid_type");
+    assert_int_equal(integer, 4);
+}
+
+TEST(an_integer_beyond_64_bits_is_out_of_range)
+{
+    struct gw_fields fields = fields_of("{\"i\":18446744073709551615}");
+    int64_t integer = 5;
+    gw_field_int(&fields, "i", 0, 10, &integer);
+    assert_string_equal(fields.problem.code, "out_of_range");
+    assert_string_equal(fields.problem.message,
+                        "i: must be an integer from 0 to 10, not 1.84467e+19");
     assert_int_equal(integer, 5);
 }
 
