@@ -9,6 +9,7 @@ from fleet import ROOT, Fleet
 from javascript import Client
 
 CONTEXT = 8192
+CALM, _, _ = TEMPLATE.partition("{% if enable_thinking %}")  # answers begin at once
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +24,17 @@ def fleet(tmp_path_factory):
     shutil.copytree(ROOT / "tests/fixtures/models/llama", model)
     config = json.loads((model / "config.json").read_text())
     (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": CONTEXT}))
-    calm, _, _ = TEMPLATE.partition("{% if enable_thinking %}")
-    (model / "chat_template.jinja").write_text(calm)
+    (model / "chat_template.jinja").write_text(CALM)
     with Fleet(model=model) as started:
+        yield started
+        started.wait_all_free()
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory):
+    template = tmp_path_factory.mktemp("template") / "tools.jinja"
+    template.write_text(CALM)
+    with Fleet(gateway_args=["--chat-template", template]) as started:
         yield started
         started.wait_all_free()
 
@@ -55,5 +64,5 @@ def test_pi_reads_a_file_by_its_tool_and_answers(agents, fleet, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["openai_agents", "mastra", "mistral"])
-def test_the_library_is_served(agents, calling, name):
-    agents.drive(calling, f"{name}.test.mjs")
+def test_the_library_is_served(agents, calm, name):
+    agents.drive(calm, f"{name}.test.mjs")
