@@ -56,6 +56,7 @@ struct baton_schema {
     size_t n_path;
     int depth, n_schemas;
     size_t n_pattern_states; /* total of the patterns of property names */
+    size_t n_meet_work;      /* of intersections */
     struct baton_schema_rule {
         const struct baton_json *schema;
         uint32_t rule;

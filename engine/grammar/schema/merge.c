@@ -314,6 +314,26 @@ static void put_products(struct baton_schema *s, struct baton_json_out *out, con
     baton_json_close(out, ']');
 }
 
+static void put_each_pattern(struct baton_json_out *out, const struct baton_json *patterns)
+{
+    if (baton_json_kind(patterns) != BATON_JSON_ARRAY)
+        baton_json_put_value(out, NULL, patterns);
+    for (size_t i = 0; i < baton_json_size(patterns); i++)
+        baton_json_put_value(out, NULL, baton_json_at(patterns, i));
+}
+
+/* Writes a list of patterns, which only a schema that is written out has. */
+static void put_patterns(struct baton_schema *s, struct baton_json_out *out, const char *key,
+                         const struct baton_json *a, const struct baton_json *b)
+{
+    (void)s;
+    baton_json_open(out, key, '[');
+    put_each_pattern(out, a);
+    if (!baton_schema_equal(a, b))
+        put_each_pattern(out, b);
+    baton_json_close(out, ']');
+}
+
 static const struct {
     const char *key;
     merge_fn *merge;
@@ -326,7 +346,7 @@ static const struct {
     {"exclusiveMaximum", put_less}, {"maxLength", put_less},
     {"maxItems", put_less},         {"maxProperties", put_less},
     {"items", put_all_of},          {"additionalProperties", put_all_of},
-    {"propertyNames", put_all_of},
+    {"propertyNames", put_all_of},  {"pattern", put_patterns},
 };
 
 /* Returns the schema that one side has for a property that it does not list. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "engine/grammar/language/intersect.h"
 #include "engine/grammar/language/regex.h"
 #include "engine/grammar/schema/internal.h"
 
@@ -77,23 +78,8 @@ static uint32_t quoted(struct baton_exprs *x, uint32_t expr)
     return baton_expr_seq(x, quote, baton_expr_seq(x, expr, quote));
 }
 
-/* Checks a pattern beside lengths: its matches cannot be counted, so the pattern itself must be
- * short and long enough. */
-static void check_lengths(struct baton_schema *s, const struct baton_json *schema,
-                          struct baton_regex_length length, const char *keyword)
-{
-    char text[80];
-    uint32_t min = baton_schema_count(s, schema, "minLength", 0);
-    uint32_t max = baton_schema_count(s, schema, "maxLength", BATON_NO_MAX);
-    if (length.min >= min && length.max <= max)
-        return;
-    (void)snprintf(text, sizeof text, "%s beside a %s that allows other lengths",
-                   length.min < min ? "minLength" : "maxLength", keyword);
-    baton_schema_unsupported(s, text);
-}
-
-uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_t n,
-                              const char *keyword, struct baton_regex_length *length)
+static uint32_t unquoted(struct baton_schema *s, const char *pattern, size_t n, const char *keyword,
+                         struct baton_regex_length *length)
 {
     static const struct baton_regex_options options = {.in_json = true, .search = true};
     struct baton_why why = {""};
@@ -103,17 +89,116 @@ uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_
         baton_schema_fail(s, "%s: %.160s", keyword, why.text);
     else if (err)
         s->err = err;
-    return quoted(s->exprs, expr);
+    return expr;
 }
 
-static uint32_t by_pattern(struct baton_schema *s, const struct baton_json *schema,
-                           const char *pattern, size_t n, const char *keyword)
+uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_t n,
+                              const char *keyword, struct baton_regex_length *length)
+{
+    return quoted(s->exprs, unquoted(s, pattern, n, keyword, length));
+}
+
+/* Patterns with look-aheads that zod writes beside a format, each with one that means the same of a
+ * text of the format; "": all texts of the format match. */
+static const struct {
+    const char *pattern, *same;
+} known_patterns[] = {
+    {"^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(\\d+M)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+([.,]"
+     "\\d+"
+     ")?S)?)?)$",
+     ""},
+    {"^(?=.{1,253}\\.?$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-"
+     "Z]{0,61}[0-9a-zA-Z])?)*\\.?$",
+     ""},
+    {"^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+"
+     "[A-Za-z]{2,}$",
+     "^([A-Za-z0-9_'+-]+\\.)*[A-Za-z0-9_'+-]*[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9-]*\\.)+"
+     "[A-Za-z]{2,}$"},
+};
+
+/* Returns the pattern itself, or one without look-aheads. */
+static const char *readable(const char *pattern)
+{
+    for (size_t i = 0; i < BATON_N_OF(known_patterns); i++)
+        if (!strcmp(known_patterns[i].pattern, pattern))
+            return known_patterns[i].same;
+    return pattern;
+}
+
+/* The conditions on one string, each an expression without its quotes. */
+struct conditions {
+    struct baton_part parts[BATON_MAX_PARTS];
+    size_t n;
+    struct baton_regex_length length; /* of texts that match all of them, at most */
+    const char *names;                /* for the message that they cannot be combined */
+};
+
+static void add(struct baton_schema *s, struct conditions *c, uint32_t expr,
+                struct baton_regex_length length)
+{
+    if (c->n == BATON_MAX_PARTS) {
+        baton_schema_fail(s, "more than %d patterns for a string", BATON_MAX_PARTS - 1);
+        return;
+    }
+    c->parts[c->n++] = (struct baton_part){.expr = expr};
+    c->length.min = length.min > c->length.min ? length.min : c->length.min;
+    c->length.max = length.max < c->length.max ? length.max : c->length.max;
+}
+
+static void add_pattern(struct baton_schema *s, struct conditions *c, const char *pattern, size_t n,
+                        const char *keyword)
 {
     struct baton_regex_length length = {0};
-    uint32_t expr = baton_schema_pattern(s, pattern, n, keyword, &length);
+    uint32_t expr = unquoted(s, pattern, n, keyword, &length);
     if (!s->err)
-        check_lengths(s, schema, length, keyword);
-    return expr;
+        add(s, c, expr, length);
+}
+
+static void add_patterns(struct baton_schema *s, struct conditions *c,
+                         const struct baton_json *given, bool has_format)
+{
+    bool is_list = baton_json_kind(given) == BATON_JSON_ARRAY;
+    for (size_t i = 0; i < (is_list ? baton_json_size(given) : given != NULL) && !s->err; i++) {
+        size_t n = 0;
+        const char *text = baton_json_string(is_list ? baton_json_at(given, i) : given, &n);
+        if (!text)
+            baton_schema_fail(s, "pattern: must be a string");
+        else if (!has_format || readable(text) == text)
+            add_pattern(s, c, text, n, "pattern");
+        else if (*readable(text))
+            add_pattern(s, c, readable(text), strlen(readable(text)), "pattern");
+    }
+}
+
+/* Lengths are a condition of their own, unless the others imply them. */
+static void add_lengths(struct baton_schema *s, const struct baton_json *schema,
+                        struct conditions *c)
+{
+    uint32_t min = baton_schema_count(s, schema, "minLength", 0);
+    uint32_t max = baton_schema_count(s, schema, "maxLength", BATON_NO_MAX);
+    struct baton_regex_length length = {min, max};
+    if (s->err || (c->length.min >= min && c->length.max <= max))
+        return;
+    c->names = c->length.min < min
+                   ? "minLength beside a pattern or format that allows other lengths"
+                   : "maxLength beside a pattern or format that allows other lengths";
+    add(s, c, baton_expr_repeat(s->exprs, baton_schema_shared(s, BATON_SHARED_CHAR), min, max),
+        length);
+}
+
+static uint32_t all_of(struct baton_schema *s, const struct conditions *c)
+{
+    uint32_t expr = c->parts[0].expr;
+    if (s->err)
+        return 0;
+    enum baton_err err =
+        c->n == 1 ? BATON_OK
+                  : baton_expr_intersect(s->exprs, c->parts, c->n, s->path, &s->n_meet_work, &expr);
+    if (err == BATON_NO_MEMORY || s->exprs->err)
+        s->err = s->exprs->err ? s->exprs->err : err;
+    else if (err)
+        baton_schema_unsupported(s, c->names);
+    return quoted(s->exprs, expr);
 }
 
 static uint32_t by_length(struct baton_schema *s, const struct baton_json *schema)
@@ -128,21 +213,22 @@ static uint32_t by_length(struct baton_schema *s, const struct baton_json *schem
 
 uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *schema)
 {
-    size_t n = 0;
     const struct baton_json *pattern = baton_json_get(schema, "pattern");
     const struct baton_json *format = baton_json_get(schema, "format");
-    const char *given = baton_json_string(pattern, &n);
     const char *name = baton_json_string(format, NULL);
-    if ((pattern && !given) || (format && !name))
-        baton_schema_fail(s, "%s: must be a string", pattern && !given ? "pattern" : "format");
+    struct conditions c = {.length.max = BATON_NO_MAX, .names = "pattern beside these keywords"};
+    if (format && !name)
+        baton_schema_fail(s, "format: must be a string");
     const char *of_format = name && !s->err ? pattern_of(s, name) : NULL;
-    if (given && of_format)
-        baton_schema_unsupported(s, "pattern beside format");
+    if (of_format)
+        add_pattern(s, &c, of_format, strlen(of_format), "format");
+    add_patterns(s, &c, pattern, of_format != NULL);
     if (s->err)
         return 0;
-    if (of_format)
-        return by_pattern(s, schema, of_format, strlen(of_format), "format");
-    return given ? by_pattern(s, schema, given, n, "pattern") : by_length(s, schema);
+    if (!c.n)
+        return by_length(s, schema);
+    add_lengths(s, schema, &c);
+    return all_of(s, &c);
 }
 
 /* ---- shared rules ---- */
