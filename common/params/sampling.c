@@ -132,19 +132,26 @@ bool baton_sampling_params_is_stop(const struct baton_sampling_params *params, u
     return false;
 }
 
+/* Returns false without memory; *to is NULL where there is nothing to copy. */
+static bool copy_array(void *to, const void *from, size_t n_bytes)
+{
+    void *copy = n_bytes ? malloc(n_bytes) : NULL;
+    if (copy)
+        memcpy(copy, from, n_bytes);
+    *(void **)to = copy;
+    return copy || !n_bytes;
+}
+
 enum baton_err baton_sampling_params_copy(struct baton_sampling_params *to,
                                           const struct baton_sampling_params *from)
 {
     struct baton_sampling_params copy = *from;
-    copy.bias = NULL;
-    if (from->n_bias) {
-        copy.bias = malloc(from->n_bias * sizeof *copy.bias);
-        if (!copy.bias)
-            return BATON_NO_MEMORY;
-        memcpy(copy.bias, from->bias, from->n_bias * sizeof *copy.bias);
-    }
-    if (baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
+    bool has_bias = copy_array(&copy.bias, from->bias, from->n_bias * sizeof *copy.bias);
+    bool has_ids = copy_array(&copy.allowed_ids, from->allowed_ids,
+                              from->n_allowed_ids * sizeof *copy.allowed_ids);
+    if (!has_bias || !has_ids || baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
         free(copy.bias);
+        free(copy.allowed_ids);
         return BATON_NO_MEMORY;
     }
     *to = copy;
@@ -154,7 +161,9 @@ enum baton_err baton_sampling_params_copy(struct baton_sampling_params *to,
 void baton_sampling_params_fini(struct baton_sampling_params *params)
 {
     free(params->bias);
+    free(params->allowed_ids);
     params->bias = NULL;
-    params->n_bias = 0;
+    params->allowed_ids = NULL;
+    params->n_bias = params->n_allowed_ids = 0;
     baton_grammar_text_fini(&params->grammar);
 }

@@ -8,7 +8,8 @@
  * BATON_FILTERS, its stage is keep_NAME in engine/sampling/filters.c, and the page shows it by a
  * row of gateway/web/filters.js.
  *
- * Ownership: params own their bias and the grammar's text; zeroed they are valid to fini.
+ * Ownership: params own their bias, their allowed ids and the grammar's text; zeroed they are valid
+ *            to fini.
  * Threading: plain data; one owner at a time.
  * Errors:    copy: NO_MEMORY.
  */
@@ -25,6 +26,7 @@
 enum {
     BATON_MAX_STOP_IDS = 72,
     BATON_MAX_LOGIT_BIAS = 1024,
+    BATON_MAX_ALLOWED_IDS = 1024,
     BATON_MAX_BIAS = 100,  /* of one logit, up or down */
     BATON_MAX_LISTED = 20, /* candidates of a decision, tokens of a list of logprobs */
 };
@@ -61,6 +63,10 @@ struct baton_sampling_params {
     size_t n_bias;
     uint32_t stop_ids[BATON_MAX_STOP_IDS]; /* [n_stop_ids] generation ends with one of these */
     size_t n_stop_ids;
+    uint32_t
+        *allowed_ids; /* [n_allowed_ids] no other token is drawn, unless a grammar constrains the
+                              output */
+    size_t n_allowed_ids;              /* 0: all tokens may be drawn */
     struct baton_grammar_text grammar; /* constrains the output; kind NONE: no constraint */
 };
 

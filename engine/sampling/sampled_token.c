@@ -1,5 +1,7 @@
 #include "engine/sampling/sampled_token.h"
 
+#include <string.h>
+
 #include "engine/grammar/masks/masks.h"
 
 /* Takes the stop ids out of a mask, unless nothing else is in it: at the end of a grammar the text
@@ -29,14 +31,26 @@ static void allow_all(size_t n_vocab, uint64_t *mask)
         mask[i / 64] = n_vocab - i < 64 ? ((uint64_t)1 << (n_vocab - i)) - 1 : UINT64_MAX;
 }
 
+static void allow_listed(const struct baton_sampling_params *params, size_t n_vocab, uint64_t *mask)
+{
+    memset(mask, 0, baton_mask_words(n_vocab) * sizeof *mask);
+    for (size_t i = 0; i < params->n_allowed_ids; i++)
+        if (params->allowed_ids[i] < n_vocab)
+            mask[params->allowed_ids[i] / 64] |= (uint64_t)1 << (params->allowed_ids[i] % 64);
+}
+
 static void allow(struct baton_sampler *sampler, const struct baton_sampling_state *state)
 {
     const struct baton_sampling_params *params = &state->params;
     size_t n_vocab = (size_t)baton_sampler_n_vocab(sampler);
     bool holds_stops = state->n_output < params->min_tokens && params->n_stop_ids;
-    uint64_t *mask = state->matcher || holds_stops ? baton_sampler_mask_scratch(sampler) : NULL;
+    uint64_t *mask = state->matcher || holds_stops || params->n_allowed_ids
+                         ? baton_sampler_mask_scratch(sampler)
+                         : NULL;
     if (state->matcher)
         baton_matcher_mask(state->matcher, params->stop_ids, params->n_stop_ids, n_vocab, mask);
+    else if (params->n_allowed_ids)
+        allow_listed(params, n_vocab, mask);
     else if (holds_stops)
         allow_all(n_vocab, mask);
     if (holds_stops)

@@ -157,6 +157,34 @@ def test_every_route_holds_the_forms(fleet):
         assert "zebra" in answer or "yak" in answer, (route, answer)
 
 
+def test_no_token_but_the_allowed_ones_is_drawn(fleet):
+    ids = [token for word in (" cat", " dog", " the") for token in fleet.post(
+        "/tokenize", {"text": word})["tokens"]]
+    for sampling in (GREEDY, WARM, HOT):
+        for more in {}, {"speculation": SPECULATION}, {"min_tokens": 3}, {"explain": 3}:
+            answer = fleet.post("/completion", {
+                "prompt": PROMPT, "n_predict": 30, "return_tokens": True,
+                "allowed_token_ids": ids, **sampling, **more})
+            assert len(answer["tokens"]) == 30 and set(answer["tokens"]) <= set(ids)
+    answer = generate(fleet, allowed_token_ids=ids[:1], stop_token_ids=ids[:1])
+    assert answer["text"] == "" and answer["output_tokens"] == 1
+
+
+def test_bad_words_are_in_no_output(fleet):
+    """Words of the free answer, whose parts are tokens of their own."""
+    free = generate(fleet, **HOT)["text"]
+    words = sorted(set(re.findall("[a-z]{4,}", free)))[:6] + ["e", " a"]
+    for sampling in (GREEDY, WARM, HOT):
+        answer = generate(fleet, bad_words=words, **sampling, max_new_tokens=60)
+        assert answer["text"] and not [word for word in words if word in answer["text"]], answer
+        drafted = generate(fleet, bad_words=words, **sampling, max_new_tokens=60,
+                           speculation=SPECULATION)
+        assert drafted["text"] == answer["text"]
+    for choice in fleet.post("/v1/completions", {"prompt": PROMPT, "bad_words": ["e"], "n": 3,
+                                                 "max_tokens": 40, "temperature": 1})["choices"]:
+        assert "e" not in choice["text"]
+
+
 def test_members_without_an_effect_are_named(fleet):
     body = {"prompt": "a", "response_format": {"type": "regex", "regex": "a", "flags": "i"}}
     headers = fleet.request("POST", "/v1/completions", body)[2]
@@ -210,6 +238,14 @@ BAD = [
      "#: type: must be const_string"),
     ({"regex": "a(?=b)"}, "(?:"),
     ({"regex": "("}, ") is missing"),
+    ({"allowed_token_ids": [1, 10**6]}, "allowed_token_ids[1]: must be a token id"),
+    ({"allowed_token_ids": list(range(1025))}, "allowed_token_ids: must hold at most 1024"),
+    ({"allowed_token_ids": [1], "regex": "a"}, "allowed_token_ids: cannot be combined"),
+    ({"allowed_token_ids": [1], "bad_words": ["a"]}, "allowed_token_ids: cannot be combined"),
+    ({"bad_words": ["a"], "regex": "a"}, "bad_words: cannot be combined"),
+    ({"bad_words": ["a", ""]}, "bad_words: each must be a string"),
+    ({"bad_words": ["x" * 161]}, "bad_words: must have at most 160"),
+    ({"bad_words": ["a"], "ignore_eos": True}, "ignore_eos"),
     ({"guided_regex": "("}, "guided_regex: at byte"),
     ({"structured_outputs": {"regex": "("}}, "structured_outputs.regex: at byte"),
     ({"structured_outputs": {"regex": "a", "choice": ["b"]}}, "structured_outputs.choice: another"),

@@ -46,6 +46,8 @@ void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
         check_grammar(c, m->grammar);
     token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
               BATON_MAX_STOP_IDS);
+    token_ids(c, "sampling.allowed_token_ids", m->allowed_token_ids, m->n_allowed_token_ids, 0,
+              BATON_MAX_ALLOWED_IDS);
 }
 
 /* Sums of rounded numbers may end a little past 1. */

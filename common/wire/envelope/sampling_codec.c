@@ -79,6 +79,8 @@ void baton_sampling_encode(struct baton_sampling_message *out,
     out->message.seed = params->seed;
     out->message.stop_token_ids = (uint32_t *)(uintptr_t)params->stop_ids; /* packed, only read */
     out->message.n_stop_token_ids = params->n_stop_ids;
+    out->message.allowed_token_ids = params->allowed_ids;
+    out->message.n_allowed_token_ids = params->n_allowed_ids;
     encode_bias(out, params);
     encode_grammar(out, &params->grammar);
 }
@@ -96,6 +98,19 @@ static enum baton_err decode_bias(struct baton_sampling_params *params,
         params->bias[i] = (struct baton_logit_bias){.id = message->logit_bias[i]->token,
                                                     .bias = message->logit_bias[i]->bias};
     params->n_bias = n;
+    return BATON_OK;
+}
+
+static enum baton_err decode_allowed(struct baton_sampling_params *params,
+                                     const Baton__V1__Sampling *message)
+{
+    size_t n = message->n_allowed_token_ids;
+    params->allowed_ids = n ? malloc(n * sizeof *params->allowed_ids) : NULL;
+    if (n && !params->allowed_ids)
+        return BATON_NO_MEMORY;
+    if (n)
+        memcpy(params->allowed_ids, message->allowed_token_ids, n * sizeof *params->allowed_ids);
+    params->n_allowed_ids = n;
     return BATON_OK;
 }
 
@@ -122,6 +137,8 @@ enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
     if (made.n_stop_ids)
         memcpy(made.stop_ids, message->stop_token_ids, made.n_stop_ids * sizeof made.stop_ids[0]);
     enum baton_err err = decode_bias(&made, message);
+    if (!err)
+        err = decode_allowed(&made, message);
     if (!err && message->grammar)
         err = decode_grammar(&made.grammar, message->grammar);
     if (err)

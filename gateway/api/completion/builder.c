@@ -133,11 +133,11 @@ static void hold_behind_reasoning(struct gw_completion_builder *builder)
 {
     const struct baton_grammar_text *text = &builder->params.shared.sampling.grammar;
     struct baton_buf buf;
-    if (!gw_form_structure_is_needed(&builder->options.form, text->kind))
+    if (!gw_form_structure_is_needed(&builder->options.form, text->kind, builder->params.bad_words))
         return;
     baton_buf_init(&buf, (size_t)BATON_GRAMMAR_MAX_BYTES);
     struct baton_json_out out = baton_json_out(&buf);
-    if (gw_form_structure_put(&out, &builder->options.form, text))
+    if (gw_form_structure_put(&out, &builder->options.form, text, builder->params.bad_words))
         gw_fields_fail(&builder->fields, "response_format", "out_of_range",
                        "the form of the output is longer than %d bytes behind reasoning",
                        BATON_GRAMMAR_MAX_BYTES);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gateway/api/params/bad_words.h"
 #include "gateway/chat/toolcall/structure.h"
 
 static bool needs_header(const struct baton_answer_form *form)
@@ -9,9 +10,11 @@ static bool needs_header(const struct baton_answer_form *form)
     return form->reasoning->has_channels && !form->is_continued;
 }
 
-bool gw_form_structure_is_needed(const struct baton_answer_form *form, enum baton_grammar_kind kind)
+bool gw_form_structure_is_needed(const struct baton_answer_form *form, enum baton_grammar_kind kind,
+                                 const struct baton_json *bad_words)
 {
-    return form->reasoning && kind != BATON_GRAMMAR_NONE && kind != BATON_GRAMMAR_STRUCTURE &&
+    return form->reasoning && kind != BATON_GRAMMAR_NONE &&
+           (kind != BATON_GRAMMAR_STRUCTURE || bad_words) &&
            (!form->skips_reasoning || needs_header(form));
 }
 
@@ -23,8 +26,13 @@ static void put_one(struct baton_json_out *out, const char *type, const char *ke
     baton_json_close(out, '}');
 }
 
-static void put_form(struct baton_json_out *out, const struct baton_grammar_text *text)
+static void put_form(struct baton_json_out *out, const struct baton_grammar_text *text,
+                     const struct baton_json *bad_words)
 {
+    if (bad_words) {
+        gw_bad_words_put(out, bad_words);
+        return;
+    }
     baton_json_open(out, NULL, '{');
     if (text->kind == BATON_GRAMMAR_JSON_SCHEMA) {
         baton_json_put_string(out, "type", "json_schema");
@@ -41,18 +49,19 @@ static void put_form(struct baton_json_out *out, const struct baton_grammar_text
 
 enum baton_err gw_form_structure_put(struct baton_json_out *out,
                                      const struct baton_answer_form *form,
-                                     const struct baton_grammar_text *text)
+                                     const struct baton_grammar_text *text,
+                                     const struct baton_json *bad_words)
 {
     baton_json_open(out, NULL, '{');
     baton_json_put_string(out, "type", "sequence");
     baton_json_open(out, "elements", '[');
-    baton_structure_put_reasoning(out, form);
+    baton_structure_put_reasoning(out, form, bad_words);
     if (needs_header(form)) {
         put_one(out, "token", "token", "<|channel|>");
         put_one(out, "const_string", "value", "final");
         put_one(out, "token", "token", "<|message|>");
     }
-    put_form(out, text);
+    put_form(out, text, bad_words);
     baton_json_close(out, ']');
     baton_json_close(out, '}');
     return baton_buf_err(out->buf);

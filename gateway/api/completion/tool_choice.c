@@ -157,6 +157,9 @@ void gw_builder_constrain_tools(struct gw_completion_builder *builder,
                                    .is_forced = choice->is_forced,
                                    .is_single = choice->is_single};
     struct baton_json *answer = NULL;
+    if (builder->params.bad_words && tools && !choice->is_none)
+        gw_fields_fail(&builder->fields, "bad_words", "invalid_value",
+                       "bad_words: cannot be combined with tools");
     const bool is_wanted =
         choice->is_forced || given->kind == BATON_GRAMMAR_JSON_SCHEMA || any_is_strict(tools);
     if (!tools || choice->is_none || builder->fields.failed || !is_wanted ||

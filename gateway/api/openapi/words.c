@@ -12,6 +12,8 @@ static const struct {
 } fields[] = {
     {"add_generation_prompt", "Open the assistant's turn at the end of the prompt"},
     {"add_special_tokens", "Add special tokens, such as a beginning-of-text token"},
+    {"allowed_token_ids", "The only tokens that may be drawn"},
+    {"bad_words", "Texts that the output must not contain"},
     {"best_of", "The number of candidates, which is the number of answers"},
     {"cache_prompt", "Share computed KV blocks of the prompt with other requests"},
     {"cache_salt", "Share KV blocks only with requests that have the same text here"},

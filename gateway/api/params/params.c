@@ -9,6 +9,7 @@
 #include "common/base/digest.h"
 #include "common/base/random.h"
 #include "common/params/sampling.h"
+#include "gateway/api/params/bad_words.h"
 #include "gateway/api/params/grammar.h"
 
 /* The gateway's own seeds are echoed as JSON numbers, of which JavaScript reads only 53 bits
@@ -86,6 +87,32 @@ static void read_stop_ids(const struct gw_api *api, struct gw_fields *fields,
     for (int i = 0; i < api->facts->n_eos && !params->ignore_eos; i++)
         sampling->stop_ids[n++] = (uint32_t)api->facts->eos_ids[i];
     sampling->n_stop_ids = n;
+}
+
+static void read_allowed_ids(const struct gw_api *api, struct gw_fields *fields,
+                             struct baton_sampling_params *params)
+{
+    const struct baton_json *ids =
+        gw_field_of(fields, "allowed_token_ids", GW_IS_ARRAY, "an array of token ids");
+    size_t n = baton_json_size(ids);
+    if (!n || fields->failed)
+        return;
+    params->allowed_ids = malloc((n < BATON_MAX_ALLOWED_IDS ? n : 1) * sizeof *params->allowed_ids);
+    if (!params->allowed_ids)
+        gw_fields_fail(fields, "allowed_token_ids", "out_of_memory",
+                       "allowed_token_ids: no memory for it");
+    else
+        params->n_allowed_ids = gw_field_ids(fields, "allowed_token_ids", ids, api->facts->n_vocab,
+                                             BATON_MAX_ALLOWED_IDS, params->allowed_ids);
+}
+
+/* A grammar and a list may leave no token in common. */
+static void check_allowed_ids(struct gw_fields *fields, const struct baton_sampling_params *params)
+{
+    if (params->n_allowed_ids && params->grammar.kind != BATON_GRAMMAR_NONE)
+        gw_fields_fail(fields, "allowed_token_ids", "invalid_value",
+                       "allowed_token_ids: cannot be combined with another constraint on the "
+                       "output");
 }
 
 static void read_stops(struct gw_fields *fields, struct gw_completion_params *params)
@@ -350,7 +377,10 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
     read_speculation(fields, &shared->speculation);
     read_stop_ids(api, fields, shared);
     read_stops(fields, params);
+    read_allowed_ids(api, fields, &shared->sampling);
     gw_grammar_read(fields, &shared->sampling, shared->ignore_eos);
+    params->bad_words = gw_bad_words_read(fields, shared);
+    check_allowed_ids(fields, &shared->sampling);
     gw_params_read_priority(fields, &shared->priority);
     params->seed =
         -1; /* outside the range, so it means "not given" and is no default in the schema */

@@ -27,7 +27,8 @@ struct gw_completion_params {
     const char *stops[BATON_STOP_MAX];
     size_t stop_bytes[BATON_STOP_MAX];
     int n_stops;
-    double timeout_s; /* 0: the gateway's own */
+    const struct baton_json *bad_words; /* array of strings; NULL: none */
+    double timeout_s;                   /* 0: the gateway's own */
     bool has_seed;
     int64_t seed;
     int64_t parsed_ns, tokenized_ns;

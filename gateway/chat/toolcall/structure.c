@@ -231,7 +231,20 @@ static enum baton_err put_calls_or_answer(struct baton_json_out *out,
 
 /* ---- reasoning ---- */
 
-void baton_structure_put_reasoning(struct baton_json_out *out, const struct baton_answer_form *form)
+/* Any text without the strings and the marker, of which each may be NULL. */
+static void put_thought(struct baton_json_out *out, const struct baton_json *excluded,
+                        const char *marker)
+{
+    open_list(out, "any_text", "excludes");
+    for (size_t i = 0; i < baton_json_size(excluded); i++)
+        baton_json_put_value(out, NULL, baton_json_at(excluded, i));
+    if (marker)
+        baton_json_put_string(out, NULL, marker);
+    close_list(out);
+}
+
+void baton_structure_put_reasoning(struct baton_json_out *out, const struct baton_answer_form *form,
+                                   const struct baton_json *excluded)
 {
     const struct baton_reasoning_format *format = form->reasoning;
     if (form->skips_reasoning)
@@ -240,7 +253,7 @@ void baton_structure_put_reasoning(struct baton_json_out *out, const struct bato
         (form->tools && form->tools->syntax == BATON_TOOL_CHANNELS)) {
         open_maybe(out);
         put_marker(out, "<|channel|>analysis<|message|>");
-        put_text_until(out, NULL);
+        put_thought(out, excluded, NULL);
         put_marker(out, "<|end|><|start|>assistant");
         close_maybe(out);
     } else if (format) {
@@ -248,7 +261,7 @@ void baton_structure_put_reasoning(struct baton_json_out *out, const struct bato
             open_maybe(out);
             put_marker(out, format->begin);
         }
-        put_text_until(out, format->end);
+        put_thought(out, excluded, format->end);
         put_marker(out, format->end);
         /* Models write up to two line breaks between reasoning and answer. */
         put_regex(out, "\\n{0,2}");
@@ -272,7 +285,7 @@ enum baton_err baton_call_structure_put(struct baton_json_out *out,
     if (!wish->is_forced && !wish->answer && !baton_call_structure_triggers(form->tools))
         return BATON_INVALID;
     open_list(out, "sequence", "elements");
-    baton_structure_put_reasoning(out, form);
+    baton_structure_put_reasoning(out, form, NULL);
     if (wish->is_forced)
         err = put_calls(out, form, wish);
     else if (wish->answer)

@@ -35,9 +35,10 @@ bool baton_tool_is_strict(const struct baton_json *tool);
  * caller frees it with baton_json_free. NULL without memory. */
 struct baton_json *baton_tool_schema(const struct baton_json *given);
 
-/* Writes the elements that let reasoning come first, where the form has it, to an open list. */
-void baton_structure_put_reasoning(struct baton_json_out *out,
-                                   const struct baton_answer_form *form);
+/* Writes the elements that let reasoning come first, where the form has it, to an open list. The
+ * reasoning contains none of the excluded strings; NULL: any text. */
+void baton_structure_put_reasoning(struct baton_json_out *out, const struct baton_answer_form *form,
+                                   const struct baton_json *excluded);
 
 enum baton_err baton_call_structure_put(struct baton_json_out *out,
                                         const struct baton_answer_form *form,

@@ -69,8 +69,14 @@ static double value_for(const struct baton_sampling_field *field, int i)
 TEST(params_survive_the_trip)
 {
     struct baton_logit_bias bias[] = {{7, -1.5F}, {9, 100}};
-    struct baton_sampling_params params = {
-        .seed = UINT64_MAX, .bias = bias, .n_bias = 2, .stop_ids = {3, 1, 4}, .n_stop_ids = 3};
+    uint32_t allowed[] = {5, 80000};
+    struct baton_sampling_params params = {.seed = UINT64_MAX,
+                                           .bias = bias,
+                                           .n_bias = 2,
+                                           .stop_ids = {3, 1, 4},
+                                           .n_stop_ids = 3,
+                                           .allowed_ids = allowed,
+                                           .n_allowed_ids = 2};
     struct baton_sampling_params got;
     struct baton_sampling_message message;
     const struct baton_sampling_field *field;
@@ -88,6 +94,8 @@ TEST(params_survive_the_trip)
     assert_true(got.seed == UINT64_MAX);
     assert_int_equal(got.n_bias, 2);
     assert_memory_equal(got.bias, bias, sizeof bias);
+    assert_int_equal(got.n_allowed_ids, 2);
+    assert_memory_equal(got.allowed_ids, allowed, sizeof allowed);
     assert_int_equal(got.n_stop_ids, 3);
     assert_memory_equal(got.stop_ids, params.stop_ids, sizeof got.stop_ids);
     baton_sampling_params_fini(&got);

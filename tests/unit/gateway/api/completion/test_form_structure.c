@@ -112,8 +112,8 @@ TEST(a_form_begins_behind_the_reasoning)
         struct baton_buf buf;
         baton_buf_init(&buf, BATON_GRAMMAR_MAX_BYTES);
         struct baton_json_out out = baton_json_out(&buf);
-        assert_true(gw_form_structure_is_needed(&form, text.kind));
-        assert_ok(gw_form_structure_put(&out, &form, &text));
+        assert_true(gw_form_structure_is_needed(&form, text.kind, NULL));
+        assert_ok(gw_form_structure_put(&out, &form, &text, NULL));
         if (matches(baton_buf_text(&buf), buf.len, cases[i].text) != cases[i].is_allowed)
             fail_msg("case %zu: %s", i, cases[i].text);
         if (cases[i].is_allowed)
@@ -122,19 +122,45 @@ TEST(a_form_begins_behind_the_reasoning)
     }
 }
 
+TEST(bad_words_are_in_neither_the_reasoning_nor_the_answer)
+{
+    static const struct {
+        const char *text;
+        bool is_allowed;
+    } texts[] = {{"<think>A</think>\n\nb", true},
+                 {"<think>A</think>no cat", false},
+                 {"<think>cat</think>b", false},
+                 {"concatenate", false},
+                 {"Cat", true}};
+    struct baton_json *words = NULL;
+    struct baton_buf buf;
+    const struct baton_answer_form form = {.reasoning = reasoning_format_named("think")};
+    const struct baton_grammar_text none = {.kind = BATON_GRAMMAR_STRUCTURE};
+    assert_ok(baton_json_parse("[\"cat\",\"dog\"]", 13, &words, NULL));
+    assert_true(gw_form_structure_is_needed(&form, none.kind, words));
+    baton_buf_init(&buf, BATON_GRAMMAR_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&buf);
+    assert_ok(gw_form_structure_put(&out, &form, &none, words));
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (matches(baton_buf_text(&buf), buf.len, texts[i].text) != texts[i].is_allowed)
+            fail_msg("%s", texts[i].text);
+    baton_buf_fini(&buf);
+    baton_json_free(words);
+}
+
 TEST(a_form_stands_alone_where_no_reasoning_can_come)
 {
     struct baton_answer_form form = {.reasoning = reasoning_format_named("think")};
-    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_NONE));
-    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_STRUCTURE));
+    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_NONE, NULL));
+    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_STRUCTURE, NULL));
     form.skips_reasoning = true;
-    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX));
+    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX, NULL));
     form = (struct baton_answer_form){.reasoning = reasoning_format_named("harmony"),
                                       .skips_reasoning = true,
                                       .is_continued = true};
-    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX));
+    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX, NULL));
     form.reasoning = NULL;
-    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX));
+    assert_false(gw_form_structure_is_needed(&form, BATON_GRAMMAR_REGEX, NULL));
 }
 
 ALL_TESTS(NULL, NULL)
