@@ -59,6 +59,19 @@ def test_editors_requests_are_served(fim):
     assert settings["default_generation_settings"]["n_ctx"] == 512
 
 
+def test_the_warm_up_of_llama_vims_instructions_computes_the_prompt(fim):
+    """llama#inst: its chat is sent once without output, while the user writes the instruction."""
+    warm = dict(id_slot=0, samplers=[], n_predict=0, stream=False, cache_prompt=True,
+                response_fields=[""], messages=[{"role": "user", "content": "Edit: " + "x " * 60}])
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as fleet:
+        for _ in range(2):
+            answer, _ = post(fleet, "/v1/chat/completions", **warm)
+            [choice] = answer["choices"]
+            assert choice["message"]["content"] == "" and choice["finish_reason"] == "length"
+            assert answer["usage"]["completion_tokens"] == 0
+        assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] > 40
+
+
 def test_the_prompt_is_that_of_qwen_coder(fim):
     answer, _ = post(fim, **{**CODE_FIM, "input_extra": CHUNKS[:1], "temperature": 0})
     assert answer["prompt"] == (

@@ -39,7 +39,7 @@ def test_other_names_mean_the_same(fleet, path):
 def test_an_error_has_the_name_that_the_client_wrote(fleet):
     for body, message in (
             ({"repeat_penalty": 0}, "must be a number above 0, not 0"),
-            ({"n_predict": "many"}, "must be an integer from 1 to 2147483647, not string"),
+            ({"n_predict": "many"}, "must be an integer from 0 to 2147483647, not string"),
             ({"n_predict": 5, "max_tokens": 5},
              "is another name of max_tokens, which is given too")):
         status, answer, _ = ask(fleet, "/v1/completions", **body)

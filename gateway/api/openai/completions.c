@@ -153,8 +153,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);
     gw_field_bool(fields, "echo", &builder.options.echo);
-    gw_field_int(fields, "max_tokens", builder.options.echo ? 0 : 1, gw_builder_max_tokens(api),
-                 &max_tokens);
+    gw_field_int(fields, "max_tokens", 0, gw_builder_max_tokens(api), &max_tokens);
     read_completion_logprobs(fields, &builder.options, &builder.params.shared);
     gw_prompts_read_truncation(api, fields, max_tokens > 0 ? max_tokens : 1, &builder.prompts);
     (void)gw_field(fields, "prompt");
@@ -210,19 +209,22 @@ void gw_mistral_fim(struct gw_api *api, struct gw_exchange *exchange, const stru
 
 /* ---- chat ---- */
 
-/* Reads the length; 0: not given. Both names may be given only with the same value. */
-static int64_t read_chat_length(const struct gw_api *api, struct gw_fields *fields,
-                                const char **name)
+/* Reads the length; 0: not given, or a request that only computes the prompt, by which editors warm
+ * the cache up. Both names may be given only with the same value. */
+static int64_t read_chat_length(struct gw_completion_builder *builder, const char **name)
 {
-    int64_t max_tokens = 0, max_completion_tokens = 0;
-    gw_field_int(fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
-    gw_field_int(fields, "max_completion_tokens", 1, gw_builder_max_tokens(api),
-                 &max_completion_tokens);
-    if (max_tokens && max_completion_tokens && max_tokens != max_completion_tokens)
+    struct gw_fields *fields = &builder->fields;
+    const int64_t most = gw_builder_max_tokens(builder->api);
+    int64_t max_tokens = -1, max_completion_tokens = -1; /* not given */
+    gw_field_int(fields, "max_tokens", 0, most, &max_tokens);
+    gw_field_int(fields, "max_completion_tokens", 0, most, &max_completion_tokens);
+    if (max_tokens >= 0 && max_completion_tokens >= 0 && max_tokens != max_completion_tokens)
         gw_fields_fail(fields, "max_completion_tokens", "invalid_value",
                        "max_completion_tokens: differs from max_tokens; give one of them");
-    *name = max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-    return max_completion_tokens ? max_completion_tokens : max_tokens;
+    *name = max_completion_tokens >= 0 ? "max_completion_tokens" : "max_tokens";
+    int64_t wanted = max_completion_tokens >= 0 ? max_completion_tokens : max_tokens;
+    builder->options.no_output = !wanted; /* a request has at least one token: it is hidden */
+    return wanted > 0 ? wanted : 0;
 }
 
 /* Reads llama.cpp's field: whether reasoning is separated from the text. */
@@ -247,7 +249,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     read_n(api, fields, &builder.options);
     read_stream(&builder, &own);
     gw_params_read(api, fields, &builder.params);
-    int64_t wanted = read_chat_length(api, fields, &length_name);
+    int64_t wanted = read_chat_length(&builder, &length_name);
     gw_prompts_read_truncation(api, fields, wanted ? wanted : 1, &builder.prompts);
     gw_params_read_logprobs(fields, &builder.params.shared.sampling);
     gw_messages_read(fields, &input, &choice);
@@ -260,5 +262,5 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
         gw_builder_extract_reasoning(&builder);
     gw_builder_constrain_tools(&builder, input.tools, &choice);
     gw_builder_start(&builder, &gw_openai_writer, length_name, wanted,
-                     api->facts->n_context_tokens);
+                     builder.options.no_output ? 1 : api->facts->n_context_tokens);
 }
