@@ -46,7 +46,7 @@ static enum baton_err make_tokenizer(struct gw_model *model, const struct gw_opt
     if (!err)
         err = baton_tokenizer_create_second(model->tokenizer, tables, &model->pool_tokenizer, why);
     if (!err)
-        baton_fim_find(tables, model->facts.fim_ids, &model->fim);
+        baton_fim_find(tables, model->facts.fim_ids, model->facts.n_vocab, &model->fim);
     baton_tokenizer_tables_free(tables);
     return err;
 }

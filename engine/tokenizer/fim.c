@@ -89,13 +89,16 @@ static void add_end(struct baton_fim *fim, uint32_t id)
 }
 
 /* A middle ends where the model goes on with the next file or begins another prompt. */
-static void find_ends(const struct baton_tokenizer_tables *tables, struct baton_fim *fim)
+static void find_ends(const struct baton_tokenizer_tables *tables, int64_t n_vocab,
+                      struct baton_fim *fim)
 {
     static const int order[BATON_N_FIM_TOKENS] = {BATON_FIM_PAD,    BATON_FIM_FILE,
                                                   BATON_FIM_REPO,   BATON_FIM_PREFIX,
                                                   BATON_FIM_SUFFIX, BATON_FIM_MIDDLE};
-    for (size_t i = 0; i < BATON_N_OF(ends); i++)
-        add_end(fim, id_of(tables, ends[i]));
+    for (size_t i = 0; i < BATON_N_OF(ends); i++) {
+        uint32_t id = id_of(tables, ends[i]);
+        add_end(fim, id < n_vocab ? id : BATON_NO_TOKEN);
+    }
     for (int i = 0; i < BATON_N_FIM_TOKENS; i++)
         add_end(fim, fim->ids[order[i]]);
 }
@@ -128,7 +131,7 @@ static void take_named(const int64_t *named, struct baton_fim *fim)
 }
 
 void baton_fim_find(const struct baton_tokenizer_tables *tables, const int64_t *named,
-                    struct baton_fim *fim)
+                    int64_t n_vocab, struct baton_fim *fim)
 {
     *fim = (struct baton_fim){.n_ends = 0};
     for (int i = 0; i < BATON_N_FIM_TOKENS; i++)
@@ -138,7 +141,10 @@ void baton_fim_find(const struct baton_tokenizer_tables *tables, const int64_t *
     fim->ids[BATON_FIM_REPO] = first_of(tables, repos, BATON_N_OF(repos));
     fim->ids[BATON_FIM_FILE] = first_of(tables, files, BATON_N_OF(files));
     take_named(named, fim);
-    find_ends(tables, fim);
+    for (int i = 0; i < BATON_N_FIM_TOKENS; i++)
+        if (fim->ids[i] >= n_vocab)
+            fim->ids[i] = BATON_NO_TOKEN;
+    find_ends(tables, n_vocab, fim);
 }
 
 bool baton_fim_lacks(const struct baton_fim *fim, struct baton_why *why)

@@ -30,9 +30,9 @@ struct baton_fim {
 };
 
 /* Finds the model's tokens: by named [BATON_N_FIM_TOKENS], which a file's keys say (-1: no key),
- * and by the texts that the known families have. */
+ * and by the texts that the known families have. Ids from n_vocab on are none of the model's. */
 void baton_fim_find(const struct baton_tokenizer_tables *tables, const int64_t *named,
-                    struct baton_fim *fim);
+                    int64_t n_vocab, struct baton_fim *fim);
 
 /* Writes which tokens are missing, in llama.cpp's words; returns false when none is. */
 bool baton_fim_lacks(const struct baton_fim *fim, struct baton_why *why);

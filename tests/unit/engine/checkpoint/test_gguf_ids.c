@@ -54,3 +54,31 @@ TEST(a_token_beyond_the_models_vocabulary_ends_nothing)
     assert_int_equal(config.n_eos, 1);
     assert_int_equal(config.eos_ids[0], 3);
 }
+
+TEST(newer_keys_of_fill_in_the_middle_count_before_older_ones)
+{
+    static const char *const tokens[] = {"a", "b", "c", "d", "e", "f", NULL};
+    struct baton_model_config config = {.n_vocab = 6};
+    struct baton_why why = {""};
+    struct file file = begin_file("gpt2");
+    put_texts(&file, KEY "tokens", tokens);
+    put_id(&file, KEY "prefix_token_id", 1);
+    put_id(&file, KEY "fim_pre_token_id", 2);
+    put_id(&file, KEY "suffix_token_id", 3);
+    put_id(&file, KEY "fim_rep_token_id", 5);
+    assert_ok(apply(&file, &config, &why));
+    static const int64_t expected[] = {2, 3, -1, -1, 5, -1};
+    for (int i = 0; i < BATON_N_FIM_TOKENS; i++)
+        assert_int_equal(config.fim_ids[i], expected[i]);
+    file = begin_file("gpt2");
+    put_texts(&file, KEY "tokens", tokens);
+    put_id(&file, KEY "fim_mid_token_id", 6);
+    assert_int_equal(apply(&file, &config, &why), BATON_INVALID);
+    assert_string_equal(why.text, "tokenizer.ggml.fim_mid_token_id: 6: must be in 0..5");
+}
+
+TEST(the_end_of_one_of_solar_opens_messages_ends_nothing)
+{
+    static const char *const solar[] = {"<|end|>", "<|flush|>", "<|calls|>", NULL};
+    assert_ends(solar, (const int64_t[]){1, 2}, 2);
+}

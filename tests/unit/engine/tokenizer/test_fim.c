@@ -9,7 +9,7 @@
 #include "engine/tokenizer/fim.h"
 #include "engine/tokenizer/tokens.h"
 
-enum { FIRST_ADDED = 200, PLENTY = 1 << 20 };
+enum { FIRST_ADDED = 200, N_VOCAB = 206, PLENTY = 1 << 20 };
 
 static const int64_t unnamed[BATON_N_FIM_TOKENS] = {-1, -1, -1, -1, -1, -1};
 
@@ -50,7 +50,7 @@ static struct model make(const char *names, const int64_t *named)
     if (baton_tokenizer_tables_parse("tokenizer.json", json.data, json.len, &model.tables, &why) ||
         baton_tokenizer_create(model.tables, &model.tokenizer, &why))
         fail_msg("%s", why.text);
-    baton_fim_find(model.tables, named, &model.fim);
+    baton_fim_find(model.tables, named, N_VOCAB, &model.fim);
     baton_buf_fini(&json);
     return model;
 }
@@ -139,6 +139,12 @@ TEST(a_model_that_lacks_a_token_says_which)
     assert_true(baton_fim_lacks(&model.fim, &why));
     assert_string_equal(why.text, "Infill is not supported by this model: prefix token is missing. "
                                   "suffix token is missing. middle token is missing.");
+    drop(&model);
+    /* So is one that the tokenizer has and the model's vocabulary has not. */
+    model = make("<a> <b> <c> <d> <fim_suffix> <fim_middle> <fim_prefix>", unnamed);
+    assert_true(baton_fim_lacks(&model.fim, &why));
+    assert_string_equal(why.text, "Infill is not supported by this model: prefix token is "
+                                  "missing.");
     drop(&model);
 }
 
