@@ -117,6 +117,8 @@ static const struct baton_option option_table[] = {
     BOOL(strict_class, "strict-class", "false",
          "fail a request rather than continue it on a worker of another numeric class"),
     BATON_PREFIX_CACHE_OPTION(struct gw_options, prefix_cache),
+    CHOICE(access_log, "access-log", "requests", "requests|all",
+           "access lines: of requests and errors, or also of probes, scrapes and pages"),
     CHOICE(prefix_cache_scope, "prefix-cache-scope", "fleet", "fleet|key",
            "prompts that may share KV blocks: those of the whole fleet, or of one API key"),
     INT(prefix_blocks, "prefix-blocks", "65536", 1, GW_PREFIX_MAX_BLOCKS, "blocks",

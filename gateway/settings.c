@@ -100,7 +100,8 @@ struct gw_http_options gw_settings_http(const struct gw_options *options)
                                     .idle_timeout_ms = to_ms(options->idle_timeout_s),
                                     .stall_timeout_ms = to_ms(options->stall_timeout_s),
                                     .pause_bytes = PAUSE_BYTES,
-                                    .cancel_bytes = CANCEL_BYTES};
+                                    .cancel_bytes = CANCEL_BYTES,
+                                    .logs_routine = options->access_log != 0};
 }
 
 struct gw_doors gw_settings_doors(const struct gw_options *options)

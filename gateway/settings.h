@@ -27,6 +27,7 @@ struct gw_options {
     bool require_auth;
     int prefill_policy, decode_policy; /* enum baton_routing_policy */
     int prefix_cache;                  /* 1: prompts may share KV blocks of other prompts */
+    int access_log;                    /* 1: of every answer */
     int prefix_cache_scope;            /* 1: of their API key only */
     int sampling_defaults;             /* 1: the model's */
     int unknown_fields, overlong;      /* 1: an error */

@@ -69,6 +69,7 @@ struct gw_http_options {
     size_t cancel_bytes;       /* output queued at which the client is cut off, besides what
                                  was written last; a plain respond() is exempt, it is bounded
                                  by its own size */
+    bool logs_routine;         /* access lines also of probes, scrapes and pages */
     bool traces;               /* a request without a traceparent begins a trace */
     /* A head was read, its body not yet; may be NULL. It prepares any answer, the handler's or a
      * refusal of the body: only gw_exchange_add_header, gw_exchange_set_error_writer and readers of

@@ -57,6 +57,12 @@ def test_what_is_logged_is_in_the_table_and_a_request_is_followed_by_its_id():
                  if line["path"] != "/ready"]
         assert asked[-3:] == [("POST", "/generate", 200), ("GET", "/nowhere", 404),
                               ("POST", "/generate", 400)]
+        for path in ("/ready", "/metrics", "/", "/workers", "/v1/models"):
+            assert fleet.request("GET", path)[0] == 200
+        fleet.request("GET", "/nowhere/2")
+        wait_for(lambda: about(fleet.gateway, ev="access", path="/nowhere/2"), "the next line")
+        reads = [line for line in about(fleet.gateway, ev="access") if line["method"] == "GET"]
+        assert all("/nowhere" in line["path"] and "prompt_tokens" not in line for line in reads)
         told = about(fleet.gateway, ev="access", id="order-66")[0]
         assert told["prompt_tokens"] == 4 and told["output_tokens"] == 5 and told["model"] == "tale"
         assert 0 < told["ttft_s"] < told["e2el_s"] and told["e2el_s"] >= answer["e2el_s"]
@@ -100,3 +106,15 @@ def test_a_log_file_is_opened_anew_on_a_signal(tmp_path):
         worker.signal(signal.SIGHUP)
         wait_for(lambda: "ev=nothing_to_reload" in path.read_text(), "a line in the new file")
         assert worker.text() == "" and moved.read_text().count("ev=nothing_to_reload") == 1
+
+
+def test_every_answer_has_an_access_line_if_told_so():
+    args = ["--log-format", "json", "--access-log", "all"]
+    with Fleet(prefill=0, decode=0, gateway_args=args) as fleet:
+        paths = ["/live", "/metrics", "/ready"]
+        for path in paths:
+            fleet.request("GET", path)
+        wait_for(lambda: about(fleet.gateway, ev="access", path="/ready"), "the last line")
+        lines = about(fleet.gateway, ev="access")
+        assert set(paths) <= {line["path"] for line in lines}
+        assert not any("ttft_s" in line or "output_tokens" in line for line in lines)
