@@ -19,12 +19,18 @@ install(DIRECTORY tools/lab DESTINATION ${data} FILES_MATCHING PATTERN "*.py"
   PATTERN "__pycache__" EXCLUDE)
 install(PROGRAMS deploy/get-model deploy/systemd/make-secrets DESTINATION ${data})
 install(DIRECTORY deploy/prometheus deploy/grafana DESTINATION ${data})
-install(FILES README.md CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The documents keep their folders, by which they name each other.
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(folder deploy tools bench)
+  install(FILES ${folder}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
+install(FILES models/tale/MODEL_CARD.md models/tale/SOURCES.md
+  DESTINATION ${CMAKE_INSTALL_DOCDIR}/models/tale)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(BATON_INSTALL_LICENSE)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md"
-  PATTERN design EXCLUDE PATTERN data EXCLUDE PATTERN pictures EXCLUDE)
 install(DIRECTORY deploy/config/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 
 install(FILES deploy/systemd/baton.conf DESTINATION ${BATON_SYSUSERS_DIR})
@@ -38,3 +44,5 @@ install(CODE "
   set(CMAKE_INSTALL_DOCDIR \"${CMAKE_INSTALL_DOCDIR}\")
   set(CMAKE_INSTALL_SYSCONFDIR \"${CMAKE_INSTALL_SYSCONFDIR}\")")
 install(SCRIPT deploy/install_services.cmake)
+install(CODE "set(doc \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DOCDIR}\")")
+install(SCRIPT deploy/install_docs.cmake)

@@ -45,6 +45,8 @@ declare -A sets=(
 
 die() { echo "packages.sh: $*" >&2; exit 1; }
 
+many=200 # packages before which somebody at a terminal is asked
+
 is_installed() {
     case $1 in
     command:*) command -v "${1#command:}" >/dev/null ;;
@@ -108,12 +110,27 @@ mask_service() { # NAMES OF PACKAGES TO COME
     "${as_root[@]}" systemctl mask prometheus.service 2>/dev/null || true
 }
 
+# Says how much is to come, and on a terminal asks before very much of it.
+announce() { # NAMES
+    local said n answer
+    # shellcheck disable=SC2086 # one word per package
+    said=$(LC_ALL=C apt-get install --assume-no --no-install-recommends $1 2>/dev/null) || true
+    n=$(sed -n 's/.* \([0-9][0-9]*\) newly installed.*/\1/p' <<<"$said")
+    echo "packages.sh: ${n:-some} packages to install:" \
+        "$(sed -n 's/^Need to get \(.*\) of archives.*/\1/p' <<<"$said") to download," \
+        "$(sed -n 's/^After this operation, \(.*\) of additional.*/\1/p' <<<"$said") on the disk"
+    [ "${n:-0}" -ge "$many" ] && [ -t 0 ] && [ -t 1 ] || return 0
+    read -r -p "packages.sh: go on? [Y/n] " answer
+    [[ ! $answer =~ ^[Nn] ]] || die "nothing was installed"
+}
+
 install() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300)
     local names
     become_root "$1"
     "${as_root[@]}" "${apt[@]}" update
     names=$(choose <<<"$1" | tr '\n' ' ')
+    announce "$names"
     echo "packages.sh: installing $names"
     mask_service "$names"
     # shellcheck disable=SC2086 # one word per package

@@ -1,5 +1,6 @@
 #include "engine/checkpoint/cache_dir.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,21 @@ static void add_users(struct baton_cache_dirs *dirs)
     add(dirs, cache, "baton", PRIVATE);
 }
 
+/* A package's files are under /usr: nothing of ours may appear among them. */
+static bool is_under_usr(const char *dir)
+{
+    char *real = realpath(dir, NULL);
+    bool is = real && !strncmp(real, "/usr/", strlen("/usr/"));
+    free(real);
+    return is;
+}
+
+static void add_in(struct baton_cache_dirs *dirs, const char *dir)
+{
+    if (!is_under_usr(dir))
+        add(dirs, dir, ".baton", SHARED);
+}
+
 /* Adds .baton in the model's directory, or in the directory of a model that is a file. */
 static void add_beside(struct baton_cache_dirs *dirs, const char *model_path)
 {
@@ -55,13 +71,13 @@ static void add_beside(struct baton_cache_dirs *dirs, const char *model_path)
     char parent[PATH_MAX] = ".";
     const char *slash = strrchr(model_path, '/');
     if (stat(model_path, &info) || S_ISDIR(info.st_mode)) {
-        add(dirs, model_path, ".baton", SHARED);
+        add_in(dirs, model_path);
         return;
     }
     if (slash)
         (void)snprintf(parent, sizeof parent, "%.*s",
                        slash > model_path ? (int)(slash - model_path) : 1, model_path);
-    add(dirs, parent, ".baton", SHARED);
+    add_in(dirs, parent);
 }
 
 void baton_cache_dirs_find(const char *option, const char *model_path,

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 import pytest
-from fleet import BIN, PATIENCE_S, free_port
+from fleet import BIN, PATIENCE_S, ROOT, free_port
 from judges import judge
 from programs import WITH_LAB, run
 
@@ -61,6 +61,26 @@ def test_an_installed_fleet_serves_its_own_model_from_anywhere(root, tmp_path):
                        timeout=PATIENCE_S * 3)
     listed = run(baton, "pull", "--list", env=env, cwd=tmp_path)
     assert "distilgpt2" in listed.stdout
+
+
+def links_of(page):
+    return re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+
+
+def test_every_link_of_the_documents_leads_to_what_is_installed(root):
+    doc = root / "usr/share/doc/baton"
+    pages = list(doc.rglob("*.md"))
+    assert {"README.md", "ARCHITECTURE.md", "docs/using.md", "docs/design/README.md",
+            "deploy/README.md"} <= {str(page.relative_to(doc)) for page in pages}
+    local = [(page, link) for page in pages for link in links_of(page) if "://" not in link]
+    assert len(local) > 150
+    assert not [(str(page), link) for page, link in local if not (page.parent / link).exists()]
+
+
+def test_the_installed_readme_starts_what_is_installed(root):
+    text = (root / "usr/share/doc/baton/README.md").read_text()
+    assert "deploy/local" not in text and "tests/run" not in text and "baton up --detach" in text
+    assert text.count("\n## ") == (ROOT / "README.md").read_text().count("\n## ")
 
 
 def test_what_an_operator_configured_stays(root):

@@ -78,6 +78,13 @@ def check_files(root):
     check(not enabled, f"enabled without being asked for: {enabled}")
 
 
+def check_links(root):
+    doc = root / "usr/share/doc/baton"
+    for page in doc.rglob("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            check("://" in link or (page.parent / link).exists(), f"{page} links to {link}")
+
+
 def check_units(root):
     say("what systemd says of the units")
     done = subprocess.run(["systemd-analyze", "verify", f"--root={root}", "--man=no", *UNITS],
@@ -191,6 +198,7 @@ def main():
         apt(work, "install", "/package.deb")
         check_secrets(root)
         check_files(root)
+        check_links(root)
         check_units(root)
     say("the services")
     subprocess.run(["unshare", "--net", "--mount", sys.executable, "-B", __file__, str(work),

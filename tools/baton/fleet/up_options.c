@@ -68,8 +68,9 @@ const struct baton_option bt_up_option_table[] = {
          "sampling parameters that a request leaves out: none (built-in defaults) or model (the "
          "model's generation_config.json)"),
     TEXT(pack_dir, "pack-dir", NULL,
-         "directory in which workers share packed weights; unset: beside the model, else in your "
-         "cache directory"),
+         "directory in which workers share packed weights; unset: beside the model unless it is "
+         "under "
+         "/usr, else in your cache directory"),
     TEXT(state, "state", NULL,
          "state directory: pids, logs and the cluster token; unset: baton in $XDG_STATE_HOME"),
     CHOICE(log_format, "log-format", "logfmt", "logfmt|json",

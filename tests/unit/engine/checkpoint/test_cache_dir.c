@@ -70,4 +70,17 @@ TEST(a_gguf_files_cache_is_in_the_files_directory)
     assert_dir(dirs.paths[0]);
 }
 
+TEST(nothing_is_put_among_a_packages_files)
+{
+    struct baton_cache_dirs dirs;
+    assert_int_equal(setenv("XDG_CACHE_HOME", in_scratch("cache"), 1), 0);
+    assert_int_equal(symlink("/usr/share", in_scratch("link")), 0);
+    static const char *const models[] = {"/usr/share", "/usr/bin/env"};
+    for (size_t i = 0; i < 3; i++) {
+        baton_cache_dirs_find("auto", i < 2 ? models[i] : in_scratch("link"), &dirs);
+        assert_int_equal(dirs.n, 1);
+        assert_string_equal(dirs.paths[0], in_scratch("cache/baton"));
+    }
+}
+
 EACH_TEST(make_scratch, remove_scratch)
