@@ -75,8 +75,9 @@ def test_streams_and_drafts_tell_the_same_calls(calling):
                                                  **more)["message"]["tool_calls"]]
     *events, last = calling.stream("/v1/chat/completions",
                                    **body(tool_choice=NAMED, seed=5, stream=True)).events
-    streamed = [part["function"] for event in events for choice in json.loads(event.data)["choices"]
-                for part in choice["delta"].get("tool_calls", [])]
+    parts = [part["function"] for event in events for choice in json.loads(event.data)["choices"]
+             for part in choice["delta"].get("tool_calls", [])]
+    streamed = [{**parts[0], "arguments": "".join(part["arguments"] for part in parts)}]
     assert last.data == "[DONE]" and calls() == streamed
     assert calls(speculation={"mode": "prompt_lookup", "max_tokens": 8}) == streamed
 

@@ -28,9 +28,8 @@ def stream(calling, text, **more):
         for choice in json.loads(event.data)["choices"]:
             content += choice["delta"].get("content") or ""
             for part in choice["delta"].get("tool_calls", []):
-                call = calls.setdefault(part["index"], {"id": part["id"], "type": part["type"],
-                                                        "name": "", "arguments": ""})
-                call["name"] += part["function"]["name"]
+                call = calls.setdefault(part["index"], {**part, "name": "", "arguments": ""})
+                call["name"] += part["function"].get("name", "")
                 call["arguments"] += part["function"]["arguments"]
             reasons += [choice["finish_reason"]] if choice["finish_reason"] else []
     return content, calls, reasons
@@ -64,12 +63,63 @@ def test_a_stream_tells_the_same(calling):
 
 @pytest.mark.parametrize("text", [
     "<tool_call>the weather, please</tool_call>", '<tool_call>{"arguments": {}}</tool_call>',
-    "<tool_cal", '<tool_call>{"name": "weather", "arguments": {"city": ', "a <b> c </tool_call>"])
+    "<tool_cal", '<tool_call>{"name": "weather", "arguments"', "a <b> c </tool_call>"])
 def test_what_only_resembles_a_call_is_text(calling, text):
     choice = ask(calling, text)
     assert choice["message"]["content"] == text and "tool_calls" not in choice["message"]
     assert choice["finish_reason"] == "stop"
     assert stream(calling, text) == (text, {}, ["stop"])
+
+
+LONG = {"city": "Troms\u00f8 " * 20, "days": [1, 2.5, {"deep": None}]}
+
+
+def pieces(calling, text, **more):
+    """What streams of three APIs tell of a call: its pieces, and how the answer ended."""
+    def events(path, **fields):
+        fields.update(written(text), stream=True)
+        lines = calling.stream(path, **fields).events
+        return [json.loads(event.data) for event in lines if event.data != "[DONE]"]
+
+    ask = [{"role": "user", "content": "How is it?"}]
+    chunks = events("/v1/chat/completions", messages=ask, tools=TOOLS, **more)
+    deltas = [call for chunk in chunks for choice in chunk["choices"]
+              for call in choice["delta"].get("tool_calls", [])]
+    yield ([delta["function"]["arguments"] for delta in deltas],
+           chunks[-1]["choices"][0]["finish_reason"])
+    chunks = events("/v1/responses", input=ask, max_output_tokens=more.get("max_tokens"), tools=[
+        {"type": "function", **tool["function"]} for tool in TOOLS])
+    last = chunks[-1]["response"]
+    done = [chunk["arguments"] for chunk in chunks
+            if chunk["type"] == "response.function_call_arguments.done"]
+    given = [chunk["delta"] for chunk in chunks
+             if chunk["type"] == "response.function_call_arguments.delta"]
+    assert done == [last["output"][-1]["arguments"]] == ["".join(given)]
+    assert last["status"] == last["output"][-1]["status"]
+    yield given, last["status"]
+    chunks = events("/v1/messages", messages=ask, **{"max_tokens": 400, **more}, tools=[
+        {"name": tool["function"]["name"], "input_schema": tool["function"]["parameters"]}
+        for tool in TOOLS])
+    yield ([chunk["delta"]["partial_json"] for chunk in chunks
+            if chunk.get("delta", {}).get("type") == "input_json_delta"],
+           chunks[-2]["delta"]["stop_reason"])
+
+
+def test_arguments_arrive_as_they_are_written(calling):
+    text = "<tool_call>\n" + json.dumps({"name": "weather", "arguments": LONG}) + "\n</tool_call>"
+    whole = ask(calling, text)["message"]["tool_calls"][0]["function"]["arguments"]
+    for (given, reason), ended in zip(pieces(calling, text),
+                                      ("tool_calls", "completed", "tool_use")):
+        assert "".join(given) == whole and len(given) > 20 and reason == ended
+
+
+def test_a_call_that_the_length_cuts_off_tells_what_came(calling):
+    text = "<tool_call>\n" + json.dumps({"name": "weather", "arguments": LONG}) + "\n</tool_call>"
+    whole = ask(calling, text)["message"]["tool_calls"][0]["function"]["arguments"]
+    for (given, reason), ended in zip(pieces(calling, text, max_tokens=60),
+                                      ("length", "incomplete", "max_tokens")):
+        cut = "".join(given)
+        assert 0 < len(cut) < len(whole) and whole.startswith(cut) and reason == ended
 
 
 @pytest.mark.parametrize("more", [{"tools": None}, {"tool_choice": "none"}])
@@ -137,11 +187,14 @@ def test_anthropics_streams_tell_the_same_blocks(calling):
             delta, block = data["delta"], blocks[data["index"]]
             kind = delta["type"].removesuffix("_delta")
             if kind == "input_json":
-                block["input"] = json.loads(delta["partial_json"])
+                block.setdefault("json", []).append(delta["partial_json"])
             else:
                 block[kind] += delta[kind]
         elif event.name == "message_delta":
             assert data["delta"]["stop_reason"] == "tool_use"
+    for block in blocks:
+        if block["type"] == "tool_use":
+            block["input"] = json.loads("".join(block.pop("json")))
     assert [{**block, "id": ""} for block in blocks] == [{**block, "id": ""}
                                                          for block in whole["content"]]
 
@@ -277,10 +330,12 @@ def test_calls_of_agents_tools_are_told_in_the_clients_words(calling, name, argu
     key = "input" if "custom" in told[0] else "arguments"
     assert (item["type"], item.get("namespace"), item["name"], item[key]) == told
     assert whole["tools"] == AGENTS_TOOLS
-    events = {event.name: event.json()
-              for event in calling.stream("/v1/responses", **body, stream=True).events}
+    all_events = [event.json() for event in
+                  calling.stream("/v1/responses", **body, stream=True).events]
+    events = {event["type"]: event for event in all_events}
     event = "response." + (told[0] + "_input" if key == "input" else told[0] + "_arguments")
-    assert events[event + ".delta"]["delta"] == events[event + ".done"][key] == told[3]
+    given = "".join(each["delta"] for each in all_events if each["type"] == event + ".delta")
+    assert given == events[event + ".done"][key] == told[3]
     assert events["response.output_item.added"]["item"] == {
         **events["response.output_item.done"]["item"], key: "", "status": "in_progress"}
     assert {**events["response.output_item.done"]["item"], "id": "",

@@ -60,13 +60,41 @@ static void on_call(void *user, const char *name, size_t n_name, const char *arg
     parts->n_calls++;
 }
 
-/* Pieces of at most max_piece bytes. */
+static bool on_call_begin(void *user, const char *name, size_t n_name)
+{
+    struct parts *parts = user;
+    end_reasoning(parts);
+    baton_buf_append(&parts->buf, "", 1);
+    baton_buf_append(&parts->buf, name, n_name);
+    return true;
+}
+
+static void on_call_more(void *user, const char *arguments, size_t n)
+{
+    struct parts *parts = user;
+    check(n);
+    baton_buf_append(&parts->buf, arguments, n);
+}
+
+static void on_call_end(void *user, bool is_cut)
+{
+    struct parts *parts = user;
+    baton_buf_append(&parts->buf, is_cut ? "\1" : "", 1);
+    parts->n_calls++;
+}
+
+/* Pieces of at most max_piece bytes; early: a sink that takes calls in pieces. */
 static void read_pieces(const struct baton_answer_form *form, const char *text, size_t n,
-                        size_t max_piece, unsigned seed, struct parts *parts)
+                        size_t max_piece, unsigned seed, bool early, struct parts *parts)
 {
     struct baton_tool_parser parser;
-    const struct baton_tool_sink sink = {
-        .user = parts, .text = on_text, .reasoning = on_reasoning, .call = on_call};
+    const struct baton_tool_sink sink = {.user = parts,
+                                         .text = on_text,
+                                         .reasoning = on_reasoning,
+                                         .call = on_call,
+                                         .call_begin = early ? on_call_begin : NULL,
+                                         .call_more = on_call_more,
+                                         .call_end = on_call_end};
     *parts = (struct parts){.n_calls = 0};
     baton_buf_init(&parts->buf, 64 * n + 64);
     baton_tool_parser_init(&parser, form);
@@ -118,15 +146,17 @@ FUZZ(data, size)
     const struct baton_answer_form form = form_of(data[0], data[1], functions);
     const char *text = (const char *)data + 2;
     size_t n = size - 2;
-    read_pieces(&form, text, n, n, 0, &whole);
-    check(!keeps_all(&form) || whole.n_calls ||
-          (whole.buf.len == n && !memcmp(whole.buf.data, text, n)));
-    for (size_t max_piece = 1; max_piece <= 9; max_piece += 4) {
-        read_pieces(&form, text, n, max_piece, data[1], &cut);
-        check(cut.buf.len == whole.buf.len &&
-              (!cut.buf.len || !memcmp(cut.buf.data, whole.buf.data, cut.buf.len)));
-        baton_buf_fini(&cut.buf);
+    for (int early = 0; early < 2; early++) {
+        read_pieces(&form, text, n, n, 0, early, &whole);
+        check(!keeps_all(&form) || whole.n_calls ||
+              (whole.buf.len == n && !memcmp(whole.buf.data, text, n)));
+        for (size_t max_piece = 1; max_piece <= 9; max_piece += 4) {
+            read_pieces(&form, text, n, max_piece, data[1], early, &cut);
+            check(cut.buf.len == whole.buf.len &&
+                  (!cut.buf.len || !memcmp(cut.buf.data, whole.buf.data, cut.buf.len)));
+            baton_buf_fini(&cut.buf);
+        }
+        baton_buf_fini(&whole.buf);
     }
-    baton_buf_fini(&whole.buf);
     baton_json_free(functions);
 }

@@ -219,11 +219,22 @@ static void write_text(struct gw_choice *choice, const char *text, size_t n)
                 text, n);
 }
 
+static void write_call_more(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    write_delta(choice, "input_json_delta", "partial_json", call->arguments, call->n_arguments);
+}
+
+static void write_call_end(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    (void)call;
+    write_block_stop(choice);
+}
+
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     if (choice->completion->options.streaming) {
         write_block_start(choice, call);
-        write_delta(choice, "input_json_delta", "partial_json", call->arguments, call->n_arguments);
+        write_call_more(choice, call);
         write_block_stop(choice);
     } else {
         struct baton_json_out out = gw_choice_calls_out(choice);
@@ -249,6 +260,9 @@ const struct gw_answer_writer gw_anthropic_writer = {
     .begins_early = true,
     .text = write_text,
     .call = on_call,
+    .call_begin = write_block_start,
+    .call_more = write_call_more,
+    .call_end = write_call_end,
     .open_part = open_block,
     .close_part = close_block,
     .end = write_end,

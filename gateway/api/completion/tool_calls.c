@@ -33,6 +33,8 @@ void gw_tool_calls_init(struct gw_tool_calls *calls, const struct baton_answer_f
         baton_tool_parser_init(calls->parser, form);
     baton_buf_init(&calls->json, JSON_MAX_BYTES);
     baton_buf_init(&calls->thought, JSON_MAX_BYTES);
+    baton_buf_init(&calls->name, BATON_TOOL_NAME_MAX_BYTES);
+    baton_buf_init(&calls->arguments, JSON_MAX_BYTES);
 }
 
 void gw_tool_calls_fini(struct gw_tool_calls *calls)
@@ -42,6 +44,8 @@ void gw_tool_calls_fini(struct gw_tool_calls *calls)
     free(calls->parser);
     baton_buf_fini(&calls->json);
     baton_buf_fini(&calls->thought);
+    baton_buf_fini(&calls->name);
+    baton_buf_fini(&calls->arguments);
 }
 
 void gw_tool_calls_restart(struct gw_tool_calls *calls)
@@ -51,6 +55,8 @@ void gw_tool_calls_restart(struct gw_tool_calls *calls)
     baton_buf_reset(&calls->json);
     baton_buf_reset(&calls->thought);
     calls->has_answer = false;
+    baton_buf_reset(&calls->name);
+    baton_buf_reset(&calls->arguments);
     calls->n = 0;
     calls->n_reasoning_tokens = 0;
 }
@@ -99,10 +105,63 @@ static void pass_call(void *user, const char *name, size_t n_name, const char *a
     route->parts->call(route->choice, &call);
 }
 
+/* The open call, with this piece of its arguments; id has room for its id. */
+static struct gw_tool_call open_call(const struct gw_tool_calls *calls, char *id,
+                                     const char *arguments, size_t n)
+{
+    write_id(mix(calls->seed, (uint64_t)calls->n), id);
+    return (struct gw_tool_call){.index = calls->n,
+                                 .id = id,
+                                 .name = baton_buf_text(&calls->name),
+                                 .n_name = calls->name.len,
+                                 .arguments = arguments,
+                                 .n_arguments = n};
+}
+
+static bool pass_begin(void *user, const char *name, size_t n_name)
+{
+    struct route *route = user;
+    struct gw_tool_calls *calls = route->calls;
+    char id[GW_TOOL_CALL_ID_BYTES];
+    baton_buf_reset(&calls->arguments);
+    baton_buf_reset(&calls->name);
+    baton_buf_append(&calls->name, name, n_name);
+    const struct gw_tool_call call = open_call(calls, id, "", 0);
+    bool is_taken = route->parts->call_begin(route->choice, &call);
+    calls->has_answer |= is_taken;
+    return is_taken;
+}
+
+static void pass_more(void *user, const char *arguments, size_t n)
+{
+    struct route *route = user;
+    char id[GW_TOOL_CALL_ID_BYTES];
+    const struct gw_tool_call call = open_call(route->calls, id, arguments, n);
+    baton_buf_append(&route->calls->arguments, arguments, n);
+    route->parts->call_more(route->choice, &call);
+}
+
+static void pass_end(void *user, bool is_cut)
+{
+    struct route *route = user;
+    const struct baton_buf *all = &route->calls->arguments;
+    char id[GW_TOOL_CALL_ID_BYTES];
+    struct gw_tool_call call = open_call(route->calls, id, baton_buf_text(all), all->len);
+    call.is_cut = is_cut;
+    route->parts->call_end(route->choice, &call);
+    route->calls->n++;
+}
+
 static struct baton_tool_sink sink_of(struct route *route)
 {
-    return (struct baton_tool_sink){
-        .user = route, .text = pass_text, .reasoning = pass_reasoning, .call = pass_call};
+    bool in_pieces = route->parts->call_begin;
+    return (struct baton_tool_sink){.user = route,
+                                    .text = pass_text,
+                                    .reasoning = pass_reasoning,
+                                    .call = pass_call,
+                                    .call_begin = in_pieces ? pass_begin : NULL,
+                                    .call_more = pass_more,
+                                    .call_end = pass_end};
 }
 
 void gw_tool_calls_push(struct gw_choice *choice, struct gw_tool_calls *calls, const char *text,

@@ -23,11 +23,13 @@ struct gw_tool_call {
     const char *id;
     const char *name, *arguments; /* arguments: a JSON object as text */
     size_t n_name, n_arguments;
+    bool is_cut; /* the output ended within the arguments */
 };
 
 struct gw_tool_calls {
     struct baton_tool_parser *parser; /* NULL: everything is text, as in most completions */
     struct baton_buf json;            /* for the writer: calls that it has not written yet */
+    struct baton_buf name, arguments; /* of the call that arrives in pieces, so far */
     uint64_t seed;                    /* for the ids */
     int n;
     uint64_t n_reasoning_tokens;
@@ -41,6 +43,11 @@ struct gw_parts {
     void (*text)(struct gw_choice *choice, const char *text, size_t n);
     void (*reasoning)(struct gw_choice *choice, const char *text, size_t n);
     void (*call)(struct gw_choice *choice, const struct gw_tool_call *call);
+    /* A call in pieces, see struct baton_tool_sink. call's arguments are empty, the next piece, and
+     * all of them. */
+    bool (*call_begin)(struct gw_choice *choice, const struct gw_tool_call *call);
+    void (*call_more)(struct gw_choice *choice, const struct gw_tool_call *call);
+    void (*call_end)(struct gw_choice *choice, const struct gw_tool_call *call);
 };
 
 /* request_id is the completion's. */

@@ -204,8 +204,41 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
     writer_of(choice)->call(choice, call);
 }
 
-static const struct gw_parts parts = {
+static bool on_call_begin(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    const struct gw_answer_writer *writer = writer_of(choice);
+    if (writer->wants_whole && writer->wants_whole(choice, call))
+        return false;
+    close_part(choice, false);
+    choice->n_parts++;
+    writer->call_begin(choice, call);
+    return true;
+}
+
+static void on_call_more(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    writer_of(choice)->call_more(choice, call);
+}
+
+static void on_call_end(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    if (writer_of(choice)->call_end)
+        writer_of(choice)->call_end(choice, call);
+}
+
+static const struct gw_parts whole_calls = {
     .text = on_content, .reasoning = on_reasoning, .call = on_call};
+static const struct gw_parts calls_in_pieces = {.text = on_content,
+                                                .reasoning = on_reasoning,
+                                                .call = on_call,
+                                                .call_begin = on_call_begin,
+                                                .call_more = on_call_more,
+                                                .call_end = on_call_end};
+
+static const struct gw_parts *parts_of(const struct gw_choice *choice)
+{
+    return streams(choice) && writer_of(choice)->call_begin ? &calls_in_pieces : &whole_calls;
+}
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)
 {
@@ -213,7 +246,7 @@ static void on_text(struct gw_choice *choice, const char *text, size_t n)
     gw_logprobs_shown(&choice->logprobs, choice->request->output.shown_bytes);
     if (choice->completion->options.no_output)
         return;
-    gw_tool_calls_push(choice, &choice->calls, text, n, &parts);
+    gw_tool_calls_push(choice, &choice->calls, text, n, parts_of(choice));
     if (writer_of(choice)->flush)
         writer_of(choice)->flush(choice);
 }
@@ -238,7 +271,7 @@ static void end_logprobs(struct gw_choice *choice)
 static void end_parts(struct gw_choice *choice)
 {
     bool is_whole = choice->request->output.finish != GW_FINISH_LENGTH;
-    gw_tool_calls_end(choice, &choice->calls, is_whole, &parts);
+    gw_tool_calls_end(choice, &choice->calls, is_whole, parts_of(choice));
     if (!choice->n_parts) /* clients expect at least one part */
         open_part(choice, GW_PART_TEXT);
     close_part(choice, true);
@@ -332,7 +365,7 @@ static void show_stop(struct gw_choice *choice)
 {
     const struct baton_text_stop *met = baton_text_stream_met(&choice->request->output.text);
     if (met && choice->completion->options.shows_stop)
-        gw_tool_calls_push(choice, &choice->calls, met->text, met->n_bytes, &parts);
+        gw_tool_calls_push(choice, &choice->calls, met->text, met->n_bytes, parts_of(choice));
 }
 
 static void on_finish(struct gw_choice *choice)

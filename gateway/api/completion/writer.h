@@ -1,7 +1,8 @@
 /* The answer writer of one API: a table of functions for the shape of its answers, which the common
  * response writer of all completions (gw_completion_writer) calls.
  *
- *     stream, each choice:  begin? progress... (token? (text | call)...)... end
+ *     stream, each choice:  begin? progress... (token? (text | call | call_begin call_more...
+ *                           call_end)...)... end
  *             then, once:   end_stream?
  *     whole, each choice:   (token? call...)... put_choice
  *             then, once:   put_answer?
@@ -57,6 +58,13 @@ struct gw_answer_writer {
     /* For both. */
     void (*token)(struct gw_choice *choice); /* its logprobs and its step are kept */
     void (*call)(struct gw_choice *choice, const struct gw_tool_call *call);
+    /* A call of a stream whose arguments arrive in pieces: call has none, the next, and then all of
+     * them, which the end of the output may cut off. Calls that are wanted whole go to `call`; with
+     * call_begin NULL all do. */
+    bool (*wants_whole)(const struct gw_choice *choice, const struct gw_tool_call *call);
+    void (*call_begin)(struct gw_choice *choice, const struct gw_tool_call *call);
+    void (*call_more)(struct gw_choice *choice, const struct gw_tool_call *call);
+    void (*call_end)(struct gw_choice *choice, const struct gw_tool_call *call);
     /* Text or reasoning (choice->part) begins or ends. An answer without any part has an empty part
      * of text; is_last: no part follows. */
     void (*open_part)(struct gw_choice *choice);

@@ -318,15 +318,38 @@ static void write_text(struct gw_choice *choice, const char *text, size_t n)
     write_chunk(choice, &piece, NULL);
 }
 
+static void write_pieces(struct gw_choice *choice)
+{
+    write_chunk(choice, &(struct piece){0}, NULL);
+    baton_buf_reset(&choice->calls.json);
+}
+
 static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct baton_json_out out = gw_choice_calls_out(choice);
     bool streaming = choice->completion->options.streaming;
     put_call(&out, call, streaming);
-    if (!streaming)
-        return;
-    write_chunk(choice, &(struct piece){0}, NULL);
-    baton_buf_reset(&choice->calls.json);
+    if (streaming)
+        write_pieces(choice);
+}
+
+static void write_call_begin(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct baton_json_out out = gw_choice_calls_out(choice);
+    put_call(&out, call, true);
+    write_pieces(choice);
+}
+
+static void write_call_more(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    struct baton_json_out out = gw_choice_calls_out(choice);
+    baton_json_open(&out, NULL, '{');
+    baton_json_put_int(&out, "index", call->index);
+    baton_json_open(&out, "function", '{');
+    baton_json_put_text(&out, "arguments", call->arguments, call->n_arguments);
+    baton_json_close(&out, '}');
+    baton_json_close(&out, '}');
+    write_pieces(choice);
 }
 
 static void write_end(struct gw_choice *choice)
@@ -349,6 +372,8 @@ const struct gw_answer_writer gw_openai_writer = {
     .progress = write_progress,
     .text = write_text,
     .call = on_call,
+    .call_begin = write_call_begin,
+    .call_more = write_call_more,
     .end = write_end,
     .end_stream = write_done,
     .put_choice = put_choice,

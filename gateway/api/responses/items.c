@@ -115,7 +115,10 @@ static void put_call(struct baton_json_out *out, const char *key, const struct g
     baton_json_open(out, key, '{');
     put_id(out, "id", choice, kind_of_call(&tool));
     baton_json_put_string(out, "type", tool.is_custom ? "custom_tool_call" : "function_call");
-    baton_json_put_string(out, "status", is_whole ? "completed" : "in_progress");
+    baton_json_put_string(out, "status",
+                          !is_whole      ? "in_progress"
+                          : call->is_cut ? "incomplete"
+                                         : "completed");
     baton_json_put_string(out, "call_id", call->id);
     if (tool.space)
         baton_json_put_string(out, "namespace", tool.space);
@@ -203,7 +206,7 @@ static void write_done(struct gw_choice *choice, const char *status, const struc
     gw_turn_event_end(&event, turn);
 }
 
-/* Writes a call's arguments, all in one event, because the parser passes complete calls only. */
+/* Writes the next piece of a call's arguments, or in the end all of them. */
 static void write_arguments(const struct gw_choice *choice, const struct gw_tool_call *call,
                             bool is_done)
 {
@@ -304,19 +307,47 @@ static void keep_call(struct gw_turn *turn, const struct gw_tool_call *call)
     turn->lost_call |= !ok;
 }
 
-void gw_response_add_call(struct gw_choice *choice, const struct gw_tool_call *call)
+/* The input of a custom tool is the value of an argument. */
+bool gw_response_wants_whole(const struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    return tool_of(choice, call).is_custom;
+}
+
+void gw_response_begin_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    write_call(choice, call, false);
+}
+
+void gw_response_write_arguments(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    write_arguments(choice, call, false);
+}
+
+static void keep_item(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     struct gw_turn *turn = turn_of(choice);
-    if (choice->completion->options.streaming) {
-        write_call(choice, call, false);
-        write_arguments(choice, call, false);
-        write_arguments(choice, call, true);
-        write_call(choice, call, true);
-    }
     struct baton_json_out out = items_of(turn);
     put_call(&out, NULL, choice, call, true);
-    if (turn->stores)
+    if (turn->stores && !call->is_cut) /* no template could show half of one */
         keep_call(turn, call);
+}
+
+void gw_response_end_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    write_arguments(choice, call, true);
+    write_call(choice, call, true);
+    keep_item(choice, call);
+}
+
+void gw_response_add_call(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    if (!choice->completion->options.streaming) {
+        keep_item(choice, call);
+        return;
+    }
+    gw_response_begin_call(choice, call);
+    gw_response_write_arguments(choice, call);
+    gw_response_end_call(choice, call);
 }
 
 const char *gw_response_status(const struct gw_choice *choice)

@@ -22,12 +22,14 @@ bool baton_call_tell(const char *name, size_t n_name, const struct baton_json *a
 void baton_call_init(struct baton_call *call, size_t at)
 {
     *call = (struct baton_call){.at = at, .scanned = at};
+    baton_call_teller_init(&call->teller);
 }
 
 void baton_call_free(struct baton_call *call)
 {
     baton_json_free(call->arguments);
     call->arguments = NULL;
+    baton_call_teller_fini(&call->teller);
 }
 
 /* ---- the text before the body ---- */

@@ -30,7 +30,7 @@ enum baton_verdict baton_call_find_head(const struct baton_tool_format *format,
 
 /* ---- the syntaxes ----
  * scan moves call->scanned to the end of the body. take passes the calls of a scanned body to the
- * sink; false when it has none. */
+ * sink that call->teller has not told; false when it has none. */
 
 enum baton_verdict baton_json_call_scan(const struct baton_tool_format *format,
                                         const struct baton_buf *held, struct baton_call *call);
@@ -49,6 +49,10 @@ bool baton_gemma_call_take(const struct baton_buf *held, const struct baton_call
 
 /* Returns the value of a text that is one Python literal; NULL when it is not. */
 struct baton_json *baton_python_literal(const char *text, size_t n);
+
+/* Returns the function of that name in an array of OpenAI's tools; NULL: none. */
+const struct baton_json *baton_function_of(const struct baton_json *functions, const char *name,
+                                           size_t n);
 
 /* functions: an array of OpenAI's tools, or NULL. It distinguishes strings from other values. */
 enum baton_verdict baton_tag_call_scan(const struct baton_tool_format *format,

@@ -12,15 +12,17 @@ static const char *const ends[] = {"<|end|>", "<|call|>", "<|return|>", "<|start
 enum { N_ENDS = BATON_N_OF(ends), N_DROPPED = 3 };
 
 void baton_channel_parser_init(struct baton_channel_parser *parser, bool tells_reasoning,
-                               bool tells_calls)
+                               bool tells_calls, const struct baton_json *functions)
 {
-    *parser = (struct baton_channel_parser){.tells_reasoning = tells_reasoning,
-                                            .tells_calls = tells_calls};
+    *parser = (struct baton_channel_parser){
+        .tells_reasoning = tells_reasoning, .tells_calls = tells_calls, .functions = functions};
+    baton_call_teller_init(&parser->teller);
     baton_buf_init(&parser->held, HELD_MAX_BYTES);
 }
 
 void baton_channel_parser_fini(struct baton_channel_parser *parser)
 {
+    baton_call_teller_fini(&parser->teller);
     baton_buf_fini(&parser->held);
 }
 
@@ -152,20 +154,49 @@ static bool step_body(struct baton_channel_parser *parser, bool is_over,
     return true;
 }
 
-static bool take_call(const struct baton_channel_parser *parser, size_t end,
-                      const struct baton_tool_sink *sink)
+/* The name of the function that the header of the held call is for. */
+static const char *name_of(const struct baton_channel_parser *parser, size_t *n)
 {
-    static const char functions[] = "to=functions.";
+    return word_behind(parser->held.data, parser->body, "to=functions.", n);
+}
+
+/* Tells the arguments up to end. */
+static void tell_early(struct baton_channel_parser *parser, size_t end,
+                       const struct baton_tool_sink *sink)
+{
+    struct baton_buf view = parser->held;
+    size_t n_name;
+    const char *name = name_of(parser, &n_name);
+    view.len = end;
+    if (sink->call_begin)
+        baton_call_teller_push(&parser->teller, parser->functions, name, n_name, &view,
+                               parser->body, sink);
+}
+
+static bool take_whole(const struct baton_channel_parser *parser, size_t end,
+                       const struct baton_tool_sink *sink)
+{
     struct baton_json *value;
     struct baton_why why;
     size_t n_name;
-    const char *name = word_behind(parser->held.data, parser->body, functions, &n_name);
+    const char *name = name_of(parser, &n_name);
     if (baton_json_parse(parser->held.data + parser->body, end - parser->body, &value, &why))
         return false;
     bool is_taken =
         baton_json_kind(value) == BATON_JSON_OBJECT && baton_call_tell(name, n_name, value, sink);
     baton_json_free(value);
     return is_taken;
+}
+
+/* Ends a call, of which the teller may have told some. */
+static bool take_call(struct baton_channel_parser *parser, size_t end,
+                      const struct baton_tool_sink *sink)
+{
+    bool is_told = parser->teller.n_told > 0;
+    baton_call_teller_end(&parser->teller, sink);
+    baton_call_teller_fini(&parser->teller);
+    baton_call_teller_init(&parser->teller);
+    return is_told || (end != SIZE_MAX && take_whole(parser, end, sink));
 }
 
 static bool step_call(struct baton_channel_parser *parser, bool is_over,
@@ -177,17 +208,20 @@ static bool step_call(struct baton_channel_parser *parser, bool is_over,
         size_t n = n_maybe_end(held);
         /* Only a marker's possible beginning is searched again. */
         parser->scanned = held->len - n > parser->body ? held->len - n : parser->body;
+        tell_early(parser, parser->scanned, sink);
         return false;
     }
     if (end == SIZE_MAX && is_over)
         end = held->len;
     /* Text that is not a call keeps its header. */
-    if (end == SIZE_MAX || !take_call(parser, end, sink)) {
+    if (end != SIZE_MAX)
+        tell_early(parser, end, sink);
+    if (!take_call(parser, end, sink)) {
         parser->state = BATON_CHANNEL_TEXT;
         give(parser, end == SIZE_MAX ? parser->body : end, sink);
         return true;
     }
-    baton_buf_consume(held, end + n_mark);
+    baton_buf_consume(held, end == SIZE_MAX ? held->len : end + n_mark);
     parser->state = BATON_CHANNEL_HEADER;
     return true;
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 #include "common/base/buf.h"
+#include "gateway/chat/toolcall/teller.h"
 
 enum { BATON_TOOL_CALL_MAX_BYTES = 1 << 20, BATON_TOOL_NAME_MAX_BYTES = 256 };
 
@@ -33,10 +34,13 @@ struct baton_channel_parser {
     } state;
     struct baton_buf held;
     size_t body, scanned; /* of a call; held begins with its header */
+    const struct baton_json *functions;
+    struct baton_call_teller teller; /* of that call */
 };
 
+/* functions: see struct baton_answer_form. */
 void baton_channel_parser_init(struct baton_channel_parser *parser, bool tells_reasoning,
-                               bool tells_calls);
+                               bool tells_calls, const struct baton_json *functions);
 void baton_channel_parser_fini(struct baton_channel_parser *parser);
 
 void baton_channel_parser_push(struct baton_channel_parser *parser, const char *text, size_t n,

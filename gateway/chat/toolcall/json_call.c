@@ -82,7 +82,7 @@ static void emit(const struct baton_tool_format *format, const struct baton_json
 
 /* Passes on the value's named calls: one, or a list of them. */
 static bool take_named(const struct baton_tool_format *format, const struct baton_json *value,
-                       const struct baton_tool_sink *sink)
+                       size_t n_told, const struct baton_tool_sink *sink)
 {
     bool is_list = baton_json_kind(value) == BATON_JSON_ARRAY;
     size_t n = is_list ? baton_json_size(value) : 1;
@@ -90,7 +90,7 @@ static bool take_named(const struct baton_tool_format *format, const struct bato
     for (size_t i = 0; i < n; i++)
         if (!is_call(format, is_list ? baton_json_at(value, i) : value))
             return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = n_told; i < n; i++)
         emit(format, is_list ? baton_json_at(value, i) : value, sink);
     return n > 0;
 }
@@ -100,11 +100,13 @@ bool baton_json_call_take(const struct baton_tool_format *format, const struct b
 {
     struct baton_json *value;
     struct baton_why why;
+    if (format->middle && call->teller.n_told)
+        return true;
     if (baton_json_parse(held->data + call->value, call->scanned - call->value, &value, &why))
         return false;
     bool is_taken = format->middle
                         ? baton_call_tell(held->data + call->name, call->n_name, value, sink)
-                        : take_named(format, value, sink);
+                        : take_named(format, value, (size_t)call->teller.n_told, sink);
     baton_json_free(value);
     return is_taken;
 }

@@ -22,7 +22,7 @@ static void init(struct baton_tool_parser *parser)
     const struct baton_answer_form *form = &parser->form;
     parser->trims = true;
     baton_buf_init(&parser->held, HELD_MAX_BYTES);
-    baton_channel_parser_init(&parser->channels, form->reasoning, form->tools);
+    baton_channel_parser_init(&parser->channels, form->reasoning, form->tools, form->functions);
     baton_reasoning_parser_init(&parser->reasoning, form->reasoning, form->opens_reasoning);
     if (!form->opens_call)
         return;
@@ -139,17 +139,49 @@ static bool take_calls(const struct baton_tool_parser *parser, const struct bato
     }
 }
 
+static void tell_early(struct baton_tool_parser *parser, const struct baton_tool_sink *sink)
+{
+    const struct baton_tool_format *format = format_of(parser);
+    const struct baton_buf *held = &parser->held;
+    struct baton_call *call = &parser->call;
+    if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value)
+        return;
+    if (format->middle)
+        baton_call_teller_push(&call->teller, parser->form.functions, held->data + call->name,
+                               call->n_name, held, call->value, sink);
+    else
+        baton_call_teller_push_named(&call->teller, format, parser->form.functions, held,
+                                     call->value, sink);
+}
+
+/* Ends a call that was told early; at is its end, if it has one. The rest of one that turned out to
+ * be none is text. */
+static void end_told(struct baton_tool_parser *parser, enum baton_verdict met, size_t at,
+                     const struct baton_tool_sink *sink)
+{
+    baton_call_teller_end(&parser->call.teller, sink);
+    if (met == BATON_YES)
+        (void)take_calls(parser, sink);
+    drop(parser, met == BATON_YES    ? at
+                 : met == BATON_MORE ? parser->held.len
+                                     : parser->call.scanned);
+    parser->trims = parser->behind_call = true;
+}
+
 /* Returns true when the call is over, parsed or not. */
 static bool step_call(struct baton_tool_parser *parser, bool is_over,
                       const struct baton_tool_sink *sink)
 {
     size_t at = 0;
     enum baton_verdict met = scan(parser);
+    tell_early(parser, sink);
     met = met == BATON_YES ? find_end(parser, is_over, &at) : met;
     if (met == BATON_MORE && !is_over)
         return false;
     parser->in_call = false;
-    if (met == BATON_YES && take_calls(parser, sink)) {
+    if (parser->call.teller.n_told) {
+        end_told(parser, met, at, sink);
+    } else if (met == BATON_YES && take_calls(parser, sink)) {
         drop(parser, at);
         parser->trims = parser->behind_call = true;
     } else { /* not parsed again, so that no text costs more than its length */

@@ -6,7 +6,8 @@
  *
  * Text that looks like a call but is none is passed on unchanged; so is a call that the end of the
  * text cuts off, and one of more than BATON_TOOL_CALL_MAX_BYTES. Only white space beside calls and
- * the markers around them are dropped. A call is passed on when it is complete.
+ * the markers around them are dropped. A call is passed on when it is complete, or in pieces
+ * (teller.h); of one in pieces that the end of the text cuts off, the pieces so far are passed on.
  *
  * Ownership: the parser owns what it holds; a sink borrows during its call.
  * Threading: one owner at a time.
@@ -21,6 +22,7 @@
 #include "gateway/chat/toolcall/channels.h"
 #include "gateway/chat/toolcall/format.h"
 #include "gateway/chat/toolcall/reasoning.h"
+#include "gateway/chat/toolcall/teller.h"
 
 struct baton_json;
 
@@ -45,6 +47,12 @@ struct baton_tool_sink {
     void (*reasoning)(void *user, const char *text, size_t n);
     /* arguments is a JSON object. */
     void (*call)(void *user, const char *name, size_t n_name, const char *arguments, size_t n);
+    /* A call whose arguments arrive in pieces, in place of `call`. call_begin returns false for a
+     * call that is wanted whole. The pieces are a JSON object, unless the text ends within it
+     * (is_cut). NULL: all are wanted whole. */
+    bool (*call_begin)(void *user, const char *name, size_t n_name);
+    void (*call_more)(void *user, const char *arguments, size_t n);
+    void (*call_end)(void *user, bool is_cut);
 };
 
 /* The call being read; see call.h. */
@@ -60,6 +68,7 @@ struct baton_call {
     size_t key, n_key;
     bool is_string;               /* tags: the value is marked as a string */
     struct baton_json *arguments; /* tags: the arguments so far */
+    struct baton_call_teller teller;
 };
 
 struct baton_tool_parser {

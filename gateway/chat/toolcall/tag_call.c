@@ -5,8 +5,8 @@
 
 /* ---- values ---- */
 
-static const struct baton_json *function_of(const struct baton_json *functions, const char *name,
-                                            size_t n)
+const struct baton_json *baton_function_of(const struct baton_json *functions, const char *name,
+                                           size_t n)
 {
     for (size_t i = 0; i < baton_json_size(functions); i++) {
         const struct baton_json *function = baton_json_get(baton_json_at(functions, i), "function");
@@ -70,7 +70,7 @@ static bool add_argument(const struct baton_tool_format *format, const struct ba
     const char *text = held->data + call->value;
     size_t n = value_end - call->value;
     const struct baton_json *function =
-        function_of(functions, held->data + call->name, call->n_name);
+        baton_function_of(functions, held->data + call->name, call->n_name);
     memcpy(key, held->data + call->key, call->n_key);
     key[call->n_key] = 0;
     drop_pad(format->tags.pad, &text, &n);

@@ -1,0 +1,123 @@
+/* Calls that are told while they arrive are the same as whole ones. */
+#include "tests/support/answer_formats.h"
+#include "tests/support/test.h"
+
+#include <string.h>
+
+#include "common/base/array.h"
+#include "common/base/json.h"
+#include "gateway/chat/toolcall/teller.h"
+#include "tests/unit/gateway/chat/toolcall/pieces.h"
+
+static struct baton_json *functions;
+
+static int setup(void **state)
+{
+    static const char text[] =
+        "[{\"function\":{\"name\":\"f\"}},{\"function\":{\"name\":\"g.h-2\"}}]";
+    struct baton_why why;
+    (void)state;
+    return baton_json_parse(text, sizeof text - 1, &functions, &why) ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    baton_json_free(functions);
+    return 0;
+}
+
+static struct baton_answer_form form_of(const char *format)
+{
+    const struct baton_tool_format *tools = tool_format_named(format);
+    return (struct baton_answer_form){.tools = tools, .functions = functions};
+}
+
+/* What is told early is the same text as what is told whole, in pieces of any size. */
+static void check(const char *format, const char *text, const char *want)
+{
+    struct baton_answer_form form = form_of(format);
+    size_t n = strlen(text);
+    check_pieces(&form, text, want);
+    for (size_t n_piece = 1; n_piece <= n; n_piece++) {
+        struct baton_buf out;
+        read_early(&form, text, n, n_piece, &out);
+        assert_string_equal(baton_buf_text(&out), want);
+        baton_buf_fini(&out);
+    }
+}
+
+static const struct {
+    const char *format, *text, *want;
+} calls[] = {
+    {"hermes", "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"}\\\"\"}}\n</tool_call>",
+     "«f({\"a\":\"}\\\"\"})»"},
+    {"hermes",
+     "So: <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>\n"
+     "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\" : [ 1 , 2.50 , true,null ], \"b\":{}}}"
+     "</tool_call>Done",
+     "So: «f({})»«f({\"a\":[1,2.5,true,null],\"b\":{}})»Done"},
+    {"hermes",
+     "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"\\u00e9\\ud83d\\ude00\\/\\n\\\\é\"}}"
+     "</tool_call>",
+     "«f({\"a\":\"é😀/\\n\\\\é\"})»"},
+    {"mistral",
+     "[TOOL_CALLS][{\"name\":\"f\",\"arguments\":{\"n\":-1e3}}, {\"name\":\"f\",\"arguments\":{}},"
+     "{\"name\":\"g\"}]",
+     "«f({\"n\":-1000})»«f({})»«g({})»"},
+    {"mistral-args", "[TOOL_CALLS]f[ARGS]{\"a\":1}[TOOL_CALLS]g.h-2[ARGS]{}",
+     "«f({\"a\":1})»«g.h-2({})»"},
+    {"mistral-id", "[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{\"a\": {\"b\": [{}]}}",
+     "«f({\"a\":{\"b\":[{}]}})»"},
+    {"command-r7b",
+     "<|START_ACTION|>[{\"tool_call_id\":\"0\",\"tool_name\":\"f\",\"parameters\":{\"a\":null}}]"
+     "<|END_ACTION|>",
+     "«f({\"a\":null})»"},
+    {"llama3", " {\"name\": \"f\", \"parameters\": {\"a\": 1.5}}\n", "«f({\"a\":1.5})»"},
+    {"functionary-v3.1", "<function=f>{\"a\": \"b\"}</function>", "«f({\"a\":\"b\"})»"},
+    {"hermes", "<tool_call>{\"arguments\":{\"a\":1},\"name\":\"f\"}</tool_call>", "«f({\"a\":1})»"},
+    {"hermes", "<tool_call>{\"name\":\"unknown\",\"arguments\":{\"a\":1}}</tool_call>",
+     "«unknown({\"a\":1})»"},
+    {"hermes", "<tool_call>{\"name\":\"f\",\"arguments\":[1]}</tool_call>",
+     "<tool_call>{\"name\":\"f\",\"arguments\":[1]}</tool_call>"},
+    {"harmony",
+     "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
+     "to=functions.f <|constrain|>json<|message|>{\"a\": \"<b>\", \"c\": 12}<|call|>",
+     "<|channel|>analysis<|message|>hm«f({\"a\":\"<b>\",\"c\":12})»"},
+};
+
+TEST(calls_told_early_are_those_told_whole)
+{
+    for (size_t i = 0; i < BATON_N_OF(calls); i++)
+        check(calls[i].format, calls[i].text, calls[i].want);
+}
+
+/* Each prefix of a call gives a prefix of its text, which holds every complete character. */
+TEST(a_call_that_is_cut_off_keeps_what_came)
+{
+    static const char text[] = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"bcd\",\"e\":12";
+    static const char want[] = "«f({\"a\":\"bcd\",\"e\":12";
+    struct baton_answer_form form = form_of("hermes");
+    size_t n_head = strlen("<tool_call>{\"name\":\"f\",\"arguments\":");
+    for (size_t n = n_head + 1; n < sizeof text; n++) {
+        struct baton_buf out;
+        read_early(&form, text, n, 3, &out);
+        size_t n_told = strlen("«f(") + n - n_head;
+        assert_int_equal(out.len, n_told + 3);
+        assert_memory_equal(out.data, want, n_told);
+        assert_string_equal(out.data + n_told, "...");
+        baton_buf_fini(&out);
+    }
+}
+
+TEST(what_follows_a_broken_call_is_text)
+{
+    struct baton_answer_form form = form_of("hermes");
+    static const char text[] = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}} and more";
+    struct baton_buf out;
+    read_early(&form, text, sizeof text - 1, 4, &out);
+    assert_string_equal(baton_buf_text(&out), "«f({\"a\":1})» and more");
+    baton_buf_fini(&out);
+}
+
+EACH_TEST(setup, teardown)
