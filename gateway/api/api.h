@@ -47,6 +47,7 @@ struct gw_api {
     int64_t max_per_key;       /* concurrent generations of one key; 0: unlimited */
     bool prefix_cache;         /* prompts may share KV blocks that were computed for others */
     bool prefix_of_key;        /* ... for others of the same API key only */
+    uint64_t cache_epoch;      /* prompts share KV blocks with those of the same epoch only */
     bool refuses_unknown;      /* unknown fields are errors on OpenAI's routes too */
     bool refuses_overlong; /* max_tokens beyond the context is an error there, and not reduced */
     bool model_sampling;   /* a body's absent fields get the model's sampling defaults */

@@ -28,6 +28,7 @@ BODIES = {
     "/v1/fim/completions": {"prompt": "Once", "max_tokens": 1},
     "/v1/chat/completions": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/embeddings": {"input": "Once"},
+    "/invocations": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/responses": {"input": "Once", "max_output_tokens": 1},
     "/v1/messages": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/messages/count_tokens": {"messages": MESSAGES},

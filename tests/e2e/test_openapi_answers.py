@@ -19,6 +19,11 @@ MORE = [
     ("/generate", {"prompt": [[7, 8], [9]], "max_new_tokens": 2}),
     ("/generate", {"prompt": "Once", "max_new_tokens": 3, "explain": 2, "timeline": True}),
     ("/generate", {"inputs": "Once", "parameters": {"max_new_tokens": 2}}),
+    ("/generate", {"text": ["a", "b"], "return_logprob": True,
+                   "sampling_params": {"max_new_tokens": 2}}),
+    ("/generate", {"input_ids": [7], "sampling_params": {"max_new_tokens": 1}}),
+    ("/invocations", {"prompt": "a", "max_tokens": 1}),
+    ("/invocations", {"input": "a"}),
     ("/completion", {"prompt": ["a", "b"], "n_predict": 2, "n_probs": 2, "return_tokens": True}),
     ("/completion", {"prompt": "a", "n_predict": 2, "n_probs": 2, "post_sampling_probs": True}),
     ("/", {"inputs": "Once", "parameters": {"max_new_tokens": 2, "details": True,
@@ -43,7 +48,8 @@ MORE = [
 ]
 GETS = ["/health", "/health?detail=1", "/live", "/ready", "/workers", "/version", "/debug/kv",
         "/slots", "/props", "/info", "/api/tags", "/api/ps", "/api/version", "/v1/models",
-        "/v1/models/tale"]
+        "/v1/models/tale", "/ping", "/liveness", "/readiness", "/health_generate", "/load",
+        "/get_model_info", "/get_server_info"]
 
 
 @pytest.fixture(scope="module")

@@ -145,6 +145,7 @@ static bool make_request(struct gw_choice *choice, const struct gw_completion_pa
                          choice->index % completion->options.n, request))
         return false;
     request->params.streaming = completion->options.streaming;
+    gw_params_set_cache_epoch(&request->params, api->cache_epoch);
     if (api->prefix_of_key) {
         struct gw_owner owner = gw_access_owner(api->access, completion->exchange);
         gw_params_set_cache_owner(&request->params, &owner);

@@ -2,6 +2,7 @@
 
 #include "gateway/api/completion/builder.h"
 #include "gateway/api/native/writer.h"
+#include "gateway/api/sglang/generate.h"
 #include "gateway/api/tgi/generate.h"
 
 enum { DEFAULT_NEW_TOKENS = 20 };
@@ -34,6 +35,8 @@ void gw_generate(struct gw_api *api, struct gw_exchange *exchange, const struct 
 {
     if (gw_tgi_is_body(body))
         gw_tgi_generate(api, exchange, body);
+    else if (gw_sglang_is_body(body))
+        gw_sglang_generate(api, exchange, body);
     else
         generate(api, exchange, body, false);
 }

@@ -201,6 +201,18 @@ static const struct {
                 "max_stop_sequences:integer max_input_tokens:integer max_total_tokens:integer "
                 "max_client_batch_size:integer router:string version:string sha:string"},
 
+    /* SGLang, vLLM */
+    {"SglangMeta", "id:string finish_reason:object|null prompt_tokens:integer "
+                   "completion_tokens:integer cached_tokens:integer weight_version:string "
+                   "output_token_logprobs?:[[any]] e2e_latency:number"},
+    {"SglangAnswer", "text:string output_ids:[integer] meta_info:SglangMeta steps?:[Step]"},
+    {"SglangModel", "model_path:string tokenizer_path:string served_model_name:string "
+                    "weight_version:string is_generation:boolean preferred_sampling_params:null"},
+    {"SglangServer", "model_path:string tokenizer_path:string served_model_name:string "
+                     "weight_version:string context_length:integer max_req_input_len:integer "
+                     "disable_radix_cache:boolean version:string"},
+    {"Load", "server_load:integer"},
+
     /* Ollama */
     {"OllamaFunction", "index:integer name:string arguments:object"},
     {"OllamaCall", "id:string function:OllamaFunction"},

@@ -352,6 +352,16 @@ void gw_params_read_cache(const struct gw_api *api, struct gw_fields *fields,
         set_salt(params, salt, n);
 }
 
+void gw_params_set_cache_epoch(struct gw_params *params, uint64_t epoch)
+{
+    uint8_t both[sizeof epoch + sizeof params->prefix_salt] = {0};
+    memcpy(both, &epoch, sizeof epoch);
+    if (params->has_prefix_salt)
+        memcpy(both + sizeof epoch, params->prefix_salt, sizeof params->prefix_salt);
+    if (epoch)
+        set_salt(params, both, sizeof both);
+}
+
 void gw_params_set_cache_owner(struct gw_params *params, const struct gw_owner *owner)
 {
     uint8_t both[sizeof owner->digest + sizeof params->prefix_salt] = {0};

@@ -55,7 +55,10 @@ void gw_params_read_priority(struct gw_fields *fields, enum baton_priority *prio
 void gw_params_read_cache(const struct gw_api *api, struct gw_fields *fields,
                           struct gw_params *params);
 
-/* Lets the request share KV blocks only with requests of the same owner, besides its cache_salt. */
+/* Lets the request share KV blocks only with requests of the same epoch, besides its cache_salt.
+ * The epoch 0 changes nothing. */
+void gw_params_set_cache_epoch(struct gw_params *params, uint64_t epoch);
+/* Likewise with requests of the same owner. */
 void gw_params_set_cache_owner(struct gw_params *params, const struct gw_owner *owner);
 
 /* Reads "service_tier": flex means batch, other texts change nothing. For routes that have it; call

@@ -14,19 +14,21 @@
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
+#include "gateway/api/openai/vllm.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
 #include "gateway/api/routes/health.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
+#include "gateway/api/sglang/generate.h"
 #include "gateway/api/tgi/generate.h"
 
 static const struct {
     gw_endpoint endpoint;
     const char *type;
 } answers[] = {
-    {gw_generate, "Generation|Generations|TgiAnswer"},
+    {gw_generate, "Generation|Generations|TgiAnswer|SglangAnswer|[SglangAnswer]"},
     {gw_tokenize, "Tokens"},
     {gw_detokenize, "Text"},
     {gw_health, "Health"},
@@ -34,6 +36,10 @@ static const struct {
     {gw_info_ready, "Ready"},
     {gw_info_workers, "Workers"},
     {gw_info_version, "Version"},
+    {gw_vllm_load, "Load"},
+    {gw_vllm_invocations, "ChatCompletion|Completion|Embeddings"},
+    {gw_sglang_model_info, "SglangModel"},
+    {gw_sglang_server_info, "SglangServer"},
     {gw_drain_worker, "Drain"},
     {gw_debug_kv, "KvAccounts"},
     {gw_openai_completions, "Completion"},

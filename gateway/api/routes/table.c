@@ -16,6 +16,7 @@
 #include "gateway/api/openai/completions.h"
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
+#include "gateway/api/openai/vllm.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/page.h"
 #include "gateway/api/responses/responses.h"
@@ -25,6 +26,7 @@
 #include "gateway/api/routes/health.h"
 #include "gateway/api/routes/info.h"
 #include "gateway/api/routes/text.h"
+#include "gateway/api/sglang/generate.h"
 #include "gateway/api/streams/resume.h"
 #include "gateway/api/tgi/generate.h"
 #include "gateway/api/tgi/writer.h"
@@ -100,6 +102,22 @@ static const struct gw_route routes[] = {
     {"GET", "/health", gw_health, GW_ANSWERS_JSON,
      "Report that the gateway is alive; ?detail=1 lists its checks"},
     {"GET", "/live", gw_live, GW_ANSWERS_JSON, "Report that the gateway is alive"},
+    {"GET", "/ping", gw_live, GW_ANSWERS_JSON, "Report that the gateway is alive, as vLLM does"},
+    {"GET", "/liveness", gw_live, GW_ANSWERS_JSON, "The same, as SGLang's router does"},
+    {"GET", "/readiness", gw_info_ready, GW_ANSWERS_JSON,
+     "Report whether prompts can be served, as SGLang's router does"},
+    {"GET", "/health_generate", gw_info_ready, GW_ANSWERS_JSON, "The same, as SGLang does"},
+    {"GET", "/load", gw_vllm_load, GW_ANSWERS_JSON,
+     "Report the number of open generations, as vLLM does"},
+    {"GET", "/get_model_info", gw_sglang_model_info, GW_ANSWERS_JSON,
+     "Describe the served model, as SGLang does"},
+    {"GET", "/get_server_info", gw_sglang_server_info, GW_ANSWERS_JSON,
+     "Report the server's properties, as SGLang does"},
+    {"POST", "/flush_cache", gw_sglang_flush_cache,
+     GW_ANSWERS_TEXT | GW_TAKES_NO_BODY | GW_FOR_OPERATORS,
+     "Let no later prompt share KV blocks with earlier ones; for operators"},
+    {"POST", "/invocations", gw_vllm_invocations, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
+     "Answer a body of chat, completions or embeddings, as vLLM does on SageMaker"},
     {"GET", "/ready", gw_info_ready, GW_ANSWERS_JSON, "Report whether prompts can be served"},
     {"GET", "/workers", gw_info_workers, GW_ANSWERS_JSON, "List the workers"},
     {"POST", "/workers/{id}/drain", gw_drain_worker,
