@@ -119,6 +119,13 @@ def test_models_for_anthropics_clients_are_as_they_are_described(calling, told):
 def test_a_stored_response_is_as_it_is_described(calling, told):
     made = calling.request("POST", "/v1/responses", BODIES["/v1/responses"])[1]
     path = f"/v1/responses/{made['id']}"
+    items = calling.request("GET", f"{path}/input_items")[1]
+    check(told, "get", "/v1/responses/{id}/input_items", items)
+    queued = calling.request("POST", "/v1/responses", {
+        **BODIES["/v1/responses"], "background": True})[1]
+    check(told, "post", "/v1/responses", queued)
+    canceled = calling.request("POST", f"/v1/responses/{queued['id']}/cancel")[1]
+    check(told, "post", "/v1/responses/{id}/cancel", canceled)
     for method in ("get", "delete"):
         status, answer, _ = calling.request(method.upper(), path)
         assert status == 200

@@ -227,8 +227,22 @@ void gw_completion_end_stream(struct gw_completion *completion)
 
 void gw_completion_leave_exchange(struct gw_completion *completion)
 {
-    if (!completion->stream)
+    if (!completion->stream && completion->exchange)
         gw_exchange_set_data(completion->exchange, NULL);
+}
+
+void gw_completion_detach(struct gw_completion *completion)
+{
+    gw_completion_leave_exchange(completion);
+    completion->exchange = NULL;
+}
+
+struct gw_completion *gw_completions_find(const struct gw_completions *completions, const char *id)
+{
+    struct gw_completion *completion = completion_list_first(&completions->others);
+    while (completion && (completion->exchange || strcmp(completion->id, id) != 0))
+        completion = completion_list_next(&completions->others, completion);
+    return completion;
 }
 
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,

@@ -116,6 +116,8 @@ struct gw_completion {
 };
 
 struct gw_completions *gw_completions_create(void);
+/* The completion without an exchange that has this id (without its prefix); NULL: none. */
+struct gw_completion *gw_completions_find(const struct gw_completions *completions, const char *id);
 void gw_completions_destroy(struct gw_completions *completions);
 /* Begins streams whose first token takes more than 1.5 s, and writes a keep-alive to streams that
  * were quiet for 15 s. */

@@ -233,6 +233,8 @@ static void submit(struct gw_completion *completion)
     gw_exchange_set_data(completion->exchange, completion);
     for (size_t i = 0; i < load.n_requests; i++)
         gw_completion_queue_next(completion);
+    if (completion->writer->accepted)
+        completion->writer->accepted(completion);
 }
 
 void gw_completion_start(struct gw_api *api, struct gw_exchange *exchange,

@@ -335,6 +335,8 @@ static void answer_batch(struct gw_completion *completion)
 
 static void answer_client(struct gw_completion *completion)
 {
+    if (!completion->options.streaming && !completion->exchange)
+        return; /* its writer keeps the answer */
     if (!completion->options.streaming && completion->options.batch) {
         answer_batch(completion);
     } else if (!completion->options.streaming) {
@@ -415,7 +417,10 @@ static void answer_error(struct gw_completion *completion, const struct gw_error
     const struct gw_answer_writer *writer = completion->writer;
     struct baton_buf data;
     if (!completion->begun) {
-        gw_exchange_respond_error(completion->exchange, error);
+        if (completion->exchange)
+            gw_exchange_respond_error(completion->exchange, error);
+        else
+            writer->failed(completion, error);
         return;
     }
     baton_buf_init(&data, GW_EVENT_MAX_BYTES);

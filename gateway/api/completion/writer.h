@@ -55,6 +55,12 @@ struct gw_answer_writer {
     void (*put_choice)(struct gw_choice *choice, struct baton_json_out *out);
     void (*put_answer)(struct gw_completion *completion, struct baton_json_out *out);
 
+    /* For whole answers whose client does not wait. accepted: the requests are queued; the writer
+     * may answer the client and detach the completion (gw_completion_detach). failed: a detached
+     * completion is over with an error. */
+    void (*accepted)(struct gw_completion *completion);
+    void (*failed)(struct gw_completion *completion, const struct gw_error *error);
+
     /* For both. */
     void (*token)(struct gw_choice *choice); /* its logprobs and its step are kept */
     void (*call)(struct gw_choice *choice, const struct gw_tool_call *call);
@@ -107,6 +113,9 @@ void gw_event_close(struct gw_event *event);
  * choice, which may be NULL. */
 void gw_completion_write(struct gw_completion *completion, struct gw_choice *choice,
                          const char *name, const char *data, size_t n);
+
+/* Parts the completion from its exchange, which its writer answers; it goes on without a client. */
+void gw_completion_detach(struct gw_completion *completion);
 
 /* The same for events that are formatted already. */
 void gw_completion_send(struct gw_completion *completion, struct gw_choice *choice,

@@ -156,6 +156,12 @@ static const struct {
                  "text:object tool_choice:string|object tools:[object] truncation:string "
                  "user?:string access_programs:null max_output_tokens:integer|null store:boolean "
                  "temperature:number top_p:number top_logprobs:integer steps?:[Step]"},
+    {"InputPart", "type:string text:string"},
+    {"InputItem", "id:string type:string status:string role?:string content?:[InputPart] "
+                  "summary?:[object] call_id?:string name?:string arguments?:string output?:any"},
+    {"ResponseItems", "object:string data:[InputItem] first_id:string|null last_id:string|null "
+                      "has_more:boolean"},
+    {"ResponseTokens", "object:string input_tokens:integer"},
     {"DeletedResponse", "id:string object:string deleted:boolean"},
 
     /* Anthropic */

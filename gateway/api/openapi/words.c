@@ -13,6 +13,7 @@ static const struct {
     {"add_generation_prompt", "Open the assistant's turn at the end of the prompt"},
     {"add_special_tokens", "Add special tokens, such as a beginning-of-text token"},
     {"allowed_token_ids", "The only tokens that may be drawn"},
+    {"background", "Answer at once, and go on without the client"},
     {"bad_words", "Texts that the output must not contain"},
     {"best_of", "The number of candidates, which is the number of answers"},
     {"cache_prompt", "Share computed KV blocks of the prompt with other requests"},

@@ -40,7 +40,7 @@ static const char *const without_effect[] = {"store",
                                              "stream_options",
                                              "parallel_tool_calls"};
 
-static const char *const unsupported[] = {"background", "conversation", "prompt"};
+static const char *const unsupported[] = {"conversation", "prompt"};
 
 static void read_include(struct gw_fields *fields, struct baton_sampling_params *sampling)
 {
@@ -66,12 +66,27 @@ static void read_truncation(struct gw_completion_builder *builder, const struct 
     builder->prompts.shortening.n_answer = turn->max_output_tokens;
 }
 
+/* Reads "background", after stream. */
+static void read_background(struct gw_completion_builder *builder, struct gw_turn *turn)
+{
+    struct gw_fields *fields = &builder->fields;
+    gw_field_bool(fields, "background", &turn->is_background);
+    if (turn->is_background && builder->options.streaming)
+        gw_fields_fail(fields, "background", "invalid_value",
+                       "background: not together with stream: true");
+    if (turn->is_background && !turn->stores)
+        gw_fields_fail(fields, "background", "invalid_value",
+                       "background: the response must be stored, and store is false, or the "
+                       "gateway stores none");
+}
+
 static void read_rest(struct gw_completion_builder *builder, struct gw_turn *turn)
 {
     struct gw_fields *fields = &builder->fields;
     struct baton_sampling_params *sampling = &builder->params.shared.sampling;
     int64_t n_top = 0;
     gw_field_bool(fields, "stream", &builder->options.streaming);
+    read_background(builder, turn);
     gw_field_int(fields, "max_output_tokens", 1, gw_builder_max_tokens(builder->api),
                  &turn->max_output_tokens);
     gw_field_int(fields, "top_logprobs", 0, BATON_MAX_LISTED, &n_top);
@@ -112,7 +127,43 @@ static void respond(struct gw_api *api, struct gw_exchange *exchange, const stru
                      api->facts->n_context_tokens);
 }
 
-void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
+/* ---- POST input_tokens ---- */
+
+/* Counts the tokens of the prompt of the body that was made of the given fields. */
+static void count(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                  const struct gw_fields *given, struct gw_turn *turn)
+{
+    struct gw_completion_builder builder;
+    struct baton_chat_input input = {0};
+    struct gw_tool_choice choice;
+    struct baton_tokens tokens = {0};
+    struct gw_answer answer;
+    gw_builder_init(&builder, api, exchange, body, &dialect);
+    gw_fields_leave_out_too(&builder.fields, given);
+    gw_params_read_model(api, &builder.fields);
+    gw_params_read(api, &builder.fields, &builder.params);
+    gw_messages_read(&builder.fields, &input, &choice);
+    read_rest(&builder, turn);
+    gw_builder_end_fields(&builder);
+    if (gw_prompts_encode_chat(api, &builder.fields, &input, SIZE_MAX, &tokens, NULL)) {
+        gw_answer_problem(exchange, &builder.fields.problem);
+    } else {
+        gw_answer_open(&answer);
+        baton_json_put_string(&answer.out, "object", "response.input_tokens");
+        baton_json_put_uint(&answer.out, "input_tokens", tokens.n);
+        gw_answer_close(&answer, exchange, 200);
+    }
+    baton_tokens_fini(&tokens);
+    gw_builder_fini(&builder);
+    gw_turn_fini(turn);
+}
+
+/* ---- both ---- */
+
+static void run(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body,
+                void (*act)(struct gw_api *api, struct gw_exchange *exchange,
+                            const struct baton_json *body, const struct gw_fields *given,
+                            struct gw_turn *turn))
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
@@ -120,7 +171,7 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
     gw_turn_init(&turn, api, exchange, &fields);
     struct baton_json *made = gw_responses_body(&fields, turn.conversation, !api->refuses_unknown);
     if (made || api->schema) { /* a schema records both readers, also without a valid body */
-        respond(api, exchange, made ? made : body, &fields, &turn);
+        act(api, exchange, made ? made : body, &fields, &turn);
     } else {
         gw_completion_refuse(api, exchange, &fields.problem);
         gw_turn_fini(&turn);
@@ -128,50 +179,13 @@ void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct
     baton_json_free(made);
 }
 
-/* ---- GET, DELETE ---- */
-
-static const char *id_of(const struct gw_exchange *exchange)
+void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    return strrchr(gw_exchange_path(exchange), '/') + 1;
+    run(api, exchange, body, respond);
 }
 
-static void answer_missing(struct gw_exchange *exchange)
+void gw_responses_input_tokens(struct gw_api *api, struct gw_exchange *exchange,
+                               const struct baton_json *body)
 {
-    gw_answer_error(exchange, 404, "response_not_found",
-                    "there is no such response: it was not stored, is too old or was evicted, or "
-                    "belongs to another API key");
-}
-
-void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
-                      const struct baton_json *none)
-{
-    struct gw_owner owner = gw_access_owner(api->access, exchange);
-    const struct gw_stored_response *stored =
-        gw_response_store_get(api->responses, &owner, id_of(exchange));
-    (void)none;
-    if (stored)
-        gw_exchange_respond(exchange, 200, "application/json", "", stored->body, stored->n_body);
-    else
-        answer_missing(exchange);
-}
-
-static void answer_deleted(struct gw_exchange *exchange, const char *id)
-{
-    struct gw_answer answer;
-    gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "id", id);
-    baton_json_put_string(&answer.out, "object", "response.deleted");
-    baton_json_put_bool(&answer.out, "deleted", true);
-    gw_answer_close(&answer, exchange, 200);
-}
-
-void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
-                         const struct baton_json *none)
-{
-    struct gw_owner owner = gw_access_owner(api->access, exchange);
-    (void)none;
-    if (gw_response_store_remove(api->responses, &owner, id_of(exchange)))
-        answer_deleted(exchange, id_of(exchange));
-    else
-        answer_missing(exchange);
+    run(api, exchange, body, count);
 }

@@ -1,6 +1,8 @@
-/* POST /v1/responses, GET and DELETE /v1/responses/{id} (docs/http-api.md): OpenAI's Responses API.
+/* OpenAI's Responses API (docs/http-api.md): /v1/responses and the paths below it.
  *
- * Responses are stored in memory, and only visible to the API key that made them (store.h).
+ * Responses are stored in memory, and only visible to the API key that made them (store.h). One in
+ * the background goes on without its client, which asks for it by its id; until its end the store
+ * has a response without an answer in its place.
  *
  * Ownership: see gateway/api/completion/completion.h.
  * Threading: loop thread.
@@ -13,9 +15,15 @@
 #include "gateway/api/api.h"
 
 void gw_responses(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
+void gw_responses_input_tokens(struct gw_api *api, struct gw_exchange *exchange,
+                               const struct baton_json *body);
 void gw_responses_get(struct gw_api *api, struct gw_exchange *exchange,
                       const struct baton_json *none);
 void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
                          const struct baton_json *none);
+void gw_responses_cancel(struct gw_api *api, struct gw_exchange *exchange,
+                         const struct baton_json *none);
+void gw_responses_input_items(struct gw_api *api, struct gw_exchange *exchange,
+                              const struct baton_json *none);
 
 #endif

@@ -28,7 +28,8 @@ struct gw_stored_response {
     struct baton_node in_owner;
     char *id, *body;             /* body: the response object as JSON */
     size_t n_body, bytes;        /* bytes: an upper estimate of all its memory */
-    struct baton_json *messages; /* the conversation; the last message is the answer */
+    struct baton_json *messages; /* the conversation; its last message is the answer; empty: the
+                                  * response is not over */
     int64_t stored_ns;
 };
 

@@ -69,6 +69,10 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
                        "previous_response_id: response \"%.140s\" does not exist: it was not "
                        "stored, is too old or was evicted; send the conversation as input",
                        text);
+    if (stored && !baton_json_size(stored->messages))
+        gw_fields_fail(fields, "previous_response_id", "response_not_over",
+                       "previous_response_id: response \"%.140s\" has no answer yet, or failed",
+                       text);
     return stored ? stored->messages : NULL;
 }
 

@@ -13,7 +13,7 @@
 
 struct gw_turn {
     struct gw_owner owner;
-    bool stores;
+    bool stores, is_background;      /* background: it goes on without its client */
     struct baton_json *conversation; /* array of messages, without the instructions */
     struct baton_json *tools;        /* as the client gave them; NULL: none */
     struct baton_buf echo;           /* members of the response object that repeat the body */

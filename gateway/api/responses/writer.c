@@ -210,6 +210,67 @@ static struct baton_json *message_of(const struct gw_choice *choice)
     return NULL;
 }
 
+/* ---- responses in the background ---- */
+
+/* Writes the response object of a completion that is not over, or failed. */
+static void put_unfinished(struct baton_buf *body, const struct gw_completion *completion,
+                           const char *status, const struct gw_error *error)
+{
+    const struct progress progress = {.status = status, .counts = error != NULL, .error = error};
+    struct baton_json_out out = baton_json_out(body);
+    baton_json_open(&out, NULL, '{');
+    put_response(&out, completion, &progress);
+    baton_json_close(&out, '}');
+}
+
+/* Stores what there is of the response; without its conversation, because it has no answer. */
+static bool store_unfinished(const struct gw_completion *completion, const struct baton_buf *body)
+{
+    char id[GW_ANSWER_ID_BYTES];
+    return !baton_buf_err(body) &&
+           !gw_response_store_put(completion->api->responses, &turn_of(completion)->owner,
+                                  gw_choice_id(&completion->choices[0], "resp", id), body,
+                                  baton_json_new_array(), baton_now_ns());
+}
+
+/* Answers the client of a response in the background at once. If its place in the store cannot be
+ * had, the client waits for the answer. */
+static void accepted(struct gw_completion *completion)
+{
+    struct gw_exchange *exchange = completion->exchange;
+    struct baton_buf body;
+    if (!turn_of(completion)->is_background)
+        return;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    put_unfinished(&body, completion, "queued", NULL);
+    if (store_unfinished(completion, &body)) {
+        gw_completion_detach(completion);
+        gw_answer_json(exchange, 200, &body);
+    }
+    baton_buf_fini(&body);
+}
+
+static void failed(struct gw_completion *completion, const struct gw_error *error)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    put_unfinished(&body, completion, "failed", error);
+    (void)store_unfinished(completion, &body); /* else it stays queued until its age ends it */
+    baton_buf_fini(&body);
+}
+
+void gw_response_cancel(struct gw_completion *completion)
+{
+    struct baton_buf body;
+    baton_buf_init(&body, GW_ANSWER_MAX_BYTES);
+    put_unfinished(&body, completion, "cancelled", NULL);
+    (void)store_unfinished(completion, &body);
+    gw_completion_gone(completion, "canceled by its client");
+    baton_buf_fini(&body);
+}
+
+/* ---- the end ---- */
+
 /* Stores the response for previous_response_id and GET /v1/responses/{id}. */
 static void store(struct gw_choice *choice)
 {
@@ -254,6 +315,8 @@ const struct gw_answer_writer gw_responses_writer = {
     .flush = flush_some,
     .end = write_end,
     .put_choice = put_choice,
+    .accepted = accepted,
+    .failed = failed,
     .done = store,
     .put_usage = put_usage,
     .put_failure = put_failure,

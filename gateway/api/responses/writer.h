@@ -19,4 +19,7 @@
 
 extern const struct gw_answer_writer gw_responses_writer;
 
+/* Ends a response in the background and stores it as "cancelled". */
+void gw_response_cancel(struct gw_completion *completion);
+
 #endif

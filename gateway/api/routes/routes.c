@@ -18,13 +18,22 @@
 
 enum { ALLOW_BYTES = 32 /* all the methods there are */ };
 
+/* Whether a route has this very path; others with a {name} in its place then do not lead to it. */
+static bool is_literal(const char *path)
+{
+    size_t i = 0;
+    while (i < gw_route_table.n_routes && strcmp(gw_route_table.routes[i].path, path) != 0)
+        i++;
+    return i < gw_route_table.n_routes && !strchr(path, '{');
+}
+
 static bool leads_to(const char *path, const struct gw_route *route)
 {
     size_t n = strcspn(route->path, "{");
     if (!route->path[n])
         return !strcmp(route->path, path);
     size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, "/");
-    return n_name && !strcmp(strchr(route->path, '}') + 1, path + n + n_name);
+    return n_name && !strcmp(strchr(route->path, '}') + 1, path + n + n_name) && !is_literal(path);
 }
 
 /* ---- other servers' APIs ---- */

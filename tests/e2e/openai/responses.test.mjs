@@ -76,7 +76,8 @@ test('a text can be held to a schema and parsed', async () => {
 
 test('refusals are the client\'s own error classes', async () => {
   for (const [fields, words] of [[{ temperature: -1 }, 'temperature'], [{ input: [] }, 'input'],
-    [{ tools: [{ type: 'custom' }] }, 'custom'], [{ background: true }, 'background']])
+    [{ tools: [{ type: 'custom' }] }, 'custom'],
+    [{ background: true, store: false }, 'background']])
     for (const stream of [false, true])
       await assert.rejects(client.responses.create({ ...greedy, ...fields, stream }),
         (error) => error instanceof OpenAI.BadRequestError && error.message.includes(words));
