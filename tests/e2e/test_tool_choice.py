@@ -145,6 +145,33 @@ def test_what_cannot_be_held_is_named(calling, more, param, words):
             and words in answer["error"]["message"]), answer
 
 
+UNHELD = {"type": "object", "$defs": {"d": {"type": "integer", "disallow": "string"}},
+          "properties": {"city": {"type": "string", "maxLength": 9, "pattern": "(?=a)b"},
+                         "days": {"allOf": [{"$ref": "#/$defs/d"}, {"minimum": 1, "maximum": 9}]},
+                         "a/b": {"oneOf": [{"type": "integer", "maximum": 9, "minimum": 0},
+                                           {"type": "number", "maximum": 8, "minimum": 0}]}},
+          "required": ["city", "days", "a/b"], "additionalProperties": False}
+
+
+def test_what_cannot_be_held_of_a_tool_that_is_not_strict_is_dropped(silent):
+    tools = [{"type": "function", "function": {"name": "f", "parameters": UNHELD}}]
+    dropped = ["a~1b/oneOf", "city/pattern", "days/disallow"]
+    for seed in range(3):
+        asked = body(tools=tools, tool_choice="required", seed=seed, max_tokens=400)
+        status, answer, headers = silent.request("POST", "/v1/chat/completions", asked)
+        assert status == 200, answer
+        places = headers["x-baton-ignored"].split(", ")
+        assert sorted(places) == [f"tools[0].function.parameters/properties/{place}"
+                                  for place in dropped]
+        for call in answer["choices"][0]["message"].get("tool_calls", []):
+            given = json.loads(call["function"]["arguments"])
+            assert (len(given["city"]) < 10 and 1 <= given["days"] <= 9 and 0 <= given["a/b"] <= 9
+                    and len(given) == 3)
+    tools[0]["function"]["strict"] = True
+    status, answer, _ = silent.request("POST", "/v1/chat/completions", asked)
+    assert status == 400 and "not supported" in answer["error"]["message"], answer
+
+
 @pytest.mark.parametrize("choice", [{"type": "any"}, {"type": "tool", "name": "weather"}])
 def test_anthropics_choices_force_blocks_of_calls(calling, choice):
     tools = [{"name": "weather", "input_schema": WEATHER}, {"name": "now", "input_schema": {
@@ -157,9 +184,13 @@ def test_anthropics_choices_force_blocks_of_calls(calling, choice):
     assert block["type"] == "tool_use"
     check({"function": {"name": block["name"], "arguments": json.dumps(block["input"])}})
     tools[0]["input_schema"] = {"type": "object", "properties": {"a": {"unevaluatedItems": False}}}
-    status, answer, _ = calling.request("POST", "/v1/messages", {
-        "messages": [{"role": "user", "content": "How?"}], "max_tokens": 3, "tools": tools,
-        "tool_choice": {"type": "any"}})
+    asked = {"messages": [{"role": "user", "content": "How?"}], "max_tokens": 3, "tools": tools,
+             "tool_choice": {"type": "any"}}
+    status, _, headers = calling.request("POST", "/v1/messages", asked)
+    assert status == 200
+    assert headers["x-baton-ignored"] == "tools[0].input_schema/properties/a/unevaluatedItems"
+    tools[0]["strict"] = True
+    status, answer, _ = calling.request("POST", "/v1/messages", asked)
     assert (status == 400
             and "tools[0].input_schema: #/properties/a" in answer["error"]["message"]), answer
 

@@ -344,6 +344,7 @@ static struct baton_json *read_tools(struct gw_fields *fields, struct gw_tool_ch
     struct baton_json *tools = baton_json_new_array();
     for (size_t i = 0; i < n && !fields->failed; i++)
         add_tool(fields, i, baton_json_at(given, i), tools);
+    gw_tool_choice_leave_out(fields, tools, choice);
     if (fields->failed || baton_json_size(tools))
         return tools;
     if (choice->is_forced)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gateway/api/params/grammar.h"
+#include "gateway/api/params/lenient.h"
 #include "gateway/chat/toolcall/structure.h"
 
 /* ---- the fields ---- */
@@ -65,7 +66,7 @@ struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct
     return choice;
 }
 
-/* ---- constraints on the answer ---- */
+/* ---- tools ---- */
 
 static bool any_is_strict(const struct baton_json *tools)
 {
@@ -90,6 +91,81 @@ static bool is_held(const struct baton_call_wish *wish, const struct baton_json 
         return !strcmp(name_of(tool), wish->name);
     return wish->is_forced || baton_tool_is_strict(tool);
 }
+
+/* ---- schemas of tools that are not strict ---- */
+
+struct place {
+    struct gw_fields *fields; /* NULL: drops are not told */
+    size_t index;
+    const char *schema;
+};
+
+static void tell_dropped(void *arg, const char *path)
+{
+    const struct place *place = arg;
+    if (place->fields)
+        gw_fields_leave_out(place->fields, "tools[%zu].%s%s", place->index, place->schema, path);
+}
+
+static struct baton_json *lenient_schema(const struct baton_json *tool, struct place *place)
+{
+    struct baton_json *schema = baton_tool_schema(parameters_of(tool));
+    struct baton_json *made = schema ? gw_schema_lenient(schema, tell_dropped, place) : NULL;
+    baton_json_free(schema);
+    return made;
+}
+
+/* Sets the members of an object in another, but for one of them. */
+static bool copy_but(struct baton_json *to, const struct baton_json *from, const char *key)
+{
+    bool ok = to;
+    for (void *it = baton_json_first(from); it && ok; it = baton_json_next(from, it))
+        if (strcmp(baton_json_key(it), key) != 0)
+            ok = baton_json_set(to, baton_json_key(it), baton_json_share(baton_json_member(it)));
+    return ok;
+}
+
+static struct baton_json *lenient_tool(const struct baton_json *tool, struct place *place)
+{
+    struct baton_json *made = baton_json_new_object(), *function = baton_json_new_object();
+    bool ok = copy_but(function, baton_json_get(tool, "function"), "parameters") &&
+              baton_json_set(function, "parameters", lenient_schema(tool, place)) &&
+              copy_but(made, tool, "function");
+    if (baton_json_set(made, "function", function) && ok)
+        return made;
+    baton_json_free(made);
+    return NULL;
+}
+
+/* Returns the tools with schemas that can be held, where they are not strict; NULL without
+ * memory. */
+static struct baton_json *lenient_tools(const struct baton_call_wish *wish, struct place *place)
+{
+    struct baton_json *made = baton_json_new_array();
+    bool ok = made;
+    for (size_t i = 0; i < baton_json_size(wish->tools) && ok; i++) {
+        const struct baton_json *tool = baton_json_at(wish->tools, i);
+        bool is_lenient = is_held(wish, tool) && !baton_tool_is_strict(tool);
+        place->index = i;
+        ok = baton_json_push(made, is_lenient ? lenient_tool(tool, place) : baton_json_share(tool));
+    }
+    if (ok)
+        return made;
+    baton_json_free(made);
+    return NULL;
+}
+
+void gw_tool_choice_leave_out(struct gw_fields *fields, const struct baton_json *tools,
+                              const struct gw_tool_choice *choice)
+{
+    const struct baton_call_wish wish = {
+        .tools = tools, .name = choice->name, .is_forced = choice->is_forced};
+    struct place place = {.fields = fields, .schema = choice->schema};
+    if (choice->is_forced && !fields->failed)
+        baton_json_free(lenient_tools(&wish, &place));
+}
+
+/* ---- constraints on the answer ---- */
 
 /* Checks each schema on its own, so that an error names the tool. Also checks and counts schemas
  * that do not constrain the answer, as gw_tool_choice_check_ahead does off the loop: the sums are
@@ -168,8 +244,12 @@ void gw_builder_constrain_tools(struct gw_completion_builder *builder,
     if (!choice->is_forced && given->kind == BATON_GRAMMAR_JSON_SCHEMA &&
         baton_json_parse(given->bytes, given->n, &answer, NULL))
         return; /* no memory, as it was parsed before: the schema alone constrains the answer */
+    struct place untold = {.schema = choice->schema};
+    struct baton_json *lenient = choice->is_forced ? lenient_tools(&wish, &untold) : NULL;
     wish.answer = answer;
+    wish.tools = lenient ? lenient : tools;
     hold(builder, &wish, choice->schema);
+    baton_json_free(lenient);
     baton_json_free(answer);
 }
 
@@ -207,6 +287,8 @@ static void check_all(const struct baton_json *body, const struct baton_json *to
         struct gw_fields fields = gw_fields(body);
         struct baton_json *schema = baton_tool_schema(parameters_of(tool));
         gw_grammar_check_schema(&fields, "tools", "tools", schema, sum);
+        if (schema && fields.failed)
+            baton_json_free(gw_schema_lenient(schema, NULL, NULL));
         baton_json_free(schema);
         check_all(body, baton_json_get(tool, "tools"), sum);
     }

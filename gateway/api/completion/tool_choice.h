@@ -28,6 +28,11 @@ struct gw_tool_choice {
  * NULL. */
 struct gw_tool_choice gw_tool_choice_read(struct gw_fields *fields, const struct baton_json *tools);
 
+/* Records the keywords of schemas that cannot be held, of forced tools that are not strict. Calls
+ * follow the rest of their schemas. tools: in the form of OpenAI's chat. */
+void gw_tool_choice_leave_out(struct gw_fields *fields, const struct baton_json *tools,
+                              const struct gw_tool_choice *choice);
+
 /* Constrains the answer to the choice. Call after gw_builder_extract_tools and
  * gw_builder_extract_reasoning. tools: in the form of OpenAI's chat. */
 void gw_builder_constrain_tools(struct gw_completion_builder *builder,

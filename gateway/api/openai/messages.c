@@ -224,6 +224,7 @@ void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
     input->messages = read_messages(fields);
     input->tools = read_tools(fields);
     *choice = gw_tool_choice_read(fields, input->tools);
+    gw_tool_choice_leave_out(fields, input->tools, choice);
     if (choice->is_none)
         input->tools = NULL; /* so that the model does not see them */
     input->documents = read_objects(fields, "documents");

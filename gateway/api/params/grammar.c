@@ -228,6 +228,20 @@ void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const 
     baton_buf_fini(&text);
 }
 
+enum baton_err gw_grammar_judge_schema(const struct baton_json *schema, struct baton_why *why)
+{
+    struct baton_buf text;
+    size_t n_states;
+    baton_buf_init(&text, BATON_GRAMMAR_MAX_BYTES);
+    struct baton_json_out out = baton_json_out(&text);
+    baton_json_put_value(&out, NULL, schema);
+    enum baton_err err = baton_buf_err(&text);
+    if (!err)
+        err = check(BATON_GRAMMAR_JSON_SCHEMA, baton_buf_text(&text), text.len, &n_states, why);
+    baton_buf_fini(&text);
+    return err;
+}
+
 void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
                                   const struct baton_buf *text)
 {

@@ -48,6 +48,10 @@ struct gw_grammar_sum {
 void gw_grammar_check_schema(struct gw_fields *fields, const char *field, const char *name,
                              const struct baton_json *schema, struct gw_grammar_sum *sum);
 
+/* Whether the schema can constrain an output. INVALID, LIMIT: *why has the reason. */
+enum baton_err gw_grammar_judge_schema(const struct baton_json *schema,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
 /* Constrains the output to a structure, whose schemas were checked, instead of the constraint so
  * far. */
 void gw_grammar_hold_to_structure(struct gw_fields *fields, struct gw_params *params,
