@@ -32,7 +32,10 @@ static struct baton_model_facts facts = {
     .name = "tale", .n_vocab = N_VOCAB, .n_context_tokens = N_CONTEXT, .n_eos = 1, .bos_id = -1};
 static const struct gw_model_names names = {.n = 2, .list = {"tale", "story"}};
 static const struct baton_fingerprint fingerprint = {.config = "c0"};
+static const struct baton_fim fim = {
+    .ids = {2000, 2001, 2002, 2003, 2004, 2005}, .ends = {2003}, .n_ends = 1};
 static struct gw_api api = {.facts = &facts,
+                            .fim = &fim,
                             .fingerprint = &fingerprint,
                             .names = &names,
                             .max_prompt_tokens = N_CONTEXT,
@@ -199,7 +202,9 @@ FUZZ(data, size)
                                          gw_llamacpp_apply_template,
                                          gw_tgi_generate_stream,
                                          gw_tgi_compatible,
-                                         gw_llamacpp_embedding};
+                                         gw_llamacpp_embedding,
+                                         gw_llamacpp_infill,
+                                         gw_mistral_fim};
     struct baton_json *body = NULL;
     if (!api.tokenizer)
         open_api();
