@@ -35,8 +35,9 @@ static void estimate_first(const struct baton_fleet *fleet, const struct baton_w
     double own_s = alone_s(&fleet->prefill, workload->prompt_tokens);
     estimate->wait_s = waiting * while_waiting_s;
     estimate->ttft_s = estimate->wait_s + own_s;
-    estimate->ttft_p99_s =
-        fmax(log(waiting / tail), 0) * while_waiting_s + own_s * (1 + tail_deviations * cv);
+    /* Of waits that are rarer than one in a hundred the mean knows and the tail does not. */
+    estimate->ttft_p99_s = fmax(estimate->ttft_s, fmax(log(waiting / tail), 0) * while_waiting_s +
+                                                      own_s * (1 + tail_deviations * cv));
 }
 
 static void estimate_later(const struct baton_fleet *fleet, const struct baton_workload *workload,
@@ -51,7 +52,8 @@ static void estimate_later(const struct baton_fleet *fleet, const struct baton_w
     double n_most = fmin(n + tail_deviations * sqrt(n), cost->max_rows - 1);
     estimate->sequences = n;
     estimate->itl_s = cost->base_s + cost->per_row_s * fmin(n + 1, cost->max_rows);
-    estimate->itl_p99_s = cost->base_s + cost->per_row_s * (fmax(n_most, 0) + 1);
+    estimate->itl_p99_s =
+        fmax(estimate->itl_s, cost->base_s + cost->per_row_s * (fmax(n_most, 0) + 1));
 }
 
 struct baton_estimate baton_queueing_estimate(const struct baton_fleet *fleet,

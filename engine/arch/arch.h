@@ -91,6 +91,10 @@ const struct baton_arch *baton_arch_find(const char *model_type);
 enum { BATON_ARCH_NAMES_BYTES = 512 };
 const char *baton_arch_names(char text[BATON_ARCH_NAMES_BYTES]);
 
+/* INVALID names the model_type when no architecture computes it; sizes are not judged. */
+enum baton_err baton_arch_check_family(const struct baton_model_config *config,
+                                       struct baton_why *why) BATON_MUST_CHECK;
+
 /* Finds the architecture of a model of this config, and makes its spec for n_context positions to
  * serve, at most those that the model knows; 0: all of these. Rotary embeddings that depend on the
  * context depend on this number. */

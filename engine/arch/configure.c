@@ -320,18 +320,25 @@ static enum baton_err check_wrapper(const struct baton_model_config *config, str
                       config->wrapper, config->model_type);
 }
 
+enum baton_err baton_arch_check_family(const struct baton_model_config *config,
+                                       struct baton_why *why)
+{
+    char names[BATON_ARCH_NAMES_BYTES];
+    if (!config->model_type[0])
+        return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
+    enum baton_err err = check_wrapper(config, why);
+    if (!err && !baton_arch_find(config->model_type))
+        err = baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
+                         config->model_type, baton_arch_names(names));
+    return err;
+}
+
 enum baton_err baton_arch_configure(const struct baton_model_config *config, int n_context,
                                     const struct baton_arch **arch, struct baton_spec *spec,
                                     struct baton_why *why)
 {
     const struct baton_arch *found = baton_arch_find(config->model_type);
-    char names[BATON_ARCH_NAMES_BYTES];
-    if (!config->model_type[0])
-        return baton_fail(why, BATON_INVALID, "model_type: must be given as text");
-    enum baton_err err = check_wrapper(config, why);
-    if (!err && !found)
-        err = baton_fail(why, BATON_INVALID, "model_type: \"%.40s\" is not supported (%s)",
-                         config->model_type, baton_arch_names(names));
+    enum baton_err err = baton_arch_check_family(config, why);
     if (!err)
         err = make_spec(found, config, n_context, spec, why);
     if (!err)

@@ -82,7 +82,8 @@ static enum baton_err set_facts(struct baton_checkpoint *checkpoint, struct bato
     if (!err)
         err = baton_model_config_require(config, &config->n_context, &reason);
     if (err)
-        return baton_fail(why, err, "%s: %s", checkpoint->config_path, reason.text);
+        return baton_fail(why, err, "%s: %.500s (model_type \"%s\")", checkpoint->config_path,
+                          reason.text, config->model_type);
     memcpy(facts->family, config->model_type, sizeof facts->family);
     facts->has_blocks = baton_checkpoint_has_blocks(checkpoint);
     facts->n_vocab = config->n_vocab;

@@ -74,6 +74,17 @@ def test_a_linked_model_serves_under_the_name_of_its_path(tmp_path, make, name):
             assert [served["id"] for served in json.load(answer)["data"]] == [name]
 
 
+@pytest.mark.parametrize("config", [
+    dict(model_type="mamba", hidden_size=64, vocab_size=100),
+    dict(model_type="deepseek_v3", vocab_size=100, max_position_embeddings=64)])
+def test_a_family_that_is_not_served_is_named_first(tmp_path, config):
+    """Whatever else is wrong with the directory: sizes, a tokenizer, weights."""
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    done = baton("up", "--state", tmp_path / "state", "--model", tmp_path)
+    assert done.returncode == 1
+    assert f'model_type: "{config["model_type"]}" is not supported (supported: ' in done.stderr
+
+
 def test_a_mistyped_model_is_told_what_may_be_meant(tmp_path):
     (tmp_path / "Tale-1B").symlink_to(FIXTURE)
     done = baton("up", "--state", tmp_path / "state", "--models", tmp_path, "--model", "tale1b")

@@ -24,7 +24,7 @@ static void generate(struct gw_api *api, struct gw_exchange *exchange,
     gw_field_bool(fields, "timeline", &own.timeline);
     (void)gw_field(fields, "prompt"); /* known, but tokenized only after all cheap checks */
     gw_builder_end_fields(&builder);
-    gw_prompts_read(api, fields, streaming ? GW_BATCH_NONE : GW_BATCH_IDS, (size_t)api->max_batch,
+    gw_prompts_read(api, fields, streaming ? GW_BATCH_NONE : GW_BATCH_ANY, (size_t)api->max_batch,
                     &builder.prompts);
     builder.options.batch = builder.prompts.is_batch;
     gw_builder_start(&builder, &gw_native_writer, "max_new_tokens", max_new_tokens,

@@ -218,7 +218,6 @@ static void read_prompt(struct gw_api *api, struct gw_fields *fields, const stru
 
 /* The allowed forms of a prompt, by the kind of batch that the route accepts. */
 static const char *const forms[] = {"a string or an array of token ids",
-                                    "a string, an array of token ids or an array of those",
                                     "a string, an array of token ids or an array of either"};
 
 /* Whether the value is a batch. Its first element decides: an array of numbers is one prompt. */
@@ -235,7 +234,7 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
     const char *field = field_of(prompts);
     size_t n = baton_json_size(json);
     enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
-    if (batch == GW_BATCH_NONE || (batch == GW_BATCH_IDS && first != BATON_JSON_ARRAY)) {
+    if (batch == GW_BATCH_NONE) {
         gw_fields_fail(fields, field, "invalid_type", "%s: must be %s, not an array of %s", field,
                        forms[batch], first == BATON_JSON_ARRAY ? "arrays" : "strings");
         return;

@@ -30,8 +30,8 @@ struct gw_prompts {
     struct gw_shortening shortening; /* of too long prompts; counts what cuts drop too */
 };
 
-/* The allowed elements of a batch. A single text or array of ids is always allowed. */
-enum gw_batch { GW_BATCH_NONE, GW_BATCH_IDS, GW_BATCH_ANY };
+/* Whether a batch of texts or arrays of ids is allowed. A single one always is. */
+enum gw_batch { GW_BATCH_NONE, GW_BATCH_ANY };
 
 /* Reads "suffix", before gw_prompts_read: each prompt then asks for the text between itself and the
  * suffix. "" counts as absent. */

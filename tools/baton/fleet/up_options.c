@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 
 #include "common/base/array.h"
 #include "common/base/os/file.h"
+#include "engine/arch/arch.h"
 #include "engine/checkpoint/config/model_config.h"
 #include "tools/baton/fleet/state.h"
 
@@ -153,6 +155,19 @@ static bool ends_in_gguf(const char *path)
     return n > 5 && !strcmp(path + n - 5, ".gguf");
 }
 
+/* Names a family that is not served before a process fails on a part of it. Whatever else is wrong
+ * in the config is the processes' to say. */
+static enum baton_err check_family(const char *model, struct baton_why *why)
+{
+    char path[PATH_MAX];
+    struct baton_why reason;
+    struct baton_model_config *config = calloc(1, sizeof *config);
+    bool is_known = !config || baton_model_config_read(model, config, path, NULL) ||
+                    !config->model_type[0] || !baton_arch_check_family(config, &reason);
+    free(config);
+    return is_known ? BATON_OK : baton_fail(why, BATON_INVALID, "%s: %s", path, reason.text);
+}
+
 static enum baton_err check_model(const char *model, struct baton_why *why)
 {
     static const char download[] = "baton pull downloads a model";
@@ -170,7 +185,7 @@ static enum baton_err check_model(const char *model, struct baton_why *why)
     if (!err && access(config, F_OK))
         err =
             baton_fail(why, BATON_INVALID, "--model %s: no config.json there; %s", model, download);
-    return err;
+    return err ? err : check_family(model, why);
 }
 
 static enum baton_err check_readable(const char *name, const char *path, struct baton_why *why)

@@ -47,6 +47,20 @@ TEST(sequences_obey_littles_law)
     assert_true(estimate.itl_p99_s > estimate.itl_s);
 }
 
+TEST(no_tail_is_below_its_mean)
+{
+    struct baton_fleet spread = fleet;
+    struct baton_workload workload = {.prompt_tokens = 100, .output_tokens = 100};
+    for (int n = 1; n <= 8; n++)
+        for (double rate = 0.01; rate < 60; rate *= 1.5) {
+            spread.n_prefill = spread.n_decode = n;
+            workload.rate_per_s = rate;
+            struct baton_estimate estimate = baton_queueing_estimate(&spread, &workload);
+            assert_false(estimate.ttft_p99_s < estimate.ttft_s); /* NaN: overloaded */
+            assert_false(estimate.itl_p99_s < estimate.itl_s);
+        }
+}
+
 TEST(an_idle_fleet_takes_what_the_work_takes)
 {
     const struct baton_workload workload = {
