@@ -19,7 +19,7 @@ API_SOURCES = [path.read_text() for folder in ("gateway/api", "engine/sampling")
                for path in (ROOT / folder).rglob("*.c")]
 GATEWAY_SOURCES = [path.read_text() for path in (ROOT / "gateway").rglob("*.c")]
 NUMBERS = {"error.n_prompt_tokens", "error.n_ctx"}  # of a prompt that does not fit
-TGI = ("/generate_stream", "/")
+TGI = ("/generate_stream", "/", "/chat_tokenize")
 MESSAGES = [{"role": "user", "content": "Tell me a story"}]
 # The model repeats one token, so that there are drafts.
 REPEATING = {"speculation": {"mode": "prompt_lookup", "min_tokens": 2}, "logit_bias": {"5": 100}}

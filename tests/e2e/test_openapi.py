@@ -31,6 +31,7 @@ BODIES = {
     "/invocations": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/responses": {"input": "Once", "max_output_tokens": 1},
     "/v1/responses/input_tokens": {"input": "Once"},
+    "/chat_tokenize": {"messages": MESSAGES},
     "/v1/messages": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/messages/count_tokens": {"messages": MESSAGES},
     "/api/generate": {"prompt": "Once", "num_predict": 1},

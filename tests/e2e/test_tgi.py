@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from fleet import Stream
+from fleet import Fleet, Stream
 
 STORY = "Once upon a time"
 SAMPLED = {"max_new_tokens": 24, "temperature": 0.9, "top_p": 0.95, "seed": 7}
@@ -141,3 +141,15 @@ def test_what_is_ignored_is_told(fleet):
     _, _, headers = fleet.request("POST", "/generate",
                                   {"inputs": STORY, "parameters": {"max_new_tokens": 1, "cat": 1}})
     assert headers["x-baton-ignored"] == "cat"
+
+
+def test_a_conversation_is_tokenized():
+    messages = [{"role": "user", "content": "Gr\u00fc\u00dfe, fox"}]
+    with Fleet(gateway_args=["--chat-template", "chatml"]) as chatting:
+        answer = chatting.post("/chat_tokenize", {"messages": messages})
+        text, tokens = answer["templated_text"], answer["tokenize_response"]
+        assert text == chatting.post("/apply-template", {"messages": messages})["prompt"]
+        assert tokens[0]["start"] == 0 and tokens[-1]["stop"] == len(text)
+        assert all(a["stop"] == b["start"] for a, b in zip(tokens, tokens[1:]))
+        status, error, _ = chatting.request("POST", "/chat_tokenize", {"messages": []})
+        assert status == 400 and error["error_type"] == "validation"

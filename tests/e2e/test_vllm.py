@@ -91,6 +91,17 @@ def test_every_chunk_counts_if_asked(fleet, path):
     assert all(chunk["usage"] is None for chunk in quiet[:-1])
 
 
+def test_a_conversation_is_embedded(fleet):
+    prompt = fleet.post("/apply-template", {"messages": MESSAGES,
+                                            "add_generation_prompt": False})["prompt"]
+    answers = [fleet.post("/v1/embeddings", body) for body in ({"messages": MESSAGES},
+                                                               {"input": prompt})]
+    assert answers[0]["data"] == answers[1]["data"]
+    status, answer, _ = fleet.request("POST", "/v1/embeddings",
+                                      {"messages": MESSAGES, "input": "a"})
+    assert status == 400 and "not together with input" in answer["error"]["message"]
+
+
 def test_reasoning_has_vllms_name_too(calling):
     body = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True},
             **written("Well.</think>Yes."), "tools": TOOLS}

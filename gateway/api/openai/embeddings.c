@@ -1,6 +1,7 @@
 #include "gateway/api/openai/embeddings.h"
 
 #include "gateway/api/embeddings/embeddings.h"
+#include "gateway/api/openai/messages.h"
 
 /* ---- the answer ---- */
 
@@ -52,6 +53,19 @@ static void read_format(struct gw_fields *fields, bool *base64)
     *base64 = gw_field_word(fields, "encoding_format", formats, 2) == 1;
 }
 
+/* Reads vLLM's "messages", a conversation to embed instead of the input; NULL: none. */
+static const struct baton_json *read_messages(const struct gw_api *api, struct gw_fields *fields,
+                                              const struct baton_json *input)
+{
+    bool is_given = baton_json_kind(baton_json_get(fields->body, "messages")) != BATON_JSON_NULL;
+    const struct baton_json *messages =
+        is_given || api->schema ? gw_messages_read_list(fields) : gw_field(fields, "messages");
+    gw_field_may_be_absent(fields, "messages");
+    if (is_given && input)
+        gw_fields_fail(fields, "messages", "invalid_value", "messages: not together with input");
+    return messages;
+}
+
 void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
                           const struct baton_json *body)
 {
@@ -64,8 +78,15 @@ void gw_openai_embeddings(struct gw_api *api, struct gw_exchange *exchange,
     read_format(&builder.fields, &own.base64);
     gw_prompts_read_truncation(api, &builder.fields, 0, &builder.prompts);
     (void)gw_field(&builder.fields, "user"); /* OpenAI uses it to detect abuse */
-    (void)gw_field(&builder.fields, "input");
+    const struct baton_json *input = gw_field(&builder.fields, "input");
+    const struct baton_json *messages = read_messages(api, &builder.fields, input);
     gw_builder_end_fields(&builder);
-    gw_embeddings_read_input(&builder, "input", GW_BATCH_ANY, false);
+    if (messages)
+        gw_prompts_read_chat(
+            api, &builder.fields,
+            &(struct baton_chat_input){.messages = messages, .no_generation_prompt = true},
+            &builder.prompts);
+    else
+        gw_embeddings_read_input(&builder, "input", GW_BATCH_ANY, false);
     gw_embeddings_start(&builder, &writer);
 }

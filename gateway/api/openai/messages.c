@@ -127,7 +127,7 @@ static size_t count_earlier(const struct baton_json *messages)
     return n;
 }
 
-static const struct baton_json *read_messages(struct gw_fields *fields)
+const struct baton_json *gw_messages_read_list(struct gw_fields *fields)
 {
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
@@ -221,7 +221,7 @@ static void read_openings(struct gw_fields *fields, struct baton_chat_input *inp
 void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
                       struct gw_tool_choice *choice)
 {
-    input->messages = read_messages(fields);
+    input->messages = gw_messages_read_list(fields);
     input->tools = read_tools(fields);
     *choice = gw_tool_choice_read(fields, input->tools);
     gw_tool_choice_leave_out(fields, input->tools, choice);

@@ -16,4 +16,7 @@ enum { GW_MAX_MESSAGES = 4096 };
 void gw_messages_read(struct gw_fields *fields, struct baton_chat_input *input,
                       struct gw_tool_choice *choice);
 
+/* Reads only "messages"; NULL after a problem. */
+const struct baton_json *gw_messages_read_list(struct gw_fields *fields);
+
 #endif

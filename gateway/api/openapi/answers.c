@@ -203,6 +203,8 @@ static const struct {
     {"TgiDetails", "finish_reason:string generated_tokens:integer seed:integer|null "
                    "prefill:[TgiToken] tokens:[TgiToken] top_tokens?:[[TgiToken]]"},
     {"TgiAnswer", "generated_text:string details?:TgiDetails steps?:[Step]"},
+    {"TgiPlacedToken", "id:integer text:string start:integer stop:integer"},
+    {"TgiChatTokens", "tokenize_response:[TgiPlacedToken] templated_text:string"},
     {"TgiInfo", "model_id:string model_pipeline_tag:string max_best_of:integer "
                 "max_stop_sequences:integer max_input_tokens:integer max_total_tokens:integer "
                 "max_client_batch_size:integer router:string version:string sha:string"},

@@ -63,6 +63,7 @@ static const struct {
     {gw_llamacpp_slots, "[LlamaSlot]"},
     {gw_llamacpp_props, "LlamaProps"},
     {gw_tgi_compatible, "[TgiAnswer]"},
+    {gw_tgi_chat_tokenize, "TgiChatTokens"},
     {gw_tgi_info, "TgiInfo"},
     {gw_ollama_generate, "OllamaGeneration"},
     {gw_ollama_chat, "OllamaChat"},

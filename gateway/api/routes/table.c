@@ -58,6 +58,8 @@ static const struct gw_route routes[] = {
      "Continue a prompt as a stream of tokens, as TGI does"},
     {"POST", "/", gw_tgi_compatible, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Continue a prompt, as TGI and Hugging Face's endpoints do"},
+    {"POST", "/chat_tokenize", gw_tgi_chat_tokenize, GW_ANSWERS_JSON,
+     "Render a conversation as a prompt and tokenize it, as TGI does"},
     {"GET", "/info", gw_tgi_info, GW_ANSWERS_JSON, "Report the server's properties, as TGI does"},
     {"POST", "/v1/completions", gw_openai_completions, GW_ANSWERS_JSON | GW_ANSWERS_EVENTS,
      "Continue prompts, as OpenAI does"},
@@ -145,6 +147,7 @@ static const struct gw_route_dialect dialects[] = {
     {"/completions", &gw_llamacpp_errors, false},
     {"/embedding", &gw_llamacpp_errors, false},
     {"/embeddings", &gw_llamacpp_errors, false},
+    {"/chat_tokenize", &gw_tgi_errors, false},
     {"/generate_stream", &gw_tgi_errors, false},
     {"/", &gw_tgi_errors, false}, /* only this path: every other one has a name after it */
 };

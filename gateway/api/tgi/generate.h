@@ -24,5 +24,7 @@ void gw_tgi_compatible(struct gw_api *api, struct gw_exchange *exchange,
 
 /* GET /info: the model and the bounds of requests. */
 void gw_tgi_info(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
+void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct baton_json *body);
 
 #endif
