@@ -263,8 +263,8 @@ def test_the_generation_object(fleet):
     body = {"max_new_tokens": 8, "top_k": 5, "explain": 2, "timeline": True, **REPEATING}
     whole = fleet.post("/generate", {"prompt": "Once upon a time", **body})
     texts = ["Once upon", "The cat"]
-    said = [answer["text"] for answer in fleet.post("/generate", {"prompt": texts, **body})["results"]]
-    assert said == [fleet.post("/generate", {"prompt": text, **body})["text"] for text in texts]
+    several = fleet.post("/generate", {"prompt": texts, **body})["results"]
+    assert [answer["text"] for answer in several] == [fleet.post("/generate", {"prompt": text, **body})["text"] for text in texts]
     mixed = fleet.post("/generate", {"prompt": ["a", [5]]}, 400)["error"]
     assert (mixed["param"], mixed["code"]) == ("prompt[1]", "invalid_type")
     batch = fleet.post("/generate", {"prompt": [[5, 6], [7, 8]], **body})
