@@ -264,7 +264,8 @@ def test_the_generation_object(fleet):
     whole = fleet.post("/generate", {"prompt": "Once upon a time", **body})
     texts = ["Once upon", "The cat"]
     several = fleet.post("/generate", {"prompt": texts, **body})["results"]
-    assert [answer["text"] for answer in several] == [fleet.post("/generate", {"prompt": text, **body})["text"] for text in texts]
+    alone = [fleet.post("/generate", {"prompt": text, **body}) for text in texts]
+    assert [answer["text"] for answer in several] == [answer["text"] for answer in alone]
     mixed = fleet.post("/generate", {"prompt": ["a", [5]]}, 400)["error"]
     assert (mixed["param"], mixed["code"]) == ("prompt[1]", "invalid_type")
     batch = fleet.post("/generate", {"prompt": [[5, 6], [7, 8]], **body})
