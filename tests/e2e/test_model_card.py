@@ -48,6 +48,11 @@ def test_every_name_of_the_model_is_listed(fleet):
         assert [m["name"] for m in get(fleet, path)["models"]] == ["story:latest", "a:4m"]
 
 
+def test_an_unknown_model_is_refused_with_the_members_of_an_error_and_no_others(fleet):
+    status, answer, _ = fleet.request("GET", "/v1/models/other")
+    assert status == 404 and set(answer["error"]) == {"message", "type", "code", "param"}
+
+
 def test_the_size_and_the_format_are_those_of_the_files(fleet):
     model = get(fleet, "/v1/models")["data"][0]
     assert (model["family"], model["quantization"], model["dtype"]) == ("gpt2", "F16", "f32")

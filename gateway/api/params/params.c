@@ -195,8 +195,7 @@ static void read_bias(const struct gw_api *api, struct gw_fields *fields,
 
 void gw_params_refuse_model(const struct gw_api *api, const char *name, struct gw_problem *problem)
 {
-    problem->status = 404;
-    problem->code = "model_not_found";
+    *problem = (struct gw_problem){.status = 404, .code = "model_not_found"};
     (void)snprintf(problem->param, sizeof problem->param, "model");
     (void)snprintf(problem->message, sizeof problem->message,
                    "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->names->list[0]);
