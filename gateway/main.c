@@ -41,8 +41,8 @@ static const struct baton_option option_table[] = {
     TEXT(chat_template, "chat-template", "auto",
          "chat template: a built-in name or a file; auto: the model's"),
     TEXT(served_model_name, "served-model-name", "",
-         "model names that clients may use, separated by commas; responses show the first; \"\": "
-         "the model's own name"),
+         "model names that clients may use, separated by commas; responses show the first; *: any "
+         "name; \"\": the model's own name"),
     CHOICE(unknown_fields, "unknown-fields", "ignore", "ignore|refuse",
            "unknown fields of a request on OpenAI's routes: listed in x-baton-ignored, or rejected "
            "with 400"),

@@ -5,6 +5,10 @@
 
 static enum baton_err add(struct gw_model_names *names, char *name, struct baton_why *why)
 {
+    if (!strcmp(name, "*")) {
+        names->is_any = true;
+        return BATON_OK;
+    }
     if (!*name || strlen(name) > GW_MAX_MODEL_NAME_BYTES)
         return baton_fail(why, BATON_INVALID,
                           "--served-model-name: name %d must have 1 to %d bytes, not %zu",
@@ -29,6 +33,8 @@ enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *li
         return BATON_NO_MEMORY;
     for (char *rest = names->text, *name; !err && (name = strsep(&rest, ","));)
         err = add(names, name, why);
+    if (!err && !names->n) /* only "*" */
+        names->list[names->n++] = own;
     return err;
 }
 
@@ -37,7 +43,7 @@ bool gw_model_names_has(const struct gw_model_names *names, const char *name)
     for (int i = 0; i < names->n; i++)
         if (!strcmp(names->list[i], name))
             return true;
-    return false;
+    return names->is_any;
 }
 
 void gw_model_names_fini(struct gw_model_names *names)

@@ -16,10 +16,12 @@ enum { GW_MAX_MODEL_NAMES = 16, GW_MAX_MODEL_NAME_BYTES = 128 };
 struct gw_model_names {
     int n;
     const char *list[GW_MAX_MODEL_NAMES]; /* answers show the first */
+    bool is_any;                          /* clients may use any name */
     char *text;
 };
 
-/* list: names separated by commas; "" for the model's own, which is borrowed. */
+/* list: names separated by commas, "*" for any; "" or "*" alone for the model's own, which is
+ * borrowed. */
 enum baton_err gw_model_names_parse(struct gw_model_names *names, const char *list, const char *own,
                                     struct baton_why *why) BATON_MUST_CHECK;
 bool gw_model_names_has(const struct gw_model_names *names, const char *name);

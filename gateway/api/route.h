@@ -16,15 +16,16 @@ enum {
     GW_ANSWERS_EVENTS = 2, /* server-sent events */
     GW_ANSWERS_LINES = 4,  /* a JSON object per line */
     GW_ANSWERS_TEXT = 8,
-    GW_ANSWERS_FILE = 16,    /* a file of the playground */
-    GW_TAKES_NO_BODY = 32,   /* although it is a POST */
-    GW_FOR_OPERATORS = 64,   /* other clients get a 403 */
-    GW_NAMES_A_SECRET = 128, /* the path's {id}: logs show its first characters only */
-    GW_ONLY_ACCEPTS = 256    /* answers 202: the work goes on */
+    GW_ANSWERS_FILE = 16,      /* a file of the playground */
+    GW_TAKES_NO_BODY = 32,     /* although it is a POST */
+    GW_FOR_OPERATORS = 64,     /* other clients get a 403 */
+    GW_NAMES_A_SECRET = 128,   /* the path's {id}: logs show its first characters only */
+    GW_NAME_HAS_SLASHES = 512, /* the path's {id} is the rest of the path */
+    GW_ONLY_ACCEPTS = 256      /* answers 202: the work goes on */
 };
 
 struct gw_route {
-    const char *method, *path; /* {name} stands for one segment of the path */
+    const char *method, *path; /* {name} stands for one segment, see also below */
     gw_endpoint endpoint;
     unsigned answers; /* and the flags of its requests */
     const char *summary;

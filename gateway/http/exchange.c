@@ -9,7 +9,7 @@
 
 static size_t text_bytes(const struct gw_head *head)
 {
-    size_t n = head->method.n + head->path.n + head->query.n + 3;
+    size_t n = head->method.n + GW_PATH_ROOM_BYTES + head->path.n + head->query.n + 3;
     for (size_t i = 0; i < head->n_headers; i++)
         n += head->headers[i].name.n + head->headers[i].value.n + 2;
     return n;
@@ -73,6 +73,7 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
     exchange->conn = conn;
     exchange->arrived_ns = baton_now_ns();
     exchange->method = put(&at, head->method);
+    at += GW_PATH_ROOM_BYTES;
     char *path = put(&at, head->path);
     gw_path_normalise(path);
     exchange->path = path;
@@ -122,6 +123,18 @@ const char *gw_exchange_method(const struct gw_exchange *exchange)
 const char *gw_exchange_path(const struct gw_exchange *exchange)
 {
     return exchange->path;
+}
+
+void gw_exchange_prefix_path(struct gw_exchange *exchange, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    exchange->path -= n;
+    memcpy((char *)(uintptr_t)exchange->path, prefix, n);
+}
+
+void gw_exchange_cut_path(struct gw_exchange *exchange, size_t n)
+{
+    exchange->path += n;
 }
 
 const char *gw_exchange_query(const struct gw_exchange *exchange)

@@ -315,9 +315,12 @@ void gw_path_normalise(char *path)
         if (is_unreserved(c)) {
             *to++ = (char)c;
             from += 3;
+        } else if (*from == '/' && to > path && to[-1] == '/') {
+            from++;
         } else {
             *to++ = *from++;
         }
     }
+    to -= to > path + 1 && to[-1] == '/';
     *to = 0;
 }

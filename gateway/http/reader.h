@@ -59,7 +59,8 @@ enum baton_err gw_head_parse(const char *bytes, size_t n, size_t max_bytes,
                              struct gw_head_scan *scan, struct gw_head *head, size_t *n_used,
                              struct gw_error *refusal) BATON_MUST_CHECK;
 
-/* Decodes the percent-escapes of unreserved characters in place (RFC 3986 section 6.2.2.2). Other
+/* Makes one path of those that mean the same, in place: drops slashes behind a slash and at the
+ * end, and decodes the escapes of unreserved characters (RFC 3986 section 6.2.2.2). Other
  * escapes differ in meaning from their character, so "/a%2Fb" stays one segment. Each '%' must be
  * followed by two hexadecimal digits, as in a gw_head's path. */
 void gw_path_normalise(char *path);

@@ -118,8 +118,13 @@ void gw_http_stop(struct gw_http_server *server, void (*closed)(void *arg), void
 
 /* ---- the request: borrowed views that live as long as the exchange ---- */
 const char *gw_exchange_method(const struct gw_exchange *exchange); /* "POST" */
-const char *gw_exchange_path(const struct gw_exchange *exchange);   /* without the query */
-const char *gw_exchange_query(const struct gw_exchange *exchange);  /* after '?', "" without one */
+/* Put a prefix before the path, of at most GW_PATH_ROOM_BYTES together, or drop its first n bytes:
+ * for on_head, which may know the path under another name. */
+enum { GW_PATH_ROOM_BYTES = 4 };
+void gw_exchange_prefix_path(struct gw_exchange *exchange, const char *prefix);
+void gw_exchange_cut_path(struct gw_exchange *exchange, size_t n);
+const char *gw_exchange_path(const struct gw_exchange *exchange);  /* without the query */
+const char *gw_exchange_query(const struct gw_exchange *exchange); /* after '?', "" without one */
 /* Returns a header's value by lower-case name, "" when it is absent. */
 const char *gw_exchange_header(const struct gw_exchange *exchange, const char *name);
 /* Returns n bytes, followed by a zero. Valid until on_request returns. */

@@ -6,9 +6,10 @@ import re
 import shutil
 import struct
 import zlib
+from urllib.parse import quote
 
 import pytest
-from fleet import NO_SUSPICION, PATIENCE_S, Process, Stream, free_port, wait_for
+from fleet import NO_SUSPICION, PATIENCE_S, Fleet, Process, Stream, free_port, wait_for
 
 FLEET = dict(gateway_args=["--chat-template", "chatml", *NO_SUSPICION])
 # Agents shorten a conversation when an error's text matches one of their patterns.
@@ -271,3 +272,71 @@ def test_curls_type_is_taken_of_programs_only(fleet, headers, status):
     body = json.dumps({"prompt": "a", "max_tokens": 1})
     assert fleet.request("POST", "/v1/completions", body, form)[0] == status
     assert fleet.request("POST", "/v1/completions", "prompt=a", form)[0] in (403, 415)
+
+
+@pytest.mark.parametrize("path", [
+    "/chat/completions", "/v1/chat/completions/", "//v1/chat/completions", "/v1//chat/completions",
+    "/v1/v1/chat/completions", "//chat//completions//", "/v1/chat%2Dcompletions"])
+def test_paths_of_openais_api(fleet, path):
+    status, answer, _ = fleet.request("POST", path, {"messages": CHAT, "max_tokens": 1})
+    assert status == (404 if "%2D" in path else 200) and ("choices" in answer) == (status == 200)
+
+
+def test_other_routes_without_their_version(fleet):
+    assert fleet.request("GET", "/models/")[1] == fleet.request("GET", "/v1/models")[1]
+    assert fleet.request("GET", "/models/tale")[0] == 200
+    answer = fleet.post("/responses", {"input": "a", "max_output_tokens": 1})
+    assert fleet.request("GET", f"/responses/{answer['id']}/")[1]["id"] == answer["id"]
+    assert answer["id"] not in fleet.gateway.text()  # it is a secret
+    body = {"messages": CHAT, "max_tokens": 1}
+    assert fleet.post("/messages", body)["type"] == "message"
+    assert fleet.post("/messages/count_tokens", {"messages": CHAT})["input_tokens"] > 0
+    assert "content" in fleet.post("/completions", {"prompt": "a", "n_predict": 1})  # llama.cpp's
+    assert fleet.request("POST", "/chat/completions", {})[0] == 400
+    assert fleet.request("DELETE", "/models")[0] == 405
+
+
+@pytest.mark.parametrize("path,kind", [
+    ("/messages/nothing", "Anthropic"), ("/v1/messages/nothing", "Anthropic"),
+    ("/v1/v1/messages/nothing", "Anthropic"), ("//v1/chat/nothing", "OpenAI"),
+    ("/nothing", "OpenAI"), ("//api/nothing/", "Ollama"), ("/v1", "OpenAI")])
+def test_an_unknown_path_is_told_in_its_apis_shape(fleet, path, kind):
+    status, answer, _ = fleet.request("POST", path, {})
+    shape = ("Anthropic" if answer.get("type") == "error"
+             else "Ollama" if isinstance(answer["error"], str) else "OpenAI")
+    assert status == 404 and (shape == kind or path == "/messages/nothing")
+
+
+def test_a_models_name_may_need_escapes():
+    names = ["Acme/Tale-1B", "q F16.gguf", "tale:4m", "f\u00fcchse", "50%"]
+    with Fleet(prefill=0, decode=0,
+               gateway_args=["--served-model-name", ",".join(names)]) as named:
+        for name in names:
+            path = "/v1/models/" + quote(name, safe="")
+            assert named.request("GET", path)[1]["id"] == name, path
+            assert named.request("GET", path.removeprefix("/v1") + "/")[1]["id"] == name
+        assert named.request("GET", "/v1/models/Acme/Tale-1B")[1]["id"] == "Acme/Tale-1B"
+        for other in ("Acme%252FTale-1B", "Acme%00", "%FF", "a" * 2000, "tale"):
+            status, answer, _ = named.request("GET", "/v1/models/" + other)
+            assert (status, answer["error"]["code"]) == (404, "model_not_found")
+        listed = named.request("GET", "/v1/models")[1]["data"]
+        assert [model["id"] for model in listed] == names
+        assert [model["name"] for model in named.request("GET", "/api/tags")[1]["models"]] == [
+            name if ":" in name else name + ":latest" for name in names]
+
+
+def test_any_name_may_be_taken():
+    with Fleet(gateway_args=["--served-model-name", "*"]) as any_name:
+        for path, body in (("/v1/completions", {"prompt": "a", "max_tokens": 1}),
+                           ("/api/generate", {"prompt": "a", "stream": False,
+                                              "options": {"num_predict": 1}})):
+            answer = any_name.post(path, {"model": "gpt-3.5-turbo", **body})
+            assert answer["model"].split(":")[0] == "tale"
+        assert any_name.request("GET", "/v1/models")[1]["data"][0]["id"] == "tale"
+
+
+def test_an_unknown_model_is_told_in_ollamas_words(fleet):
+    for path, body in (("/api/chat", {"messages": CHAT}), ("/api/show", {}),
+                       ("/v1/chat/completions", {"messages": CHAT})):
+        status, answer, _ = fleet.request("POST", path, {"model": "x", **body})
+        assert status == 404 and "model 'x' not found" in error_of(answer)["message"]

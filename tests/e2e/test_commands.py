@@ -131,7 +131,7 @@ def test_a_url_may_lack_the_scheme_and_end_in_v1(fleet, url):
 @pytest.mark.parametrize("words, message", [
     (["llama3.2", "hi"], '"baton pull llama3.2" downloads one'),
     (["Mine-1B", "hi"], 'start one with "baton up --detach --model Mine-1B"'),
-    (["--model", "nobodys", "hi"], '"nobodys" is not served here; "tale" is'),
+    (["--model", "nobodys", "hi"], 'model \'nobodys\' not found; "tale" is served here'),
     ([], "no prompt, and nothing on stdin")], ids=lambda words: str(words)[:16])
 def test_run_says_what_is_missing(fleet, models, words, message):
     done = baton("run", "--state", fleet.state, *words, stdin=subprocess.DEVNULL,

@@ -92,7 +92,7 @@ def test_a_model_has_the_names_it_is_given(fleet):
         assert fleet.request("GET", f"/v1/models/{name}")[0] == 200
     status, answer, _ = ask(fleet, "/v1/completions", model="tale", max_tokens=1)
     assert status == 404 and answer["error"]["code"] == "model_not_found"
-    assert '"story" is' in answer["error"]["message"]
+    assert '"story" is served' in answer["error"]["message"]
 
 
 def test_a_gateway_may_refuse_all_that():

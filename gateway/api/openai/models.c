@@ -6,6 +6,7 @@
 #include "gateway/api/anthropic/models.h"
 #include "gateway/api/embeddings/embeddings.h"
 #include "gateway/api/model_card.h"
+#include "gateway/api/path_param.h"
 
 static void put_known(struct baton_json_out *out, const char *key, double value)
 {
@@ -133,7 +134,10 @@ void gw_openai_models(struct gw_api *api, struct gw_exchange *exchange,
 void gw_openai_model(struct gw_api *api, struct gw_exchange *exchange,
                      const struct baton_json *none)
 {
-    const char *name = strrchr(gw_exchange_path(exchange), '/') + 1;
+    static const char before[] = "/v1/models/";
+    char text[GW_PATH_PARAM_BYTES];
+    const char *path = gw_exchange_path(exchange) + sizeof before - 1;
+    const char *name = gw_path_param(path, strlen(path), text);
     struct gw_problem problem;
     struct gw_answer answer;
     (void)none;

@@ -198,7 +198,8 @@ void gw_params_refuse_model(const struct gw_api *api, const char *name, struct g
     *problem = (struct gw_problem){.status = 404, .code = "model_not_found"};
     (void)snprintf(problem->param, sizeof problem->param, "model");
     (void)snprintf(problem->message, sizeof problem->message,
-                   "model: \"%.64s\" is not served here; \"%.128s\" is", name, api->names->list[0]);
+                   "model '%.128s' not found; \"%.128s\" is served here", name,
+                   api->names->list[0]);
 }
 
 void gw_params_read_model(const struct gw_api *api, struct gw_fields *fields)

@@ -5,14 +5,16 @@
 
 #include "common/base/log.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/path_param.h"
 
 /* "/workers/{id}/drain" */
 static struct gw_worker *named_by(const struct gw_api *api, const char *path)
 {
-    const char *id = path + sizeof "/workers/" - 1;
-    size_t n = strcspn(id, "/");
+    char text[GW_PATH_PARAM_BYTES];
+    const char *at = path + sizeof "/workers/" - 1;
+    const char *id = gw_path_param(at, strcspn(at, "/"), text);
     struct gw_worker *worker = gw_worker_list_first(&api->fleet->workers);
-    while (worker && (strlen(worker->id) != n || memcmp(worker->id, id, n) != 0))
+    while (worker && strcmp(worker->id, id) != 0)
         worker = gw_worker_list_next(&api->fleet->workers, worker);
     return worker;
 }

@@ -32,8 +32,35 @@ static bool leads_to(const char *path, const struct gw_route *route)
     size_t n = strcspn(route->path, "{");
     if (!route->path[n])
         return !strcmp(route->path, path);
-    size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, "/");
+    const char *ends = route->answers & GW_NAME_HAS_SLASHES ? "" : "/";
+    size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, ends);
     return n_name && !strcmp(strchr(route->path, '}') + 1, path + n + n_name) && !is_literal(path);
+}
+
+static bool is_path(const char *path)
+{
+    for (size_t i = 0; i < gw_route_table.n_routes; i++)
+        if (leads_to(path, &gw_route_table.routes[i]))
+            return true;
+    return false;
+}
+
+/* Gives a path of OpenAI's or Anthropic's API the name that the table has. Clients leave "/v1" out,
+ * or have it in their base URL and in their path. */
+static void name_path(struct gw_exchange *exchange)
+{
+    static const char top[] = "/v1";
+    size_t n = sizeof top - 1;
+    const char *path = gw_exchange_path(exchange);
+    if (is_path(path))
+        return;
+    if (gw_route_is_below(path, top) && gw_route_is_below(path + n, top)) {
+        gw_exchange_cut_path(exchange, n);
+        return;
+    }
+    gw_exchange_prefix_path(exchange, top);
+    if (!is_path(gw_exchange_path(exchange)))
+        gw_exchange_cut_path(exchange, n);
 }
 
 /* ---- other servers' APIs ---- */
@@ -147,6 +174,7 @@ static size_t n_shown(const char *path)
 
 const struct gw_error *gw_routes_head(struct gw_api *api, struct gw_exchange *exchange)
 {
+    name_path(exchange);
     const struct gw_route_dialect *dialect = dialect_of(exchange);
     const struct gw_route *route = route_of(exchange);
     gw_exchange_note(exchange)->path_show_bytes = n_shown(gw_exchange_path(exchange));

@@ -105,7 +105,7 @@ static const struct gw_route routes[] = {
      "Report the version of Ollama's API"},
     {"GET", "/v1/models", gw_openai_models, GW_ANSWERS_JSON,
      "List the names of the served model; AnthropicModels with the header anthropic-version"},
-    {"GET", "/v1/models/{id}", gw_openai_model, GW_ANSWERS_JSON,
+    {"GET", "/v1/models/{id}", gw_openai_model, GW_ANSWERS_JSON | GW_NAME_HAS_SLASHES,
      "Describe the served model; an AnthropicModel with the header anthropic-version"},
     {"GET", "/health", gw_health, GW_ANSWERS_JSON,
      "Report that the gateway is alive; ?detail=1 lists its checks"},

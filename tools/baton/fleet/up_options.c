@@ -66,6 +66,8 @@ const struct baton_option bt_up_option_table[] = {
          "names by which proxies on this host reach the server, separated by commas"),
     TEXT(chat_template, "chat-template", NULL,
          "chat template: a built-in name or a file; unset: the model's"),
+    TEXT(served_model_name, "served-model-name", NULL,
+         "model names that clients may use, separated by commas; *: any; unset: the model's own"),
     TEXT(sampling_defaults, "sampling-defaults", NULL,
          "sampling parameters that a request leaves out: none (built-in defaults) or model (the "
          "model's generation_config.json)"),

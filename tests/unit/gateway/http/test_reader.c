@@ -1,8 +1,10 @@
 #include "tests/support/test.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/array.h"
 #include "common/base/buf.h"
 #include "gateway/http/reader.h"
 
@@ -121,6 +123,26 @@ TEST(only_escapes_of_unreserved_characters_are_decoded)
     char path[] = "/v1%2Fmod%65ls%2e%7E%00%3F%25";
     gw_path_normalise(path);
     assert_string_equal(path, "/v1%2Fmodels.~%00%3F%25");
+}
+
+TEST(slashes_that_mean_nothing_are_dropped)
+{
+    static const struct {
+        const char *path, *means;
+    } paths[] = {{"//v1//models/", "/v1/models"},
+                 {"/", "/"},
+                 {"//", "/"},
+                 {"/v1/models///", "/v1/models"},
+                 {"*", "*"},
+                 {"/a%2F/", "/a%2F"},
+                 {"/a/%2F", "/a/%2F"},
+                 {"/%61/", "/a"}};
+    for (size_t i = 0; i < BATON_N_OF(paths); i++) {
+        char path[32];
+        (void)snprintf(path, sizeof path, "%s", paths[i].path);
+        gw_path_normalise(path);
+        assert_string_equal(path, paths[i].means);
+    }
 }
 
 TEST(a_request_line_has_exactly_two_spaces)
