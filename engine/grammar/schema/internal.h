@@ -22,6 +22,9 @@ enum {
     BATON_SCHEMA_MAX_MERGED = 4 << 20, /* bytes written out plus values compared */
 };
 
+/* The strings that a string must not be; only a schema that is written out has this keyword. */
+#define BATON_SCHEMA_EXCLUDES "x-baton-excludes"
+
 enum baton_schema_type {
     BATON_TYPE_NULL = 1,
     BATON_TYPE_BOOL = 2,

@@ -18,6 +18,10 @@ static const struct {
     {"anyOf", 0},
     {"oneOf", 0},
     {"not", 0},
+    {"if", 0},
+    {"then", 0},
+    {"else", 0},
+    {BATON_SCHEMA_EXCLUDES, 0},
     {"properties", BATON_TYPE_OBJECT},
     {"required", BATON_TYPE_OBJECT},
     {"additionalProperties", BATON_TYPE_OBJECT},
@@ -49,8 +53,9 @@ enum { N_KEYWORDS = BATON_N_OF(keywords) };
 /* Keywords that constrain values and are not supported. Some are of an older draft or a common
  * extension. Any other unknown word is an annotation, as the standard says. */
 static const char *const unsupported[] = {
-    "if",          "contains",      "multipleOf", "unevaluatedItems", "unevaluatedProperties",
-    "$dynamicRef", "$recursiveRef", "disallow",   "divisibleBy",      "extends",
+    "contains",    "multipleOf",    "unevaluatedItems", "unevaluatedProperties",
+    "$dynamicRef", "$recursiveRef", "disallow",         "divisibleBy",
+    "extends",
 };
 
 void baton_schema_check_keywords(struct baton_schema *s, const struct baton_json *schema)
@@ -152,14 +157,15 @@ int baton_schema_types(struct baton_schema *s, const struct baton_json *schema)
     return types;
 }
 
-/* Refuses keywords beside listed values, because each value would have to be checked against
- * them. */
+/* Refuses keywords beside listed values, because each value would have to be checked against them,
+ * as it is against the bounds of numbers. */
 void baton_schema_check_beside(struct baton_schema *s, const struct baton_json *schema,
                                const char *name)
 {
     char text[128];
     for (int i = 0; i < N_KEYWORDS; i++)
-        if (keywords[i].types && baton_json_get(schema, keywords[i].name)) {
+        if (keywords[i].types && keywords[i].types != BATON_TYPE_NUMBER &&
+            baton_json_get(schema, keywords[i].name)) {
             (void)snprintf(text, sizeof text, "%s beside %s", keywords[i].name, name);
             baton_schema_unsupported(s, text);
         }

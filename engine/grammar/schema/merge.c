@@ -338,15 +338,25 @@ static const struct {
     const char *key;
     merge_fn *merge;
 } merges[] = {
-    {"enum", put_common},           {"const", put_const},
-    {"required", put_union},        {"anyOf", put_products},
-    {"minimum", put_greater},       {"exclusiveMinimum", put_greater},
-    {"minLength", put_greater},     {"minItems", put_greater},
-    {"minProperties", put_greater}, {"maximum", put_less},
-    {"exclusiveMaximum", put_less}, {"maxLength", put_less},
-    {"maxItems", put_less},         {"maxProperties", put_less},
-    {"items", put_all_of},          {"additionalProperties", put_all_of},
-    {"propertyNames", put_all_of},  {"pattern", put_patterns},
+    {"enum", put_common},
+    {"const", put_const},
+    {"required", put_union},
+    {"anyOf", put_products},
+    {"minimum", put_greater},
+    {"exclusiveMinimum", put_greater},
+    {"minLength", put_greater},
+    {"minItems", put_greater},
+    {"minProperties", put_greater},
+    {"maximum", put_less},
+    {"exclusiveMaximum", put_less},
+    {"maxLength", put_less},
+    {"maxItems", put_less},
+    {"maxProperties", put_less},
+    {"items", put_all_of},
+    {"additionalProperties", put_all_of},
+    {"propertyNames", put_all_of},
+    {"pattern", put_patterns},
+    {BATON_SCHEMA_EXCLUDES, put_patterns},
 };
 
 /* Returns the schema that one side has for a property that it does not list. */

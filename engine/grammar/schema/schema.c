@@ -123,6 +123,31 @@ static bool is_listed(const struct baton_json *values, const struct baton_json *
     return false;
 }
 
+/* Checks a listed value against the keywords that are allowed beside a list: bounds of numbers, and
+ * excluded strings. */
+static bool is_in_bounds(const struct baton_json *schema, const struct baton_json *value)
+{
+    static const struct {
+        const char *name;
+        bool is_lower, is_open;
+    } bounds[] = {{"minimum", true, false},
+                  {"exclusiveMinimum", true, true},
+                  {"maximum", false, false},
+                  {"exclusiveMaximum", false, true}};
+    if (is_listed(baton_json_get(schema, BATON_SCHEMA_EXCLUDES), value))
+        return false;
+    for (size_t i = 0; i < BATON_N_OF(bounds); i++) {
+        const struct baton_json *bound = baton_json_get(schema, bounds[i].name);
+        double given = baton_json_number(value), limit = baton_json_number(bound);
+        if (!bound || !(baton_schema_type_of(value) & BATON_TYPE_NUMBER))
+            continue;
+        if ((bounds[i].is_lower ? given < limit : given > limit) ||
+            (bounds[i].is_open && given == limit))
+            return false;
+    }
+    return true;
+}
+
 static uint32_t values_of(struct baton_schema *s, const struct baton_json *schema, int types)
 {
     const struct baton_json *one = baton_json_get(schema, "const");
@@ -132,12 +157,13 @@ static uint32_t values_of(struct baton_schema *s, const struct baton_json *schem
     if (values && baton_json_kind(values) != BATON_JSON_ARRAY)
         baton_schema_fail(s, "enum: must be an array");
     if (one)
-        return (baton_schema_type_of(one) & types) && (!values || is_listed(values, one))
+        return (baton_schema_type_of(one) & types) && (!values || is_listed(values, one)) &&
+                       is_in_bounds(schema, one)
                    ? baton_schema_literal(s, one)
                    : expr;
     for (size_t i = baton_json_size(values); i-- > 0 && !s->err;) {
         const struct baton_json *value = baton_json_at(values, i);
-        if (baton_schema_type_of(value) & types)
+        if (baton_schema_type_of(value) & types && is_in_bounds(schema, value))
             expr = baton_expr_alt(s->exprs, baton_schema_literal(s, value), expr);
     }
     return expr;

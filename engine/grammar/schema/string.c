@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 #include "engine/grammar/language/intersect.h"
 #include "engine/grammar/language/regex.h"
 #include "engine/grammar/schema/internal.h"
@@ -154,6 +155,21 @@ static void add_pattern(struct baton_schema *s, struct conditions *c, const char
         add(s, c, expr, length);
 }
 
+/* Matches one string as patterns spell it. */
+static uint32_t spelled(struct baton_schema *s, const char *text, size_t n)
+{
+    uint32_t expr = baton_expr_empty(s->exprs);
+    size_t skip;
+    for (int n_char; n && (n_char = baton_utf8_next(text, n, &skip)) > 0;
+         text += n_char, n -= (size_t)n_char) {
+        struct baton_chars one = {0};
+        uint32_t c = baton_utf8_decode(text, (size_t)n_char);
+        baton_chars_add(&one, c, c);
+        expr = baton_expr_seq(s->exprs, expr, baton_expr_json_chars(s->exprs, &one));
+    }
+    return expr;
+}
+
 static void add_patterns(struct baton_schema *s, struct conditions *c,
                          const struct baton_json *given, bool has_format)
 {
@@ -168,6 +184,27 @@ static void add_patterns(struct baton_schema *s, struct conditions *c,
         else if (*readable(text))
             add_pattern(s, c, readable(text), strlen(readable(text)), "pattern");
     }
+}
+
+/* Excludes listed strings, in the spelling of patterns, which is the only one left beside them. */
+static void add_excluded(struct baton_schema *s, struct conditions *c,
+                         const struct baton_json *excluded)
+{
+    static const struct baton_regex_length any = {0, BATON_NO_MAX};
+    uint32_t none = baton_expr_never(s->exprs);
+    for (size_t i = 0; i < baton_json_size(excluded) && !s->err; i++) {
+        size_t n = 0;
+        const char *text = baton_json_string(baton_json_at(excluded, i), &n);
+        none = baton_expr_alt(s->exprs, spelled(s, text ? text : "", n), none);
+    }
+    if (!baton_json_size(excluded) || s->err)
+        return;
+    if (!c->n)
+        add_pattern(s, c, "", 0, "pattern");
+    add(s, c, none, any);
+    if (!s->err)
+        c->parts[c->n - 1].is_excluded = true;
+    c->names = "not beside these keywords";
 }
 
 /* Lengths are a condition of their own, unless the others imply them. */
@@ -223,6 +260,7 @@ uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *sc
     if (of_format)
         add_pattern(s, &c, of_format, strlen(of_format), "format");
     add_patterns(s, &c, pattern, of_format != NULL);
+    add_excluded(s, &c, baton_json_get(schema, BATON_SCHEMA_EXCLUDES));
     if (s->err)
         return 0;
     if (!c.n)

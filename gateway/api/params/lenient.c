@@ -109,7 +109,10 @@ static bool read_problem(const struct baton_json *schema, const char *why, struc
     (void)snprintf(drop->keyword, sizeof drop->keyword, "%.*s", (int)n, colon + 2);
     (void)snprintf(place, cap, "%.*s/%s", (int)(colon - why) - 1, why + 1, drop->keyword);
     struct search search = {.root = schema};
-    drop->owner = owner_of(&search, walk(&search, why + 1, colon, 0), drop->keyword, 0);
+    const struct baton_json *at = walk(&search, why + 1, colon, 0);
+    drop->owner = owner_of(&search, at, drop->keyword, 0);
+    if (!drop->owner && !strcmp(drop->keyword, "not")) /* of the condition, in the other case */
+        drop->owner = owner_of(&search, at, strcpy(drop->keyword, "if"), 0);
     return drop->owner;
 }
 
