@@ -209,3 +209,45 @@ TEST(a_long_prefix_keeps_its_end_and_a_long_suffix_its_beginning)
     }
     drop(&model);
 }
+
+/* Returns what the ids between two others decode to, for free(). */
+static char *between(const struct baton_tokenizer *tokenizer, const struct baton_tokens *tokens,
+                     uint32_t first, uint32_t last)
+{
+    struct baton_buf text;
+    bool is_inside = false;
+    baton_buf_init(&text, PLENTY);
+    for (size_t i = 0; i < tokens->n && tokens->ids[i] != last; i++) {
+        size_t n;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
+        if (is_inside)
+            baton_buf_append(&text, bytes, n);
+        is_inside |= tokens->ids[i] == first;
+    }
+    char *copy = strdup(baton_buf_text(&text));
+    baton_buf_fini(&text);
+    return copy;
+}
+
+TEST(a_bare_suffix_has_no_space_that_the_tokenizer_puts_before_a_text)
+{
+    enum { PREFIX = 300, SUFFIX, MIDDLE };
+    static const struct baton_fim_limits limits = {.max_tokens = PLENTY};
+    static const char *const suffixes[] = {"bar()", " bar", "\n}", "", "\u263a"};
+    struct baton_tokenizer *tokenizer = NULL;
+    assert_ok(baton_tokenizer_open("tests/fixtures/tokenizers/llama2", &tokenizer, NULL));
+    for (size_t i = 0; i < BATON_N_OF(suffixes); i++) {
+        const struct baton_fim fim = {
+            .ids = {PREFIX, SUFFIX, MIDDLE, BATON_NO_TOKEN, BATON_NO_TOKEN, BATON_NO_TOKEN},
+            .bare_suffix = true};
+        const struct baton_fim_parts parts = {.prefix = text("a"), .suffix = text(suffixes[i])};
+        struct baton_tokens tokens = {0};
+        bool was_cut;
+        assert_ok(baton_fim_encode(tokenizer, &fim, &parts, &limits, &tokens, &was_cut, NULL));
+        char *suffix = between(tokenizer, &tokens, SUFFIX, MIDDLE);
+        assert_string_equal(suffix, suffixes[i]);
+        free(suffix);
+        baton_tokens_fini(&tokens);
+    }
+    baton_tokenizer_close(tokenizer);
+}
