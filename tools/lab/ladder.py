@@ -1,4 +1,6 @@
 """baton-lab ladder: naive, KV cache, disaggregated, batched, overlapped: what each idea buys."""
+import sys
+
 from lab import ladder_report, machine
 from lab.fleet import require_programs
 from lab.gnuplot import require_gnuplot
@@ -49,6 +51,9 @@ def main(programs, words):
     ladder = Ladder(programs, model, options, machine.n_cores(), progress)
     for n in missing:
         store.put(f"p{n}", ladder.measure(n))
-    for path in ladder_report.write_all(options.out, about,
-                                        {n: store.get(f"p{n}") for n in prompts}):
+    paths, warning = ladder_report.write_all(options.out, about,
+                                             {n: store.get(f"p{n}") for n in prompts})
+    if warning:
+        print(f"baton-lab ladder: {warning}", file=sys.stderr)
+    for path in paths:
         print(path)

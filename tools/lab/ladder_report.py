@@ -10,6 +10,7 @@ from lab.rungs import RUNGS
 from lab.table import to_csv
 
 PANEL = (640, 330)  # pixels
+TOLERANCE = 0.1
 COLUMNS = ("prompt_tokens", "rung", "streams", "cold_ttft_s", "ttft_s", "best_ttft_s", "ttft_bound",
            "second_s", "best_second_s", "second_bound", "token_s", "best_token_s", "token_bound",
            "tokens_per_s", "best_tokens_per_s")
@@ -45,6 +46,31 @@ def beside(measured, best, told):
     if measured is None or best is None:
         return "-" if measured is None else told(measured)
     return f"{told(measured)} / {told(best)} = **{measured / best:.2f}**"
+
+
+def impossible(rows):
+    """The figures that beat what the machine can do at best: others computed while that was probed,
+    or it was clocked lower. Both are noise of a tenth on a quiet machine."""
+    told = []
+    for row in rows:
+        for name, _, _ in FIGURES:
+            measured, best = row[name], row[f"best_{name}"]
+            if measured and best:
+                share = measured / best if name == "tokens_per_s" else best / measured
+                if share > 1 + TOLERANCE:
+                    told.append(f"{row['rung']} at {row['prompt_tokens']}: {AIMS[name]} "
+                                f"{share:.2f} x the best")
+    return told
+
+
+def warning_of(rows):
+    """A sentence; "" when all figures are possible."""
+    told = impossible(rows)
+    if not told:
+        return ""
+    return (f"The machine was busy: {len(told)} figures are better than the machine's best, so the "
+            f"probe of the best ran slower than the rungs ({'; '.join(told[:3])}"
+            f"{'; ...' if told[3:] else ''}). Run again with --fresh when nothing else computes.")
 
 
 def buys(rung, cells):
@@ -103,11 +129,11 @@ def text_of(rows, gains, about, cells):
         f"Answers of {settings['new']} tokens.",
         "![What each idea buys](ladder.svg)",
         table(HEAD, [line_of(row, gain) for row, gain in zip(rows, gains)]),
-        EXPLANATION])
+        *filter(None, [warning_of(rows)]), EXPLANATION])
 
 
 def write_all(out, about, cells):
-    """cells: {prompt: what the store keeps}"""
+    """cells: {prompt: what the store keeps}. The paths, and the warning of a busy machine or ""."""
     n_streams = about["settings"]["streams"]
     rows = [row_of(n, rung, cell["rungs"][rung.key], cell["best"][rung.key], n_streams)
             for n, cell in cells.items() for rung in RUNGS]
@@ -115,4 +141,4 @@ def write_all(out, about, cells):
     write(out / "ladder.csv", to_csv(COLUMNS, rows))
     picture(rows, out)
     write(out / "ladder.md", text_of(rows, gains, about, list(cells.values())))
-    return [out / "ladder.md", out / "ladder.csv", out / "ladder.svg"]
+    return [out / "ladder.md", out / "ladder.csv", out / "ladder.svg"], warning_of(rows)

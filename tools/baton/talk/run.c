@@ -28,7 +28,8 @@ static struct baton_config config;
 static enum baton_err refuse_empty(struct baton_why *why)
 {
     return baton_fail(why, BATON_INVALID,
-                      "no prompt, and nothing on stdin: baton run \"Once upon a time\"");
+                      "no prompt, and nothing on stdin: baton run \"Once upon a time\"; a "
+                      "conversation is baton chat");
 }
 
 /* Reads all of stdin, or joins the operands by spaces. */
