@@ -50,7 +50,7 @@ def directory(text):
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"no such directory: '{text}'")
-    return path.resolve()
+    return path.absolute()  # a link shows the name that people chose
 
 
 def listed(read):
