@@ -189,3 +189,20 @@ def test_the_template_and_the_props(fleet):
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
     assert words in post(fleet, expected=400, **{**GREEDY, **body})[0]["error"]["message"]
+
+
+def test_biases_come_as_pairs_too(fleet):
+    def of(bias):
+        return post(fleet, "/completion", prompt="Once", n_predict=4, temperature=0,
+                    logit_bias=bias)[0]["content"]
+    token = fleet.post("/tokenize", {"text": " fox"})["tokens"]
+    assert of([[token[0], 100]]) == of({str(token[0]): 100}) != of([])
+    assert of([["\u0000", 1]]) == of([]) == of({})
+    first = of([]).split()[0]
+    assert not of([[f" {first}", False], [first, -100]]).lstrip().startswith(first)
+
+
+def test_the_properties_have_slots_and_template(fleet):
+    props = fleet.request("GET", "/props")[1]
+    assert props["total_slots"] == len(fleet.request("GET", "/slots")[1])
+    assert isinstance(props["chat_template"], str) and props["model_path"]

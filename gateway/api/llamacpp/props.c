@@ -37,6 +37,18 @@ static void put_defaults(struct baton_json_out *out, struct gw_api *api)
     gw_params_fini(&params);
 }
 
+/* The rows of the decode workers' batches, which GET /slots lists. */
+static uint64_t n_slots(struct gw_fleet *fleet)
+{
+    uint64_t n = 0;
+    struct gw_worker_list *workers = &fleet->workers;
+    for (struct gw_worker *worker = gw_worker_list_first(workers); worker;
+         worker = gw_worker_list_next(workers, worker))
+        if (worker->role == BATON__V1__ROLE__ROLE_DECODE && gw_worker_is_there(worker))
+            n += worker->status.step_max_rows;
+    return n;
+}
+
 void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
                        const struct baton_json *unused)
 {
@@ -46,6 +58,9 @@ void gw_llamacpp_props(struct gw_api *api, struct gw_exchange *exchange,
     (void)unused;
     gw_answer_open(&answer);
     put_defaults(&answer.out, api);
+    baton_json_put_uint(&answer.out, "total_slots", n_slots(api->fleet));
+    baton_json_put_string(&answer.out, "model_path", api->facts->name);
+    baton_json_put_string(&answer.out, "chat_template", baton_chat_template_text(api->chat));
     baton_json_put_string(&answer.out, "model_alias", api->names->list[0]);
     put_token(&answer.out, "bos_token", api->tokenizer, facts->bos_id);
     put_token(&answer.out, "eos_token", api->tokenizer, facts->n_eos ? facts->eos_ids[0] : -1);

@@ -194,9 +194,9 @@ static const struct {
     {"LlamaSlot", "id:integer worker:string n_ctx:integer is_processing:boolean "
                   "next_token?:[LlamaNextToken]"},
     {"LlamaDefaults", "n_ctx:integer params:object"},
-    {"LlamaProps", "default_generation_settings:LlamaDefaults model_alias:string "
-                   "bos_token:string eos_token:string modalities:object build_info:string "
-                   "chat_template?:string"},
+    {"LlamaProps", "default_generation_settings:LlamaDefaults total_slots:integer "
+                   "model_path:string chat_template:string model_alias:string "
+                   "bos_token:string eos_token:string modalities:object build_info:string"},
 
     /* TGI */
     {"TgiToken", "id:integer text:string logprob:number|null special?:boolean"},

@@ -10,13 +10,12 @@
 #include "common/base/random.h"
 #include "common/params/sampling.h"
 #include "gateway/api/params/bad_words.h"
+#include "gateway/api/params/bias.h"
 #include "gateway/api/params/grammar.h"
 
 /* The gateway's own seeds are echoed as JSON numbers, of which JavaScript reads only 53 bits
  * exactly. */
 #define OWN_SEED_MASK (((uint64_t)1 << 53) - 1)
-
-enum { ID_MAX_DIGITS = 9 };
 
 void gw_params_fini(struct gw_completion_params *params)
 {
@@ -137,58 +136,6 @@ static void read_stops(struct gw_fields *fields, struct gw_completion_params *pa
                            "stop: each must be a string of 1 to %d bytes", BATON_STOP_MAX_BYTES);
     }
     params->n_stops = fields->failed ? 0 : (int)n;
-}
-
-/* Reads a token id from a JSON key: digits without leading zeros, so that each id has one spelling
- * and cannot be given twice. */
-static bool read_id(const char *key, int64_t n_vocab, uint32_t *id)
-{
-    size_t n = strlen(key);
-    if (!n || n > ID_MAX_DIGITS || strspn(key, "0123456789") != n || (n > 1 && key[0] == '0'))
-        return false;
-    *id = (uint32_t)strtoul(key, NULL, 10);
-    return *id < (uint64_t)n_vocab;
-}
-
-static void read_one_bias(const struct gw_api *api, struct gw_fields *fields, void *member,
-                          struct baton_logit_bias *bias)
-{
-    const struct baton_json *value = baton_json_member(member);
-    enum baton_json_kind kind = baton_json_kind(value);
-    double given = baton_json_number(value);
-    bias->bias = (float)given;
-    if (!read_id(baton_json_key(member), api->facts->n_vocab, &bias->id))
-        gw_fields_fail(fields, "logit_bias", "out_of_range",
-                       "logit_bias: \"%.32s\" is not a token id from 0 to %lld",
-                       baton_json_key(member), (long long)api->facts->n_vocab - 1);
-    if ((kind != BATON_JSON_INT && kind != BATON_JSON_REAL) || fabs(given) > BATON_MAX_BIAS)
-        gw_fields_fail(fields, "logit_bias", "out_of_range",
-                       "logit_bias[\"%.32s\"]: must be a number from %d to %d",
-                       baton_json_key(member), -BATON_MAX_BIAS, BATON_MAX_BIAS);
-}
-
-static void read_bias(const struct gw_api *api, struct gw_fields *fields,
-                      struct baton_sampling_params *params)
-{
-    char wanted[80];
-    (void)snprintf(wanted, sizeof wanted, "an object {token id: number from %d to %d}",
-                   -BATON_MAX_BIAS, BATON_MAX_BIAS);
-    const struct baton_json *object = gw_field_of(fields, "logit_bias", GW_IS_OBJECT, wanted);
-    size_t n = baton_json_size(object);
-    if (!object)
-        return;
-    if (n > BATON_MAX_LOGIT_BIAS) {
-        gw_fields_fail(fields, "logit_bias", "out_of_range",
-                       "logit_bias: must hold at most %d ids, not %zu", BATON_MAX_LOGIT_BIAS, n);
-        return;
-    }
-    params->bias = calloc(n ? n : 1, sizeof *params->bias);
-    if (!params->bias) {
-        gw_fields_fail(fields, "logit_bias", "out_of_memory", "logit_bias: no memory for it");
-        return;
-    }
-    for (void *it = baton_json_first(object); it; it = baton_json_next(object, it))
-        read_one_bias(api, fields, it, &params->bias[params->n_bias++]);
 }
 
 /* ---- fields that routes share ---- */
@@ -382,7 +329,7 @@ void gw_params_read(const struct gw_api *api, struct gw_fields *fields,
         take_defaults(&api->facts->sampling, &shared->sampling);
     read_table(fields, &shared->sampling);
     reject_samplers(fields);
-    read_bias(api, fields, &shared->sampling);
+    gw_bias_read(api, fields, &shared->sampling);
     shared->speculation = api->speculation;
     read_speculation(fields, &shared->speculation);
     read_stop_ids(api, fields, shared);
