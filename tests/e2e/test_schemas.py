@@ -87,7 +87,8 @@ def ask_oracle(oracle, folder, questions, vocabulary=None):
 KEYWORDS = {
     "object": ["properties", "required", "additionalProperties", "propertyNames", "minProperties",
                "maxProperties", "patternProperties", "dependentRequired", "dependentSchemas"],
-    "array": ["items", "prefixItems", "minItems", "maxItems", "uniqueItems"],
+    "array": ["items", "prefixItems", "minItems", "maxItems", "uniqueItems",
+              "contains", "minContains", "maxContains"],
     "string": ["pattern", "format", "minLength", "maxLength"],
     "number": ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]}
 CHOICES = {"$ref", "allOf", "anyOf", "oneOf", "if", "not"}

@@ -116,6 +116,50 @@ static int build(struct machine *m, uint32_t expr, int next, int depth)
     return next;
 }
 
+/* Adds the states behind one remainder: each digit leads to another; digits are worth `unit`. */
+static void add_digits(struct machine *m, int at, int nodes, uint64_t times, uint64_t unit,
+                       uint64_t remainder, uint64_t modulus)
+{
+    for (uint64_t d = 0; d < 10 && !m->err; d++) {
+        int next = nodes + (int)((remainder * times + d * unit) % modulus);
+        int digit = add_state(m, (struct state){(int)('0' + d), (int)('0' + d), next, NONE});
+        int fork = m->err ? 0 : add_fork(m, digit, m->states[at].other);
+        if (!m->err)
+            m->states[at].other = fork;
+    }
+}
+
+/* Adds a state for each remainder, of the whole part and behind each decimal. Returns the first.
+ * The nodes of part p begin at start + p * modulus: the whole part, then that many decimals. */
+static int build_multiples(struct machine *m, const struct baton_part *part, int end)
+{
+    const int n_parts = part->n_decimals ? (int)part->n_decimals + 2 : 1;
+    const int modulus = (int)part->modulus, start = (int)m->n_states;
+    uint64_t unit = 1;
+    for (uint32_t i = 0; i < part->n_decimals; i++)
+        unit *= 10;
+    const uint64_t whole = unit;
+    for (int i = 0; i < n_parts * modulus && !m->err; i++)
+        (void)add_fork(m, i % modulus ? NONE : end, NONE);
+    for (int p = 0; p < n_parts; p++) {
+        const int nodes = start + p * modulus;
+        for (int r = 0; r < modulus && !m->err; r++) {
+            if (!p)
+                add_digits(m, nodes + r, start, 10, whole, (uint64_t)r, part->modulus);
+            else if (p < n_parts - 1)
+                add_digits(m, nodes + r, nodes + modulus, 1, unit / 10, (uint64_t)r, part->modulus);
+            if (!p && n_parts > 1 && !m->err) {
+                int point = add_state(m, (struct state){'.', '.', start + modulus + r, NONE});
+                int fork = m->err ? 0 : add_fork(m, point, m->states[nodes + r].other);
+                if (!m->err)
+                    m->states[nodes + r].other = fork;
+            }
+        }
+        unit = p ? unit / 10 : unit;
+    }
+    return m->err ? 0 : add_fork(m, start, add_state(m, (struct state){'-', '-', start, NONE}));
+}
+
 /* Divides the bytes where a state's range begins or ends. */
 static void find_classes(struct machine *m)
 {
@@ -298,7 +342,8 @@ static void build_parts(struct machine *m, int *starts)
     size_t ends[BATON_MAX_PARTS];
     for (size_t i = 0; i < m->n_parts; i++) {
         m->accepts[i] = add_fork(m, NONE, NONE);
-        starts[i] = build(m, m->parts[i].expr, m->accepts[i], 0);
+        starts[i] = m->parts[i].modulus ? build_multiples(m, &m->parts[i], m->accepts[i])
+                                        : build(m, m->parts[i].expr, m->accepts[i], 0);
         ends[i] = m->n_states;
     }
     m->part_of = calloc(m->n_states + 1, sizeof *m->part_of);

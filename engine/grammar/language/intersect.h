@@ -21,6 +21,9 @@ enum {
 struct baton_part {
     uint32_t expr;
     bool is_excluded; /* texts must not match it */
+    /* If not 0, this stands in place of expr: multiples of modulus with up to n_decimals decimals,
+     * in units of the last one. */
+    uint32_t modulus, n_decimals;
 };
 
 /* *expr is the language of all n parts, at most BATON_MAX_PARTS; label names its rules. *work grows

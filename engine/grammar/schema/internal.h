@@ -148,6 +148,16 @@ bool baton_schema_equal(const struct baton_json *a, const struct baton_json *b);
 const struct baton_json *baton_schema_rewritten(struct baton_schema *s,
                                                 const struct baton_json *schema);
 
+/* ---- object.c ---- */
+
+/* Matches what is inside between two brackets, with white space. */
+uint32_t baton_schema_in_brackets(struct baton_schema *s, const char *open, uint32_t inside,
+                                  const char *close);
+/* Matches a comma, white space, and the expression. */
+uint32_t baton_schema_after_comma(struct baton_schema *s, uint32_t expr);
+/* Returns a count without n, at least 0; no maximum stays none. */
+uint32_t baton_schema_less(uint32_t count, size_t n);
+
 /* ---- one type each ---- */
 
 /* Matches a string that matches the keyword's pattern. *length receives the lengths of its
@@ -158,6 +168,9 @@ uint32_t baton_schema_pattern(struct baton_schema *s, const char *pattern, size_
 uint32_t baton_schema_string(struct baton_schema *s, const struct baton_json *schema);
 uint32_t baton_schema_integer(struct baton_schema *s, const struct baton_json *schema);
 uint32_t baton_schema_number(struct baton_schema *s, const struct baton_json *schema);
+/* Matches the numbers of expr that are multiples of multipleOf; expr itself without it. */
+uint32_t baton_schema_multiples(struct baton_schema *s, const struct baton_json *schema,
+                                uint32_t expr);
 uint32_t baton_schema_array(struct baton_schema *s, const struct baton_json *schema);
 uint32_t baton_schema_object(struct baton_schema *s, const struct baton_json *schema);
 

@@ -46,6 +46,10 @@ static const struct {
     {"maximum", BATON_TYPE_NUMBER},
     {"exclusiveMinimum", BATON_TYPE_NUMBER},
     {"exclusiveMaximum", BATON_TYPE_NUMBER},
+    {"multipleOf", BATON_TYPE_NUMBER},
+    {"contains", BATON_TYPE_ARRAY},
+    {"minContains", BATON_TYPE_ARRAY},
+    {"maxContains", BATON_TYPE_ARRAY},
 };
 
 enum { N_KEYWORDS = BATON_N_OF(keywords) };
@@ -53,9 +57,8 @@ enum { N_KEYWORDS = BATON_N_OF(keywords) };
 /* Keywords that constrain values and are not supported. Some are of an older draft or a common
  * extension. Any other unknown word is an annotation, as the standard says. */
 static const char *const unsupported[] = {
-    "contains",    "multipleOf",    "unevaluatedItems", "unevaluatedProperties",
-    "$dynamicRef", "$recursiveRef", "disallow",         "divisibleBy",
-    "extends",
+    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
+    "disallow",         "divisibleBy",           "extends",
 };
 
 void baton_schema_check_keywords(struct baton_schema *s, const struct baton_json *schema)
@@ -164,8 +167,8 @@ void baton_schema_check_beside(struct baton_schema *s, const struct baton_json *
 {
     char text[128];
     for (int i = 0; i < N_KEYWORDS; i++)
-        if (keywords[i].types && keywords[i].types != BATON_TYPE_NUMBER &&
-            baton_json_get(schema, keywords[i].name)) {
+        if (keywords[i].types && baton_json_get(schema, keywords[i].name) &&
+            (keywords[i].types != BATON_TYPE_NUMBER || !strcmp(keywords[i].name, "multipleOf"))) {
             (void)snprintf(text, sizeof text, "%s beside %s", keywords[i].name, name);
             baton_schema_unsupported(s, text);
         }

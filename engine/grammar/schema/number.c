@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grammar/language/intersect.h"
 #include "engine/grammar/schema/internal.h"
 
 /* 18 digits always fit in a 64-bit integer; a double has no finer fractions. */
@@ -307,4 +308,45 @@ uint32_t baton_schema_number(struct baton_schema *s, const struct baton_json *sc
         expr = baton_expr_alt(x, expr, baton_expr_seq(x, baton_expr_text(x, "-"), below));
     }
     return expr;
+}
+
+/* ---- multiples ---- */
+
+enum { MAX_DECIMALS = 4, MAX_REMAINDERS = 1000 };
+
+/* Writes the step as a whole number of units of its last decimal. */
+static bool units_of(double step, struct baton_part *part)
+{
+    double unit = 1;
+    for (part->n_decimals = 0; part->n_decimals <= MAX_DECIMALS; part->n_decimals++, unit *= 10) {
+        double n = round(step * unit);
+        part->modulus = n >= 1 && n <= MAX_REMAINDERS ? (uint32_t)n : 0;
+        if (part->modulus && n / unit == step)
+            return true;
+    }
+    return false;
+}
+
+uint32_t baton_schema_multiples(struct baton_schema *s, const struct baton_json *schema,
+                                uint32_t expr)
+{
+    const struct baton_json *given = baton_json_get(schema, "multipleOf");
+    enum baton_json_kind kind = baton_json_kind(given);
+    struct baton_part parts[2] = {{.expr = expr}};
+    uint32_t both = expr;
+    if (!given || s->err)
+        return expr;
+    if ((kind != BATON_JSON_INT && kind != BATON_JSON_REAL) || !(baton_json_number(given) > 0))
+        baton_schema_fail(s, "multipleOf: must be a number above 0");
+    else if (!units_of(baton_json_number(given), &parts[1]))
+        baton_schema_fail(s, "multipleOf of over %d, or with over %d decimals, is not supported",
+                          MAX_REMAINDERS, MAX_DECIMALS);
+    if (s->err)
+        return expr;
+    enum baton_err err = baton_expr_intersect(s->exprs, parts, 2, s->path, &s->n_meet_work, &both);
+    if (err == BATON_NO_MEMORY || s->exprs->err)
+        s->err = s->exprs->err ? s->exprs->err : err;
+    else if (err)
+        baton_schema_unsupported(s, "multipleOf beside these bounds");
+    return both;
 }

@@ -1,4 +1,4 @@
-/* Arrays and objects. Members come in the order of the schema's properties, optional ones may be
+/* Objects. Members come in the order of the schema's properties, optional ones may be
  * left out, and others follow. A fixed order keeps the automaton linear in the properties. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@ static uint32_t space(struct baton_schema *s)
     return baton_schema_shared(s, BATON_SHARED_SPACE);
 }
 
-static uint32_t in_brackets(struct baton_schema *s, const char *open, uint32_t inside,
-                            const char *close)
+uint32_t baton_schema_in_brackets(struct baton_schema *s, const char *open, uint32_t inside,
+                                  const char *close)
 {
     struct baton_exprs *x = s->exprs;
     uint32_t end = baton_expr_seq(x, space(s), baton_expr_text(x, close));
@@ -21,67 +21,15 @@ static uint32_t in_brackets(struct baton_schema *s, const char *open, uint32_t i
                           baton_expr_seq(x, space(s), baton_expr_seq(x, inside, end)));
 }
 
-static uint32_t after_comma(struct baton_schema *s, uint32_t expr)
+uint32_t baton_schema_after_comma(struct baton_schema *s, uint32_t expr)
 {
     struct baton_exprs *x = s->exprs;
     return baton_expr_seq(x, baton_expr_text(x, ","), baton_expr_seq(x, space(s), expr));
 }
 
-static uint32_t less(uint32_t count, size_t n)
+uint32_t baton_schema_less(uint32_t count, size_t n)
 {
     return count == BATON_NO_MAX ? count : count > n ? (uint32_t)(count - n) : 0;
-}
-
-/* ---- arrays ---- */
-
-static uint32_t prefix_item(struct baton_schema *s, const struct baton_json *prefix, size_t i)
-{
-    char index[24];
-    (void)snprintf(index, sizeof index, "%zu", i);
-    return baton_schema_value(s, baton_json_at(prefix, i), "prefixItems", index);
-}
-
-/* Matches the items after n others. */
-static uint32_t more_items(struct baton_schema *s, uint32_t item, size_t n, uint32_t min,
-                           uint32_t max)
-{
-    struct baton_exprs *x = s->exprs;
-    min = less(min, n);
-    max = less(max, n);
-    if (n)
-        return baton_expr_repeat(x, after_comma(s, item), min, max);
-    if (!max)
-        return baton_expr_empty(x);
-    uint32_t others = baton_expr_repeat(x, after_comma(s, item), less(min, 1), less(max, 1));
-    uint32_t some = baton_expr_seq(x, item, others);
-    return min ? some : baton_expr_maybe(x, some);
-}
-
-uint32_t baton_schema_array(struct baton_schema *s, const struct baton_json *schema)
-{
-    struct baton_exprs *x = s->exprs;
-    const struct baton_json *prefix = baton_json_get(schema, "prefixItems");
-    const struct baton_json *unique = baton_json_get(schema, "uniqueItems");
-    uint32_t min = baton_schema_count(s, schema, "minItems", 0);
-    uint32_t max = baton_schema_count(s, schema, "maxItems", BATON_NO_MAX);
-    size_t n = baton_json_size(prefix);
-    if (unique && (baton_json_kind(unique) != BATON_JSON_BOOL || baton_json_bool(unique)))
-        baton_schema_unsupported(s, "uniqueItems");
-    if (prefix && baton_json_kind(prefix) != BATON_JSON_ARRAY)
-        baton_schema_fail(s, "prefixItems: must be an array of schemas");
-    if (max < min || s->err)
-        return baton_expr_never(x);
-    uint32_t item = baton_schema_value(s, baton_json_get(schema, "items"), "items", NULL);
-    /* Prefix items beyond the maximum never occur. */
-    n = n > max ? max : n;
-    uint32_t expr = more_items(s, item, n, min, max);
-    for (size_t i = n; i-- > 0 && !s->err;) {
-        uint32_t own = prefix_item(s, prefix, i);
-        expr = baton_expr_seq(x, i ? after_comma(s, own) : own, expr);
-        if (i >= min)
-            expr = baton_expr_maybe(x, expr);
-    }
-    return in_brackets(s, "[", expr, "]");
 }
 
 /* ---- objects ---- */
@@ -308,12 +256,13 @@ static uint32_t other_name(struct baton_schema *s, const struct members *m)
 static uint32_t others(struct baton_schema *s, const struct members *m, bool is_first)
 {
     struct baton_exprs *x = s->exprs;
-    uint32_t min = less(m->min, m->n), max = less(m->max, m->n);
+    uint32_t min = baton_schema_less(m->min, m->n), max = baton_schema_less(m->max, m->n);
     if (!m->has_more || !max)
         return min ? baton_expr_never(x) : baton_expr_empty(x);
     if (!is_first)
-        return baton_expr_repeat(x, after_comma(s, m->other), min, max);
-    uint32_t rest = baton_expr_repeat(x, after_comma(s, m->other), less(min, 1), less(max, 1));
+        return baton_expr_repeat(x, baton_schema_after_comma(s, m->other), min, max);
+    uint32_t rest = baton_expr_repeat(x, baton_schema_after_comma(s, m->other),
+                                      baton_schema_less(min, 1), baton_schema_less(max, 1));
     uint32_t some = baton_expr_seq(x, m->other, rest);
     return min ? some : baton_expr_maybe(x, some);
 }
@@ -332,7 +281,7 @@ static uint32_t in_a_row(struct baton_schema *s, const struct members *m)
         baton_expr_rule_set(x, rest, behind);
         uint32_t member = baton_expr_rule(x, own), follows = baton_expr_rule(x, rest);
         uint32_t here = baton_expr_seq(x, member, follows);
-        uint32_t later = baton_expr_seq(x, after_comma(s, member), follows);
+        uint32_t later = baton_expr_seq(x, baton_schema_after_comma(s, member), follows);
         bool required = is_required(m, m->names[i]);
         first = required ? here : baton_expr_alt(x, here, first);
         behind = required ? later : baton_expr_alt(x, later, follows);
@@ -387,5 +336,5 @@ uint32_t baton_schema_object(struct baton_schema *s, const struct baton_json *sc
     baton_automaton_destroy(m.names_of_pattern);
     baton_network_destroy(network);
     bool too_few = m.max < m.n && m.max != BATON_NO_MAX; /* all are required */
-    return too_few ? baton_expr_never(s->exprs) : in_brackets(s, "{", expr, "}");
+    return too_few ? baton_expr_never(s->exprs) : baton_schema_in_brackets(s, "{", expr, "}");
 }

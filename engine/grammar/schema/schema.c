@@ -297,9 +297,11 @@ static uint32_t by_type(struct baton_schema *s, const struct baton_json *schema,
         expr = baton_expr_alt(
             x, baton_expr_alt(x, baton_expr_text(x, "true"), baton_expr_text(x, "false")), expr);
     if (types & BATON_TYPE_FRACTION)
-        expr = baton_expr_alt(x, baton_schema_number(s, schema), expr);
+        expr = baton_expr_alt(x, baton_schema_multiples(s, schema, baton_schema_number(s, schema)),
+                              expr);
     else if (types & BATON_TYPE_INTEGER)
-        expr = baton_expr_alt(x, baton_schema_integer(s, schema), expr);
+        expr = baton_expr_alt(x, baton_schema_multiples(s, schema, baton_schema_integer(s, schema)),
+                              expr);
     if (types & BATON_TYPE_STRING)
         expr = baton_expr_alt(x, baton_schema_string(s, schema), expr);
     if (types & BATON_TYPE_ARRAY)
