@@ -189,9 +189,7 @@ REFUSED = {
     "ebnf": [one_of("start: x", 'root ::= "a" (= "b")', ["a"])],
     "modalities": [one_of(["text", "audio"], ["audio"])],
     "audio": [one_of({"voice": "alloy", "format": "wav"})],
-    "prediction": [one_of({"type": "content", "content": "x"})],
     "web_search_options": [one_of({"user_location": {}})],
-    "verbosity": [one_of("low", "high")],
     "suffix": [one_of("end")], "best_of": [one_of(2, 5)],
 }
 

@@ -12,6 +12,15 @@ enum { MAX_COUNTED_TOKENS = 1 << 20 };
 static const struct gw_alias aliases[] = {{"stop", "stop_sequences"}};
 static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
+/* A thread would be kept here, and a client that continues it sends its last turn only. Told that
+ * there are none, Anthropic's SDK sends whole conversations. */
+static void refuse_thread(struct gw_fields *fields)
+{
+    if (gw_field(fields, "thread"))
+        gw_fields_fail(fields, "thread", "thread_unsupported_request",
+                       "thread: is not supported; send the whole conversation");
+}
+
 void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
                            const struct baton_json *body)
 {
@@ -23,6 +32,7 @@ void gw_anthropic_messages(struct gw_api *api, struct gw_exchange *exchange,
     gw_params_read(api, &builder.fields, &builder.params);
     gw_field_bool(&builder.fields, "stream", &builder.options.streaming);
     gw_field_int(&builder.fields, "max_tokens", 1, gw_builder_max_tokens(api), &max_tokens);
+    refuse_thread(&builder.fields);
     (void)gw_field(&builder.fields, "metadata");     /* no effect on tokens */
     (void)gw_field(&builder.fields, "service_tier"); /* no effect on tokens */
     gw_conversation_read(&builder.fields, &conversation);

@@ -1,5 +1,7 @@
 #include "gateway/api/anthropic/writer.h"
 
+#include <string.h>
+
 #include "gateway/http/sse.h"
 
 /* ---- parts of every answer ---- */
@@ -20,7 +22,7 @@ static void put_totals(struct baton_json_out *out, const char *key,
                        const struct gw_completion *completion)
 {
     const struct gw_totals *totals = &completion->totals;
-    put_usage(out, key, totals->prompt_tokens, totals->cached_tokens, totals->output_tokens);
+    put_usage(out, key, totals->prompt_tokens, totals->prompt_cached_tokens, totals->output_tokens);
 }
 
 static void put_head(struct baton_json_out *out, const struct gw_choice *choice)
@@ -298,6 +300,8 @@ static const char *type_of(int status)
 
 static void put_error(struct baton_buf *out, const struct gw_error *error)
 {
+    static const char no_threads[] =
+        "{\"error_code\":\"thread_unsupported_request\",\"unsupported\":[\"thread\"]}";
     struct baton_json_out json = baton_json_out(out);
     baton_json_open(&json, NULL, '{');
     baton_json_put_string(&json, "type", "error");
@@ -305,6 +309,8 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
     baton_json_put_string(&json, "type", type_of(error->status));
     baton_json_put_string(&json, "message", error->message);
     gw_error_put_details(&json, error);
+    if (!strcmp(error->code, "thread_unsupported_request"))
+        baton_json_put_raw(&json, "details", no_threads, sizeof no_threads - 1);
     baton_json_close(&json, '}');
     baton_json_close(&json, '}');
 }

@@ -286,6 +286,8 @@ static void count_choice(struct gw_choice *choice)
     gw_choice_charge(choice);
     totals->run_tokens += request->params.prompt.n;
     totals->cached_tokens += gw_request_first_attempt(request)->cached_tokens;
+    if (choice->index % choice->completion->options.n == 0)
+        totals->prompt_cached_tokens += gw_request_first_attempt(request)->cached_tokens;
     totals->disk_tokens += gw_request_first_attempt(request)->disk_tokens;
     totals->output_tokens += request->output.tokens.n;
     totals->reasoning_tokens += choice->calls.n_reasoning_tokens;

@@ -15,8 +15,8 @@ enum { COMPLETION_NEW_TOKENS = 16 };
 static const char *const ignored[] = {"user", "store", "metadata", "prompt_cache_key",
                                       "safety_identifier"};
 
-static const char *const unsupported[] = {"functions",  "function_call",      "modalities", "audio",
-                                          "prediction", "web_search_options", "verbosity"};
+static const char *const unsupported[] = {"functions", "function_call", "modalities", "audio",
+                                          "web_search_options"};
 static const char *const only_of_completions[] = {"suffix"};
 
 /* Fields for the chat template, which a plain prompt does not use. */

@@ -12,7 +12,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_put_uint(out, "prompt_tokens", completion->totals.prompt_tokens);
     baton_json_put_uint(out, "total_tokens", completion->totals.prompt_tokens);
     baton_json_open(out, "prompt_tokens_details", '{');
-    baton_json_put_uint(out, "cached_tokens", completion->totals.cached_tokens);
+    baton_json_put_uint(out, "cached_tokens", completion->totals.prompt_cached_tokens);
     baton_json_close(out, '}');
     baton_json_close(out, '}');
 }

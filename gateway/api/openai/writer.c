@@ -109,7 +109,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_put_uint(out, "completion_tokens", n_output);
     baton_json_put_uint(out, "total_tokens", totals->prompt_tokens + n_output);
     baton_json_open(out, "prompt_tokens_details", '{');
-    baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
+    baton_json_put_uint(out, "cached_tokens", totals->prompt_cached_tokens);
     baton_json_put_uint(out, "disk_tokens", totals->disk_tokens);
     baton_json_put_uint(out, "cache_write_tokens", 0); /* not counted */
     baton_json_close(out, '}');

@@ -124,6 +124,7 @@ static const struct {
     {"thinking", "Enable or disable reasoning"},
     {"thinking_budget", "0 disables reasoning; bounds above are not supported"},
     {"thinking_token_budget", "0 disables reasoning; bounds above are not supported"},
+    {"thread", "Not supported: send the whole conversation"},
     {"timeline", "Return the duration of each stage"},
     {"timeout_s", "The time limit of the request in seconds"},
     {"timings_per_token", "Return timings in each event of a stream"},

@@ -30,7 +30,7 @@ static void put_usage(struct baton_json_out *out, const char *key,
     baton_json_open(out, key, '{');
     baton_json_put_uint(out, "input_tokens", totals->prompt_tokens);
     baton_json_open(out, "input_tokens_details", '{');
-    baton_json_put_uint(out, "cached_tokens", totals->cached_tokens);
+    baton_json_put_uint(out, "cached_tokens", totals->prompt_cached_tokens);
     baton_json_put_uint(out, "cache_write_tokens", 0); /* not counted */
     baton_json_close(out, '}');
     baton_json_put_uint(out, "output_tokens", totals->output_tokens);
