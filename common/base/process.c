@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/exit_status.h"
 #include "common/base/log.h"
 #include "common/base/options/config_env.h"
 
@@ -70,6 +71,7 @@ int baton_process_main(const struct baton_process *process, int argc, char **arg
                                   .n_options = process->n_options};
     bool done = false;
     enum baton_err err = baton_config_load(&config, process->options, argc, argv, &done, &why);
+    int status = err ? BATON_EXIT_MISUSED : BATON_EXIT_FAILED;
     if (!err && !done)
         err = open_log(process, &why);
     if (!err && !done)
@@ -81,5 +83,5 @@ int baton_process_main(const struct baton_process *process, int argc, char **arg
         print_failure(process->name, err, &why);
         end_soon();
     }
-    return err ? EXIT_FAILURE : EXIT_SUCCESS;
+    return err ? status : BATON_EXIT_OK;
 }

@@ -7,10 +7,10 @@
 #ifndef BATON_TOOLS_BATON_COMMANDS_H
 #define BATON_TOOLS_BATON_COMMANDS_H
 
+#include "common/base/exit_status.h"
 #include "common/base/options/config.h"
-#include "tools/support/exit_status.h"
 
-/* Exit status of the program when its command succeeds (enum cli_exit). */
+/* Exit status of the program when its command succeeds (enum baton_exit). */
 extern int bt_exit_status;
 
 enum baton_err bt_up(int argc, char **argv, struct baton_why *why);

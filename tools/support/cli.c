@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/closest.h"
+#include "common/base/exit_status.h"
 #include "common/base/version.h"
 #include "tools/support/cli.h"
-#include "tools/support/exit_status.h"
 
 enum { COMMANDS_MAX_BYTES = 64 << 10 };
 
@@ -18,7 +18,7 @@ int cli_status(const char *program, enum baton_err err, const struct baton_why *
 {
     if (err)
         (void)fprintf(stderr, "%s: %s\n", program, why->text[0] ? why->text : baton_err_text(err));
-    return !err ? CLI_EXIT_OK : is_misused ? CLI_EXIT_MISUSED : CLI_EXIT_FAILED;
+    return !err ? BATON_EXIT_OK : is_misused ? BATON_EXIT_MISUSED : BATON_EXIT_FAILED;
 }
 
 static void put_usage(FILE *out, const struct cli_program *program)
@@ -110,11 +110,11 @@ int cli_dispatch(const struct cli_program *program, int argc, char **argv)
         return cli_status(name, program->commands[i].run(argc - 1, argv + 1, &why), &why);
     }
     if (word && run_builtin(program, word))
-        return CLI_EXIT_OK;
+        return BATON_EXIT_OK;
     if (word)
         refuse_command(program, word);
     put_usage(stderr, program);
-    return CLI_EXIT_MISUSED;
+    return BATON_EXIT_MISUSED;
 }
 
 enum baton_err cli_run(struct baton_config *config, void *options, int argc, char **argv,

@@ -36,7 +36,7 @@ struct cli_program {
 
 /* Runs the subcommand that argv[1] names, and prints its error to stderr. --help lists the
  * subcommands, and --version prints the program's version. Returns the program's exit status, of
- * enum cli_exit: MISUSED when no subcommand has that name. */
+ * enum baton_exit: MISUSED when no subcommand has that name. */
 int cli_dispatch(const struct cli_program *program, int argc, char **argv);
 
 /* Prints the error, if any, and returns the program's exit status: MISUSED after options that

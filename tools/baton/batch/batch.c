@@ -338,7 +338,7 @@ static void report_end(const struct batch *batch)
     if (batch->err)
         (void)fprintf(stderr, "not all lines are answered: run the same command again to go on\n");
     else if (batch->n_failed || file->n_bad)
-        bt_exit_status = CLI_EXIT_WITH_ERRORS;
+        bt_exit_status = BATON_EXIT_WITH_ERRORS;
 }
 
 static enum baton_err init_batch(struct batch *batch, const struct options *options,

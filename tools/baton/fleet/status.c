@@ -268,7 +268,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
         else
             (void)printf("nothing is running with --state %s; \"%s up\" starts a fleet\n",
                          state.dir, bt_called_as());
-        bt_exit_status = CLI_EXIT_NOT_RUNNING;
+        bt_exit_status = BATON_EXIT_NOT_RUNNING;
         return BATON_OK;
     }
     bool well = bt_state_pid(&state, "supervisor", NULL) > 0;
@@ -278,7 +278,7 @@ static enum baton_err run(const void *arg, struct baton_why *why)
     well &= view.is_ready;
     well &= options->json ? show_json(&state, &view) : show_table(&state, &view);
     close_view(&view);
-    bt_exit_status = well ? CLI_EXIT_OK : CLI_EXIT_DEGRADED;
+    bt_exit_status = well ? BATON_EXIT_OK : BATON_EXIT_DEGRADED;
     return BATON_OK;
 }
 

@@ -136,7 +136,7 @@ static enum baton_err answer(const struct bt_ask_options *ask, char *prompt, str
     if (!err || err == BATON_CANCELED)
         (void)putchar('\n');
     if (err == BATON_CANCELED) {
-        bt_exit_status = CLI_EXIT_INTERRUPTED;
+        bt_exit_status = BATON_EXIT_INTERRUPTED;
         err = BATON_OK;
     }
     bt_reply_fini(&reply);
