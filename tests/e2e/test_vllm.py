@@ -102,6 +102,37 @@ def test_a_conversation_is_embedded(fleet):
     assert status == 400 and "not together with input" in answer["error"]["message"]
 
 
+@pytest.mark.parametrize("path", ROUTES)
+def test_the_tokens_of_the_prompt_are_scored(fleet, path):
+    plain = ask(fleet, path, max_tokens=3, logprobs=True if "chat" in path else 0)
+    answer = ask(fleet, path, max_tokens=3, prompt_logprobs=2, return_token_ids=True,
+                 logprobs=True if "chat" in path else 0)
+    ids = answer["choices"][0]["prompt_token_ids"]
+    first, *scored = (answer if "chat" in path else answer["choices"][0])["prompt_logprobs"]
+    assert first is None and len(scored) == len(ids) - 1
+    for token, entries in zip(ids[1:], scored):
+        ranked = sorted(entries.values(), key=lambda entry: entry["rank"] or 99)
+        assert str(token) in entries and len(entries) in (2, 3)
+        assert [entry["rank"] for entry in ranked[:2]] == [1, 2]
+        assert all(a["logprob"] >= b["logprob"] for a, b in zip(ranked, ranked[1:]))
+    assert answer["choices"][0]["logprobs"] == plain["choices"][0]["logprobs"]
+    none = ask(fleet, path, max_tokens=3, prompt_logprobs=0)
+    assert none["choices"][0]["logprobs"] is None
+    status, refused, _ = fleet.request("POST", path, {
+        **ROUTES[path], "stream": True, "prompt_logprobs": 1})
+    assert status == 400 and "not available for a stream" in refused["error"]["message"]
+
+
+def test_scores_of_the_prompt_are_those_of_an_echo(fleet):
+    body = dict(max_tokens=1, echo=True, logprobs=1)
+    echoed = ask(fleet, "/v1/completions", **body)["choices"][0]["logprobs"]
+    answer = ask(fleet, "/v1/completions", max_tokens=1, prompt_logprobs=0,
+                 return_token_ids=True)["choices"][0]
+    scores = [entry[str(token)]["logprob"] for token, entry in zip(
+        answer["prompt_token_ids"][1:], answer["prompt_logprobs"][1:])]
+    assert scores == echoed["token_logprobs"][1:len(scores) + 1]
+
+
 def test_reasoning_has_vllms_name_too(calling):
     body = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True},
             **written("Well.</think>Yes."), "tools": TOOLS}

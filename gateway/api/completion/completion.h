@@ -83,6 +83,7 @@ struct gw_completion_options {
     bool timings_per_token;        /* each event of a stream has timings */
     bool post_sampling_probs;      /* logprobs are the probabilities after all filters */
     bool has_secret_id;            /* who knows the answer's id may read it later */
+    int n_hidden_tops;             /* of top_logprobs, only listed with the prompt's tokens */
     bool shows_stop;               /* the text ends with the stop string that ended it */
     char id[GW_REQUEST_ID_BYTES];  /* the part of the answer's id after the dash; "": its own */
     bool hides_steps;              /* steps are requested from workers, but not shown */

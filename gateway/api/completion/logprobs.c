@@ -15,7 +15,7 @@ enum { PIECE_MAX_BYTES = 4096 };
 
 void gw_logprobs_init(struct gw_logprobs *logprobs, int max_top)
 {
-    *logprobs = (struct gw_logprobs){.max_top = max_top};
+    *logprobs = (struct gw_logprobs){.max_top = max_top, .max_output_top = max_top};
 }
 
 void gw_logprobs_fini(struct gw_logprobs *logprobs)
@@ -56,6 +56,8 @@ static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
     size_t n_top = scores ? scores->n_top_tokens : 0;
     if (n_top > (size_t)logprobs->max_top)
         n_top = (size_t)logprobs->max_top;
+    if (!entry.of_prompt && n_top > (size_t)logprobs->max_output_top)
+        n_top = (size_t)logprobs->max_output_top;
     entry.self.logprob = scores ? clamped(scores->logprob) : NAN;
     entry.n_top = (int)n_top;
     for (size_t i = 0; i < n_top; i++)

@@ -31,8 +31,8 @@ struct gw_logprobs {
     struct gw_logprob_entry *entries;
     struct gw_logprob *tops; /* [n][max_top] */
     size_t n, cap, cap_tops, n_ready, n_taken;
-    size_t n_before; /* ready entries before the current piece of text */
-    int max_top;
+    size_t n_before;             /* ready entries before the current piece of text */
+    int max_top, max_output_top; /* of an entry; of an entry of the output */
 };
 
 /* max_top: how many of the most probable tokens are listed with each. */

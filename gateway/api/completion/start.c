@@ -95,6 +95,7 @@ static void init_choices(struct gw_completion *completion,
         baton_buf_init(&choice->steps, result_max_bytes);
         baton_buf_init(&choice->result, result_max_bytes);
         gw_logprobs_init(&choice->logprobs, (int)params->shared.sampling.top_logprobs);
+        choice->logprobs.max_output_top -= completion->options.n_hidden_tops;
         gw_tool_calls_init(&choice->calls, &completion->options.form, completion->id, i);
     }
 }

@@ -5,6 +5,7 @@
 #include "common/base/array.h"
 #include "gateway/api/completion/tool_choice.h"
 #include "gateway/api/openai/messages.h"
+#include "gateway/api/openai/prompt_logprobs.h"
 #include "gateway/api/openai/writer.h"
 #include "gateway/api/params/thinking.h"
 
@@ -155,6 +156,7 @@ void gw_openai_completions(struct gw_api *api, struct gw_exchange *exchange,
     gw_field_bool(fields, "echo", &builder.options.echo);
     gw_field_int(fields, "max_tokens", 0, gw_builder_max_tokens(api), &max_tokens);
     read_completion_logprobs(fields, &builder.options, &builder.params.shared);
+    own.prompt_logprobs = gw_prompt_logprobs_read(&builder);
     gw_prompts_read_truncation(api, fields, max_tokens > 0 ? max_tokens : 1, &builder.prompts);
     (void)gw_field(fields, "prompt");
     read_suffix(&builder);
@@ -252,6 +254,7 @@ void gw_openai_chat(struct gw_api *api, struct gw_exchange *exchange, const stru
     int64_t wanted = read_chat_length(&builder, &length_name);
     gw_prompts_read_truncation(api, fields, wanted ? wanted : 1, &builder.prompts);
     gw_params_read_logprobs(fields, &builder.params.shared.sampling);
+    own.prompt_logprobs = gw_prompt_logprobs_read(&builder);
     gw_messages_read(fields, &input, &choice);
     gw_thinking_read_reasoning(fields, &input);
     bool has_reasoning = read_reasoning_format(fields);

@@ -4,6 +4,7 @@
 
 #include "common/base/array.h"
 #include "gateway/api/completion/timings.h"
+#include "gateway/api/openai/prompt_logprobs.h"
 
 static const struct gw_openai_options *own_of(const struct gw_completion *completion)
 {
@@ -121,6 +122,9 @@ static void put_logprobs(struct baton_json_out *out, struct gw_choice *choice)
 {
     const struct gw_completion *completion = choice->completion;
     struct gw_logprobs *logprobs = &choice->logprobs;
+    size_t n_prompt = completion->options.echo ? 0 : gw_prompt_logprobs_n(logprobs);
+    if (logprobs->n_taken < n_prompt) /* those of the prompt have a member of their own */
+        logprobs->n_taken = n_prompt;
     bool wanted = choice->request->params.sampling.logprobs;
     if (!wanted || (completion->options.streaming && logprobs->n_taken == logprobs->n_ready))
         baton_json_put_null(out, "logprobs");
@@ -278,6 +282,8 @@ static void put_choice(struct gw_choice *choice, struct baton_json_out *out)
         put_message(out, choice);
     else
         gw_choice_put_text(choice, out, "text", completion->options.echo);
+    if (own_of(completion)->prompt_logprobs && !own_of(completion)->chat)
+        gw_prompt_logprobs_put(out, choice);
     put_logprobs(out, choice);
     put_token_ids(out, choice);
     baton_json_put_string(out, "finish_reason", finish_reason(choice));
@@ -289,6 +295,8 @@ static void put_answer(struct gw_completion *completion, struct baton_json_out *
 {
     put_head(out, completion);
     gw_completion_put_results(completion, "choices", out);
+    if (own_of(completion)->prompt_logprobs && own_of(completion)->chat)
+        gw_prompt_logprobs_put(out, &completion->choices[0]);
     put_usage(out, "usage", completion);
     gw_timings_put(out, &completion->totals);
 }

@@ -28,6 +28,7 @@ struct gw_openai_options {
     bool include_usage; /* a last chunk with usage */
     bool each_usage;    /* every chunk has the usage so far */
     bool token_ids;     /* the ids of prompt and output */
+    bool prompt_logprobs;
 };
 
 extern const struct gw_answer_writer gw_openai_writer;

@@ -103,9 +103,10 @@ static const struct {
               "prompt_tokens_details:PromptDetails completion_tokens_details:CompletionDetails"},
     {"CompletionLogprobs", "tokens:[string] token_logprobs:[number|null] "
                            "top_logprobs:[object|null] text_offset:[integer]"},
-    {"CompletionChoice", "index:integer text:string logprobs:CompletionLogprobs|null "
-                         "prompt_token_ids?:[integer] token_ids?:[integer] "
-                         "finish_reason:string stop_reason:string|integer|null steps?:[Step]"},
+    {"CompletionChoice",
+     "index:integer text:string prompt_logprobs?:[object|null] logprobs:CompletionLogprobs|null "
+     "prompt_token_ids?:[integer] token_ids?:[integer] "
+     "finish_reason:string stop_reason:string|integer|null steps?:[Step]"},
     {"Completion",
      "id:string object:string created:integer model:string "
      "system_fingerprint:string service_tier:string choices:[CompletionChoice] usage:Usage "
@@ -116,10 +117,10 @@ static const struct {
     {"ChatChoice", "index:integer message:AssistantMessage logprobs:ChatLogprobs|null "
                    "prompt_token_ids?:[integer] token_ids?:[integer] "
                    "finish_reason:string stop_reason:string|integer|null steps?:[Step]"},
-    {"ChatCompletion",
-     "id:string object:string created:integer model:string "
-     "system_fingerprint:string service_tier:string choices:[ChatChoice] usage:Usage "
-     "timings:Timings"},
+    {"ChatCompletion", "id:string object:string created:integer model:string "
+                       "system_fingerprint:string service_tier:string choices:[ChatChoice] "
+                       "prompt_logprobs?:[object|null] usage:Usage "
+                       "timings:Timings"},
     {"Embedding", "object:string index:integer embedding:[number]|string"},
     {"EmbeddingUsage", "prompt_tokens:integer total_tokens:integer prompt_tokens_details:object"},
     {"Embeddings", "id:string object:string model:string data:[Embedding] usage:EmbeddingUsage"},

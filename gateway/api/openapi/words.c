@@ -80,6 +80,7 @@ static const struct {
     {"post_sampling_probs", "Return probabilities after temperature, filters and grammar"},
     {"previous_response_id", "The response to continue"},
     {"priority", "The scheduling class of the request"},
+    {"prompt_logprobs", "The number of candidates to list for each token of the prompt"},
     {"prompt", "The text to continue"},
     {"prompt_cache_key", "Ignored: prompts share what they can"},
     {"prompt_cache_retention", "Ignored"},
