@@ -120,6 +120,11 @@ def test_a_call_that_the_length_cuts_off_tells_what_came(calling):
                                       ("length", "incomplete", "max_tokens")):
         cut = "".join(given)
         assert 0 < len(cut) < len(whole) and whole.startswith(cut) and reason == ended
+        if ended == "length":
+            choice = ask(calling, text, max_tokens=60)
+            [call] = choice["message"]["tool_calls"]
+            assert (call["function"]["arguments"], choice["finish_reason"]) == (cut, "length")
+            assert not choice["message"]["content"]
 
 
 @pytest.mark.parametrize("more", [{"tools": None}, {"tool_choice": "none"}])

@@ -204,10 +204,22 @@ static void on_call(struct gw_choice *choice, const struct gw_tool_call *call)
     writer_of(choice)->call(choice, call);
 }
 
+static bool may_be_cut(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    const struct gw_answer_writer *writer = writer_of(choice);
+    return !writer->wants_whole || !writer->wants_whole(choice, call);
+}
+
+static void ignore_piece(struct gw_choice *choice, const struct gw_tool_call *call)
+{
+    (void)choice;
+    (void)call;
+}
+
 static bool on_call_begin(struct gw_choice *choice, const struct gw_tool_call *call)
 {
     const struct gw_answer_writer *writer = writer_of(choice);
-    if (writer->wants_whole && writer->wants_whole(choice, call))
+    if (!may_be_cut(choice, call))
         return false;
     close_part(choice, false);
     choice->n_parts++;
@@ -234,10 +246,20 @@ static const struct gw_parts calls_in_pieces = {.text = on_content,
                                                 .call_begin = on_call_begin,
                                                 .call_more = on_call_more,
                                                 .call_end = on_call_end};
+/* Of a whole answer: a call that the end cuts off is the same as in a stream. */
+static const struct gw_parts collected_calls = {.text = on_content,
+                                                .reasoning = on_reasoning,
+                                                .call = on_call,
+                                                .call_begin = may_be_cut,
+                                                .call_more = ignore_piece,
+                                                .call_end = on_call};
 
 static const struct gw_parts *parts_of(const struct gw_choice *choice)
 {
-    return streams(choice) && writer_of(choice)->call_begin ? &calls_in_pieces : &whole_calls;
+    const struct gw_answer_writer *writer = writer_of(choice);
+    if (streams(choice))
+        return writer->call_begin ? &calls_in_pieces : &whole_calls;
+    return writer->tells_cut_calls ? &collected_calls : &whole_calls;
 }
 
 static void on_text(struct gw_choice *choice, const char *text, size_t n)

@@ -68,6 +68,7 @@ struct gw_answer_writer {
      * them, which the end of the output may cut off. Calls that are wanted whole go to `call`; with
      * call_begin NULL all do. */
     bool (*wants_whole)(const struct gw_choice *choice, const struct gw_tool_call *call);
+    bool tells_cut_calls; /* arguments are text, so a whole answer can tell a part of them, too */
     void (*call_begin)(struct gw_choice *choice, const struct gw_tool_call *call);
     void (*call_more)(struct gw_choice *choice, const struct gw_tool_call *call);
     void (*call_end)(struct gw_choice *choice, const struct gw_tool_call *call);

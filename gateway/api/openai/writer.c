@@ -380,6 +380,7 @@ const struct gw_answer_writer gw_openai_writer = {
     .progress = write_progress,
     .text = write_text,
     .call = on_call,
+    .tells_cut_calls = true,
     .call_begin = write_call_begin,
     .call_more = write_call_more,
     .end = write_end,

@@ -307,6 +307,7 @@ const struct gw_answer_writer gw_responses_writer = {
     .text = gw_response_write_text,
     .call = gw_response_add_call,
     .wants_whole = gw_response_wants_whole,
+    .tells_cut_calls = true,
     .call_begin = gw_response_begin_call,
     .call_more = gw_response_write_arguments,
     .call_end = gw_response_end_call,
