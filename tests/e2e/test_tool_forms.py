@@ -20,6 +20,14 @@ FORMS = {
     "glm4": ("<tool_call>{{ c.function.name }}<arg_key></arg_key>",
              "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>7</arg_value>\n</tool_call>",
              "<think>Hm.</think>"),
+    "apertus": ("<|tools_prefix|>{{ c.function.name }}",
+                '<|tools_prefix|>[{"weather": {"city": "7"}}]<|tools_suffix|>', ""),
+    "solar-open": ("<|tool_calls|><|tool_call:name|>{{ c.function.name }}",
+                   "<|tool_calls|><|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>weather"
+                   '<|tool_call:args|>{"city": "7"}<|tool_call:end|>', ""),
+    "minimax-m3": ("]<]minimax[>[{{ c.function.name }}",
+                   ']<]minimax[>[<tool_call>]<]minimax[>[<invoke name="weather">]<]minimax[>[<city>'
+                   "7]<]minimax[>[</city>]<]minimax[>[</invoke>]<]minimax[>[</tool_call>", ""),
     "harmony": (
         "<|channel|>commentary to=functions.{{ c.function.name }}<|channel|>analysis<|message|>",
         '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>{"city": "7"}',

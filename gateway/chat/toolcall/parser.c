@@ -144,7 +144,9 @@ static void tell_early(struct baton_tool_parser *parser, const struct baton_tool
     const struct baton_tool_format *format = format_of(parser);
     const struct baton_buf *held = &parser->held;
     struct baton_call *call = &parser->call;
-    if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value)
+    /* A name that is a key looks like any other key until its object ends. */
+    if (!sink->call_begin || format->syntax != BATON_TOOL_JSON || !call->has_value ||
+        format->name_is_key)
         return;
     if (format->middle)
         baton_call_teller_push(&call->teller, parser->form.functions, held->data + call->name,
