@@ -7,7 +7,8 @@ from readers import Readers, row
 from stack import ask, docker, left_behind, wait_for
 
 PROMISED = {"done"}  # with two workers of a role, one may go and nobody notices
-TOLD = {"refused", "HTTP 503"}  # to who comes while a gateway leaves or is gone
+# To who comes while a gateway leaves or is gone, or had begun to wait for a worker.
+TOLD = {"refused", "HTTP 503", "error no_worker"}
 ROWS = []
 
 
