@@ -381,7 +381,7 @@ static int64_t max_prompt_tokens(const struct gateway *gateway)
 static enum baton_err start_http(struct gateway *gateway, struct baton_why *why)
 {
     const struct gw_options *options = gateway->options;
-    struct gw_http_options http = gw_settings_http(options);
+    struct gw_http_options http = gw_settings_http(options, max_prompt_tokens(gateway));
     http.tls = gateway->certificate.context;
     http.on_head = on_head;
     http.on_request = on_request;

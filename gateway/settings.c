@@ -77,14 +77,27 @@ static struct gw_limits address_limits(const struct gw_options *options)
                                         [GW_LIMIT_bytes] = options->address_bytes_per_s}};
 }
 
-static size_t arriving_bytes(const struct gw_options *options)
+/* A body of JSON has up to 12 bytes for a character beyond 16 bits, and a conversation has members
+ * around its text. */
+static size_t body_bytes(const struct gw_options *options, int64_t max_prompt_tokens)
 {
-    size_t largest = ARRIVING_BODIES * (size_t)options->max_body_bytes;
+    enum { TOKEN_BYTES = 16, LEAST_BYTES = 1 << 20, MOST_BYTES = 1 << 28 };
+    int64_t n = options->max_body_bytes;
+    if (!n)
+        n = max_prompt_tokens < MOST_BYTES / TOKEN_BYTES ? max_prompt_tokens * TOKEN_BYTES
+                                                         : MOST_BYTES;
+    return (size_t)(options->max_body_bytes || n > LEAST_BYTES ? n : LEAST_BYTES);
+}
+
+static size_t arriving_bytes(size_t max_body_bytes)
+{
+    size_t largest = ARRIVING_BODIES * max_body_bytes;
     return largest > ARRIVING_BYTES ? largest : ARRIVING_BYTES;
 }
 
-struct gw_http_options gw_settings_http(const struct gw_options *options)
+struct gw_http_options gw_settings_http(const struct gw_options *options, int64_t max_prompt_tokens)
 {
+    size_t max_body_bytes = body_bytes(options, max_prompt_tokens);
     return (struct gw_http_options){.host = options->host,
                                     .port = (int)options->port,
                                     .backlog = BACKLOG,
@@ -93,8 +106,8 @@ struct gw_http_options gw_settings_http(const struct gw_options *options)
                                         (size_t)options->max_connections_per_address,
                                     .address_limits = address_limits(options),
                                     .max_head_bytes = (size_t)options->max_head_bytes,
-                                    .max_body_bytes = (size_t)options->max_body_bytes,
-                                    .max_arriving_bytes = arriving_bytes(options),
+                                    .max_body_bytes = max_body_bytes,
+                                    .max_arriving_bytes = arriving_bytes(max_body_bytes),
                                     .head_timeout_ms = to_ms(options->head_timeout_s),
                                     .body_timeout_ms = to_ms(options->body_timeout_s),
                                     .idle_timeout_ms = to_ms(options->idle_timeout_s),

@@ -66,7 +66,8 @@ struct gw_response_bounds gw_settings_responses(const struct gw_options *options
 /* The bounds of resumable streams. */
 struct gw_stream_bounds gw_settings_streams(const struct gw_options *options);
 
-/* The HTTP server's options without callbacks. */
-struct gw_http_options gw_settings_http(const struct gw_options *options);
+/* The HTTP server's options without callbacks, for prompts of at most max_prompt_tokens. */
+struct gw_http_options gw_settings_http(const struct gw_options *options,
+                                        int64_t max_prompt_tokens);
 
 #endif

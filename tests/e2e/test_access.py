@@ -23,7 +23,8 @@ CLOSED = [
     ("GET", "/v1/models", None), ("POST", "/v1/completions", {"prompt": STORY}),
     ("POST", "/v1/chat/completions", {"messages": []}), ("POST", "/v1/messages", {"messages": []}),
     ("POST", "/health", {}), ("POST", "/", {}), ("GET", "/no/such/path", None),
-    ("GET", "/health/", None),
+    ("GET", "//workers/", None), ("POST", "/chat/completions", {"messages": []}),
+    ("GET", "/models/", None), ("GET", "/v1/v1/models", None), ("GET", "/health/x", None),
     ("OPTIONS", "/generate", None), ("POST", "/generate", "no JSON"),
     ("POST", "/generate", " " * 100000),
 ]

@@ -9,7 +9,7 @@ import zlib
 from urllib.parse import quote
 
 import pytest
-from fleet import NO_SUSPICION, PATIENCE_S, Fleet, Process, Stream, free_port, wait_for
+from fleet import NO_SUSPICION, PATIENCE_S, ROOT, Fleet, Process, Stream, free_port, wait_for
 
 FLEET = dict(gateway_args=["--chat-template", "chatml", *NO_SUSPICION])
 # Agents shorten a conversation when an error's text matches one of their patterns.
@@ -368,3 +368,18 @@ def test_wishes_without_effect_are_named(fleet, name, value):
     status, _, headers = fleet.request("POST", "/v1/chat/completions", {
         "messages": CHAT, "max_tokens": 1, name: value})
     assert status == 200 and headers["x-baton-ignored"] == name
+
+
+def test_the_limit_of_bodies_follows_the_context(tmp_path):
+    """16 bytes per token: text of 12 bytes per character is judged by its tokens, not its bytes."""
+    model = tmp_path / "llama"
+    shutil.copytree(ROOT / "tests/fixtures/models/llama", model)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 1 << 17}))
+    with Fleet(prefill=0, decode=0, model=model) as large:
+        def post(n):
+            body = b'{"prompt":' + b" " * (n - 12) + b"5}"
+            return large.request("POST", "/generate", body)[0]
+        assert post(16 << 17) == 400 and post((16 << 17) + 1) == 413
+    with Fleet(prefill=0, decode=0, gateway_args=["--max-body-bytes", 4096]) as small:
+        assert small.request("POST", "/generate", b" " * 4097)[0] == 413

@@ -132,6 +132,7 @@ def test_the_limits_are_the_options_with_their_defaults():
                 assert value == 0, option
                 continue
             shown = {"--max-prompt-tokens": "the context",
+                     "--max-body-bytes": "16 per token of the context, at least 1 MiB",
                      "--context-tokens": "what the model knows"}
             assert default == shown.get(option.strip("`"), str(value)), option
 
