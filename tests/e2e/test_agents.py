@@ -383,3 +383,17 @@ def test_the_limit_of_bodies_follows_the_context(tmp_path):
         assert post(16 << 17) == 400 and post((16 << 17) + 1) == 413
     with Fleet(prefill=0, decode=0, gateway_args=["--max-body-bytes", 4096]) as small:
         assert small.request("POST", "/generate", b" " * 4097)[0] == 413
+
+
+def test_texts_are_tokenized_under_other_servers_names(fleet):
+    def ids(**body):
+        return fleet.post("/tokenize", body)["tokens"]
+
+    plain = ids(text="a fox", add_special_tokens=False)
+    assert ids(content="a fox") == ids(content="a fox", add_special=False) == plain
+    assert ids(prompt="a fox", model="tale") == ids(text="a fox")
+    assert ids(content="a fox", add_special=True) == ids(text="a fox")
+    answer = fleet.post("/detokenize", {"tokens": plain, "model": "tale"})
+    assert answer == {"text": "a fox", "content": "a fox", "prompt": "a fox"}
+    for body in ({"content": "a", "text": "b"}, {"content": 5}, {"content": "a", "model": "x"}):
+        assert fleet.request("POST", "/tokenize", body)[0] in (400, 404)

@@ -63,7 +63,7 @@ static const struct {
      "steps?:[Step] timeline?:Timeline"},
     {"Generations", "results:[Generation] input:GenerationInput"},
     {"Tokens", "tokens:[integer] pieces:[string] count:integer"},
-    {"Text", "text:string"},
+    {"Text", "text:string content:string prompt:string"},
     {"Prompt", "prompt:string"},
     {"Check", "name:string ok:boolean age_s:number|null"},
     {"Health", "status:string checks?:[Check] all_ok?:boolean"},

@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "common/base/array.h"
 #include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
+#include "gateway/api/params/params.h"
 
 enum { MAX_TOKENS = 1 << 20, TEXT_MAX_BYTES = 256 << 20 };
 
@@ -52,6 +54,11 @@ static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
     reply->problem = fields->problem;
 }
 
+/* The names of llama.cpp and vLLM. */
+static const struct gw_alias aliases[] = {
+    {"text", "content"}, {"text", "prompt"}, {"add_special_tokens", "add_special"}};
+static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
+
 static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer,
                      const struct baton_json *body, struct gw_reply *reply)
 {
@@ -59,8 +66,10 @@ static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
     fields.schema = api->schema;
+    fields.dialect = &dialect;
     const struct baton_json *text = gw_field_of(&fields, "text", GW_IS_STRING, "a string");
-    bool add_special = true;
+    bool add_special = !baton_json_get(body, "content"); /* llama.cpp's default is false */
+    gw_params_read_model(api, &fields);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
     gw_field_bool(&fields, "add_special_tokens", &add_special);
@@ -94,10 +103,12 @@ void gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, stru
 static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, const uint32_t *ids,
                             size_t n_ids, bool skip_special)
 {
+    static const char *const names[] = {"text", "content", "prompt"};
     struct baton_buf text;
     baton_buf_init(&text, TEXT_MAX_BYTES);
     baton_detokenize(api->tokenizer, ids, n_ids, skip_special, &text);
-    baton_json_put_text(&reply->answer.out, "text", baton_buf_text(&text), text.len);
+    for (size_t i = 0; i < BATON_N_OF(names); i++)
+        baton_json_put_text(&reply->answer.out, names[i], baton_buf_text(&text), text.len);
     baton_buf_fini(&text);
 }
 
@@ -106,6 +117,7 @@ void gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
 {
     struct gw_fields fields = gw_fields(body);
     fields.schema = api->schema;
+    gw_params_read_model(api, &fields);
     const struct baton_json *array =
         gw_field_of(&fields, "tokens", GW_IS_ARRAY, "an array of token ids");
     bool skip_special = false;
