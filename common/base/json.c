@@ -99,6 +99,12 @@ enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tr
     return parse(baton_json_text(text, n, false), max_tree_bytes, root, tree_bytes, why);
 }
 
+enum baton_err baton_json_parse_file(const void *text, size_t n, struct baton_json **root,
+                                     struct baton_why *why)
+{
+    return parse(baton_json_text(text, n, true), SIZE_MAX, root, NULL, why);
+}
+
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why)
 {
@@ -115,8 +121,7 @@ enum baton_err baton_json_read_file(const char *path, size_t max_bytes, struct b
     baton_buf_init(&text, max_bytes);
     enum baton_err err = baton_file_read(path, &text, why);
     if (!err) {
-        err = parse(baton_json_text(baton_buf_text(&text), text.len, true), SIZE_MAX, root, NULL,
-                    &reason);
+        err = baton_json_parse_file(baton_buf_text(&text), text.len, root, &reason);
         if (err)
             (void)baton_fail(why, err, "%s: %s", path, reason.text);
     }

@@ -36,6 +36,10 @@ enum baton_json_kind {
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,
                                 struct baton_why *why) BATON_MUST_CHECK;
 
+/* Likewise a text of a file, in which Python's NaN and Infinity are null. */
+enum baton_err baton_json_parse_file(const void *text, size_t n, struct baton_json **root,
+                                     struct baton_why *why) BATON_MUST_CHECK;
+
 /* Likewise a text from outside, whose tree may be a hundred times as large. *tree_bytes (may be
  * NULL) is the tree's memory, with the allocator's own bytes. LIMIT once parsing needs more than
  * max_tree_bytes; it needs a KiB of text more, and what the growth of one string or table takes. */

@@ -91,6 +91,23 @@ static enum baton_err read_config(const char *model_path, struct baton_chat_temp
     return err;
 }
 
+/* Models with a processor of images have their template in a file of JSON. */
+static enum baton_err read_processor(const char *model_path, struct baton_chat_template *source,
+                                     struct baton_why *why)
+{
+    static const char *const names[] = {"chat_template"};
+    char path[PATH_MAX];
+    struct baton_json *root = NULL;
+    enum baton_err err = baton_file_path(path, model_path, "chat_template.json", why);
+    if (!err)
+        err = baton_json_read_members(path, FILE_MAX_BYTES, names, BATON_N_OF(names), &root, why);
+    if (err)
+        return err == BATON_NOT_FOUND ? BATON_OK : err;
+    err = copy_templates(baton_json_get(root, "chat_template"), source, why);
+    baton_json_free(root);
+    return err;
+}
+
 /* Reads an optional file. */
 static enum baton_err read_file(const char *model_path, const char *name, char **jinja, size_t *n,
                                 struct baton_why *why)
@@ -139,6 +156,8 @@ enum baton_err baton_chat_template_read(const char *model_path, struct baton_cha
     if (baton_gguf_model_is_at(model_path))
         return read_gguf(model_path, source, why);
     enum baton_err err = read_files(model_path, source, why);
+    if (!err && !source->jinja)
+        err = read_processor(model_path, source, why);
     /* A file goes before the field, as in the transformers library. */
     return err ? err : read_config(model_path, source, why);
 }

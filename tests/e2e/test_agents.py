@@ -397,3 +397,16 @@ def test_texts_are_tokenized_under_other_servers_names(fleet):
     assert answer == {"text": "a fox", "content": "a fox", "prompt": "a fox"}
     for body in ({"content": "a", "text": "b"}, {"content": 5}, {"content": "a", "model": "x"}):
         assert fleet.request("POST", "/tokenize", body)[0] in (400, 404)
+
+
+def test_a_models_files_may_be_written_by_other_programs(tmp_path):
+    """A byte order mark in each, and Python's words for numbers that JSON has not."""
+    model = tmp_path / "llama"
+    shutil.copytree(ROOT / "tests/fixtures/models/llama", model)
+    for name in ("config.json", "tokenizer.json"):
+        text = (model / name).read_text()
+        if name == "config.json":
+            text = text.rstrip().removesuffix("}") + ', "a": Infinity, "b": [NaN, -Infinity]}'
+        (model / name).write_text("\ufeff" + text)
+    with Fleet(prefill=0, decode=0, model=model) as served:
+        assert served.request("GET", "/v1/models")[0] == 200

@@ -19,7 +19,7 @@ static enum baton_err parse_object(const void *text, size_t n, struct baton_json
                                    struct baton_why *why)
 {
     struct baton_json *parsed = NULL;
-    enum baton_err err = baton_json_parse(text, n, &parsed, why);
+    enum baton_err err = baton_json_parse_file(text, n, &parsed, why);
     if (err)
         return err;
     if (baton_json_kind(parsed) == BATON_JSON_OBJECT) {

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "common/base/json.h"
 
@@ -26,10 +27,11 @@ struct baton_json_span {
     size_t n;
 };
 
-/* Returns a cursor at the start of a span, which may be none. */
+/* Returns a cursor at the start of a span, which may be none, behind a byte order mark. */
 static inline struct baton_json_text baton_json_text_of(struct baton_json_span span)
 {
-    return (struct baton_json_text){.at = span.start,
+    size_t n_mark = span.n >= 3 && !memcmp(span.start, "\xef\xbb\xbf", 3) ? 3 : 0;
+    return (struct baton_json_text){.at = n_mark ? span.start + n_mark : span.start,
                                     .end = span.n ? span.start + span.n : span.start};
 }
 

@@ -44,6 +44,7 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
                           SOURCE_MAX_BYTES);
     if (!baton_utf8_valid(source, n))
         return baton_fail(why, BATON_INVALID, "the template is not UTF-8");
+    size_t n_mark = n >= 3 && !memcmp(source, "\xef\xbb\xbf", 3) ? 3 : 0; /* some editors' */
     struct baton_jinja *made = calloc(1, sizeof *made);
     if (made)
         made->arena = baton_arena_create(TREE_MAX_BYTES);
@@ -51,7 +52,7 @@ enum baton_err baton_jinja_parse(const char *source, size_t n, struct baton_jinj
         free(made);
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
     }
-    enum baton_err err = parse(made, source, n, why);
+    enum baton_err err = parse(made, source + n_mark, n - n_mark, why);
     if (err)
         baton_jinja_free(made);
     else

@@ -53,6 +53,14 @@ TEST(a_file_of_its_own_goes_before_the_config)
     assert_jinja("{\"chat_template\":\"x\"}", "own");
 }
 
+TEST(a_processors_file_goes_before_the_config)
+{
+    (void)unlink(in_scratch("chat_template.jinja"));
+    write_scratch("chat_template.json", "{\"chat_template\":\"processor\"}");
+    assert_jinja("{\"chat_template\":\"x\"}", "processor");
+    (void)unlink(in_scratch("chat_template.json"));
+}
+
 TEST(a_template_for_tools_is_the_one_of_that_name_in_the_list_or_a_file)
 {
     static const char config[] = "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"t\"},"

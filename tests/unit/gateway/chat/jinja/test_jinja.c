@@ -71,6 +71,12 @@ static void assert_fails(const char *template, const struct baton_jinja_limits *
     baton_buf_fini(&out);
 }
 
+TEST(a_byte_order_mark_is_no_text)
+{
+    assert_renders("\xef\xbb\xbf[{{ x }}]", "[<ab>]");
+    assert_renders("\xef\xbb\xbf", "");
+}
+
 TEST(text_keeps_its_origin_through_operators_filters_and_methods)
 {
     assert_renders("[{{ x }}]", "[<ab>]");
