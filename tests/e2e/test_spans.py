@@ -76,7 +76,7 @@ def attributes(span):
 @pytest.fixture
 def traced(tmp_path):
     path = tmp_path / "spans.jsonl"
-    with Fleet(gateway_args=["--otlp-file", str(path)]) as fleet:
+    with Fleet(gateway_args=["--otlp-file", str(path), "--access-log", "all"]) as fleet:
         fleet.spans = path
         yield fleet
 
