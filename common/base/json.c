@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json_text.h"
+#include "common/base/json_feed.h"
 #include "common/base/os/file.h"
 #include "common/base/utf8.h"
 
@@ -30,7 +30,7 @@ enum { BLOCK_BYTES = sizeof(size_t) };
 
 /* A text on its way into jansson, and the memory that its tree takes so far. */
 struct source {
-    struct baton_json_text text;
+    struct baton_json_feed text;
     size_t tree_bytes, max_tree_bytes;
     bool is_over;
 };
@@ -65,10 +65,10 @@ static size_t next_part(void *part, size_t size, void *arg)
 {
     struct source *source = arg;
     source->is_over |= source->tree_bytes > source->max_tree_bytes;
-    return source->is_over ? 0 : baton_json_text_next(&source->text, part, size);
+    return source->is_over ? 0 : baton_json_feed_next(&source->text, part, size);
 }
 
-static enum baton_err parse(struct baton_json_text text, size_t max_tree_bytes,
+static enum baton_err parse(struct baton_json_feed text, size_t max_tree_bytes,
                             struct baton_json **root, size_t *tree_bytes, struct baton_why *why)
 {
     json_error_t error;
@@ -96,13 +96,13 @@ enum baton_err baton_json_parse_within(const void *text, size_t n, size_t max_tr
                                        struct baton_json **root, size_t *tree_bytes,
                                        struct baton_why *why)
 {
-    return parse(baton_json_text(text, n, false), max_tree_bytes, root, tree_bytes, why);
+    return parse(baton_json_feed(text, n, false), max_tree_bytes, root, tree_bytes, why);
 }
 
 enum baton_err baton_json_parse_file(const void *text, size_t n, struct baton_json **root,
                                      struct baton_why *why)
 {
-    return parse(baton_json_text(text, n, true), SIZE_MAX, root, NULL, why);
+    return parse(baton_json_feed(text, n, true), SIZE_MAX, root, NULL, why);
 }
 
 enum baton_err baton_json_parse(const void *text, size_t n, struct baton_json **root,

@@ -180,6 +180,34 @@ static enum baton_err rewrite(const struct baton_chat *chat,
     return BATON_OK;
 }
 
+/* Templates refuse words for an effort that they do not know, such as "none" where theirs is
+ * "no_think". Gives the template the nearest word that it takes, or no word. */
+static void rename_effort(const struct baton_chat *chat, const struct baton_chat_jinja *template,
+                          struct baton_chat_input *input, struct baton_chat_witness *witness)
+{
+    static const char *const words[] = {"no_think", "none", "minimal", "low",
+                                        "medium",   "high", "xhigh",   "max"};
+    const int n = (int)BATON_N_OF(words);
+    const char *asked = input->reasoning_effort;
+    int at = 0;
+    while (at < n && strcmp(words[at], asked) != 0)
+        at++;
+    /* 2 n steps around the asked word: one below, one above, two below, ...; then without a word */
+    for (int i = 2; at < n && i < 2 * n && witness->verdict == BATON_CHAT_REFUSED; i++) {
+        int other = i % 2 ? at + i / 2 : at - i / 2;
+        if (other < 0 || other >= n)
+            continue;
+        input->reasoning_effort = words[other];
+        *witness = baton_chat_witness(chat, template, input);
+    }
+    if (witness->verdict == BATON_CHAT_REFUSED) {
+        input->reasoning_effort = NULL;
+        *witness = baton_chat_witness(chat, template, input);
+    }
+    if (witness->verdict == BATON_CHAT_REFUSED)
+        input->reasoning_effort = asked; /* it was not the reason */
+}
+
 static enum baton_err fail_lost(const struct baton_json *messages, size_t lost,
                                 struct baton_why *why)
 {
@@ -197,8 +225,11 @@ enum baton_err baton_chat_adapt(const struct baton_chat *chat, const struct bato
     enum baton_err err = check(chat, input, why);
     if (err)
         return err;
-    if (rewrite(chat, baton_chat_template_of(chat, input), input, rewritten, &witness))
+    const struct baton_chat_jinja *template = baton_chat_template_of(chat, input);
+    if (rewrite(chat, template, input, rewritten, &witness))
         return baton_fail(why, BATON_NO_MEMORY, "out of memory");
+    if (witness.verdict == BATON_CHAT_REFUSED && input->reasoning_effort)
+        rename_effort(chat, template, &rewritten->input, &witness);
     if (witness.verdict == BATON_CHAT_LOST)
         return fail_lost(rewritten->messages, witness.lost, why);
     return BATON_OK;

@@ -33,6 +33,8 @@ def test_a_crowd_in_handshakes_holds_few_descriptors_and_keeps_nobody_out(tmp_pa
         resource.prlimit(fleet.gateway.pid, resource.RLIMIT_NOFILE, (files + limit,) * 2)
         held = [connect(fleet.inbox, data) for _ in range(n)]
         wait_for(lambda: sum(map(wire.is_open, held)) <= MOST_OF_AN_ADDRESS, "the crowd to shrink")
+        # A client sees the end of its connection before the gateway has its descriptor back.
+        wait_for(lambda: watch.files() <= files + MOST_OF_AN_ADDRESS + 16, "the descriptors")
         for _ in range(20):
             assert fleet.request("GET", "/health")[0] == 200
         fleet.start_worker("decode", "decode-1")

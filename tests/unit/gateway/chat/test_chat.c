@@ -2,6 +2,7 @@
 #include "common/base/array.h"
 #include "tests/unit/gateway/chat/chat_unit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,24 @@ TEST(a_template_gets_tools_documents_and_variables)
                         "{{ add_generation_prompt }}",
                         "{\"messages\":[{\"role\":\"user\",\"content\":\"\"}],\"closed\":true}",
                         "True True False False");
+}
+
+TEST(an_effort_that_the_template_does_not_know_becomes_the_nearest_that_it_knows)
+{
+    static const char template[] =
+        "{% if reasoning_effort is defined and reasoning_effort not in ['no_think', 'low', 'high'] "
+        "%}{{ raise_exception('no') }}{% endif %}{{ reasoning_effort }}|{{ messages[0].content }}";
+    static const char *const efforts[][2] = {{"none", "no_think|Q"}, {"minimal", "low|Q"},
+                                             {"low", "low|Q"},       {"medium", "low|Q"},
+                                             {"xhigh", "high|Q"},    {"wild", "|Q"}};
+    for (size_t i = 0; i < sizeof efforts / sizeof *efforts; i++) {
+        char request[160];
+        (void)snprintf(request, sizeof request,
+                       "{\"messages\":[{\"role\":\"user\",\"content\":\"Q\"}],"
+                       "\"reasoning_effort\":\"%s\"}",
+                       efforts[i][0]);
+        assert_chat_request(template, request, efforts[i][1]);
+    }
 }
 
 TEST(the_developer_is_the_system_for_templates_that_do_not_know_one)

@@ -1,4 +1,4 @@
-#include "common/base/json_text.h"
+#include "common/base/json_feed.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,13 +10,13 @@ enum { ESCAPE_BYTES = 6, NUMBER_BYTES = 512 };
 /* A text that jansson reads as the greatest double. */
 static const char greatest[] = "1.7976931348623157e308", least[] = "-1.7976931348623157e308";
 
-struct baton_json_text baton_json_text(const char *text, size_t n, bool is_file)
+struct baton_json_feed baton_json_feed(const char *text, size_t n, bool is_file)
 {
     size_t n_mark = n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
-    return (struct baton_json_text){.at = text + n_mark, .n = n - n_mark, .is_file = is_file};
+    return (struct baton_json_feed){.at = text + n_mark, .n = n - n_mark, .is_file = is_file};
 }
 
-static void skip(struct baton_json_text *text, size_t n, const char *instead)
+static void skip(struct baton_json_feed *text, size_t n, const char *instead)
 {
     text->at += n;
     text->n -= n;
@@ -40,7 +40,7 @@ static bool is_low(long code)
     return code >= 0xdc00 && code <= 0xdfff;
 }
 
-static void take_escape(struct baton_json_text *text)
+static void take_escape(struct baton_json_feed *text)
 {
     long code = code_at(text->at, text->n);
     size_t n = text->n < 2 ? text->n : 2;
@@ -54,7 +54,7 @@ static void take_escape(struct baton_json_text *text)
         skip(text, ESCAPE_BYTES, "\\ufffd");
 }
 
-static void take_string(struct baton_json_text *text)
+static void take_string(struct baton_json_feed *text)
 {
     if (text->at[0] == '\\') {
         take_escape(text);
@@ -84,7 +84,7 @@ static size_t n_digits(const char *at, size_t n)
 }
 
 /* Writes the greatest number in place of one that no double holds. */
-static void take_real(struct baton_json_text *text, size_t n)
+static void take_real(struct baton_json_feed *text, size_t n)
 {
     char number[NUMBER_BYTES];
     text->n_run = n;
@@ -99,7 +99,7 @@ static void take_real(struct baton_json_text *text, size_t n)
 }
 
 /* Makes a real number of an integer that does not fit 64 bits. */
-static void take_integer(struct baton_json_text *text, size_t n)
+static void take_integer(struct baton_json_feed *text, size_t n)
 {
     enum { MOST_DIGITS = 18, DOUBLE_DIGITS = 308 };
     char number[32];
@@ -123,7 +123,7 @@ static void take_integer(struct baton_json_text *text, size_t n)
 }
 
 /* Takes a number as JSON writes it; the parser refuses all others. */
-static void take_number(struct baton_json_text *text)
+static void take_number(struct baton_json_feed *text)
 {
     const char *at = text->at;
     size_t n = text->n, i = at[0] == '-', n_whole = n_digits(at + i, n - i);
@@ -149,7 +149,7 @@ static void take_number(struct baton_json_text *text)
 
 /* ---- the rest ---- */
 
-static bool take_python(struct baton_json_text *text)
+static bool take_python(struct baton_json_feed *text)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (size_t i = 0; text->is_file && i < sizeof words / sizeof *words; i++) {
@@ -163,7 +163,7 @@ static bool take_python(struct baton_json_text *text)
 }
 
 /* Decides about the next bytes: n_run of them stay, or after stands in their place. */
-static void take(struct baton_json_text *text)
+static void take(struct baton_json_feed *text)
 {
     char first = text->at[0];
     if (text->in_string) {
@@ -187,7 +187,7 @@ static size_t copy(char *part, size_t size, const char **from, size_t *n)
     return n_copied;
 }
 
-size_t baton_json_text_next(struct baton_json_text *text, char *part, size_t size)
+size_t baton_json_feed_next(struct baton_json_feed *text, char *part, size_t size)
 {
     size_t filled = 0;
     while (filled < size && (text->n || text->after)) {

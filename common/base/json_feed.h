@@ -6,13 +6,13 @@
  * Threading: one owner at a time.
  * Errors:    none; text that is not JSON is passed on for the parser to refuse.
  */
-#ifndef BATON_COMMON_BASE_JSON_TEXT_H
-#define BATON_COMMON_BASE_JSON_TEXT_H
+#ifndef BATON_COMMON_BASE_JSON_FEED_H
+#define BATON_COMMON_BASE_JSON_FEED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-struct baton_json_text {
+struct baton_json_feed {
     const char *at;
     size_t n, n_run;   /* bytes left; of these to pass on unchanged */
     const char *after; /* what follows them instead of the text; NULL: nothing */
@@ -20,9 +20,9 @@ struct baton_json_text {
 };
 
 /* is_file: NaN and Infinity become null. */
-struct baton_json_text baton_json_text(const char *text, size_t n, bool is_file);
+struct baton_json_feed baton_json_feed(const char *text, size_t n, bool is_file);
 
 /* Copies the next bytes to part [size]. Returns their number; 0 at the end. */
-size_t baton_json_text_next(struct baton_json_text *text, char *part, size_t size);
+size_t baton_json_feed_next(struct baton_json_feed *text, char *part, size_t size);
 
 #endif
