@@ -32,7 +32,7 @@ static const struct baton_sampling_field fields[] = {
     REAL(typical_p, .above_min = true, .max = 1, .zero_is_default = true,
          .words = "Keep the tokens of the most typical information content with this "
                   "probability together; 1 is off"),
-    REAL(top_p, .above_min = true, .max = 1,
+    REAL(top_p, .max = 1,
          .words = "Keep the smallest set of tokens with this probability together; 1 is off"),
     REAL(min_p, .max = 1,
          .words = "Remove tokens below this fraction of the highest probability; 0 is off"),

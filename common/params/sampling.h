@@ -45,7 +45,7 @@ struct baton_sampling_params {
     double typical_p;   /* (0, 1]; 1: off; smallest set that reaches p of tokens whose -log p is
                            closest to the entropy, ties kept (Meister et al., Locally typical
                            sampling, 2022) */
-    double top_p;       /* (0, 1]; 1: off; smallest set whose cumulative probability reaches p */
+    double top_p;       /* [0, 1]; 1: off; smallest set, not empty, whose probability reaches p */
     double min_p;       /* [0, 1]; 0: off; drops tokens below min_p x the highest probability */
     double repetition_penalty; /* > 0; 1: off; logits of seen tokens: divided when positive, else
                                   multiplied (Keskar et al., CTRL, 2019) */

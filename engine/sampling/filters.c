@@ -102,7 +102,7 @@ static void keep_top_p(struct baton_sampler *sampler, const struct baton_samplin
 {
     if (!(params->top_p < 1))
         return;
-    double p = fmax(params->top_p, 0);
+    double p = fmax(params->top_p, DBL_MIN); /* a set that reaches 0 has a token, too */
     double total =
         baton_pipeline_weigh(sampler, shaped->logits, shaped->n, shaped->max, shaped->temperature);
     size_t n = gather_items(sampler, shaped, (1 - p) * total);

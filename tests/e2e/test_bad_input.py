@@ -38,7 +38,7 @@ BAD_FIELDS = [
     ({"temperature": 100.5}, "temperature", "out_of_range"),
     ({"temperature": "hot"}, "temperature", "invalid_type"),
     ({"top_k": -1}, "top_k", "out_of_range"),
-    ({"top_p": 0}, "top_p", "out_of_range"),
+    ({"top_p": -0.01}, "top_p", "out_of_range"),
     ({"top_p": 1.01}, "top_p", "out_of_range"),
     ({"min_p": -0.1}, "min_p", "out_of_range"),
     ({"top_n_sigma": -1.1}, "top_n_sigma", "out_of_range"),

@@ -92,7 +92,7 @@ static const struct broken {
     {KIND(PREFILL_REQUEST), "prefill_request.tokens", {SET(body.prefill_request.n_tokens, 0)}},
     {KIND(PREFILL_REQUEST), "prefill_request.tokens", {SET(tokens[2], 0x80000000u)}},
     {KIND(PREFILL_REQUEST), "prefill_request.sampling", {SET(body.prefill_request.sampling, NULL)}},
-    {KIND(PREFILL_REQUEST), "prefill_request.sampling.top_p", {SET(sampling.top_p, 0)}},
+    {KIND(PREFILL_REQUEST), "prefill_request.sampling.top_p", {SET(sampling.top_p, -0.5)}},
     {KIND(PREFILL_REQUEST), "prefill_request.sampling.top_p", {SET(sampling.top_p, 1.5)}},
     {KIND(PREFILL_REQUEST),
      "prefill_request.sampling.temperature",

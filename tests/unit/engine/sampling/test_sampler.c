@@ -144,8 +144,10 @@ TEST(top_p_keeps_the_smallest_set_that_reaches_it)
     assert_distribution(reference_logits, 5, sampling, (double[]){0.100, 0, 0, 0.900, 0});
     sampling.top_p = 0.87;
     assert_distribution(reference_logits, 5, sampling, (double[]){0, 0, 0, 1, 0});
-    sampling.top_p = 1e-9;
-    assert_distribution(reference_logits, 5, sampling, (double[]){0, 0, 0, 1, 0});
+    for (int i = 0; i < 2; i++) {
+        sampling.top_p = (double[]){1e-9, 0}[i];
+        assert_distribution(reference_logits, 5, sampling, (double[]){0, 0, 0, 1, 0});
+    }
 }
 
 TEST(top_p_counts_only_what_top_k_kept)
