@@ -286,7 +286,7 @@ static void on_tick(uv_timer_t *timer)
     gw_response_store_tick(gateway->api.responses, now_ns);
     gw_streams_tick(&gateway->streams, now_ns);
     if (gateway->dispatcher.admission.draining &&
-        (!gw_http_n_exchanges(gateway->server) || now_ns >= gateway->drain_until_ns))
+        (!gw_http_is_busy(gateway->server) || now_ns >= gateway->drain_until_ns))
         close_all(gateway);
 }
 

@@ -268,6 +268,11 @@ size_t gw_http_n_exchanges(const struct gw_http_server *server)
     return server->n_exchanges;
 }
 
+bool gw_http_is_busy(const struct gw_http_server *server)
+{
+    return server->n_exchanges || server->conns[GW_CONN_FLUSH].n || server->conns[GW_CONN_LINGER].n;
+}
+
 size_t gw_http_n_connections(const struct gw_http_server *server)
 {
     return server->n_conns;

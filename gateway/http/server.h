@@ -105,6 +105,9 @@ int gw_http_port(const struct gw_http_server *server);
 void gw_http_drain(struct gw_http_server *server);
 /* Returns the number of exchanges with the handler. */
 size_t gw_http_n_exchanges(const struct gw_http_server *server);
+/* Returns whether a client waits for an answer or has not read one to its end. A drain lasts until
+ * none does: a container that ends takes along what its kernel has not sent yet. */
+bool gw_http_is_busy(const struct gw_http_server *server);
 /* Between the two calls, the bytes for a connection are collected and written at once, for a
  * handler that writes many small events at one moment. flush may call on_full. */
 void gw_http_gather(struct gw_http_server *server);

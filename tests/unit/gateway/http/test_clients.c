@@ -53,6 +53,19 @@ TEST(a_client_that_leaves_before_the_answer_is_seen_at_once)
     fixture_wait_connections(&f, 0);
 }
 
+TEST(a_server_that_drains_is_busy_until_the_client_has_read_its_answer)
+{
+    int fd = start_request("/hold", 0);
+    gw_http_drain(f.server);
+    gw_exchange_respond(f.held, 200, "text/plain", "", "late", 4);
+    client_read(&f, fd, "late");
+    assert_int_equal(gw_http_n_exchanges(f.server), 0);
+    assert_true(gw_http_is_busy(f.server));
+    close(fd);
+    fixture_wait_connections(&f, 0);
+    assert_false(gw_http_is_busy(f.server));
+}
+
 TEST(a_client_that_leaves_in_mid_stream_is_seen_at_once)
 {
     int fd = start_request("/stream", 0);
