@@ -28,7 +28,7 @@ OPTIONAL = {
     "top_n_sigma": lambda rng: rng.choice([0, -1, 1, 0.01, 1e9, rng.uniform(0, 4)]),
     "typical_p": lambda rng: rng.choice([1, 0.95, 0.2, 1e-9, rng.uniform(0.001, 1)]),
     "top_k": lambda rng: rng.choice([0, 1, 2, 10, 40, N_VOCAB - 1, N_VOCAB, 10**6]),
-    "top_p": lambda rng: rng.choice([1, 0.95, 0.5, 0.01, rng.uniform(0.001, 1)]),
+    "top_p": lambda rng: rng.choice([0, 1, 0.95, 0.5, 0.01, rng.uniform(0.001, 1)]),
     "min_p": lambda rng: rng.choice([0, 0.05, 0.3, 1, rng.random()]),
     "repetition_penalty": lambda rng: rng.choice([1, 1.2, 2, 0.5, rng.uniform(0.1, 3)]),
     "presence_penalty": lambda rng: rng.uniform(-2, 2),
@@ -169,7 +169,7 @@ PROMPT = [value_but("string", "array"), one_of([]), lambda rng: [1, BAD_IDS(rng)
 
 SAMPLING = {
     "top_n_sigma": real(-1), "typical_p": real(0, 1, low_is_out=True),
-    "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1, low_is_out=True),
+    "temperature": real(0, 100), "top_k": integer(0), "top_p": real(0, 1),
     "min_p": real(0, 1),
     "repetition_penalty": real(0, low_is_out=True), "presence_penalty": real(-2, 2),
     "frequency_penalty": real(-2, 2), "min_tokens": integer(0, 2**31 - 1), "logit_bias": LOGIT_BIAS,

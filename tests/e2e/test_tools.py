@@ -116,12 +116,12 @@ def test_arguments_arrive_as_they_are_written(calling):
 def test_a_call_that_the_length_cuts_off_tells_what_came(calling):
     text = "<tool_call>\n" + json.dumps({"name": "weather", "arguments": LONG}) + "\n</tool_call>"
     whole = ask(calling, text)["message"]["tool_calls"][0]["function"]["arguments"]
-    for (given, reason), ended in zip(pieces(calling, text, max_tokens=60),
+    for (given, reason), ended in zip(pieces(calling, text, max_tokens=60, temperature=0),
                                       ("length", "incomplete", "max_tokens")):
         cut = "".join(given)
         assert 0 < len(cut) < len(whole) and whole.startswith(cut) and reason == ended
         if ended == "length":
-            choice = ask(calling, text, max_tokens=60)
+            choice = ask(calling, text, max_tokens=60, temperature=0)
             [call] = choice["message"]["tool_calls"]
             assert (call["function"]["arguments"], choice["finish_reason"]) == (cut, "length")
             assert not choice["message"]["content"]
