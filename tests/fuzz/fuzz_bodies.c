@@ -88,12 +88,14 @@ void __wrap_gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchan
 enum baton_err __wrap_gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
                                              const char *value);
 
-/* Of fields that are ignored: a line of a header, whatever they are called. */
+/* Of fields that are ignored, whatever they are called, and of messages that are dropped: a line of
+ * a header. */
 enum baton_err __wrap_gw_exchange_add_header(struct gw_exchange *exchange, const char *name,
                                              const char *value)
 {
     (void)exchange;
-    check(!strcmp(name, "x-baton-ignored") && *value && strlen(value) < 512);
+    check(!strcmp(name, "x-baton-ignored") || !strcmp(name, "x-baton-dropped"));
+    check(*value && strlen(value) < 512);
     for (const char *c = value; *c; c++)
         check(*c >= ' ' && *c <= '~');
     return BATON_OK;
