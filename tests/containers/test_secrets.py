@@ -31,6 +31,10 @@ def test_a_key_is_needed_and_a_new_one_counts_after_a_hangup(built, folder):
                            ("/v1/chat/completions", {"messages": []})):
             assert ask(stack.port, path, body)[0] == 401
         assert ask(stack.port, "/workers", headers={"Authorization": f"Bearer {key}"})[0] == 200
+        admin = (folder / "secrets/admin-keys").read_text()
+        for sent, status in ((key, 403), (admin, 200)):
+            assert ask(stack.port, "/debug/kv",
+                       headers={"Authorization": f"Bearer {sent}"})[0] == status
         (folder / "secrets/api-keys").write_text("another-key-of-24-letters\n")
         stack.compose("kill", "-s", "HUP", "gateway")
         wait_for(lambda: ask(stack.port, "/workers", headers={"Authorization": f"Bearer {key}"})[0]
@@ -41,7 +45,8 @@ def test_a_key_is_needed_and_a_new_one_counts_after_a_hangup(built, folder):
         for service in ("gateway", "prefill", "decode"):
             told = (docker("inspect", stack.containers(service)[0])
                     + docker("top", stack.containers(service)[0]))
-            assert key not in told and (folder / "secrets/cluster-token").read_text() not in told
+            assert key not in told and admin not in told
+            assert (folder / "secrets/cluster-token").read_text() not in told
 
 
 def test_nothing_starts_without_the_files(built, folder):

@@ -164,7 +164,7 @@ def test_kubectl_renders_every_object_with_secret_image_and_namespace(copy):
                     in text)
             used = set(re.findall(r'"(baton-\w{10})"', text)) - {f"baton-{role}" for role in ROLES}
             assert used == {secret["metadata"]["name"]}
-            assert set(secret["data"]) == {"cluster-token", "api-keys"}
+            assert set(secret["data"]) == {"cluster-token", "api-keys", "admin-keys"}
 
 
 def test_without_secrets_nothing_is_rendered(copy):
@@ -179,9 +179,9 @@ def test_secrets_are_random_private_and_made_once(copy):
     made = []
     for folder in (copy / "secrets", copy / "others"):
         subprocess.run([MAKE_SECRETS, folder], check=True, capture_output=True)
-        made += [folder / "cluster-token", folder / "api-keys"]
+        made += [folder / name for name in ("cluster-token", "api-keys", "admin-keys")]
     texts = [path.read_text() for path in made]
-    assert len(set(texts)) == 4 and all(re.fullmatch(r"[0-9a-f]{48}", text) for text in texts)
+    assert len(set(texts)) == 6 and all(re.fullmatch(r"[0-9a-f]{48}", text) for text in texts)
     # A container reads the file without its directory, as another user; others here cannot enter.
     assert all(path.parent.stat().st_mode & 0o077 == 0 and path.stat().st_mode & 0o777 == 0o644
                for path in made)
@@ -201,7 +201,8 @@ def test_secrets_are_neither_tracked_nor_in_the_image_nor_have_a_default():
         assert volume["secretName"] == "baton" and {item["key"] for item in volume["items"]} <= keys
         files = {item["key"]: f"{mount['mountPath']}/{item['path']}" for item in volume["items"]}
         assert config(role)["cluster-token-file"] == files["cluster-token"]
-        assert config(role).get("api-keys") == files.get("api-keys")
+        for name in ("api-keys", "admin-keys"):
+            assert config(role).get(name) == files.get(name)
 
 
 # Our programs
