@@ -140,6 +140,8 @@ def environment(stage):
     """The image's own, less what two workers in one container would share."""
     return {**stage.env, "BATON_DECODE_INBOX": "tcp://0.0.0.0:7103",
             "BATON_DECODE_ADVERTISE": "tcp://*:7103",
+            "BATON_DECODE_BULK": "tcp://0.0.0.0:7104",
+            "BATON_DECODE_BULK_ADVERTISE": "tcp://*:7104",
             "BATON_PREFILL_ALIVE_FILE": "/tmp/prefill-alive",
             "BATON_DECODE_ALIVE_FILE": "/tmp/decode-alive"}
 
