@@ -149,13 +149,16 @@ enum baton_err baton_sampling_params_copy(struct baton_sampling_params *to,
     bool has_bias = copy_array(&copy.bias, from->bias, from->n_bias * sizeof *copy.bias);
     bool has_ids = copy_array(&copy.allowed_ids, from->allowed_ids,
                               from->n_allowed_ids * sizeof *copy.allowed_ids);
-    if (!has_bias || !has_ids || baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
-        free(copy.bias);
-        free(copy.allowed_ids);
-        return BATON_NO_MEMORY;
+    if (has_bias && has_ids && !baton_grammar_text_copy(&copy.grammar, &from->grammar)) {
+        if (!baton_thinking_budget_copy(&copy.thinking, &from->thinking)) {
+            *to = copy;
+            return BATON_OK;
+        }
+        baton_grammar_text_fini(&copy.grammar);
     }
-    *to = copy;
-    return BATON_OK;
+    free(copy.bias);
+    free(copy.allowed_ids);
+    return BATON_NO_MEMORY;
 }
 
 void baton_sampling_params_fini(struct baton_sampling_params *params)
@@ -166,4 +169,5 @@ void baton_sampling_params_fini(struct baton_sampling_params *params)
     params->allowed_ids = NULL;
     params->n_bias = params->n_allowed_ids = 0;
     baton_grammar_text_fini(&params->grammar);
+    baton_thinking_budget_fini(&params->thinking);
 }

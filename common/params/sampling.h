@@ -8,8 +8,8 @@
  * BATON_FILTERS, its stage is keep_NAME in engine/sampling/filters.c, and the page shows it by a
  * row of gateway/web/filters.js.
  *
- * Ownership: params own their bias, their allowed ids and the grammar's text; zeroed they are valid
- *            to fini.
+ * Ownership: params own their bias, their allowed ids, the grammar's text and the budget's ids;
+ *            zeroed they are valid to fini.
  * Threading: plain data; one owner at a time.
  * Errors:    copy: NO_MEMORY.
  */
@@ -22,6 +22,7 @@
 
 #include "common/base/error.h"
 #include "common/params/grammar_text.h"
+#include "common/params/thinking_budget.h"
 
 enum {
     BATON_MAX_STOP_IDS = 72,
@@ -66,15 +67,16 @@ struct baton_sampling_params {
     uint32_t
         *allowed_ids; /* [n_allowed_ids] no other token is drawn, unless a grammar constrains the
                               output */
-    size_t n_allowed_ids;              /* 0: all tokens may be drawn */
-    struct baton_grammar_text grammar; /* constrains the output; kind NONE: no constraint */
+    size_t n_allowed_ids;                  /* 0: all tokens may be drawn */
+    struct baton_grammar_text grammar;     /* constrains the output; kind NONE: no constraint */
+    struct baton_thinking_budget thinking; /* bounds the reasoning */
 };
 
 /* The values for a client that sets none: the model's own distribution. */
 #define BATON_SAMPLING_DEFAULTS                                                                    \
     .temperature = 1, .typical_p = 1, .top_p = 1, .repetition_penalty = 1
 
-/* Copies the params with their bias and grammar. *to is unchanged on an error. */
+/* Copies the params with all that they own. *to is unchanged on an error. */
 enum baton_err
 baton_sampling_params_copy(struct baton_sampling_params *to,
                            const struct baton_sampling_params *from) BATON_MUST_CHECK;
@@ -120,11 +122,12 @@ static inline bool baton_sampling_needs_history(const struct baton_sampling_para
            params->frequency_penalty != 0;
 }
 
-/* True when a worker that continues the sequence needs the output so far: min_tokens counts it. */
+/* True when a worker that continues the sequence needs the output so far: min_tokens and the
+ * budget of thinking count it. */
 static inline bool baton_sampling_needs_output(const struct baton_sampling_params *params)
 {
     return baton_sampling_needs_history(params) || params->grammar.kind != BATON_GRAMMAR_NONE ||
-           params->min_tokens > 0;
+           params->min_tokens > 0 || baton_thinking_budget_is_set(&params->thinking);
 }
 
 /* True when that history begins with the prompt: a worker that did not compute it needs its ids. */

@@ -175,3 +175,12 @@ enum baton_err baton_grammar_set_match(struct baton_grammar_set *set,
     *matcher = made;
     return BATON_OK;
 }
+
+enum baton_err baton_grammar_set_texts(struct baton_grammar_set *set,
+                                       struct baton_matcher **matcher)
+{
+    static char any[] = "a";
+    const struct baton_grammar_text text = {
+        .kind = BATON_GRAMMAR_REGEX, .bytes = any, .n = sizeof any - 1};
+    return baton_grammar_set_match(set, &text, matcher);
+}

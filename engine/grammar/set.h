@@ -60,4 +60,8 @@ enum baton_err baton_grammar_set_match(struct baton_grammar_set *set,
                                        const struct baton_grammar_text *text,
                                        struct baton_matcher **matcher) BATON_MUST_CHECK;
 
+/* Creates a matcher for the tokens' texts alone (baton_matcher_text). */
+enum baton_err baton_grammar_set_texts(struct baton_grammar_set *set,
+                                       struct baton_matcher **matcher) BATON_MUST_CHECK;
+
 #endif

@@ -39,21 +39,36 @@ static void allow_listed(const struct baton_sampling_params *params, size_t n_vo
             mask[params->allowed_ids[i] / 64] |= (uint64_t)1 << (params->allowed_ids[i] % 64);
 }
 
+/* Leaves only the token that closes the reasoning, unless a grammar forbids it here. */
+static bool allow_close(const struct baton_sampling_state *state, size_t n_vocab, uint64_t *mask)
+{
+    uint32_t id;
+    if (!state->thinking || !baton_thinking_forces(state->thinking, &id) || id >= n_vocab)
+        return false;
+    if (state->matcher && !(mask[id / 64] >> (id % 64) & 1))
+        return false;
+    memset(mask, 0, baton_mask_words(n_vocab) * sizeof *mask);
+    mask[id / 64] = (uint64_t)1 << (id % 64);
+    return true;
+}
+
 static void allow(struct baton_sampler *sampler, const struct baton_sampling_state *state)
 {
     const struct baton_sampling_params *params = &state->params;
     size_t n_vocab = (size_t)baton_sampler_n_vocab(sampler);
     bool holds_stops = state->n_output < params->min_tokens && params->n_stop_ids;
-    uint64_t *mask = state->matcher || holds_stops || params->n_allowed_ids
-                         ? baton_sampler_mask_scratch(sampler)
-                         : NULL;
+    uint64_t *scratch = baton_sampler_mask_scratch(sampler), *mask = NULL;
+    if (state->matcher || holds_stops || params->n_allowed_ids)
+        mask = scratch;
     if (state->matcher)
         baton_matcher_mask(state->matcher, params->stop_ids, params->n_stop_ids, n_vocab, mask);
     else if (params->n_allowed_ids)
         allow_listed(params, n_vocab, mask);
     else if (holds_stops)
         allow_all(n_vocab, mask);
-    if (holds_stops)
+    if (allow_close(state, n_vocab, scratch))
+        mask = scratch;
+    else if (holds_stops)
         holds_stops = take_stops_out(params, n_vocab, mask);
     baton_sampler_allow(sampler, mask, holds_stops);
 }

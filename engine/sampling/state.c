@@ -24,19 +24,26 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
                                          struct baton_grammar_set *grammars)
 {
-    if (state->params.grammar.kind == BATON_GRAMMAR_NONE)
-        return BATON_OK;
-    return baton_grammar_set_match(grammars, &state->params.grammar, &state->matcher);
+    struct baton_matcher *texts;
+    enum baton_err err = BATON_OK;
+    if (state->params.grammar.kind != BATON_GRAMMAR_NONE)
+        err = baton_grammar_set_match(grammars, &state->params.grammar, &state->matcher);
+    if (err || !baton_thinking_budget_is_set(&state->params.thinking))
+        return err;
+    err = baton_grammar_set_texts(grammars, &texts);
+    return err ? err : baton_thinking_create(&state->params.thinking, texts, &state->thinking);
 }
 
 enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *state)
 {
-    return state->matcher ? baton_matcher_state(state->matcher) : BATON_OK;
+    enum baton_err err = state->matcher ? baton_matcher_state(state->matcher) : BATON_OK;
+    return !err && state->thinking ? baton_thinking_state(state->thinking) : err;
 }
 
 void baton_sampling_state_fini(struct baton_sampling_state *state)
 {
     baton_matcher_destroy(state->matcher);
+    baton_thinking_destroy(state->thinking);
     baton_sampling_params_fini(&state->params);
     baton_history_fini(&state->history);
     *state = (struct baton_sampling_state){0};
@@ -49,6 +56,8 @@ void baton_sampling_state_accept(struct baton_sampling_state *state, uint32_t to
         baton_history_add_output(&state->history, token);
     if (state->matcher)
         baton_matcher_accept(state->matcher, token);
+    if (state->thinking)
+        baton_thinking_accept(state->thinking, token);
 }
 
 void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t token)
@@ -58,6 +67,8 @@ void baton_sampling_state_drop(struct baton_sampling_state *state, uint32_t toke
         baton_history_drop_output(&state->history, token);
     if (state->matcher)
         baton_matcher_drop(state->matcher);
+    if (state->thinking)
+        baton_thinking_drop(state->thinking);
 }
 
 void baton_sampling_state_accept_all(struct baton_sampling_state *state, const uint32_t *tokens,

@@ -14,13 +14,15 @@
 #include "common/params/sampling.h"
 #include "engine/grammar/set.h"
 #include "engine/sampling/history.h"
+#include "engine/sampling/thinking.h"
 
 struct baton_sampling_state {
     struct baton_sampling_params params;
     struct baton_history history; /* empty unless the parameters need one */
     bool keeps_history;
-    struct baton_matcher *matcher; /* NULL: no grammar constrains the sequence */
-    size_t n_output;               /* tokens accepted */
+    struct baton_matcher *matcher;   /* NULL: no grammar constrains the sequence */
+    struct baton_thinking *thinking; /* NULL: no budget bounds its reasoning */
+    size_t n_output;                 /* tokens accepted */
 };
 
 /* The history must hold prompt [n_prompt] and at most max_new_tokens more tokens. The state takes
@@ -29,11 +31,12 @@ enum baton_err baton_sampling_state_init(struct baton_sampling_state *state,
                                          struct baton_sampling_params *params,
                                          const uint32_t *prompt, size_t n_prompt,
                                          size_t max_new_tokens) BATON_MUST_CHECK;
-/* Constrains the sequence to the grammar of its parameters, if there is one, before any output. It
- * may be used once ready returns BATON_OK. Errors: those of baton_grammar_set_match. */
+/* Constrains the sequence to the grammar and the budget of its parameters, if there are any, before
+ * any output. It may be used once ready returns BATON_OK. Errors: those of
+ * baton_grammar_set_match. */
 enum baton_err baton_sampling_state_hold(struct baton_sampling_state *state,
                                          struct baton_grammar_set *grammars) BATON_MUST_CHECK;
-/* Whether tokens may be chosen. AGAIN: the grammar is being compiled; other errors: it could not
+/* Whether tokens may be chosen. AGAIN: a grammar is being compiled; other errors: it could not
  * be. */
 enum baton_err baton_sampling_state_ready(const struct baton_sampling_state *state);
 void baton_sampling_state_fini(struct baton_sampling_state *state);

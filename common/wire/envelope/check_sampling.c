@@ -33,6 +33,18 @@ static void check_grammar(struct checker *c, const Baton__V1__Grammar *m)
     range(c, "sampling.grammar.text", m->text.len, 1, BATON_GRAMMAR_MAX_BYTES);
 }
 
+static void check_thinking(struct checker *c, const Baton__V1__Thinking *m)
+{
+    text(c, "sampling.thinking.begin", m->begin, BATON_MAX_THINKING_MARKER);
+    text(c, "sampling.thinking.end", m->end, BATON_MAX_THINKING_MARKER);
+    if (!*m->end || (!*m->begin && !m->is_open))
+        FAIL(c, "sampling.thinking", "a marker is missing");
+    range(c, "sampling.thinking.max_tokens", m->max_tokens, 0, INT32_MAX);
+    token_ids(c, "sampling.thinking.close_ids", m->close_ids, m->n_close_ids, 1,
+              BATON_MAX_THINKING_CLOSE);
+    range(c, "sampling.thinking.n_first", m->n_first, 1, m->n_close_ids);
+}
+
 void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
 {
     const struct baton_sampling_field *field;
@@ -44,6 +56,8 @@ void baton_check_sampling(struct checker *c, const Baton__V1__Sampling *m)
     check_bias(c, m);
     if (m->grammar)
         check_grammar(c, m->grammar);
+    if (m->thinking)
+        check_thinking(c, m->thinking);
     token_ids(c, "sampling.stop_token_ids", m->stop_token_ids, m->n_stop_token_ids, 0,
               BATON_MAX_STOP_IDS);
     token_ids(c, "sampling.allowed_token_ids", m->allowed_token_ids, m->n_allowed_token_ids, 0,

@@ -69,6 +69,24 @@ static void encode_grammar(struct baton_sampling_message *out,
     out->message.grammar = &out->grammar;
 }
 
+static void encode_thinking(struct baton_sampling_message *out,
+                            const struct baton_thinking_budget *budget)
+{
+    Baton__V1__Thinking *m = &out->thinking;
+    if (!baton_thinking_budget_is_set(budget))
+        return;
+    baton__v1__thinking__init(m);
+    m->max_tokens = budget->max_tokens;
+    m->begin = (char *)(uintptr_t)budget->begin; /* packed, only read */
+    m->end = (char *)(uintptr_t)budget->end;
+    m->is_open = budget->is_open;
+    m->repeats = budget->repeats;
+    m->close_ids = budget->close;
+    m->n_close_ids = budget->n_close;
+    m->n_first = (uint32_t)budget->n_first;
+    out->message.thinking = m;
+}
+
 void baton_sampling_encode(struct baton_sampling_message *out,
                            const struct baton_sampling_params *params)
 {
@@ -83,6 +101,7 @@ void baton_sampling_encode(struct baton_sampling_message *out,
     out->message.n_allowed_token_ids = params->n_allowed_ids;
     encode_bias(out, params);
     encode_grammar(out, &params->grammar);
+    encode_thinking(out, &params->thinking);
 }
 
 static enum baton_err decode_bias(struct baton_sampling_params *params,
@@ -123,6 +142,20 @@ static enum baton_err decode_grammar(struct baton_grammar_text *grammar,
     return baton_grammar_text_copy(grammar, &given);
 }
 
+static enum baton_err decode_thinking(struct baton_thinking_budget *budget,
+                                      const Baton__V1__Thinking *m)
+{
+    struct baton_thinking_budget given = {.max_tokens = m->max_tokens,
+                                          .is_open = m->is_open,
+                                          .repeats = m->repeats,
+                                          .close = m->close_ids,
+                                          .n_close = m->n_close_ids,
+                                          .n_first = m->n_first};
+    memcpy(given.begin, m->begin, strlen(m->begin)); /* their lengths were checked */
+    memcpy(given.end, m->end, strlen(m->end));
+    return baton_thinking_budget_copy(budget, &given);
+}
+
 enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
                                      const Baton__V1__Sampling *message)
 {
@@ -141,6 +174,8 @@ enum baton_err baton_sampling_decode(struct baton_sampling_params *params,
         err = decode_allowed(&made, message);
     if (!err && message->grammar)
         err = decode_grammar(&made.grammar, message->grammar);
+    if (!err && message->thinking)
+        err = decode_thinking(&made.thinking, message->thinking);
     if (err)
         baton_sampling_params_fini(&made);
     else

@@ -18,6 +18,7 @@
 struct baton_sampling_message {
     Baton__V1__Sampling message;
     Baton__V1__Grammar grammar;
+    Baton__V1__Thinking thinking;
     Baton__V1__LogitBias bias[BATON_MAX_LOGIT_BIAS], *listed[BATON_MAX_LOGIT_BIAS];
 };
 

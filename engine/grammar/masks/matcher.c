@@ -312,6 +312,11 @@ int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_
     return forced_tokens(grammar->trie, bytes, n, tokens, n_max);
 }
 
+const char *baton_matcher_text(const struct baton_matcher *matcher, uint32_t token, size_t *n)
+{
+    return baton_token_trie_bytes(matcher->grammar->trie, token, n); /* immutable */
+}
+
 const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token)
 {
     struct baton_grammar *grammar = matcher->grammar;

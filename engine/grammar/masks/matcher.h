@@ -61,6 +61,10 @@ void baton_matcher_drop(struct baton_matcher *matcher);
  * n_max. Returns the number of tokens. */
 int baton_matcher_forced(struct baton_matcher *matcher, uint32_t *tokens, int n_max);
 
+/* Returns a token's bytes of a matcher that is ready, which begin with BATON_SPECIAL_MARK for a
+ * special token. *n is 0 for a token without text. */
+const char *baton_matcher_text(const struct baton_matcher *matcher, uint32_t token, size_t *n);
+
 /* Returns the path in the schema of the part that excludes a token: a text of the grammar. NULL:
  * the grammar is not a schema. */
 const char *baton_matcher_removed_at(struct baton_matcher *matcher, uint32_t token);

@@ -69,14 +69,22 @@ static double value_for(const struct baton_sampling_field *field, int i)
 TEST(params_survive_the_trip)
 {
     struct baton_logit_bias bias[] = {{7, -1.5F}, {9, 100}};
-    uint32_t allowed[] = {5, 80000};
+    uint32_t allowed[] = {5, 80000}, close[] = {9, 8};
     struct baton_sampling_params params = {.seed = UINT64_MAX,
                                            .bias = bias,
                                            .n_bias = 2,
                                            .stop_ids = {3, 1, 4},
                                            .n_stop_ids = 3,
                                            .allowed_ids = allowed,
-                                           .n_allowed_ids = 2};
+                                           .n_allowed_ids = 2,
+                                           .thinking = {.begin = "<think>",
+                                                        .end = "</think>",
+                                                        .is_open = true,
+                                                        .repeats = true,
+                                                        .max_tokens = 7,
+                                                        .close = close,
+                                                        .n_close = 2,
+                                                        .n_first = 1}};
     struct baton_sampling_params got;
     struct baton_sampling_message message;
     const struct baton_sampling_field *field;
@@ -98,6 +106,10 @@ TEST(params_survive_the_trip)
     assert_memory_equal(got.allowed_ids, allowed, sizeof allowed);
     assert_int_equal(got.n_stop_ids, 3);
     assert_memory_equal(got.stop_ids, params.stop_ids, sizeof got.stop_ids);
+    assert_memory_equal(got.thinking.close, close, sizeof close);
+    got.thinking.close = close;
+    assert_memory_equal(&got.thinking, &params.thinking, sizeof got.thinking);
+    got.thinking.close = NULL;
     baton_sampling_params_fini(&got);
 }
 
