@@ -125,6 +125,8 @@ static void probe(const struct baton_chat *chat, struct baton_chat_jinja *templa
 {
     for (int has_tools = 0; has_tools < 2 && template->jinja; has_tools++)
         template->abilities[has_tools] = baton_chat_probe(chat, template, has_tools);
+    if (template->jinja)
+        baton_chat_find_behind(chat, template);
 }
 
 enum baton_err baton_chat_create(struct baton_chat_template *source, const char *override,
@@ -227,6 +229,15 @@ static bool opens_reasoning(const struct baton_reasoning_format *format,
     return is_open;
 }
 
+bool baton_chat_opens_unwanted(const struct baton_chat_jinja *template,
+                               const struct baton_chat_input *input,
+                               const struct baton_chat_text *text)
+{
+    return !input->continues && baton_chat_wants_no_reasoning(input) &&
+           baton_reasoning_is_open(template->reasoning_format, baton_buf_text(&text->bytes),
+                                   text->bytes.len);
+}
+
 struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
                                          const struct baton_chat_input *input,
                                          const struct baton_chat_text *text)
@@ -239,13 +250,15 @@ struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
     bool opens_call =
         n_begin && n >= n_begin && !memcmp(prompt + n - n_begin, tools->begin, n_begin);
     bool opens = opens_reasoning(template->reasoning_format, input, prompt, n);
+    bool is_closed = baton_reasoning_is_closed(template->reasoning_format, prompt, n);
+    bool is_unwanted = !opens && baton_chat_wants_no_reasoning(input);
     return (struct baton_answer_form){
         .tools = input->tools || opens_call ? tools : NULL,
         .reasoning = template->reasoning_format,
         .opens_reasoning = opens,
-        .skips_reasoning =
-            !opens && (baton_chat_wants_no_reasoning(input) || is_continued(input) ||
-                       baton_reasoning_is_closed(template->reasoning_format, prompt, n)),
+        .skips_reasoning = is_unwanted || (!opens && (is_continued(input) || is_closed)),
+        .unwanted_reasoning = is_unwanted && !is_closed && !is_continued(input),
+        .behind_reasoning = template->behind_reasoning,
         .is_continued = !opens && is_continued(input),
         .opens_call = opens_call,
         .functions = input->tools};

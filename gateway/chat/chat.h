@@ -32,8 +32,11 @@ struct baton_chat_input {
     const struct baton_json *kwargs; /* object: more variables by name; NULL: none */
     const char *reasoning_effort;    /* NULL: not given */
     enum { BATON_THINKING_ANY, BATON_THINKING_OFF, BATON_THINKING_ON } thinking; /* the wish */
-    bool no_generation_prompt; /* does not open the assistant's next turn */
-    bool continues;            /* leaves the last message open, to be continued */
+    bool bounds_thinking; /* to the tokens of thinking_max; templates do not see them */
+    uint32_t thinking_max;
+    const char *thinking_message; /* ends reasoning that is cut off; NULL: none */
+    bool no_generation_prompt;    /* does not open the assistant's next turn */
+    bool continues;               /* leaves the last message open, to be continued */
 };
 
 /* Creates a chat. override is "auto" (the model's own template), the name of a built-in one

@@ -22,6 +22,7 @@ struct baton_chat_jinja {
     struct baton_chat_abilities abilities[2]; /* by whether the request has tools */
     const struct baton_tool_format *tool_format;
     const struct baton_reasoning_format *reasoning_format; /* NULL: unknown */
+    char behind_reasoning[3]; /* the line breaks between its end and the answer */
 };
 
 struct baton_chat {
@@ -53,6 +54,11 @@ const struct baton_chat_jinja *baton_chat_template_of(const struct baton_chat *c
 struct baton_answer_form baton_chat_form(const struct baton_chat *chat,
                                          const struct baton_chat_input *input,
                                          const struct baton_chat_text *text);
+
+/* True when the prompt so far opens reasoning that the client does not want. */
+bool baton_chat_opens_unwanted(const struct baton_chat_jinja *template,
+                               const struct baton_chat_input *input,
+                               const struct baton_chat_text *text);
 
 /* ---- render.c ---- */
 

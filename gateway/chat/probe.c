@@ -415,3 +415,33 @@ struct baton_chat_abilities baton_chat_probe(const struct baton_chat *chat,
     abilities.told_form = template->tool_format;
     return abilities;
 }
+
+/* ---- reasoning ---- */
+
+/* Returns what stands behind the thought of a rendered message; NULL: the thought is not shown. */
+static const char *behind_thought(const struct probe *probe, const char *end,
+                                  struct baton_chat_text *text)
+{
+    const char *at = render(probe, "uR", NULL, false, text)
+                         ? strstr(baton_buf_text(&text->bytes), THOUGHT)
+                         : NULL;
+    at = at ? strstr(at, end) : NULL;
+    return at ? at + strlen(end) : NULL;
+}
+
+void baton_chat_find_behind(const struct baton_chat *chat, struct baton_chat_jinja *template)
+{
+    const struct baton_reasoning_format *format = template->reasoning_format;
+    const struct probe probe = {
+        .chat = chat, .template = template, .abilities = template->abilities[false]};
+    struct baton_chat_text text;
+    if (!format || format->has_channels)
+        return;
+    baton_chat_text_init(&text);
+    const char *behind = behind_thought(&probe, format->end, &text);
+    if (!behind)
+        behind = format->behind ? format->behind : "";
+    (void)snprintf(template->behind_reasoning, sizeof template->behind_reasoning, "%.*s",
+                   (int)strspn(behind, "\n"), behind);
+    baton_chat_text_fini(&text);
+}

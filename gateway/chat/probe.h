@@ -18,4 +18,7 @@ struct baton_chat_abilities baton_chat_probe(const struct baton_chat *chat,
                                              const struct baton_chat_jinja *template,
                                              bool has_tools);
 
+/* Fills template->behind_reasoning, after its abilities. */
+void baton_chat_find_behind(const struct baton_chat *chat, struct baton_chat_jinja *template);
+
 #endif

@@ -104,6 +104,16 @@ static enum baton_err fail_render(enum baton_err err, bool raised, const struct 
                       raised ? "refuses the conversation" : "fails", reason->text);
 }
 
+/* Closes reasoning that the prompt has opened, as templates do whose switch is off. */
+static void close_reasoning(const struct baton_chat_jinja *template, struct baton_chat_text *text)
+{
+    const char *end = template->reasoning_format->end;
+    if (text->bytes.data[text->bytes.len - 1] == '\n')
+        baton_chat_text_put(text, "\n", 1, true);
+    baton_chat_text_put(text, end, strlen(end), true);
+    baton_chat_text_put(text, template->behind_reasoning, strlen(template->behind_reasoning), true);
+}
+
 /* Renders messages that the template takes. */
 static enum baton_err write_out(const struct baton_chat *chat,
                                 const struct baton_chat_jinja *template,
@@ -117,6 +127,8 @@ static enum baton_err write_out(const struct baton_chat *chat,
         return fail_render(err, raised, &reason, why);
     if (input->continues && (err = cut_last(input, text, why)))
         return err;
+    if (baton_chat_opens_unwanted(template, input, text))
+        close_reasoning(template, text);
     err = baton_buf_err(&text->bytes);
     return err ? baton_fail(why, err, "the conversation is too long, or out of memory") : BATON_OK;
 }

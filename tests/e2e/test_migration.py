@@ -112,6 +112,25 @@ def test_forced_calls_outlive_their_decode_worker(tmp_path):
     assert told["alone"]["message"] == told["with drafts"]["message"]
 
 
+def test_budgets_of_reasoning_outlive_their_decode_worker(tmp_path):
+    """Before the budget is used up and after it, with drafts and with a form behind it."""
+    held = {**CHAT, "max_tokens": 440, "temperature": 0.9, "seed": 16, "explain": 1,
+            "enable_thinking": True, "thinking_token_budget": 220}
+    drafts = {"speculation": {"mode": "prompt_lookup", "max_tokens": 8, "min_tokens": 4}}
+    kinds = {"half": held, "with drafts": {**held, **drafts},
+             "soon": {**held, "thinking_token_budget": 9},
+             "late": {**held, "thinking_token_budget": 430},
+             "with a form": {**held, "ignore_eos": False, "regex": "([a-z]+[ ,.]){1000}"}}
+    template = tmp_path / "tools.jinja"
+    template.write_text(TEMPLATE)
+    with Fleet(gateway_args=["--chat-template", template]) as fleet:
+        answers = loses(fleet, "decode-0", "decode",
+                        {name: ("/v1/chat/completions", body) for name, body in kinds.items()})
+    told = {name: answer["choices"][0]["message"] for name, answer in answers.items()}
+    assert told["half"] == told["with drafts"]
+    assert all(message["reasoning_content"] and message["content"] for message in told.values())
+
+
 def test_naive_requests_outlive_their_prefill_worker():
     with Fleet() as fleet:
         loses(fleet, "prefill-0", "prefill", NAIVE)

@@ -119,10 +119,109 @@ def test_without_reasoning_a_forced_call_comes_alone(calling, off):
         assert choice["finish_reason"] == "length" or choice["message"]["tool_calls"]
 
 
-def test_a_bound_that_is_not_kept_is_refused(calling):
-    status, answer, _ = calling.request("POST", "/v1/chat/completions",
-                                        body("a", thinking_token_budget=100))
-    assert status == 400 and answer["error"]["param"] == "thinking_token_budget"
+# ---- budgets
+
+STORY = [{"role": "user", "content": "Once upon a time"}]
+FREE = {"model": "tale", "messages": STORY, "temperature": 0, "max_tokens": 30}
+BUDGETS = [{"thinking_token_budget": 7}, {"thinking_budget": 7}, {"thinking_budget_tokens": 7},
+           {"reasoning_budget": 7}, {"reasoning_budget_tokens": 7},
+           {"reasoning": {"max_tokens": 7}}, {"thinking": {"type": "enabled", "budget_tokens": 7}},
+           {"thinking_token_budget": 9, "reasoning_budget": 7}]
+
+
+def unbound(calling):
+    """What the model thinks without a budget: it does not end."""
+    answer = calling.post("/v1/chat/completions", {**FREE, **OPEN})
+    return answer["choices"][0]["message"]["reasoning_content"]
+
+
+def n_tokens(calling, text):
+    return len(calling.post("/tokenize", {"content": text})["tokens"])
+
+
+def assert_is_bound(thought, answer, n, whole, calling):
+    assert whole.startswith(thought) and n_tokens(calling, thought) == n, (thought, whole)
+    assert answer and "</think>" not in answer
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=range(len(BUDGETS)))
+def test_a_budget_closes_the_reasoning(calling, budget):
+    answer = calling.post("/v1/chat/completions", {**FREE, **OPEN, **budget})
+    [choice] = answer["choices"]
+    assert_is_bound(choice["message"]["reasoning_content"], choice["message"]["content"], 7,
+                    unbound(calling), calling)
+    assert choice["finish_reason"] == "length"
+    assert 7 <= answer["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 12
+
+
+def test_a_budget_holds_on_every_route(calling):
+    whole = unbound(calling)
+    blocks = calling.post("/v1/messages", {**FREE, "thinking": {
+        "type": "enabled", "budget_tokens": 5}})["content"]
+    assert_is_bound(blocks[0]["thinking"], blocks[1]["text"], 5, whole, calling)
+    blocks = calling.post("/v1/messages", {**FREE, **BUDGETS[0], "thinking": {
+        "type": "adaptive"}})["content"]
+    assert_is_bound(blocks[0]["thinking"], blocks[1]["text"], 7, whole, calling)
+    items = calling.post("/v1/responses", {
+        "model": "tale", "input": "Once upon a time", "temperature": 0, "max_output_tokens": 30,
+        "reasoning": {"effort": "high"}, "thinking_token_budget": 5})["output"]
+    assert_is_bound(items[0]["content"][0]["text"], items[1]["content"][0]["text"], 5, whole,
+                    calling)
+    for path, prompt in (("/api/chat", {"messages": STORY}),
+                         ("/api/generate", {"prompt": "Once upon a time"})):
+        answer = calling.post(path, {
+            "model": "tale", **prompt, "stream": False, "think": True, "thinking_token_budget": 6,
+            "options": {"temperature": 0, "num_predict": 30}})
+        told = answer.get("message", {"thinking": answer.get("thinking"),
+                                      "content": answer.get("response")})
+        assert_is_bound(told["thinking"], told["content"], 6, whole, calling)
+    told = stream(calling, "", **{**FREE, **OPEN, "response_format": None, "seed": None,
+                                  "thinking_token_budget": 4})
+    assert_is_bound(*told, 4, whole, calling)
+
+
+def test_a_message_may_end_reasoning_that_is_cut_off(calling):
+    message, _ = ask(calling, "", **{**FREE, **OPEN, "response_format": None,
+                                     "thinking_token_budget": 3,
+                                     "reasoning_budget_message": " <b>Enough</think>."})
+    assert message["reasoning_content"].endswith(" <b>Enough")  # words are text, as a model's are
+    message, _ = ask(calling, "", **{**FREE, **OPEN, "response_format": None,
+                                     "thinking_token_budget": 3,
+                                     "reasoning_budget_message": " Enough, enough."})
+    assert message["reasoning_content"].endswith(" Enough, enough.") and message["content"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+def test_a_form_follows_the_budget(calling, form):
+    message, _ = ask(calling, "", **{**FREE, "response_format": None, **form, **OPEN,
+                                     "thinking_token_budget": 6})
+    assert message["content"] == '"Yes."' and n_tokens(calling, message["reasoning_content"]) == 6
+
+
+def test_a_forced_call_follows_the_budget(calling):
+    answer = calling.post("/v1/chat/completions", {
+        **FREE, **OPEN, "tools": TOOLS, "tool_choice": "required", "max_tokens": 200,
+        "temperature": 3, "seed": 1, "thinking_token_budget": 6})
+    message = answer["choices"][0]["message"]
+    n_marker = n_tokens(calling, "</think>")
+    assert 6 <= answer["usage"]["completion_tokens_details"]["reasoning_tokens"] <= 6 + n_marker
+    assert message["reasoning_content"]
+    assert message["tool_calls"][0]["function"]["name"] == "weather"
+
+
+@pytest.mark.parametrize("wrong", [-2, 2**31, 1.5, "many"])
+@pytest.mark.parametrize("path,name", [("/v1/chat/completions", "thinking_token_budget"),
+                                       ("/v1/messages", "thinking")])
+def test_a_budget_out_of_range_is_refused(calling, path, name, wrong):
+    value = {"type": "enabled", "budget_tokens": wrong} if name == "thinking" else wrong
+    status, answer, _ = calling.request("POST", path, {**FREE, name: value})
+    assert status == 400 and name in answer["error"]["message"], answer
+
+
+def test_a_message_too_long_to_be_written_is_refused(calling):
+    status, answer, _ = calling.request("POST", "/v1/chat/completions", {
+        **FREE, **OPEN, "thinking_budget": 5, "reasoning_budget_message": "enough " * 600})
+    assert status == 400 and answer["error"]["param"] == "reasoning_budget_message", answer
 
 
 def test_another_name_is_refused(calling):

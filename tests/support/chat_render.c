@@ -1,6 +1,7 @@
 /* Renders conversations for tests: one JSON object a line on stdin, one on stdout.
  *
- *     {"template": text, "messages": [...], "tools": [...], "continues": bool}
+ *     {"template": text, "messages": [...], "tools": [...], "continues": bool,
+ *     "thinks": bool}
  *     {"tool_form": name, "abilities": {...}, "text": text, "messages": [...], "tools": [...]}, or
  *     {"tool_form": name, "abilities": {...}, "error": text}
  *
@@ -48,7 +49,11 @@ static void put_rendered(struct baton_json_out *out, const struct baton_chat *ch
 
 static void answer(const struct baton_json *job, const struct baton_chat *chat)
 {
+    const struct baton_json *thinks = baton_json_get(job, "thinks");
     const struct baton_chat_input input = {
+        .thinking = !thinks                   ? BATON_THINKING_ANY
+                    : baton_json_bool(thinks) ? BATON_THINKING_ON
+                                              : BATON_THINKING_OFF,
         .messages = baton_json_get(job, "messages"),
         .tools =
             baton_json_size(baton_json_get(job, "tools")) ? baton_json_get(job, "tools") : NULL,

@@ -394,6 +394,7 @@ void gw_conversation_read(struct gw_fields *fields, struct gw_conversation *conv
                                   .reasoning_effort = read_effort(fields, config),
                                   .continues = ends_with_words(conversation->messages)};
     gw_thinking_read_object(fields, &conversation->input);
+    gw_thinking_read_bounds(fields, &conversation->input);
 }
 
 void gw_conversation_fini(struct gw_conversation *conversation)

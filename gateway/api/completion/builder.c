@@ -72,6 +72,9 @@ void gw_builder_set_chat(struct gw_completion_builder *builder,
                          const struct baton_chat_input *input)
 {
     add_chat_stops(builder->api, &builder->params.shared);
+    builder->thinking = (struct gw_thinking_bound){.is_given = input->bounds_thinking,
+                                                   .max_tokens = input->thinking_max,
+                                                   .message = input->thinking_message};
     gw_prompts_read_chat(builder->api, &builder->fields, input, &builder->prompts);
 }
 
@@ -181,6 +184,10 @@ void gw_builder_start(struct gw_completion_builder *builder, const struct gw_ans
     builder->params.tokenized_ns = baton_now_ns();
     if (!fields->failed)
         hold_behind_reasoning(builder);
+    if (!fields->failed && builder->prompts.n)
+        gw_thinking_bound_set(&builder->thinking, builder->api->tokenizer,
+                              &builder->prompts.items[0].form, fields,
+                              &builder->params.shared.sampling);
     if (!fields->failed)
         check_choices(builder);
     if (!fields->failed)

@@ -13,6 +13,7 @@
 #ifndef BATON_GATEWAY_API_COMPLETION_BUILDER_H
 #define BATON_GATEWAY_API_COMPLETION_BUILDER_H
 
+#include "gateway/api/completion/thinking_bound.h"
 #include "gateway/api/completion/writer.h"
 
 struct gw_completion_builder {
@@ -23,6 +24,7 @@ struct gw_completion_builder {
     struct gw_completion_params params;
     struct gw_prompts prompts;
     struct gw_completion_options options;
+    struct gw_thinking_bound thinking; /* of the conversation's answer */
 };
 
 /* One choice per prompt; dialect may be NULL. */

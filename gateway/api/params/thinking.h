@@ -1,10 +1,12 @@
 /* Reads whether the model shall reason, in the words of every API.
  *
  *     reasoning_effort: "none"             OpenAI, Ollama, LM Studio; other words mean: reason
- *     reasoning: {effort, enabled}         OpenRouter
- *     thinking: {type}                     Anthropic, and chats of GLM, Kimi and DeepSeek
+ *     reasoning: {effort, enabled,         OpenRouter
+ *                 max_tokens}
+ *     thinking: {type, budget_tokens}      Anthropic, and chats of GLM, Kimi and DeepSeek
  *     enable_thinking, thinking_budget     Qwen's services
  *     thinking_token_budget                vLLM
+ *     reasoning_budget_tokens, ...         llama.cpp
  *     think                                Ollama
  *
  * Templates get the wish as their variables; chat_template_kwargs outweigh it. A bound of 0 tokens
@@ -25,6 +27,9 @@ void gw_thinking_read(struct gw_fields *fields, struct baton_chat_input *input);
 
 /* Reads OpenRouter's field "reasoning". */
 void gw_thinking_read_reasoning(struct gw_fields *fields, struct baton_chat_input *input);
+
+/* Reads the bounds on the reasoning's tokens that have a field of their own. */
+void gw_thinking_read_bounds(struct gw_fields *fields, struct baton_chat_input *input);
 
 /* Reads Anthropic's field "thinking" alone. */
 void gw_thinking_read_object(struct gw_fields *fields, struct baton_chat_input *input);

@@ -31,9 +31,11 @@ struct baton_answer_form {
     const struct baton_tool_format *tools;          /* NULL: calls are text */
     const struct baton_reasoning_format *reasoning; /* NULL: reasoning is text */
     bool opens_reasoning;                           /* by the prompt */
-    bool skips_reasoning; /* the prompt has closed it, or the client does not want it */
-    bool is_continued;    /* the answer goes on with the text of a message */
-    bool opens_call;      /* the prompt ends with the begin of a call */
+    bool skips_reasoning;    /* the prompt has closed it, or the client does not want it */
+    bool unwanted_reasoning; /* the client does not want it, and the prompt has not closed it */
+    const char *behind_reasoning;       /* white space that follows its end; NULL: none */
+    bool is_continued;                  /* the answer goes on with the text of a message */
+    bool opens_call;                    /* the prompt ends with the begin of a call */
     const struct baton_json *functions; /* array of OpenAI's tools, of which some forms need the
                                            types of arguments; NULL: unknown */
 };

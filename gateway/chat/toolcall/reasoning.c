@@ -28,7 +28,7 @@ const struct baton_reasoning_format baton_reasoning_formats[] = {
      .begin = "<|think|>",
      .end = "<|end|><|begin|>assistant",
      .mark = "<|begin|>assistant<|think|>"},
-    {.name = "think", .begin = "<think>", .end = "</think>"},
+    {.name = "think", .begin = "<think>", .end = "</think>", .behind = "\n\n"},
 };
 
 const size_t baton_n_reasoning_formats = BATON_N_OF(baton_reasoning_formats);

@@ -22,6 +22,7 @@ struct baton_reasoning_format {
     const char *begin, *end; /* a template of the format contains one of them, */
     const char *mark;        /* or, in place of them, this; NULL: no other text */
     bool has_channels;       /* channels.h parses it */
+    const char *behind;      /* what models write behind its end if templates do not show it */
 };
 
 /* All formats that are known: [baton_n_reasoning_formats]. */

@@ -84,7 +84,8 @@ enum baton_err chat_render_request(const struct baton_chat *chat, const char *re
         .kwargs = baton_json_get(body, "kwargs"),
         .reasoning_effort = baton_json_string(baton_json_get(body, "reasoning_effort"), NULL),
         .no_generation_prompt = baton_json_bool(baton_json_get(body, "closed")),
-        .continues = baton_json_bool(baton_json_get(body, "continues"))};
+        .continues = baton_json_bool(baton_json_get(body, "continues")),
+        .thinking = baton_json_get(body, "thinks") ? BATON_THINKING_OFF : BATON_THINKING_ANY};
     baton_chat_text_init(text);
     enum baton_err err = baton_chat_render(chat, &input, CHAT_NOW, text, why);
     baton_json_free(body);

@@ -100,6 +100,25 @@ TEST(an_effort_that_the_template_does_not_know_becomes_the_nearest_that_it_knows
     }
 }
 
+TEST(reasoning_that_a_template_always_opens_is_closed_where_nobody_wants_it)
+{
+    /* What the template writes behind its end; where it shows no reasoning, two line breaks. */
+    static const char *const cases[][2] = {
+        {"{{ messages[0].content + '<think>\n' }}", "Q<think>\n\n</think>\n\n"},
+        {"{{ messages[0].content }}<think>", "Q<think></think>\n\n"},
+        {"{% for m in messages %}{{ '<think>' + m.reasoning_content + '</think>\n' if "
+         "m.reasoning_content }}{{ m.content }}{% endfor %}{{ '<think>\n' }}",
+         "Q<think>\n\n</think>\n"},
+        {"{{ messages[0].content }}[THINK]{# [/THINK] #}", "Q[THINK][/THINK]"},
+        {"{{ messages[0].content + '<think>\n</think>\n\n' }}", "Q<think>\n</think>\n\n"},
+        {"{{ messages[0].content }}{% if thinking %}<think>{% endif %}", "Q"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_chat_request(
+            cases[i][0], "{\"messages\":[{\"role\":\"user\",\"content\":\"Q\"}],\"thinks\":false}",
+            cases[i][1]);
+}
+
 TEST(the_developer_is_the_system_for_templates_that_do_not_know_one)
 {
     static const char request[] =
