@@ -26,6 +26,16 @@ void gw_reply_send(struct gw_reply *reply, struct gw_exchange *exchange)
     baton_buf_fini(&reply->answer.body);
 }
 
+void gw_answer_end_fields(struct gw_fields *fields, struct gw_exchange *exchange, bool refuses)
+{
+    char list[512];
+    if (refuses)
+        gw_fields_refuse_unknown(fields);
+    else if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
+        /* Only a hint, so a header that does not fit is no reason to fail the request. */
+        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list);
+}
+
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body)
 {
     if (!exchange)

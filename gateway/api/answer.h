@@ -42,6 +42,10 @@ struct gw_reply {
 /* Answers with the object or the problem, and frees it. */
 void gw_reply_send(struct gw_reply *reply, struct gw_exchange *exchange);
 
+/* Call after every field of the route was read: the others are problems (refuses), or are listed in
+ * the header x-baton-ignored, so that a client can see why they have no effect. */
+void gw_answer_end_fields(struct gw_fields *fields, struct gw_exchange *exchange, bool refuses);
+
 /* Answers with the body as JSON. */
 void gw_answer_json(struct gw_exchange *exchange, int status, const struct baton_buf *body);
 

@@ -25,7 +25,7 @@ enum {
 };
 
 struct gw_route {
-    const char *method, *path; /* {name} stands for one segment, see also below */
+    const char *method, *path; /* a {name} stands for one segment, see also below */
     gw_endpoint endpoint;
     unsigned answers; /* and the flags of its requests */
     const char *summary;

@@ -111,8 +111,10 @@ def test_every_documented_route_answers_and_refuses_another_method(fleet):
         path = path.replace("models/{id}", "models/tale").replace("{name}", "app.js")
         status, _, _ = fleet.request(method, path, {} if method == "POST" else None)
         of_another = path.startswith("/api/") or path in TGI
-        takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache"))
-        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel"))
+        takes_nothing = method == "GET" or path.startswith(("/api/", "/flush_cache")) or (
+            path == "/v1/conversations")
+        of_nobody = path.endswith(("/drain", "/{id}", "/input_items", "/cancel")) or (
+            method != "POST" and "/{id}/items" in path)
         expected = 404 if of_nobody else 200 if takes_nothing else 400
         assert status == expected, route
         status, answer, headers = fleet.request("PUT", path)
@@ -384,6 +386,7 @@ def test_the_response_object_and_its_events(fleet, calling):
     body = {"input": "Tell me a story", "max_output_tokens": 4, "temperature": 0, "explain": 1,
             "top_logprobs": 1, "user": "u"}
     whole = fleet.post("/v1/responses", body)
+    assert whole["conversation"] is None
     call = {"input": "Hi", "tools": [{"type": "function", "name": "weather"}],
             "text": {"format": PARTS["response_format"]}}
     said = written('<tool_call>{"name": "on__say", "arguments": {"input": "Hi"}}</tool_call>')

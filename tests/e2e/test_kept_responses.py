@@ -2,6 +2,7 @@
 import pytest
 from conftest import KEY, OTHER_KEY, TEMPLATE
 from fleet import Fleet, wait_for
+from javascript import Client
 
 LONG = {"input": "Tell me a story", "background": True, "max_output_tokens": 400,
         "temperature": 0, "ignore_eos": True}
@@ -98,6 +99,65 @@ def test_strangers_see_nothing(fleet):
     for method, end in (("GET", ""), ("GET", "/input_items"), ("POST", "/cancel"), ("DELETE", "")):
         assert other(fleet, method, f"/v1/responses/{made['id']}{end}") == 404
     assert ended(fleet, made)["output"]
+
+
+# ---- conversations ----
+
+def created(fleet, **body):
+    return post(fleet, 200, "/v1/conversations", **body)["id"]
+
+
+def test_the_client_of_openai_is_served(fleet):
+    Client("openai").drive(fleet, "conversations.test.mjs", "/v1", API_KEY=KEY)
+
+
+@pytest.mark.parametrize("path, body, words", [
+    ("", {"items": [{"role": "nobody", "content": "a"}]}, "items[0].role: must be user"),
+    ("", {"items": [{"type": "video"}]}, "items[0]: items of type"),
+    ("", {"items": [{"role": "user", "content": [{"type": "input_image"}]}]}, "items[0]: content"),
+    ("", {"items": [{"type": "item_reference", "id": "msg_0-ab"}]}, "items[0]: item"),
+    ("", {"items": {}, "metadata": 3}, "metadata: must be"),
+    ("", {"metadata": {"a": 1}}, "metadata: must be"),
+    ("", {"metadata": {"a": "b" * 513}}, "metadata: must be"),
+    ("", {"metadata": {str(i): "" for i in range(17)}}, "metadata: must be"),
+    ("", {"items": [{"role": "user", "content": "a"}] * 4097}, "items: must be"),
+    ("/{id}/items", {}, "items: must be given"),
+    ("/{id}/items", {"items": [{"role": "user", "content": "a"}] * 4096}, "the conversation has"),
+])
+def test_a_conversation_takes_what_an_input_takes(fleet, path, body, words):
+    path = path.replace("{id}", created(fleet, items=[{"role": "user", "content": "a"}]))
+    assert words in post(fleet, 400, "/v1/conversations" + path, **body)["error"]["message"]
+
+
+def test_what_does_not_fit_beside_a_conversation_is_refused(fleet):
+    id, other_id = created(fleet), post(fleet, input="a", max_output_tokens=1)["id"]
+    for fields in ({"input": "a", "previous_response_id": other_id}, {"input": "a", "conversation":
+                   {"name": id}}, {"input": "a", "conversation": other_id},
+                   {"messages": [{"role": "user", "content": "a"}]}):
+        answer = post(fleet, 400, **{"conversation": id, "max_output_tokens": 1, **fields})
+        assert answer["error"]["param"] == "conversation"
+    assert get(fleet, id, 404) and post(fleet, 400, input="a", previous_response_id=id)
+
+
+def test_a_failed_response_adds_nothing_and_one_in_the_background_does(fleet):
+    id = created(fleet)
+    queued = post(fleet, **LONG, conversation=id, timeout_s=1e-9)
+    assert ended(fleet, queued)["status"] == "failed"
+    assert fleet.request("GET", f"/v1/conversations/{id}/items")[1]["data"] == []
+    ended(fleet, post(fleet, **{**LONG, "max_output_tokens": 2}, conversation=id, store=True))
+    found = fleet.request("GET", f"/v1/conversations/{id}/items")[1]["data"]
+    assert [item["role"] for item in found] == ["assistant", "user"]
+
+
+def test_strangers_see_no_conversation(fleet):
+    id = created(fleet, items=[{"role": "user", "content": "a"}])
+    item = fleet.request("GET", f"/v1/conversations/{id}/items")[1]["data"][0]["id"]
+    of_item = f"/items/{item}"
+    for method, end, body in (("GET", "", None), ("GET", "/items", None), ("DELETE", "", None),
+                              ("POST", "", {}), ("GET", of_item, None), ("DELETE", of_item, None),
+                              ("POST", "/items", {"items": []})):
+        assert other(fleet, method, f"/v1/conversations/{id}{end}", body) == 404
+    assert fleet.request("GET", f"/v1/conversations/{id}/items/{item}")[0] == 200
 
 
 # ---- input items ----

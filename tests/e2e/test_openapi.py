@@ -31,6 +31,9 @@ BODIES = {
     "/invocations": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/responses": {"input": "Once", "max_output_tokens": 1},
     "/v1/responses/input_tokens": {"input": "Once"},
+    "/v1/conversations": {"metadata": {"a": "b"}},
+    "/v1/conversations/{id}": {"metadata": {"a": "b"}},
+    "/v1/conversations/{id}/items": {"items": [{"role": "user", "content": "Once"}]},
     "/chat_tokenize": {"messages": MESSAGES},
     "/v1/messages": {"messages": MESSAGES, "max_tokens": 1},
     "/v1/messages/count_tokens": {"messages": MESSAGES},
@@ -108,6 +111,14 @@ def refused(fleet, path, body):
     status, answer, _ = fleet.request("POST", path, body)
     assert status == 400, (path, body, answer)
     return (answer if isinstance(answer["error"], str) else answer["error"])["param"]
+
+
+def placed(fleet, path):
+    """The path with the id of something that it may name."""
+    if "/conversations/{id}" not in path:
+        return path
+    made = fleet.request("POST", "/v1/conversations", {})[1]
+    return path.replace("{id}", made["id"])
 
 
 def test_the_document_is_valid(document):
@@ -198,7 +209,7 @@ def names():
 def is_known(fleet, path, body, some):
     """The names that a route takes as its fields, by its answers."""
     empty = {name: None for name in some if name not in body}
-    status, answer, headers = fleet.request("POST", path, {**body, **empty})
+    status, answer, headers = fleet.request("POST", placed(fleet, path), {**body, **empty})
     if status == 200:
         return set(some) - set(headers.get("x-baton-ignored", "").split(", "))
     assert (status, answer["error"]["code"]) == (400, "unknown_field"), (path, some, answer)

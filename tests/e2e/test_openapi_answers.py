@@ -10,7 +10,7 @@ from conftest import TEMPLATE, TOOLS, written
 from fleet import BIN, ROOT, SLOW, Fleet
 from infill_model import infill_model
 from npm import install
-from test_openapi import BODIES, MESSAGES
+from test_openapi import BODIES, MESSAGES, placed
 
 CALL = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>'
 REASONED = {"messages": MESSAGES, "chat_template_kwargs": {"enable_thinking": True}}
@@ -99,7 +99,7 @@ def posts():
 
 def test_answers_are_as_they_are_described(calling, told):
     for path, body in posts():
-        status, answer, _ = calling.request("POST", path, body)
+        status, answer, _ = calling.request("POST", placed(calling, path), body)
         assert status == 200, (path, body, answer)
         check(told, "post", path, answer)
     for path in GETS:
@@ -131,6 +131,21 @@ def test_a_stored_response_is_as_it_is_described(calling, told):
         status, answer, _ = calling.request(method.upper(), path)
         assert status == 200
         check(told, method, "/v1/responses/{id}", answer)
+
+
+def test_a_conversation_is_as_it_is_described(calling, told):
+    path = placed(calling, "/v1/conversations/{id}")
+    added = calling.request("POST", f"{path}/items", {"items": [
+        {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Ho"},
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
+        {"type": "function_call", "call_id": "a", "name": "weather", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "rain"}]})[1]
+    for method, end in (("get", "/items"), ("get", "/items/{item}"), ("delete", "/items/{item}"),
+                        ("get", ""), ("delete", "")):
+        place = path + end.replace("{item}", added["data"][0]["id"])
+        status, answer, _ = calling.request(method.upper(), place)
+        assert status == 200, answer
+        check(told, method, f"/v1/conversations/{{id}}{end}", answer)
 
 
 def test_a_drained_worker_is_as_it_is_described(told):

@@ -84,7 +84,8 @@ FLEET = dict(gateway_args=["--chat-template", "chatml"])
 
 # The secrets of earlier examples' answers, by the word that stands for them.
 SECRETS = {}
-SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a-f]{32})-1$"}
+SHOWN_IN = {"RESPONSE": r'"id": ?"(resp-[0-9a-f]{32})"', "STREAM": r"^id: ([0-9a-f]{32})-1$",
+            "CONVERSATION": r'"id": ?"(conv_[0-9a-f]{32})"', "ITEM": r'"id": ?"(msg_[0-9a-f]{32})"'}
 
 
 # The fleet's model tells stories: these say which models they need.

@@ -30,21 +30,10 @@ void gw_builder_read_progress(struct gw_completion_builder *builder)
     builder->params.shared.prompt_progress = wanted && builder->options.streaming;
 }
 
-/* Lists ignored fields in a header, so that a client can see why one has no effect. */
-static void list_ignored(const struct gw_fields *fields, struct gw_exchange *exchange)
-{
-    char list[512];
-    if (!fields->failed && gw_fields_list_unknown(fields, list, sizeof list))
-        /* Only a hint, so a header that does not fit is no reason to fail the request. */
-        (void)!gw_exchange_add_header(exchange, "x-baton-ignored", list);
-}
-
 void gw_builder_end_fields(struct gw_completion_builder *builder)
 {
-    if (builder->is_strict || builder->api->refuses_unknown)
-        gw_fields_refuse_unknown(&builder->fields);
-    else
-        list_ignored(&builder->fields, builder->exchange);
+    gw_answer_end_fields(&builder->fields, builder->exchange,
+                         builder->is_strict || builder->api->refuses_unknown);
     builder->params.parsed_ns = baton_now_ns();
 }
 

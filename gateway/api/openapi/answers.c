@@ -155,7 +155,8 @@ static const struct {
                  "instructions:any metadata:object parallel_tool_calls:boolean "
                  "previous_response_id:string|null reasoning:object service_tier:string "
                  "text:object tool_choice:string|object tools:[object] truncation:string "
-                 "user?:string access_programs:null max_output_tokens:integer|null store:boolean "
+                 "user?:string access_programs:null conversation:object|null "
+                 "max_output_tokens:integer|null store:boolean "
                  "temperature:number top_p:number top_logprobs:integer steps?:[Step]"},
     {"InputPart", "type:string text:string"},
     {"InputItem", "id:string type:string status:string role?:string content?:[InputPart] "
@@ -163,6 +164,13 @@ static const struct {
     {"ResponseItems", "object:string data:[InputItem] first_id:string|null last_id:string|null "
                       "has_more:boolean"},
     {"ResponseTokens", "object:string input_tokens:integer"},
+    {"Conversation", "id:string object:string created_at:integer metadata:object"},
+    {"ConversationItem",
+     "id:string type:string status:string role?:string content?:[ResponsePart] "
+     "summary?:[object] call_id?:string namespace?:string name?:string arguments?:string "
+     "input?:string output?:any"},
+    {"ConversationItems", "object:string data:[ConversationItem] first_id:string|null "
+                          "last_id:string|null has_more:boolean"},
     {"DeletedResponse", "id:string object:string deleted:boolean"},
 
     /* Anthropic */

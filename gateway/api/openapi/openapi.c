@@ -133,21 +133,26 @@ static void put_operation_id(struct baton_json_out *out, const struct gw_route *
     baton_json_put_string(out, "operationId", id);
 }
 
-static void put_parameter(struct baton_json_out *out, const char *path)
+static void put_parameter(struct baton_json_out *out, const char *name, size_t n)
 {
-    const char *begin = strchr(path, '{');
-    size_t n = begin ? strcspn(begin + 1, "}") : 0;
-    if (!begin)
-        return;
-    baton_json_open(out, "parameters", '[');
     baton_json_open(out, NULL, '{');
-    baton_json_put_text(out, "name", begin + 1, n);
+    baton_json_put_text(out, "name", name, n);
     baton_json_put_string(out, "in", "path");
     baton_json_put_bool(out, "required", true);
     baton_json_open(out, "schema", '{');
     baton_json_put_string(out, "type", "string");
     baton_json_close(out, '}');
     baton_json_close(out, '}');
+}
+
+static void put_parameters(struct baton_json_out *out, const char *path)
+{
+    const char *begin = strchr(path, '{');
+    if (!begin)
+        return;
+    baton_json_open(out, "parameters", '[');
+    for (; begin; begin = strchr(begin + 1, '{'))
+        put_parameter(out, begin + 1, strcspn(begin + 1, "}"));
     baton_json_close(out, ']');
 }
 
@@ -165,7 +170,7 @@ static bool put_operation(struct baton_json_out *out, const struct gw_api *api,
     baton_json_open(out, method, '{');
     baton_json_put_string(out, "summary", route->summary);
     put_operation_id(out, route);
-    put_parameter(out, route->path);
+    put_parameters(out, route->path);
     if (takes_body)
         put_request(out, &schema);
     put_responses(out, table, route);

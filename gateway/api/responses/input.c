@@ -9,17 +9,13 @@
 #include "gateway/api/responses/tools.h"
 #include "gateway/chat/content.h"
 
-enum {
-    MAX_ITEMS = 4096,
-    REASONING_MAX_BYTES = 16 << 20,
-    INPUT_MAX_BYTES = 16 << 20,
-    ID_BYTES = 256
-};
+enum { REASONING_MAX_BYTES = 16 << 20, INPUT_MAX_BYTES = 16 << 20, ID_BYTES = 256 };
 
 /* ---- items ---- */
 
 struct walk {
     struct gw_fields *fields;
+    const char *name; /* of the field that has the items */
     const struct gw_responses_kept *kept;
     struct baton_json *messages;          /* all so far */
     struct baton_json *assistant, *calls; /* the next call is added here; NULL: to a new message */
@@ -30,16 +26,16 @@ struct walk {
 
 static void fail(struct walk *walk, const char *code, const char *what)
 {
-    gw_fields_fail(walk->fields, "input", code, "input[%zu]%s", walk->i, what);
+    gw_fields_fail(walk->fields, walk->name, code, "%s[%zu]%s", walk->name, walk->i, what);
 }
 
 static void refuse_part(struct walk *walk, const struct baton_json *part)
 {
     const char *type = baton_json_string(baton_json_get(part, "type"), NULL);
-    gw_fields_fail(walk->fields, "input", "unsupported_field",
-                   "input[%zu]: content of type \"%.40s\" is not supported here; input_text and "
+    gw_fields_fail(walk->fields, walk->name, "unsupported_field",
+                   "%s[%zu]: content of type \"%.40s\" is not supported here; input_text and "
                    "output_text {text} are",
-                   walk->i, type ? type : "");
+                   walk->name, walk->i, type ? type : "");
 }
 
 /* Adds a part as text. One without words, such as an image, becomes a note where it is history, and
@@ -53,7 +49,7 @@ static void add_part(struct walk *walk, const struct baton_json *part, size_t p,
         return;
     }
     if (!has_words)
-        gw_fields_leave_out(walk->fields, "input[%zu].content[%zu]", walk->i, p);
+        gw_fields_leave_out(walk->fields, "%s[%zu].content[%zu]", walk->name, walk->i, p);
     gw_json_push(walk->fields, parts, baton_chat_text_part(part));
 }
 
@@ -245,10 +241,10 @@ static void add_reference(struct walk *walk, const struct baton_json *item)
         stored = gw_response_store_get(walk->kept->store, walk->kept->owner, name);
     }
     if (!stored) {
-        gw_fields_fail(fields, "input", "item_not_found",
-                       "input[%zu]: item \"%.140s\" is not stored: its response was not stored, is "
+        gw_fields_fail(fields, walk->name, "item_not_found",
+                       "%s[%zu]: item \"%.140s\" is not stored: its response was not stored, is "
                        "too old or was evicted; send the item itself",
-                       walk->i, id ? id : "");
+                       walk->name, walk->i, id ? id : "");
         return;
     }
     const struct baton_json *message =
@@ -265,7 +261,7 @@ static void leave_out(struct walk *walk, const struct baton_json *item)
 {
     (void)item;
     walk->assistant = walk->calls = NULL;
-    gw_fields_leave_out(walk->fields, "input[%zu]", walk->i);
+    gw_fields_leave_out(walk->fields, "%s[%zu]", walk->name, walk->i);
 }
 
 /* Adds a note in place of the turns that another server compacted. */
@@ -275,7 +271,7 @@ static void add_compaction(struct walk *walk, const struct baton_json *item)
     gw_json_push(walk->fields, parts, baton_chat_text_part(item));
     gw_json_set(walk->fields, message, "content", parts);
     gw_json_push(walk->fields, walk->messages, message);
-    gw_fields_leave_out(walk->fields, "input[%zu]", walk->i);
+    gw_fields_leave_out(walk->fields, "%s[%zu]", walk->name, walk->i);
 }
 
 /* Adds a call of a tool that the client ran under a name of its own, such as local_shell_call. */
@@ -331,11 +327,11 @@ static void add_item(struct walk *walk, const struct baton_json *item)
             kinds[i].add(walk, item);
             return;
         }
-    gw_fields_fail(walk->fields, "input", "unsupported_field",
-                   "input[%zu]: items of type \"%.40s\" are not supported here; message, "
+    gw_fields_fail(walk->fields, walk->name, "unsupported_field",
+                   "%s[%zu]: items of type \"%.40s\" are not supported here; message, "
                    "function_call, function_call_output, custom_tool_call, "
                    "custom_tool_call_output, reasoning and item_reference are",
-                   walk->i, name ? name : "");
+                   walk->name, walk->i, name ? name : "");
 }
 
 /* Counts the items before the last one of the assistant. */
@@ -353,10 +349,17 @@ static size_t count_earlier(const struct baton_json *input)
     return 0;
 }
 
+static void add_items(struct walk *walk, const struct baton_json *items)
+{
+    for (walk->i = 0; walk->i < baton_json_size(items) && !walk->fields->failed; walk->i++)
+        add_item(walk, baton_json_at(items, walk->i));
+}
+
 static void add_input(struct walk *walk)
 {
     char wanted[64];
-    (void)snprintf(wanted, sizeof wanted, "a string or an array of 1 to %d items", MAX_ITEMS);
+    (void)snprintf(wanted, sizeof wanted, "a string or an array of 1 to %d items",
+                   GW_MAX_RESPONSE_ITEMS);
     const struct baton_json *input =
         gw_field_of(walk->fields, "input", GW_IS_STRING | GW_IS_ARRAY, wanted);
     size_t n = baton_json_size(input);
@@ -366,12 +369,11 @@ static void add_input(struct walk *walk)
         gw_json_push(walk->fields, walk->messages, message);
         return;
     }
-    if (!n || n > MAX_ITEMS)
+    if (!n || n > GW_MAX_RESPONSE_ITEMS)
         gw_fields_fail(walk->fields, "input", input ? "invalid_value" : "missing_field",
                        "input: must be %s", wanted);
     walk->n_earlier = count_earlier(input);
-    for (; walk->i < n && !walk->fields->failed; walk->i++)
-        add_item(walk, baton_json_at(input, walk->i));
+    add_items(walk, input);
 }
 
 /* Adds a conversation that is in the form of chats already; it is checked where chats are. */
@@ -388,12 +390,15 @@ struct baton_json *gw_responses_conversation(struct gw_fields *fields,
                                              const struct gw_responses_kept *kept,
                                              const struct baton_json *before)
 {
-    struct walk walk = {.fields = fields, .kept = kept, .messages = baton_json_new_array()};
+    struct walk walk = {
+        .fields = fields, .name = "input", .kept = kept, .messages = baton_json_new_array()};
     char wanted[64];
     (void)snprintf(wanted, sizeof wanted, "an array of 1 to %d messages", GW_MAX_MESSAGES);
     const struct baton_json *messages = gw_field_of(fields, "messages", GW_IS_ARRAY, wanted);
     for (size_t i = 0; i < baton_json_size(before); i++)
         gw_json_push(fields, walk.messages, baton_json_share(baton_json_at(before, i)));
+    walk.n_earlier = baton_json_size(kept->items);
+    add_items(&walk, kept->items);
     if (messages)
         add_messages(&walk, messages);
     else
@@ -405,80 +410,12 @@ struct baton_json *gw_responses_conversation(struct gw_fields *fields,
     return NULL;
 }
 
-/* ---- text, reasoning ---- */
-
-static struct baton_json *format_of(struct gw_fields *fields, const struct baton_json *text)
+void gw_responses_check_items(struct gw_fields *fields, const char *name,
+                              const struct gw_responses_kept *kept, const struct baton_json *items)
 {
-    const struct baton_json *format = baton_json_get(text, "format");
-    if (baton_json_kind(format) == BATON_JSON_NULL || fields->failed)
-        return NULL;
-    if (!gw_json_is_type(format, "json_schema") || baton_json_get(format, "json_schema"))
-        return baton_json_share(format);
-    struct baton_json *made = baton_json_new_object();
-    gw_json_set(fields, made, "type", baton_json_new_string("json_schema"));
-    gw_json_set(fields, made, "json_schema", baton_json_share(format));
-    return made;
-}
-
-static struct baton_json *effort_of(struct gw_fields *fields, const struct baton_json *reasoning)
-{
-    const struct baton_json *effort = baton_json_get(reasoning, "effort");
-    (void)fields;
-    return baton_json_kind(effort) == BATON_JSON_NULL ? NULL : baton_json_share(effort);
-}
-
-/* ---- the body ---- */
-
-static struct baton_json *member_of(struct gw_fields *fields, const char *key,
-                                    const struct baton_json *member)
-{
-    static const struct {
-        const char *key;
-        struct baton_json *(*make)(struct gw_fields *fields, const struct baton_json *member);
-    } makers[] = {
-        {"tool_choice", gw_response_tool_choice}, {"text", format_of}, {"reasoning", effort_of}};
-    for (size_t i = 0; i < BATON_N_OF(makers); i++)
-        if (!strcmp(makers[i].key, key))
-            return makers[i].make(fields, member);
-    return baton_json_share(member);
-}
-
-static struct baton_json *input_of(struct gw_fields *fields, const struct baton_json *conversation)
-{
-    const struct baton_json *instructions = gw_field(fields, "instructions");
-    struct baton_json *input = baton_json_new_array();
-    if (instructions) {
-        struct baton_json *message = gw_json_message(fields, "system");
-        gw_json_set(fields, message, "content", baton_json_share(instructions));
-        gw_json_push(fields, input, message);
-    }
-    for (size_t i = 0; i < baton_json_size(conversation); i++)
-        gw_json_push(fields, input, baton_json_share(baton_json_at(conversation, i)));
-    return input;
-}
-
-struct baton_json *gw_responses_body(struct gw_fields *fields,
-                                     const struct baton_json *conversation, bool leaves_out)
-{
-    struct baton_json *made = baton_json_new_object();
-    const char *input = gw_field(fields, "messages") ? "messages" : "input";
-    (void)gw_field_of(fields, "text", GW_IS_OBJECT, "an object {\"format\": object}");
-    (void)gw_field_of(fields, "reasoning", GW_IS_OBJECT, "an object {\"effort\": string}");
-    for (void *it = baton_json_first(fields->body); it && !fields->failed;
-         it = baton_json_next(fields->body, it)) {
-        const char *key = baton_json_key(it);
-        const struct baton_json *given = baton_json_member(it);
-        bool is_null = baton_json_kind(given) == BATON_JSON_NULL;
-        struct baton_json *member = is_null ? baton_json_share(given)
-                                    : strcmp(key, "tools") == 0
-                                        ? gw_response_tools(fields, given, leaves_out ? made : NULL)
-                                        : member_of(fields, key, given);
-        if (member)
-            gw_json_set(fields, made, key, member);
-    }
-    gw_json_set(fields, made, input, input_of(fields, conversation));
-    if (!fields->failed)
-        return made;
-    baton_json_free(made);
-    return NULL;
+    struct walk walk = {
+        .fields = fields, .name = name, .kept = kept, .messages = baton_json_new_array()};
+    add_items(&walk, items);
+    baton_json_free(walk.reasoning);
+    baton_json_free(walk.messages);
 }

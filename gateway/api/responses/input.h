@@ -22,10 +22,13 @@
 #include "gateway/api/fields.h"
 #include "gateway/api/responses/store.h"
 
-/* The responses that an input may refer to. */
+enum { GW_MAX_RESPONSE_ITEMS = 4096 }; /* of an input, or of a conversation */
+
+/* What an input continues, or refers to. */
 struct gw_responses_kept {
     const struct gw_response_store *store;
     const struct gw_owner *owner;
+    const struct baton_json *items; /* of the conversation before the input; NULL: none */
 };
 
 /* The messages of the previous response, an array or NULL, followed by those of the field "input".
@@ -33,6 +36,10 @@ struct gw_responses_kept {
 struct baton_json *gw_responses_conversation(struct gw_fields *fields,
                                              const struct gw_responses_kept *kept,
                                              const struct baton_json *before);
+
+/* Records a problem with one of the items, an array in the field of that name. */
+void gw_responses_check_items(struct gw_fields *fields, const char *name,
+                              const struct gw_responses_kept *kept, const struct baton_json *items);
 
 /* The body with the conversation, after the instructions, as its input; each field keeps the name
  * that its client used. With leaves_out, tools that the server would have to run become members of

@@ -1,12 +1,12 @@
 #include "gateway/api/responses/input_items.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/listing.h"
 
-enum { ID_BYTES = 160, VALUE_BYTES = 160, DEFAULT_LIMIT = 20, MAX_LIMIT = 100 };
+enum { ID_BYTES = 160, DEFAULT_LIMIT = 20, MAX_LIMIT = 100 };
 
 /* ---- items ---- */
 
@@ -115,86 +115,45 @@ struct baton_json *gw_input_items(const struct gw_stored_response *stored)
 
 /* ---- a page ---- */
 
-/* Copies the value of a name of the query; "" if it has none. */
-static void read_query(const struct gw_exchange *exchange, const char *name,
-                       char value[VALUE_BYTES])
+static const char *id_of(const void *items, size_t i)
 {
-    const char *at = gw_exchange_query(exchange);
-    size_t n = strlen(name);
-    value[0] = '\0';
-    for (; *at; at += strcspn(at, "&"), at += *at == '&')
-        if (!strncmp(at, name, n) && at[n] == '=')
-            (void)snprintf(value, VALUE_BYTES, "%.*s", (int)strcspn(at + n + 1, "&"), at + n + 1);
+    return baton_json_string(baton_json_get(baton_json_at(items, i), "id"), NULL);
 }
 
-static const char *item_id(const struct baton_json *items, size_t at)
+static struct gw_listing listing_of(const struct baton_json *items)
 {
-    return baton_json_string(baton_json_get(baton_json_at(items, at), "id"), NULL);
+    return (struct gw_listing){.items = items,
+                               .n = baton_json_size(items),
+                               .id_of = id_of,
+                               .default_limit = DEFAULT_LIMIT,
+                               .max_limit = MAX_LIMIT,
+                               .after = "after"};
 }
 
-struct page {
-    size_t begin, n; /* positions in the order that is asked for */
-    bool is_oldest_first;
-};
-
-static size_t place_of(const struct page *page, const struct baton_json *items, size_t position)
+static void answer_page(struct gw_exchange *exchange, const struct gw_listing *page)
 {
-    return page->is_oldest_first ? position : baton_json_size(items) - 1 - position;
-}
-
-/* Reads the query. False: it is out of range. */
-static bool read_page(const struct gw_exchange *exchange, const struct baton_json *items,
-                      struct page *page)
-{
-    char limit[VALUE_BYTES], order[VALUE_BYTES], after[VALUE_BYTES];
-    size_t n_items = baton_json_size(items), n_left;
-    char *end = limit;
-    read_query(exchange, "limit", limit);
-    read_query(exchange, "order", order);
-    read_query(exchange, "after", after);
-    long n = *limit ? strtol(limit, &end, 10) : DEFAULT_LIMIT;
-    if (*end && *limit)
-        n = 0;
-    page->is_oldest_first = !strcmp(order, "asc");
-    for (page->begin = 0; *after && page->begin < n_items; page->begin++)
-        if (!strcmp(item_id(items, place_of(page, items, page->begin)), after))
-            break;
-    bool is_known = !*after || page->begin < n_items;
-    page->begin += *after && is_known;
-    n_left = n_items - page->begin;
-    page->n = (size_t)n < n_left ? (size_t)n : n_left;
-    return is_known && n >= 1 && n <= MAX_LIMIT &&
-           (!*order || page->is_oldest_first || !strcmp(order, "desc"));
-}
-
-static void put_edge(struct baton_json_out *out, const char *key, const struct baton_json *items,
-                     const struct page *page, size_t position)
-{
-    if (page->n)
-        baton_json_put_string(out, key, item_id(items, place_of(page, items, position)));
-    else
-        baton_json_put_null(out, key);
+    struct gw_answer answer;
+    gw_answer_open(&answer);
+    baton_json_put_string(&answer.out, "object", "list");
+    baton_json_open(&answer.out, "data", '[');
+    for (size_t i = 0; i < page->n_page; i++)
+        baton_json_put_value(&answer.out, NULL, baton_json_at(page->items, gw_listing_at(page, i)));
+    baton_json_close(&answer.out, ']');
+    gw_listing_put_edges(page, &answer.out);
+    gw_answer_close(&answer, exchange, 200);
 }
 
 void gw_input_items_answer(struct gw_exchange *exchange, const struct baton_json *items)
 {
-    struct gw_answer answer;
-    struct page page;
-    if (!read_page(exchange, items, &page)) {
-        gw_answer_error(exchange, 400, "invalid_value",
-                        "the query must have a limit from 1 to 100, an order asc or desc, and "
-                        "after the id of an item");
-        return;
-    }
-    gw_answer_open(&answer);
-    baton_json_put_string(&answer.out, "object", "list");
-    baton_json_open(&answer.out, "data", '[');
-    for (size_t i = 0; i < page.n; i++)
-        baton_json_put_value(&answer.out, NULL,
-                             baton_json_at(items, place_of(&page, items, page.begin + i)));
-    baton_json_close(&answer.out, ']');
-    put_edge(&answer.out, "first_id", items, &page, page.begin);
-    put_edge(&answer.out, "last_id", items, &page, page.begin + page.n - 1);
-    baton_json_put_bool(&answer.out, "has_more", page.begin + page.n < baton_json_size(items));
-    gw_answer_close(&answer, exchange, 200);
+    struct gw_listing page = listing_of(items);
+    if (gw_listing_read(&page, exchange))
+        answer_page(exchange, &page);
+}
+
+void gw_input_items_answer_all(struct gw_exchange *exchange, const struct baton_json *items)
+{
+    struct gw_listing page = listing_of(items);
+    page.is_oldest_first = true;
+    page.n_page = page.n;
+    answer_page(exchange, &page);
 }

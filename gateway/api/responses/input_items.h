@@ -16,7 +16,10 @@
 /* Returns an array of all items before the answer, the oldest first. */
 struct baton_json *gw_input_items(const struct gw_stored_response *stored);
 
-/* Answers with the page of the items that the exchange's query asks for: limit, order and after. */
+/* Answers with the page of the items, which have ids, that the exchange's query asks for: limit,
+ * order and after. */
 void gw_input_items_answer(struct gw_exchange *exchange, const struct baton_json *items);
+/* Answers with all of them. */
+void gw_input_items_answer_all(struct gw_exchange *exchange, const struct baton_json *items);
 
 #endif

@@ -1,32 +1,22 @@
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gateway/api/answer.h"
+#include "gateway/api/listing.h"
 #include "gateway/api/responses/input_items.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/responses/writer.h"
 
-#define BEFORE_ID "/v1/responses/"
-
-enum { ID_BYTES = 160 };
-
-/* Copies the segment of the path that names the response; an id that is too long names none. */
-static const char *id_of(const struct gw_exchange *exchange, char id[ID_BYTES])
-{
-    const char *begin = gw_exchange_path(exchange) + strlen(BEFORE_ID);
-    size_t n = strcspn(begin, "/");
-    (void)snprintf(id, ID_BYTES, "%.*s", n < ID_BYTES ? (int)n : 0, begin);
-    return id;
-}
+enum { ID_AT = 2 }; /* in /v1/responses/{id} */
 
 /* The client's response of the path; NULL: there is none, and the exchange was answered. */
 static const struct gw_stored_response *find(struct gw_api *api, struct gw_exchange *exchange)
 {
-    char id[ID_BYTES];
+    char id[GW_URL_PART_BYTES];
     struct gw_owner owner = gw_access_owner(api->access, exchange);
     const struct gw_stored_response *stored =
-        gw_response_store_get(api->responses, &owner, id_of(exchange, id));
+        gw_response_store_get(api->responses, &owner, gw_path_segment(exchange, ID_AT, id));
+    if (stored && gw_response_is_conversation(id))
+        stored = NULL;
     if (!stored)
         gw_answer_error(exchange, 404, "response_not_found",
                         "there is no such response: it was not stored, is too old or was evicted, "
@@ -71,7 +61,7 @@ static void answer_deleted(struct gw_exchange *exchange, const char *id)
 void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
                          const struct baton_json *none)
 {
-    char id[ID_BYTES];
+    char id[GW_URL_PART_BYTES];
     struct gw_owner owner = gw_access_owner(api->access, exchange);
     const struct gw_stored_response *stored = find(api, exchange);
     (void)none;
@@ -79,7 +69,7 @@ void gw_responses_delete(struct gw_api *api, struct gw_exchange *exchange,
         return;
     if (running(api, stored))
         gw_response_cancel(running(api, stored));
-    (void)gw_response_store_remove(api->responses, &owner, id_of(exchange, id));
+    (void)gw_response_store_remove(api->responses, &owner, gw_path_segment(exchange, ID_AT, id));
     answer_deleted(exchange, id);
 }
 

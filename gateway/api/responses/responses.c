@@ -30,6 +30,7 @@ static const struct gw_dialect dialect = {
 /* Fields that do not affect tokens, or that gw_turn_init has read. */
 static const char *const without_effect[] = {"store",
                                              "previous_response_id",
+                                             "conversation",
                                              "instructions",
                                              "metadata",
                                              "user",
@@ -40,7 +41,7 @@ static const char *const without_effect[] = {"store",
                                              "stream_options",
                                              "parallel_tool_calls"};
 
-static const char *const unsupported[] = {"conversation", "prompt"};
+static const char *const unsupported[] = {"prompt"};
 
 static void read_include(struct gw_fields *fields, struct baton_sampling_params *sampling)
 {

@@ -1,4 +1,4 @@
-/* The stored responses, for previous_response_id and GET /v1/responses/{id}.
+/* The stored responses, for previous_response_id and GET /v1/responses/{id}, and conversations.
  *
  *     owner (an API key) --> its responses, the oldest first
  *     put --over a bound on number or bytes--> drops the oldest one of the largest owner
@@ -14,6 +14,8 @@
  */
 #ifndef BATON_GATEWAY_API_RESPONSES_STORE_H
 #define BATON_GATEWAY_API_RESPONSES_STORE_H
+
+#include <string.h>
 
 #include "common/base/json.h"
 #include "common/base/list.h"
@@ -32,6 +34,12 @@ struct gw_stored_response {
                                   * response is not over */
     int64_t stored_ns;
 };
+
+/* Whether it is the id of a conversation (conversation.h), and not of a response. */
+static inline bool gw_response_is_conversation(const char *id)
+{
+    return !strncmp(id, "conv_", sizeof "conv_" - 1);
+}
 
 struct gw_response_store;
 

@@ -1,5 +1,6 @@
 #include "gateway/api/responses/turn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/array.h"
@@ -63,7 +64,9 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
     if (!id)
         return NULL;
     const struct gw_stored_response *stored =
-        text ? gw_response_store_get(api->responses, owner, text) : NULL;
+        text && !gw_response_is_conversation(text)
+            ? gw_response_store_get(api->responses, owner, text)
+            : NULL;
     if (!stored)
         gw_fields_fail(fields, "previous_response_id", "previous_response_not_found",
                        "previous_response_id: response \"%.140s\" does not exist: it was not "
@@ -74,6 +77,38 @@ static const struct baton_json *read_previous(const struct gw_api *api, struct g
                        "previous_response_id: response \"%.140s\" has no answer yet, or failed",
                        text);
     return stored ? stored->messages : NULL;
+}
+
+/* The items of the stored conversation that the body names, or NULL. */
+static const struct baton_json *read_conversation(const struct gw_api *api,
+                                                  struct gw_fields *fields, struct gw_turn *turn)
+{
+    const struct baton_json *given =
+        gw_field_of(fields, "conversation", GW_IS_STRING | GW_IS_OBJECT,
+                    "a string or an object {\"id\": string}");
+    const char *id = baton_json_string(
+        baton_json_kind(given) == BATON_JSON_OBJECT ? baton_json_get(given, "id") : given, NULL);
+    const struct gw_conversation conversation = {api->responses, &turn->owner, id ? id : ""};
+    if (!given)
+        return NULL;
+    if (gw_field(fields, "previous_response_id") || gw_field(fields, "messages"))
+        gw_fields_fail(fields, "conversation", "invalid_value",
+                       "conversation: not together with previous_response_id or messages");
+    const struct gw_stored_response *stored = gw_conversation_find(&conversation);
+    if (!stored) {
+        gw_fields_fail(fields, "conversation", "conversation_not_found",
+                       "conversation: \"%.140s\" does not exist: it was not stored, is too old or "
+                       "was evicted, or belongs to another API key",
+                       conversation.id);
+        return NULL;
+    }
+    (void)snprintf(turn->conversation_id, sizeof turn->conversation_id, "%s", id);
+    if (baton_json_size(stored->messages) + baton_json_size(baton_json_get(fields->body, "input")) >
+        GW_MAX_RESPONSE_ITEMS)
+        gw_fields_fail(fields, "conversation", "out_of_range",
+                       "conversation: has %zu items; with the input at most %d are accepted",
+                       baton_json_size(stored->messages), GW_MAX_RESPONSE_ITEMS);
+    return stored->messages;
 }
 
 static void check_kinds(struct gw_fields *fields)
@@ -95,8 +130,12 @@ void gw_turn_init(struct gw_turn *turn, const struct gw_api *api,
     turn->stores = turn->stores && gw_response_store_is_on(api->responses);
     check_kinds(fields);
     const struct baton_json *before = read_previous(api, fields, &turn->owner);
-    const struct gw_responses_kept kept = {.store = api->responses, .owner = &turn->owner};
+    const struct gw_responses_kept kept = {.store = api->responses,
+                                           .owner = &turn->owner,
+                                           .items = read_conversation(api, fields, turn)};
     turn->conversation = gw_responses_conversation(fields, &kept, before);
+    if (*turn->conversation_id && !fields->failed)
+        turn->new_items = gw_conversation_items(fields, gw_field(fields, "input"));
     if (baton_json_get(fields->body, "tools"))
         turn->tools = baton_json_share(baton_json_get(fields->body, "tools"));
     if (!fields->failed)
@@ -107,6 +146,7 @@ void gw_turn_fini(void *arg)
 {
     struct gw_turn *turn = arg;
     baton_json_free(turn->conversation);
+    baton_json_free(turn->new_items);
     baton_json_free(turn->tools);
     baton_json_free(turn->calls);
     baton_buf_fini(&turn->echo);

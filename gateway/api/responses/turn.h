@@ -1,5 +1,5 @@
 /* The state of a response from its body to its end: the echoed members of its body, and the
- * conversation from which the next response may continue.
+ * conversation from which the next response may continue, also as one of OpenAI's conversations.
  *
  * Ownership: options.own of the completion is a turn, which owns its contents.
  * Threading: loop thread.
@@ -9,14 +9,16 @@
 #define BATON_GATEWAY_API_RESPONSES_TURN_H
 
 #include "gateway/api/api.h"
-#include "gateway/api/responses/store.h"
+#include "gateway/api/responses/conversation.h"
 
 struct gw_turn {
     struct gw_owner owner;
     bool stores, is_background;      /* background: it goes on without its client */
     struct baton_json *conversation; /* array of messages, without the instructions */
-    struct baton_json *tools;        /* as the client gave them; NULL: none */
-    struct baton_buf echo;           /* members of the response object that repeat the body */
+    char conversation_id[GW_CONVERSATION_ID_BYTES]; /* of OpenAI's conversation; "": none */
+    struct baton_json *new_items;                   /* that the input adds to it; NULL: none */
+    struct baton_json *tools;                       /* as the client gave them; NULL: none */
+    struct baton_buf echo; /* members of the response object that repeat the body */
     double temperature, top_p;
     uint32_t top_logprobs;
     int64_t max_output_tokens; /* 0: not given */

@@ -61,6 +61,17 @@ static void put_reasons(struct baton_json_out *out, const struct progress *progr
     }
 }
 
+static void put_conversation(struct baton_json_out *out, const char *id)
+{
+    if (!*id) {
+        baton_json_put_null(out, "conversation");
+        return;
+    }
+    baton_json_open(out, "conversation", '{');
+    baton_json_put_string(out, "id", id);
+    baton_json_close(out, '}');
+}
+
 static void put_settings(struct baton_json_out *out, const struct gw_turn *turn)
 {
     baton_json_put_raw(out, NULL, baton_buf_text(&turn->echo), turn->echo.len);
@@ -68,6 +79,7 @@ static void put_settings(struct baton_json_out *out, const struct gw_turn *turn)
         baton_json_put_int(out, "max_output_tokens", turn->max_output_tokens);
     else
         baton_json_put_null(out, "max_output_tokens");
+    put_conversation(out, turn->conversation_id);
     baton_json_put_bool(out, "store", turn->stores);
     baton_json_put_real(out, "temperature", turn->temperature);
     baton_json_put_real(out, "top_p", turn->top_p);
@@ -271,13 +283,54 @@ void gw_response_cancel(struct gw_completion *completion)
 
 /* ---- the end ---- */
 
+static void log_not_stored(const struct gw_choice *choice, enum baton_err err)
+{
+    if (err)
+        baton_log(BATON_LOG_WARN, "response_not_stored",
+                  BATON_REQUEST(choice->request->id, choice->request->tag),
+                  BATON_S("reason", baton_err_text(err)));
+}
+
+/* Adds the output's items to those of the input. */
+static bool add_output(struct gw_turn *turn)
+{
+    struct baton_buf text;
+    struct baton_json *items = NULL;
+    baton_buf_init(&text, GW_ANSWER_MAX_BYTES);
+    baton_buf_puts(&text, "[");
+    baton_buf_append(&text, baton_buf_text(&turn->items), turn->items.len);
+    baton_buf_puts(&text, "]");
+    bool made = !baton_buf_err(&text) && !baton_json_parse(text.data, text.len, &items, NULL);
+    for (size_t i = 0; made && i < baton_json_size(items); i++)
+        made = baton_json_push(turn->new_items, baton_json_share(baton_json_at(items, i)));
+    baton_json_free(items);
+    baton_buf_fini(&text);
+    return made;
+}
+
+/* Adds the input and the output to the conversation, unless that was deleted meanwhile. */
+static void add_to_conversation(const struct gw_choice *choice)
+{
+    struct gw_turn *turn = turn_of(choice->completion);
+    const struct gw_conversation conversation = {choice->completion->api->responses, &turn->owner,
+                                                 turn->conversation_id};
+    if (!*turn->conversation_id)
+        return;
+    enum baton_err err =
+        add_output(turn) ? gw_conversation_add(&conversation, turn->new_items) : BATON_NO_MEMORY;
+    log_not_stored(choice, err == BATON_NOT_FOUND ? BATON_OK : err);
+}
+
 /* Stores the response for previous_response_id and GET /v1/responses/{id}. */
 static void store(struct gw_choice *choice)
 {
     struct gw_turn *turn = turn_of(choice->completion);
     char id[GW_ANSWER_ID_BYTES];
     enum baton_err err = BATON_NO_MEMORY;
-    if (!turn->stores || baton_buf_err(&choice->result))
+    if (baton_buf_err(&choice->result))
+        return;
+    add_to_conversation(choice);
+    if (!turn->stores)
         return;
     struct baton_json *message = message_of(choice);
     bool made = message && baton_json_push(turn->conversation, message);
@@ -287,10 +340,7 @@ static void store(struct gw_choice *choice)
                                     turn->conversation, baton_now_ns());
         turn->conversation = NULL;
     }
-    if (err)
-        baton_log(BATON_LOG_WARN, "response_not_stored",
-                  BATON_REQUEST(choice->request->id, choice->request->tag),
-                  BATON_S("reason", baton_err_text(err)));
+    log_not_stored(choice, err);
 }
 
 static void restart(struct gw_choice *choice)

@@ -15,6 +15,7 @@
 #include "gateway/api/openai/embeddings.h"
 #include "gateway/api/openai/models.h"
 #include "gateway/api/openai/vllm.h"
+#include "gateway/api/responses/conversations.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/debug_kv.h"
 #include "gateway/api/routes/drain.h"
@@ -53,6 +54,14 @@ static const struct {
     {gw_responses_input_tokens, "ResponseTokens"},
     {gw_responses_get, "Response"},
     {gw_responses_delete, "DeletedResponse"},
+    {gw_conversations_create, "Conversation"},
+    {gw_conversations_get, "Conversation"},
+    {gw_conversations_update, "Conversation"},
+    {gw_conversations_delete, "DeletedResponse"},
+    {gw_conversations_add_items, "ConversationItems"},
+    {gw_conversations_list_items, "ConversationItems"},
+    {gw_conversations_get_item, "ConversationItem"},
+    {gw_conversations_delete_item, "Conversation"},
     {gw_anthropic_messages, "AnthropicMessage"},
     {gw_anthropic_count_tokens, "TokenCount"},
     {gw_llamacpp_completion, "LlamaCompletion|[LlamaCompletion]"},

@@ -27,14 +27,29 @@ static bool is_literal(const char *path)
     return i < gw_route_table.n_routes && !strchr(path, '{');
 }
 
+/* Whether the path is the pattern, in which each {name} stands for one segment, or for the rest. */
+static bool matches(const char *pattern, const char *path, const char *ends)
+{
+    while (*pattern) {
+        if (*pattern == '{') {
+            size_t n = strcspn(path, ends);
+            if (!n)
+                return false;
+            path += n;
+            pattern = strchr(pattern, '}') + 1;
+        } else if (*pattern++ != *path++) {
+            return false;
+        }
+    }
+    return !*path;
+}
+
 static bool leads_to(const char *path, const struct gw_route *route)
 {
-    size_t n = strcspn(route->path, "{");
-    if (!route->path[n])
+    if (!strchr(route->path, '{'))
         return !strcmp(route->path, path);
-    const char *ends = route->answers & GW_NAME_HAS_SLASHES ? "" : "/";
-    size_t n_name = strncmp(route->path, path, n) ? 0 : strcspn(path + n, ends);
-    return n_name && !strcmp(strchr(route->path, '}') + 1, path + n + n_name) && !is_literal(path);
+    return matches(route->path, path, route->answers & GW_NAME_HAS_SLASHES ? "" : "/") &&
+           !is_literal(path);
 }
 
 static bool is_path(const char *path)

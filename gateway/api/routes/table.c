@@ -19,6 +19,7 @@
 #include "gateway/api/openai/vllm.h"
 #include "gateway/api/openapi/openapi.h"
 #include "gateway/api/page.h"
+#include "gateway/api/responses/conversations.h"
 #include "gateway/api/responses/responses.h"
 #include "gateway/api/routes/answers.h"
 #include "gateway/api/routes/debug_kv.h"
@@ -81,6 +82,22 @@ static const struct gw_route routes[] = {
      GW_ANSWERS_JSON | GW_TAKES_NO_BODY | GW_NAMES_A_SECRET, "Cancel a response in the background"},
     {"POST", "/v1/responses/input_tokens", gw_responses_input_tokens, GW_ANSWERS_JSON,
      "Count the tokens of a response's prompt"},
+    {"POST", "/v1/conversations", gw_conversations_create, GW_ANSWERS_JSON,
+     "Store a conversation that responses continue"},
+    {"GET", "/v1/conversations/{id}", gw_conversations_get, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
+     "Return a stored conversation"},
+    {"POST", "/v1/conversations/{id}", gw_conversations_update, GW_ANSWERS_JSON | GW_NAMES_A_SECRET,
+     "Replace the metadata of a conversation"},
+    {"DELETE", "/v1/conversations/{id}", gw_conversations_delete,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Delete a conversation"},
+    {"POST", "/v1/conversations/{id}/items", gw_conversations_add_items,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Add items to a conversation"},
+    {"GET", "/v1/conversations/{id}/items", gw_conversations_list_items,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "List the items of a conversation"},
+    {"GET", "/v1/conversations/{id}/items/{item}", gw_conversations_get_item,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Return an item of a conversation"},
+    {"DELETE", "/v1/conversations/{id}/items/{item}", gw_conversations_delete_item,
+     GW_ANSWERS_JSON | GW_NAMES_A_SECRET, "Delete an item of a conversation"},
     {"GET", "/v1/streams/{id}", gw_stream_get, GW_ANSWERS_EVENTS | GW_NAMES_A_SECRET,
      "Resume a stream"},
     {"DELETE", "/v1/streams/{id}", gw_stream_delete, GW_NAMES_A_SECRET, "Cancel a stream"},
