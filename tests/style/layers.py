@@ -22,6 +22,7 @@ BOUNDARY = ["engine/engine.h", "engine/kv.h", "engine/checkpoint/checkpoint.h",
 # A room: the rooms it may include, beside itself and what is below it. The longest name decides.
 MAY_USE = {
     "common/base": [],
+    "common/batch": ["common/base"],
     "common/capacity": ["common/base"],
     "common/policy": ["common/base"],
     "common/http": ["common/base"],

@@ -11,9 +11,9 @@
 #include "common/base/array.h"
 #include "common/base/clock.h"
 #include "common/base/random.h"
+#include "common/batch/pace.h"
 #include "tools/baton/batch/call.h"
 #include "tools/baton/batch/file.h"
-#include "tools/baton/batch/pace.h"
 #include "tools/baton/commands.h"
 #include "tools/baton/talk/ask.h"
 #include "tools/support/cli.h"
@@ -58,7 +58,7 @@ struct batch {
     pthread_mutex_t lock; /* guards all fields below */
     pthread_cond_t changed;
     struct bt_batch_file file;
-    struct bt_pace pace;
+    struct baton_pace pace;
     pthread_t threads[MOST_IN_FLIGHT]; /* [n_started] */
     int n_started, n_threads;          /* n_threads counts those that have not ended */
     bool is_over;                      /* no line is left, or an error ended the run */
@@ -97,14 +97,14 @@ static enum verdict judge(int status, int n_tries)
                                                                                   : ANSWERED;
 }
 
-static void keep_answer(struct batch *batch, const struct bt_batch_request *request,
+static void keep_answer(struct batch *batch, const struct baton_batch_request *request,
                         const struct bt_caller *caller, const char *id)
 {
     struct baton_buf line;
     struct baton_why why = {.text = ""};
     baton_buf_init(&line, 2 * caller->body.max_bytes);
     /* Formatted without the lock, since answers may be large. */
-    bt_batch_put_answer(&line, request, caller->response.status, id, &caller->body);
+    baton_batch_put_answer(&line, request, caller->response.status, id, &caller->body);
     pthread_mutex_lock(&batch->lock);
     enum baton_err err = bt_batch_file_append(&batch->file, &line, &why);
     if (err)
@@ -120,11 +120,11 @@ static void keep_answer(struct batch *batch, const struct bt_batch_request *requ
 static bool begin_try(struct batch *batch)
 {
     pthread_mutex_lock(&batch->lock);
-    while (!batch->is_over && !bt_pace_may_begin(&batch->pace))
+    while (!batch->is_over && !baton_pace_may_begin(&batch->pace))
         pthread_cond_wait(&batch->changed, &batch->lock);
     bool may = !batch->is_over;
     if (may)
-        bt_pace_begin(&batch->pace);
+        baton_pace_begin(&batch->pace);
     pthread_mutex_unlock(&batch->lock);
     return may;
 }
@@ -133,11 +133,11 @@ static void end_try(struct batch *batch, enum baton_err err, enum verdict verdic
 {
     pthread_mutex_lock(&batch->lock);
     if (err)
-        bt_pace_failed(&batch->pace);
+        baton_pace_failed(&batch->pace);
     else if (verdict == AGAIN)
-        bt_pace_refused(&batch->pace);
+        baton_pace_refused(&batch->pace);
     else
-        bt_pace_answered(&batch->pace);
+        baton_pace_answered(&batch->pace);
     pthread_cond_broadcast(&batch->changed);
     pthread_mutex_unlock(&batch->lock);
 }
@@ -173,9 +173,9 @@ static void describe_refusal(const struct bt_caller *caller, char *text, size_t 
 
 /* Repeats a request until it has an answer or the run is over. */
 static void get_answer(struct batch *batch, struct bt_caller *caller,
-                       const struct bt_batch_request *request)
+                       const struct baton_batch_request *request)
 {
-    char id[BT_BATCH_ID_BYTES], reason[400];
+    char id[BATON_BATCH_ID_BYTES], reason[400];
     /* All tries share one id, so that the server's logs show them together. */
     (void)snprintf(id, sizeof id, "batch-%08" PRIx64 "-%" PRIu64, batch->run_id & UINT32_MAX,
                    request->line);
@@ -201,14 +201,16 @@ static void get_answer(struct batch *batch, struct bt_caller *caller,
             end_run(batch, BATON_PEER, reason);
             pthread_mutex_unlock(&batch->lock);
         }
-        wait_s(batch, bt_pace_wait_s(err ? -1 : caller->response.retry_after_s, n_tries), reason);
+        wait_s(batch, baton_pace_wait_s(err ? -1 : caller->response.retry_after_s, n_tries),
+               reason);
     }
 }
 
 /* ---- threads ---- */
 
 /* Reads the next line without an answer. False when none is left. */
-static bool next_line(struct batch *batch, struct baton_buf *line, struct bt_batch_request *request)
+static bool next_line(struct batch *batch, struct baton_buf *line,
+                      struct baton_batch_request *request)
 {
     struct baton_why why = {.text = ""};
     pthread_mutex_lock(&batch->lock);
@@ -224,15 +226,15 @@ static void *serve(void *arg)
 {
     struct batch *batch = arg;
     struct bt_caller caller;
-    struct bt_batch_request request;
+    struct baton_batch_request request;
     struct baton_buf line;
     bt_caller_init(&caller, &batch->server, (int)(batch->options->timeout_s * 1e3));
-    bt_batch_request_init(&request);
-    baton_buf_init(&line, BT_BATCH_LINE_MAX_BYTES);
+    baton_batch_request_init(&request);
+    baton_buf_init(&line, BATON_BATCH_LINE_MAX_BYTES);
     while (next_line(batch, &line, &request))
         get_answer(batch, &caller, &request);
     baton_buf_fini(&line);
-    bt_batch_request_fini(&request);
+    baton_batch_request_fini(&request);
     bt_caller_fini(&caller);
     pthread_mutex_lock(&batch->lock);
     batch->n_threads--;
@@ -349,7 +351,7 @@ static enum baton_err init_batch(struct batch *batch, const struct options *opti
     bt_batch_file_init(&batch->file);
     batch->options = options;
     batch->run_id = baton_random_id();
-    batch->pace = bt_pace_of((int)options->max_in_flight);
+    batch->pace = baton_pace_of((int)options->max_in_flight);
     batch->begin_ns = batch->answered_ns = batch->reported_ns = baton_now_ns();
     (void)pthread_condattr_init(&attr);
     /* Deadlines are monotonic: they must not move when the clock is set. */

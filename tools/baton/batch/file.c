@@ -39,7 +39,7 @@ static enum baton_err keep_mark(struct bt_batch_file *file, uint64_t line, uint3
     return BATON_OK;
 }
 
-static enum baton_err not_answers(const struct bt_batch_file *file, const struct bt_lines *lines,
+static enum baton_err not_answers(const struct bt_batch_file *file, const struct baton_lines *lines,
                                   struct baton_why *why)
 {
     return baton_fail(why, BATON_INVALID,
@@ -47,12 +47,12 @@ static enum baton_err not_answers(const struct bt_batch_file *file, const struct
                       file->out_path, lines->number);
 }
 
-static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_lines *lines,
+static enum baton_err read_answer(struct bt_batch_file *file, const struct baton_lines *lines,
                                   const struct baton_buf *text, struct baton_why *why)
 {
     uint64_t line;
     uint32_t mark;
-    enum baton_err err = bt_batch_read_answer(text, &line, &mark);
+    enum baton_err err = baton_batch_read_answer(text, &line, &mark);
     if (!err)
         err = keep_mark(file, line, mark);
     return err == BATON_INVALID ? not_answers(file, lines, why) : err;
@@ -60,17 +60,17 @@ static enum baton_err read_answer(struct bt_batch_file *file, const struct bt_li
 
 /* Reads the answers of earlier runs. A last line without a line feed was cut off by a crash: it is
  * removed, and its request is sent again. But only an answer's: the end of another file stays. */
-static enum baton_err read_answers(struct bt_batch_file *file, struct bt_lines *lines,
+static enum baton_err read_answers(struct bt_batch_file *file, struct baton_lines *lines,
                                    struct baton_why *why)
 {
     struct baton_buf text;
     enum baton_err err = BATON_OK;
     baton_buf_init(&text, ANSWER_MAX_BYTES);
-    while (!err && !(err = bt_lines_next(lines, &text)) && lines->is_whole) {
+    while (!err && !(err = baton_lines_next(lines, &text)) && lines->is_whole) {
         err = read_answer(file, lines, &text, why);
         file->out_bytes = lines->offset_bytes;
     }
-    if (!err && !bt_batch_begins_answer(&text))
+    if (!err && !baton_batch_begins_answer(&text))
         err = not_answers(file, lines, why);
     baton_buf_fini(&text);
     if (err && err != BATON_NOT_FOUND)
@@ -89,7 +89,7 @@ static enum baton_err open_in(struct bt_batch_file *file, struct baton_why *why)
     int fd = open(file->in_path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return io_error(file->in_path, why);
-    bt_lines_init(&file->lines, fd);
+    baton_lines_init(&file->lines, fd);
     if (fstat(fd, &info))
         return io_error(file->in_path, why);
     file->in_bytes = (uint64_t)info.st_size;
@@ -98,7 +98,7 @@ static enum baton_err open_in(struct bt_batch_file *file, struct baton_why *why)
 
 static enum baton_err open_out(struct bt_batch_file *file, struct baton_why *why)
 {
-    struct bt_lines *lines = malloc(sizeof *lines);
+    struct baton_lines *lines = malloc(sizeof *lines);
     if (!lines)
         return BATON_NO_MEMORY;
     const struct baton_own_kind kind = {.magic = ""}; /* read_answers judges the contents */
@@ -107,7 +107,7 @@ static enum baton_err open_out(struct bt_batch_file *file, struct baton_why *why
     if (!err && flock(file->out_fd, LOCK_EX | LOCK_NB))
         err = baton_fail(why, BATON_AGAIN, "%s: another run writes to it", file->out_path);
     if (!err) {
-        bt_lines_init(lines, file->out_fd);
+        baton_lines_init(lines, file->out_fd);
         err = read_answers(file, lines, why);
     }
     free(lines);
@@ -156,12 +156,13 @@ static void report_bad_line(struct bt_batch_file *file, const char *reason)
 /* Finds out whether the request has an answer. INVALID when that is the answer to another
  * request. */
 static enum baton_err check_mark(const struct bt_batch_file *file,
-                                 const struct bt_batch_request *request, bool *is_answered,
+                                 const struct baton_batch_request *request, bool *is_answered,
                                  struct baton_why *why)
 {
     uint32_t mark = request->line <= file->n_marks ? file->marks[request->line - 1] : 0;
     *is_answered = mark != 0;
-    if (mark && mark != bt_batch_mark(baton_buf_text(&request->custom_id), request->custom_id.len))
+    if (mark &&
+        mark != baton_batch_mark(baton_buf_text(&request->custom_id), request->custom_id.len))
         return baton_fail(why, BATON_INVALID,
                           "%s: its answer to line %" PRIu64 " has another custom_id than %s; give "
                           "--out another file",
@@ -170,12 +171,12 @@ static enum baton_err check_mark(const struct bt_batch_file *file,
 }
 
 enum baton_err bt_batch_file_next(struct bt_batch_file *file, struct baton_buf *line,
-                                  struct bt_batch_request *request, struct baton_why *why)
+                                  struct baton_batch_request *request, struct baton_why *why)
 {
     for (;;) {
         struct baton_why reason = {.text = ""};
         bool is_answered = false;
-        enum baton_err err = bt_lines_next(&file->lines, line);
+        enum baton_err err = baton_lines_next(&file->lines, line);
         if (err == BATON_NOT_FOUND)
             return err;
         if (err == BATON_IO || err == BATON_NO_MEMORY)
@@ -187,7 +188,7 @@ enum baton_err bt_batch_file_next(struct bt_batch_file *file, struct baton_buf *
         /* Empty lines are no requests, and no errors either. */
         if (strspn(baton_buf_text(line), " \t\r") == line->len)
             continue;
-        err = bt_batch_request_read(request, file->lines.number, line, &reason);
+        err = baton_batch_request_read(request, file->lines.number, line, &reason);
         if (err == BATON_NO_MEMORY)
             return baton_fail(why, err, "no memory for line %" PRIu64, file->lines.number);
         if (err) {

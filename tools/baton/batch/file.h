@@ -12,13 +12,13 @@
 #ifndef BATON_TOOLS_BATON_BATCH_FILE_H
 #define BATON_TOOLS_BATON_BATCH_FILE_H
 
-#include "tools/baton/batch/lines.h"
-#include "tools/baton/batch/request.h"
+#include "common/batch/lines.h"
+#include "common/batch/request.h"
 
 struct bt_batch_file {
     const char *in_path, *out_path;
-    struct bt_lines lines; /* of the requests */
-    uint64_t in_bytes;     /* size of the file of requests */
+    struct baton_lines lines; /* of the requests */
+    uint64_t in_bytes;        /* size of the file of requests */
     int out_fd;
     uint64_t out_bytes;
     uint32_t *marks; /* [n_marks]; entry i marks the answer to line i + 1, 0 if there is none */
@@ -34,11 +34,11 @@ enum baton_err bt_batch_file_open(struct bt_batch_file *file, const char *in_pat
                                   const char *out_path, struct baton_why *why) BATON_MUST_CHECK;
 void bt_batch_file_close(struct bt_batch_file *file);
 
-/* Reads the next request without an answer; line is a scratch buffer of BT_BATCH_LINE_MAX_BYTES.
+/* Reads the next request without an answer; line is a scratch buffer of BATON_BATCH_LINE_MAX_BYTES.
  * Skips empty lines, and bad ones, which it reports on stderr with their number. NOT_FOUND when no
  * line is left. */
 enum baton_err bt_batch_file_next(struct bt_batch_file *file, struct baton_buf *line,
-                                  struct bt_batch_request *request,
+                                  struct baton_batch_request *request,
                                   struct baton_why *why) BATON_MUST_CHECK;
 
 /* Appends an answer's line. After an error no part of it is in the file. */

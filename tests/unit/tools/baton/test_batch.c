@@ -7,24 +7,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/batch/pace.h"
 #include "tools/baton/batch/file.h"
-#include "tools/baton/batch/pace.h"
 
 #include "common/base/array.h"
 #include "common/base/os/file.h"
 
-static struct bt_batch_request request;
+static struct baton_batch_request request;
 static struct baton_buf text;
 
 SETUP(init)
 {
-    bt_batch_request_init(&request);
-    baton_buf_init(&text, BT_BATCH_LINE_MAX_BYTES);
+    baton_batch_request_init(&request);
+    baton_buf_init(&text, BATON_BATCH_LINE_MAX_BYTES);
 }
 
 TEARDOWN(fini)
 {
-    bt_batch_request_fini(&request);
+    baton_batch_request_fini(&request);
     baton_buf_fini(&text);
 }
 
@@ -32,7 +32,7 @@ static enum baton_err read_line(const char *line, struct baton_why *why)
 {
     baton_buf_reset(&text);
     baton_buf_puts(&text, line);
-    return bt_batch_request_read(&request, 7, &text, why);
+    return baton_batch_request_read(&request, 7, &text, why);
 }
 
 TEST(a_request_keeps_its_body_and_gets_the_lowest_priority)
@@ -70,19 +70,19 @@ TEST(an_answer_tells_which_request_it_answers)
     baton_buf_init(&body, 1000);
     baton_buf_init(&line, 1000);
     baton_buf_puts(&body, "{\"a\":\n [1]}\n");
-    bt_batch_put_answer(&line, &request, 200, "r-1", &body);
+    baton_batch_put_answer(&line, &request, 200, "r-1", &body);
     assert_string_equal(baton_buf_text(&line),
                         "{\"id\":\"batch_req_7\",\"custom_id\":\"a\\\"\\\\,\u00e9\",\"response\":"
                         "{\"status_code\":200,\"request_id\":\"r-1\",\"body\":{\"a\":  [1]} },"
                         "\"error\":null}\n");
-    assert_ok(bt_batch_read_answer(&line, &number, &mark));
+    assert_ok(baton_batch_read_answer(&line, &number, &mark));
     assert_int_equal(number, 7);
     assert_int_equal(mark,
-                     bt_batch_mark(baton_buf_text(&request.custom_id), request.custom_id.len));
+                     baton_batch_mark(baton_buf_text(&request.custom_id), request.custom_id.len));
     baton_buf_reset(&line);
     baton_buf_reset(&body);
     baton_buf_puts(&body, "<html>");
-    bt_batch_put_answer(&line, &request, 502, "r-1", &body);
+    baton_batch_put_answer(&line, &request, 502, "r-1", &body);
     assert_non_null(strstr(baton_buf_text(&line), "\"body\":\"<html>\"}"));
     baton_buf_fini(&body);
     baton_buf_fini(&line);
@@ -102,69 +102,69 @@ TEST(what_is_no_answer_is_refused)
     for (size_t i = 0; i < BATON_N_OF(bad); i++) {
         baton_buf_reset(&text);
         baton_buf_puts(&text, bad[i]);
-        assert_int_equal(bt_batch_read_answer(&text, &number, &mark), BATON_INVALID);
+        assert_int_equal(baton_batch_read_answer(&text, &number, &mark), BATON_INVALID);
     }
 }
 
 /* Lines of all lengths around that of the reader's buffer. */
 TEST(lines_are_read_whole_whatever_their_length)
 {
-    static struct bt_lines lines;
+    static struct baton_lines lines;
     char path[] = "/tmp/baton-lines-XXXXXX";
     int fd = mkstemp(path);
     FILE *file = fdopen(dup(fd), "w");
     assert_int_equal(unlink(path), 0);
-    for (int n = BT_LINES_READ_BYTES - 2; n <= BT_LINES_READ_BYTES + 2; n++)
+    for (int n = BATON_LINES_READ_BYTES - 2; n <= BATON_LINES_READ_BYTES + 2; n++)
         (void)fprintf(file, "%*d\n\n", n, n);
     (void)fprintf(file, "end");
     assert_int_equal(fclose(file), 0);
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    bt_lines_init(&lines, fd);
-    for (int n = BT_LINES_READ_BYTES - 2; n <= BT_LINES_READ_BYTES + 2; n++) {
-        assert_ok(bt_lines_next(&lines, &text));
+    baton_lines_init(&lines, fd);
+    for (int n = BATON_LINES_READ_BYTES - 2; n <= BATON_LINES_READ_BYTES + 2; n++) {
+        assert_ok(baton_lines_next(&lines, &text));
         assert_int_equal(text.len, n);
-        assert_ok(bt_lines_next(&lines, &text));
+        assert_ok(baton_lines_next(&lines, &text));
         assert_int_equal(text.len, 0);
         assert_true(lines.is_whole);
     }
-    assert_ok(bt_lines_next(&lines, &text));
+    assert_ok(baton_lines_next(&lines, &text));
     assert_string_equal(baton_buf_text(&text), "end");
     assert_false(lines.is_whole);
     assert_int_equal(lines.number, 11);
-    assert_int_equal(bt_lines_next(&lines, &text), BATON_NOT_FOUND);
+    assert_int_equal(baton_lines_next(&lines, &text), BATON_NOT_FOUND);
     close(fd);
 }
 
 TEST(the_pace_falls_to_what_the_server_took_and_rises_by_one_a_round)
 {
-    struct bt_pace pace = bt_pace_of(8);
+    struct baton_pace pace = baton_pace_of(8);
     for (int i = 0; i < 8; i++) {
-        assert_true(bt_pace_may_begin(&pace));
-        bt_pace_begin(&pace);
+        assert_true(baton_pace_may_begin(&pace));
+        baton_pace_begin(&pace);
     }
-    assert_false(bt_pace_may_begin(&pace));
+    assert_false(baton_pace_may_begin(&pace));
     for (int i = 0; i < 5; i++)
-        bt_pace_refused(&pace);
+        baton_pace_refused(&pace);
     assert_int_equal(pace.n_in_flight, 3);
-    assert_false(bt_pace_may_begin(&pace));
+    assert_false(baton_pace_may_begin(&pace));
     for (int i = 0; i < 4; i++) { /* 3, 3.33, 3.63, 3.91, 4.16 */
-        bt_pace_answered(&pace);
-        assert_true(bt_pace_may_begin(&pace));
-        bt_pace_begin(&pace);
+        baton_pace_answered(&pace);
+        assert_true(baton_pace_may_begin(&pace));
+        baton_pace_begin(&pace);
     }
-    assert_true(bt_pace_may_begin(&pace));
+    assert_true(baton_pace_may_begin(&pace));
     for (int i = 0; i < 3; i++)
-        bt_pace_refused(&pace);
-    assert_true(bt_pace_may_begin(&pace)); /* one at least */
+        baton_pace_refused(&pace);
+    assert_true(baton_pace_may_begin(&pace)); /* one at least */
 }
 
 TEST(a_wait_is_the_servers_or_doubles)
 {
-    assert_true(bt_pace_wait_s(7, 3) == 7);
-    assert_true(bt_pace_wait_s(700, 0) == 60);
-    assert_true(bt_pace_wait_s(-1, 0) == 1);
-    assert_true(bt_pace_wait_s(-1, 3) == 8);
-    assert_true(bt_pace_wait_s(-1, 1000) == 60);
+    assert_true(baton_pace_wait_s(7, 3) == 7);
+    assert_true(baton_pace_wait_s(700, 0) == 60);
+    assert_true(baton_pace_wait_s(-1, 0) == 1);
+    assert_true(baton_pace_wait_s(-1, 3) == 8);
+    assert_true(baton_pace_wait_s(-1, 1000) == 60);
 }
 
 /* Opens OUT with that content; the content afterwards is in text. */

@@ -1,4 +1,4 @@
-#include "tools/baton/batch/request.h"
+#include "common/batch/request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,15 +11,15 @@ enum { CUSTOM_ID_MAX_BYTES = 512 };
 
 static const char id_prefix[] = "{\"id\":\"batch_req_", id_suffix[] = "\",\"custom_id\":";
 
-void bt_batch_request_init(struct bt_batch_request *request)
+void baton_batch_request_init(struct baton_batch_request *request)
 {
     request->line = 0;
     *request->url = '\0';
     baton_buf_init(&request->custom_id, 8 * CUSTOM_ID_MAX_BYTES);
-    baton_buf_init(&request->body, 2 * BT_BATCH_LINE_MAX_BYTES);
+    baton_buf_init(&request->body, 2 * BATON_BATCH_LINE_MAX_BYTES);
 }
 
-void bt_batch_request_fini(struct bt_batch_request *request)
+void baton_batch_request_fini(struct baton_batch_request *request)
 {
     baton_buf_fini(&request->custom_id);
     baton_buf_fini(&request->body);
@@ -40,7 +40,7 @@ static void put_body(struct baton_buf *buf, const struct baton_json *body, bool 
     baton_json_close(&out, '}');
 }
 
-static enum baton_err read_custom_id(struct bt_batch_request *request,
+static enum baton_err read_custom_id(struct baton_batch_request *request,
                                      const struct baton_json *value, struct baton_why *why)
 {
     struct baton_json_out out = baton_json_out(&request->custom_id);
@@ -54,7 +54,7 @@ static enum baton_err read_custom_id(struct bt_batch_request *request,
     return baton_buf_err(&request->custom_id);
 }
 
-static enum baton_err read_url(struct bt_batch_request *request, const struct baton_json *value,
+static enum baton_err read_url(struct baton_batch_request *request, const struct baton_json *value,
                                struct baton_why *why)
 {
     size_t n = 0;
@@ -69,7 +69,7 @@ static enum baton_err read_url(struct bt_batch_request *request, const struct ba
     return BATON_OK;
 }
 
-static enum baton_err read_body(struct bt_batch_request *request, const struct baton_json *body,
+static enum baton_err read_body(struct baton_batch_request *request, const struct baton_json *body,
                                 struct baton_why *why)
 {
     if (baton_json_kind(body) != BATON_JSON_OBJECT)
@@ -80,8 +80,8 @@ static enum baton_err read_body(struct bt_batch_request *request, const struct b
     return baton_buf_err(&request->body);
 }
 
-enum baton_err bt_batch_request_read(struct bt_batch_request *request, uint64_t line,
-                                     const struct baton_buf *text, struct baton_why *why)
+enum baton_err baton_batch_request_read(struct baton_batch_request *request, uint64_t line,
+                                        const struct baton_buf *text, struct baton_why *why)
 {
     struct baton_json *root = NULL;
     request->line = line;
@@ -106,7 +106,7 @@ enum baton_err bt_batch_request_read(struct bt_batch_request *request, uint64_t 
 
 /* ---- an answer ---- */
 
-uint32_t bt_batch_mark(const char *custom_id, size_t n)
+uint32_t baton_batch_mark(const char *custom_id, size_t n)
 {
     /* 0 marks a line without an answer. */
     uint32_t mark = baton_crc32c(0, custom_id, n);
@@ -128,8 +128,8 @@ static void put_answer_body(struct baton_json_out *out, const struct baton_buf *
     baton_json_put_raw(out, "body", body->data, body->len);
 }
 
-void bt_batch_put_answer(struct baton_buf *buf, const struct bt_batch_request *request, int status,
-                         const char *request_id, const struct baton_buf *body)
+void baton_batch_put_answer(struct baton_buf *buf, const struct baton_batch_request *request,
+                            int status, const char *request_id, const struct baton_buf *body)
 {
     struct baton_json_out out = baton_json_out(buf);
     baton_buf_printf(buf, "%s%" PRIu64 "%s%s", id_prefix, request->line, id_suffix,
@@ -159,13 +159,13 @@ static size_t string_bytes(const char *text)
     return 0;
 }
 
-bool bt_batch_begins_answer(const struct baton_buf *text)
+bool baton_batch_begins_answer(const struct baton_buf *text)
 {
     size_t n = sizeof id_prefix - 1;
     return !memcmp(baton_buf_text(text), id_prefix, text->len < n ? text->len : n);
 }
 
-enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line, uint32_t *mark)
+enum baton_err baton_batch_read_answer(const struct baton_buf *text, uint64_t *line, uint32_t *mark)
 {
     const char *p = baton_buf_text(text);
     char *end;
@@ -178,6 +178,6 @@ enum baton_err bt_batch_read_answer(const struct baton_buf *text, uint64_t *line
         return BATON_INVALID;
     p = end + sizeof id_suffix - 1;
     size_t n = string_bytes(p);
-    *mark = bt_batch_mark(p, n);
+    *mark = baton_batch_mark(p, n);
     return n ? BATON_OK : BATON_INVALID;
 }

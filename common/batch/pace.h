@@ -8,30 +8,30 @@
  *
  * Pure.
  */
-#ifndef BATON_TOOLS_BATON_BATCH_PACE_H
-#define BATON_TOOLS_BATON_BATCH_PACE_H
+#ifndef BATON_COMMON_BATCH_PACE_H
+#define BATON_COMMON_BATCH_PACE_H
 
 #include <stdbool.h>
 
-struct bt_pace {
+struct baton_pace {
     int n_most, n_in_flight;
     double limit;
 };
 
 /* n_most >= 1. */
-struct bt_pace bt_pace_of(int n_most);
+struct baton_pace baton_pace_of(int n_most);
 
 /* True when one more request may be sent; begin counts it. */
-bool bt_pace_may_begin(const struct bt_pace *pace);
-void bt_pace_begin(struct bt_pace *pace);
+bool baton_pace_may_begin(const struct baton_pace *pace);
+void baton_pace_begin(struct baton_pace *pace);
 
 /* Ends one request: it was answered, refused, or failed with its connection. */
-void bt_pace_answered(struct bt_pace *pace);
-void bt_pace_refused(struct bt_pace *pace);
-void bt_pace_failed(struct bt_pace *pace);
+void baton_pace_answered(struct baton_pace *pace);
+void baton_pace_refused(struct baton_pace *pace);
+void baton_pace_failed(struct baton_pace *pace);
 
 /* Returns the wait before a try: retry_after_s if the server gave it (>= 0), otherwise 1 s at first
  * and twice as long each time. At most 60 s. */
-double bt_pace_wait_s(double retry_after_s, int n_tries);
+double baton_pace_wait_s(double retry_after_s, int n_tries);
 
 #endif

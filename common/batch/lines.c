@@ -1,10 +1,10 @@
-#include "tools/baton/batch/lines.h"
+#include "common/batch/lines.h"
 
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-void bt_lines_init(struct bt_lines *lines, int fd)
+void baton_lines_init(struct baton_lines *lines, int fd)
 {
     lines->fd = fd;
     lines->number = lines->offset_bytes = 0;
@@ -13,7 +13,7 @@ void bt_lines_init(struct bt_lines *lines, int fd)
 }
 
 /* Refills the buffer. OK with an empty buffer means the end of the file. */
-static enum baton_err fill(struct bt_lines *lines)
+static enum baton_err fill(struct baton_lines *lines)
 {
     ssize_t n;
     while ((n = read(lines->fd, lines->bytes, sizeof lines->bytes)) < 0 && errno == EINTR)
@@ -26,7 +26,7 @@ static enum baton_err fill(struct bt_lines *lines)
 }
 
 /* Moves bytes to the line, up to its end or as many as the buffer has. */
-static void move_bytes(struct bt_lines *lines, struct baton_buf *line)
+static void move_bytes(struct baton_lines *lines, struct baton_buf *line)
 {
     const char *from = lines->bytes + lines->begin;
     size_t n_left = lines->end - lines->begin;
@@ -38,7 +38,7 @@ static void move_bytes(struct bt_lines *lines, struct baton_buf *line)
     lines->offset_bytes += n + lines->is_whole;
 }
 
-enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line)
+enum baton_err baton_lines_next(struct baton_lines *lines, struct baton_buf *line)
 {
     uint64_t begin_bytes = lines->offset_bytes;
     baton_buf_reset(line);

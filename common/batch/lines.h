@@ -5,8 +5,8 @@
  * Errors:    NOT_FOUND (no line is left), LIMIT (the line is longer than its buffer and was
  *            skipped), IO, NO_MEMORY.
  */
-#ifndef BATON_TOOLS_BATON_BATCH_LINES_H
-#define BATON_TOOLS_BATON_BATCH_LINES_H
+#ifndef BATON_COMMON_BATCH_LINES_H
+#define BATON_COMMON_BATCH_LINES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,21 +14,21 @@
 #include "common/base/buf.h"
 #include "common/base/error.h"
 
-enum { BT_LINES_READ_BYTES = 64 << 10 };
+enum { BATON_LINES_READ_BYTES = 64 << 10 };
 
-struct bt_lines {
+struct baton_lines {
     int fd;
     uint64_t number;       /* of the last line, from 1 */
     uint64_t offset_bytes; /* of the byte behind it */
     bool is_whole;         /* it ended with a line feed */
     size_t begin, end;     /* the range of bytes that was not used yet */
-    char bytes[BT_LINES_READ_BYTES];
+    char bytes[BATON_LINES_READ_BYTES];
 };
 
 /* Starts at the file's first byte. */
-void bt_lines_init(struct bt_lines *lines, int fd);
+void baton_lines_init(struct baton_lines *lines, int fd);
 
 /* Reads the next line without its line feed into a buffer that was initialised. */
-enum baton_err bt_lines_next(struct bt_lines *lines, struct baton_buf *line) BATON_MUST_CHECK;
+enum baton_err baton_lines_next(struct baton_lines *lines, struct baton_buf *line) BATON_MUST_CHECK;
 
 #endif
