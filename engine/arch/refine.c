@@ -90,16 +90,30 @@ enum baton_err baton_refine_ministral3(const CONFIG *config, struct baton_spec *
     return BATON_OK;
 }
 
+/* position_embedding_type switches the rotation of all layers. */
+static enum baton_err set_position_embedding(const CONFIG *config, struct baton_spec *spec,
+                                             struct baton_why *why)
+{
+    const char *type = config->position_embedding_type;
+    if (!*type || !strcmp(type, "rope"))
+        return BATON_OK;
+    if (strcmp(type, "nope") != 0)
+        return baton_fail(why, BATON_INVALID,
+                          "position_embedding_type: must be rope or nope, not \"%.40s\"", type);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].rope = -1;
+    return BATON_OK;
+}
+
 enum baton_err baton_refine_granite(const CONFIG *config, struct baton_spec *spec,
                                     struct baton_why *why)
 {
-    (void)why;
     if (config->attention_multiplier > 0)
         spec->score_scale = (float)config->attention_multiplier;
     spec->embed_scale = (float)config->embedding_multiplier;
     spec->residual_scale = (float)config->residual_multiplier;
     spec->logit_scale = (float)(1 / config->logits_scaling); /* Granite divides by it */
-    return BATON_OK;
+    return set_position_embedding(config, spec, why);
 }
 
 enum baton_err baton_refine_minicpm(const CONFIG *config, struct baton_spec *spec,

@@ -75,9 +75,16 @@ static enum baton_err scale_llama3(const REQUEST *request, struct baton_rope_spe
                                    struct baton_why *why)
 {
     const CONFIG *config = request->config;
-    double low = or_else(config->low_freq_factor, 1), high = or_else(config->high_freq_factor, 4);
-    double original = original_context(request);
+    double low = config->low_freq_factor, high = config->high_freq_factor;
+    double original = config->original_context ? config->original_context : request->original;
     enum baton_err err = require("factor", config->factor, why);
+    /* No value is common to all models, so a guess would shift every position without an error. */
+    if (!err)
+        err = require("low_freq_factor", low, why);
+    if (!err)
+        err = require("high_freq_factor", high, why);
+    if (!err)
+        err = require("original_max_position_embeddings", original, why);
     if (err)
         return err;
     if (!(high > low))

@@ -5,7 +5,7 @@ windows of Mistral, Mixtral, Qwen, Phi-3 and StarCoder2, and layer types that fo
 divides scores of Gemma 2 and 3 by the root of the head's size. YaRN's range is always truncated and
 its ends are 32 and 1; OLMo 2 has no llama3 scaling, and dynamic scaling is unknown. SmolLM3 has no
 rotation in each fourth layer. Qwen 3's experts are always renormalised, those of OLMoE and Qwen 2
-never. Every GELU is the tanh form, out of a table in float16.
+never. Granite's mixtures always rotate. Every GELU is the tanh form, out of a table in float16.
 """
 import os
 import sys
@@ -59,6 +59,8 @@ FIXED = dict(
                "mlp_only_layers": []},
     qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
                "tie_word_embeddings": False},
+    granitemoe={"position_embedding_type": "rope"},
+    granitemoeshared={"position_embedding_type": "rope"},
     olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False},
     gemma2={"attn_logit_softcapping": 8.0})
 

@@ -165,6 +165,8 @@ def granite(config, n_context):
     plan.embed_scale = config.get("embedding_multiplier", 1.0)
     plan.residual_scale = config.get("residual_multiplier", 1.0)
     plan.logit_scale = 1 / config.get("logits_scaling", 1.0)
+    if config.get("position_embedding_type") == "nope":
+        uniform(plan, None)
     return plan
 
 

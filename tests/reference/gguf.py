@@ -255,7 +255,8 @@ class Converter:
             return {"attention.scale": float(plan.score_scale),
                     "embedding_scale": float(plan.embed_scale),
                     "residual_scale": float(plan.residual_scale),
-                    "logit_scale": 1 / plan.logit_scale, "rope.scaling.finetuned": True}
+                    "logit_scale": 1 / plan.logit_scale,
+                    "rope.scaling.finetuned": plan.layers[0].rope is not None}
         if arch == "minicpm":
             return {"embedding_scale": float(plan.embed_scale),
                     "residual_scale": plan.residual_scale, "logit_scale": 1 / plan.logit_scale}

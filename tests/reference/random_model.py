@@ -96,6 +96,7 @@ def granite(draw, family):
                   logits_scaling=draw.real(0.5, 3))
     config.pop("head_dim", None)
     config["hidden_size"] = config["num_attention_heads"] * 2 * draw.between(2, 12)
+    config["position_embedding_type"] = draw.of("rope", "nope", None)
     return config
 
 

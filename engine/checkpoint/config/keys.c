@@ -88,6 +88,7 @@ static const struct baton_config_row rows[] = {
      1e12,
      BATON_FEATURE(LOCAL_ROPE)},
     {{"rotary_dim"}, SIZE_F(rotary_dim, BATON_MAX_WIDTH, ROTARY_DIM)},
+    {{"position_embedding_type"}, TEXT(position_embedding_type)},
     {{"no_rope_layer_interval"}, SIZE(no_rope_interval, 0, BATON_MAX_LAYERS)},
 
     {{"num_experts", "num_local_experts", "n_routed_experts"},

@@ -155,6 +155,7 @@ struct baton_model_config {
 
     struct baton_rope_config rope;       /* for all layers, or for those without a window */
     struct baton_rope_config local_rope; /* for layers with a window; theta 0: as the others */
+    char position_embedding_type[64];    /* Granite's: "rope", "nope"; "": not given */
     int rotary_dim;                      /* 0: not given */
     int no_rope_interval;                /* every such layer is without rotation; 0: none */
     int n_no_rope;                       /* 0: not given, else L */

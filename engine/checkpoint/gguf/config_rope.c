@@ -239,6 +239,20 @@ static enum baton_err put_scaling(READING *reading)
 
 /* ---- all parts ---- */
 
+/* Granite's files switch the rotation off by a key that says something else in other files. */
+static enum baton_err put_granite_switch(READING *reading)
+{
+    static const char name[] = "rope.scaling.finetuned";
+    const struct baton_gguf_value *value = baton_gguf_value(reading, name);
+    bool turns = true;
+    if (!(reading->family->traits & BATON_GGUF_GRANITE) || !value)
+        return BATON_OK;
+    if (!baton_gguf_flag(value, &turns))
+        return baton_gguf_refuse(reading, name, "true or false");
+    baton_json_put_string(&reading->out, "position_embedding_type", turns ? "rope" : "nope");
+    return BATON_OK;
+}
+
 static enum baton_err put_local(READING *reading, double theta)
 /* Gemma 3's files leave the local base out: llama.cpp has 10000 for its layers with a window. */
 {
@@ -263,5 +277,7 @@ enum baton_err baton_gguf_put_ropes(READING *reading)
         baton_json_put_exact(&reading->out, "partial_rotary_factor",
                              (double)n_rotated / (double)reading->head_dim);
     err = put_local(reading, theta);
+    if (!err)
+        err = put_granite_switch(reading);
     return err ? err : put_scaling(reading);
 }

@@ -69,8 +69,17 @@ static const char *const refused[][2] = {
     {MODEL("llama") ",'rope_scaling':{'type':'linear'}}", "rope_scaling.factor: must be given"},
     {MODEL("llama") ",'rope_scaling':{'type':'dynamic'}}", "rope_scaling.factor: must be given"},
     {MODEL("llama") ",'rope_scaling':{'type':'yarn'}}", "rope_scaling.factor: must be given"},
+    {MODEL("llama") ",'rope_scaling':{'rope_type':'llama3','low_freq_factor':1}}",
+     "rope_scaling.factor: must be given"},
+    {MODEL("llama") ",'rope_scaling':{'rope_type':'llama3','factor':8,'high_freq_factor':4}}",
+     "rope_scaling.low_freq_factor: must be given"},
+    {MODEL("llama") ",'rope_scaling':{'type':'llama3','factor':8,'low_freq_factor':1}}",
+     "rope_scaling.high_freq_factor: must be given"},
+    {MODEL("llama") ",'rope_parameters':{'rope_type':'llama3','factor':8,'low_freq_factor':1,"
+                    "'high_freq_factor':4,'rope_theta':500000}}",
+     "rope_scaling.original_max_position_embeddings: must be given"},
     {MODEL("llama") ",'rope_scaling':{'rope_type':'llama3','factor':8,'low_freq_factor':4,"
-                    "'high_freq_factor':4}}",
+                    "'high_freq_factor':4,'original_max_position_embeddings':32}}",
      "rope_scaling.high_freq_factor: must be above low_freq_factor 4, not 4"},
     {MODEL("phi3") ",'rope_scaling':{'type':'longrope','short_factor':[1,1,1,1,1,1,1,1],"
                    "'long_factor':[1,1]}}",
@@ -78,6 +87,8 @@ static const char *const refused[][2] = {
     {MODEL("llama") ",'rope_scaling':{'type':'linear','factor':2,'mrope_section':[1,2]}}",
      "rope_scaling.mrope_section: not supported"},
     {MODEL("llama") ",'rope_theta':null}", "rope_theta: must be given"},
+    {MODEL("granite") ",'position_embedding_type':'alibi'}",
+     "position_embedding_type: must be rope or nope, not \"alibi\""},
     {MODEL("llama") ",'partial_rotary_factor':0.5}",
      "partial_rotary_factor: 0.5 is not supported in a llama model"},
     {MODEL("phi") ",'partial_rotary_factor':0.2}",

@@ -329,6 +329,22 @@ TEST(a_part_of_a_head_may_turn)
     assert_false(config_of().features & BATON_FEATURE(PARTIAL_ROTARY));
 }
 
+TEST(only_granites_files_switch_the_rotation_off)
+{
+    begin("granite");
+    put_flag("rope.scaling.finetuned", false);
+    assert_string_equal(config_of().position_embedding_type, "nope");
+    begin("granitemoe");
+    put_flag("rope.scaling.finetuned", true);
+    assert_string_equal(config_of().position_embedding_type, "rope");
+    begin("llama");
+    put_flag("rope.scaling.finetuned", false);
+    assert_string_equal(config_of().position_embedding_type, "");
+    begin("granite");
+    put_int("rope.scaling.finetuned", 7);
+    assert_refused("granite.rope.scaling.finetuned: must be true or false");
+}
+
 TEST(windows_follow_the_files_pattern)
 {
     begin("gemma2");
