@@ -143,7 +143,7 @@ static void put_scales(GGUF *gguf, const CONFIG *config, const SPEC *spec)
     if (is_granite) {
         bench_gguf_put_number(gguf, "attention.scale", (double)spec->score_scale);
         /* llama.cpp reads this key of Granite as "has a rotary embedding". */
-        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", true);
+        bench_gguf_put_flag(gguf, "rope.scaling.finetuned", spec->layers[0].rope >= 0);
     }
     if (is_any(config->model_type, coheres))
         bench_gguf_put_number(gguf, "logit_scale", (double)spec->logit_scale);

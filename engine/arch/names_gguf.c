@@ -85,8 +85,8 @@ static const struct baton_tensor_row experts[] = {
     {TENSOR("ffn_down_shexp.weight", SHARED_DOWN)},
 };
 
-/* gpt-oss is of form PRE: its post_attention_norm is the norm before the experts. */
-static const struct baton_tensor_row gpt_oss_norms[] = {
+/* gpt-oss and Seed-OSS are of form PRE: post_attention_norm is the norm before the MLP. */
+static const struct baton_tensor_row oss_norms[] = {
     {TENSOR("attn_norm.weight", ATTN_NORM)}, {TENSOR("post_attention_norm.weight", MLP_NORM)},
     {TENSOR("attn_sinks.weight", SINKS)},    {TENSOR("attn_output.weight", OUT)},
     {TENSOR("attn_output.bias", OUT_BIAS)},
@@ -110,4 +110,10 @@ const struct baton_tensor_names baton_names_gguf_whole = {
     NAMES, .lists = {LIST(top), LIST(norms), LIST(whole_qkv), LIST(qkv), LIST(whole_mlp)}};
 
 const struct baton_tensor_names baton_names_gguf_gpt_oss = {
-    NAMES, .lists = {LIST(top), LIST(gpt_oss_norms), LIST(qkv), LIST(whole_qkv), LIST(experts)}};
+    NAMES, .lists = {LIST(top), LIST(oss_norms), LIST(qkv), LIST(whole_qkv), LIST(experts)}};
+
+const struct baton_tensor_names baton_names_gguf_seed_oss = {
+    NAMES, .lists = {LIST(top), LIST(oss_norms), LIST(qkv), LIST(whole_qkv), LIST(gated_mlp)}};
+
+const struct baton_tensor_names baton_names_gguf_arcee = {
+    NAMES, .lists = {LIST(top), LIST(norms), LIST(paired_qkv), LIST(whole_mlp)}};

@@ -34,6 +34,13 @@ static const struct baton_tensor_row llama_mlp[] = {
     {TENSOR("mlp.down_proj.bias", DOWN_BIAS)},
 };
 
+static const struct baton_tensor_row plain_mlp[] = {
+    {TENSOR("mlp.up_proj.weight", UP)},
+    {TENSOR("mlp.up_proj.bias", UP_BIAS)},
+    {TENSOR("mlp.down_proj.weight", DOWN)},
+    {TENSOR("mlp.down_proj.bias", DOWN_BIAS)},
+};
+
 /* One matrix for q, k and v, and one for gate and up. */
 static const struct baton_tensor_row fused_qkv[] = {
     {TENSOR("self_attn.qkv_proj.weight", QKV)},
@@ -75,6 +82,11 @@ const struct baton_tensor_names baton_names_llama = {
     .prefix = "model.",
     .layer_prefix = "layers.",
     .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(llama_mlp)}};
+
+const struct baton_tensor_names baton_names_arcee = {
+    .prefix = "model.",
+    .layer_prefix = "layers.",
+    .lists = {LIST(llama_top), LIST(pre_norms), LIST(llama_attention), LIST(plain_mlp)}};
 
 const struct baton_tensor_names baton_names_phi3 = {
     .prefix = "model.",
@@ -161,6 +173,8 @@ static const struct baton_tensor_row granite_experts[] = {
     {EXPERTS("block_sparse_moe.output_linear.weight", DOWN)},
     {TENSOR("shared_mlp.input_linear.weight", SHARED_UP)},
     {TENSOR("shared_mlp.output_linear.weight", SHARED_DOWN)},
+    {TENSOR("shared_mlp.input_linear.weight", UP)}, /* of models without experts */
+    {TENSOR("shared_mlp.output_linear.weight", DOWN)},
 };
 
 const struct baton_tensor_names baton_names_granite_moe = {

@@ -149,13 +149,22 @@ enum baton_err baton_refine_cohere2(const CONFIG *config, struct baton_spec *spe
     return baton_refine_cohere(config, spec, why);
 }
 
-enum baton_err baton_refine_starcoder2(const CONFIG *config, struct baton_spec *spec,
-                                       struct baton_why *why)
+/* use_bias is for all matrices of a layer (StarCoder 2, ERNIE 4.5). */
+enum baton_err baton_refine_use_bias(const CONFIG *config, struct baton_spec *spec,
+                                     struct baton_why *why)
 {
     (void)why;
     spec->has_qkv_bias = config->use_bias;
     spec->has_out_bias = config->use_bias;
     spec->has_mlp_bias = config->use_bias;
+    return BATON_OK;
+}
+
+enum baton_err baton_refine_seed_oss(const CONFIG *config, struct baton_spec *spec,
+                                     struct baton_why *why)
+{
+    (void)why;
+    spec->has_out_bias = config->attention_out_bias;
     return BATON_OK;
 }
 
@@ -233,6 +242,29 @@ enum baton_err baton_refine_granitemoe(const CONFIG *config, struct baton_spec *
         err = set_experts(config, config->n_ff, spec, why);
     spec->moe.n_ff_shared = config->shared_mlp_n_ff;
     return err;
+}
+
+/* A model without experts has its shared expert alone, as a plain MLP. Unlike Granite's own, these
+ * models do not rotate unless position_embedding_type says so. */
+enum baton_err baton_refine_granitemoehybrid(const CONFIG *config, struct baton_spec *spec,
+                                             struct baton_why *why)
+{
+    if (!config->n_layer_types)
+        return baton_fail(why, BATON_INVALID,
+                          "layer_types: must be given; without it all layers are Mamba's, which "
+                          "are not supported");
+    if (!config->position_embedding_type[0])
+        for (int i = 0; i < spec->n_layers; i++)
+            spec->layers[i].rope = -1;
+    if (config->n_experts)
+        return baton_refine_granitemoe(config, spec, why);
+    if (!config->shared_mlp_n_ff)
+        return baton_fail(why, BATON_INVALID,
+                          "shared_intermediate_size: must be given, a whole number in 1..%d",
+                          BATON_MAX_WIDTH);
+    for (int i = 0; i < spec->n_layers; i++)
+        spec->layers[i].n_ff = config->shared_mlp_n_ff;
+    return baton_refine_granite(config, spec, why);
 }
 
 enum baton_err baton_refine_gpt_oss(const CONFIG *config, struct baton_spec *spec,

@@ -35,7 +35,9 @@ BATON_REFINE(cohere);
 /* The same; global layers do not rotate. */
 BATON_REFINE(cohere2);
 /* One key for all biases. */
-BATON_REFINE(starcoder2);
+BATON_REFINE(use_bias);
+/* A key for the bias of attention's output. */
+BATON_REFINE(seed_oss);
 /* Experts in every layer. */
 BATON_REFINE(mixtral);
 /* The same, renormalised if the config has norm_topk_prob. */
@@ -46,6 +48,8 @@ BATON_REFINE(qwen3_moe);
 BATON_REFINE(qwen2_moe);
 /* Granite's multipliers, experts, a shared expert. */
 BATON_REFINE(granitemoe);
+/* The same, or a plain MLP under the shared expert's names; often no rotation. */
+BATON_REFINE(granitemoehybrid);
 /* Sinks, clipped experts with biases, MXFP4. */
 BATON_REFINE(gpt_oss);
 

@@ -60,6 +60,7 @@ FIXED = dict(
     qwen2_moe={"norm_topk_prob": False, "decoder_sparse_step": 1, "mlp_only_layers": [],
                "tie_word_embeddings": False},
     granitemoe={"position_embedding_type": "rope"},
+    arcee={"mlp_bias": False, "attention_bias": False},
     granitemoeshared={"position_embedding_type": "rope"},
     olmoe={"norm_topk_prob": False, "clip_qkv": None, "tie_word_embeddings": False},
     gemma2={"attn_logit_softcapping": 8.0})
@@ -70,7 +71,8 @@ def shared(config):
     config = config.get("text_config", config)
     family = config["model_type"]
     config.update(FIXED.get(family, {}))
-    config.pop("layer_types", None)
+    if family != "granitemoehybrid":
+        config.pop("layer_types", None)
     shared_scaling(config)
     if family in ("gemma2", "gemma3_text"):
         config["query_pre_attn_scalar"] = config["head_dim"]

@@ -37,6 +37,7 @@ GPT_NEOX = dict(prefix="gpt_neox.", layer="layers.{}.", embed="embed_in", norm="
                 down="mlp.dense_4h_to_h")
 MIXTRAL = dict(LLAMA, router="block_sparse_moe.gate", expert="block_sparse_moe.experts.{}.",
                expert_gate="w1", expert_up="w3", expert_down="w2")
+GRANITE_DENSE = dict(LLAMA, gate_up="shared_mlp.input_linear", down="shared_mlp.output_linear")
 GRANITE_MOE = dict(LLAMA, router="block_sparse_moe.router.layer",
                    experts_in="block_sparse_moe.input_linear",
                    experts_out="block_sparse_moe.output_linear",
@@ -273,6 +274,39 @@ def granitemoe(config, n_context):
                              "granite", n_shared=config.get("shared_intermediate_size") or 0))
 
 
+def granitemoehybrid(config, n_context):
+    """Only layers of attention; without experts the shared one is the MLP."""
+    plan = granite(config, n_context)
+    if config.get("position_embedding_type") != "rope":
+        uniform(plan, None)
+    if config.get("num_local_experts", 8):
+        plan.names = GRANITE_MOE
+        return all_moe(plan, granitemoe(config, n_context).moe)
+    plan.names, plan.mlp, plan.F = GRANITE_DENSE, "fused", config["shared_intermediate_size"]
+    return plan
+
+
+def seed_oss(config, n_context):
+    plan = sizes(config, LLAMA, D=config.get("head_dim") or 128,
+                 qkv_bias=config.get("attention_bias", True),
+                 o_bias=config.get("attention_out_bias", False),
+                 mlp_bias=config.get("mlp_bias", False))
+    return plain_layers(plan, config, n_context)
+
+
+def ernie4_5(config, n_context):
+    on = config.get("use_bias", False)
+    plan = sizes(config, LLAMA, qkv_bias=on, o_bias=on, mlp_bias=on,
+                 D=config.get("head_dim") or 128, tied=config.get("tie_word_embeddings", True))
+    return plain_layers(plan, config, n_context, theta=500000.0, interleaved=True)
+
+
+def arcee(config, n_context):
+    plan = sizes(config, LLAMA, mlp="plain", activation=config.get("hidden_act", "relu2"),
+                 mlp_bias=config.get("mlp_bias", False), **biased(config))
+    return plain_layers(plan, config, n_context)
+
+
 def gpt_oss(config, n_context):
     plan = sizes(config, GPT_OSS, sinks=True, activation="clipped", D=config.get("head_dim") or 64,
                  **biased(config, True))
@@ -425,7 +459,8 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gptj, llama=
                 smollm3=smollm3, mistral=mistral, mixtral=mixtral, qwen2=qwen2, qwen2_moe=qwen2_moe,
                 qwen3=qwen3, qwen3_moe=qwen3_moe, gemma=gemma, gemma2=gemma2, gemma3=gemma3,
                 gemma3_text=gemma3, phi=phi, phi3=phi3, granite=granite, granitemoe=granitemoe,
-                granitemoeshared=granitemoe, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
+                granitemoeshared=granitemoe, granitemoehybrid=granitemoehybrid, seed_oss=seed_oss,
+                ernie4_5=ernie4_5, arcee=arcee, olmo2=olmo2, olmoe=olmoe, cohere=cohere,
                 cohere2=cohere2, glm4=glm4, starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss,
                 ministral3=ministral3)
 

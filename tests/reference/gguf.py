@@ -20,9 +20,10 @@ ARCHITECTURES = dict(llama="llama", mistral="llama", mixtral="llama", qwen2="qwe
                      granite="granite", granitemoe="granitemoe", granitemoeshared="granitemoe",
                      gpt2="gpt2", gpt_neox="gptneox", starcoder2="starcoder2", cohere="command-r",
                      cohere2="cohere2", glm4="glm4", minicpm="minicpm", gpt_oss="gpt-oss",
-                     ministral3="mistral3")
+                     ministral3="mistral3", granitemoehybrid="granite", seed_oss="seed_oss",
+                     ernie4_5="ernie4_5", arcee="arcee")
 # Their Q and K rows are stored in interleaved order.
-PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3")
+PERMUTED = ("llama", "smollm3", "granite", "granitemoe", "minicpm", "mistral3", "arcee")
 NORMS = {"pre": ("attn_norm", "ffn_norm"), "parallel": ("attn_norm",),
          "parallel2": ("attn_norm", "ffn_norm"),
          "sandwich": ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"),
@@ -87,6 +88,8 @@ class Converter:
     def __init__(self, model):
         self.plan, self.config, self.source = model.plan, model.config, model.tensors
         self.arch = ARCHITECTURES[self.config["model_type"]]
+        if self.config["model_type"] == "granitemoehybrid" and self.plan.moe:
+            self.arch = "granitemoe"
         self.tensors = {}
 
     def put(self, name, source, change=lambda values: values):
@@ -123,6 +126,12 @@ class Converter:
             self.tensors[block + "attn_sinks.weight"] = self.source[of("sinks")]
 
     def dense(self, block, of):
+        if self.arch == "granite" and self.plan.mlp == "fused":
+            both = self.source[of("gate_up") + ".weight"]
+            for part, half in zip(("gate", "up"), np.split(both, 2)):
+                self.tensors[f"{block}ffn_{part}.weight"] = half
+            self.put(block + "ffn_down", of("down"))
+            return
         if self.plan.mlp == "gated":
             self.put(block + "ffn_gate", of("gate"))
         self.put(block + "ffn_up", of("gate_up" if self.plan.mlp == "fused" else "up"),
@@ -178,8 +187,8 @@ class Converter:
             return plan.names["layer"].format(i) + plan.names[role]
 
         for role, name in zip(("n1", "n2", "n3", "n4"), NORMS[plan.form]):
-            self.put_norm(block + ("post_attention_norm" if (self.arch, role) == ("gpt-oss", "n2")
-                                   else name), of(role))
+            is_oss = self.arch in ("gpt-oss", "seed_oss") and role == "n2"
+            self.put_norm(block + ("post_attention_norm" if is_oss else name), of(role))
         self.attention(block, of)
         self.experts(block, of) if plan.layers[i].moe else self.dense(block, of)
 

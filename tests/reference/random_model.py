@@ -185,6 +185,37 @@ def granitemoe(draw, family):
     return config
 
 
+def granitemoehybrid(draw, family):
+    config = granite(draw, family)
+    if draw.chance():
+        experts(draw, config, "num_local_experts")
+    else:
+        config.update(num_local_experts=0, num_experts_per_tok=0)
+    config.update({draw.of("layer_types", "layers_block_type"):
+                   ["attention"] * config["num_hidden_layers"]},
+                  shared_intermediate_size=draw.between(7, 60), mamba_n_heads=8, mamba_expand=2)
+    config.pop("mlp_bias", None)
+    return config
+
+
+def seed_oss(draw, family):
+    config = base(draw, family)
+    config.update(attention_bias=draw.of(True, True, False), attention_out_bias=draw.chance(0.3),
+                  mlp_bias=draw.chance(0.2))
+    scaling(draw, config, config["head_dim"])
+    return config
+
+
+def ernie4_5(draw, family):
+    return dict(base(draw, family), use_bias=draw.chance(0.3))
+
+
+def arcee(draw, family):
+    config = dict(llama(draw, family), hidden_act="relu2")
+    scaling(draw, config, head_size(config), ("default", "yarn", "yarn"))
+    return config
+
+
 def gpt_oss(draw, family):
     config = experts(draw, base(draw, family), "num_local_experts", 8)
     config.update(hidden_size=32 * draw.between(1, 3), intermediate_size=32 * draw.between(1, 3),
@@ -367,7 +398,9 @@ FAMILIES = dict(gpt2=gpt2, gpt_neo=gpt_neo, gpt_neox=gpt_neox, gptj=gpt2, llama=
                 qwen3=qwen, qwen3_moe=qwen_moe, gemma=gemma, gemma2=gemma2, gemma3=gemma3, phi=phi,
                 phi3=phi3, granite=granite, granitemoe=granitemoe, granitemoeshared=granitemoe,
                 olmo2=olmo2, olmoe=olmoe, cohere=cohere, cohere2=cohere2, glm4=glm4,
-                starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3)
+                starcoder2=starcoder2, minicpm=minicpm, gpt_oss=gpt_oss, ministral3=ministral3,
+                granitemoehybrid=granitemoehybrid, seed_oss=seed_oss, ernie4_5=ernie4_5,
+                arcee=arcee)
 CONFIGS = {family: in_either_form(make) for family, make in FAMILIES.items()}
 
 

@@ -81,6 +81,17 @@ static const struct {
      "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
      " 'max_position_embeddings': 2048, 'num_local_experts': 8,"
      " 'num_experts_per_tok': 2, 'tie_word_embeddings': false}"},
+    {"granitemoehybrid",
+     "{'attention_multiplier': 1, 'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+     " 'max_position_embeddings': 2048, 'shared_intermediate_size': 1024, 'num_local_experts': 8,"
+     " 'num_experts_per_tok': 2, 'tie_word_embeddings': false}"},
+    {"seed_oss", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-6, 'rope_theta': 10000,"
+                 " 'max_position_embeddings': 524288, 'num_key_value_heads': 8, 'head_dim': 128,"
+                 " 'attention_bias': true, 'tie_word_embeddings': false}"},
+    {"ernie4_5", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 500000,"
+                 " 'max_position_embeddings': 131072, 'num_key_value_heads': 2, 'head_dim': 128}"},
+    {"arcee", "{'hidden_act': 'relu2', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
+              " 'max_position_embeddings': 4096, 'tie_word_embeddings': false}"},
     {"olmo2", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"
               " 'max_position_embeddings': 2048, 'tie_word_embeddings': false}"},
     {"olmoe", "{'hidden_act': 'silu', 'rms_norm_eps': 1e-5, 'rope_theta': 10000,"

@@ -45,6 +45,7 @@ static const struct baton_config_row rows[] = {
 
     {{"tie_word_embeddings"}, FLAG(tied_head)},
     {{"attention_bias"}, FLAG_F(attention_bias, ATTENTION_BIAS)},
+    {{"attention_out_bias"}, FLAG_F(attention_out_bias, OUT_BIAS)},
     {{"mlp_bias"}, FLAG_F(mlp_bias, MLP_BIAS)},
     {{"use_bias"}, FLAG_F(use_bias, USE_BIAS)},
     {{"qkv_bias"}, FLAG_F(qkv_bias, QKV_BIAS)},

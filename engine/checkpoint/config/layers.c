@@ -14,9 +14,9 @@ static const struct {
     const char *name;
     enum baton_layer_type type;
 } types[] = {
-    {"full_attention", BATON_LAYER_FULL},
-    {"sliding_attention", BATON_LAYER_SLIDING},
-    {"global", BATON_LAYER_FULL}, /* GPT-Neo's names */
+    {"full_attention", BATON_LAYER_FULL}, {"sliding_attention", BATON_LAYER_SLIDING},
+    {"attention", BATON_LAYER_FULL}, /* Granite 4's name */
+    {"global", BATON_LAYER_FULL},    /* GPT-Neo's names */
     {"local", BATON_LAYER_SLIDING},
 };
 
@@ -83,11 +83,11 @@ static enum baton_err read_repeated(const struct baton_json *list, const char *p
 static enum baton_err read_all_types(const struct baton_json *object, const char *prefix,
                                      CONFIG *config, struct baton_why *why)
 {
-    static const char *const lists[] = {"layer_types", "attention_layers"};
+    static const char *const lists[] = {"layer_types", "layers_block_type", "attention_layers"};
     const struct baton_json *repeated = baton_json_get(object, "attention_types");
     enum baton_err err = BATON_OK;
     bool found = false;
-    for (int i = 0; i < 2 && !err && !found; i++) {
+    for (size_t i = 0; i < BATON_N_OF(lists) && !err && !found; i++) {
         const struct baton_json *list = baton_json_get(object, lists[i]);
         found = baton_json_kind(list) != BATON_JSON_NULL;
         if (found)

@@ -50,6 +50,7 @@ enum baton_model_feature {
     BATON_FEATURE_MLP_TYPE,
     BATON_FEATURE_NORM_TYPE,
     BATON_FEATURE_ATTENTION_BIAS,
+    BATON_FEATURE_OUT_BIAS,
     BATON_FEATURE_MLP_BIAS,
     BATON_FEATURE_USE_BIAS,
     BATON_FEATURE_QKV_BIAS,
@@ -139,7 +140,8 @@ struct baton_model_config {
     char mlp_type[64], norm_type[64]; /* "default", "layer_norm" */
 
     bool tied_head; /* the output matrix is the token embedding unless tensors say otherwise */
-    bool attention_bias, mlp_bias, use_bias, qkv_bias, head_bias, use_parallel_residual;
+    bool attention_bias, attention_out_bias, mlp_bias, use_bias, qkv_bias, head_bias;
+    bool use_parallel_residual;
     bool scales_scores, scales_by_layer, upcasts_scores, cross_attends;
     bool alibi, use_qk_norm, qk_layernorm, bidirectional, rope_interleaved;
 

@@ -16,6 +16,7 @@ enum { JSON_MAX_BYTES = 1 << 20 };
 enum {
     BIAS = BATON_GGUF_ATTENTION_BIAS,
     MLP_BIAS = BATON_GGUF_MLP_BIAS,
+    OUT_BIAS = BATON_GGUF_OUT_BIAS,
     USE_BIAS = BATON_GGUF_USE_BIAS,
     QKV_BIAS = BATON_GGUF_QKV_BIAS,
     HEAD_NORM = BATON_GGUF_HEAD_NORM,
@@ -49,6 +50,9 @@ static const struct baton_gguf_family families[] = {
     {"olmoe", "olmoe", RMS, BIAS | ONE_WIDTH},
     {"granite", "granite", RMS, BIAS | MLP_BIAS | GRANITE},
     {"granitemoe", "granitemoe", RMS, BIAS | ONE_WIDTH | GRANITE},
+    {"seed_oss", "seed_oss", RMS, BIAS | OUT_BIAS | MLP_BIAS},
+    {"ernie4_5", "ernie4_5", RMS, USE_BIAS},
+    {"arcee", "arcee", RMS, BIAS | MLP_BIAS},
     {"gpt-oss", "gpt_oss", RMS, BIAS | ONE_WIDTH | WHOLE_PAIRS},
     {"gpt2", "gpt2", LAYER, 0},
     {"gptneox", "gpt_neox", LAYER, BIAS},

@@ -27,7 +27,8 @@ enum baton_gguf_trait {
     /* no attention.sliding_window means no window, whatever the family's default */
     BATON_GGUF_OPEN = 512,
     BATON_GGUF_QUERY_SCALAR = 1024, /* query_pre_attn_scalar */
-    BATON_GGUF_GRANITE = 2048       /* logit_scale divides; its shared expert has no gate */
+    BATON_GGUF_GRANITE = 2048,      /* logit_scale divides; its shared expert has no gate */
+    BATON_GGUF_OUT_BIAS = 4096      /* attention_out_bias is true when the tensors are present */
 };
 
 struct baton_gguf_family {

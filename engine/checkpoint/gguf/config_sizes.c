@@ -181,6 +181,8 @@ void baton_gguf_put_flags(READING *reading)
         bool flag;
     } flags[] = {
         {BATON_GGUF_ATTENTION_BIAS, "attention_bias", biased},
+        {BATON_GGUF_OUT_BIAS, "attention_out_bias",
+         baton_gguf_has(reading, "blk.0.attn_output.bias")},
         {BATON_GGUF_USE_BIAS, "use_bias", biased},
         {BATON_GGUF_QKV_BIAS, "qkv_bias", biased},
         {BATON_GGUF_MLP_BIAS, "mlp_bias", baton_gguf_has(reading, "blk.0.ffn_down.bias")},

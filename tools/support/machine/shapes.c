@@ -185,6 +185,15 @@ static const struct {
      ", 'num_local_experts': 4, 'num_experts_per_tok': 2,"
      " 'shared_intermediate_size': 40, 'attention_multiplier': 0.3,"
      " 'tie_word_embeddings': true"},
+    {"tiny-granitemoehybrid", "'model_type': 'granitemoehybrid', " CLASS("GraniteMoeHybrid") TINY
+     ", 'layer_types': ['attention', 'attention', 'attention'], 'num_local_experts': 0,"
+     " 'shared_intermediate_size': 152, 'position_embedding_type': 'rope',"
+     " 'attention_multiplier': 0.3, 'tie_word_embeddings': true"},
+    {"tiny-seed_oss", "'model_type': 'seed_oss', " CLASS("SeedOss") TINY_WIDE
+     ", 'attention_bias': true, 'tie_word_embeddings': false"},
+    {"tiny-ernie4_5",
+     "'model_type': 'ernie4_5', " CLASS("Ernie4_5_") TINY_WIDE ", 'tie_word_embeddings': true"},
+    {"tiny-arcee", "'model_type': 'arcee', " CLASS("Arcee") TINY ", 'tie_word_embeddings': false"},
     {"tiny-olmo2", "'model_type': 'olmo2', " CLASS("Olmo2") TINY ", 'tie_word_embeddings': false"},
     {"tiny-olmoe", "'model_type': 'olmoe', " CLASS("Olmoe") TINY
      ", 'num_experts': 6, 'num_experts_per_tok': 2, 'clip_qkv': 0.5,"

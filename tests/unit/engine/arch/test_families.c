@@ -87,6 +87,18 @@ static const char *const refused[][2] = {
     {MODEL("llama") ",'rope_scaling':{'type':'linear','factor':2,'mrope_section':[1,2]}}",
      "rope_scaling.mrope_section: not supported"},
     {MODEL("llama") ",'rope_theta':null}", "rope_theta: must be given"},
+    {MODEL("granitemoehybrid") "}",
+     "layer_types: must be given; without it all layers are Mamba's"},
+    {MODEL("granitemoehybrid") SECOND_LAYER("mamba"),
+     "layer_types: must be full_attention or sliding_attention, not \"mamba\""},
+    {MODEL("granitemoehybrid") ",'num_local_experts':0,'shared_intermediate_size':0,"
+                               "'layers_block_type':['attention','attention','attention',"
+                               "'attention']}",
+     "shared_intermediate_size: must be given, a whole number in 1..131072"},
+    {MODEL("qwen2") ",'attention_out_bias':true}",
+     "attention_out_bias: true is not supported in a qwen2 model"},
+    {MODEL("ernie4_5") ",'attention_bias':true}",
+     "attention_bias: true is not supported in a ernie4_5 model"},
     {MODEL("granite") ",'position_embedding_type':'alibi'}",
      "position_embedding_type: must be rope or nope, not \"alibi\""},
     {MODEL("llama") ",'partial_rotary_factor':0.5}",
@@ -212,18 +224,22 @@ TEST(every_family_has_names_and_defaults)
     for (int i = 0; i < baton_n_families; i++) {
         const struct baton_arch *arch = &baton_families[i];
         char text[512];
-        bool gpt = !strcmp(arch->model_type, "gptj");
+        const char *more = "";
+        if (!strcmp(arch->model_type, "gptj"))
+            more = ",'rotary_dim':8";
+        else if (!strcmp(arch->model_type, "granitemoehybrid"))
+            more = ",'layer_types':['attention','attention','attention','attention']";
         assert_non_null(arch->tensors);
         assert_ptr_equal(baton_arch_find(arch->model_type), arch);
         (void)snprintf(text, sizeof text, "{'model_type':'%s'," SIZES "%s}", arch->model_type,
-                       gpt ? ",'rotary_dim':8" : "");
+                       more);
         /* GPT-2 and its like have as many KV heads as heads. */
         char *kv_heads = strstr(text, "'num_key_value_heads':2,");
         if (!strncmp(arch->model_type, "gpt", 3) && strcmp(arch->model_type, "gpt_oss") != 0)
             memmove(kv_heads, kv_heads + 24, strlen(kv_heads + 24) + 1);
         configure(text);
     }
-    assert_int_equal(baton_n_families, 29);
+    assert_int_equal(baton_n_families, 33);
 }
 
 /* ---- the published configs of models that people run ---- */

@@ -158,6 +158,9 @@ TEST(each_architecture_is_a_family_of_the_same_sizes)
         {"command-r", "cohere"},
         {"cohere2", "cohere2"},
         {"minicpm", "minicpm"},
+        {"seed_oss", "seed_oss"},
+        {"ernie4_5", "ernie4_5"},
+        {"arcee", "arcee"},
     };
     for (size_t i = 0; i < BATON_N_OF(families); i++) {
         begin(families[i].arch);
