@@ -93,6 +93,7 @@ struct baton_engine;
 struct baton_engine_options {
     int max_rows;  /* T of one forward, of all its sequences */
     int n_threads; /* that compute, the caller included */
+    bool adapts; /* sequences may have blends (engine/adapter.h), which takes more scratch memory */
     /* Another engine of the same thread, which outlives this one: its threads compute, and its
      * pulse counts the layers of both. NULL: threads of its own. */
     struct baton_engine *beside;

@@ -35,6 +35,7 @@
 #include "common/base/block_hash.h"
 #include "engine/kernels/attend/kv_block.h" /* BATON_KV_BLOCK_TOKENS, baton_kv_blocks_for */
 
+struct baton_blend;
 struct baton_kv;
 struct baton_model;
 struct baton_seq;
@@ -127,14 +128,16 @@ int baton_kv_account_n_faults(const struct baton_kv *kv);
 /* ---- sequences ---- */
 
 /* One timeline: which blocks hold its positions, and how many positions are filled. The fields are
- * for reading. Only n_tokens is also written: by code that fills blocks without a forward, and when
- * the last tokens of a forward are taken back. */
+ * for reading. Only blend and n_tokens are also written: n_tokens by code that fills blocks without
+ * a forward, and when the last tokens of a forward are taken back. */
 struct baton_seq {
     struct baton_kv *kv;
     int *blocks; /* owned array: pool block of each BATON_KV_BLOCK_TOKENS positions */
     int n_blocks;
     int n_shared; /* of them, the first: found under their hashes, not to be written */
     int n_tokens; /* positions filled, advanced by forwards and by reception */
+    const struct baton_blend *blend; /* borrowed: the adapters of forwards (engine/adapter.h), which
+                                        the owner sets before the first; NULL: the model alone */
 
     /* These are for a pool that slides; else NULL and 0. */
     int *windows; /* owned array, as blocks: of layers with a window; negative: not held */

@@ -50,6 +50,22 @@ static void multiply(struct baton_forward *forward, const struct baton_matrix *m
     baton_forward_linear(forward, matrix, &input, out, epilogue);
 }
 
+/* The same for a matrix that the rows' adapters change. */
+static void multiply_adapted(struct baton_forward *forward, int layer, enum baton_adapted slot,
+                             const float *in, float *out, struct baton_epilogue epilogue)
+{
+    const struct baton_layer *of = &forward->model->layers[layer];
+    const struct baton_matrix *const matrices[BATON_N_ADAPTED] = {
+        [BATON_ADAPTED_QKV] = &of->attention.qkv,
+        [BATON_ADAPTED_OUT] = &of->attention.out,
+        [BATON_ADAPTED_UP] = &of->mlp.up,
+        [BATON_ADAPTED_DOWN] = &of->mlp.down,
+    };
+    struct baton_input input = baton_input_of(in, matrices[slot]->n_in);
+    epilogue.deltas = baton_adapted_deltas(forward, layer, slot, &input);
+    baton_forward_linear(forward, matrices[slot], &input, out, epilogue);
+}
+
 /* The input of a part: the norm of x, or x itself in form POST. */
 static const float *norm_input(struct baton_forward *forward, const struct baton_norm *norm)
 {
@@ -63,7 +79,7 @@ void baton_decoder_qkv(struct baton_forward *forward, int layer)
 {
     const struct baton_attention *attention = &forward->model->layers[layer].attention;
     const float *in = norm_input(forward, &attention->norm);
-    multiply(forward, &attention->qkv, in, forward->qkv, store);
+    multiply_adapted(forward, layer, BATON_ADAPTED_QKV, in, forward->qkv, store);
     baton_forward_finish_qkv(forward, layer);
 }
 
@@ -76,20 +92,19 @@ static void widen(struct baton_forward *forward, int layer, const float *in)
         .activation = spec->activation,
         .n_ff = spec->layers[layer].n_ff,
     };
-    multiply(forward, &forward->model->layers[layer].mlp.up, in, forward->hidden, activate);
+    multiply_adapted(forward, layer, BATON_ADAPTED_UP, in, forward->hidden, activate);
 }
 
 static void attn_out_to(struct baton_forward *forward, int layer, float *out,
                         struct baton_epilogue epilogue)
 {
-    multiply(forward, &forward->model->layers[layer].attention.out, forward->attn_out, out,
-             epilogue);
+    multiply_adapted(forward, layer, BATON_ADAPTED_OUT, forward->attn_out, out, epilogue);
 }
 
 static void down_to(struct baton_forward *forward, int layer, float *out,
                     struct baton_epilogue epilogue)
 {
-    multiply(forward, &forward->model->layers[layer].mlp.down, forward->hidden, out, epilogue);
+    multiply_adapted(forward, layer, BATON_ADAPTED_DOWN, forward->hidden, out, epilogue);
 }
 
 /* Runs the MLP, or the layer's mixture of them, on `in`. */

@@ -12,6 +12,7 @@ struct baton_engine {
     float *scratch;
     void *quantized;
     float *moe;
+    float *adapted;       /* NULL: no sequence may have a blend */
     atomic_uint n_layers; /* one writer: the engine thread */
     atomic_int n_rows;
 };
@@ -21,6 +22,19 @@ static enum baton_err set_pool(struct baton_engine *engine, struct baton_why *wh
     if (!engine->options.beside)
         return baton_pool_create(engine->options.n_threads, &engine->forward.pool, why);
     engine->forward.pool = engine->options.beside->forward.pool;
+    return BATON_OK;
+}
+
+static enum baton_err allocate_adapted(struct baton_engine *engine, struct baton_why *why)
+{
+    struct baton_forward *forward = &engine->forward;
+    int n_rows = engine->options.max_rows;
+    size_t n = baton_adapted_place(&forward->adapted, forward->model, NULL, n_rows);
+    engine->adapted = baton_floats_create(n / sizeof(float) + 1);
+    if (!engine->adapted)
+        return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for adapters of %d rows",
+                          n_rows);
+    (void)baton_adapted_place(&forward->adapted, forward->model, (char *)engine->adapted, n_rows);
     return BATON_OK;
 }
 
@@ -37,8 +51,10 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
     engine->forward.groups = calloc((size_t)n_rows, sizeof engine->forward.groups[0]);
     /* Scratch is allocated here, for the most rows, and zeroed: a forward allocates nothing and
      * takes no page fault. */
-    engine->quantized = baton_floats_create(
-        baton_forward_quantized_bytes(engine->forward.model, n_rows) / sizeof(float) + 1);
+    size_t n_quantized = baton_forward_quantized_bytes(engine->forward.model, n_rows);
+    if (options->adapts)
+        n_quantized += baton_adapted_quantized_bytes(engine->forward.model, n_rows);
+    engine->quantized = baton_floats_create(n_quantized / sizeof(float) + 1);
     engine->forward.quantized = engine->quantized;
     engine->moe = baton_floats_create(
         baton_moe_place(&engine->forward.moe, engine->forward.model, NULL, n_rows) / sizeof(float) +
@@ -48,7 +64,7 @@ static enum baton_err allocate(struct baton_engine *engine, struct baton_why *wh
         return baton_fail(why, BATON_NO_MEMORY, "engine: no memory for %d rows", n_rows);
     (void)baton_forward_place(&engine->forward, (char *)engine->scratch, n_rows);
     (void)baton_moe_place(&engine->forward.moe, engine->forward.model, (char *)engine->moe, n_rows);
-    return BATON_OK;
+    return options->adapts ? allocate_adapted(engine, why) : BATON_OK;
 }
 
 enum baton_err baton_engine_create(const struct baton_model *model,
@@ -83,6 +99,7 @@ void baton_engine_destroy(struct baton_engine *engine)
     free(engine->scratch);
     free(engine->quantized);
     free(engine->moe);
+    free(engine->adapted);
     free(engine);
 }
 
@@ -170,7 +187,8 @@ static bool add_rows(const struct baton_engine *engine, struct baton_forward *fo
                      struct baton_seq *seq, const uint32_t *tokens, int n_tokens)
 {
     if (n_tokens < 1 || n_tokens > engine->options.max_rows - forward->n_rows ||
-        !fits(&forward->model->spec, seq, tokens, n_tokens) || !baton_seq_slide(seq, n_tokens))
+        (seq->blend && !engine->adapted) || !fits(&forward->model->spec, seq, tokens, n_tokens) ||
+        !baton_seq_slide(seq, n_tokens))
         return false;
     for (int i = 0; i < n_tokens; i++)
         forward->rows[forward->n_rows++] =

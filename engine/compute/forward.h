@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "engine/compute/adapted.h"
 #include "engine/compute/moe/moe.h"
 #include "engine/kernels/kernels.h"
 #include "engine/kv/pool.h"
@@ -38,9 +39,10 @@ struct baton_forward {
     float *branch;    /* [n_rows][C] a part's result that is normed before it joins x */
     float *rotations; /* [n_rows] cosines and sines of each of spec's ropes (qkv.c) */
     void *quantized;  /* a linear's input in the forms that its kernels read */
-    struct baton_moe_state moe; /* of layers that are mixtures of experts */
-    float *attn_scratch;        /* [n_threads] state of the queries attended together */
-    size_t attn_scratch_floats; /* of one thread */
+    struct baton_moe_state moe;         /* of layers that are mixtures of experts */
+    struct baton_adapted_state adapted; /* zeroed in an engine without adapters */
+    float *attn_scratch;                /* [n_threads] state of the queries attended together */
+    size_t attn_scratch_floats;         /* of one thread */
 };
 
 /* Points the arrays of rows and the threads' scratch into memory for n_rows rows, or measures them

@@ -152,6 +152,7 @@ static int line_up(struct linear_loop *loop, struct baton_forward *forward,
         part->job.x = baton_forward_quantize(forward, input, packed->dtype);
         part->job.bias = whole->bias ? whole->bias + out : NULL;
         part->job.y = whole->y + out;
+        part->job.epilogue.first_delta = out;
         n_units += part->n_units;
         out += packed->n_out;
     }

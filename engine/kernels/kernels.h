@@ -35,6 +35,10 @@ struct baton_epilogue {
     enum baton_activation activation; /* ACTIVATE: none of the gated forms */
     float scale;                      /* STORE and ADD: 1 changes nothing */
     int n_ff;                         /* GATE: F */
+    /* What a row adds to its result beside the bias: [n_rows], each [first_delta + n_out] or NULL.
+     * NULL: no row adds anything. Not for listed rows. */
+    const float *const *deltas;
+    int first_delta;
 };
 
 /* y [n_rows][n_out] = x [n_rows][n_in] times weights [n_out][n_in] transposed, plus bias [n_out]

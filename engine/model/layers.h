@@ -49,8 +49,11 @@ struct baton_layer {
     struct baton_mlp mlp;
 };
 
+struct baton_arch;
+
 struct baton_model {
     struct baton_spec spec;
+    const struct baton_arch *arch; /* the names of its tensors; NULL for random weights */
     struct baton_model_info info;
     enum baton_dtype dtype;              /* of its matrices, unless a rule chooses another */
     const struct baton_kernels *kernels; /* their layout is that of the matrices */

@@ -34,7 +34,8 @@ const char *baton_model_default_dtype(const struct baton_checkpoint *checkpoint)
     return baton_checkpoint_has_blocks(checkpoint) ? "native" : "f32";
 }
 
-static enum baton_err load(const struct baton_spec *spec, const struct baton_tensor_names *names,
+static enum baton_err load(const struct baton_spec *spec, const struct baton_arch *arch,
+                           const struct baton_tensor_names *names,
                            const struct baton_model_options *options,
                            const struct baton_weights *weights, struct baton_model **model,
                            struct baton_why *why)
@@ -50,6 +51,7 @@ static enum baton_err load(const struct baton_spec *spec, const struct baton_ten
         err = options->admit(options->admit_arg, made, why);
     if (!err) {
         baton_native_dtypes_log(&native);
+        made->arch = arch;
         err = baton_model_fill(made, names, options, weights, why);
     }
     if (err)
@@ -94,7 +96,7 @@ enum baton_err baton_model_load(const struct baton_checkpoint *checkpoint,
     /* A head of its own in the file outranks tie_word_embeddings of the config. */
     if (baton_tensors_have_head(names, weights))
         spec.has_tied_head = false;
-    err = load(&spec, names, &chosen, weights, model, &reason);
+    err = load(&spec, arch, names, &chosen, weights, model, &reason);
     if (err)
         (void)baton_fail(why, err, "%s: %s", checkpoint->path, reason.text);
     baton_weights_close(weights);

@@ -100,23 +100,48 @@ static enum baton_err open_gguf(struct baton_weights *weights, const char *path,
     return err;
 }
 
-enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
-                                  struct baton_why *why)
+static enum baton_err open_file(struct baton_weights *weights, const char *path,
+                                struct baton_why *why)
+{
+    return add_shard(weights, path, why);
+}
+
+static enum baton_err open_model(struct baton_weights *weights, const char *path,
+                                 struct baton_why *why)
+{
+    return baton_gguf_model_is_at(path)
+               ? open_gguf(weights, path, why)
+               : baton_model_files_visit(path, BATON_PART_WEIGHTS, add_shard, weights, why);
+}
+
+static enum baton_err open_with(enum baton_err (*open)(struct baton_weights *weights,
+                                                       const char *path, struct baton_why *why),
+                                const char *path, struct baton_weights **weights,
+                                struct baton_why *why)
 {
     struct baton_weights *opened = calloc(1, sizeof *opened);
     if (!opened)
-        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", model_path);
-    enum baton_err err =
-        baton_gguf_model_is_at(model_path)
-            ? open_gguf(opened, model_path, why)
-            : baton_model_files_visit(model_path, BATON_PART_WEIGHTS, add_shard, opened, why);
+        return baton_fail(why, BATON_NO_MEMORY, "%s: out of memory", path);
+    enum baton_err err = open(opened, path, why);
     if (!err)
-        err = index_names(opened, model_path, why);
+        err = index_names(opened, path, why);
     if (err)
         baton_weights_close(opened);
     else
         *weights = opened;
     return err;
+}
+
+enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
+                                  struct baton_why *why)
+{
+    return open_with(open_model, model_path, weights, why);
+}
+
+enum baton_err baton_weights_open_file(const char *path, struct baton_weights **weights,
+                                       struct baton_why *why)
+{
+    return open_with(open_file, path, weights, why);
 }
 
 void baton_weights_close(struct baton_weights *weights)

@@ -18,6 +18,9 @@ struct baton_weights;
 /* Maps every weight file of the model at model_path. */
 enum baton_err baton_weights_open(const char *model_path, struct baton_weights **weights,
                                   struct baton_why *why) BATON_MUST_CHECK;
+/* Maps one safetensors file, whatever its name. */
+enum baton_err baton_weights_open_file(const char *path, struct baton_weights **weights,
+                                       struct baton_why *why) BATON_MUST_CHECK;
 /* Unmaps the files, and with them every tensor. Accepts NULL. */
 void baton_weights_close(struct baton_weights *weights);
 

@@ -19,12 +19,14 @@ INLINE void finish_gated(const struct baton_linear *job, int row, int out, vec r
     store_up_to(y, result, n);
 }
 
-/* Bias and epilogue of one row's outputs out..out + n_outs - 1, n_outs <= 16, whose products are
- * the lanes of result. */
+/* Bias, delta and epilogue of one row's outputs out..out + n_outs - 1, n_outs <= 16, whose products
+ * are the lanes of result. */
 INLINE void finish_vec(const struct baton_linear *job, int row, int out, int n_outs, vec result)
 {
     if (job->bias)
         result += load_up_to(job->bias + out, n_outs);
+    if (job->epilogue.deltas && job->epilogue.deltas[row])
+        result += load_up_to(job->epilogue.deltas[row] + job->epilogue.first_delta + out, n_outs);
     if (job->epilogue.kind == BATON_GATE) {
         finish_gated(job, row, out, result);
         return;
