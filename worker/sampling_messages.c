@@ -73,6 +73,7 @@ static void fill_logprobs(struct baton_logprobs_message *out,
 {
     baton__v1__logprobs__init(&out->message);
     out->message.logprob = number(logprobs->logprob);
+    out->message.rank = logprobs->rank;
     out->message.top_tokens = out->tokens;
     out->message.top_logprobs = out->values;
     out->message.n_top_tokens = out->message.n_top_logprobs = (size_t)logprobs->n_top;

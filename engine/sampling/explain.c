@@ -185,3 +185,9 @@ double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits
             ids[i], log_weight(without_nan(logits[ids[i]]), softmax.max, 1) - log_total};
     return log_weight(without_nan(logits[token]), softmax.max, 1) - log_total;
 }
+
+uint32_t baton_sampler_rank(const struct baton_sampler *sampler, const float *logits,
+                            uint32_t token)
+{
+    return rank_of(logits, sampler->n_vocab, token);
+}

@@ -100,6 +100,7 @@ void baton_sampled_logprobs_make(struct baton_sampled_logprobs *logprobs,
     logprobs->n_top = n_top < n_vocab ? n_top : n_vocab;
     logprobs->logprob =
         baton_sampler_logprobs(sampler, logits, token, logprobs->n_top, logprobs->top);
+    logprobs->rank = baton_sampler_rank(sampler, logits, token);
 }
 
 void baton_sampled_token_make(struct baton_sampled_token *sampled, struct baton_sampler *sampler,

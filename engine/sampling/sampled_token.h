@@ -14,6 +14,7 @@
 /* The log-probability of a token, and those of the most probable ones. */
 struct baton_sampled_logprobs {
     double logprob;
+    uint32_t rank; /* 1: the token is the most probable one */
     int n_top; /* at most V */
     struct baton_logprob top[BATON_MAX_LISTED];
 };

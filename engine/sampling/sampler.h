@@ -86,4 +86,8 @@ uint32_t baton_sampler_explain(struct baton_sampler *sampler, const float *logit
 double baton_sampler_logprobs(struct baton_sampler *sampler, const float *logits, uint32_t token,
                               int n_top, struct baton_logprob *top);
 
+/* The token's place in that order among all of them; 1: the most probable one. */
+uint32_t baton_sampler_rank(const struct baton_sampler *sampler, const float *logits,
+                            uint32_t token);
+
 #endif

@@ -1,17 +1,27 @@
 #include "gateway/api/answer.h"
 
+#include "gateway/api/route.h"
 #include "gateway/http/status.h"
 
 void gw_answer_open(struct gw_answer *answer)
 {
+    answer->is_array = false;
     baton_buf_init(&answer->body, GW_ANSWER_MAX_BYTES);
     answer->out = baton_json_out(&answer->body);
     baton_json_open(&answer->out, NULL, '{');
 }
 
+void gw_answer_make_array(struct gw_answer *answer)
+{
+    answer->is_array = true;
+    baton_buf_reset(&answer->body);
+    answer->out = baton_json_out(&answer->body);
+    baton_json_open(&answer->out, NULL, '[');
+}
+
 void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status)
 {
-    baton_json_close(&answer->out, '}');
+    baton_json_close(&answer->out, answer->is_array ? ']' : '}');
     gw_answer_json(exchange, status, &answer->body);
     baton_buf_fini(&answer->body);
 }
@@ -22,6 +32,8 @@ void gw_reply_send(struct gw_reply *reply, struct gw_exchange *exchange)
         gw_answer_close(&reply->answer, exchange, 200);
         return;
     }
+    if (exchange && reply->errors)
+        reply->errors->mark(exchange);
     gw_answer_problem(exchange, &reply->problem);
     baton_buf_fini(&reply->answer.body);
 }

@@ -21,20 +21,24 @@ enum { GW_ANSWER_MAX_BYTES = 256 << 20 };
  * before they pass it on. */
 #define GW_STREAM_HEADERS "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"
 
-/* A JSON object that becomes an answer. It may not be moved while it is open: out points into
- * it. */
+/* A JSON object, or an array, that becomes an answer. It may not be moved while it is open: out
+ * points into it. */
 struct gw_answer {
     struct baton_buf body;
     struct baton_json_out out;
+    bool is_array;
 };
 
 /* Opens the object; gw_answer_close ends it, answers with it and frees it. */
 void gw_answer_open(struct gw_answer *answer);
+/* Makes an array of the object, which has no members yet. */
+void gw_answer_make_array(struct gw_answer *answer);
 void gw_answer_close(struct gw_answer *answer, struct gw_exchange *exchange, int status);
 
 /* An answer that any thread may make: an open object, or the problem instead. */
 struct gw_reply {
     bool has_failed;
+    const struct gw_error_shape *errors; /* of another server; NULL: the route's */
     struct gw_problem problem;
     struct gw_answer answer;
 };

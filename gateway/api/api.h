@@ -75,9 +75,10 @@ typedef void (*gw_endpoint)(struct gw_api *api, struct gw_exchange *exchange,
                             const struct baton_json *body);
 
 /* An endpoint that only computes, on libuv's pool, for a body whose endpoint would hold the loop.
- * It touches nothing of the api that changes. */
+ * It touches nothing of the api that changes. Returns false, and leaves the reply alone, where only
+ * the endpoint itself can answer. */
 struct gw_reply;
-typedef void (*gw_pool_endpoint)(struct gw_api *api, const struct baton_json *body,
+typedef bool (*gw_pool_endpoint)(struct gw_api *api, const struct baton_json *body,
                                  struct gw_reply *reply);
 
 #endif

@@ -34,6 +34,7 @@ struct gw_route {
 /* The shape of an API's errors. */
 struct gw_error_shape {
     const char *name, *schema;                  /* in the document; a JSON schema */
+    const char *bad_request;                    /* the status of a bad field; NULL: 400 */
     void (*mark)(struct gw_exchange *exchange); /* gives the exchange's errors this shape */
 };
 

@@ -168,6 +168,7 @@ struct gw_exchange {
     size_t arriving_bytes;      /* of the body, counted in the server's */
     struct baton_buf added;     /* complete header lines for the response */
     gw_error_writer put_error;  /* writes its errors in the API's form */
+    int bad_request_status;     /* the API's status of a body that has a bad field */
     struct gw_account *account; /* of its API key; NULL: none */
     char id[GW_REQUEST_ID_BYTES];
     uint64_t number; /* the number of a generated id; 0: the client's id */

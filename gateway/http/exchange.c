@@ -85,6 +85,7 @@ struct gw_exchange *gw_exchange_create(struct gw_conn *conn, const struct gw_hea
     baton_buf_init(&exchange->body, conn->server->options.max_body_bytes);
     baton_buf_init(&exchange->added, GW_ADDED_HEADERS_MAX_BYTES);
     exchange->put_error = gw_error_put;
+    exchange->bad_request_status = 400;
     return exchange;
 }
 

@@ -75,6 +75,14 @@ static void put_length(char *text, size_t size, size_t n)
     (void)snprintf(text, size, "Content-Length: %zu\r\n", n);
 }
 
+static int status_of(const struct gw_conn *conn, const struct gw_error *error)
+{
+    bool is_of_field = conn->exchange && error->status == 400;
+    return is_of_field && strcmp(error->code, "invalid_json") != 0
+               ? conn->exchange->bad_request_status
+               : error->status;
+}
+
 /* Answers with an error; nothing else does. The connection may have no exchange, if its head could
  * not be read. */
 void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
@@ -95,8 +103,8 @@ void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
     else
         gw_error_put(&body, error);
     put_length(length, sizeof length, body.len);
-    put_head(&head, conn, error->status, "application/json", gw_error_headers(error, headers),
-             length, fresh_id);
+    put_head(&head, conn, status_of(conn, error), "application/json",
+             gw_error_headers(error, headers), length, fresh_id);
     send_whole(conn, &head, body.data, is_head ? 0 : body.len);
     baton_buf_fini(&body);
     baton_buf_fini(&head);
@@ -105,6 +113,11 @@ void gw_conn_send_error(struct gw_conn *conn, const struct gw_error *error)
 void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer writer)
 {
     exchange->put_error = writer;
+}
+
+void gw_exchange_set_bad_request_status(struct gw_exchange *exchange, int status)
+{
+    exchange->bad_request_status = status;
 }
 
 gw_error_writer gw_exchange_error_writer(const struct gw_exchange *exchange)

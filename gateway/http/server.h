@@ -198,6 +198,8 @@ void gw_exchange_respond_error(struct gw_exchange *exchange, const struct gw_err
 /* Sets the form of the error object, if it differs from gateway/http/status.h. */
 void gw_exchange_set_error_writer(struct gw_exchange *exchange, gw_error_writer writer);
 gw_error_writer gw_exchange_error_writer(const struct gw_exchange *exchange);
+/* Sets the status of errors that are a 400 elsewhere, except for a body that is not JSON. */
+void gw_exchange_set_bad_request_status(struct gw_exchange *exchange, int status);
 /* Begins a response of unknown length: chunked on 1.1, close-delimited on 1.0. TCP_NODELAY is
  * on. */
 void gw_exchange_stream_begin(struct gw_exchange *exchange, int status, const char *content_type,

@@ -102,6 +102,7 @@ struct gw_request {
     bool is_ttft_counted;
     bool paused, was_paused; /* its client reads too slowly; did so once */
     int64_t paused_ns;       /* when its client last stopped reading */
+    int64_t exceeded_tokens; /* the KV caches hold fewer than it needs, only these; 0: no failure */
     bool is_unsendable;      /* a command broke a bound of the wire: the next tick ends it */
 
     struct gw_prompt_hashes *hashes[GW_MAX_CLASSES]; /* by class index; use gw_prompt_hashes_get */

@@ -102,10 +102,7 @@ static const struct gw_failure no_class = {
     "no numeric class has a prefill and a decode worker (--strict-class); try again shortly"};
 static const struct gw_failure no_class_left = {
     503, "no_worker", "no worker of the request's numeric class is left (--strict-class)"};
-static const struct gw_failure no_memory = {
-    400, "context_length_exceeded",
-    "prompt is too long: with its output it exceeds the available context size of every worker's "
-    "KV cache (context_length_exceeded)"};
+static const struct gw_failure no_memory = {400, "context_length_exceeded", "prompt is too long"};
 static const struct gw_failure no_embedder = {
     503, "no_worker", "no prefill worker computes embeddings: all have an earlier version"};
 
@@ -220,4 +217,39 @@ const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
          !gw_needs_has_worker(routing, BATON__V1__ROLE__ROLE_DECODE, request, classes)))
         return any_capable(routing, request) ? &no_memory : &no_embedder;
     return NULL;
+}
+
+/* The tokens that the largest KV cache of a role holds. */
+static int64_t largest_cache(const struct gw_fleet *fleet, Baton__V1__Role role)
+{
+    int64_t most = 0;
+    for (struct gw_worker *worker = gw_worker_list_first(&fleet->workers); worker;
+         worker = gw_worker_list_next(&fleet->workers, worker)) {
+        int64_t n = (int64_t)worker->status.kv_blocks_total * fleet->terms.kv_block_tokens;
+        if (worker->role == role && gw_worker_is_there(worker) && n > most)
+            most = n;
+    }
+    return most;
+}
+
+const struct gw_failure *gw_needs_tell(const struct gw_routing *routing, struct gw_request *request,
+                                       const struct gw_failure *unmet, struct gw_needs_words *words)
+{
+    static const char why[] = ", which the workers' KV caches hold";
+    if (unmet != &no_memory)
+        return unmet;
+    int64_t n_prefill = largest_cache(routing->fleet, BATON__V1__ROLE__ROLE_PREFILL);
+    int64_t n_decode = largest_cache(routing->fleet, BATON__V1__ROLE__ROLE_DECODE);
+    int64_t n_ctx = n_decode && n_decode < n_prefill ? n_decode : n_prefill;
+    size_t n_prompt = request->params.prompt.n;
+    bool is_output = (int64_t)n_prompt <= n_ctx;
+    n_ctx += is_output; /* the last token of an output is no input */
+    if (is_output)
+        gw_overflow_output_words(words->text, n_prompt, request->params.max_new_tokens, n_ctx, why);
+    else
+        gw_overflow_prompt_words(words->text, n_prompt, n_ctx, why);
+    words->failure = *unmet;
+    words->failure.message = words->text;
+    request->exceeded_tokens = n_ctx;
+    return &words->failure;
 }

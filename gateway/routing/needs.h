@@ -8,6 +8,7 @@
 #ifndef BATON_GATEWAY_ROUTING_NEEDS_H
 #define BATON_GATEWAY_ROUTING_NEEDS_H
 
+#include "gateway/request/overflow_words.h"
 #include "gateway/routing/routing.h"
 
 /* The KV blocks of prompt and output in a decode worker. */
@@ -53,5 +54,17 @@ bool gw_needs_may_move(const struct gw_routing *routing, const struct gw_request
  * workers are expected back is not a reason. */
 const struct gw_failure *gw_needs_unmet(const struct gw_routing *routing,
                                         const struct gw_request *request);
+
+/* A failure in words about one request. It may not be moved: it points into itself. */
+struct gw_needs_words {
+    struct gw_failure failure;
+    char text[GW_OVERFLOW_WORDS_BYTES];
+};
+
+/* Returns what gw_needs_unmet returned. For a prompt that does not fit it has the numbers, which
+ * the request gets too, and borrows the words. */
+const struct gw_failure *gw_needs_tell(const struct gw_routing *routing, struct gw_request *request,
+                                       const struct gw_failure *unmet,
+                                       struct gw_needs_words *words);
 
 #endif

@@ -228,8 +228,9 @@ static bool route_first(struct gw_routing *routing, enum baton_priority priority
     struct gw_request *request = gw_request_queue_first(&requests->queued[priority]);
     const struct gw_failure *failure = request ? gw_needs_unmet(routing, request) : NULL;
     bool batch_waits = requests->queued[BATON_PRIORITY_BATCH].n > 0;
+    struct gw_needs_words words;
     if (failure)
-        fail(routing, request, failure);
+        fail(routing, request, gw_needs_tell(routing, request, failure, &words));
     else if (!request || !route(routing, request))
         return false;
     else

@@ -50,6 +50,40 @@ def test_prompts_of_an_array_are_answered_by_an_array(fleet):
     assert answers[0]["content"] == one["content"]
 
 
+@pytest.mark.parametrize("path", ["/completion", "/v1/completions"])
+def test_a_prompt_may_mix_ids_and_texts_and_a_batch_may_mix_forms(fleet, path):
+    def ids(text):
+        return fleet.post("/tokenize", {"content": text})["tokens"]
+
+    def told(**body):
+        answer = post(fleet, path, max_tokens=6, temperature=0, **body)[0]
+        answers = answer if isinstance(answer, list) else answer.get("choices", [answer])
+        return [one.get("content", one.get("text")) for one in answers]
+    [whole] = told(prompt=GREEDY["prompt"])
+    first, second = ids("Once upon"), ids(" a time")
+    for mixed in ([*first, " a time"], ["Once upon", *second], ["Once upon", *second, ""]):
+        assert told(prompt=mixed) == [whole]
+    assert told(prompt=[first + second, GREEDY["prompt"], [*first, " a time"]]) == [whole] * 3
+    if path == "/completion":
+        assert told(prompt={"prompt_string": GREEDY["prompt"]}) == [whole]
+        assert told(prompt=[{"prompt_string": GREEDY["prompt"]}, first + second]) == [whole] * 2
+
+
+def test_a_text_is_tokenized_as_llama_cpp_does(fleet):
+    text = "a \N{HUGGING FACE} b"
+    plain = post(fleet, "/tokenize", content=text)[0]
+    pieces = post(fleet, "/tokenize", content=text, with_pieces=True)[0]["tokens"]
+    assert [one["id"] for one in pieces] == plain["tokens"]
+    spelled = [one["piece"] if isinstance(one["piece"], list) else list(one["piece"].encode())
+               for one in pieces]
+    assert bytes(sum(spelled, [])) == text.encode() and any(
+        isinstance(one["piece"], list) for one in pieces)
+    special = fleet.request("GET", "/props")[1]["eos_token"]
+    [one], many = (post(fleet, "/tokenize", content=special, parse_special=parse)[0]["tokens"]
+                   for parse in (True, False))
+    assert one not in many and len(many) > 1
+
+
 def test_why_an_output_ended(fleet):
     text = post(fleet, **GREEDY)[0]["content"]
     word, _ = post(fleet, **GREEDY, stop=["#never#", text[-4:]])
@@ -185,7 +219,13 @@ def test_the_template_and_the_props(fleet):
     ({"post_sampling_probs": 1}, "post_sampling_probs: must be"),
     ({"json_schema": 1}, "json_schema: must be"),
     ({"json_schema": {}, "regex": "a"}, "only one of"),
-    ({"prompt": [1, "a"]}, "prompt[1]: must be a token id"),
+    ({"prompt": [1, "a", True]}, "prompt[2]: must be a token id"),
+    ({"prompt": [[1, "a", -1]]}, "prompt[0][2]: must be a token id"),
+    ({"prompt": ["a", 5.5]}, "prompt[1]: must be a string or an array"),
+    ({"prompt": [["a", "b"]]}, "prompt[0][0]: must be a token id"),
+    ({"prompt": {"prompt_string": "a", "multimodal_data": ["AA"]}}, "multimodal_data: the model"),
+    ({"prompt": {"text": "a"}}, "prompt: must be a string, an array of token ids or"),
+    ({"prompt": [7, "word " * 600]}, "prompt is too long"),
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, body, words):
     assert words in post(fleet, expected=400, **{**GREEDY, **body})[0]["error"]["message"]

@@ -107,9 +107,9 @@ def is_number(value):
 
 
 def refused(fleet, path, body):
-    """The name of the field that the answer, a 400, finds fault with."""
+    """The name of the field that the answer, a 400 or TGI's 422, finds fault with."""
     status, answer, _ = fleet.request("POST", path, body)
-    assert status == 400, (path, body, answer)
+    assert status == (422 if "error_type" in answer else 400), (path, body, answer)
     return (answer if isinstance(answer["error"], str) else answer["error"])["param"]
 
 

@@ -105,7 +105,7 @@ def test_the_last_tokens_of_a_prompt_alone(fleet):
     long = post(fleet, "/generate", inputs="the fox " * 2000, truncate=100, max_new_tokens=4,
                 details=True)
     assert long["details"]["generated_tokens"] == 4
-    assert post(fleet, "/generate", 400,
+    assert post(fleet, "/generate", 422,
                 inputs="the fox " * 2000)["code"] == "context_length_exceeded"
 
 
@@ -130,10 +130,10 @@ def test_an_answer_is_held_to_a_schema(fleet):
 ])
 def test_what_is_not_understood_is_refused_by_name(fleet, asked, words):
     for path in "/generate", "/generate_stream", "/":
-        answer = post(fleet, path, 400, **asked)
+        answer = post(fleet, path, 422, **asked)
         assert words in answer["error"] and answer["error_type"] == "validation", answer
-    assert post(fleet, "/", 400, decoder_input_details=True, inputs=None)["param"] == "inputs"
-    assert post(fleet, "/generate_stream", 400,
+    assert post(fleet, "/", 422, decoder_input_details=True, inputs=None)["param"] == "inputs"
+    assert post(fleet, "/generate_stream", 422,
                 decoder_input_details=True)["param"] == "decoder_input_details"
 
 
@@ -152,4 +152,23 @@ def test_a_conversation_is_tokenized():
         assert tokens[0]["start"] == 0 and tokens[-1]["stop"] == len(text)
         assert all(a["stop"] == b["start"] for a, b in zip(tokens, tokens[1:]))
         status, error, _ = chatting.request("POST", "/chat_tokenize", {"messages": []})
-        assert status == 400 and error["error_type"] == "validation"
+        assert status == 422 and error["error_type"] == "validation"
+
+
+@pytest.mark.parametrize("text", [STORY, "Gr\u00fc\u00dfe \U0001f917, fox", "the fox " * 3000])
+def test_a_text_is_tokenized(fleet, text):
+    tokens = fleet.post("/tokenize", {"inputs": text})
+    assert [token["id"] for token in tokens] == fleet.post("/tokenize", {"text": text})["tokens"]
+    assert tokens[0]["start"] == 0 and tokens[-1]["stop"] == len(text)
+    assert all(a["stop"] == b["start"] for a, b in zip(tokens, tokens[1:]))
+    assert all(token["text"] == text[token["start"]:token["stop"]] for token in tokens
+               if "\ufffd" not in token["text"])
+
+
+@pytest.mark.parametrize("size", [1, 20 << 10])
+def test_statuses_of_bad_bodies_are_those_of_tgi(fleet, size):
+    for path, body in (("/tokenize", {"inputs": 7}), ("/generate", {"inputs": []}),
+                       ("/generate_stream", {"inputs": "a", "parameters": {"top_k": "x"}})):
+        status, error, _ = fleet.request("POST", path, json.dumps(body) + " " * size)
+        assert status == 422 and error["error_type"] == "validation", path
+    assert fleet.request("POST", "/generate_stream", "{" + " " * size)[0] == 400

@@ -1,4 +1,6 @@
 """Members and fields that vLLM's clients know beside OpenAI's: what its own tests assert."""
+import json
+
 import pytest
 from conftest import TOOLS, written
 from fleet import Stream
@@ -111,9 +113,10 @@ def test_the_tokens_of_the_prompt_are_scored(fleet, path):
     first, *scored = (answer if "chat" in path else answer["choices"][0])["prompt_logprobs"]
     assert first is None and len(scored) == len(ids) - 1
     for token, entries in zip(ids[1:], scored):
-        ranked = sorted(entries.values(), key=lambda entry: entry["rank"] or 99)
+        ranked = sorted(entries.values(), key=lambda entry: entry["rank"])
         assert str(token) in entries and len(entries) in (2, 3)
         assert [entry["rank"] for entry in ranked[:2]] == [1, 2]
+        assert (len(entries) == 3) == (entries[str(token)]["rank"] > 2)
         assert all(a["logprob"] >= b["logprob"] for a, b in zip(ranked, ranked[1:]))
     assert answer["choices"][0]["logprobs"] == plain["choices"][0]["logprobs"]
     none = ask(fleet, path, max_tokens=3, prompt_logprobs=0)
@@ -142,3 +145,21 @@ def test_reasoning_has_vllms_name_too(calling):
              for event in Stream(calling.port, {**body, "stream": True},
                                  "/v1/chat/completions").events if event.data != "[DONE]"]
     assert all(part.get("reasoning") == part.get("reasoning_content") for part in parts)
+
+
+def test_a_conversation_is_tokenized(fleet):
+    prompt = fleet.post("/apply-template", {"messages": MESSAGES})["prompt"]
+    ids = fleet.post("/tokenize", {"prompt": prompt, "add_special_tokens": False})["tokens"]
+    for filler in "", " " * (20 << 10):  # which another thread parses
+        status, answer, _ = fleet.request("POST", "/tokenize", json.dumps(
+            {"messages": MESSAGES, "return_token_strs": True}) + filler)
+        assert status == 200, answer
+        assert answer["tokens"] == ids and answer["count"] == len(ids)
+        assert "".join(answer["token_strs"]) == prompt
+    assert answer["max_model_len"] == fleet.request("GET", "/v1/models")[1]["data"][0][
+        "max_model_len"]
+    short = fleet.post("/tokenize", {"messages": MESSAGES, "add_generation_prompt": False})
+    assert short["tokens"] == ids[:short["count"]] and short["count"] < len(ids)
+    status, answer, _ = fleet.request("POST", "/tokenize", {"messages": MESSAGES,
+                                                           "add_special_tokens": True})
+    assert status == 400 and "only false" in answer["error"]["message"]

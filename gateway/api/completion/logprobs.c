@@ -59,6 +59,7 @@ static void add(struct gw_logprobs *logprobs, struct gw_logprob_entry entry,
     if (!entry.of_prompt && n_top > (size_t)logprobs->max_output_top)
         n_top = (size_t)logprobs->max_output_top;
     entry.self.logprob = scores ? clamped(scores->logprob) : NAN;
+    entry.rank = scores ? scores->rank : 0;
     entry.n_top = (int)n_top;
     for (size_t i = 0; i < n_top; i++)
         tops_of(logprobs, logprobs->n)[i] =

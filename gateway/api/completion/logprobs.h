@@ -22,6 +22,7 @@ struct gw_logprob {
 
 struct gw_logprob_entry {
     struct gw_logprob self;          /* logprob NaN: the prompt's first token, which has none */
+    uint32_t rank;                   /* 1: the most probable token; 0: unknown */
     size_t begin_bytes, begin_chars; /* in the generated text */
     bool of_prompt;
     int n_top;

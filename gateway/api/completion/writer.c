@@ -463,6 +463,10 @@ static void on_fail(struct gw_choice *choice, const struct gw_failure *failure)
     struct gw_error error = {
         .status = failure->status, .code = failure->code, .message = failure->message};
     struct baton_buf usage;
+    if (choice->request->exceeded_tokens) {
+        error.n_prompt_tokens = (int64_t)choice->request->params.prompt.n;
+        error.n_ctx = choice->request->exceeded_tokens;
+    }
     if (!completion->over) { /* before the choice loses its request, whose tokens count as well */
         add_unfinished(completion);
         gw_completion_charge_rest(completion);

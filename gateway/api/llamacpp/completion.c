@@ -61,7 +61,7 @@ static void read_response_fields(struct gw_fields *fields, struct gw_llamacpp_op
 {
     static const char wanted[] = "an array of names such as \"timings/prompt_n\"";
     const struct baton_json *paths = gw_field_of(fields, "response_fields", GW_IS_ARRAY, wanted);
-    own->fields = baton_json_share(paths);
+    own->fields = baton_json_size(paths) ? baton_json_share(paths) : NULL; /* []: all */
     for (size_t i = 0; i < baton_json_size(own->fields); i++)
         if (baton_json_kind(baton_json_at(own->fields, i)) != BATON_JSON_STRING)
             gw_fields_fail(fields, "response_fields", "invalid_type", "response_fields: must be %s",
@@ -105,6 +105,7 @@ void gw_llamacpp_completion(struct gw_api *api, struct gw_exchange *exchange,
     gw_fields_refuse(&builder.fields, only_of_infill, BATON_N_OF(only_of_infill));
     (void)gw_field(&builder.fields, "prompt"); /* tokenized only after all cheap checks */
     gw_builder_end_fields(&builder);
+    builder.prompts.takes_objects = true;
     gw_prompts_read(api, &builder.fields, GW_BATCH_ANY, (size_t)api->max_batch, &builder.prompts);
     start(&builder, wanted);
 }

@@ -9,7 +9,8 @@ enum { NO_SLOT = -1 };
 
 /* The writer's state of a choice. */
 struct sent {
-    size_t n_tokens; /* output tokens whose ids were sent */
+    size_t n_tokens;  /* output tokens whose ids were sent */
+    bool has_newline; /* so far */
 };
 
 /* ---- parts of every answer ---- */
@@ -44,8 +45,29 @@ static void put_stops(struct baton_json_out *out, const struct baton_text_stream
     baton_json_close(out, ']');
 }
 
-static void put_settings(struct baton_json_out *out, const struct gw_request *request)
+/* llama.cpp lists the biases that end a text: null is minus infinity. */
+static void put_biases(struct baton_json_out *out, const struct gw_params *params,
+                       const struct baton_model_facts *facts)
 {
+    baton_json_open(out, "logit_bias", '[');
+    for (int i = 0; params->ignore_eos && i < facts->n_eos; i++) {
+        baton_json_open(out, NULL, '{');
+        baton_json_put_uint(out, "token", facts->eos_ids[i]);
+        baton_json_put_null(out, "bias");
+        baton_json_close(out, '}');
+    }
+    for (size_t i = 0; i < params->sampling.n_bias; i++) {
+        baton_json_open(out, NULL, '{');
+        baton_json_put_uint(out, "token", params->sampling.bias[i].id);
+        baton_json_put_real(out, "bias", params->sampling.bias[i].bias);
+        baton_json_close(out, '}');
+    }
+    baton_json_close(out, ']');
+}
+
+static void put_settings(struct baton_json_out *out, const struct gw_choice *choice)
+{
+    const struct gw_request *request = choice->request;
     const struct gw_params *params = &request->params;
     baton_json_open(out, "generation_settings", '{');
     baton_json_put_uint(out, "seed", params->sampling.seed);
@@ -54,6 +76,7 @@ static void put_settings(struct baton_json_out *out, const struct gw_request *re
     baton_json_put_bool(out, "ignore_eos", params->ignore_eos);
     baton_json_put_bool(out, "stream", params->streaming);
     put_stops(out, &request->output.text);
+    put_biases(out, params, choice->completion->api->facts);
     baton_json_close(out, '}');
 }
 
@@ -83,6 +106,7 @@ static void put_head(struct gw_choice *choice, struct baton_json_out *out, const
     baton_json_put_text(out, "content", text, n);
     put_tokens(out, &request->output.tokens, has_ids ? sent->n_tokens : request->output.tokens.n);
     sent->n_tokens = request->output.tokens.n;
+    sent->has_newline |= n && memchr(text, '\n', n);
     baton_json_put_bool(out, "stop", stop);
     baton_json_put_int(out, "id_slot", NO_SLOT);
     baton_json_put_uint(out, "tokens_predicted", n_tokens);
@@ -113,8 +137,9 @@ static void put_whole(struct gw_choice *choice, struct baton_json_out *out)
     const struct baton_buf *prompt = &choice->prompt->text, *text = &choice->text;
     put_head(choice, out, baton_buf_text(text), text->len, true);
     baton_json_put_string(out, "model", choice->completion->api->names->list[0]);
-    put_settings(out, request);
+    put_settings(out, choice);
     baton_json_put_text(out, "prompt", baton_buf_text(prompt), prompt->len);
+    baton_json_put_bool(out, "has_new_line", ((const struct sent *)choice->own)->has_newline);
     baton_json_put_bool(out, "truncated", own->was_cut);
     put_stop_type(out, request);
     baton_json_put_uint(out, "tokens_cached", gw_request_first_attempt(request)->cached_tokens);

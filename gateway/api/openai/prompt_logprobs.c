@@ -31,9 +31,9 @@ size_t gw_prompt_logprobs_n(const struct gw_logprobs *logprobs)
     return n;
 }
 
-/* rank 0: it is not among the listed ones, and unknown. */
+/* rank 0: the worker has an earlier version, which does not tell it. */
 static void put_scored(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
-                       const struct gw_logprob *scored, int rank)
+                       const struct gw_logprob *scored, uint32_t rank)
 {
     char key[16];
     size_t n = 0;
@@ -42,7 +42,7 @@ static void put_scored(struct baton_json_out *out, const struct baton_tokenizer 
     baton_json_open(out, key, '{');
     baton_json_put_real(out, "logprob", scored->logprob);
     if (rank)
-        baton_json_put_int(out, "rank", rank);
+        baton_json_put_uint(out, "rank", rank);
     else
         baton_json_put_null(out, "rank");
     baton_json_put_text(out, "decoded_token", bytes ? bytes : "", n);
@@ -62,10 +62,10 @@ static void put_entry(struct baton_json_out *out, const struct gw_choice *choice
     baton_json_open(out, NULL, '{');
     for (int i = 0; i < entry->n_top; i++) {
         is_listed |= tops[i].token == entry->self.token;
-        put_scored(out, tokenizer, &tops[i], i + 1);
+        put_scored(out, tokenizer, &tops[i], (uint32_t)i + 1);
     }
     if (!is_listed)
-        put_scored(out, tokenizer, &entry->self, 0);
+        put_scored(out, tokenizer, &entry->self, entry->rank);
     baton_json_close(out, '}');
 }
 

@@ -27,7 +27,7 @@ static void put_fingerprint(struct baton_json_out *out, const struct baton_finge
 {
     char text[24];
     const char *digest = *fingerprint->weights ? fingerprint->weights : fingerprint->config;
-    (void)snprintf(text, sizeof text, "fp_%.12s", digest);
+    (void)snprintf(text, sizeof text, "baton_%.12s", digest);
     baton_json_put_string(out, "system_fingerprint", text);
 }
 

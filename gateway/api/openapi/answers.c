@@ -62,7 +62,8 @@ static const struct {
      "speculation:Speculation handoff:Handoff|null logits_shape:[integer] input:GenerationInput "
      "steps?:[Step] timeline?:Timeline"},
     {"Generations", "results:[Generation] input:GenerationInput"},
-    {"Tokens", "tokens:[integer] pieces:[string] count:integer"},
+    {"Tokens", "tokens:[integer|object] pieces:[string] token_strs?:[string] count:integer "
+               "max_model_len:integer"},
     {"Text", "text:string content:string prompt:string"},
     {"Prompt", "prompt:string"},
     {"Check", "name:string ok:boolean age_s:number|null"},
@@ -191,13 +192,14 @@ static const struct {
     {"LlamaSettings", "seed:integer temperature:number top_n_sigma:number top_k:integer "
                       "typical_p:number top_p:number min_p:number repeat_penalty:number "
                       "presence_penalty:number frequency_penalty:number n_probs:integer "
-                      "n_predict:integer ignore_eos:boolean stream:boolean stop:[string]"},
+                      "n_predict:integer ignore_eos:boolean stream:boolean stop:[string] "
+                      "logit_bias:[object]"},
     {"LlamaCompletion",
      "index:integer content:string tokens:[integer] stop:boolean id_slot:integer "
      "tokens_predicted:integer tokens_evaluated:integer "
      "completion_probabilities?:[IdLogprob|TokenProb] steps?:[Step] model:string "
-     "generation_settings:LlamaSettings prompt:string truncated:boolean stop_type:string "
-     "stopping_word:string tokens_cached:integer timings:Rates"},
+     "generation_settings:LlamaSettings prompt:string has_new_line:boolean truncated:boolean "
+     "stop_type:string stopping_word:string tokens_cached:integer timings:Rates"},
     {"LlamaEmbedding", "index:integer embedding:[[number]]"},
     {"LlamaNextToken", "has_next_token:boolean n_remain:integer n_decoded:integer"},
     {"LlamaSlot", "id:integer worker:string n_ctx:integer is_processing:boolean "

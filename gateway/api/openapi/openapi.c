@@ -85,12 +85,13 @@ static void put_answer(struct baton_json_out *out, const struct gw_route_table *
     baton_json_close(out, '}');
 }
 
-static const char *error_of(const struct gw_route_table *table, const char *path)
+static const struct gw_error_shape *errors_of(const struct gw_route_table *table, const char *path)
 {
+    static const struct gw_error_shape own = {.name = "Error"};
     for (size_t i = 0; i < table->n_dialects; i++)
         if (gw_route_is_below(path, table->dialects[i].path))
-            return table->dialects[i].errors->name;
-    return "Error";
+            return table->dialects[i].errors;
+    return &own;
 }
 
 static void put_error(struct baton_json_out *out, const char *status, const char *error)
@@ -105,12 +106,12 @@ static void put_error(struct baton_json_out *out, const char *status, const char
 static void put_responses(struct baton_json_out *out, const struct gw_route_table *table,
                           const struct gw_route *route)
 {
-    const char *error = error_of(table, route->path);
+    const struct gw_error_shape *errors = errors_of(table, route->path);
     baton_json_open(out, "responses", '{');
     put_answer(out, table, route);
     if (gw_route_takes_body(route))
-        put_error(out, "400", error);
-    put_error(out, "default", error);
+        put_error(out, errors->bad_request ? errors->bad_request : "400", errors->name);
+    put_error(out, "default", errors->name);
     baton_json_close(out, '}');
 }
 

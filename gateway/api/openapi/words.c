@@ -11,6 +11,9 @@ static const struct {
     const char *name, *words;
 } fields[] = {
     {"add_generation_prompt", "Open the assistant's turn at the end of the prompt"},
+    {"parse_special", "Recognise special tokens in the text"},
+    {"with_pieces", "Write tokens as objects with their texts, as llama.cpp does"},
+    {"return_token_strs", "Add the texts of the tokens, as vLLM does"},
     {"add_special_tokens", "Add special tokens, such as a beginning-of-text token"},
     {"allowed_token_ids", "The only tokens that may be drawn"},
     {"background", "Answer at once, and go on without the client"},

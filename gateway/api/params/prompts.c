@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "engine/tokenizer/detokenizer.h"
+#include "gateway/api/json_util.h"
+#include "gateway/api/params/mixed_prompt.h"
 #include "gateway/api/params/overflow.h"
 
 enum { TEXT_MAX_BYTES = 64 << 20 };
@@ -179,15 +181,11 @@ static void put_text(const struct gw_api *api, struct gw_prompt *prompt)
     }
 }
 
-static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
-                     struct gw_prompts *prompts, struct gw_prompt *prompt)
+static void read_only_ids(struct gw_api *api, struct gw_fields *fields,
+                          const struct baton_json *array, struct gw_prompt *prompt)
 {
     struct baton_tokens *tokens = &prompt->tokens;
-    size_t n = baton_json_size(array), max_tokens = limit_of(api, prompts);
-    if (!may_cut(prompts) && n > max_tokens) {
-        too_long(api, fields, prompt, n);
-        return;
-    }
+    size_t n = baton_json_size(array);
     tokens->ids = malloc((n ? n : 1) * sizeof *tokens->ids);
     if (!tokens->ids) {
         no_memory(fields, prompt->name);
@@ -195,20 +193,61 @@ static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct 
     }
     tokens->cap = n;
     tokens->n = gw_field_ids(fields, prompt->name, array, api->facts->n_vocab, n, tokens->ids);
+}
+
+static void read_ids(struct gw_api *api, struct gw_fields *fields, const struct baton_json *array,
+                     struct gw_prompts *prompts, struct gw_prompt *prompt)
+{
+    struct baton_tokens *tokens = &prompt->tokens;
+    size_t n = baton_json_size(array), max_tokens = limit_of(api, prompts);
+    if (gw_mixed_prompt_is(array))
+        gw_mixed_prompt_read(api, fields, prompt->name, array,
+                             may_cut(prompts) ? SIZE_MAX - 1 : gw_overflow_most_counted(max_tokens),
+                             tokens);
+    else if (!may_cut(prompts) && n > max_tokens)
+        too_long(api, fields, prompt, n);
+    else
+        read_only_ids(api, fields, array, prompt);
+    if (fields->failed)
+        return;
     put_text(api, prompt);
     cut(prompts, max_tokens, tokens);
     if (tokens->n > max_tokens)
         too_long(api, fields, prompt, tokens->n);
 }
 
+/* The allowed forms of a prompt, by the kind of batch that the route accepts. */
+static const char *const forms[] = {"a string or an array of token ids",
+                                    "a string, an array of token ids or an array of either"};
+
+/* Returns the text of llama.cpp's form of a prompt that may come with pictures; other forms as they
+ * are. */
+static const struct baton_json *text_of(struct gw_fields *fields, const struct baton_json *json,
+                                        const struct gw_prompts *prompts,
+                                        const struct gw_prompt *prompt)
+{
+    const struct baton_json *text = baton_json_get(json, "prompt_string");
+    const struct baton_json *data = baton_json_get(json, "multimodal_data");
+    if (!prompts->takes_objects || baton_json_kind(json) != BATON_JSON_OBJECT)
+        return json;
+    if (gw_json_is_string(data) || baton_json_size(data))
+        gw_fields_fail(fields, prompt->name, "unsupported_field",
+                       "%s.multimodal_data: the model reads text only", prompt->name);
+    return text ? text : json;
+}
+
 static void read_prompt(struct gw_api *api, struct gw_fields *fields, const struct baton_json *json,
                         struct gw_prompts *prompts, struct gw_prompt *prompt)
 {
+    json = text_of(fields, json, prompts, prompt);
     if (baton_json_kind(json) == BATON_JSON_STRING)
         read_text(api, fields, json, prompts, prompt);
     else if (prompts->suffix)
         gw_fields_fail(fields, prompt->name, "invalid_type",
                        "%s: must be a string together with suffix", prompt->name);
+    else if (baton_json_kind(json) != BATON_JSON_ARRAY)
+        gw_fields_fail(fields, prompt->name, "invalid_type", "%s: must be %s", prompt->name,
+                       forms[GW_BATCH_NONE]);
     else
         read_ids(api, fields, json, prompts, prompt);
     if (!prompt->tokens.n)
@@ -216,16 +255,13 @@ static void read_prompt(struct gw_api *api, struct gw_fields *fields, const stru
                        prompt->name);
 }
 
-/* The allowed forms of a prompt, by the kind of batch that the route accepts. */
-static const char *const forms[] = {"a string or an array of token ids",
-                                    "a string, an array of token ids or an array of either"};
-
-/* Whether the value is a batch. Its first element decides: an array of numbers is one prompt. */
+/* Whether the value is a batch. An array with a number is one prompt. */
 static bool is_batch(const struct baton_json *json)
 {
     enum baton_json_kind first = baton_json_kind(baton_json_at(json, 0));
     return baton_json_kind(json) == BATON_JSON_ARRAY && baton_json_size(json) &&
-           (first == BATON_JSON_ARRAY || first == BATON_JSON_STRING);
+           !gw_mixed_prompt_is(json) &&
+           (first == BATON_JSON_ARRAY || first == BATON_JSON_STRING || first == BATON_JSON_OBJECT);
 }
 
 static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_batch batch,
@@ -251,12 +287,7 @@ static void read_batch(struct gw_api *api, struct gw_fields *fields, enum gw_bat
         const struct baton_json *element = baton_json_at(json, i);
         struct gw_prompt *prompt = &prompts->items[i];
         (void)snprintf(prompt->name, sizeof prompt->name, "%s[%zu]", field, i);
-        if (baton_json_kind(element) != first)
-            gw_fields_fail(fields, prompt->name, "invalid_type",
-                           "%s: must be %s like the first one", prompt->name,
-                           first == BATON_JSON_STRING ? "a string" : "an array of token ids");
-        else
-            read_prompt(api, fields, element, prompts, prompt);
+        read_prompt(api, fields, element, prompts, prompt);
     }
 }
 
@@ -264,8 +295,11 @@ void gw_prompts_read(struct gw_api *api, struct gw_fields *fields, enum gw_batch
                      struct gw_prompts *prompts)
 {
     const char *field = field_of(prompts);
-    const struct baton_json *json =
-        gw_field_of(fields, field, GW_IS_STRING | GW_IS_ARRAY, forms[batch]);
+    const struct baton_json *given = baton_json_get(fields->body, field);
+    bool has_text = baton_json_get(given, "prompt_string") || api->schema;
+    bool may_be_object = prompts->takes_objects && has_text;
+    unsigned kinds = GW_IS_STRING | GW_IS_ARRAY | (may_be_object ? GW_IS_OBJECT : 0);
+    const struct baton_json *json = gw_field_of(fields, field, kinds, forms[batch]);
     if (!json)
         gw_fields_fail(fields, field, "missing_field", "%s: required", field);
     if (fields->failed)

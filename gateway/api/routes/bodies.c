@@ -140,9 +140,11 @@ static void answer_on_pool(struct body *body)
     if (n_fields(body->tree) > MAX_FIELDS)
         return;
     gw_answer_open(&body->reply.answer);
-    body->on_pool(body->api, body->tree, &body->reply);
-    body->tree_bytes += body->reply.answer.body.len;
-    body->is_answered = true;
+    body->is_answered = body->on_pool(body->api, body->tree, &body->reply);
+    if (body->is_answered)
+        body->tree_bytes += body->reply.answer.body.len;
+    else
+        baton_buf_fini(&body->reply.answer.body);
 }
 
 static void check_ahead(const struct baton_json *tree)

@@ -4,25 +4,57 @@
 #include <stdlib.h>
 
 #include "common/base/array.h"
+#include "common/base/utf8.h"
 #include "engine/tokenizer/detokenizer.h"
 #include "gateway/api/answer.h"
-#include "gateway/api/params/params.h"
+#include "gateway/api/completion/builder.h"
+#include "gateway/api/openai/messages.h"
+#include "gateway/api/tgi/generate.h"
 
 enum { MAX_TOKENS = 1 << 20, TEXT_MAX_BYTES = 256 << 20 };
 
-static void put_tokens(struct baton_json_out *out, const struct baton_tokens *tokens)
+/* What clients of llama.cpp and vLLM ask of the answer, and how the text is read. */
+struct wishes {
+    bool with_pieces, token_strs; /* llama.cpp's form of tokens; vLLM's member */
+    bool add_special, parse_special;
+};
+
+/* llama.cpp writes a token that is only a part of a character as its bytes. */
+static void put_piece(struct baton_json_out *out, const char *bytes, size_t n)
+{
+    if (baton_utf8_valid(bytes, n)) {
+        baton_json_put_text(out, "piece", bytes, n);
+        return;
+    }
+    baton_json_open(out, "piece", '[');
+    for (size_t i = 0; i < n; i++)
+        baton_json_put_uint(out, NULL, (unsigned char)bytes[i]);
+    baton_json_close(out, ']');
+}
+
+static void put_tokens(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
+                       const struct baton_tokens *tokens, bool with_pieces)
 {
     baton_json_open(out, "tokens", '[');
-    for (size_t i = 0; i < tokens->n; i++)
-        baton_json_put_uint(out, NULL, tokens->ids[i]);
+    for (size_t i = 0; i < tokens->n; i++) {
+        size_t n;
+        const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
+        if (with_pieces)
+            baton_json_open(out, NULL, '{');
+        baton_json_put_uint(out, with_pieces ? "id" : NULL, tokens->ids[i]);
+        if (with_pieces) {
+            put_piece(out, bytes, n);
+            baton_json_close(out, '}');
+        }
+    }
     baton_json_close(out, ']');
 }
 
 /* Each token's own bytes. A token that is part of a character shows as U+FFFD. */
-static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer *tokenizer,
-                       const struct baton_tokens *tokens)
+static void put_pieces(struct baton_json_out *out, const char *key,
+                       const struct baton_tokenizer *tokenizer, const struct baton_tokens *tokens)
 {
-    baton_json_open(out, "pieces", '[');
+    baton_json_open(out, key, '[');
     for (size_t i = 0; i < tokens->n; i++) {
         size_t n;
         const char *bytes = baton_tokenizer_bytes(tokenizer, tokens->ids[i], &n);
@@ -32,20 +64,24 @@ static void put_pieces(struct baton_json_out *out, const struct baton_tokenizer 
 }
 
 static enum baton_err encode(struct baton_tokenizer *tokenizer, const char *text, size_t n,
-                             bool add_special, struct baton_tokens *tokens, struct baton_why *why)
+                             const struct wishes *wishes, struct baton_tokens *tokens,
+                             struct baton_why *why)
 {
-    if (add_special)
+    if (wishes->add_special)
         return baton_tokenizer_encode_prompt(tokenizer, text, n, MAX_TOKENS, tokens, why);
-    return baton_tokenizer_encode(tokenizer, text, n, true, MAX_TOKENS, tokens, why);
+    return baton_tokenizer_encode(tokenizer, text, n, wishes->parse_special, MAX_TOKENS, tokens,
+                                  why);
 }
 
-static void put_text(struct gw_reply *reply, const struct baton_tokenizer *tokenizer,
-                     const struct baton_tokens *tokens)
+static void put_answer(struct baton_json_out *out, const struct gw_api *api,
+                       const struct baton_tokens *tokens, const struct wishes *wishes)
 {
-    struct baton_json_out *out = &reply->answer.out;
-    put_tokens(out, tokens);
-    put_pieces(out, tokenizer, tokens);
+    put_tokens(out, api->tokenizer, tokens, wishes->with_pieces);
+    put_pieces(out, "pieces", api->tokenizer, tokens);
+    if (wishes->token_strs)
+        put_pieces(out, "token_strs", api->tokenizer, tokens);
     baton_json_put_uint(out, "count", tokens->n);
+    baton_json_put_int(out, "max_model_len", api->facts->n_context_tokens);
 }
 
 static void end_fields(struct gw_fields *fields, struct gw_reply *reply)
@@ -59,45 +95,113 @@ static const struct gw_alias aliases[] = {
     {"text", "content"}, {"text", "prompt"}, {"add_special_tokens", "add_special"}};
 static const struct gw_dialect dialect = {.aliases = aliases, .n_aliases = BATON_N_OF(aliases)};
 
+static const struct baton_json *read_text(struct gw_fields *fields, struct wishes *wishes)
+{
+    const struct baton_json *text = gw_field_of(fields, "text", GW_IS_STRING, "a string");
+    *wishes = (struct wishes){.parse_special = true};
+    wishes->add_special =
+        !baton_json_get(fields->body, "content"); /* llama.cpp's default is false */
+    gw_field_bool(fields, "add_special_tokens", &wishes->add_special);
+    gw_field_bool(fields, "parse_special", &wishes->parse_special);
+    gw_field_bool(fields, "with_pieces", &wishes->with_pieces);
+    gw_field_bool(fields, "return_token_strs", &wishes->token_strs);
+    if (wishes->add_special && !wishes->parse_special)
+        gw_fields_fail(fields, "parse_special", "unsupported_field",
+                       "parse_special: false is only supported with add_special_tokens: false");
+    return text;
+}
+
 static void tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer,
                      const struct baton_json *body, struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
     struct baton_tokens tokens = {0};
     struct baton_why why = {""};
+    struct wishes wishes;
     fields.schema = api->schema;
     fields.dialect = &dialect;
-    const struct baton_json *text = gw_field_of(&fields, "text", GW_IS_STRING, "a string");
-    bool add_special = !baton_json_get(body, "content"); /* llama.cpp's default is false */
+    const struct baton_json *text = read_text(&fields, &wishes);
     gw_params_read_model(api, &fields);
     size_t n = 0;
     const char *bytes = baton_json_string(text, &n);
-    gw_field_bool(&fields, "add_special_tokens", &add_special);
     gw_fields_refuse_unknown(&fields);
     if (!text)
         gw_fields_fail(&fields, "text", "missing_field", "text: must be a string");
-    if (!fields.failed && encode(tokenizer, bytes, n, add_special, &tokens, &why))
+    if (!fields.failed && encode(tokenizer, bytes, n, &wishes, &tokens, &why))
         gw_fields_fail(&fields, "text", "invalid_value", "text: %s", why.text);
     if (!fields.failed)
-        put_text(reply, tokenizer, &tokens);
+        put_answer(&reply->answer.out, api, &tokens, &wishes);
     end_fields(&fields, reply);
     baton_tokens_fini(&tokens);
 }
 
+/* vLLM's body with a conversation. */
+static void tokenize_chat(struct gw_api *api, struct gw_exchange *exchange,
+                          const struct baton_json *body)
+{
+    struct gw_completion_builder builder;
+    struct gw_fields *fields = &builder.fields;
+    struct baton_chat_input input = {0};
+    struct gw_tool_choice choice; /* has no effect on the prompt */
+    struct baton_tokens tokens = {0};
+    struct wishes wishes = {0};
+    struct gw_answer answer;
+    gw_builder_init(&builder, api, exchange, body, NULL);
+    gw_params_read_model(api, fields);
+    gw_messages_read(fields, &input, &choice);
+    gw_field_bool(fields, "return_token_strs", &wishes.token_strs);
+    gw_field_bool(fields, "add_special_tokens", &wishes.add_special);
+    if (wishes.add_special)
+        gw_fields_fail(fields, "add_special_tokens", "unsupported_field",
+                       "add_special_tokens: the template writes them; only false is supported");
+    gw_builder_end_fields(&builder);
+    if (gw_prompts_encode_chat(api, fields, &input, MAX_TOKENS, &tokens, NULL)) {
+        gw_answer_problem(exchange, &fields->problem);
+    } else {
+        gw_answer_open(&answer);
+        put_answer(&answer.out, api, &tokens, &wishes);
+        gw_answer_close(&answer, exchange, 200);
+    }
+    baton_tokens_fini(&tokens);
+    gw_builder_fini(&builder);
+}
+
+static bool is_chat(const struct baton_json *body)
+{
+    return baton_json_kind(baton_json_get(body, "messages")) != BATON_JSON_NULL;
+}
+
+/* Answers a body of any other form. */
+static void tokenize_text(struct gw_api *api, struct baton_tokenizer *tokenizer,
+                          const struct baton_json *body, struct gw_reply *reply)
+{
+    if (gw_tgi_is_body(body))
+        gw_tgi_tokenize(api, tokenizer, body, reply);
+    else
+        tokenize(api, tokenizer, body, reply);
+}
+
 void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_reply reply;
+    struct gw_reply reply = {0};
+    if (is_chat(body)) {
+        tokenize_chat(api, exchange, body);
+        return;
+    }
     gw_answer_open(&reply.answer);
-    tokenize(api, api->tokenizer, body, &reply);
+    tokenize_text(api, api->tokenizer, body, &reply);
     gw_reply_send(&reply, exchange);
 }
 
-void gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply)
+bool gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    if (is_chat(body))
+        return false; /* only the loop renders templates */
     (void)pthread_mutex_lock(&one_at_a_time);
-    tokenize(api, api->pool_tokenizer, body, reply);
+    tokenize_text(api, api->pool_tokenizer, body, reply);
     (void)pthread_mutex_unlock(&one_at_a_time);
+    return true;
 }
 
 static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, const uint32_t *ids,
@@ -112,7 +216,7 @@ static void put_detokenized(struct gw_reply *reply, const struct gw_api *api, co
     baton_buf_fini(&text);
 }
 
-void gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
+bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
                            struct gw_reply *reply)
 {
     struct gw_fields fields = gw_fields(body);
@@ -134,12 +238,13 @@ void gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
         put_detokenized(reply, api, ids, n, skip_special);
     end_fields(&fields, reply);
     free(ids);
+    return true;
 }
 
 void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body)
 {
-    struct gw_reply reply;
+    struct gw_reply reply = {0};
     gw_answer_open(&reply.answer);
-    gw_detokenize_on_pool(api, body, &reply);
+    (void)gw_detokenize_on_pool(api, body, &reply);
     gw_reply_send(&reply, exchange);
 }

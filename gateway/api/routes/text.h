@@ -9,14 +9,14 @@
 
 #include "gateway/api/api.h"
 
-/* {"text"} to {"tokens", "pieces", "count"}. */
+/* {"text"} to {"tokens", "pieces", "count"}; also vLLM's conversations, and TGI's inputs. */
 void gw_tokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 /* {"tokens"} to {"text"}. */
 void gw_detokenize(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *body);
 
-/* The same for large bodies. */
-void gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply);
-void gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
+/* The same for large bodies; false for those that only the loop can answer. */
+bool gw_tokenize_on_pool(struct gw_api *api, const struct baton_json *body, struct gw_reply *reply);
+bool gw_detokenize_on_pool(struct gw_api *api, const struct baton_json *body,
                            struct gw_reply *reply);
 
 #endif

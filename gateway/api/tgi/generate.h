@@ -10,7 +10,7 @@
 
 #include "gateway/api/api.h"
 
-/* Whether a body of /generate has TGI's form. */
+/* Whether a body of /generate or /tokenize has TGI's form. */
 bool gw_tgi_is_body(const struct baton_json *body);
 
 /* The endpoints: one JSON answer; server-sent events; either, by the field "stream", with the JSON
@@ -26,5 +26,9 @@ void gw_tgi_compatible(struct gw_api *api, struct gw_exchange *exchange,
 void gw_tgi_info(struct gw_api *api, struct gw_exchange *exchange, const struct baton_json *unused);
 void gw_tgi_chat_tokenize(struct gw_api *api, struct gw_exchange *exchange,
                           const struct baton_json *body);
+
+/* POST /tokenize with TGI's body: an array of tokens. Any thread, with a tokenizer of its own. */
+void gw_tgi_tokenize(const struct gw_api *api, struct baton_tokenizer *tokenizer,
+                     const struct baton_json *body, struct gw_reply *reply);
 
 #endif

@@ -225,10 +225,12 @@ static void put_error(struct baton_buf *out, const struct gw_error *error)
 static void mark(struct gw_exchange *exchange)
 {
     gw_exchange_set_error_writer(exchange, put_error);
+    gw_exchange_set_bad_request_status(exchange, 422);
 }
 
 const struct gw_error_shape gw_tgi_errors = {
     .name = "TgiError",
+    .bad_request = "422",
     .schema =
         "{\"type\":\"object\",\"required\":[\"error\",\"error_type\"],\"properties\":{\"error\":{"
         "\"type\":\"string\"},\"error_type\":{\"type\":\"string\"}," GW_ERROR_DETAILS "}}",

@@ -190,6 +190,7 @@ TEST(logprobs_are_the_raw_log_softmax)
         }
         uint32_t last = top[TOP - 1].token;
         int n_before = 0;
+        assert_int_equal(baton_sampler_rank(sampler, logits, last), TOP);
         for (uint32_t i = 0; i < N; i++)
             n_before += logits[i] > logits[last] || (logits[i] == logits[last] && i < last);
         assert_int_equal(n_before, TOP - 1);

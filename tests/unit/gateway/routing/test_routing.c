@@ -119,8 +119,11 @@ TEST(a_request_that_no_worker_could_ever_hold_fails_at_once)
     ask(&client, &(struct wanted){.n_prompt = 32, .n_new = 18}); /* 49 positions */
     assert_int_equal(client.status, 400);
     assert_string_equal(client.code, "context_length_exceeded");
+    assert_non_null(strstr(client.message, "exceed context limit: 32 + 18 > 49"));
     ask(&second, &(struct wanted){.n_prompt = 32, .n_new = 17});
     assert_int_equal(second.request->state, GW_RESERVING);
+    ask(&client, &(struct wanted){.n_prompt = 64, .n_new = 2});
+    assert_non_null(strstr(client.message, "prompt is too long: 64 tokens > 48 maximum"));
 }
 
 TEST(an_end_lets_the_next_request_be_routed)
